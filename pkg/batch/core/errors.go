@@ -1,0 +1,74 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Why a launch is refused or an execution ends early. Test with errors.Is; the
+// data-bearing ones with errors.As.
+var (
+	// ErrStopped is returned by a step that ended because a stop was asked for.
+	ErrStopped = errors.New("stopped")
+	// ErrLostOwner is returned by a guarded write that found the execution taken
+	// over by another owner: whoever gets it stops and rolls back (rule L2).
+	ErrLostOwner = errors.New("the execution was taken over by another owner")
+	// ErrNotRestartable refuses another attempt of a job that says restartable: false.
+	ErrNotRestartable = errors.New("the job is not restartable")
+	// ErrAbandoned refuses to restart an abandoned execution.
+	ErrAbandoned = errors.New("the last execution was abandoned")
+	// ErrUnknownStatus refuses to go on after an execution whose outcome is not known.
+	ErrUnknownStatus = errors.New("the outcome of the last execution is unknown")
+	// ErrNotFound is returned for an id that is not in the repository.
+	ErrNotFound = errors.New("not found")
+	// ErrStartLimit refuses a step that was attempted as often as it may be.
+	ErrStartLimit = errors.New("start limit exceeded")
+	// ErrSchemaMissing says that the repository's tables are absent or outdated.
+	ErrSchemaMissing = errors.New("the repository's schema is missing or outdated")
+)
+
+// InstanceCompleteError refuses to run an instance that already completed (L1).
+type InstanceCompleteError struct{ Execution JobExecution }
+
+// Error names the execution that completed.
+func (e *InstanceCompleteError) Error() string {
+	return fmt.Sprintf("job %s is already complete with these parameters (execution %d)", e.Execution.JobName, e.Execution.ID)
+}
+
+// AlreadyRunningError refuses to run an instance that another owner runs (L1).
+type AlreadyRunningError struct {
+	ExecutionID JobExecutionID
+	JobName     string
+	Owner       Owner
+	LeaseUntil  time.Time
+}
+
+// Error names the owner.
+func (e *AlreadyRunningError) Error() string {
+	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s",
+		e.JobName, e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339))
+}
+
+// ParameterError is a launch parameter that is unknown, missing or not allowed.
+type ParameterError struct {
+	Name string
+	Err  error
+}
+
+// Error says which parameter, and why.
+func (e *ParameterError) Error() string { return "parameter " + e.Name + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *ParameterError) Unwrap() error { return e.Err }
+
+func itoa(i int) string { return strconv.Itoa(i) }
+
+func atoi(s string) int {
+	i, err := strconv.Atoi(s)
+	if err != nil {
+		return 0
+	}
+	return i
+}

@@ -1,0 +1,151 @@
+// Package exception says what an error means to the engine: whether the work
+// may be tried again (retryable), whether the item may be left out (skippable),
+// or whether the step must fail (fatal).
+//
+// An error speaks for itself through [BatchError], or through any type in its
+// chain with the methods of [Classifier]. Wrapping with %w and errors.Join keep
+// the classification; message text is never looked at. Standard library only.
+package exception
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Class names the kind of an error, as the job file's `retry.errors` and
+// `skip.errors` write it.
+type Class string
+
+// The classes that the framework itself gives to errors.
+const (
+	// ClassNone says nothing about the kind of the error.
+	ClassNone Class = ""
+	// ClassInvalidItem is an item that does not fit its declared type or rules.
+	ClassInvalidItem Class = "invalid_item"
+	// ClassParse is an invalid item whose text could not be read.
+	ClassParse Class = "parse"
+	// ClassValidate is an invalid item that broke a rule of a validate processor.
+	ClassValidate Class = "validate"
+	// ClassExpression is an invalid item on which an expression failed.
+	ClassExpression Class = "expression"
+)
+
+// Classifier is what the engine asks of an error. [BatchError] implements it;
+// an application's own error types may as well.
+type Classifier interface {
+	IsRetryable() bool
+	IsSkippable() bool
+}
+
+// BatchError is an error with a word of its own about retry and skip.
+// The zero flags mean fatal: neither tried again nor skipped.
+type BatchError struct {
+	// Op is what was being done, such as "csv: read"; it may be empty.
+	Op string
+	// Class is the kind of the error; it may be empty.
+	Class Class
+	// Err is the cause.
+	Err error
+
+	Retryable bool
+	Skippable bool
+}
+
+// Error returns "op: cause".
+func (e *BatchError) Error() string {
+	switch {
+	case e.Op == "" && e.Err == nil:
+		return "batch error"
+	case e.Op == "":
+		return e.Err.Error()
+	case e.Err == nil:
+		return e.Op
+	}
+	return e.Op + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *BatchError) Unwrap() error { return e.Err }
+
+// IsRetryable reports whether the same work may succeed when tried again.
+func (e *BatchError) IsRetryable() bool { return e.Retryable }
+
+// IsSkippable reports whether the item may be left out and the step go on.
+func (e *BatchError) IsSkippable() bool { return e.Skippable }
+
+// Retryable marks err as worth another attempt, such as a network error.
+func Retryable(op string, err error) error {
+	return &BatchError{Op: op, Err: err, Retryable: true}
+}
+
+// Skippable marks err as the fault of one item, such as a malformed line.
+func Skippable(op string, err error) error {
+	return &BatchError{Op: op, Err: err, Skippable: true}
+}
+
+// InvalidItem marks err as an item that does not fit: skippable, of the given
+// class (parse, validate, expression, or invalid_item itself).
+func InvalidItem(op string, class Class, err error) error {
+	return &BatchError{Op: op, Class: class, Err: err, Skippable: true}
+}
+
+// Fatal marks err as one that ends the step whatever is configured.
+func Fatal(op string, err error) error {
+	return &BatchError{Op: op, Err: err}
+}
+
+// IsRetryable reports whether the first classifier in err's chain says so.
+// The end of the context is never retryable.
+func IsRetryable(err error) bool {
+	c, ok := classifier(err)
+	return ok && c.IsRetryable()
+}
+
+// IsSkippable reports whether the first classifier in err's chain says so.
+// The end of the context is never skippable.
+func IsSkippable(err error) bool {
+	c, ok := classifier(err)
+	return ok && c.IsSkippable()
+}
+
+// ClassOf returns the class of the outermost classified BatchError in err's chain.
+func ClassOf(err error) Class {
+	for rest := err; rest != nil; {
+		var be *BatchError
+		if !errors.As(rest, &be) {
+			return ClassNone
+		}
+		if be.Class != ClassNone {
+			return be.Class
+		}
+		rest = be.Err
+	}
+	return ClassNone
+}
+
+func classifier(err error) (Classifier, bool) {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil, false
+	}
+	var c Classifier
+	ok := errors.As(err, &c)
+	return c, ok
+}
+
+// PanicError is a panic of a component, turned into an error where the engine
+// called it (rule C13). It is fatal: IsRetryable and IsSkippable are false even
+// where the panic's value was an error that says otherwise.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error names the panic's value; the stack is in Stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// IsRetryable is false: a panic says nothing about the state it left behind.
+func (e *PanicError) IsRetryable() bool { return false }
+
+// IsSkippable is false, for the same reason.
+func (e *PanicError) IsSkippable() bool { return false }

@@ -1,0 +1,166 @@
+package core
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Size limits of what is stored with an execution (rule D4).
+const (
+	MaxContextBytes  = 64 << 10
+	MaxPositionBytes = 8 << 10
+)
+
+// contextVersion is the format of a stored ExecutionContext. Newer formats are
+// refused: an older binary must not misread them.
+const contextVersion = 1
+
+// ExecutionContext is a small, typed memory of a step or job that survives
+// restarts: strings, ints, floats, bools, dates, timestamps and durations. An
+// int is an int again after a round trip through the database. It is not safe
+// for concurrent use.
+type ExecutionContext struct {
+	values  map[string]contextValue
+	changed bool
+}
+
+type contextValue struct {
+	Type ParameterType `json:"t"`
+	Text string        `json:"v"`
+}
+
+// NewExecutionContext returns an empty context.
+func NewExecutionContext() *ExecutionContext { return &ExecutionContext{} }
+
+// ParseExecutionContext reads what Encode wrote; empty data is an empty context.
+func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
+	c := NewExecutionContext()
+	if len(data) == 0 {
+		return c, nil
+	}
+	var stored struct {
+		Version int                     `json:"version"`
+		Values  map[string]contextValue `json:"values"`
+	}
+	if err := json.Unmarshal(data, &stored); err != nil {
+		return nil, fmt.Errorf("execution context: %w", err)
+	}
+	if stored.Version > contextVersion {
+		return nil, fmt.Errorf("execution context: format version %d is newer than this binary knows (%d)", stored.Version, contextVersion)
+	}
+	for key, v := range stored.Values {
+		if _, err := ParseParameter(v.Type, v.Text); err != nil {
+			return nil, fmt.Errorf("execution context: key %q: %w", key, err)
+		}
+	}
+	c.values = stored.Values
+	return c, nil
+}
+
+// Put stores value under key. Allowed are string, int, int64, float64, bool,
+// Date, time.Time and time.Duration; anything else is an error.
+func (c *ExecutionContext) Put(key string, value any) error {
+	p := Parameter{Name: key, Value: value}
+	switch v := value.(type) {
+	case string:
+		p.Type = TypeString
+	case int:
+		p.Type, p.Value = TypeInt, int64(v)
+	case int64:
+		p.Type = TypeInt
+	case float64:
+		p.Type = TypeFloat
+	case bool:
+		p.Type = TypeBool
+	case row.Date:
+		p.Type = TypeDate
+	case time.Time:
+		p.Type = TypeTimestamp
+	case time.Duration:
+		p.Type = TypeDuration
+	default:
+		return fmt.Errorf("execution context: key %q: a %T cannot be stored (allowed: string, int, float64, bool, date, time, duration)", key, value)
+	}
+	text, err := p.Canonical()
+	if err != nil {
+		return err
+	}
+	next := contextValue{p.Type, text}
+	if old, ok := c.values[key]; ok && old == next {
+		return nil
+	}
+	if c.values == nil {
+		c.values = map[string]contextValue{}
+	}
+	c.values[key] = next
+	c.changed = true
+	return nil
+}
+
+// Get returns the value under key, of the Go type it was put as (int as int64).
+func (c *ExecutionContext) Get(key string) (any, bool) {
+	v, ok := c.values[key]
+	if !ok {
+		return nil, false
+	}
+	value, err := ParseParameter(v.Type, v.Text)
+	return value, err == nil
+}
+
+// Delete removes key.
+func (c *ExecutionContext) Delete(key string) {
+	if _, ok := c.values[key]; ok {
+		delete(c.values, key)
+		c.changed = true
+	}
+}
+
+// Keys returns the keys, sorted.
+func (c *ExecutionContext) Keys() []string { return slices.Sorted(maps.Keys(c.values)) }
+
+// Changed reports whether Put or Delete changed anything since the context was
+// made, read, or marked stored; an unchanged context is not written again.
+func (c *ExecutionContext) Changed() bool { return c.changed }
+
+// Stored marks the present state as written.
+func (c *ExecutionContext) Stored() { c.changed = false }
+
+// Clone returns an independent copy.
+func (c *ExecutionContext) Clone() *ExecutionContext {
+	return &ExecutionContext{values: maps.Clone(c.values), changed: c.changed}
+}
+
+// Encode returns the stored form. Beyond MaxContextBytes it fails and names the
+// largest key.
+func (c *ExecutionContext) Encode() ([]byte, error) {
+	if len(c.values) == 0 {
+		return nil, nil
+	}
+	data, err := json.Marshal(map[string]any{"version": contextVersion, "values": c.values})
+	if err != nil {
+		return nil, fmt.Errorf("execution context: %w", err)
+	}
+	if len(data) > MaxContextBytes {
+		return nil, fmt.Errorf("execution context: %w: %d bytes, allowed %d; the largest key is %q", ErrContextTooLarge, len(data), MaxContextBytes, c.largest())
+	}
+	return data, nil
+}
+
+// ErrContextTooLarge is the cause of Encode's failure on an oversized context.
+var ErrContextTooLarge = errors.New("too large")
+
+func (c *ExecutionContext) largest() string {
+	most, name := -1, ""
+	for _, key := range c.Keys() {
+		if n := len(c.values[key].Text); n > most {
+			most, name = n, key
+		}
+	}
+	return name
+}

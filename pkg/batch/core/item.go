@@ -1,0 +1,209 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+)
+
+// ItemReader delivers the items of a chunk step one by one.
+//
+// Read returns io.EOF after the last item, and again whenever it is called
+// after that. A Read that fails has consumed nothing: the next Read is about the
+// same item (rule C1), unless its error says otherwise: a [ConsumedError] is the
+// reader's word that the item is used up and the next Read goes on behind it.
+// One goroutine at a time calls it, but not always the same one. What Read
+// returns belongs to the engine.
+//
+// A reader may also implement [Opener], [Positioner], [Closer] and
+// [MetaReader]; they are asked for once, when the step starts.
+type ItemReader[T any] interface {
+	Read(ctx context.Context) (T, error)
+}
+
+// ConsumedError is the error of a Read that has consumed its item all the same
+// (rule C1): a line that does not parse stays wrong however often it is read, so
+// the reader steps over it, and the next Read is about the item behind it. To the
+// engine it is an outcome like an item: it may be skipped and counts for the
+// position (rule C15a), but trying the Read again would lose an item.
+//
+// It has no word about retry and skip: the classification is Err's.
+type ConsumedError struct {
+	// Meta is where the item came from; zero if unknown.
+	Meta Meta
+	// Err is what is wrong with the item, usually made by exception.InvalidItem.
+	Err error
+}
+
+// Consumed wraps err, which a Read returns after it consumed its item. An error
+// that says so already keeps what it knows.
+func Consumed(meta Meta, err error) error {
+	if IsConsumed(err) {
+		return err
+	}
+	return &ConsumedError{Meta: meta, Err: err}
+}
+
+// IsConsumed reports whether the Read that failed with err consumed its item.
+func IsConsumed(err error) bool {
+	var c *ConsumedError
+	return errors.As(err, &c)
+}
+
+// Error returns "path:line: cause".
+func (e *ConsumedError) Error() string {
+	if where := e.Meta.String(); where != "" {
+		return where + ": " + e.Err.Error()
+	}
+	return e.Err.Error()
+}
+
+// Unwrap returns what is wrong with the item.
+func (e *ConsumedError) Unwrap() error { return e.Err }
+
+// ItemProcessor turns one item into another.
+//
+// It answers an item, [ErrFilter] (the item is left out and counted as filtered,
+// once), or an error. With `concurrency` above 1 several goroutines call it.
+// It must not change a pointer item in place: the item may be processed again
+// (rule C4).
+type ItemProcessor[I, O any] interface {
+	Process(ctx context.Context, item I) (O, error)
+}
+
+// ErrFilter is the answer of an ItemProcessor that leaves the item out.
+var ErrFilter = errors.New("item filtered")
+
+// ItemWriter writes the items of one chunk, in order, in the chunk's
+// transaction where ctx carries one (package tx).
+//
+// The slice and its items belong to the engine and are reused once Write
+// returned; a writer that needs them longer copies them (rule C4). Write may be
+// called more than once with the same items, after a rollback.
+//
+// A writer may also implement [Opener], [Positioner], [Closer], [Preparer],
+// [Rewinder] and [Finisher].
+type ItemWriter[T any] interface {
+	Write(ctx context.Context, items []T) error
+}
+
+// Tasklet is the work of a step that is not item by item.
+//
+// It runs in the transaction that its step's propagation asks for, carried by
+// ctx. It says more than success or failure through c.
+type Tasklet interface {
+	Execute(ctx context.Context, c *StepContribution) error
+}
+
+// TaskletFunc makes a function a Tasklet.
+type TaskletFunc func(ctx context.Context, c *StepContribution) error
+
+// Execute calls f.
+func (f TaskletFunc) Execute(ctx context.Context, c *StepContribution) error { return f(ctx, c) }
+
+// StepContribution is what a tasklet reports besides its error.
+type StepContribution struct {
+	// ExitCode replaces the step's exit code on success; empty: COMPLETED.
+	ExitCode string
+	// Counters are added to the step's; a tasklet that knows how many rows it
+	// read or wrote says so here.
+	Counters Counters
+	// Out holds named results, readable as steps.NAME.out.KEY in expressions.
+	Out map[string]any
+	// Context is the step's execution context, kept over restarts.
+	Context *ExecutionContext
+	// Step and Params tell the tasklet where it runs.
+	Step   StepExecution
+	Params Parameters
+}
+
+// Position is where a stream stands: small JSON, opaque to the engine, nil at
+// the start. It is stored with every committed chunk (at most 8 KB, rule D4).
+type Position []byte
+
+// JSON returns the position as a JSON value, null where there is none.
+func (p Position) JSON() json.RawMessage {
+	if len(p) == 0 {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(p)
+}
+
+// Opener is implemented by components that acquire something when their step
+// starts. Open is called once, before the first item, with the position of the
+// last committed chunk on a restart and nil otherwise.
+type Opener interface {
+	Open(ctx context.Context, at Position) error
+}
+
+// Positioner is implemented by components that can be restarted. A reader's
+// Position is asked right after the last item of a chunk was read, a writer's
+// after [Preparer]; it must describe exactly what was delivered or written so far.
+type Positioner interface {
+	Position() (Position, error)
+}
+
+// Closer is implemented by components that hold something. Close is called
+// exactly once for every component whose Open was called, also after a failure,
+// with a context that is not cancelled.
+type Closer interface {
+	Close(ctx context.Context) error
+}
+
+// Preparer is implemented by writers whose target is outside the transaction.
+// Prepare is called after Write and before the chunk's commit; when it returns,
+// what was written must survive a crash (rule C15: fsync before the commit that
+// covers it).
+type Preparer interface {
+	Prepare(ctx context.Context) error
+}
+
+// Rewinder is implemented by writers whose target is outside the transaction
+// and which can forget what was written since the last commit. Where a chunk is
+// rolled back and the step goes on, Rewind is called with the position of the
+// last committed chunk (nil if there is none yet) before the next Write; what was
+// written or prepared behind it is gone afterwards, as after a crash and Open at
+// the same position. A writer outside the transaction that cannot rewind may show
+// rows of a rolled-back chunk (rule C18).
+type Rewinder interface {
+	Rewind(ctx context.Context, at Position) error
+}
+
+// Finisher is implemented by writers that have something to do once all items
+// are committed and before the step is COMPLETED, such as renaming a file into
+// view. It may be called again after a crash, so it must be idempotent.
+type Finisher interface {
+	Finish(ctx context.Context) error
+}
+
+// Meta is where an item came from: `meta.line` and `meta.path` of expressions.
+type Meta struct {
+	// Path is the file or table read; empty if unknown.
+	Path string
+	// Line is the 1-based line (files) or ordinal (queries) of the item; 0 if unknown.
+	Line int64
+}
+
+// String returns "path:line", or what is known of it.
+func (m Meta) String() string {
+	switch {
+	case m.Line == 0:
+		return m.Path
+	case m.Path == "":
+		return "line " + strconv.FormatInt(m.Line, 10)
+	}
+	return m.Path + ":" + strconv.FormatInt(m.Line, 10)
+}
+
+// MetaReader is implemented by readers that know where an item came from. Meta
+// is asked right after a successful Read.
+type MetaReader interface {
+	Meta() Meta
+}
+
+// MetaProcessor is implemented by processors that want to know where their item
+// came from. Where it is there, ProcessMeta is called instead of Process.
+type MetaProcessor[I, O any] interface {
+	ProcessMeta(ctx context.Context, item I, meta Meta) (O, error)
+}

@@ -1,0 +1,232 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Row is the built-in item type of jobs written in YAML alone.
+type Row = row.Row
+
+// ItemType is the type of the items between two stages of a chunk step: a Go
+// type, and the schema by which the shipped readers and writers see its fields.
+// [ItemOf] makes one for a Go type, [RowOf] one for rows of a schema.
+//
+// The shipped families (csv, jsonl, json, table, query) are not generic: they
+// move records of row values, or JSON documents, and the item type makes items
+// of them without boxing.
+type ItemType interface {
+	// Name is how messages call the type.
+	Name() string
+	GoType() reflect.Type
+	// Schema is nil if the Go type has no record form (it is no struct).
+	Schema() *row.Schema
+	// NewCell returns an empty *Cell of the type, NewItems an empty buffer: for
+	// processors that serve items of every type.
+	NewCell() any
+	NewItems(capacity int) Items
+	// FromRecords makes a reader of items over a reader of records.
+	FromRecords(r RecordReader) (Reader, error)
+	// ToRecords makes a writer of items over a writer of records.
+	ToRecords(w RecordWriter) (Writer, error)
+	// FromDocuments makes a reader of items over a reader of JSON documents.
+	FromDocuments(r DocumentReader) (Reader, error)
+	// ToDocuments makes a writer of items over a writer of JSON documents.
+	ToDocuments(w DocumentWriter) (Writer, error)
+}
+
+// RecordReader reads records: one value per field of its schema.
+type RecordReader interface {
+	// Schema is asked after Open. It has the fields of the item type it was made
+	// for; for an open schema, what the source turned out to have.
+	Schema() *row.Schema
+	// ReadRecord fills dst, which has one place per field. io.EOF at the end; the
+	// contract of ItemReader.Read holds, ConsumedError included.
+	ReadRecord(ctx context.Context, dst []row.Value) error
+}
+
+// RecordWriter writes records.
+type RecordWriter interface {
+	// WriteRecords writes records of one schema; they are void when it returns.
+	WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error
+}
+
+// DocumentReader reads JSON documents.
+type DocumentReader interface {
+	// ReadDocument returns one JSON value, void at the next call; io.EOF at the
+	// end. A document that does not fit the item type is consumed (ConsumedError).
+	ReadDocument(ctx context.Context) ([]byte, error)
+}
+
+// DocumentWriter writes JSON documents.
+type DocumentWriter interface {
+	// WriteDocuments writes one JSON value each; they are void when it returns.
+	WriteDocuments(ctx context.Context, docs [][]byte) error
+}
+
+// Assignable reports why items of type from cannot be handed to a stage that
+// takes type to; nil if they can.
+func Assignable(from, to ItemType) error {
+	if from.GoType() != to.GoType() {
+		return fmt.Errorf("it takes %s, but is handed %s", to.Name(), from.Name())
+	}
+	a, b := from.Schema(), to.Schema()
+	if from.GoType() != reflect.TypeFor[Row]() || a == nil || b == nil || a.IsOpen() || b.IsOpen() || a.SameShape(b) {
+		return nil
+	}
+	return fmt.Errorf("it takes rows %s, but is handed rows %s", b, a)
+}
+
+// RowOf returns the item type of rows with the schema. name is for messages;
+// empty: "row".
+func RowOf(name string, schema *row.Schema) ItemType {
+	if name == "" {
+		name = "row"
+	}
+	return rowType{name: name, schema: schema}
+}
+
+type rowType struct {
+	name   string
+	schema *row.Schema
+}
+
+func (t rowType) Name() string         { return t.name + " " + t.schema.String() }
+func (t rowType) GoType() reflect.Type { return reflect.TypeFor[Row]() }
+func (t rowType) Schema() *row.Schema  { return t.schema }
+
+func (t rowType) FromRecords(r RecordReader) (Reader, error) {
+	e := &rowRecordReader{r: r}
+	e.meta, _ = r.(MetaReader)
+	return e, nil
+}
+
+func (t rowType) ToRecords(w RecordWriter) (Writer, error) { return &rowRecordWriter{w: w}, nil }
+
+func (t rowType) FromDocuments(r DocumentReader) (Reader, error) {
+	return t.FromRecords(&documentRecords{DocumentReader: r, schema: t.schema})
+}
+
+func (t rowType) ToDocuments(w DocumentWriter) (Writer, error) {
+	return &rowRecordWriter{w: &recordDocuments{DocumentWriter: w}, component: w}, nil
+}
+
+// rowItems are rows whose values live in blocks that are reused chunk by chunk.
+type rowItems struct {
+	Slice[Row]
+	blocks [][]row.Value
+	used   int // blocks in use
+	expect int // items it is made for
+}
+
+// take returns room for n values that is void after Reset.
+func (s *rowItems) take(n int) []row.Value {
+	if s.used > 0 {
+		last := &s.blocks[s.used-1]
+		if cap(*last)-len(*last) >= n {
+			from := len(*last)
+			*last = (*last)[: from+n : cap(*last)]
+			return (*last)[from : from+n : from+n]
+		}
+	}
+	const mostValues = 4096
+	if s.used == len(s.blocks) {
+		s.blocks = append(s.blocks, make([]row.Value, 0, max(n, min(mostValues, s.expect*n))))
+	} else if cap(s.blocks[s.used]) < n {
+		s.blocks[s.used] = make([]row.Value, 0, n)
+	}
+	s.used++
+	return s.take(n)
+}
+
+// giveBack makes the last n values taken free again.
+func (s *rowItems) giveBack(n int) {
+	last := &s.blocks[s.used-1]
+	clear((*last)[len(*last)-n:])
+	*last = (*last)[:len(*last)-n]
+}
+
+// Reset empties s and makes its blocks free again.
+func (s *rowItems) Reset() {
+	s.Slice.Reset()
+	for i := range s.blocks {
+		clear(s.blocks[i])
+		s.blocks[i] = s.blocks[i][:0]
+	}
+	s.used = 0
+}
+
+type rowRecordReader struct {
+	r    RecordReader
+	meta MetaReader
+}
+
+func (e *rowRecordReader) NewItems(capacity int) Items {
+	return &rowItems{Slice: Slice[Row]{Items: make([]Row, 0, capacity)}, expect: capacity}
+}
+
+func (e *rowRecordReader) Component() any { return componentOf(e.r) }
+
+func (e *rowRecordReader) Fill(ctx context.Context, items Items, n int) error {
+	s := items.(*rowItems)
+	schema := e.r.Schema()
+	width := schema.Len()
+	for len(s.Items) < n {
+		values := s.take(width)
+		if err := e.r.ReadRecord(ctx, values); err != nil {
+			s.giveBack(width)
+			return err
+		}
+		if e.meta != nil {
+			s.Append(row.New(schema, values), e.meta.Meta())
+			continue
+		}
+		s.Items = append(s.Items, row.New(schema, values))
+	}
+	return nil
+}
+
+type rowRecordWriter struct {
+	w         RecordWriter
+	component any // what Component answers; nil: w
+	records   [][]row.Value
+}
+
+func (e *rowRecordWriter) Component() any {
+	if e.component != nil {
+		return e.component
+	}
+	return componentOf(e.w)
+}
+
+func (e *rowRecordWriter) Write(ctx context.Context, items Items) error {
+	s, err := sliceOf[Row]("writer", items)
+	if err != nil {
+		return err
+	}
+	rows := s.Items
+	for len(rows) > 0 {
+		schema := rows[0].Schema()
+		e.records = e.records[:0]
+		n := 0
+		for ; n < len(rows) && rows[n].Schema() == schema; n++ {
+			e.records = append(e.records, rows[n].Values())
+		}
+		if err := e.w.WriteRecords(ctx, schema, e.records); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// componentOf unwraps adaptors that stand between an item type and a family.
+func componentOf(c any) any {
+	if w, ok := c.(interface{ Component() any }); ok {
+		return w.Component()
+	}
+	return c
+}

@@ -1,0 +1,201 @@
+package core
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Date is a calendar day without zone (rule D5).
+type Date = row.Date
+
+// ParameterType is the type of a job parameter (rule D2).
+type ParameterType string
+
+// The parameter types, with the Go type of their values.
+const (
+	TypeString    ParameterType = "string"    // string
+	TypeInt       ParameterType = "int"       // int64
+	TypeFloat     ParameterType = "float"     // float64
+	TypeBool      ParameterType = "bool"      // bool
+	TypeDate      ParameterType = "date"      // Date
+	TypeTimestamp ParameterType = "timestamp" // time.Time, UTC, microseconds
+	TypeDuration  ParameterType = "duration"  // time.Duration
+	TypePath      ParameterType = "path"      // string
+)
+
+// ParameterTypes returns all types, in the order of the documentation.
+func ParameterTypes() []ParameterType {
+	return []ParameterType{TypeString, TypeInt, TypeFloat, TypeBool, TypeDate, TypeTimestamp, TypeDuration, TypePath}
+}
+
+// Parameter is one typed value of a launch. Identifying parameters tell one
+// instance of a job from another (rule D1).
+type Parameter struct {
+	Name        string
+	Type        ParameterType
+	Value       any // of the Go type that belongs to Type
+	Identifying bool
+}
+
+// ParseParameter reads text as a value of type t. The result's Canonical text
+// parses to the same value again.
+func ParseParameter(t ParameterType, text string) (any, error) {
+	switch t {
+	case TypeString, TypePath:
+		return text, nil
+	case TypeInt:
+		digits := strings.TrimPrefix(text, "-")
+		if len(digits) > 1 && digits[0] == '0' {
+			return nil, fmt.Errorf("%q is not an int: a leading zero is not allowed", text)
+		}
+		v, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not an int", text)
+		}
+		return v, nil
+	case TypeFloat:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || v != v || v-v != 0 {
+			return nil, fmt.Errorf("%q is not a finite float", text)
+		}
+		return v, nil
+	case TypeBool:
+		switch text {
+		case "true":
+			return true, nil
+		case "false":
+			return false, nil
+		}
+		return nil, fmt.Errorf("%q is not a bool (true or false)", text)
+	case TypeDate:
+		return row.ParseDate(text)
+	case TypeTimestamp:
+		return parseTimestamp(text)
+	case TypeDuration:
+		v, err := time.ParseDuration(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a duration (such as 90s, 1h30m)", text)
+		}
+		return v, nil
+	}
+	return nil, fmt.Errorf("parameter type %q is unknown (allowed: %v)", t, ParameterTypes())
+}
+
+func parseTimestamp(text string) (any, error) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
+		if v, err := time.Parse(layout, text); err == nil {
+			return v.UTC().Truncate(time.Microsecond), nil
+		}
+	}
+	return nil, fmt.Errorf("%q is not a timestamp (such as 2026-11-20T08:30:00Z)", text)
+}
+
+// Canonical returns the one text of the value: the form that is stored and
+// hashed. It fails if Value is not of the Go type that belongs to Type.
+func (p Parameter) Canonical() (string, error) {
+	switch v := p.Value.(type) {
+	case string:
+		if p.Type == TypeString || p.Type == TypePath {
+			return v, nil
+		}
+	case int64:
+		if p.Type == TypeInt {
+			return strconv.FormatInt(v, 10), nil
+		}
+	case float64:
+		if p.Type == TypeFloat {
+			return strconv.FormatFloat(v, 'g', -1, 64), nil
+		}
+	case bool:
+		if p.Type == TypeBool {
+			return strconv.FormatBool(v), nil
+		}
+	case Date:
+		if p.Type == TypeDate {
+			return v.String(), nil
+		}
+	case time.Time:
+		if p.Type == TypeTimestamp {
+			return v.UTC().Truncate(time.Microsecond).Format(row.TimestampLayout), nil
+		}
+	case time.Duration:
+		if p.Type == TypeDuration {
+			return v.String(), nil
+		}
+	}
+	return "", fmt.Errorf("parameter %s: a %T is no %s", p.Name, p.Value, p.Type)
+}
+
+// Parameters are the parameters of one launch, by name. It is immutable; the
+// zero value is empty.
+type Parameters struct{ list []Parameter }
+
+// NewParameters checks names and values; every name may be there once.
+func NewParameters(ps ...Parameter) (Parameters, error) {
+	list := slices.Clone(ps)
+	slices.SortFunc(list, func(a, b Parameter) int { return strings.Compare(a.Name, b.Name) })
+	for i, p := range list {
+		if p.Name == "" {
+			return Parameters{}, fmt.Errorf("a parameter has no name")
+		}
+		if i > 0 && list[i-1].Name == p.Name {
+			return Parameters{}, fmt.Errorf("parameter %s is there twice", p.Name)
+		}
+		if _, err := p.Canonical(); err != nil {
+			return Parameters{}, err
+		}
+	}
+	return Parameters{list: list}, nil
+}
+
+// All returns the parameters, sorted by name.
+func (ps Parameters) All() []Parameter { return slices.Clone(ps.list) }
+
+// Len returns how many there are.
+func (ps Parameters) Len() int { return len(ps.list) }
+
+// Get returns the named parameter.
+func (ps Parameters) Get(name string) (Parameter, bool) {
+	i, ok := slices.BinarySearchFunc(ps.list, name, func(p Parameter, n string) int { return strings.Compare(p.Name, n) })
+	if !ok {
+		return Parameter{}, false
+	}
+	return ps.list[i], true
+}
+
+// Key is the identity of the instance among those of its job: the hash of the
+// identifying parameters' names, types and canonical values, whatever their
+// order (rule D1). It is 64 hex digits.
+func (ps Parameters) Key() string {
+	h := sha256.New()
+	for _, p := range ps.list {
+		if !p.Identifying {
+			continue
+		}
+		text, _ := p.Canonical() // checked by NewParameters
+		for _, part := range []string{p.Name, string(p.Type), text} {
+			fmt.Fprintf(h, "%d:%s;", len(part), part)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// ParameterSpec declares a parameter of a job (rule D2).
+type ParameterSpec struct {
+	Name        string
+	Type        ParameterType
+	Doc         string
+	Default     any // of the Go type of Type; nil: none
+	Required    bool
+	Identifying bool
+	Pattern     string   // regular expression for string and path
+	Enum        []string // canonical texts; empty: any
+	Min, Max    any      // of the Go type of Type; nil: no limit
+}

@@ -1,0 +1,62 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// MatchPattern reports whether an exit code matches a transition's pattern: `*`
+// is any run of characters, `?` exactly one, everything else itself.
+func MatchPattern(pattern, code string) bool {
+	p, c := []rune(pattern), []rune(code)
+	star, mark, i, j := -1, 0, 0, 0
+	for j < len(c) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == c[j]):
+			i++
+			j++
+		case star >= 0: // let the last star take one more character
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}
+
+// ComparePatterns orders patterns from the most specific to the most general:
+// without `*` first, then more `*` before fewer, fewer `?` before more, longer
+// before shorter, then by text (rule F1).
+func ComparePatterns(a, b string) int {
+	sa, sb := strings.Count(a, "*"), strings.Count(b, "*")
+	if (sa == 0) != (sb == 0) {
+		return cmp.Compare(sa, sb)
+	}
+	return cmp.Or(
+		cmp.Compare(sb, sa),
+		cmp.Compare(strings.Count(a, "?"), strings.Count(b, "?")),
+		cmp.Compare(len(b), len(a)),
+		strings.Compare(a, b),
+	)
+}
+
+// Next returns the target of the most specific transition that matches the exit
+// code, whatever the order of the transitions; false if none does.
+func Next(transitions []Transition, code string) (Target, bool) {
+	sorted := slices.Clone(transitions)
+	slices.SortStableFunc(sorted, func(a, b Transition) int { return ComparePatterns(a.Pattern, b.Pattern) })
+	for _, t := range sorted {
+		if MatchPattern(t.Pattern, code) {
+			return t.Target, true
+		}
+	}
+	return Target{}, false
+}

@@ -1,0 +1,121 @@
+package core
+
+import (
+	"strings"
+	"time"
+)
+
+// The records of the repository. Every ID is a type of its own: mixing them does
+// not compile (rule D1).
+type (
+	JobInstanceID   int64
+	JobExecutionID  int64
+	StepExecutionID int64
+)
+
+// JobInstance is a job with one set of identifying parameters.
+type JobInstance struct {
+	ID      JobInstanceID
+	JobName string
+	Key     string // Parameters.Key
+}
+
+// JobExecution is one attempt of an instance.
+type JobExecution struct {
+	ID         JobExecutionID
+	InstanceID JobInstanceID
+	JobName    string
+	Status     Status
+	ExitCode   string
+	// Error is the message of what made it fail or stop; empty otherwise.
+	Error      string
+	Params     Parameters
+	Definition Definition
+	Context    *ExecutionContext
+
+	Owner         Owner
+	Epoch         int64 // +1 at each take-over
+	LeaseUntil    time.Time
+	StopRequested bool
+
+	// Attempt is 1 for the first execution of the instance.
+	Attempt   int
+	CreatedAt time.Time
+	StartedAt time.Time // zero before it started
+	EndedAt   time.Time // zero while it runs
+}
+
+// StepExecution is one attempt of a step in a job execution.
+type StepExecution struct {
+	ID             StepExecutionID
+	JobExecutionID JobExecutionID
+	JobName        string
+	Name           string
+	Status         Status
+	ExitCode       string
+	Error          string
+	Counters       Counters
+	Position       Position // of the last committed chunk
+	Context        *ExecutionContext
+	Out            map[string]any // named results of a tasklet
+
+	Owner Owner
+	Epoch int64
+
+	StartedAt time.Time
+	EndedAt   time.Time
+}
+
+// Definition is the job's definition as it was when the execution began (F4).
+type Definition struct {
+	Hash string // hex sha256 of Text
+	Text string
+	// Path is the absolute path of the file that Text was read from, where a
+	// restart looks for it; empty: it was read from no file.
+	Path string
+}
+
+// Counters count what a step did; on commit they describe committed facts (C11).
+type Counters struct {
+	Read, Filter, Write              int64
+	ReadSkip, ProcessSkip, WriteSkip int64
+	Commit, Rollback                 int64
+}
+
+// Skips returns the skips of all phases.
+func (c Counters) Skips() int64 { return c.ReadSkip + c.ProcessSkip + c.WriteSkip }
+
+// Add returns the sum of both.
+func (c Counters) Add(o Counters) Counters {
+	return Counters{
+		Read: c.Read + o.Read, Filter: c.Filter + o.Filter, Write: c.Write + o.Write,
+		ReadSkip: c.ReadSkip + o.ReadSkip, ProcessSkip: c.ProcessSkip + o.ProcessSkip, WriteSkip: c.WriteSkip + o.WriteSkip,
+		Commit: c.Commit + o.Commit, Rollback: c.Rollback + o.Rollback,
+	}
+}
+
+// Owner names the process that runs an execution, so that another process on
+// the same host can tell whether it still lives (rule L2): a process id alone is
+// used again, with boot and start time it is not.
+type Owner struct {
+	Host  string // host name
+	Boot  string // identity of this boot of the host; empty if unknown
+	PID   int
+	Start string // start time of the process as the system tells it; empty if unknown
+	Nonce string // distinguishes launchers inside one process
+}
+
+// String returns the stored form "host/boot/pid/start/nonce".
+func (o Owner) String() string {
+	return strings.Join([]string{o.Host, o.Boot, itoa(o.PID), o.Start, o.Nonce}, "/")
+}
+
+// ParseOwner reads what String wrote; an unreadable text becomes an owner on an
+// unknown host, whose lease alone decides.
+func ParseOwner(text string) Owner {
+	p := strings.Split(text, "/")
+	if len(p) != 5 {
+		return Owner{Nonce: text}
+	}
+	return Owner{Host: p[0], Boot: p[1], PID: atoi(p[2]), Start: p[3], Nonce: p[4]}
+}

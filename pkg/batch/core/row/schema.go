@@ -1,0 +1,184 @@
+package row
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Field is one named, typed column of a schema.
+type Field struct {
+	// Name is how expressions and tables call the field.
+	Name string
+	// Kind is the field's type.
+	Kind Kind
+	// Nullable says that a value may be missing.
+	Nullable bool
+	// From is the name in the source (a CSV header, a JSON key); Name if empty.
+	From string
+	// Format is the text form of a date or timestamp, in yyyy MM dd HH mm ss SSS
+	// XXX letters; empty: ISO 8601.
+	Format string
+	// Nulls are the texts read as null. nil means the default: "" for every
+	// kind but string, which has none.
+	Nulls []string
+
+	layout string
+}
+
+// Source returns the field's name in its source.
+func (f *Field) Source() string {
+	if f.From != "" {
+		return f.From
+	}
+	return f.Name
+}
+
+// Type returns the field's type as a job file writes it: "string", "int null".
+func (f *Field) Type() string {
+	if f.Nullable {
+		return f.Kind.String() + " null"
+	}
+	return f.Kind.String()
+}
+
+// Schema is the ordered list of a row's fields. It is immutable once made.
+//
+// An open schema is one whose columns are only known when its source is opened
+// (a CSV file without `item`): its fields are what is known so far, and every
+// other name is a string column until then.
+type Schema struct {
+	fields []Field
+	index  map[string]int
+	open   bool
+}
+
+// NewSchema checks the fields: names must be unique and not empty, kinds known,
+// formats valid.
+func NewSchema(fields ...Field) (*Schema, error) {
+	s := &Schema{fields: append([]Field(nil), fields...), index: make(map[string]int, len(fields))}
+	for i := range s.fields {
+		f := &s.fields[i]
+		if f.Name == "" {
+			return nil, fmt.Errorf("field %d has no name", i+1)
+		}
+		if _, twice := s.index[f.Name]; twice {
+			return nil, fmt.Errorf("field %q is there twice", f.Name)
+		}
+		if f.Kind == Null || int(f.Kind) >= len(kindNames) {
+			return nil, fmt.Errorf("field %q has no type (allowed: %s)", f.Name, strings.Join(KindNames(), ", "))
+		}
+		layout, err := fieldLayout(f)
+		if err != nil {
+			return nil, err
+		}
+		f.layout = layout
+		s.index[f.Name] = i
+	}
+	return s, nil
+}
+
+// Open returns a schema of which only these fields are known so far.
+func Open(fields ...Field) (*Schema, error) {
+	s, err := NewSchema(fields...)
+	if err == nil {
+		s.open = true
+	}
+	return s, err
+}
+
+// IsOpen reports whether more columns may appear when the source is opened.
+func (s *Schema) IsOpen() bool { return s.open }
+
+// Len returns the number of fields.
+func (s *Schema) Len() int { return len(s.fields) }
+
+// Field returns field i; the caller must not change it.
+func (s *Schema) Field(i int) *Field { return &s.fields[i] }
+
+// Fields returns a copy of the fields.
+func (s *Schema) Fields() []Field { return append([]Field(nil), s.fields...) }
+
+// Index returns the position of the named field, or -1.
+func (s *Schema) Index(name string) int {
+	if i, ok := s.index[name]; ok {
+		return i
+	}
+	return -1
+}
+
+// Names returns the field names in order.
+func (s *Schema) Names() []string {
+	names := make([]string, len(s.fields))
+	for i := range s.fields {
+		names[i] = s.fields[i].Name
+	}
+	return names
+}
+
+// String returns "{id: int, name: string null}", ending in "..." when open.
+func (s *Schema) String() string {
+	parts := make([]string, 0, len(s.fields)+1)
+	for i := range s.fields {
+		parts = append(parts, s.fields[i].Name+": "+s.fields[i].Type())
+	}
+	if s.open {
+		parts = append(parts, "...")
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// SameShape reports whether both have the same names, kinds and nullability in
+// the same order.
+func (s *Schema) SameShape(o *Schema) bool {
+	if s == o {
+		return true
+	}
+	if s == nil || o == nil || len(s.fields) != len(o.fields) || s.open != o.open {
+		return false
+	}
+	for i := range s.fields {
+		a, b := &s.fields[i], &o.fields[i]
+		if a.Name != b.Name || a.Kind != b.Kind || a.Nullable != b.Nullable {
+			return false
+		}
+	}
+	return true
+}
+
+// Row is one item with a schema: ordered, named values. Readers hand out rows
+// whose values live in a buffer of the chunk; who keeps a row beyond the call
+// that received it must Clone it.
+type Row struct {
+	schema *Schema
+	values []Value
+}
+
+// New returns a row over values, which it keeps; there must be one per field.
+func New(schema *Schema, values []Value) Row { return Row{schema: schema, values: values} }
+
+// Schema returns the row's schema; nil for the zero Row.
+func (r Row) Schema() *Schema { return r.schema }
+
+// Len returns the number of values.
+func (r Row) Len() int { return len(r.values) }
+
+// At returns value i.
+func (r Row) At(i int) Value { return r.values[i] }
+
+// Values returns the row's own values, for reading only.
+func (r Row) Values() []Value { return r.values }
+
+// Get returns the named value, and false if the schema has no such field.
+func (r Row) Get(name string) (Value, bool) {
+	if r.schema == nil {
+		return Value{}, false
+	}
+	i := r.schema.Index(name)
+	if i < 0 {
+		return Value{}, false
+	}
+	return r.values[i], true
+}
+
+// Clone returns a row that owns its values.
+func (r Row) Clone() Row { return Row{schema: r.schema, values: append([]Value(nil), r.values...)} }

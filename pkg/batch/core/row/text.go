@@ -1,0 +1,232 @@
+package row
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Parse reads text as a value of the field: the field's Nulls become null, the
+// rest must fit its kind. Texts are not trimmed for strings; for every other
+// kind surrounding blanks are ignored. A misfit is an invalid item (skippable).
+//
+// Text of a string field may be kept by the value.
+func (f *Field) Parse(text string) (Value, error) {
+	if f.isNull(text) {
+		if !f.Nullable {
+			return Value{}, f.misfit(text, "the field is not nullable")
+		}
+		return Value{}, nil
+	}
+	switch f.Kind {
+	case String:
+		return StringValue(text), nil
+	case Int:
+		i, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil {
+			return Value{}, f.misfit(text, "")
+		}
+		return IntValue(i), nil
+	case Float:
+		x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return Value{}, f.misfit(text, "")
+		}
+		return FloatValue(x), nil
+	case Bool:
+		switch strings.TrimSpace(text) {
+		case "true":
+			return BoolValue(true), nil
+		case "false":
+			return BoolValue(false), nil
+		}
+		return Value{}, f.misfit(text, "only true and false are")
+	case DateKind:
+		t, err := time.Parse(f.layoutOr(time.DateOnly), strings.TrimSpace(text))
+		if err != nil {
+			return Value{}, f.misfit(text, "expected "+f.formatOr("yyyy-MM-dd"))
+		}
+		return DateValue(DateOf(t)), nil
+	case Timestamp:
+		t, err := f.parseTime(strings.TrimSpace(text))
+		if err != nil {
+			return Value{}, f.misfit(text, "expected "+f.formatOr("yyyy-MM-ddTHH:mm:ss.SSSXXX"))
+		}
+		return TimestampValue(t), nil
+	case Null:
+	}
+	return Value{}, f.misfit(text, "the field has no kind")
+}
+
+// AppendText appends v in the field's own text form (its Format for dates and
+// timestamps). A null appends the first of Nulls, or nothing.
+func (f *Field) AppendText(dst []byte, v Value) []byte {
+	switch {
+	case v.IsNull():
+		if len(f.Nulls) > 0 {
+			return append(dst, f.Nulls[0]...)
+		}
+		return dst
+	case f.layout == "":
+		return v.AppendText(dst)
+	case v.kind == DateKind:
+		return v.Date().Time().AppendFormat(dst, f.layout)
+	case v.kind == Timestamp:
+		return v.Time().AppendFormat(dst, f.layout)
+	}
+	return v.AppendText(dst)
+}
+
+// Check reports a value that does not fit the field, as an invalid item.
+func (f *Field) Check(v Value) error {
+	if v.kind == f.Kind || (v.kind == Null && f.Nullable) {
+		return nil
+	}
+	if v.kind == Null {
+		return f.misfit("null", "the field is not nullable")
+	}
+	return f.misfit(v.String(), "it is "+article(v.kind))
+}
+
+func (f *Field) isNull(text string) bool {
+	if f.Nulls == nil {
+		return text == "" && f.Kind != String
+	}
+	for _, n := range f.Nulls {
+		if n == text {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *Field) parseTime(text string) (time.Time, error) {
+	if f.layout != "" {
+		return time.Parse(f.layout, text)
+	}
+	var err error
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00"} {
+		var t time.Time
+		if t, err = time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, err
+}
+
+func (f *Field) layoutOr(def string) string {
+	if f.layout != "" {
+		return f.layout
+	}
+	return def
+}
+
+func (f *Field) formatOr(def string) string {
+	if f.Format != "" {
+		return f.Format
+	}
+	return def
+}
+
+func (f *Field) misfit(text, why string) error {
+	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, quoteShort(text), article(f.Kind))
+	if why != "" {
+		msg += " (" + why + ")"
+	}
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%s", msg))
+}
+
+func article(k Kind) string {
+	if k == Int {
+		return "an int"
+	}
+	return "a " + k.String()
+}
+
+func quoteShort(text string) string {
+	const most = 60
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// fieldLayout translates the letters of Format into Go's reference layout.
+func fieldLayout(f *Field) (string, error) {
+	if f.Format == "" {
+		return "", nil
+	}
+	if f.Kind != DateKind && f.Kind != Timestamp {
+		return "", fmt.Errorf("field %q: format is for date and timestamp, not for %s", f.Name, f.Kind)
+	}
+	layout, err := Layout(f.Format)
+	if err != nil {
+		return "", fmt.Errorf("field %q: %w", f.Name, err)
+	}
+	return layout, nil
+}
+
+// layoutTokens maps runs of pattern letters to Go's layout, longest first.
+var layoutTokens = [...]struct{ pattern, layout string }{
+	{"yyyy", "2006"}, {"MM", "01"}, {"dd", "02"}, {"HH", "15"}, {"mm", "04"}, {"ss", "05"},
+	{"SSSSSS", "000000"}, {"SSS", "000"}, {"XXX", "Z07:00"}, {"yy", "06"}, {"M", "1"}, {"d", "2"},
+}
+
+// Layout translates a pattern of yyyy yy MM M dd d HH mm ss SSS SSSSSS XXX into
+// Go's reference layout. Text in single quotes and all that is no letter stands
+// for itself; any other letter is an error.
+func Layout(format string) (string, error) {
+	var out strings.Builder
+	for rest := format; rest != ""; {
+		if rest[0] == '\'' {
+			end := strings.IndexByte(rest[1:], '\'')
+			if end < 0 {
+				return "", fmt.Errorf("format %q: a quote is not closed", format)
+			}
+			out.WriteString(rest[1 : 1+end])
+			rest = rest[end+2:]
+			continue
+		}
+		run := letterRun(rest)
+		if run == 0 {
+			out.WriteByte(rest[0])
+			rest = rest[1:]
+			continue
+		}
+		layout, ok := tokenLayout(rest[:run])
+		if rest[:run] == "T" || rest[:run] == "Z" {
+			layout, ok = rest[:run], true
+		}
+		if !ok {
+			return "", fmt.Errorf("format %q: %q is unknown (allowed: yyyy yy MM M dd d HH mm ss SSS SSSSSS XXX, other text in single quotes)", format, rest[:run])
+		}
+		out.WriteString(layout)
+		rest = rest[run:]
+	}
+	return out.String(), nil
+}
+
+func letterRun(s string) int {
+	c := s[0]
+	if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+		return 0
+	}
+	n := 1
+	for n < len(s) && s[n] == c {
+		n++
+	}
+	return n
+}
+
+func tokenLayout(run string) (string, bool) {
+	for _, t := range layoutTokens {
+		if t.pattern == run {
+			return t.layout, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,207 @@
+package row
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Kind is the type of a Value and of a schema's field.
+type Kind uint8
+
+// The kinds. Null is the kind of a missing value only, never of a field.
+const (
+	Null Kind = iota
+	String
+	Int
+	Float
+	Bool
+	DateKind
+	Timestamp
+)
+
+var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", Bool: "bool", DateKind: "date", Timestamp: "timestamp"}
+
+// String returns the name a job file uses.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// KindByName returns the kind of a name that a job file uses.
+func KindByName(name string) (Kind, bool) {
+	for k := String; int(k) < len(kindNames); k++ {
+		if kindNames[k] == name {
+			return k, true
+		}
+	}
+	return Null, false
+}
+
+// KindNames returns the names of all kinds that a field may have, in order.
+func KindNames() []string { return append([]string(nil), kindNames[String:]...) }
+
+// Value is one typed, possibly null value. The zero Value is null. It is 32
+// bytes and holds scalars without allocating; it is comparable with ==.
+type Value struct {
+	kind Kind
+	num  uint64
+	text string
+}
+
+// StringValue returns a string value.
+func StringValue(s string) Value { return Value{kind: String, text: s} }
+
+// IntValue returns an int value.
+func IntValue(i int64) Value { return Value{kind: Int, num: uint64(i)} }
+
+// FloatValue returns a float value.
+func FloatValue(f float64) Value { return Value{kind: Float, num: math.Float64bits(f)} }
+
+// BoolValue returns a bool value.
+func BoolValue(b bool) Value {
+	if b {
+		return Value{kind: Bool, num: 1}
+	}
+	return Value{kind: Bool}
+}
+
+// DateValue returns a date value.
+func DateValue(d Date) Value { return Value{kind: DateKind, num: uint64(int64(d))} }
+
+// TimestampValue returns a timestamp, in UTC and truncated to microseconds (D5).
+func TimestampValue(t time.Time) Value { return Value{kind: Timestamp, num: uint64(t.UnixMicro())} }
+
+// Kind returns the value's kind; Null for a null.
+func (v Value) Kind() Kind { return v.kind }
+
+// IsNull reports whether there is no value.
+func (v Value) IsNull() bool { return v.kind == Null }
+
+// Str, Int, Float, Bool, Date and Time return the payload of a value of that
+// kind, and the kind's zero value otherwise.
+func (v Value) Str() string { return v.text }
+
+// Int returns the payload of an int.
+func (v Value) Int() int64 {
+	if v.kind != Int {
+		return 0
+	}
+	return int64(v.num)
+}
+
+// Float returns the payload of a float.
+func (v Value) Float() float64 {
+	if v.kind != Float {
+		return 0
+	}
+	return math.Float64frombits(v.num)
+}
+
+// Bool returns the payload of a bool.
+func (v Value) Bool() bool { return v.kind == Bool && v.num != 0 }
+
+// Date returns the payload of a date.
+func (v Value) Date() Date {
+	if v.kind != DateKind {
+		return 0
+	}
+	return Date(int64(v.num))
+}
+
+// Time returns the payload of a timestamp, in UTC.
+func (v Value) Time() time.Time {
+	if v.kind != Timestamp {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(v.num)).UTC()
+}
+
+// Any returns nil, string, int64, float64, bool, Date or time.Time. It boxes:
+// hot paths switch on Kind instead.
+func (v Value) Any() any {
+	switch v.kind {
+	case Null:
+		return nil
+	case String:
+		return v.text
+	case Int:
+		return v.Int()
+	case Float:
+		return v.Float()
+	case Bool:
+		return v.Bool()
+	case DateKind:
+		return v.Date()
+	case Timestamp:
+		return v.Time()
+	}
+	return nil
+}
+
+// ValueOf is the inverse of Any; it also takes int and []byte (as string).
+func ValueOf(x any) (Value, error) {
+	switch x := x.(type) {
+	case nil:
+		return Value{}, nil
+	case string:
+		return StringValue(x), nil
+	case []byte:
+		return StringValue(string(x)), nil
+	case int64:
+		return IntValue(x), nil
+	case int:
+		return IntValue(int64(x)), nil
+	case int32:
+		return IntValue(int64(x)), nil
+	case float64:
+		return FloatValue(x), nil
+	case float32:
+		return FloatValue(float64(x)), nil
+	case bool:
+		return BoolValue(x), nil
+	case Date:
+		return DateValue(x), nil
+	case time.Time:
+		return TimestampValue(x), nil
+	case Value:
+		return x, nil
+	}
+	return Value{}, fmt.Errorf("a %T is no row value (allowed: string, int, float, bool, date, timestamp, null)", x)
+}
+
+// AppendText appends the value's canonical text: the form in which parameters,
+// CSV and JSON strings write it. A null appends nothing.
+func (v Value) AppendText(dst []byte) []byte {
+	switch v.kind {
+	case Null:
+		return dst
+	case String:
+		return append(dst, v.text...)
+	case Int:
+		return strconv.AppendInt(dst, v.Int(), 10)
+	case Float:
+		return strconv.AppendFloat(dst, v.Float(), 'g', -1, 64)
+	case Bool:
+		return strconv.AppendBool(dst, v.Bool())
+	case DateKind:
+		return v.Date().Time().AppendFormat(dst, time.DateOnly)
+	case Timestamp:
+		return v.Time().AppendFormat(dst, TimestampLayout)
+	}
+	return dst
+}
+
+// TimestampLayout is the canonical text of a timestamp: UTC, microseconds.
+const TimestampLayout = "2006-01-02T15:04:05.999999Z07:00"
+
+// String returns the canonical text, "null" for a null.
+func (v Value) String() string {
+	if v.kind == Null {
+		return "null"
+	}
+	return string(v.AppendText(nil))
+}

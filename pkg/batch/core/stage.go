@@ -1,0 +1,237 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+)
+
+// The engine holds items only as whole slices behind [Items], one interface
+// value per chunk, so that no item is boxed on its way (the type parameters are
+// captured where a component is registered). [Reader], [Processor] and [Writer]
+// are the erased forms of the authors' generic interfaces; [EraseReader],
+// [EraseProcessor] and [EraseWriter] make them.
+
+// Items is a slice of items of one type with where each came from.
+type Items interface {
+	Len() int
+	// Reset empties it, keeping its memory. Items handed out before are void.
+	Reset()
+	// Truncate keeps the first n items.
+	Truncate(n int)
+	// At returns item i, boxed: for skips, listeners and messages only.
+	At(i int) any
+	Meta(i int) Meta
+	// Load copies item i and its meta into cell, a *Cell of the same type.
+	Load(i int, cell any)
+	// Store appends the item and meta of cell, a *Cell of the same type.
+	Store(cell any)
+	// View returns items i to j-1 without copying; it is void after the next change.
+	View(i, j int) Items
+}
+
+// Slice is the Items of type T.
+type Slice[T any] struct {
+	Items []T
+	Metas []Meta // empty, or one per item
+}
+
+// NewSlice returns an empty slice with room for capacity items.
+func NewSlice[T any](capacity int) *Slice[T] { return &Slice[T]{Items: make([]T, 0, capacity)} }
+
+// Len returns the number of items.
+func (s *Slice[T]) Len() int { return len(s.Items) }
+
+// Reset empties s.
+func (s *Slice[T]) Reset() { s.Truncate(0) }
+
+// Truncate keeps the first n items, and forgets the others.
+func (s *Slice[T]) Truncate(n int) {
+	clear(s.Items[n:])
+	s.Items = s.Items[:n]
+	if len(s.Metas) > n {
+		s.Metas = s.Metas[:n]
+	}
+}
+
+// At returns item i, boxed.
+func (s *Slice[T]) At(i int) any { return s.Items[i] }
+
+// Meta returns where item i came from; zero if nobody said.
+func (s *Slice[T]) Meta(i int) Meta {
+	if i < len(s.Metas) {
+		return s.Metas[i]
+	}
+	return Meta{}
+}
+
+// Append adds one item.
+func (s *Slice[T]) Append(item T, meta Meta) {
+	if meta != (Meta{}) || len(s.Metas) > 0 {
+		for len(s.Metas) < len(s.Items) {
+			s.Metas = append(s.Metas, Meta{})
+		}
+		s.Metas = append(s.Metas, meta)
+	}
+	s.Items = append(s.Items, item)
+}
+
+// Load copies item i into cell.
+func (s *Slice[T]) Load(i int, cell any) {
+	c := cell.(*Cell[T])
+	c.Item, c.Meta = s.Items[i], s.Meta(i)
+}
+
+// Store appends the item of cell.
+func (s *Slice[T]) Store(cell any) {
+	c := cell.(*Cell[T])
+	s.Append(c.Item, c.Meta)
+}
+
+// View returns items i to j-1.
+func (s *Slice[T]) View(i, j int) Items {
+	v := &Slice[T]{Items: s.Items[i:j:j]}
+	if len(s.Metas) > 0 {
+		v.Metas = s.Metas[i:j:j]
+	}
+	return v
+}
+
+// typed lets a type that embeds a Slice stand for it.
+func (s *Slice[T]) typed() *Slice[T] { return s }
+
+// sliceOf returns the slice behind items, of whatever Items type it is.
+func sliceOf[T any](role string, items Items) (*Slice[T], error) {
+	if t, ok := items.(interface{ typed() *Slice[T] }); ok {
+		return t.typed(), nil
+	}
+	return nil, typeMismatch[T](role, items)
+}
+
+// Cell holds the one item that stands between two processors of a chain.
+type Cell[T any] struct {
+	Item T
+	Meta Meta
+}
+
+// Reader is an item reader whose type is erased per chunk.
+type Reader interface {
+	// NewItems returns an empty buffer of the reader's type.
+	NewItems(capacity int) Items
+	// Fill appends items to the buffer until it holds n, the data ends (io.EOF)
+	// or a read fails; on an error the items read before it are in the buffer.
+	Fill(ctx context.Context, items Items, n int) error
+	// Component is the author's value, asked for Opener, Positioner, ...
+	Component() any
+}
+
+// Writer is an item writer whose type is erased per chunk.
+type Writer interface {
+	Write(ctx context.Context, items Items) error
+	Component() any
+}
+
+// Advance moves one item through one processor, from its input to its output cell.
+type Advance = func(ctx context.Context) error
+
+// Processor is an item processor whose type is erased per chain.
+type Processor interface {
+	// NewCell returns an empty *Cell of the processor's input type.
+	NewCell() any
+	// Chain wires the processor behind the cell in, and returns its own output
+	// cell with the function that advances one item. Every goroutine of a step makes
+	// its own chain.
+	Chain(in any) (out any, advance Advance, err error)
+	// NewItems returns an empty buffer of the processor's output type.
+	NewItems(capacity int) Items
+	Component() any
+}
+
+// EraseReader erases the type of r.
+func EraseReader[T any](r ItemReader[T]) Reader {
+	e := &erasedReader[T]{r: r}
+	e.meta, _ = r.(MetaReader)
+	return e
+}
+
+type erasedReader[T any] struct {
+	r    ItemReader[T]
+	meta MetaReader
+}
+
+func (e *erasedReader[T]) NewItems(capacity int) Items { return NewSlice[T](capacity) }
+func (e *erasedReader[T]) Component() any              { return e.r }
+
+func (e *erasedReader[T]) Fill(ctx context.Context, items Items, n int) error {
+	s, err := sliceOf[T]("reader", items)
+	if err != nil {
+		return err
+	}
+	for len(s.Items) < n {
+		item, err := e.r.Read(ctx)
+		if err != nil {
+			return err
+		}
+		if e.meta == nil {
+			s.Items = append(s.Items, item)
+			continue
+		}
+		s.Append(item, e.meta.Meta())
+	}
+	return nil
+}
+
+// EraseWriter erases the type of w.
+func EraseWriter[T any](w ItemWriter[T]) Writer { return erasedWriter[T]{w} }
+
+type erasedWriter[T any] struct{ w ItemWriter[T] }
+
+func (e erasedWriter[T]) Component() any { return e.w }
+
+func (e erasedWriter[T]) Write(ctx context.Context, items Items) error {
+	s, err := sliceOf[T]("writer", items)
+	if err != nil {
+		return err
+	}
+	return e.w.Write(ctx, s.Items)
+}
+
+// EraseProcessor erases the types of p.
+func EraseProcessor[I, O any](p ItemProcessor[I, O]) Processor {
+	e := &erasedProcessor[I, O]{p: p}
+	e.meta, _ = p.(MetaProcessor[I, O])
+	return e
+}
+
+type erasedProcessor[I, O any] struct {
+	p    ItemProcessor[I, O]
+	meta MetaProcessor[I, O]
+}
+
+func (e *erasedProcessor[I, O]) NewItems(capacity int) Items { return NewSlice[O](capacity) }
+func (e *erasedProcessor[I, O]) NewCell() any                { return new(Cell[I]) }
+func (e *erasedProcessor[I, O]) Component() any              { return e.p }
+
+func (e *erasedProcessor[I, O]) Chain(in any) (any, Advance, error) {
+	from, ok := in.(*Cell[I])
+	if !ok {
+		return nil, nil, typeMismatch[I]("processor", in)
+	}
+	to := new(Cell[O])
+	if e.meta != nil {
+		return to, func(ctx context.Context) (err error) {
+			to.Meta = from.Meta
+			to.Item, err = e.meta.ProcessMeta(ctx, from.Item, from.Meta)
+			return err
+		}, nil
+	}
+	return to, func(ctx context.Context) (err error) {
+		to.Meta = from.Meta
+		to.Item, err = e.p.Process(ctx, from.Item)
+		return err
+	}, nil
+}
+
+func typeMismatch[T any](role string, got any) error {
+	return fmt.Errorf("a %s of %v was handed a %T", role, reflect.TypeFor[T](), got)
+}

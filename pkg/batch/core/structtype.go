@@ -1,0 +1,390 @@
+package core
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// ItemOf returns the item type of a Go type. For a struct the schema is derived
+// from its exported fields: the field's name in lower snake case, or the tag
+// `batch:"name"` (`batch:"-"` leaves it out); `from:"Header"` names it in the
+// source, `format:"yyyyMMdd"` gives the text form of dates and times. Fields may
+// be of any string, int, uint, float or bool kind, Date or time.Time, or a pointer
+// to one of these, which is nullable. A struct with other fields, and any other
+// type, has no schema: jsonl and json still serve it through encoding/json.
+func ItemOf[T any](name string) ItemType {
+	t := &structType[T]{name: name}
+	if name == "" {
+		t.name = reflect.TypeFor[T]().String()
+	}
+	if t.GoType() == reflect.TypeFor[Row]() {
+		open, _ := row.Open()
+		return rowType{name: "row", schema: open}
+	}
+	t.plan, t.why = planOf(reflect.TypeFor[T]())
+	return t
+}
+
+type structType[T any] struct {
+	name string
+	plan *structPlan // nil: no record form
+	why  error
+}
+
+func (t *structType[T]) Name() string         { return t.name }
+func (t *structType[T]) GoType() reflect.Type { return reflect.TypeFor[T]() }
+
+func (t *structType[T]) Schema() *row.Schema {
+	if t.plan == nil {
+		return nil
+	}
+	return t.plan.schema
+}
+
+func (t *structType[T]) FromRecords(r RecordReader) (Reader, error) {
+	if t.plan == nil {
+		return nil, fmt.Errorf("type %s has no record form: %w", t.name, t.why)
+	}
+	return wrapReader(EraseReader[T](newStructReader[T](t.plan, r)), r), nil
+}
+
+func (t *structType[T]) ToRecords(w RecordWriter) (Writer, error) {
+	if t.plan == nil {
+		return nil, fmt.Errorf("type %s has no record form: %w", t.name, t.why)
+	}
+	return wrapWriter(EraseWriter[T](&structWriter[T]{plan: t.plan, w: w}), w), nil
+}
+
+func (t *structType[T]) FromDocuments(r DocumentReader) (Reader, error) {
+	d := &documentReader[T]{r: r}
+	d.meta, _ = r.(MetaReader)
+	return wrapReader(EraseReader[T](d), r), nil
+}
+
+func (t *structType[T]) ToDocuments(w DocumentWriter) (Writer, error) {
+	return wrapWriter(EraseWriter[T](&documentWriter[T]{w: w}), w), nil
+}
+
+// wrapped stages answer Component with the family's own value, so that its
+// Open, Position and Close are found.
+type wrappedReader struct {
+	Reader
+	component any
+}
+
+func (w wrappedReader) Component() any { return w.component }
+
+func wrapReader(r Reader, component any) Reader { return wrappedReader{r, componentOf(component)} }
+
+type wrappedWriter struct {
+	Writer
+	component any
+}
+
+func (w wrappedWriter) Component() any { return w.component }
+
+func wrapWriter(w Writer, component any) Writer { return wrappedWriter{w, componentOf(component)} }
+
+// structPlan says how a struct's fields meet a schema.
+type structPlan struct {
+	schema  *row.Schema
+	pointer bool // T is a pointer to the struct
+	elem    reflect.Type
+	fields  []structField
+}
+
+type structField struct {
+	index   int
+	pointer bool
+	kind    row.Kind
+}
+
+func planOf(t reflect.Type) (*structPlan, error) {
+	p := &structPlan{elem: t}
+	if t.Kind() == reflect.Pointer {
+		p.pointer, p.elem = true, t.Elem()
+	}
+	if p.elem.Kind() != reflect.Struct || p.elem == reflect.TypeFor[time.Time]() {
+		return nil, fmt.Errorf("it is no struct")
+	}
+	var fields []row.Field
+	for i := range p.elem.NumField() {
+		sf := p.elem.Field(i)
+		name := FieldName(sf)
+		if name == "" {
+			continue
+		}
+		f := structField{index: i}
+		ft := sf.Type
+		if ft.Kind() == reflect.Pointer {
+			f.pointer, ft = true, ft.Elem()
+		}
+		kind, ok := goKind(ft)
+		if !ok {
+			return nil, fmt.Errorf("field %s is a %v", sf.Name, sf.Type)
+		}
+		f.kind = kind
+		p.fields = append(p.fields, f)
+		fields = append(fields, row.Field{Name: name, Kind: kind, Nullable: f.pointer, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format")})
+	}
+	var err error
+	p.schema, err = row.NewSchema(fields...)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func goKind(t reflect.Type) (row.Kind, bool) {
+	switch t {
+	case reflect.TypeFor[Date]():
+		return row.DateKind, true
+	case reflect.TypeFor[time.Time]():
+		return row.Timestamp, true
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return row.String, true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return row.Int, true
+	case reflect.Float32, reflect.Float64:
+		return row.Float, true
+	case reflect.Bool:
+		return row.Bool, true
+	default:
+		return row.Null, false
+	}
+}
+
+func snakeCase(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	upper := func(i int) bool { return i >= 0 && i < len(runes) && runes[i] >= 'A' && runes[i] <= 'Z' }
+	for i, r := range runes {
+		if upper(i) && i > 0 && (!upper(i-1) || (i+1 < len(runes) && !upper(i+1))) {
+			b.WriteByte('_')
+		}
+		b.WriteString(strings.ToLower(string(r)))
+	}
+	return b.String()
+}
+
+// target returns the addressable struct of item, allocating it for pointers.
+func (p *structPlan) target(item reflect.Value) reflect.Value {
+	if !p.pointer {
+		return item
+	}
+	item.Set(reflect.New(p.elem))
+	return item.Elem()
+}
+
+func (p *structPlan) set(item reflect.Value, values []row.Value) error {
+	s := p.target(item)
+	for i, f := range p.fields {
+		dst, v := s.Field(f.index), values[i]
+		if v.IsNull() {
+			if !f.pointer {
+				return p.schema.Field(i).Check(v)
+			}
+			dst.SetZero()
+			continue
+		}
+		if err := p.schema.Field(i).Check(v); err != nil {
+			return err
+		}
+		if f.pointer {
+			dst.Set(reflect.New(dst.Type().Elem()))
+			dst = dst.Elem()
+		}
+		if err := setField(dst, v); err != nil {
+			return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %w", p.schema.Field(i).Name, err))
+		}
+	}
+	return nil
+}
+
+func setField(dst reflect.Value, v row.Value) error {
+	switch dst.Kind() {
+	case reflect.String:
+		dst.SetString(v.Str())
+	case reflect.Float32, reflect.Float64:
+		dst.SetFloat(v.Float())
+	case reflect.Bool:
+		dst.SetBool(v.Bool())
+	case reflect.Struct:
+		dst.Set(reflect.ValueOf(v.Time()))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if v.Int() < 0 || dst.OverflowUint(uint64(v.Int())) {
+			return fmt.Errorf("%d does not fit a %v", v.Int(), dst.Type())
+		}
+		dst.SetUint(uint64(v.Int()))
+	default:
+		n := v.Int()
+		if v.Kind() == row.DateKind {
+			n = int64(v.Date())
+		}
+		if dst.OverflowInt(n) {
+			return fmt.Errorf("%d does not fit a %v", n, dst.Type())
+		}
+		dst.SetInt(n)
+	}
+	return nil
+}
+
+func (p *structPlan) get(item reflect.Value, values []row.Value) error {
+	if p.pointer {
+		if item.IsNil() {
+			return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("the item is nil"))
+		}
+		item = item.Elem()
+	}
+	for i, f := range p.fields {
+		src := item.Field(f.index)
+		if f.pointer {
+			if src.IsNil() {
+				values[i] = row.Value{}
+				continue
+			}
+			src = src.Elem()
+		}
+		values[i] = fieldValue(src, f.kind)
+	}
+	return nil
+}
+
+func fieldValue(src reflect.Value, kind row.Kind) row.Value {
+	switch kind {
+	case row.String:
+		return row.StringValue(src.String())
+	case row.Float:
+		return row.FloatValue(src.Float())
+	case row.Bool:
+		return row.BoolValue(src.Bool())
+	case row.DateKind:
+		return row.DateValue(Date(src.Int()))
+	case row.Timestamp:
+		return row.TimestampValue(src.Interface().(time.Time))
+	case row.Int, row.Null:
+	}
+	if src.CanUint() {
+		return row.IntValue(int64(src.Uint()))
+	}
+	return row.IntValue(src.Int())
+}
+
+type structReader[T any] struct {
+	plan   *structPlan
+	r      RecordReader
+	values []row.Value
+}
+
+// newStructReader keeps the record reader's MetaReader visible where it has one.
+func newStructReader[T any](plan *structPlan, r RecordReader) ItemReader[T] {
+	s := &structReader[T]{plan: plan, r: r, values: make([]row.Value, plan.schema.Len())}
+	if m, ok := r.(MetaReader); ok {
+		return struct {
+			ItemReader[T]
+			MetaReader
+		}{s, m}
+	}
+	return s
+}
+
+func (s *structReader[T]) Read(ctx context.Context) (item T, err error) {
+	if err := s.r.ReadRecord(ctx, s.values); err != nil {
+		return item, err
+	}
+	if err := s.plan.set(reflect.ValueOf(&item).Elem(), s.values); err != nil {
+		return item, Consumed(metaOf(s.r), err)
+	}
+	return item, nil
+}
+
+// metaOf asks a family's reader where its last item came from.
+func metaOf(r any) Meta {
+	if m, ok := r.(MetaReader); ok {
+		return m.Meta()
+	}
+	return Meta{}
+}
+
+type structWriter[T any] struct {
+	plan    *structPlan
+	w       RecordWriter
+	values  []row.Value
+	records [][]row.Value
+}
+
+func (s *structWriter[T]) Write(ctx context.Context, items []T) error {
+	width := s.plan.schema.Len()
+	if need := width * len(items); cap(s.values) < need {
+		s.values = make([]row.Value, need)
+	}
+	s.records = s.records[:0]
+	for i := range items {
+		record := s.values[i*width : (i+1)*width : (i+1)*width]
+		if err := s.plan.get(reflect.ValueOf(&items[i]).Elem(), record); err != nil {
+			return err
+		}
+		s.records = append(s.records, record)
+	}
+	return s.w.WriteRecords(ctx, s.plan.schema, s.records)
+}
+
+type documentReader[T any] struct {
+	r    DocumentReader
+	meta MetaReader
+}
+
+func (d *documentReader[T]) Meta() Meta {
+	if d.meta == nil {
+		return Meta{}
+	}
+	return d.meta.Meta()
+}
+
+func (d *documentReader[T]) Read(ctx context.Context) (item T, err error) {
+	doc, err := d.r.ReadDocument(ctx)
+	if err != nil {
+		return item, err
+	}
+	if err := d.decode(doc, &item); err != nil {
+		var zero T
+		return zero, Consumed(d.Meta(), exception.InvalidItem("", exception.ClassParse, err))
+	}
+	return item, nil
+}
+
+// decode refuses null for a struct: encoding/json would hand out one with no
+// field set.
+func (d *documentReader[T]) decode(doc []byte, item *T) error {
+	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
+		if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
+			return fmt.Errorf("null is not a %v", t)
+		}
+	}
+	return json.Unmarshal(doc, item)
+}
+
+type documentWriter[T any] struct{ w DocumentWriter }
+
+func (d *documentWriter[T]) Write(ctx context.Context, items []T) error {
+	docs := make([][]byte, len(items))
+	for i := range items {
+		doc, err := json.Marshal(items[i])
+		if err != nil {
+			return exception.InvalidItem("", exception.ClassInvalidItem, err)
+		}
+		docs[i] = doc
+	}
+	return d.w.WriteDocuments(ctx, docs)
+}

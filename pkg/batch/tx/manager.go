@@ -1,0 +1,258 @@
+package tx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// Manager applies the propagation rules to one database.
+type Manager struct{ db Database }
+
+// NewManager returns the manager of db.
+func NewManager(db Database) *Manager { return &Manager{db: db} }
+
+// Database returns the manager's database.
+func (m *Manager) Database() Database { return m.db }
+
+// Do runs fn as attr asks (rules T1 to T4, T8). The context that fn gets carries
+// the current transaction; whatever fn does through it commits or rolls back
+// together. fn's error, and its panic after a rollback, come back unchanged;
+// other errors are ErrNoTransaction, ErrTransaction, ErrSingleWriter,
+// *RollbackOnlyError, *CommitError, the context's error where fn did not notice it,
+// sql.ErrTxDone where ctx outlived its transaction, or the failure to begin.
+//
+// A transaction belongs to one goroutine at a time.
+func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context) error) error {
+	current, _ := ctx.Value(key{m.db.Name()}).(*scope)
+	if current.over() {
+		return fmt.Errorf("database %s: the context is of a transaction that is over: %w", m.db.Name(), sql.ErrTxDone)
+	}
+	active := current != nil && !current.suspended
+	if attr.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, attr.Timeout)
+		defer cancel()
+	}
+	switch attr.Propagation {
+	case Required, "":
+		if active {
+			return m.join(ctx, current, attr, fn)
+		}
+		return m.begin(ctx, current, attr, fn)
+	case RequiresNew:
+		return m.begin(ctx, current, attr, fn)
+	case Nested:
+		if active {
+			return m.nest(ctx, current, attr, fn)
+		}
+		return m.begin(ctx, current, attr, fn)
+	case Supports:
+		if active {
+			return m.join(ctx, current, attr, fn)
+		}
+		return fn(ctx)
+	case NotSupported:
+		if active {
+			return fn(m.with(ctx, &scope{outer: current, suspended: true}))
+		}
+		return fn(ctx)
+	case Mandatory:
+		if !active {
+			return fmt.Errorf("database %s: %w", m.db.Name(), ErrNoTransaction)
+		}
+		return m.join(ctx, current, attr, fn)
+	case Never:
+		if active {
+			return fmt.Errorf("database %s: %w", m.db.Name(), ErrTransaction)
+		}
+		return fn(ctx)
+	}
+	return fmt.Errorf("propagation %q is unknown (allowed: %v)", attr.Propagation, Propagations())
+}
+
+// scope is one level of transactions on the context: a physical transaction, a
+// savepoint in one, or the mark that the one outside is suspended.
+type scope struct {
+	database     string
+	conn         Conn
+	readOnly     bool
+	suspended    bool
+	outer        *scope
+	savepoints   *int // shared by all scopes of one physical transaction
+	ended        atomic.Bool
+	rollbackOnly atomic.Pointer[error]
+}
+
+func (s *scope) Database() string { return s.database }
+func (s *scope) Conn() Conn       { return s.conn }
+func (s *scope) ReadOnly() bool   { return s.readOnly }
+
+func (s *scope) SetRollbackOnly(cause error) {
+	s.rollbackOnly.CompareAndSwap(nil, &cause)
+}
+
+// doomed returns the error of an owner that would have committed, or nil.
+func (s *scope) doomed() error {
+	if cause := s.rollbackOnly.Load(); cause != nil {
+		return &RollbackOnlyError{Cause: *cause}
+	}
+	return nil
+}
+
+// over reports that the scope, or one that it is part of, has ended: the context
+// that carries it was kept too long.
+func (s *scope) over() bool {
+	for ; s != nil; s = s.outer {
+		if s.ended.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scope) writing() bool {
+	for ; s != nil; s = s.outer {
+		if !s.suspended && !s.readOnly && !s.ended.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *Manager) with(ctx context.Context, s *scope) context.Context {
+	return context.WithValue(ctx, key{m.db.Name()}, s)
+}
+
+// join runs fn in the transaction that is there; its failure, or its panic,
+// dooms the whole of it.
+func (m *Manager) join(ctx context.Context, s *scope, attr Attr, fn func(context.Context) error) (err error) {
+	if err := m.fits(s, attr); err != nil {
+		return err
+	}
+	done := false
+	defer func() {
+		switch {
+		case !done:
+			s.SetRollbackOnly(errors.New("joined work panicked"))
+		case err != nil:
+			s.SetRollbackOnly(err)
+		}
+	}()
+	err = fn(ctx)
+	if err == nil {
+		err = ctx.Err() // a timeout that fn did not notice
+	}
+	done = true
+	return err
+}
+
+// fits refuses work that the transaction cannot be joined by. An isolation level
+// that the database has is taken as what it is in an owner: a wish of the outermost.
+func (m *Manager) fits(s *scope, attr Attr) error {
+	if s.readOnly && !attr.ReadOnly && attr.Propagation != Supports {
+		return fmt.Errorf("work that may write cannot join a read-only transaction of database %s", m.db.Name())
+	}
+	return m.db.Check(attr)
+}
+
+// begin runs fn in a transaction of its own.
+func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(context.Context) error) error {
+	if m.db.SingleWriter() && !attr.ReadOnly && outer.writing() {
+		return fmt.Errorf("propagation %s on database %s: %w", attr.Propagation, m.db.Name(), ErrSingleWriter)
+	}
+	if err := m.db.Check(attr); err != nil {
+		return err
+	}
+	h, err := m.db.Begin(ctx, attr)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	s := &scope{database: m.db.Name(), conn: h.Conn(), readOnly: attr.ReadOnly, outer: outer, savepoints: new(int)}
+	defer s.ended.Store(true)
+	returned := false
+	defer func() {
+		if !returned { // a panic is on its way
+			_ = h.Rollback() //nolint:errcheck // the panic is what is reported
+		}
+	}()
+	err = fn(m.with(ctx, s))
+	returned = true
+	if err == nil {
+		err = s.doomed()
+	}
+	if err == nil {
+		err = ctx.Err() // a timeout that fn did not notice must not commit
+	}
+	if err == nil {
+		if err := h.Commit(); err != nil {
+			return &CommitError{Err: err}
+		}
+		return nil
+	}
+	if rerr := h.Rollback(); rerr != nil && !errors.Is(rerr, sql.ErrTxDone) {
+		return errors.Join(err, fmt.Errorf("rollback: %w", rerr))
+	}
+	return err
+}
+
+// cleanUpTime bounds the statements that undo, which run though ctx has ended.
+const cleanUpTime = 10 * time.Second
+
+// nest runs fn behind a savepoint, which is ours to set, release and check: not
+// every driver layer reports a savepoint that did not happen (rule T3).
+func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(context.Context) error) error {
+	if err := m.fits(outer, attr); err != nil {
+		return err
+	}
+	*outer.savepoints++
+	name := fmt.Sprintf("surfin_%d", *outer.savepoints)
+	if _, err := outer.conn.ExecContext(ctx, "SAVEPOINT "+name); err != nil {
+		return fmt.Errorf("savepoint: %w", err)
+	}
+	s := &scope{database: outer.database, conn: outer.conn, readOnly: outer.readOnly, outer: outer, savepoints: outer.savepoints}
+	defer s.ended.Store(true)
+	returned := false
+	defer func() {
+		if !returned { // a panic is on its way
+			if err := m.rollbackTo(ctx, s, name); err != nil {
+				outer.SetRollbackOnly(err)
+			}
+		}
+	}()
+	err := fn(m.with(ctx, s))
+	returned = true
+	if err == nil {
+		err = s.doomed()
+	}
+	if err == nil {
+		err = ctx.Err() // a timeout that fn did not notice
+	}
+	if err == nil {
+		if _, err := s.conn.ExecContext(ctx, "RELEASE SAVEPOINT "+name); err != nil {
+			err = fmt.Errorf("release savepoint: %w", err)
+			outer.SetRollbackOnly(err)
+			return err
+		}
+		return nil
+	}
+	if rerr := m.rollbackTo(ctx, s, name); rerr != nil {
+		outer.SetRollbackOnly(rerr)
+		return errors.Join(err, rerr)
+	}
+	return err
+}
+
+func (m *Manager) rollbackTo(ctx context.Context, s *scope, name string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	for _, statement := range []string{"ROLLBACK TO SAVEPOINT ", "RELEASE SAVEPOINT "} {
+		if _, err := s.conn.ExecContext(ctx, statement+name); err != nil {
+			return fmt.Errorf("roll back to savepoint: %w", err)
+		}
+	}
+	return nil
+}

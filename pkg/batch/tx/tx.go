@@ -1,0 +1,225 @@
+// Package tx owns transactions: their propagation rules ([Manager.Do]), how the
+// current one travels in the context ([From], one per database), and the ports
+// through which the rest of the framework reaches databases ([Conn], [Database],
+// [Provider]). Package adaptor/database/gorm implements the ports.
+//
+// It imports the standard library only, and nothing of ours.
+package tx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Conn runs statements, on a pool or in a transaction: the four methods of
+// database/sql, and Raw for what a driver alone can do (COPY).
+type Conn interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	// Raw calls f with the driver's own connection, which f must not keep. f must
+	// not return driver.ErrBadConn: Raw wraps it.
+	Raw(ctx context.Context, f func(driverConn any) error) error
+}
+
+// Handle is a physical transaction, held by the [Manager] alone.
+type Handle interface {
+	// Conn runs statements in the transaction. Its Commit and Rollback, where it
+	// has them, refuse; after the end every method fails (rule T8).
+	Conn() Conn
+	Commit() error
+	// Rollback after the end is sql.ErrTxDone.
+	Rollback() error
+}
+
+// Dialect names a kind of database.
+type Dialect string
+
+// The dialects.
+const (
+	SQLite   Dialect = "sqlite"
+	Postgres Dialect = "postgres"
+)
+
+// Placeholder returns the nth bind variable (1-based) of the dialect.
+func (d Dialect) Placeholder(n int) string {
+	if d == Postgres {
+		return fmt.Sprintf("$%d", n)
+	}
+	return fmt.Sprintf("?%d", n)
+}
+
+// Quote quotes an identifier; a dot separates schema and name.
+func (d Dialect) Quote(name string) string {
+	parts := strings.Split(name, ".")
+	for i, p := range parts {
+		parts[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
+	}
+	return strings.Join(parts, ".")
+}
+
+// Database is one configured database.
+type Database interface {
+	Name() string
+	Dialect() Dialect
+	// Conn runs statements outside a transaction.
+	Conn() Conn
+	// Begin starts a physical transaction. Isolation, ReadOnly and Timeout of attr
+	// matter. The transaction does not end with ctx (rule T8), but is rolled back
+	// after the timeout, so that work that hangs does not hold its locks.
+	Begin(ctx context.Context, attr Attr) (Handle, error)
+	// Open opens a pool of its own, which the caller closes: for migrations, which
+	// must neither share nor close the database's pool.
+	Open() (*sql.DB, error)
+	// Check reports what of attr the database cannot do, at load (rule T4).
+	Check(attr Attr) error
+	// SingleWriter says that a second writing transaction would wait for the first
+	// (SQLite, rule T3).
+	SingleWriter() bool
+}
+
+// Provider finds databases by name.
+type Provider interface {
+	// Database returns the named database; "" is "default". An unknown name is an
+	// error that lists the known ones.
+	Database(name string) (Database, error)
+	// Names returns the names of all configured databases, sorted.
+	Names() []string
+	// ForceReconnect replaces the pool of the named database, so that new work sees
+	// a changed schema; transactions in flight end undisturbed on the old one
+	// (rule T7).
+	ForceReconnect(ctx context.Context, name string) error
+}
+
+// Default is the name of the database that is meant where none is named.
+const Default = "default"
+
+// Propagation says how work relates to the transaction that is already there.
+type Propagation string
+
+// The propagation modes (rule T2). The zero value means Required.
+const (
+	Required     Propagation = "REQUIRED"
+	RequiresNew  Propagation = "REQUIRES_NEW"
+	Nested       Propagation = "NESTED"
+	NotSupported Propagation = "NOT_SUPPORTED"
+	Supports     Propagation = "SUPPORTS"
+	Mandatory    Propagation = "MANDATORY"
+	Never        Propagation = "NEVER"
+)
+
+// Propagations returns all modes.
+func Propagations() []Propagation {
+	return []Propagation{Required, RequiresNew, Nested, NotSupported, Supports, Mandatory, Never}
+}
+
+// Attr says what kind of transaction work asks for.
+type Attr struct {
+	Propagation Propagation
+	// Isolation is sql.LevelDefault unless set; a database that lacks it refuses.
+	Isolation sql.IsolationLevel
+	ReadOnly  bool
+	// Timeout ends the work's context; 0: none. It counts for the scope that it is
+	// given to, joined ones too.
+	Timeout time.Duration
+}
+
+// Tx is the current transaction of one database, as the context carries it.
+type Tx interface {
+	Database() string
+	Conn() Conn
+	// ReadOnly reports whether it was begun read-only.
+	ReadOnly() bool
+	// SetRollbackOnly makes the owner's commit fail with a *RollbackOnlyError.
+	SetRollbackOnly(cause error)
+}
+
+// Errors of the propagation rules.
+var (
+	// ErrNoTransaction is MANDATORY without a transaction.
+	ErrNoTransaction = errors.New("propagation MANDATORY: there is no transaction")
+	// ErrTransaction is NEVER within a transaction.
+	ErrTransaction = errors.New("propagation NEVER: there is a transaction")
+	// ErrSingleWriter is a second writing transaction, or a write outside of the
+	// suspended one, on a database with one writer: it would wait for itself.
+	ErrSingleWriter = errors.New("the database has one writer, and a transaction in progress holds it")
+	// ErrNotOwner is Commit or Rollback by who does not own the transaction.
+	ErrNotOwner = errors.New("only the owner of a transaction ends it")
+)
+
+// RollbackOnlyError is the owner's commit of a transaction that joined work had
+// marked rollback-only: it was rolled back instead.
+type RollbackOnlyError struct{ Cause error }
+
+// Error names the cause.
+func (e *RollbackOnlyError) Error() string {
+	return fmt.Sprintf("the transaction was rolled back: joined work had failed: %v", e.Cause)
+}
+
+// Unwrap returns the failure of the joined work.
+func (e *RollbackOnlyError) Unwrap() error { return e.Cause }
+
+// CommitError is a COMMIT that failed: whether the transaction took effect is
+// not known, unless the database said so (rule C10).
+type CommitError struct{ Err error }
+
+// Error names the cause.
+func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *CommitError) Unwrap() error { return e.Err }
+
+type key struct{ database string }
+
+// From returns the current transaction of the database, if there is one that is
+// not suspended.
+func From(ctx context.Context, database string) (Tx, bool) {
+	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
+	if !ok || s.suspended {
+		return nil, false
+	}
+	return s, true
+}
+
+// ConnOf returns the connection that work on the database uses now: the current
+// transaction's, else the database's own.
+func ConnOf(ctx context.Context, db Database) Conn {
+	if t, ok := From(ctx, db.Name()); ok {
+		return t.Conn()
+	}
+	return db.Conn()
+}
+
+// WriterHeld reports whether ctx carries a writing transaction of the database,
+// suspended or not: on a database with one writer any other write would wait for
+// the very goroutine that asks.
+func WriterHeld(ctx context.Context, database string) bool {
+	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
+	return ok && s.writing()
+}
+
+// Held returns how many physical transactions of the database ctx carries, the
+// suspended ones too: so many connections the caller itself keeps from the pool.
+func Held(ctx context.Context, database string) int {
+	s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
+	n := 0
+	for ; s != nil; s = s.outer {
+		// A savepoint shares the counter of the transaction that it is in.
+		if !s.suspended && !s.ended.Load() && (s.outer == nil || s.savepoints != s.outer.savepoints) {
+			n++
+		}
+	}
+	return n
+}
+
+func nameOr(database string) string {
+	if database == "" {
+		return Default
+	}
+	return database
+}

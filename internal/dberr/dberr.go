@@ -1,0 +1,129 @@
+// Package dberr classifies errors of databases by their type and code, never by
+// their text: PostgreSQL's SQLSTATE and SQLite's extended result codes.
+//
+// It imports the two drivers, and nothing of ours.
+package dberr
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// SQLState returns PostgreSQL's five-letter code of err, or "".
+func SQLState(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// SQLiteCode returns SQLite's extended result code of err, or 0.
+func SQLiteCode(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code()
+	}
+	return 0
+}
+
+// IsUniqueViolation reports a duplicate of a unique or primary key.
+func IsUniqueViolation(err error) bool {
+	switch SQLiteCode(err) {
+	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_ROWID:
+		return true
+	}
+	return SQLState(err) == "23505"
+}
+
+// IsForeignKeyViolation reports a reference to a row that is not there, or the
+// loss of a row that is referred to.
+func IsForeignKeyViolation(err error) bool {
+	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || SQLState(err) == "23503"
+}
+
+// IsCheckViolation reports a row that a CHECK refuses.
+func IsCheckViolation(err error) bool {
+	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_CHECK || SQLState(err) == "23514"
+}
+
+// IsConstraintViolation reports that data broke any rule of its table: unique,
+// foreign key, not null, check.
+func IsConstraintViolation(err error) bool {
+	if state := SQLState(err); state != "" {
+		return state[:2] == "23"
+	}
+	code := SQLiteCode(err)
+	return code&0xff == sqlite3.SQLITE_CONSTRAINT && code != sqlite3.SQLITE_CONSTRAINT_COMMITHOOK
+}
+
+// IsBusy reports that another writer holds what the statement needed: SQLite's
+// BUSY and LOCKED, PostgreSQL's lock_timeout and NOWAIT.
+func IsBusy(err error) bool {
+	switch SQLiteCode(err) & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return true
+	}
+	return SQLState(err) == "55P03"
+}
+
+// IsReadOnly reports a write in a read-only transaction or on a read-only
+// connection.
+func IsReadOnly(err error) bool {
+	return SQLiteCode(err)&0xff == sqlite3.SQLITE_READONLY || SQLState(err) == "25006"
+}
+
+// IsConflict reports a transaction that lost against a concurrent one and would
+// succeed if it were tried again from its beginning: serialization failure,
+// deadlock, SQLite's stale snapshot.
+func IsConflict(err error) bool {
+	switch SQLState(err) {
+	case "40001", "40P01":
+		return true
+	}
+	return SQLiteCode(err) == sqlite3.SQLITE_BUSY_SNAPSHOT
+}
+
+// IsCanceled reports a statement that was cancelled, by the caller's context, a
+// statement_timeout or an administrator.
+func IsCanceled(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		SQLState(err) == "57014" || SQLiteCode(err)&0xff == sqlite3.SQLITE_INTERRUPT
+}
+
+// IsStalePlan reports a prepared statement that a change of the schema has
+// outdated: only a new transaction gets a fresh one.
+func IsStalePlan(err error) bool { return SQLState(err) == "0A000" }
+
+// IsConnectionLost reports that the server or the network ended the connection,
+// so that nothing more can be said about the statement in flight.
+func IsConnectionLost(err error) bool {
+	if state := SQLState(err); state != "" {
+		switch state {
+		case "57P01", "57P02", "57P03", "57P05", "25P03", "25P04":
+			return true
+		}
+		return state[:2] == "08"
+	}
+	return false
+}
+
+// IsRolledBack reports of a failed COMMIT that the database itself said that the
+// transaction had no effect; otherwise its outcome is unknown (rule C10).
+func IsRolledBack(err error) bool {
+	if errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, sql.ErrTxDone) {
+		return true
+	}
+	if state := SQLState(err); state != "" {
+		return state != "40003" && !IsConnectionLost(err)
+	}
+	switch SQLiteCode(err) & 0xff {
+	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,336 @@
+// Package migrator runs golang-migrate over the framework's databases: for the
+// repository's own schema and for the migration tasklet (rule T7).
+//
+// It imports tx, golang-migrate, and internal/dberr.
+package migrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4"
+	migratedb "github.com/golang-migrate/migrate/v4/database"
+	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Command says what to do.
+type Command string
+
+// The commands.
+const (
+	// Up applies Steps migrations; 0: all that are missing.
+	Up Command = "up"
+	// Down reverts Steps migrations, of which there must be at least one.
+	Down Command = "down"
+	// Goto applies or reverts until Version is reached; 0 reverts all.
+	Goto Command = "goto"
+	// Version only reports.
+	Version Command = "version"
+	// Force records Version, and that it is clean, and runs nothing; -1: none.
+	Force Command = "force"
+)
+
+// Commands returns all commands.
+func Commands() []Command { return []Command{Up, Down, Goto, Version, Force} }
+
+const (
+	// DefaultTable records the version where Options names no other table.
+	DefaultTable = "schema_migrations"
+	// DefaultLockTimeout bounds each wait for a lock.
+	DefaultLockTimeout = 10 * time.Second
+	// grace is what the library waits longer than the database, whose error says more.
+	grace = 5 * time.Second
+)
+
+// Options is one run.
+type Options struct {
+	// FS and Dir hold the files NUMBER_name.up.sql and NUMBER_name.down.sql.
+	FS  fs.FS
+	Dir string
+	// Table records the version; a dot separates its schema. "": DefaultTable.
+	Table   string
+	Command Command
+	Steps   int
+	Version int
+	// LockTimeout bounds the wait for another migration, and for each lock that a
+	// statement needs; 0: DefaultLockTimeout.
+	LockTimeout time.Duration
+}
+
+// Result is what a run found and left. Version 0 is a schema without migrations.
+type Result struct {
+	From, To uint
+	// Dirty says that migration To failed half-way and waits for a Force. It does
+	// not happen on SQLite, where a migration happens wholly or not at all.
+	Dirty bool
+	// Changed says that something was applied, reverted or forced.
+	Changed bool
+}
+
+// DirtyError is a schema that an earlier migration left half-way.
+type DirtyError struct{ Version int }
+
+// Error says what to do.
+func (e *DirtyError) Error() string {
+	return fmt.Sprintf("migration %d had failed half-way: repair the schema by hand, then record its state with force: "+
+		"version %d if the migration's changes are there, the one before if they are not", e.Version, e.Version)
+}
+
+// Run runs one command. Two runs on one database wait for each other. The result
+// is filled in as far as it is known when there is an error, too.
+//
+// On PostgreSQL it uses a session of its own, with lock_timeout set. On SQLite all
+// migrations of a run are one transaction on the database's writer, each behind a
+// savepoint: a migration that fails leaves those before it, and no dirty state. Its
+// files must not contain BEGIN or COMMIT.
+//
+// It does not reconnect the database's pools: see tx.Provider.ForceReconnect.
+func Run(ctx context.Context, db tx.Database, o Options) (Result, error) {
+	if err := o.validate(); err != nil {
+		return Result{}, err
+	}
+	if o.Table == "" {
+		o.Table = DefaultTable
+	}
+	if o.LockTimeout == 0 {
+		o.LockTimeout = DefaultLockTimeout
+	}
+	result, err := run(ctx, db, o)
+	if err != nil {
+		return result, fmt.Errorf("migrate database %s, %s: %w", db.Name(), o.Command, err)
+	}
+	return result, nil
+}
+
+func run(ctx context.Context, db tx.Database, o Options) (Result, error) {
+	before, err := current(ctx, db, o.Table)
+	if err != nil {
+		return Result{}, err
+	}
+	if o.Command == Version {
+		return result(before, before), nil
+	}
+	src, err := open(o)
+	if err != nil {
+		return result(before, before), err
+	}
+	driver, err := driverOf(ctx, db, o)
+	if err != nil {
+		return result(before, before), errors.Join(readable(err), src.Close())
+	}
+	m, err := migrate.NewWithInstance("iofs", src, string(db.Dialect()), driver)
+	if err != nil {
+		return result(before, before), errors.Join(err, src.Close(), driver.Close())
+	}
+	m.LockTimeout = o.LockTimeout + grace
+	err = execute(ctx, m, o)
+	serr, derr := m.Close()
+	err = errors.Join(err, serr, derr)
+	after, verr := current(context.WithoutCancel(ctx), db, o.Table)
+	if verr != nil {
+		return result(before, before), errors.Join(err, verr)
+	}
+	if err != nil && after.dirty && !before.dirty {
+		err = towards(after.version, err)
+	}
+	return result(before, after), err
+}
+
+func towards(version int, err error) error {
+	return fmt.Errorf("on the way to version %d: %w", max(version, 0), err)
+}
+
+func (o Options) validate() error {
+	switch o.Command {
+	case Up:
+		if o.Steps < 0 {
+			return errors.New("up: steps must not be negative")
+		}
+	case Down:
+		if o.Steps < 1 {
+			return errors.New("down: steps must say how many migrations to revert (goto 0 reverts all)")
+		}
+	case Goto:
+		if o.Version < 0 {
+			return errors.New("goto: version must not be negative")
+		}
+	case Force:
+		if o.Version < -1 {
+			return errors.New("force: version must be a migration's number, or -1 for none")
+		}
+	case Version:
+	default:
+		return fmt.Errorf("command %q is unknown (known: %v)", o.Command, Commands())
+	}
+	if o.LockTimeout < 0 {
+		return errors.New("the lock timeout must not be negative")
+	}
+	return nil
+}
+
+// open opens the folder and makes sure that there is a migration in it.
+func open(o Options) (source.Driver, error) {
+	src, err := iofs.New(o.FS, o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the migrations in %s: %w", o.Dir, err)
+	}
+	if _, err := src.First(); err != nil {
+		return nil, errors.Join(fmt.Errorf("folder %s has no migrations (NUMBER_name.up.sql)", o.Dir), src.Close())
+	}
+	return src, nil
+}
+
+// Latest returns the highest version in the folder.
+func Latest(fsys fs.FS, dir string) (uint, error) {
+	src, err := open(Options{FS: fsys, Dir: dir})
+	if err != nil {
+		return 0, err
+	}
+	version, err := src.First()
+	for err == nil {
+		var next uint
+		if next, err = src.Next(version); err == nil {
+			version = next
+		}
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return version, errors.Join(err, src.Close())
+}
+
+// execute runs the command. The library takes no context: it stops between two
+// migrations when asked, and the drivers cancel the statement in progress.
+func execute(ctx context.Context, m *migrate.Migrate, o Options) error {
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case m.GracefulStop <- true:
+		default: // it has been asked
+		}
+	})
+	defer stop()
+	err := command(m, o)
+	if cerr := ctx.Err(); cerr != nil {
+		return errors.Join(cerr, readable(err))
+	}
+	if _, short := errors.AsType[migrate.ErrShortLimit](err); short || errors.Is(err, migrate.ErrNoChange) {
+		return nil
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		if o.Command == Up || o.Command == Down { // the end of the migrations
+			return nil
+		}
+		return fmt.Errorf("folder %s has no migration %d", o.Dir, o.Version)
+	}
+	return readable(err)
+}
+
+func command(m *migrate.Migrate, o Options) error {
+	switch o.Command {
+	case Up:
+		if o.Steps == 0 {
+			return m.Up()
+		}
+		return m.Steps(o.Steps)
+	case Down:
+		return m.Steps(-o.Steps)
+	case Goto:
+		if o.Version == 0 {
+			return m.Down()
+		}
+		return m.Migrate(uint(o.Version)) //nolint:gosec // validate has refused what is negative
+	case Force:
+		return m.Force(o.Version)
+	case Version:
+	}
+	return nil
+}
+
+// readable unfolds the library's errors, which hide their cause from errors.As
+// and print whole files.
+func readable(err error) error {
+	if e, ok := errors.AsType[migrate.ErrDirty](err); ok {
+		return &DirtyError{Version: e.Version}
+	}
+	if errors.Is(err, migrate.ErrLockTimeout) || errors.Is(err, migratedb.ErrLocked) {
+		return fmt.Errorf("another migration holds the lock: %w", err)
+	}
+	line, cause := uint(0), error(nil)
+	if e, ok := errors.AsType[*migratedb.Error](err); ok {
+		line, cause = e.Line, e.OrigErr
+	} else if e, ok := errors.AsType[migratedb.Error](err); ok {
+		line, cause = e.Line, e.OrigErr
+	}
+	switch {
+	case cause == nil:
+		return err
+	case dberr.IsBusy(cause):
+		return fmt.Errorf("gave up waiting for a lock: %w", cause)
+	case line > 0:
+		return fmt.Errorf("line %d: %w", line, cause)
+	}
+	return cause
+}
+
+// state is what the table records; version -1 is none.
+type state struct {
+	version int
+	dirty   bool
+}
+
+func result(before, after state) Result {
+	return Result{
+		From: uint(max(before.version, 0)), To: uint(max(after.version, 0)), //nolint:gosec // not negative
+		Dirty: after.dirty, Changed: before != after,
+	}
+}
+
+// current reads the state without creating anything.
+func current(ctx context.Context, db tx.Database, table string) (state, error) {
+	exists := "SELECT to_regclass($1) IS NOT NULL"
+	name := db.Dialect().Quote(table)
+	if db.Dialect() == tx.SQLite {
+		exists, name = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?1", table
+	}
+	conn := db.Conn() // not the current transaction's, which may not see what is committed
+	var found bool
+	if err := conn.QueryRowContext(ctx, exists, name).Scan(&found); err != nil {
+		return state{}, fmt.Errorf("look for table %s: %w", table, err)
+	}
+	s := state{version: migratedb.NilVersion}
+	if !found {
+		return s, nil
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT version, dirty FROM "+db.Dialect().Quote(table))
+	if err != nil {
+		return s, fmt.Errorf("read table %s: %w", table, err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells what went wrong
+	for rows.Next() {
+		if err := rows.Scan(&s.version, &s.dirty); err != nil {
+			return s, fmt.Errorf("read table %s: %w", table, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return s, fmt.Errorf("read table %s: %w", table, err)
+	}
+	return s, nil
+}
+
+func driverOf(ctx context.Context, db tx.Database, o Options) (migratedb.Driver, error) {
+	switch db.Dialect() {
+	case tx.SQLite:
+		return &sqliteDriver{ctx: ctx, db: db, table: db.Dialect().Quote(o.Table), timeout: o.LockTimeout}, nil
+	case tx.Postgres:
+		return newPostgres(ctx, db, o)
+	}
+	return nil, fmt.Errorf("there are no migrations for dialect %s", db.Dialect())
+}

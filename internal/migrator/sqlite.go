@@ -1,0 +1,141 @@
+package migrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	migratedb "github.com/golang-migrate/migrate/v4/database"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// sqliteDriver is golang-migrate's driver on the database's one writer. The
+// library's own locks within its process only, and begins a transaction per
+// statement of its bookkeeping, so that two processes can both find version 1
+// missing; here the lock is the transaction, from Lock to Unlock.
+type sqliteDriver struct {
+	ctx     context.Context // the library's interface takes none
+	db      tx.Database
+	table   string // quoted
+	timeout time.Duration
+
+	handle  tx.Handle
+	pending bool // a migration is behind its savepoint
+	target  int  // the version that it leads to
+	failed  bool
+}
+
+var _ migratedb.Driver = (*sqliteDriver)(nil)
+
+const savepoint = "surfin_migration"
+
+// Open is for URLs, of which there are none here.
+func (d *sqliteDriver) Open(string) (migratedb.Driver, error) {
+	return nil, errors.New("the migrations' driver is not opened by URL")
+}
+
+// Close has nothing to close: the writer is the database's.
+func (d *sqliteDriver) Close() error { return nil }
+
+// Lock begins the transaction, waiting for other writers up to the lock timeout.
+func (d *sqliteDriver) Lock() error {
+	ctx, cancel := context.WithTimeout(d.ctx, d.timeout)
+	defer cancel()
+	handle, err := d.db.Begin(ctx, tx.Attr{})
+	if err != nil {
+		return err
+	}
+	d.handle, d.failed = handle, false
+	err = d.exec("CREATE TABLE IF NOT EXISTS " + d.table + " (version uint64, dirty bool)")
+	if err != nil {
+		return errors.Join(err, handle.Rollback())
+	}
+	return nil
+}
+
+// Unlock commits what has succeeded.
+func (d *sqliteDriver) Unlock() error {
+	if d.pending {
+		if err := d.undo(); err != nil {
+			return errors.Join(err, d.handle.Rollback())
+		}
+	}
+	if d.failed { // an undo that failed
+		return d.handle.Rollback()
+	}
+	return d.handle.Commit()
+}
+
+// SetVersion opens a migration when dirty, and closes it when not.
+func (d *sqliteDriver) SetVersion(version int, dirty bool) error {
+	if dirty {
+		if err := d.exec("SAVEPOINT " + savepoint); err != nil {
+			return err
+		}
+		d.pending, d.target = true, version
+		return nil
+	}
+	if err := d.exec("DELETE FROM " + d.table); err != nil {
+		return err
+	}
+	if version >= 0 {
+		if err := d.exec("INSERT INTO "+d.table+" (version, dirty) VALUES (?1, 0)", version); err != nil {
+			return err
+		}
+	}
+	if d.pending {
+		d.pending = false
+		return d.exec("RELEASE SAVEPOINT " + savepoint)
+	}
+	return nil
+}
+
+// Run runs a migration; one that fails is undone.
+func (d *sqliteDriver) Run(migration io.Reader) error {
+	script, err := io.ReadAll(migration)
+	if err != nil {
+		return fmt.Errorf("read the migration: %w", err)
+	}
+	if err := d.exec(string(script)); err != nil {
+		return errors.Join(towards(d.target, err), d.undo())
+	}
+	return nil
+}
+
+func (d *sqliteDriver) undo() error {
+	d.pending = false
+	ctx := context.WithoutCancel(d.ctx)
+	for _, statement := range []string{"ROLLBACK TO SAVEPOINT ", "RELEASE SAVEPOINT "} {
+		if _, err := d.handle.Conn().ExecContext(ctx, statement+savepoint); err != nil {
+			d.failed = true // SQLite has rolled back everything, or will
+			return fmt.Errorf("undo the migration: %w", err)
+		}
+	}
+	return nil
+}
+
+// Version returns the version recorded.
+func (d *sqliteDriver) Version() (version int, dirty bool, err error) {
+	rows, err := d.handle.Conn().QueryContext(d.ctx, "SELECT version, dirty FROM "+d.table)
+	if err != nil {
+		return 0, false, err
+	}
+	version = migratedb.NilVersion
+	for rows.Next() {
+		if err := rows.Scan(&version, &dirty); err != nil {
+			return 0, false, errors.Join(err, rows.Close())
+		}
+	}
+	return version, dirty, errors.Join(rows.Err(), rows.Close())
+}
+
+// Drop is not offered.
+func (d *sqliteDriver) Drop() error { return errors.New("dropping a whole database is not offered") }
+
+func (d *sqliteDriver) exec(statement string, args ...any) error {
+	_, err := d.handle.Conn().ExecContext(d.ctx, statement, args...)
+	return err
+}

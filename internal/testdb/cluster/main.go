@@ -1,0 +1,65 @@
+// Command cluster starts a private PostgreSQL cluster, runs a command with
+// SURFIN_TEST_POSTGRES set to its admin URL, stops the cluster, and exits as the
+// command did:
+//
+//	go run ./internal/testdb/cluster -- go test ./...
+//
+// Without a command it prints the URL and runs until it is interrupted. A server
+// that SURFIN_TEST_POSTGRES names already is used as it is.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
+)
+
+func main() {
+	args := os.Args[1:]
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	code, err := run(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+func run(args []string) (code int, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	admin := os.Getenv(testdb.Variable)
+	if admin == "" {
+		cluster, serr := pgcluster.Start(ctx)
+		if serr != nil {
+			return 1, serr
+		}
+		defer func() { err = errors.Join(err, cluster.Stop()) }()
+		admin = cluster.URL()
+	}
+	fmt.Fprintln(os.Stderr, testdb.Variable+"="+admin)
+	if len(args) == 0 {
+		<-ctx.Done()
+		return 0, nil
+	}
+	// The command gets the terminal's interrupt itself: it is waited for, not killed.
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), testdb.Variable+"="+admin)
+	if err := cmd.Run(); err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() >= 0 {
+			return exit.ExitCode(), nil
+		}
+		return 1, fmt.Errorf("run %s: %w", args[0], err)
+	}
+	return 0, nil
+}

@@ -1,0 +1,16 @@
+//go:build !unix
+
+package pgcluster
+
+import "os/exec"
+
+// account is who runs the server: ourselves.
+type account struct{}
+
+func unprivileged() (account, error) { return account{}, nil }
+
+func (account) own(string) error { return nil }
+
+func (account) apply(*exec.Cmd) {}
+
+func detach(*exec.Cmd) {}

@@ -1,0 +1,128 @@
+// Package testdb gives tests real databases: SQLite files, and databases in a
+// private PostgreSQL cluster.
+//
+// The cluster is the one that SURFIN_TEST_POSTGRES names (the URL of a user who
+// may create databases; `make test` sets it), else one of this process's own,
+// started by the first test that asks. Packages whose tests use PostgreSQL say
+//
+//	func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+//
+// so that a cluster of their own is stopped at the end.
+package testdb
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
+)
+
+// Variable names the environment variable with the admin URL of a server.
+const Variable = "SURFIN_TEST_POSTGRES"
+
+// own is the cluster of this test process. A test binary has one TestMain and
+// many tests that share the server: there is no other place for it.
+var own struct {
+	sync.Mutex
+	cluster *pgcluster.Cluster
+	err     error
+}
+
+// Main runs the tests, stops the cluster that they started, and returns the exit
+// code for os.Exit.
+func Main(m *testing.M) int {
+	code := m.Run()
+	own.Lock()
+	defer own.Unlock()
+	if own.cluster == nil {
+		return code
+	}
+	if err := own.cluster.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "testdb:", err)
+		return max(code, 1)
+	}
+	own.cluster = nil
+	return code
+}
+
+// Each runs f as a subtest per database, "sqlite" and "postgres", each time with
+// the URL of an empty database.
+func Each(t *testing.T, f func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { f(t, SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { f(t, Postgres(t)) })
+}
+
+// SQLite returns the URL of a file, not yet there, in a folder of the test's own.
+func SQLite(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
+}
+
+// Postgres returns the URL of an empty database, dropped when the test ends. It
+// fails the test where there is no PostgreSQL: a skip would look like a success.
+func Postgres(t testing.TB) string {
+	t.Helper()
+	admin, err := adminURL()
+	if err != nil {
+		t.Fatalf("this test needs PostgreSQL: %v", err)
+	}
+	random := make([]byte, 6)
+	if _, err := rand.Read(random); err != nil {
+		t.Fatalf("name of the test database: %v", err)
+	}
+	name := "surfin_test_" + hex.EncodeToString(random)
+	if err := administrate(admin, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
+		t.Fatalf("create the test database: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := administrate(admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("drop the test database: %v", err)
+		}
+	})
+	u, err := url.Parse(admin)
+	if err != nil {
+		t.Fatalf("%s: %v", Variable, err)
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+func adminURL() (string, error) {
+	if given := os.Getenv(Variable); given != "" {
+		return given, nil
+	}
+	own.Lock()
+	defer own.Unlock()
+	if own.cluster == nil && own.err == nil {
+		own.cluster, own.err = pgcluster.Start(context.Background())
+	}
+	if own.err != nil {
+		return "", own.err
+	}
+	return own.cluster.URL(), nil
+}
+
+func administrate(admin, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return fmt.Errorf("connect to the server of %s: %w", Variable, err)
+	}
+	_, err = conn.Exec(ctx, statement)
+	if cerr := conn.Close(ctx); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package gormdb
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Config is one database.
+type Config struct {
+	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH, also
+	// written sqlite:///absolute/path. SQLite in memory is refused: its content
+	// would be another one for each connection.
+	URL string `yaml:"url"`
+	// MaxOpen bounds the connections for data; 0: 10 on PostgreSQL, 4 readers on
+	// SQLite, which has one writer besides. A running step or partition needs two,
+	// and one more is needed for all (rule R6).
+	MaxOpen int `yaml:"max_open"`
+	// ControlOpen bounds the connections of the control pool on PostgreSQL, see
+	// [DBProvider.Control]; 0: 3.
+	ControlOpen int `yaml:"control_open"`
+	// IdleInTransaction is how long PostgreSQL lets a transaction wait for its
+	// client before it ends the session; 0: 30 s. It must not exceed the lease
+	// (rule L7).
+	IdleInTransaction time.Duration `yaml:"idle_in_transaction"`
+}
+
+// The defaults of Config.
+const (
+	defaultPostgresOpen      = 10
+	defaultSQLiteReaders     = 4
+	defaultControlOpen       = 3
+	defaultIdleInTransaction = 30 * time.Second
+)
+
+func (c Config) withDefaults(dialect tx.Dialect) Config {
+	if c.MaxOpen == 0 {
+		c.MaxOpen = defaultPostgresOpen
+		if dialect == tx.SQLite {
+			c.MaxOpen = defaultSQLiteReaders
+		}
+	}
+	if c.ControlOpen == 0 {
+		c.ControlOpen = defaultControlOpen
+	}
+	if c.IdleInTransaction == 0 {
+		c.IdleInTransaction = defaultIdleInTransaction
+	}
+	return c
+}
+
+// validate says everything that is wrong, and what the URL names.
+func (c Config) validate() (dialect tx.Dialect, path string, err error) {
+	var wrong []error
+	dialect, path, err = parseURL(c.URL)
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	for name, n := range map[string]int{"max_open": c.MaxOpen, "control_open": c.ControlOpen} {
+		if n < 0 {
+			wrong = append(wrong, fmt.Errorf("%s is %d, and must be positive", name, n))
+		}
+	}
+	if c.IdleInTransaction < 0 {
+		wrong = append(wrong, fmt.Errorf("idle_in_transaction is %s, and must be positive", c.IdleInTransaction))
+	}
+	return dialect, path, errors.Join(wrong...)
+}
+
+// parseURL tells the dialect and, for SQLite, the file.
+func parseURL(raw string) (tx.Dialect, string, error) {
+	scheme, rest, ok := strings.Cut(raw, ":")
+	if !ok {
+		return "", "", errors.New("the URL has no scheme: postgres://user@host/name or sqlite:PATH is expected")
+	}
+	switch scheme {
+	case "postgres", "postgresql":
+		if _, err := url.Parse(raw); err != nil {
+			return "", "", errors.New("the URL is malformed") // without its text, which has the password
+		}
+		return tx.Postgres, "", nil
+	case "sqlite":
+		path := strings.TrimPrefix(rest, "//")
+		switch {
+		case path == "":
+			return "", "", errors.New("the URL sqlite: names no file")
+		case strings.Contains(path, ":memory:") || strings.Contains(path, "mode=memory"):
+			return "", "", errors.New("SQLite in memory is refused: each connection would have a database of its own; name a file")
+		case strings.ContainsAny(path, "?#%"):
+			return "", "", fmt.Errorf("the SQLite file %s: parameters, and the characters ? # %%, are not supported", path)
+		}
+		return tx.SQLite, filepath.Clean(path), nil
+	}
+	return "", "", fmt.Errorf("the URL's scheme %q is unknown (known: postgres, postgresql, sqlite)", scheme)
+}

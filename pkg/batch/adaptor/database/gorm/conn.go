@@ -1,0 +1,188 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// txConn runs statements in a transaction. It is what gorm and user code get: it
+// cannot end the transaction (rule T8).
+type txConn struct {
+	conn    *sql.Conn
+	tx      *sql.Tx
+	explain func(ctx context.Context, err error) error // what the dialect's error means here
+	ended   atomic.Bool
+	expired atomic.Bool
+}
+
+var _ tx.Conn = (*txConn)(nil)
+
+func (c *txConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if err := c.refuse(query); err != nil {
+		return nil, err
+	}
+	result, err := c.tx.ExecContext(ctx, query, args...)
+	return result, c.say(ctx, err)
+}
+
+func (c *txConn) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	if err := c.refuse(query); err != nil {
+		return nil, err
+	}
+	stmt, err := c.tx.PrepareContext(ctx, query)
+	return stmt, c.say(ctx, err)
+}
+
+func (c *txConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := c.refuse(query); err != nil {
+		return nil, err
+	}
+	rows, err := c.tx.QueryContext(ctx, query, args...)
+	return rows, c.say(ctx, err)
+}
+
+func (c *txConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	if err := c.refuse(query); err != nil {
+		ctx = failed{ctx, err}
+	}
+	return c.tx.QueryRowContext(ctx, query, args...)
+}
+
+func (c *txConn) Raw(ctx context.Context, f func(driverConn any) error) error {
+	if c.ended.Load() {
+		return c.say(ctx, sql.ErrTxDone)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return c.say(ctx, raw(c.conn, f))
+}
+
+// Commit refuses: gorm finds it by its type assertion.
+func (c *txConn) Commit() error { return tx.ErrNotOwner }
+
+// Rollback refuses: gorm finds it by its type assertion.
+func (c *txConn) Rollback() error { return tx.ErrNotOwner }
+
+// refuse keeps statements away that would begin or end a transaction. What hides
+// in a script is caught by the dialects (the commit hook of SQLite, the
+// transaction status of PostgreSQL).
+func (c *txConn) refuse(query string) error {
+	if word := transactionControl(query); word != "" {
+		return fmt.Errorf("%s: %w", word, tx.ErrNotOwner)
+	}
+	return nil
+}
+
+func (c *txConn) say(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrTxDone) && c.expired.Load():
+		return fmt.Errorf("the transaction was rolled back when its timeout expired: %w: %w", context.DeadlineExceeded, err)
+	default:
+		return c.explain(ctx, err)
+	}
+}
+
+// handle is a physical transaction and the connection it was begun on.
+type handle struct {
+	c *txConn
+	// commit and rollback end the transaction as the dialect needs it.
+	commit, rollback func(c *txConn) error
+	// release undoes what begin did to the connection.
+	release func(conn *sql.Conn) error
+
+	mu    sync.Mutex // of the end: commit, rollback or timeout
+	done  bool
+	timer *time.Timer
+}
+
+var _ tx.Handle = (*handle)(nil)
+
+func (h *handle) Conn() tx.Conn { return h.c }
+
+// Commit commits. Whatever it answers, the transaction is over.
+func (h *handle) Commit() error { return h.end(h.commit) }
+
+// Rollback rolls back.
+func (h *handle) Rollback() error { return h.end(h.rollback) }
+
+// expireAfter rolls the transaction back after the timeout even where the work
+// does not notice, so that its locks are free. A commit in progress is not cut.
+func (h *handle) expireAfter(timeout time.Duration) {
+	if timeout <= 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer = time.AfterFunc(timeout, func() {
+		_ = h.end(func(c *txConn) error { //nolint:errcheck // the owner's end reports the timeout
+			c.expired.Store(true)
+			return h.rollback(c)
+		})
+	})
+}
+
+func (h *handle) end(how func(*txConn) error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.done {
+		return h.c.say(context.Background(), sql.ErrTxDone)
+	}
+	h.done = true
+	h.c.ended.Store(true)
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+	err := how(h.c)
+	if h.release != nil {
+		err = errors.Join(err, h.release(h.c.conn))
+	}
+	if cerr := h.c.conn.Close(); cerr != nil {
+		err = errors.Join(err, fmt.Errorf("release the connection: %w", cerr))
+	}
+	return err
+}
+
+// raw calls f with the driver's connection. database/sql sees neither f's error
+// nor its panic: at driver.ErrBadConn, and at a panic, it would close the
+// connection and wait for the open transaction to end, forever.
+func raw(conn *sql.Conn, f func(driverConn any) error) error {
+	var ferr error
+	var panicked any
+	err := conn.Raw(func(driverConn any) error {
+		defer func() { panicked = recover() }()
+		ferr = f(driverConn)
+		return nil
+	})
+	if panicked != nil {
+		panic(panicked)
+	}
+	if err != nil {
+		return err
+	}
+	return withoutBadConn(ferr)
+}
+
+// failed is a context that has ended with err: the way to hand an error to
+// whoever scans a *sql.Row.
+type failed struct {
+	context.Context
+	err error
+}
+
+func (f failed) Err() error { return f.err }
+
+func (f failed) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}

@@ -1,0 +1,62 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// backend is what the dialects do differently.
+type backend interface {
+	conn() tx.Conn
+	begin(ctx context.Context, attr tx.Attr) (*handle, error)
+	open() (*sql.DB, error)
+	ping(ctx context.Context) error
+	hasIsolation(level sql.IsolationLevel) bool
+	singleWriter() bool
+	reconnect() error
+	close() error
+}
+
+// database is one configured database.
+type database struct {
+	name    string
+	dialect tx.Dialect
+	backend backend
+	gorm    sessions
+}
+
+var _ tx.Database = (*database)(nil)
+
+func (d *database) Name() string { return d.name }
+
+func (d *database) Dialect() tx.Dialect { return d.dialect }
+
+func (d *database) Conn() tx.Conn { return d.backend.conn() }
+
+func (d *database) SingleWriter() bool { return d.backend.singleWriter() }
+
+func (d *database) Open() (*sql.DB, error) { return d.backend.open() }
+
+// Check refuses isolation levels that the database lacks (rules T4, T9).
+func (d *database) Check(attr tx.Attr) error {
+	if attr.Isolation == sql.LevelDefault || d.backend.hasIsolation(attr.Isolation) {
+		return nil
+	}
+	return fmt.Errorf("database %s (%s) does not have the isolation level %s", d.name, d.dialect, attr.Isolation)
+}
+
+// Begin starts a transaction on a connection of its own.
+func (d *database) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
+	if err := d.Check(attr); err != nil {
+		return nil, err
+	}
+	h, err := d.backend.begin(ctx, attr)
+	if err != nil {
+		return nil, fmt.Errorf("database %s: %w", d.name, err)
+	}
+	h.expireAfter(attr.Timeout)
+	return h, nil
+}

@@ -1,0 +1,146 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// pool is a *sql.DB that can be replaced while it is in use (rule T7).
+type pool struct {
+	open    func() (*sql.DB, error)
+	current atomic.Pointer[generation]
+
+	mu     sync.Mutex // one swap at a time; guards failed
+	failed error      // closing an old *sql.DB
+}
+
+func newPool(open func() (*sql.DB, error)) (*pool, error) {
+	db, err := open()
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{open: open}
+	p.current.Store(newGeneration(p, db))
+	return p, nil
+}
+
+// generation is one *sql.DB. It counts its users, of whom the pool is one, so
+// that Close never meets a caller between "which pool" and "a connection of it".
+// Users are calls: the rows, statements and transactions that a call returns live
+// on without it, as database/sql keeps their connections until they end.
+type generation struct {
+	*sql.DB
+	pool  *pool
+	users atomic.Int64
+}
+
+func newGeneration(p *pool, db *sql.DB) *generation {
+	g := &generation{DB: db, pool: p}
+	g.users.Store(1)
+	return g
+}
+
+// use returns the current generation, to be left after the call.
+func (p *pool) use() *generation {
+	for {
+		g := p.current.Load()
+		for n := g.users.Load(); n > 0; n = g.users.Load() {
+			if g.users.CompareAndSwap(n, n+1) {
+				return g
+			}
+		}
+		if p.current.Load() == g { // the pool itself is closed: let database/sql say it
+			g.users.Add(1)
+			return g
+		}
+	}
+}
+
+func (g *generation) leave() {
+	if g.users.Add(-1) > 0 {
+		return
+	}
+	if err := g.Close(); err != nil {
+		g.pool.mu.Lock()
+		defer g.pool.mu.Unlock()
+		g.pool.failed = errors.Join(g.pool.failed, err)
+	}
+}
+
+// swap replaces the *sql.DB.
+func (p *pool) swap() error {
+	p.mu.Lock()
+	db, err := p.open()
+	if err != nil {
+		p.mu.Unlock()
+		return err
+	}
+	old := p.current.Swap(newGeneration(p, db))
+	p.mu.Unlock()
+	old.leave()
+	return nil
+}
+
+// close closes the pool, and reports what closing it and its predecessors failed at.
+func (p *pool) close() error {
+	p.current.Load().leave()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
+}
+
+// poolConn runs statements on whatever connection is free.
+type poolConn struct {
+	pool    *pool
+	explain func(ctx context.Context, err error) error
+}
+
+var _ tx.Conn = poolConn{}
+
+func (c poolConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	g := c.pool.use()
+	defer g.leave()
+	result, err := g.DB.ExecContext(ctx, query, args...)
+	return result, c.explain(ctx, err)
+}
+
+func (c poolConn) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	g := c.pool.use()
+	defer g.leave()
+	stmt, err := g.DB.PrepareContext(ctx, query)
+	return stmt, c.explain(ctx, err)
+}
+
+func (c poolConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	g := c.pool.use()
+	defer g.leave()
+	rows, err := g.DB.QueryContext(ctx, query, args...)
+	return rows, c.explain(ctx, err)
+}
+
+func (c poolConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	g := c.pool.use()
+	defer g.leave()
+	return g.DB.QueryRowContext(ctx, query, args...)
+}
+
+func (c poolConn) Raw(ctx context.Context, f func(driverConn any) error) (err error) {
+	conn, err := c.pool.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return raw(conn, f)
+}
+
+// acquire takes a connection out of the pool.
+func (p *pool) acquire(ctx context.Context) (*sql.Conn, error) {
+	g := p.use()
+	defer g.leave()
+	return g.DB.Conn(ctx)
+}

@@ -1,0 +1,196 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+const (
+	connectTimeout = 15 * time.Second
+	// A peer that is gone is noticed after idle + interval * count, on both sides.
+	keepAliveIdle     = 10 * time.Second
+	keepAliveInterval = 5 * time.Second
+	keepAliveCount    = 3
+	// A server that does not answer to a cancel request within this time loses the
+	// connection.
+	cancelTime = 5 * time.Second
+	idleTime   = 5 * time.Minute
+	// beginAttempts bounds the dead connections that Begin steps over.
+	beginAttempts = 3
+)
+
+// postgres is a pool of pgx connections.
+type postgres struct {
+	name    string
+	config  pgx.ConnConfig
+	maxOpen int
+	pool    *pool
+}
+
+func newPostgres(name, url string, maxOpen int, idleInTransaction time.Duration) (*postgres, error) {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+			return nil, fmt.Errorf("the URL is not usable: %w", e)
+		}
+		return nil, errors.New("the URL is not usable")
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
+	keepAlive := net.KeepAliveConfig{Enable: true, Idle: keepAliveIdle, Interval: keepAliveInterval, Count: keepAliveCount}
+	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
+	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTime}
+	}
+	for name, value := range map[string]string{
+		"application_name":                    "surfin",
+		"timezone":                            "UTC",
+		"idle_in_transaction_session_timeout": strconv.FormatInt(idleInTransaction.Milliseconds(), 10),
+		"tcp_keepalives_idle":                 strconv.Itoa(int(keepAliveIdle.Seconds())),
+		"tcp_keepalives_interval":             strconv.Itoa(int(keepAliveInterval.Seconds())),
+		"tcp_keepalives_count":                strconv.Itoa(keepAliveCount),
+	} {
+		if _, given := config.RuntimeParams[name]; !given {
+			config.RuntimeParams[name] = value
+		}
+	}
+	p := &postgres{name: name, config: *config, maxOpen: maxOpen}
+	p.pool, err = newPool(p.openPool)
+	return p, err
+}
+
+func (p *postgres) openPool() (*sql.DB, error) {
+	db := stdlib.OpenDB(*p.config.Copy())
+	db.SetMaxOpenConns(p.maxOpen)
+	db.SetMaxIdleConns(p.maxOpen)
+	db.SetConnMaxIdleTime(idleTime)
+	return db, nil
+}
+
+func (p *postgres) ping(ctx context.Context) error {
+	if _, err := p.conn().ExecContext(ctx, "SELECT 1"); err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	return nil
+}
+
+func (p *postgres) open() (*sql.DB, error) { return stdlib.OpenDB(*p.config.Copy()), nil }
+
+func (p *postgres) conn() tx.Conn { return poolConn{p.pool, explainPostgres} }
+
+func (p *postgres) singleWriter() bool { return false }
+
+func (p *postgres) reconnect() error { return p.pool.swap() }
+
+func (p *postgres) close() error { return p.pool.close() }
+
+// hasIsolation: READ UNCOMMITTED is READ COMMITTED, and snapshot is REPEATABLE
+// READ, as PostgreSQL documents them.
+func (p *postgres) hasIsolation(level sql.IsolationLevel) bool {
+	switch level {
+	case sql.LevelDefault, sql.LevelReadUncommitted, sql.LevelReadCommitted,
+		sql.LevelRepeatableRead, sql.LevelSnapshot, sql.LevelSerializable:
+		return true
+	case sql.LevelWriteCommitted, sql.LevelLinearizable:
+		return false
+	}
+	return false
+}
+
+func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
+	if tx.Held(ctx, p.name) >= p.maxOpen {
+		return nil, fmt.Errorf("all %d connections (max_open) are held by the transactions that this one is called in: it would wait for itself", p.maxOpen)
+	}
+	var err error
+	for range beginAttempts {
+		var conn *sql.Conn
+		conn, err = p.pool.acquire(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var t *sql.Tx
+		t, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
+		if err == nil {
+			return &handle{
+				c:        &txConn{conn: conn, tx: t, explain: explainPostgres},
+				commit:   commitPostgres,
+				rollback: rollbackPostgres,
+			}, nil
+		}
+		if cerr := conn.Close(); cerr != nil && !errors.Is(cerr, sql.ErrConnDone) {
+			err = errors.Join(err, cerr)
+		}
+		// A connection that died while it was idle: the server had restarted, say.
+		if !errors.Is(err, driver.ErrBadConn) && !pgconn.SafeToRetry(err) && !dberr.IsConnectionLost(err) {
+			return nil, err
+		}
+	}
+	return nil, err
+}
+
+// explainPostgres adds the end of the context to the answer of a server that was
+// asked to cancel.
+func explainPostgres(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil && dberr.IsCanceled(err) && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// idle is the transaction status of a session without a transaction.
+const idle = 'I'
+
+// commitPostgres finds a transaction that a statement had ended: what came after
+// it was committed one by one, and COMMIT would only warn (rule T8).
+func commitPostgres(c *txConn) error {
+	status, _, err := session(c.conn)
+	if err == nil && status == idle {
+		err = fmt.Errorf("a statement had ended the transaction: %w", tx.ErrNotOwner)
+		if rerr := c.tx.Rollback(); rerr != nil {
+			err = errors.Join(err, rerr)
+		}
+		return err
+	}
+	// A session that cannot be asked will not commit either.
+	return withoutBadConn(c.tx.Commit())
+}
+
+// rollbackPostgres succeeds when the connection is gone: the server has rolled
+// back then.
+func rollbackPostgres(c *txConn) error {
+	err := c.tx.Rollback()
+	if err == nil || errors.Is(err, driver.ErrBadConn) {
+		return nil
+	}
+	if _, closed, serr := session(c.conn); serr != nil || closed {
+		return nil
+	}
+	return err
+}
+
+func session(conn *sql.Conn) (status byte, closed bool, err error) {
+	err = conn.Raw(func(driverConn any) error {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
+		}
+		status, closed = c.Conn().PgConn().TxStatus(), c.Conn().IsClosed()
+		return nil
+	})
+	return status, closed, err
+}

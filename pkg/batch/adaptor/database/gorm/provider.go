@@ -1,0 +1,138 @@
+package gormdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// DBProvider owns the pools of the configured databases and is the tx.Provider of
+// the application. It may be used by many goroutines.
+type DBProvider struct {
+	databases map[string]*database
+	controls  map[string]*database // PostgreSQL only; SQLite controls through the same writer
+}
+
+var _ tx.Provider = (*DBProvider)(nil)
+
+// Open makes the pools of all databases and reaches each database once, so that a
+// wrong address or password is reported now. It reports everything that is wrong.
+// The caller closes the provider.
+func Open(ctx context.Context, configs map[string]Config) (*DBProvider, error) {
+	p := &DBProvider{databases: map[string]*database{}, controls: map[string]*database{}}
+	var wrong []error
+	for _, name := range slices.Sorted(maps.Keys(configs)) {
+		if err := p.add(ctx, name, configs[name]); err != nil {
+			wrong = append(wrong, fmt.Errorf("database %s: %w", name, err))
+		}
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
+	dialect, path, err := c.validate()
+	if err != nil {
+		return err
+	}
+	c = c.withDefaults(dialect)
+	db := &database{name: name, dialect: dialect}
+	switch dialect {
+	case tx.SQLite:
+		db.backend, err = newSQLite(name, path, c.MaxOpen)
+	case tx.Postgres:
+		db.backend, err = newPostgres(name, c.URL, c.MaxOpen, c.IdleInTransaction)
+	}
+	if err != nil {
+		return err
+	}
+	p.databases[name] = db
+	if dialect == tx.Postgres {
+		control := &database{name: name, dialect: dialect}
+		if control.backend, err = newPostgres(name, c.URL, c.ControlOpen, c.IdleInTransaction); err != nil {
+			return err
+		}
+		p.controls[name] = control
+	}
+	return db.backend.ping(ctx)
+}
+
+// Database returns the named database; "" is "default".
+func (p *DBProvider) Database(name string) (tx.Database, error) {
+	db, err := p.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+// Control returns the named database over a small pool of its own (rule R6), so
+// that heartbeats, stop requests and launches go on while the steps use up the
+// data pool. Work in a transaction of the database joins it as ever: the name is
+// the same. On SQLite it is the database itself.
+func (p *DBProvider) Control(name string) (tx.Database, error) {
+	db, err := p.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if control, ok := p.controls[db.name]; ok {
+		return control, nil
+	}
+	return db, nil
+}
+
+// Names returns the names of all databases, sorted.
+func (p *DBProvider) Names() []string { return slices.Sorted(maps.Keys(p.databases)) }
+
+// ForceReconnect replaces the pools of the named database, so that new work gets
+// new connections, which know the schema as it is now (rule T7). Statements, rows
+// and transactions in flight end undisturbed on their old connections, which are
+// closed as they become free. A statement that was prepared outside a transaction
+// ends with the old pool: prepare it again.
+func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
+	db, err := p.find(name)
+	if err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	err = db.backend.reconnect()
+	if control, ok := p.controls[db.name]; ok {
+		err = errors.Join(err, control.backend.reconnect())
+	}
+	if err != nil {
+		return fmt.Errorf("reconnect database %s: %w", db.name, err)
+	}
+	return nil
+}
+
+// Close closes all pools. Nothing may use them any more.
+func (p *DBProvider) Close() error {
+	var failed []error
+	for _, set := range []map[string]*database{p.controls, p.databases} {
+		for _, db := range set {
+			if err := db.backend.close(); err != nil {
+				failed = append(failed, fmt.Errorf("close database %s: %w", db.name, err))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (p *DBProvider) find(name string) (*database, error) {
+	if name == "" {
+		name = tx.Default
+	}
+	if db, ok := p.databases[name]; ok {
+		return db, nil
+	}
+	return nil, fmt.Errorf("database %q is not configured (configured: %s)", name, strings.Join(p.Names(), ", "))
+}

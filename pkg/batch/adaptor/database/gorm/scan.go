@@ -1,0 +1,135 @@
+package gormdb
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// words yields the bare words of a statement in upper case, and ";", without
+// literals, quoted names and comments, until yield is false. It tells apart what
+// a statement begins with; it is no parser.
+func words(query string, yield func(word string) bool) {
+	for i := 0; i < len(query); {
+		c := query[i]
+		switch {
+		case c == '\'' || c == '"' || c == '`':
+			i = after(query, i+1, string(c))
+		case c == '[':
+			i = after(query, i+1, "]")
+		case strings.HasPrefix(query[i:], "--"):
+			i = after(query, i+2, "\n")
+		case strings.HasPrefix(query[i:], "/*"):
+			i = after(query, i+2, "*/")
+		case c == ';':
+			if !yield(";") {
+				return
+			}
+			i++
+		case letter(c):
+			j := i + 1
+			for j < len(query) && (letter(query[j]) || query[j] >= '0' && query[j] <= '9') {
+				j++
+			}
+			if !yield(strings.ToUpper(query[i:j])) {
+				return
+			}
+			i = j
+		default:
+			i++
+		}
+	}
+}
+
+func after(query string, from int, end string) int {
+	if i := strings.Index(query[from:], end); i >= 0 {
+		return from + i + len(end)
+	}
+	return len(query)
+}
+
+func letter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+}
+
+// reads reports whether a Query goes to a reader of SQLite.
+func reads(query string) bool {
+	first, write := "", false
+	words(query, func(word string) bool {
+		if first == "" {
+			first = word
+			return word == "WITH"
+		}
+		switch word {
+		case "INSERT", "UPDATE", "DELETE", "REPLACE":
+			write = true
+		}
+		return !write
+	})
+	switch first {
+	case "SELECT", "VALUES", "EXPLAIN", "PRAGMA":
+		return true
+	case "WITH":
+		return !write
+	}
+	return false
+}
+
+// isScript reports whether more follows the first semicolon.
+func isScript(query string) bool {
+	ended, more := false, false
+	words(query, func(word string) bool {
+		if word == ";" {
+			ended = true
+			return true
+		}
+		more = ended
+		return !more
+	})
+	return more
+}
+
+// transactionControl returns the statement's first word if the statement begins
+// or ends a transaction. Savepoints are none of these.
+func transactionControl(query string) string {
+	first, control := "", ""
+	words(query, func(word string) bool {
+		switch {
+		case first == "":
+			first = word
+			switch word {
+			case "BEGIN", "COMMIT", "END", "ABORT":
+				control = word
+				return false
+			case "ROLLBACK", "START", "PREPARE":
+				control = word
+				return true
+			}
+			return false
+		case first == "ROLLBACK":
+			switch word {
+			case "TO": // a savepoint
+				control = ""
+				return false
+			case "WORK", "TRANSACTION":
+				return true
+			}
+			return false
+		default: // START TRANSACTION, PREPARE TRANSACTION; PREPARE name is a statement
+			if word != "TRANSACTION" {
+				control = ""
+			}
+			return false
+		}
+	})
+	return control
+}
+
+// withoutBadConn hides driver.ErrBadConn, which database/sql would act upon.
+func withoutBadConn(err error) error {
+	if errors.Is(err, driver.ErrBadConn) {
+		return fmt.Errorf("the connection is broken: %v", err) //nolint:errorlint // the chain must end here
+	}
+	return err
+}

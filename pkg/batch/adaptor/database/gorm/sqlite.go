@@ -1,0 +1,231 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+const (
+	// busyTimeout is how long SQLite itself waits for a lock, blindly: a longer one
+	// ignores the context and starves against writers that poll (rule R6).
+	busyTimeout = 20 * time.Millisecond
+	// pollMin and pollMax bound the pause between two tries for the write lock.
+	pollMin = time.Millisecond
+	pollMax = 5 * time.Millisecond
+	// ownBusyTimeout is for pools of who does not poll: migrations.
+	ownBusyTimeout = 30 * time.Second
+)
+
+// sqliteFile is one file: one writer, several readers.
+type sqliteFile struct {
+	name    string
+	path    string
+	writer  *pool
+	readers *pool
+}
+
+func newSQLite(name, path string, readers int) (*sqliteFile, error) {
+	s := &sqliteFile{name: name, path: path}
+	var err error
+	if s.writer, err = newPool(func() (*sql.DB, error) { return s.openPool(1, busyTimeout, "immediate", false) }); err != nil {
+		return nil, err
+	}
+	s.readers, err = newPool(func() (*sql.DB, error) { return s.openPool(readers, busyTimeout, "deferred", true) })
+	return s, err
+}
+
+func (s *sqliteFile) openPool(size int, busy time.Duration, lock string, queryOnly bool) (*sql.DB, error) {
+	q := url.Values{}
+	q.Set("_busy_timeout", strconv.FormatInt(busy.Milliseconds(), 10))
+	q.Set("_foreign_keys", "1")
+	q.Set("_synchronous", "FULL")
+	q.Set("_txlock", lock)
+	q.Set("_time_format", "sqlite")
+	q.Set("_timezone", "UTC")
+	q.Set("_error_rc", "1")
+	if queryOnly {
+		q.Set("_query_only", "1")
+	} else {
+		q.Set("_journal_mode", "WAL")
+	}
+	connector, err := sqlite.NewConnector(s.path + "?" + q.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.path, err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return db, nil
+}
+
+// ping opens the writer first, which makes the file and puts it into WAL mode.
+func (s *sqliteFile) ping(ctx context.Context) error {
+	if _, err := s.conn().ExecContext(ctx, "SELECT 1"); err != nil {
+		return fmt.Errorf("open %s: %w", s.path, err)
+	}
+	var mode string
+	if err := s.conn().QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+		return fmt.Errorf("open %s: %w", s.path, err)
+	}
+	if mode != "wal" {
+		return fmt.Errorf("open %s: the journal mode is %s, as the file system does not allow WAL", s.path, mode)
+	}
+	return nil
+}
+
+func (s *sqliteFile) open() (*sql.DB, error) {
+	return s.openPool(1, ownBusyTimeout, "immediate", false)
+}
+
+func (s *sqliteFile) conn() tx.Conn { return sqliteConn{s} }
+
+func (s *sqliteFile) singleWriter() bool { return true }
+
+func (s *sqliteFile) reconnect() error { return errors.Join(s.writer.swap(), s.readers.swap()) }
+
+func (s *sqliteFile) close() error { return errors.Join(s.readers.close(), s.writer.close()) }
+
+// hasIsolation: one writer, and readers on a snapshot, are serializable.
+func (s *sqliteFile) hasIsolation(level sql.IsolationLevel) bool {
+	return level == sql.LevelSerializable
+}
+
+func (s *sqliteFile) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
+	if attr.ReadOnly {
+		return s.beginRead(ctx)
+	}
+	if tx.WriterHeld(ctx, s.name) {
+		return nil, tx.ErrSingleWriter
+	}
+	conn, err := whileBusy(ctx, func() (*sql.Conn, error) { return s.writer.acquire(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	t, err := whileBusy(ctx, func() (*sql.Tx, error) { return conn.BeginTx(context.WithoutCancel(ctx), nil) })
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	// Only our commit commits. The hook turns every other one into a rollback: a
+	// COMMIT in a script, and a statement after SQLite itself had rolled back
+	// (a write that is interrupted takes its transaction with it), which would
+	// otherwise commit alone.
+	var committing atomic.Bool
+	veto := func() int32 {
+		if committing.Load() {
+			return 0
+		}
+		return 1
+	}
+	if err := commitHook(conn, veto); err != nil {
+		return nil, errors.Join(err, t.Rollback(), conn.Close())
+	}
+	return &handle{
+		c: &txConn{conn: conn, tx: t, explain: explainSQLite},
+		commit: func(c *txConn) error {
+			committing.Store(true)
+			return commitSQLite(c)
+		},
+		rollback: rollbackSQLite,
+		release:  func(conn *sql.Conn) error { return commitHook(conn, nil) },
+	}, nil
+}
+
+// beginRead begins on a reader, whose query_only is what SQLite has for read-only
+// transactions (rule T9). It is set again in case a statement had unset it.
+func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
+	conn, err := whileBusy(ctx, func() (*sql.Conn, error) { return s.readers.acquire(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	const protect = "PRAGMA query_only = 1"
+	if _, err := conn.ExecContext(ctx, protect); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	t, err := whileBusy(ctx, func() (*sql.Tx, error) {
+		return conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
+	})
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return &handle{
+		c:        &txConn{conn: conn, tx: t, explain: explainSQLite},
+		commit:   commitSQLite,
+		rollback: rollbackSQLite,
+		release: func(conn *sql.Conn) error {
+			_, err := conn.ExecContext(context.WithoutCancel(ctx), protect)
+			return err
+		},
+	}, nil
+}
+
+func commitHook(conn *sql.Conn, hook sqlite.CommitHookFn) error {
+	return conn.Raw(func(driverConn any) error {
+		c, ok := driverConn.(interface{ RegisterCommitHook(sqlite.CommitHookFn) })
+		if !ok {
+			return fmt.Errorf("the connection is a %T, and should be modernc's", driverConn)
+		}
+		c.RegisterCommitHook(hook)
+		return nil
+	})
+}
+
+// commitSQLite: SQLITE_ERROR at COMMIT means that there is no transaction any
+// more, as SQLite had rolled it back.
+func commitSQLite(c *txConn) error {
+	err := c.tx.Commit()
+	if dberr.SQLiteCode(err) == sqlite3.SQLITE_ERROR {
+		return lost(err)
+	}
+	return err
+}
+
+// rollbackSQLite succeeds when SQLite had rolled back already.
+func rollbackSQLite(c *txConn) error {
+	err := c.tx.Rollback()
+	if dberr.SQLiteCode(err) == sqlite3.SQLITE_ERROR {
+		return nil
+	}
+	return err
+}
+
+func explainSQLite(_ context.Context, err error) error {
+	if dberr.SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_COMMITHOOK {
+		return lost(err)
+	}
+	return err
+}
+
+func lost(err error) error {
+	return fmt.Errorf("the transaction had been rolled back by an earlier statement: %w: %w", sql.ErrTxDone, err)
+}
+
+// whileBusy repeats f, which must have had no effect when it fails with BUSY,
+// until another process's writer lets go or ctx ends.
+func whileBusy[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	for {
+		v, err := f()
+		if dberr.SQLiteCode(err)&0xff != sqlite3.SQLITE_BUSY {
+			return v, err
+		}
+		timer := time.NewTimer(pollMin + rand.N(pollMax-pollMin))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return v, fmt.Errorf("waited for another writer of the database file: %w: %w", ctx.Err(), err)
+		}
+	}
+}

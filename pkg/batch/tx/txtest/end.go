@@ -1,0 +1,182 @@
+package txtest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// ends proves how transactions end: by their owner, by panics, by timeouts.
+var ends = []test{
+	{"a rollback-only mark makes the commit a typed error", func(b *bed) {
+		err := b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+			current, found := tx.From(ctx, tx.Default)
+			require.True(b, found)
+			require.Equal(b, tx.Default, current.Database())
+			current.SetRollbackOnly(errWork)
+			current.SetRollbackOnly(errors.New("a later cause"))
+			return b.insert(ctx, 1)
+		})
+		doomed, ok := errors.AsType[*tx.RollbackOnlyError](err)
+		require.True(b, ok, "%v", err)
+		require.Equal(b, errWork, doomed.Cause)
+		b.committed()
+	}},
+	{"a panic rolls back and goes on unchanged", func(b *bed) {
+		require.PanicsWithValue(b, "boom", func() {
+			_ = b.do(b.Context(), tx.Required, func(ctx context.Context) error { //nolint:errcheck // it panics
+				require.NoError(b, b.insert(ctx, 1))
+				panic("boom")
+			})
+		})
+		b.committed()
+		require.NoError(b, b.do(b.Context(), tx.Required, b.inserting(2))) // the connection is free
+		b.committed(2)
+	}},
+	{"a panic of joined work dooms the owner that recovers it", func(b *bed) {
+		err := b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+			require.Panics(b, func() {
+				_ = b.do(ctx, tx.Mandatory, func(context.Context) error { panic("boom") }) //nolint:errcheck // it panics
+			})
+			return b.insert(ctx, 1)
+		})
+		_, doomed := errors.AsType[*tx.RollbackOnlyError](err)
+		require.True(b, doomed, "%v", err)
+		b.committed()
+	}},
+	{"a panic in NESTED rolls back to the savepoint", func(b *bed) {
+		require.NoError(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+			require.Panics(b, func() {
+				_ = b.do(ctx, tx.Nested, func(ctx context.Context) error { //nolint:errcheck // it panics
+					require.NoError(b, b.insert(ctx, 1))
+					panic("boom")
+				})
+			})
+			return b.insert(ctx, 2)
+		}))
+		b.committed(2)
+	}},
+	{"a goroutine that exits in its work rolls back", func(b *bed) {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = b.do(b.Context(), tx.Required, func(ctx context.Context) error { //nolint:errcheck // it exits
+				if err := b.insert(ctx, 1); err != nil {
+					b.Error(err)
+				}
+				runtime.Goexit()
+				return nil
+			})
+		}()
+		<-done
+		b.committed()
+		require.NoError(b, b.do(b.Context(), tx.Required, b.inserting(2)))
+	}},
+	{"a timeout that the work does not notice does not commit", func(b *bed) {
+		err := b.manager.Do(b.Context(), tx.Attr{Timeout: 20 * time.Millisecond}, func(ctx context.Context) error {
+			if err := b.insert(ctx, 1); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return nil
+		})
+		require.ErrorIs(b, err, context.DeadlineExceeded)
+		b.committed()
+	}},
+	{"a timeout frees the locks of work that hangs", timeoutFreesLocks},
+	{"a timeout of NESTED rolls back to the savepoint", func(b *bed) {
+		require.NoError(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+			short := tx.Attr{Propagation: tx.Nested, Timeout: 20 * time.Millisecond}
+			err := b.manager.Do(ctx, short, func(ctx context.Context) error {
+				if err := b.insert(ctx, 1); err != nil {
+					return err
+				}
+				<-ctx.Done()
+				return nil
+			})
+			require.ErrorIs(b, err, context.DeadlineExceeded)
+			return b.insert(ctx, 2)
+		}))
+		b.committed(2)
+	}},
+	{"a timeout of joined work dooms the owner", func(b *bed) {
+		err := b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+			short := tx.Attr{Propagation: tx.Required, Timeout: time.Millisecond}
+			err := b.manager.Do(ctx, short, func(ctx context.Context) error {
+				<-ctx.Done()
+				return nil
+			})
+			require.ErrorIs(b, err, context.DeadlineExceeded)
+			return b.insert(ctx, 1)
+		})
+		require.ErrorIs(b, err, context.DeadlineExceeded)
+		b.committed()
+	}},
+	{"a context that ends after the last statement does not commit", func(b *bed) {
+		ctx, cancel := context.WithCancel(b.Context())
+		err := b.do(ctx, tx.Required, func(ctx context.Context) error {
+			defer cancel()
+			return b.insert(ctx, 1)
+		})
+		require.ErrorIs(b, err, context.Canceled)
+		b.committed()
+	}},
+	{"the transaction does not end with the context that it began with", func(b *bed) {
+		ctx, cancel := context.WithCancel(b.Context())
+		h, err := b.db.Begin(ctx, tx.Attr{})
+		require.NoError(b, err)
+		cancel()
+		_, err = h.Conn().ExecContext(b.Context(), "INSERT INTO txtest (id) VALUES (1)")
+		require.NoError(b, err)
+		require.NoError(b, h.Commit())
+		b.committed(1)
+	}},
+	{"a context that has ended begins nothing", func(b *bed) {
+		ctx, cancel := context.WithCancel(b.Context())
+		cancel()
+		require.ErrorIs(b, b.do(ctx, tx.Required, b.never), context.Canceled)
+	}},
+	{"the transactions of two databases on one context are two", func(b *bed) {
+		require.NoError(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+			_, found := tx.From(ctx, "another")
+			require.False(b, found)
+			require.False(b, tx.WriterHeld(ctx, "another"))
+			require.True(b, tx.WriterHeld(ctx, tx.Default))
+			return nil
+		}))
+	}},
+	{"a handle ends once", func(b *bed) {
+		h, err := b.db.Begin(b.Context(), tx.Attr{})
+		require.NoError(b, err)
+		require.NoError(b, h.Rollback())
+		require.ErrorIs(b, h.Rollback(), sql.ErrTxDone)
+		require.ErrorIs(b, h.Commit(), sql.ErrTxDone)
+	}},
+}
+
+func timeoutFreesLocks(b *bed) {
+	err := b.manager.Do(b.Context(), tx.Attr{Timeout: 50 * time.Millisecond}, func(ctx context.Context) error {
+		if err := b.insert(ctx, 1); err != nil {
+			return err
+		}
+		// Work that hangs: it does not look at its context. Its lock is free although
+		// it has not returned, or the insert of the same key would wait for it.
+		waiting, cancel := context.WithTimeout(b.Context(), 30*time.Second)
+		defer cancel()
+		if err := b.do(waiting, tx.Required, b.inserting(1)); err != nil {
+			return errors.Join(errors.New("the lock was held"), err)
+		}
+		_, err := tx.ConnOf(ctx, b.db).ExecContext(b.Context(), "INSERT INTO txtest (id) VALUES (2)")
+		require.ErrorIs(b, err, sql.ErrTxDone)
+		require.ErrorIs(b, err, context.DeadlineExceeded)
+		return nil
+	})
+	require.ErrorIs(b, err, context.DeadlineExceeded)
+	b.committed(1)
+}

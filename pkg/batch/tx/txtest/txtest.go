@@ -1,0 +1,110 @@
+// Package txtest is the conformance suite of tx.Database: it drives tx.Manager
+// over a real database and proves the propagation rules (T1 to T4, T8, T9), what
+// each mode does at the end of a transaction, and what is refused.
+//
+// A package that implements tx.Provider runs it from its tests, for each database:
+//
+//	txtest.Run(t, func(t *testing.T) tx.Provider { ... })
+package txtest
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Run runs the suite. open returns a provider whose database tx.Default is empty
+// and of the test's own; the test that asked for it closes it.
+func Run(t *testing.T, open func(t *testing.T) tx.Provider) {
+	for _, group := range []struct {
+		name  string
+		tests []test
+	}{
+		{"propagation", propagation},
+		{"end", ends},
+		{"refusal", refusals},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			t.Parallel()
+			for _, one := range group.tests {
+				t.Run(one.name, func(t *testing.T) {
+					t.Parallel()
+					one.run(newBed(t, open(t)))
+				})
+			}
+		})
+	}
+}
+
+// test is one sentence of the suite.
+type test struct {
+	name string
+	run  func(b *bed)
+}
+
+// bed is a database with one table, and the manager under test.
+type bed struct {
+	*testing.T
+	db      tx.Database
+	manager *tx.Manager
+}
+
+func newBed(t *testing.T, p tx.Provider) *bed {
+	db, err := p.Database(tx.Default)
+	require.NoError(t, err)
+	_, err = db.Conn().ExecContext(t.Context(), "CREATE TABLE txtest (id integer PRIMARY KEY)")
+	require.NoError(t, err)
+	return &bed{T: t, db: db, manager: tx.NewManager(db)}
+}
+
+// errWork is the failure of work.
+var errWork = errors.New("the work failed")
+
+func (b *bed) do(ctx context.Context, p tx.Propagation, fn func(ctx context.Context) error) error {
+	return b.manager.Do(ctx, tx.Attr{Propagation: p}, fn)
+}
+
+// insert writes row id on whatever connection ctx means.
+func (b *bed) insert(ctx context.Context, id int) error {
+	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, "INSERT INTO txtest (id) VALUES ("+b.db.Dialect().Placeholder(1)+")", id)
+	return err
+}
+
+// inserting is work that writes row id.
+func (b *bed) inserting(id int) func(context.Context) error {
+	return func(ctx context.Context) error { return b.insert(ctx, id) }
+}
+
+// failing is work that writes row id and fails.
+func (b *bed) failing(id int) func(context.Context) error {
+	return func(ctx context.Context) error { return errors.Join(b.insert(ctx, id), errWork) }
+}
+
+// rows returns the rows that the connection sees.
+func (b *bed) rows(conn tx.Conn) []int {
+	b.Helper()
+	rows, err := conn.QueryContext(b.Context(), "SELECT id FROM txtest ORDER BY id")
+	require.NoError(b, err)
+	defer func() { require.NoError(b, rows.Close()) }()
+	ids := []int{}
+	for rows.Next() {
+		var id int
+		require.NoError(b, rows.Scan(&id))
+		ids = append(ids, id)
+	}
+	require.NoError(b, rows.Err())
+	return ids
+}
+
+// committed asserts which rows are there for everybody.
+func (b *bed) committed(ids ...int) {
+	b.Helper()
+	if ids == nil {
+		ids = []int{}
+	}
+	require.Equal(b, ids, b.rows(b.db.Conn()))
+}

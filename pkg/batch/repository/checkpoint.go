@@ -1,0 +1,77 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Checkpoint implements core.CheckpointStore: exactly one statement, in the
+// transaction that ctx must carry (tx.ErrNoTransaction otherwise). A position
+// above core.MaxPositionBytes and a context above core.MaxContextBytes are refused
+// before it (core.ErrContextTooLarge).
+//
+// The context is written if it changed. It is not marked as stored here, because
+// only the caller knows whether the transaction was committed: call its Stored
+// after the commit.
+func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+	t, ok := tx.From(ctx, r.db.Name())
+	if !ok {
+		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, r.db.Name(), tx.ErrNoTransaction)
+	}
+	if err := checkPosition(c.Position); err != nil {
+		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
+	}
+	text, write, err := encodeContext(c.Context)
+	if err != nil {
+		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
+	}
+	args := append(counterValues(c.Counters), string(c.Position), int64(ref.ID), ref.Owner.String(), ref.Epoch, string(core.StatusStarted))
+	statement := r.checkpoints[0]
+	if write {
+		statement, args = r.checkpoints[1], append(args, text)
+	}
+	result, err := t.Conn().ExecContext(ctx, statement, args...)
+	if err != nil {
+		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
+	}
+	rows, err := result.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
+	}
+	if rows != 1 {
+		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, core.ErrLostOwner)
+	}
+	return nil
+}
+
+// checkpointSQL is written without gorm: it is the one statement that every chunk
+// pays for.
+func (r *Repository) checkpointSQL(withContext bool) string {
+	n := 0
+	bind := func(column string) string {
+		n++
+		return column + " = " + r.db.Dialect().Placeholder(n)
+	}
+	var sets, guards []string
+	for _, column := range append(counterColumns(), "position") {
+		sets = append(sets, bind(column))
+	}
+	for _, column := range []string{"id", "owner", "epoch", "status"} {
+		guards = append(guards, bind(column))
+	}
+	if withContext {
+		sets = append(sets, bind("context"))
+	}
+	return r.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND "))
+}
+
+func checkPosition(p core.Position) error {
+	if len(p) > core.MaxPositionBytes {
+		return fmt.Errorf("position: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(p), core.MaxPositionBytes)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// DefaultPageSize is how many executions Executions lists where the filter does
+// not say.
+const DefaultPageSize = 50
+
+// paramsBatch is of how many executions one statement reads the parameters: below
+// the databases' limits of bind variables.
+const paramsBatch = 1000
+
+// Execution implements core.Explorer; core.ErrNotFound for an unknown id.
+func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
+	found, err := r.executions(ctx, r.session(ctx).Where("id = ?", id))
+	if err != nil {
+		return nil, fmt.Errorf("read job execution %d: %w", id, err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("job execution %d: %w", id, core.ErrNotFound)
+	}
+	return &found[0], nil
+}
+
+// LastExecution implements core.Explorer; core.ErrNotFound if there is none.
+func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
+	found, err := r.executions(ctx, r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1))
+	if err != nil {
+		return nil, fmt.Errorf("read the last execution of job %s: %w", jobName, err)
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("execution of job %s with these parameters: %w", jobName, core.ErrNotFound)
+	}
+	return &found[0], nil
+}
+
+// ofInstance selects the executions of an instance.
+func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.DB {
+	return r.session(ctx).Where(r.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
+}
+
+// Executions implements core.Explorer: newest first, by key, never by offset. It
+// takes two statements (one more for every paramsBatch executions on a larger page).
+func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error) {
+	if filter.Limit <= 0 {
+		filter.Limit = DefaultPageSize
+	}
+	query := r.session(ctx).Order("id DESC").Limit(filter.Limit)
+	switch statuses := filter.Statuses; len(statuses) {
+	case 0:
+		query = newer(query, filter)
+	case 1:
+		query = newer(query, filter).Where("status = ?", statuses[0])
+	default:
+		pages, args := r.pages(filter)
+		query = query.Where("id IN ("+pages+")", args...)
+	}
+	found, err := r.executions(ctx, query)
+	if err != nil {
+		return nil, fmt.Errorf("list job executions: %w", err)
+	}
+	return found, nil
+}
+
+// newer selects what the filter says besides the statuses.
+func newer(query *gorm.DB, filter core.ExecutionFilter) *gorm.DB {
+	if filter.JobName != "" {
+		query = query.Where("job_name = ?", filter.JobName)
+	}
+	if filter.Before > 0 {
+		query = query.Where("id < ?", filter.Before)
+	}
+	return query
+}
+
+// pages is the first page of each status, whose ids the page of all of them is
+// among. Each is read from the end of an index; an IN of statuses would have to
+// choose between sorting the frequent ones and searching for the rare ones.
+func (r *Repository) pages(filter core.ExecutionFilter) (string, []any) {
+	var parts []string
+	var args []any
+	for _, status := range filter.Statuses {
+		where := []string{"status = ?"}
+		args = append(args, status)
+		if filter.JobName != "" {
+			where, args = append(where, "job_name = ?"), append(args, filter.JobName)
+		}
+		if filter.Before > 0 {
+			where, args = append(where, "id < ?"), append(args, filter.Before)
+		}
+		args = append(args, filter.Limit)
+		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?) AS page")
+	}
+	return r.sql(strings.Join(parts, " UNION ALL ")), args
+}
+
+// executions runs the query and adds the parameters of all rows together.
+func (r *Repository) executions(ctx context.Context, query *gorm.DB) ([]core.JobExecution, error) {
+	var rows []jobExecution
+	if err := query.Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	ids := make([]core.JobExecutionID, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	params, err := r.params(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]core.JobExecution, len(rows))
+	for i := range rows {
+		record, err := rows[i].record(params[rows[i].ID])
+		if err != nil {
+			return nil, err
+		}
+		found[i] = *record
+	}
+	return found, nil
+}
+
+// withParams is the record of one row with its parameters.
+func (r *Repository) withParams(ctx context.Context, row *jobExecution) (*core.JobExecution, error) {
+	params, err := r.params(ctx, row.ID)
+	if err != nil {
+		return nil, err
+	}
+	return row.record(params[row.ID])
+}
+
+func (r *Repository) params(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]core.Parameters, error) {
+	grouped := map[core.JobExecutionID][]jobExecutionParam{}
+	for batch := range slices.Chunk(ids, paramsBatch) {
+		var rows []jobExecutionParam
+		if err := r.session(ctx).Where("job_execution_id IN ?", batch).Find(&rows).Error; err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			grouped[row.JobExecutionID] = append(grouped[row.JobExecutionID], row)
+		}
+	}
+	params := make(map[core.JobExecutionID]core.Parameters, len(grouped))
+	for id, group := range grouped {
+		p, err := parameters(group)
+		if err != nil {
+			return nil, err
+		}
+		params[id] = p
+	}
+	return params, nil
+}
+
+// Steps implements core.Explorer. An execution without steps, known or not, has
+// none to list.
+func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
+	var rows []stepExecution
+	if err := r.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list the steps of job execution %d: %w", id, err)
+	}
+	steps := make([]core.StepExecution, len(rows))
+	for i := range rows {
+		record, err := rows[i].record()
+		if err != nil {
+			return nil, err
+		}
+		steps[i] = *record
+	}
+	return steps, nil
+}
+
+// stepHistory is the newest execution of a step and the number of all.
+type stepHistory struct {
+	Row      stepExecution `gorm:"embedded"`
+	Attempts int
+}
+
+// LastSteps implements core.Explorer with one statement, which reads the wide
+// columns (position, context) of the newest rows only.
+func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID) (map[string]core.StepHistory, error) {
+	var rows []stepHistory
+	err := r.session(ctx).Model(&stepExecution{}).
+		Select(r.columns(&stepExecution{})+", h.attempts").
+		Joins(r.sql(`JOIN (SELECT MAX(s.id) AS last_id, COUNT(*) AS attempts
+			FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id
+			WHERE e.instance_id = ? GROUP BY s.name) h ON h.last_id = {step_execution}.id`), id).
+		Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of job instance %d: %w", id, err)
+	}
+	steps := make(map[string]core.StepHistory, len(rows))
+	for i := range rows {
+		record, err := rows[i].Row.record()
+		if err != nil {
+			return nil, err
+		}
+		steps[record.Name] = core.StepHistory{Last: *record, Attempts: rows[i].Attempts}
+	}
+	return steps, nil
+}

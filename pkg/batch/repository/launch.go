@@ -1,0 +1,343 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// What is done to an execution: the act of an audit row, the trigger of an event.
+const (
+	actLaunch      = "launch"
+	actTakeOver    = "take over"
+	actChangeJob   = "change job"
+	actRequestStop = "request stop"
+	actStartStep   = "start step"
+	actEndStep     = "end step"
+)
+
+// auditBatch is how many audit rows one INSERT takes: below the databases' limits
+// of bind variables.
+const auditBatch = 500
+
+// lostOwner is the reason that a taken-over execution shows.
+const lostOwner = "lost owner"
+
+// Launch implements core.Launches. It is one transaction that first locks the
+// instance's row, so launches of one instance come one after the other, and takes
+// at most nine statements however long the history is (rules L1, R2; a take-over of
+// very many steps writes their audit rows in batches).
+//
+// A take-over is committed even if the launch is then refused because the job is
+// not restartable: the lost execution is over either way.
+func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.Launched, error) {
+	if req.JobName == "" || req.Lease <= 0 {
+		return core.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
+	}
+	if err := r.refuseRunning(ctx, req); err != nil {
+		return core.Launched{}, err
+	}
+	l := &launch{Repository: r, req: req}
+	err := r.manager.Do(ctx, r.attr(), l.run)
+	var refusal *refusalError
+	switch {
+	case errors.As(err, &refusal):
+		return core.Launched{}, refusal.reason
+	case dberr.IsUniqueViolation(err):
+		return core.Launched{}, r.overtaken(ctx, req, err)
+	case err != nil:
+		return core.Launched{}, r.blamed(ctx, req, fmt.Errorf("launch job %s: %w", req.JobName, err))
+	}
+	for _, e := range l.events {
+		r.observer.Observe(ctx, e)
+	}
+	if l.refused != nil {
+		return core.Launched{}, l.refused
+	}
+	return l.launched, nil
+}
+
+// refusalError rolls a launch back that changed nothing.
+type refusalError struct{ reason error }
+
+func (e *refusalError) Error() string { return e.reason.Error() }
+func (e *refusalError) Unwrap() error { return e.reason }
+
+// launch is one launch in progress.
+type launch struct {
+	*Repository
+	req      core.LaunchRequest
+	instance core.JobInstanceID
+	audits   []audit
+	events   []core.Event
+	launched core.Launched
+	refused  error // after a take-over, which is committed all the same
+}
+
+// standing is an instance's newest execution and whether its lease is over.
+type standing struct {
+	Row     jobExecution `gorm:"embedded"`
+	Expired bool
+}
+
+func (l *launch) run(ctx context.Context) error {
+	if err := l.lockInstance(ctx); err != nil {
+		return err
+	}
+	last, err := l.last(ctx)
+	if err != nil {
+		return err
+	}
+	if last != nil {
+		if l.launched.Previous, err = l.withParams(ctx, &last.Row); err != nil {
+			return err
+		}
+		if err := l.admit(ctx, last); err != nil {
+			return err
+		}
+	}
+	if l.refused == nil {
+		if err := l.insert(ctx); err != nil {
+			return err
+		}
+	}
+	return l.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
+}
+
+// lockInstance makes or finds the instance. The upsert locks the row either way.
+func (l *launch) lockInstance(ctx context.Context) error {
+	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), CreatedAt: clock(0)}
+	err := l.session(ctx).Clauses(
+		clause.OnConflict{
+			Columns:   []clause.Column{{Name: "job_name"}, {Name: "instance_key"}},
+			DoUpdates: clause.AssignmentColumns([]string{"job_name"}),
+		},
+		clause.Returning{Columns: []clause.Column{{Name: "id"}}},
+	).Create(&row).Error
+	l.instance = row.ID
+	return err
+}
+
+// last reads the newest execution and locks it, so that a heartbeat in between
+// cannot make the judgement of its lease wrong.
+func (l *launch) last(ctx context.Context) (*standing, error) {
+	return l.newest(l.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
+}
+
+// newest reads the newest of the executions that query selects; nil if there is
+// none.
+func (r *Repository) newest(query *gorm.DB) (*standing, error) {
+	var found []standing
+	err := query.Model(&jobExecution{}).
+		Select(r.columns(&jobExecution{}) + r.sql(", lease_until <= {now} AS expired")).
+		Order("id DESC").Limit(1).Scan(&found).Error
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// isHeld reports whether the execution has an owner who may still be at work.
+func (s *standing) isHeld(req core.LaunchRequest) bool {
+	dead := req.Dead != nil && req.Dead(core.ParseOwner(s.Row.Owner))
+	return s.Row.Status.IsRunning() && !s.Expired && !dead
+}
+
+// refuseRunning refuses what is running, where there is one writer, without
+// waiting for that writer: it may well be the running job (rule L7).
+func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) error {
+	if !r.db.SingleWriter() {
+		return nil
+	}
+	last, err := r.newest(r.ofInstance(ctx, req.JobName, req.Params.Key()))
+	if err != nil {
+		return fmt.Errorf("launch job %s: %w", req.JobName, err)
+	}
+	if last != nil && last.isHeld(req) {
+		return alreadyRunning(&last.Row)
+	}
+	return nil
+}
+
+// admit decides whether a new execution may follow the last one.
+func (l *launch) admit(ctx context.Context, last *standing) error {
+	previous := l.launched.Previous
+	about := func(reason error) error {
+		return fmt.Errorf("job %s, execution %d: %w", previous.JobName, previous.ID, reason)
+	}
+	switch last.Row.Status {
+	case core.StatusCompleted:
+		return &refusalError{&core.InstanceCompleteError{Execution: *previous}}
+	case core.StatusAbandoned:
+		return &refusalError{about(core.ErrAbandoned)}
+	case core.StatusUnknown:
+		return &refusalError{about(core.ErrUnknownStatus)}
+	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
+		if last.isHeld(l.req) {
+			return &refusalError{alreadyRunning(&last.Row)}
+		}
+		if err := l.takeOver(ctx, last); err != nil {
+			return err
+		}
+		if !l.req.Restartable {
+			l.refused = about(core.ErrNotRestartable)
+		}
+	case core.StatusFailed, core.StatusStopped:
+		if !l.req.Restartable {
+			return &refusalError{about(core.ErrNotRestartable)}
+		}
+	}
+	return nil
+}
+
+// takeOver ends what a lost owner left (rule L5). The update of the steps waits
+// for a chunk that the old owner is just committing; once the epoch is raised, the
+// positions are final.
+func (l *launch) takeOver(ctx context.Context, last *standing) error {
+	states := core.Executions().From(core.StatusFailed)
+	var jobs []jobExecution
+	err := l.session(ctx).Raw(l.sql(`UPDATE {job_execution}
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, active = NULL, ended_at = {now}
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?
+		RETURNING status_before, epoch, ended_at`),
+		core.StatusFailed, core.ExitFailed, lostOwner, last.Row.ID, last.Row.Owner, last.Row.Epoch, states).Scan(&jobs).Error
+	if err != nil {
+		return err
+	}
+	if len(jobs) != 1 { // the row is locked: nobody can have moved it
+		return fmt.Errorf("take over execution %d: its row changed under the lock", last.Row.ID)
+	}
+	steps, err := l.failSteps(ctx, last.Row.ID, lostOwner)
+	if err != nil {
+		return err
+	}
+	p := l.launched.Previous
+	p.Status, p.ExitCode, p.Error, p.Epoch, p.EndedAt = core.StatusFailed, core.ExitFailed, lostOwner, jobs[0].Epoch, jobs[0].EndedAt.Time
+	l.launched.TookOver = true
+	l.note(jobMachine, int64(last.Row.ID), audit{
+		JobExecutionID: last.Row.ID, FromStatus: jobs[0].StatusBefore, Epoch: jobs[0].Epoch, Detail: "from " + last.Row.Owner,
+	}, actTakeOver, core.StatusFailed)
+	for _, s := range steps {
+		l.note(stepMachine, int64(s.ID), audit{
+			JobExecutionID: last.Row.ID, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
+		}, actTakeOver, core.StatusFailed)
+	}
+	return nil
+}
+
+// failSteps ends every unfinished step of the job execution and raises its epoch,
+// so that whoever still runs it commits nothing any more. It answers id,
+// status_before and epoch of each.
+func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
+	var steps []stepExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, ended_at = {now}
+		WHERE job_execution_id = ? AND status IN ?
+		RETURNING id, status_before, epoch`),
+		core.StatusFailed, core.ExitFailed, reason, id, core.Executions().From(core.StatusFailed)).Scan(&steps).Error
+	return steps, err
+}
+
+// note remembers an applied transition for the audit and for the observer.
+func (l *launch) note(machine string, id int64, row audit, act string, to core.Status) {
+	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.req.Owner.String(), to
+	l.audits = append(l.audits, row)
+	l.events = append(l.events, core.Transitioned{
+		Machine: machine, ID: id, To: to, Current: row.FromStatus, Answer: core.Applied, Trigger: act,
+	})
+}
+
+// insert writes the new execution and its parameters. Epoch and job context go
+// on from the previous execution.
+func (l *launch) insert(ctx context.Context) error {
+	one := int64(1)
+	row := jobExecution{
+		InstanceID: l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
+		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
+		DefinitionPath: l.req.Definition.Path,
+		Owner:          l.req.Owner.String(), Epoch: 1, Active: &one,
+		LeaseUntil: clock(l.req.Lease), CreatedAt: clock(0),
+	}
+	if p := l.launched.Previous; p != nil {
+		row.Attempt, row.Epoch = p.Attempt+1, p.Epoch
+		text, err := p.Context.Encode()
+		if err != nil {
+			return err
+		}
+		row.Context = string(text)
+	}
+	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
+	if err := l.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
+		return err
+	}
+	params, err := paramRows(row.ID, l.req.Params)
+	if err != nil {
+		return err
+	}
+	if len(params) > 0 {
+		if err := l.session(ctx).Create(&params).Error; err != nil {
+			return err
+		}
+	}
+	l.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.StatusStarting)
+	l.launched.Execution, err = row.record(l.req.Params)
+	return err
+}
+
+func alreadyRunning(row *jobExecution) error {
+	return &core.AlreadyRunningError{
+		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time,
+	}
+}
+
+// overtaken answers a launch that the unique (instance, active) stopped: the last
+// line of defence behind the instance's lock.
+func (r *Repository) overtaken(ctx context.Context, req core.LaunchRequest, cause error) error {
+	row, err := r.active(ctx, req)
+	if err != nil {
+		return errors.Join(fmt.Errorf("launch job %s: %w", req.JobName, cause), err)
+	}
+	if row == nil {
+		return fmt.Errorf("launch job %s: %w", req.JobName, cause)
+	}
+	return alreadyRunning(row)
+}
+
+// blameTime bounds the question whose fault a failed launch is.
+const blameTime = time.Second
+
+// blamed adds to the failure of a launch who was running the instance: on a
+// database with one writer the launch has waited for that process, which may hold
+// the writer's place (rule L7).
+func (r *Repository) blamed(ctx context.Context, req core.LaunchRequest, failure error) error {
+	if !r.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
+		return failure
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), blameTime)
+	defer cancel()
+	row, err := r.active(ctx, req)
+	if err != nil || row == nil { // nobody to blame, or nobody can be asked
+		return failure
+	}
+	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.db.Name(), alreadyRunning(row))
+}
+
+// active returns the running execution of the instance that req is about, or nil.
+func (r *Repository) active(ctx context.Context, req core.LaunchRequest) (*jobExecution, error) {
+	var rows []jobExecution
+	err := r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1").Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the running execution: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return &rows[0], nil
+}

@@ -1,0 +1,32 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Heartbeat implements core.Launches: one guarded UPDATE, which touches no
+// indexed column and leaves no audit row. An execution that is over has no lease
+// to extend: that is core.ErrLostOwner as well.
+func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.Duration) (bool, error) {
+	if lease <= 0 {
+		return false, fmt.Errorf("heartbeat of job execution %d: a lease of %v is not positive", ref.ID, lease)
+	}
+	var rows []jobExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET lease_until = {later}
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING stop_requested`),
+		lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, running()).Scan(&rows).Error
+	if err != nil {
+		return false, fmt.Errorf("heartbeat of job execution %d: %w", ref.ID, err)
+	}
+	if len(rows) == 0 {
+		return false, fmt.Errorf("heartbeat of job execution %d: %w", ref.ID, core.ErrLostOwner)
+	}
+	return rows[0].StopRequested, nil
+}
+
+// running are the states in which an owner holds a lease: those that can fail.
+func running() []core.Status { return core.Executions().From(core.StatusFailed) }

@@ -1,0 +1,110 @@
+-- Schema 1.0. Versions are major*1000 + minor: a minor only adds (older binaries
+-- go on), a major may take away (older binaries refuse). Times are microseconds
+-- since 1970 in UTC. No index holds a column that a chunk commit or a heartbeat
+-- changes.
+
+CREATE TABLE "{{prefix}}job_instance" (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_name     TEXT NOT NULL,
+    instance_key TEXT NOT NULL,
+    created_at   INTEGER NOT NULL,
+    UNIQUE (job_name, instance_key)
+) STRICT;
+
+CREATE TABLE "{{prefix}}job_execution" (
+    id              INTEGER PRIMARY KEY AUTOINCREMENT,
+    instance_id     INTEGER NOT NULL REFERENCES "{{prefix}}job_instance" (id),
+    job_name        TEXT NOT NULL,
+    attempt         INTEGER NOT NULL,
+    status          TEXT NOT NULL,
+    status_before   TEXT NOT NULL DEFAULT '',
+    exit_code       TEXT NOT NULL DEFAULT '',
+    error_text      TEXT NOT NULL DEFAULT '',
+    definition_hash TEXT NOT NULL DEFAULT '',
+    definition_text TEXT NOT NULL DEFAULT '',
+    definition_path TEXT NOT NULL DEFAULT '',
+    context         TEXT NOT NULL DEFAULT '',
+    owner           TEXT NOT NULL,
+    epoch           INTEGER NOT NULL,
+    active          INTEGER CHECK (active = 1),
+    stop_requested  INTEGER NOT NULL DEFAULT 0,
+    step_count      INTEGER NOT NULL DEFAULT 0,
+    lease_until     INTEGER NOT NULL,
+    created_at      INTEGER NOT NULL,
+    started_at      INTEGER,
+    ended_at        INTEGER,
+    UNIQUE (instance_id, active)
+) STRICT;
+
+CREATE INDEX "{{prefix}}job_execution_instance" ON "{{prefix}}job_execution" (instance_id, id);
+CREATE INDEX "{{prefix}}job_execution_job" ON "{{prefix}}job_execution" (job_name, id);
+CREATE INDEX "{{prefix}}job_execution_status" ON "{{prefix}}job_execution" (status, id);
+CREATE INDEX "{{prefix}}job_execution_job_status" ON "{{prefix}}job_execution" (job_name, status, id);
+
+CREATE TABLE "{{prefix}}job_execution_param" (
+    job_execution_id INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
+    name             TEXT NOT NULL,
+    type             TEXT NOT NULL,
+    value            TEXT NOT NULL,
+    identifying      INTEGER NOT NULL,
+    PRIMARY KEY (job_execution_id, name)
+) STRICT;
+
+CREATE TABLE "{{prefix}}step_execution" (
+    id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_execution_id   INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
+    job_name           TEXT NOT NULL,
+    name               TEXT NOT NULL,
+    status             TEXT NOT NULL,
+    status_before      TEXT NOT NULL DEFAULT '',
+    exit_code          TEXT NOT NULL DEFAULT '',
+    error_text         TEXT NOT NULL DEFAULT '',
+    read_count         INTEGER NOT NULL DEFAULT 0,
+    filter_count       INTEGER NOT NULL DEFAULT 0,
+    write_count        INTEGER NOT NULL DEFAULT 0,
+    read_skip_count    INTEGER NOT NULL DEFAULT 0,
+    process_skip_count INTEGER NOT NULL DEFAULT 0,
+    write_skip_count   INTEGER NOT NULL DEFAULT 0,
+    commit_count       INTEGER NOT NULL DEFAULT 0,
+    rollback_count     INTEGER NOT NULL DEFAULT 0,
+    position           TEXT NOT NULL DEFAULT '',
+    context            TEXT NOT NULL DEFAULT '',
+    out                TEXT NOT NULL DEFAULT '',
+    owner              TEXT NOT NULL,
+    epoch              INTEGER NOT NULL,
+    started_at         INTEGER NOT NULL,
+    ended_at           INTEGER
+) STRICT;
+
+CREATE INDEX "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
+
+CREATE TABLE "{{prefix}}skipped_item" (
+    id                INTEGER PRIMARY KEY AUTOINCREMENT,
+    step_execution_id INTEGER NOT NULL REFERENCES "{{prefix}}step_execution" (id),
+    phase             TEXT NOT NULL,
+    position          TEXT NOT NULL DEFAULT '',
+    item              TEXT NOT NULL DEFAULT '',
+    truncated         INTEGER NOT NULL DEFAULT 0,
+    sha256            TEXT NOT NULL DEFAULT '',
+    error_class       TEXT NOT NULL DEFAULT '',
+    error_text        TEXT NOT NULL DEFAULT '',
+    created_at        INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX "{{prefix}}skipped_item_step" ON "{{prefix}}skipped_item" (step_execution_id, id);
+
+-- No foreign keys: what was done to an execution may outlive it.
+CREATE TABLE "{{prefix}}audit" (
+    id                INTEGER PRIMARY KEY AUTOINCREMENT,
+    at                INTEGER NOT NULL,
+    act               TEXT NOT NULL,
+    actor             TEXT NOT NULL DEFAULT '',
+    job_execution_id  INTEGER NOT NULL,
+    step_execution_id INTEGER NOT NULL DEFAULT 0,
+    from_status       TEXT NOT NULL DEFAULT '',
+    to_status         TEXT NOT NULL DEFAULT '',
+    epoch             INTEGER NOT NULL DEFAULT 0,
+    detail            TEXT NOT NULL DEFAULT ''
+) STRICT;
+
+CREATE INDEX "{{prefix}}audit_job" ON "{{prefix}}audit" (job_execution_id, id);

@@ -1,0 +1,244 @@
+package repositorytest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func costTests() []test {
+	return []test{
+		{"a launch takes as many statements after a long history as after a short one", launchCost},
+		{"a checkpoint is one statement", checkpointCost},
+		{"a listing takes two statements and the last steps one", explorerCost},
+		{"no lookup reads a whole table", lookupsUseIndexes},
+	}
+}
+
+// watched is a database that remembers the statements that are executed.
+type watched struct {
+	tx.Database
+	mu         sync.Mutex
+	statements []statement
+}
+
+type statement struct {
+	text string
+	args []any
+}
+
+func (b *bench) watch() *watched {
+	w := &watched{Database: b.db}
+	b.repo = b.New(w, nil)
+	return w
+}
+
+func (w *watched) take() []statement {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.statements
+	w.statements = nil
+	return list
+}
+
+func (w *watched) Conn() tx.Conn { return watchedConn{w.Database.Conn(), w} }
+
+func (w *watched) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
+	h, err := w.Database.Begin(ctx, attr)
+	if err != nil {
+		return nil, err
+	}
+	return watchedHandle{h, w}, nil
+}
+
+type watchedHandle struct {
+	tx.Handle
+	w *watched
+}
+
+func (h watchedHandle) Conn() tx.Conn { return watchedConn{h.Handle.Conn(), h.w} }
+
+type watchedConn struct {
+	tx.Conn
+	w *watched
+}
+
+func (c watchedConn) saw(text string, args []any) {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.statements = append(c.w.statements, statement{text, args})
+}
+
+func (c watchedConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	c.saw(query, args)
+	return c.Conn.ExecContext(ctx, query, args...)
+}
+
+func (c watchedConn) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
+	c.saw("PREPARE "+query, nil)
+	return c.Conn.PrepareContext(ctx, query)
+}
+
+func (c watchedConn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	c.saw(query, args)
+	return c.Conn.QueryContext(ctx, query, args...)
+}
+
+func (c watchedConn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	c.saw(query, args)
+	return c.Conn.QueryRowContext(ctx, query, args...)
+}
+
+func launchCost(b *bench) {
+	w := b.watch()
+	var costs []int
+	for range 30 {
+		_, ref := b.started("a", 1)
+		_, step := b.step(ref, "one", nil)
+		b.end(step, core.StepChange{To: core.StatusFailed})
+		b.change(ref, core.JobChange{To: core.StatusFailed})
+		w.take()
+		launched, err := b.repo.Launch(b.ctx, b.request("a", 1))
+		require.NoError(b, err)
+		costs = append(costs, len(w.take()))
+		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+	}
+	want := 6
+	if b.db.SingleWriter() { // asks before it waits for the writer
+		want++
+	}
+	require.Equal(b, want, costs[0])
+	require.Equal(b, want, costs[len(costs)-1])
+
+	_, ref := b.started("a", 1)
+	for n := range 20 {
+		b.step(ref, fmt.Sprint(n), nil)
+	}
+	w.take()
+	req := b.request("b", 1)
+	req.Dead = dead
+	_, err := b.repo.Launch(b.ctx, req)
+	require.NoError(b, err)
+	require.Len(b, w.take(), want+2, "two more for a take-over, however many steps")
+}
+
+func checkpointCost(b *bench) {
+	w := b.watch()
+	_, ref := b.started("a", 1)
+	_, step := b.step(ref, "one", nil)
+	memory := core.NewExecutionContext()
+	require.NoError(b, memory.Put("k", 1))
+	for _, c := range []core.Checkpoint{{Position: core.Position(`1`)}, {Position: core.Position(`2`), Context: memory}} {
+		w.take()
+		require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
+			return b.repo.Checkpoint(ctx, step, c)
+		}))
+		seen := w.take()
+		require.Len(b, seen, 1)
+		require.True(b, strings.HasPrefix(seen[0].text, "UPDATE "), seen[0].text)
+	}
+	w.take()
+	_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
+	require.NoError(b, err)
+	require.Len(b, w.take(), 1)
+	b.end(step, core.StepChange{To: core.StatusCompleted})
+	require.Len(b, w.take(), 2, "the guarded update and its audit row")
+}
+
+func explorerCost(b *bench) {
+	for day := range int64(5) {
+		_, ref := b.started("a", day)
+		b.step(ref, "one", nil)
+		b.step(ref, "two", nil)
+	}
+	w := b.watch()
+	require.Len(b, b.list(core.ExecutionFilter{JobName: "load", Statuses: statuses()}), 5)
+	require.Len(b, w.take(), 2)
+	_, err := b.repo.LastSteps(b.ctx, 1)
+	require.NoError(b, err)
+	require.Len(b, w.take(), 1)
+}
+
+// lookupsUseIndexes lets the database explain every statement that the
+// repository executes. The planner is told to avoid whole tables where it can,
+// as these are small.
+func lookupsUseIndexes(b *bench) {
+	w := b.watch()
+	_, ref := b.started("a", 1)
+	_, step := b.step(ref, "one", nil)
+	require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
+		return b.repo.Checkpoint(ctx, step, core.Checkpoint{})
+	}))
+	_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
+	require.NoError(b, err)
+	req := b.request("b", 1)
+	req.Dead = dead
+	_, err = b.repo.Launch(b.ctx, req)
+	require.NoError(b, err)
+	b.list(core.ExecutionFilter{JobName: "load"})
+	b.list(core.ExecutionFilter{JobName: "load", Before: 9, Statuses: statuses()[:2]})
+	b.list(core.ExecutionFilter{Statuses: statuses()[:2]})
+	_, err = b.repo.Steps(b.ctx, ref.ID)
+	require.NoError(b, err)
+	_, err = b.repo.LastExecution(b.ctx, "load", req.Params.Key())
+	require.NoError(b, err)
+	_, err = b.repo.LastSteps(b.ctx, 1)
+	require.NoError(b, err)
+
+	explain, whole := "EXPLAIN QUERY PLAN ", "SCAN "
+	if b.db.Dialect() == tx.Postgres {
+		explain, whole = "EXPLAIN ", "Seq Scan"
+	}
+	for _, s := range w.take() {
+		if strings.HasPrefix(s.text, "INSERT") {
+			continue
+		}
+		require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
+			conn := tx.ConnOf(ctx, b.db)
+			if b.db.Dialect() == tx.Postgres {
+				if _, err := conn.ExecContext(ctx, "SET LOCAL enable_seqscan = off"); err != nil {
+					return err
+				}
+			}
+			rows, err := conn.QueryContext(ctx, explain+s.text, s.args...)
+			if err != nil {
+				return err
+			}
+			plan, err := lastColumns(rows)
+			// A derived table is small and read whole; what it is made of is not.
+			require.NotContains(b, strings.NewReplacer("SCAN h", "", "SCAN page", "").Replace(plan), whole, "%s\n%s", s.text, plan)
+			require.NotContains(b, plan, "FOR ORDER BY", "%s\n%s", s.text, plan)
+			return err
+		}), s.text)
+	}
+}
+
+func lastColumns(rows *sql.Rows) (string, error) {
+	columns, err := rows.Columns()
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for rows.Next() {
+		line := make([]any, len(columns))
+		for i := range line {
+			line[i] = new(any)
+		}
+		if err := rows.Scan(line...); err != nil {
+			return "", err
+		}
+		lines = append(lines, fmt.Sprint(*line[len(line)-1].(*any))) //nolint:forcetypeassert // made above
+	}
+	if err := rows.Err(); err != nil {
+		return "", err
+	}
+	return strings.Join(lines, "\n"), rows.Close()
+}

@@ -1,0 +1,140 @@
+package repositorytest
+
+import (
+	"fmt"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func explorerTests() []test {
+	return []test{
+		{"what is not there is not found", notThere},
+		{"executions are listed newest first by key", listsByKey},
+		{"executions are listed by job and status", listsByFilter},
+		{"the last execution is that of the instance", lastOfInstance},
+		{"the last steps are the newest of each name over all attempts", lastSteps},
+	}
+}
+
+func notThere(b *bench) {
+	_, err := b.repo.Execution(b.ctx, 1)
+	require.ErrorIs(b, err, core.ErrNotFound)
+	_, err = b.repo.LastExecution(b.ctx, "load", "key")
+	require.ErrorIs(b, err, core.ErrNotFound)
+	list, err := b.repo.Executions(b.ctx, core.ExecutionFilter{})
+	require.NoError(b, err)
+	require.Empty(b, list)
+	steps, err := b.repo.Steps(b.ctx, 1)
+	require.NoError(b, err)
+	require.Empty(b, steps)
+	last, err := b.repo.LastSteps(b.ctx, 1)
+	require.NoError(b, err)
+	require.Empty(b, last)
+}
+
+func (b *bench) list(filter core.ExecutionFilter) (ids []core.JobExecutionID) {
+	b.Helper()
+	list, err := b.repo.Executions(b.ctx, filter)
+	require.NoError(b, err)
+	for _, e := range list {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+func listsByKey(b *bench) {
+	var all []core.JobExecutionID
+	for day := range int64(7) {
+		all = append([]core.JobExecutionID{b.launch("a", day).ID}, all...)
+	}
+	var paged []core.JobExecutionID
+	filter := core.ExecutionFilter{Limit: 3}
+	for {
+		page, err := b.repo.Executions(b.ctx, filter)
+		require.NoError(b, err)
+		if len(page) == 0 {
+			break
+		}
+		require.LessOrEqual(b, len(page), 3)
+		for _, e := range page {
+			require.Equal(b, *b.execution(e.ID), e, "a listed execution is complete, its parameters too")
+			paged = append(paged, e.ID)
+		}
+		filter.Before = page[len(page)-1].ID
+	}
+	require.Equal(b, all, paged)
+
+	for day := range int64(48) {
+		b.launch("a", 100+day)
+	}
+	require.Len(b, b.list(core.ExecutionFilter{}), 50, "the default page")
+}
+
+func listsByFilter(b *bench) {
+	failed := map[string][]core.JobExecutionID{}
+	for day := range int64(4) {
+		for _, job := range []string{"load", "report"} {
+			req := b.request("a", day)
+			req.JobName = job
+			launched, err := b.repo.Launch(b.ctx, req)
+			require.NoError(b, err)
+			if day%2 == 0 {
+				b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+				failed[job] = append([]core.JobExecutionID{launched.Execution.ID}, failed[job]...)
+			}
+		}
+	}
+	require.Len(b, b.list(core.ExecutionFilter{JobName: "load"}), 4)
+	require.Len(b, b.list(core.ExecutionFilter{Statuses: []core.Status{core.StatusFailed}}), 4)
+	require.Len(b, b.list(core.ExecutionFilter{Statuses: []core.Status{core.StatusFailed, core.StatusStarting}}), 8)
+	both := core.ExecutionFilter{JobName: "load", Statuses: []core.Status{core.StatusFailed}}
+	require.Equal(b, failed["load"], b.list(both))
+	both.Before = failed["load"][0]
+	require.Equal(b, failed["load"][1:], b.list(both))
+	require.Empty(b, b.list(core.ExecutionFilter{JobName: "other"}))
+}
+
+func lastOfInstance(b *bench) {
+	var last *core.JobExecution
+	for range 3 {
+		last = b.launch("a", 1)
+		b.change(jobRef(last), core.JobChange{To: core.StatusFailed})
+	}
+	b.launch("a", 2)
+	found, err := b.repo.LastExecution(b.ctx, "load", b.request("a", 1).Params.Key())
+	require.NoError(b, err)
+	require.Equal(b, last.ID, found.ID)
+	require.Equal(b, last.Params, found.Params)
+	_, err = b.repo.LastExecution(b.ctx, "other", b.request("a", 1).Params.Key())
+	require.ErrorIs(b, err, core.ErrNotFound)
+}
+
+func lastSteps(b *bench) {
+	var instance core.JobInstanceID
+	newest := map[string]core.StepExecutionID{}
+	for attempt := range 3 {
+		exec, ref := b.started("a", 1)
+		instance = exec.InstanceID
+		for n := range 3 - attempt { // one after the other completes
+			name := fmt.Sprintf("step %d", n)
+			_, step := b.step(ref, name, nil)
+			b.end(step, core.StepChange{To: core.StatusFailed, Counters: core.Counters{Read: int64(attempt)}})
+			newest[name] = step.ID
+		}
+		b.change(ref, core.JobChange{To: core.StatusFailed})
+	}
+	_, ref := b.started("a", 2)
+	b.step(ref, "step 0", nil)
+
+	steps, err := b.repo.LastSteps(b.ctx, instance)
+	require.NoError(b, err)
+	require.Len(b, steps, 3)
+	for n, attempts := range map[int]int{0: 3, 1: 2, 2: 1} {
+		name := fmt.Sprintf("step %d", n)
+		require.Equal(b, newest[name], steps[name].Last.ID)
+		require.Equal(b, attempts, steps[name].Attempts)
+		require.Equal(b, int64(attempts-1), steps[name].Last.Counters.Read)
+	}
+}

@@ -1,0 +1,203 @@
+// Package repositorytest is the conformance suite of a core.JobRepository: what
+// rules D1 to D6, L1, L2, L5, L6, R1 to R3 and T5 ask of it, on a real database.
+// It is imported from _test.go files only.
+package repositorytest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Fixture is one database with the repository's tables in it, and nothing else.
+type Fixture struct {
+	// Connect opens the database as another process would: with pools of its own,
+	// closed when the test ends.
+	Connect func(t *testing.T) tx.Database
+	// New returns a repository on db; observer may be nil.
+	New func(db tx.Database, observer core.Observer) core.JobRepository
+	// Prefix begins the names of the tables.
+	Prefix string
+}
+
+// Run runs the suite; open makes a new database for each test.
+func Run(t *testing.T, open func(t *testing.T) *Fixture) {
+	for _, group := range [][]test{launchTests(), leaseTests(), takeOverTests(), transitionTests(), stepTests(), checkpointTests(), explorerTests(), costTests()} {
+		for _, c := range group {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				c.run(newBench(t, open(t)))
+			})
+		}
+	}
+}
+
+type test struct {
+	name string
+	run  func(b *bench)
+}
+
+// bench is one test's database, a repository on it, and what it was told.
+type bench struct {
+	*testing.T
+	*Fixture
+	ctx    context.Context
+	db     tx.Database
+	repo   core.JobRepository
+	events *events
+}
+
+func newBench(t *testing.T, f *Fixture) *bench {
+	b := &bench{T: t, Fixture: f, ctx: t.Context(), db: f.Connect(t), events: &events{}}
+	b.repo = f.New(b.db, b.events)
+	return b
+}
+
+// other is a repository as another process would have it.
+func (b *bench) other() core.JobRepository { return b.New(b.Connect(b.T), nil) }
+
+// events remembers the transitions it was told of.
+type events struct {
+	mu   sync.Mutex
+	list []core.Transitioned
+}
+
+func (e *events) Observe(_ context.Context, event core.Event) {
+	if t, ok := event.(core.Transitioned); ok {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.list = append(e.list, t)
+	}
+}
+
+// take returns what was observed since it was called last.
+func (e *events) take() []core.Transitioned {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := e.list
+	e.list = nil
+	return list
+}
+
+func owner(name string) core.Owner {
+	return core.Owner{Host: "host-" + name, Boot: "boot", PID: 4711, Start: "12345", Nonce: name}
+}
+
+func dead(core.Owner) bool { return true }
+
+func (b *bench) params(ps ...core.Parameter) core.Parameters {
+	b.Helper()
+	params, err := core.NewParameters(ps...)
+	require.NoError(b, err)
+	return params
+}
+
+// request asks for a launch of "load" for a day, which tells instances apart.
+func (b *bench) request(name string, day int64) core.LaunchRequest {
+	b.Helper()
+	return core.LaunchRequest{
+		JobName: "load", Restartable: true, Owner: owner(name), Lease: time.Hour,
+		Params:     b.params(core.Parameter{Name: "day", Type: core.TypeInt, Value: day, Identifying: true}),
+		Definition: core.Definition{Hash: "abc", Text: "job: load\n"},
+	}
+}
+
+func (b *bench) launch(name string, day int64) *core.JobExecution {
+	b.Helper()
+	launched, err := b.repo.Launch(b.ctx, b.request(name, day))
+	require.NoError(b, err)
+	return launched.Execution
+}
+
+// started is a launched execution in STARTED.
+func (b *bench) started(name string, day int64) (*core.JobExecution, core.JobRef) {
+	b.Helper()
+	exec := b.launch(name, day)
+	b.change(jobRef(exec), core.JobChange{To: core.StatusStarted})
+	return exec, jobRef(exec)
+}
+
+func (b *bench) change(ref core.JobRef, change core.JobChange) {
+	b.Helper()
+	answer, err := b.repo.ChangeJob(b.ctx, ref, change)
+	require.NoError(b, err)
+	require.Equal(b, core.Applied, answer)
+}
+
+func (b *bench) step(ref core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, core.StepRef) {
+	b.Helper()
+	step, err := b.repo.StartStep(b.ctx, ref, name, earlier)
+	require.NoError(b, err)
+	return step, core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}
+}
+
+func (b *bench) end(ref core.StepRef, change core.StepChange) {
+	b.Helper()
+	answer, err := b.repo.EndStep(b.ctx, ref, change)
+	require.NoError(b, err)
+	require.Equal(b, core.Applied, answer)
+}
+
+// checkpoint commits one in a transaction of its own.
+func (b *bench) checkpoint(ref core.StepRef, c core.Checkpoint) error {
+	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
+		return b.repo.Checkpoint(ctx, ref, c)
+	})
+}
+
+func (b *bench) execution(id core.JobExecutionID) *core.JobExecution {
+	b.Helper()
+	exec, err := b.repo.Execution(b.ctx, id)
+	require.NoError(b, err)
+	return exec
+}
+
+func (b *bench) onlyStep(id core.JobExecutionID) core.StepExecution {
+	b.Helper()
+	steps, err := b.repo.Steps(b.ctx, id)
+	require.NoError(b, err)
+	require.Len(b, steps, 1)
+	return steps[0]
+}
+
+// exec runs a statement behind the repository's back; %s is the prefix.
+func (b *bench) exec(statement string, args ...any) {
+	b.Helper()
+	_, err := b.db.Conn().ExecContext(b.ctx, b.prefixed(statement), args...)
+	require.NoError(b, err)
+}
+
+func (b *bench) prefixed(statement string) string { return fmt.Sprintf(statement, b.Prefix) }
+
+// count counts the rows of a table; %s is the prefix.
+func (b *bench) count(from string, args ...any) int {
+	b.Helper()
+	var n int
+	require.NoError(b, b.db.Conn().QueryRowContext(b.ctx, b.prefixed("SELECT count(*) FROM "+from), args...).Scan(&n))
+	return n
+}
+
+// force puts a row into a status that the repository's methods might not reach.
+func (b *bench) force(table string, id int64, status core.Status) {
+	b.Helper()
+	d := b.db.Dialect()
+	b.exec("UPDATE %s"+table+" SET status = "+d.Placeholder(1)+" WHERE id = "+d.Placeholder(2), string(status), id)
+}
+
+func jobRef(e *core.JobExecution) core.JobRef {
+	return core.JobRef{ID: e.ID, Owner: e.Owner, Epoch: e.Epoch}
+}
+
+func statuses() []core.Status {
+	return []core.Status{
+		core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusStopped,
+		core.StatusCompleted, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
+	}
+}

@@ -1,0 +1,154 @@
+package repositorytest
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func stepTests() []test {
+	return []test{
+		{"a step starts where its job runs and nowhere else", stepStartsInRunningJob},
+		{"a step goes on where the earlier attempt ended", stepGoesOn},
+		{"the end of a step writes counters and results", endStepIsWritten},
+		{"no step outlives its job", noStepOutlivesJob},
+		{"results keep ints and floats apart", resultsKeepTypes},
+	}
+}
+
+func stepStartsInRunningJob(b *bench) {
+	exec := b.launch("a", 1)
+	for _, status := range statuses() {
+		b.force("job_execution", int64(exec.ID), status)
+		b.events.take()
+		step, err := b.repo.StartStep(b.ctx, jobRef(exec), "one", nil)
+		seen := b.events.take()
+		require.Len(b, seen, 1)
+		require.Equal(b, "start step", seen[0].Trigger)
+		if status == core.StatusStarted || status == core.StatusStopping {
+			require.NoError(b, err, status)
+			require.Equal(b, core.StatusStarted, step.Status)
+			require.Equal(b, core.Applied, seen[0].Answer)
+			require.Equal(b, int64(step.ID), seen[0].ID)
+			continue
+		}
+		var refused *core.TransitionError
+		require.ErrorAs(b, err, &refused, status)
+		require.NotErrorIs(b, err, core.ErrLostOwner)
+		require.Equal(b, status, refused.Current)
+		require.Equal(b, core.Rejected, seen[0].Answer)
+	}
+	require.Equal(b, 2, b.count("%sstep_execution"))
+
+	b.force("job_execution", int64(exec.ID), core.StatusStarted)
+	_, err := b.repo.StartStep(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, "one", nil)
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	var refused *core.TransitionError
+	require.ErrorAs(b, err, &refused)
+	require.Equal(b, 2, b.count("%sstep_execution"))
+}
+
+func stepGoesOn(b *bench) {
+	_, ref := b.started("a", 1)
+	fresh, stepRef := b.step(ref, "load", nil)
+	require.Equal(b, "load", fresh.JobName)
+	require.Nil(b, fresh.Position)
+	require.Zero(b, fresh.Counters)
+	require.Empty(b, fresh.Context.Keys())
+	require.False(b, fresh.StartedAt.IsZero())
+	require.Equal(b, *fresh, b.onlyStep(ref.ID))
+
+	memory := core.NewExecutionContext()
+	require.NoError(b, memory.Put("sum", 1.5))
+	counters := core.Counters{Read: 1, Filter: 2, Write: 3, ReadSkip: 4, ProcessSkip: 5, WriteSkip: 6, Commit: 7, Rollback: 8}
+	require.NoError(b, b.checkpoint(stepRef, core.Checkpoint{Counters: counters, Position: core.Position(`{"line":7}`), Context: memory}))
+	b.end(stepRef, core.StepChange{To: core.StatusFailed, Counters: counters})
+	earlier := b.onlyStep(ref.ID)
+
+	again, _ := b.step(ref, "load", &earlier)
+	require.NotEqual(b, earlier.ID, again.ID)
+	require.Equal(b, core.StatusStarted, again.Status)
+	require.Zero(b, again.Counters, "counters are those of one attempt")
+	require.Equal(b, counters, earlier.Counters)
+	require.Equal(b, core.Position(`{"line":7}`), again.Position)
+	sum, _ := again.Context.Get("sum")
+	require.InDelta(b, 1.5, sum, 0)
+	require.False(b, again.Context.Changed())
+	require.Empty(b, again.ExitCode+again.Error)
+
+	earlier.Position = core.Position(strings.Repeat("1", core.MaxPositionBytes+1))
+	_, err := b.repo.StartStep(b.ctx, ref, "load", &earlier)
+	require.ErrorIs(b, err, core.ErrContextTooLarge)
+}
+
+func endStepIsWritten(b *bench) {
+	_, ref := b.started("a", 1)
+	_, stepRef := b.step(ref, "load", nil)
+	memory := core.NewExecutionContext()
+	require.NoError(b, memory.Put("last", "x"))
+	counters := core.Counters{Read: 10, Write: 9, Filter: 1, Commit: 2}
+	b.end(stepRef, core.StepChange{
+		To: core.StatusCompleted, ExitCode: "LOADED", Counters: counters, Context: memory, Out: map[string]any{"rows": int64(9)},
+	})
+	found := b.onlyStep(ref.ID)
+	require.Equal(b, core.StatusCompleted, found.Status)
+	require.Equal(b, "LOADED", found.ExitCode)
+	require.Equal(b, counters, found.Counters)
+	require.Equal(b, map[string]any{"rows": int64(9)}, found.Out)
+	require.Equal(b, []string{"last"}, found.Context.Keys())
+	require.False(b, found.EndedAt.Before(found.StartedAt))
+
+	answer, err := b.repo.EndStep(b.ctx, stepRef, core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 11}})
+	require.NoError(b, err)
+	require.Equal(b, core.Duplicate, answer)
+	require.Equal(b, found, b.onlyStep(ref.ID), "a duplicate changes nothing")
+}
+
+func resultsKeepTypes(b *bench) {
+	_, ref := b.started("a", 1)
+	_, stepRef := b.step(ref, "load", nil)
+	out := map[string]any{
+		"int": int64(1) << 60, "float": float64(2), "tenth": 0.1, "big": 1e300, "text": "2", "yes": true, "none": nil,
+		"nested": map[string]any{"list": []any{int64(1), 1.0, "x"}},
+	}
+	b.end(stepRef, core.StepChange{To: core.StatusCompleted, Out: out})
+	require.Equal(b, out, b.onlyStep(ref.ID).Out)
+
+	_, stepRef = b.step(ref, "again", nil)
+	for _, refused := range []any{make(chan int), strings.Repeat("x", core.MaxContextBytes)} {
+		_, err := b.repo.EndStep(b.ctx, stepRef, core.StepChange{To: core.StatusCompleted, Out: map[string]any{"bad": refused}})
+		require.ErrorContains(b, err, "results of the step")
+	}
+	b.end(stepRef, core.StepChange{To: core.StatusFailed})
+}
+
+func noStepOutlivesJob(b *bench) {
+	for day, end := range []core.Status{core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusUnknown} {
+		_, ref := b.started("a", int64(day))
+		_, done := b.step(ref, "done", nil)
+		b.end(done, core.StepChange{To: core.StatusCompleted})
+		_, open := b.step(ref, "open", nil)
+		require.NoError(b, b.checkpoint(open, core.Checkpoint{Position: core.Position(`1`)}))
+		b.events.take()
+		b.change(ref, core.JobChange{To: end})
+
+		steps, err := b.repo.Steps(b.ctx, ref.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.StatusCompleted, steps[0].Status)
+		require.Equal(b, core.StatusFailed, steps[1].Status)
+		require.Equal(b, "the job ended before the step did", steps[1].Error)
+		require.False(b, steps[1].EndedAt.IsZero())
+		require.Equal(b, core.Position(`1`), steps[1].Position)
+		require.ErrorIs(b, b.checkpoint(open, core.Checkpoint{}), core.ErrLostOwner)
+
+		seen := b.events.take()
+		require.Len(b, seen, 2)
+		require.Equal(b, core.Transitioned{
+			Machine: "step execution", ID: int64(open.ID), To: core.StatusFailed, Current: core.StatusStarted,
+			Answer: core.Applied, Trigger: "change job",
+		}, seen[1])
+		require.Equal(b, 1, b.count("%saudit WHERE detail = 'the job ended before the step did' AND job_execution_id = "+b.db.Dialect().Placeholder(1), int64(ref.ID)))
+	}
+}

@@ -1,0 +1,171 @@
+package repository
+
+import (
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The rows of the tables. Names of types and fields are names of tables and
+// columns. A text that is not there is '', never NULL; a time that has not come is
+// NULL.
+
+type jobInstance struct {
+	ID          core.JobInstanceID `gorm:"primaryKey"`
+	JobName     string
+	InstanceKey string
+	CreatedAt   instant
+}
+
+type jobExecution struct {
+	ID             core.JobExecutionID `gorm:"primaryKey"`
+	InstanceID     core.JobInstanceID
+	JobName        string
+	Attempt        int
+	Status         core.Status
+	StatusBefore   core.Status // the status before the last transition
+	ExitCode       string
+	ErrorText      string
+	DefinitionHash string
+	DefinitionText string
+	DefinitionPath string
+	Context        string
+	Owner          string
+	Epoch          int64
+	Active         *int64 // 1 while it runs, else NULL: unique with the instance
+	StopRequested  bool
+	StepCount      int64 // of started steps; written under the guard of StartStep
+	LeaseUntil     instant
+	CreatedAt      instant
+	StartedAt      instant
+	EndedAt        instant
+}
+
+type jobExecutionParam struct {
+	JobExecutionID core.JobExecutionID `gorm:"primaryKey"`
+	Name           string              `gorm:"primaryKey"`
+	Type           core.ParameterType
+	Value          string // canonical text of the type
+	Identifying    bool
+}
+
+type stepExecution struct {
+	ID               core.StepExecutionID `gorm:"primaryKey"`
+	JobExecutionID   core.JobExecutionID
+	JobName          string
+	Name             string
+	Status           core.Status
+	StatusBefore     core.Status
+	ExitCode         string
+	ErrorText        string
+	ReadCount        int64
+	FilterCount      int64
+	WriteCount       int64
+	ReadSkipCount    int64
+	ProcessSkipCount int64
+	WriteSkipCount   int64
+	CommitCount      int64
+	RollbackCount    int64
+	Position         string
+	Context          string
+	Out              string
+	Owner            string
+	Epoch            int64
+	StartedAt        instant
+	EndedAt          instant
+}
+
+// audit is one transition. It refers to executions without a foreign key: what
+// was done to an execution may outlive it.
+type audit struct {
+	ID              int64 `gorm:"primaryKey"`
+	At              instant
+	Act             string // what was done, such as "launch"
+	Actor           string // the owner in whose name; '' where anybody may
+	JobExecutionID  core.JobExecutionID
+	StepExecutionID core.StepExecutionID // 0 for a transition of the job execution
+	FromStatus      core.Status          // '' for a new row
+	ToStatus        core.Status
+	Epoch           int64
+	Detail          string
+}
+
+func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error) {
+	context, err := core.ParseExecutionContext([]byte(j.Context))
+	if err != nil {
+		return nil, fmt.Errorf("job execution %d: %w", j.ID, err)
+	}
+	return &core.JobExecution{
+		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
+		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: params,
+		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath}, Context: context,
+		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
+		Attempt: j.Attempt, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
+	}, nil
+}
+
+func (s *stepExecution) record() (*core.StepExecution, error) {
+	context, err := core.ParseExecutionContext([]byte(s.Context))
+	if err != nil {
+		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
+	}
+	out, err := decodeOut(s.Out)
+	if err != nil {
+		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
+	}
+	var position core.Position
+	if s.Position != "" {
+		position = core.Position(s.Position)
+	}
+	return &core.StepExecution{
+		ID: s.ID, JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
+		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText,
+		Counters: s.counters(), Position: position, Context: context, Out: out,
+		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
+	}, nil
+}
+
+func (s *stepExecution) counters() core.Counters {
+	return core.Counters{
+		Read: s.ReadCount, Filter: s.FilterCount, Write: s.WriteCount,
+		ReadSkip: s.ReadSkipCount, ProcessSkip: s.ProcessSkipCount, WriteSkip: s.WriteSkipCount,
+		Commit: s.CommitCount, Rollback: s.RollbackCount,
+	}
+}
+
+// counterColumns and counterValues belong together.
+func counterColumns() []string {
+	return []string{
+		"read_count", "filter_count", "write_count",
+		"read_skip_count", "process_skip_count", "write_skip_count",
+		"commit_count", "rollback_count",
+	}
+}
+
+func counterValues(c core.Counters) []any {
+	return []any{c.Read, c.Filter, c.Write, c.ReadSkip, c.ProcessSkip, c.WriteSkip, c.Commit, c.Rollback}
+}
+
+func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionParam, error) {
+	rows := make([]jobExecutionParam, 0, params.Len())
+	for _, p := range params.All() {
+		text, err := p.Canonical()
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, jobExecutionParam{JobExecutionID: id, Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying})
+	}
+	return rows, nil
+}
+
+func parameters(rows []jobExecutionParam) (core.Parameters, error) {
+	list := make([]core.Parameter, 0, len(rows))
+	for _, row := range rows {
+		value, err := core.ParseParameter(row.Type, row.Value)
+		if err != nil {
+			return core.Parameters{}, fmt.Errorf("job execution %d: stored parameter %s: %w", row.JobExecutionID, row.Name, err)
+		}
+		list = append(list, core.Parameter{Name: row.Name, Type: row.Type, Value: value, Identifying: row.Identifying})
+	}
+	return core.NewParameters(list...)
+}

@@ -1,0 +1,113 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// StartStep implements core.Transitions. The guarded UPDATE of the job execution
+// comes first and holds its row, so that a take-over either comes before it (and
+// the step is refused) or after it (and finds the step). It touches no indexed
+// column. A step may start where its job may still complete: STARTED, and
+// STOPPING, where the step itself finds the request.
+//
+// The refusal is a *core.TransitionError, with core.ErrLostOwner in the chain if
+// owner or epoch differ.
+func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, error) {
+	row, err := newStep(job, name, earlier)
+	if err != nil {
+		return nil, fmt.Errorf("start step %s: %w", name, err)
+	}
+	v := verdict{answer: core.Applied}
+	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		held, err := r.holdJob(ctx, job)
+		if err != nil {
+			return err
+		}
+		if held == nil {
+			v, err = r.refuseStep(ctx, job)
+			return err
+		}
+		row.JobName = held.JobName
+		returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "started_at"}}}
+		if err := r.session(ctx).Clauses(returning).Create(row).Error; err != nil {
+			return err
+		}
+		return r.session(ctx).Create(&audit{
+			At: clock(0), Act: actStartStep, Actor: row.Owner, JobExecutionID: row.JobExecutionID,
+			StepExecutionID: row.ID, ToStatus: row.Status, Epoch: row.Epoch,
+		}).Error
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start step %s of job execution %d: %w", name, job.ID, err)
+	}
+	if v.err != nil {
+		r.answered(ctx, jobMachine, int64(job.ID), core.StatusStarted, actStartStep, v)
+		return nil, fmt.Errorf("start step %s: %w", name, v.err)
+	}
+	r.answered(ctx, stepMachine, int64(row.ID), core.StatusStarted, actStartStep, v)
+	return row.record()
+}
+
+// newStep is the row of a new step execution; it goes on where earlier ended.
+// Counters begin at zero: they are those of one attempt (rule C11).
+func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
+	row := &stepExecution{
+		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
+		Owner: job.Owner.String(), Epoch: job.Epoch, StartedAt: clock(0),
+	}
+	if earlier == nil {
+		return row, nil
+	}
+	if err := checkPosition(earlier.Position); err != nil {
+		return nil, err
+	}
+	row.Position = string(earlier.Position)
+	if earlier.Context != nil {
+		text, err := earlier.Context.Encode()
+		if err != nil {
+			return nil, err
+		}
+		row.Context = string(text)
+	}
+	return row, nil
+}
+
+// holdJob locks the job execution's row under its guard; nil if it finds none.
+func (r *Repository) holdJob(ctx context.Context, job core.JobRef) (*jobExecution, error) {
+	var rows []jobExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET step_count = step_count + 1
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING job_name`),
+		job.ID, job.Owner.String(), job.Epoch, stepStates()).Scan(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+func stepStates() []core.Status { return core.Executions().From(core.StatusCompleted) }
+
+// refuseStep says why holdJob found no row. There is no benign answer: without a
+// row of its own the step must not run.
+func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, error) {
+	m := &move{
+		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), to: core.StatusStarted,
+		guard: &guard{job.Owner.String(), job.Epoch},
+	}
+	v, err := r.judge(ctx, m, core.Executions())
+	if err != nil {
+		return v, err
+	}
+	if v.err == nil {
+		v.err = &core.TransitionError{
+			Machine: jobMachine, ID: m.id, From: stepStates(), To: core.StatusStarted, Current: v.current,
+			Reason: "a step may not start now",
+		}
+	}
+	v.answer = core.Rejected
+	return v, nil
+}

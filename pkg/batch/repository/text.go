@@ -1,0 +1,118 @@
+package repository
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// maxMessageBytes bounds a stored message; what is beyond is cut off.
+const maxMessageBytes = 32 << 10
+
+// storable makes any text one that every database takes, so that the record of a
+// failure cannot fail for what the message quotes: a broken encoding, a NUL, a
+// whole file (rule T5).
+func storable(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= maxMessageBytes {
+		return text
+	}
+	cut := maxMessageBytes
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", text[:cut], len(text)-cut)
+}
+
+// encodeOut returns the stored form of a step's named results: JSON, in which an
+// integral float keeps its point, so that it is a float again when read. Ints and
+// floats come back as int64 and float64, other values as JSON has them.
+func encodeOut(out map[string]any) (string, error) {
+	if len(out) == 0 {
+		return "", nil
+	}
+	data, err := json.Marshal(pointed(out))
+	if err != nil {
+		return "", fmt.Errorf("results of the step: %w", err)
+	}
+	if len(data) > core.MaxContextBytes {
+		return "", fmt.Errorf("results of the step: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(data), core.MaxContextBytes)
+	}
+	return string(data), nil
+}
+
+func pointed(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			out[key] = pointed(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = pointed(inner)
+		}
+		return out
+	case float64:
+		text, err := json.Marshal(v)
+		if err == nil && !bytes.ContainsAny(text, ".eE") {
+			return json.RawMessage(append(text, ".0"...))
+		}
+	}
+	return value
+}
+
+func decodeOut(text string) (map[string]any, error) {
+	if text == "" {
+		return nil, nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var out map[string]any
+	if err := decoder.Decode(&out); err != nil {
+		return nil, fmt.Errorf("stored results of the step: %w", err)
+	}
+	for key, value := range out {
+		out[key] = numbered(value)
+	}
+	return out, nil
+}
+
+func numbered(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			v[key] = numbered(inner)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = numbered(inner)
+		}
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return v.String()
+		}
+		return f
+	}
+	return value
+}
+
+// encodeContext returns the stored form of a context that changed; write is
+// false for one that did not, or is not there.
+func encodeContext(c *core.ExecutionContext) (text string, write bool, err error) {
+	if c == nil || !c.Changed() {
+		return "", false, nil
+	}
+	data, err := c.Encode()
+	return string(data), true, err
+}

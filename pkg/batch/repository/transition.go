@@ -1,0 +1,254 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The labels of errors and events: both kinds of execution share one table of
+// moves, but not their ids.
+const (
+	jobMachine  = "job execution"
+	stepMachine = "step execution"
+)
+
+// jobIsOver is the reason that a step shows that was unfinished when its job ended.
+const jobIsOver = "the job ended before the step did"
+
+// ChangeJob implements core.Transitions: one guarded UPDATE, and an audit row in
+// its transaction. A final status also fails every step that is unfinished then,
+// such as one whose own end could not be recorded: no step outlives its job (rule
+// T5), and what still runs of it commits nothing. An empty ExitCode or Error leaves what is there. The context is
+// written if it changed; marking it stored is the caller's, once the transaction
+// that ctx may carry is committed.
+func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
+	m := &move{
+		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
+		to: change.To, detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
+	}
+	m.outcome(change.ExitCode, change.Error)
+	if err := m.context(change.Context); err != nil {
+		return "", fmt.Errorf("job execution %d: %w", ref.ID, err)
+	}
+	if change.To == core.StatusStarted {
+		m.set("started_at = {now}")
+	}
+	if change.To.IsOver() {
+		m.set("ended_at = COALESCE(ended_at, {now})")
+		m.set("active = NULL")
+	}
+	return r.transition(ctx, m)
+}
+
+// RequestStop implements core.Launches. Anybody may ask, so no owner is compared.
+// An execution that is over already answers Duplicate.
+func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (core.Answer, error) {
+	m := &move{
+		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop,
+		to: core.StatusStopping,
+	}
+	m.set("stop_requested = ?", true)
+	return r.transition(ctx, m)
+}
+
+// EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its
+// transaction. Context as in ChangeJob.
+func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+	m := &move{
+		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: actEndStep,
+		to: change.To, detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
+	}
+	m.outcome(change.ExitCode, change.Error)
+	for i, value := range counterValues(change.Counters) {
+		m.set(counterColumns()[i]+" = ?", value)
+	}
+	if err := m.context(change.Context); err != nil {
+		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
+	}
+	out, err := encodeOut(change.Out)
+	if err != nil {
+		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
+	}
+	if out != "" {
+		m.set("out = ?", out)
+	}
+	if change.To.IsOver() {
+		m.set("ended_at = COALESCE(ended_at, {now})")
+	}
+	return r.transition(ctx, m)
+}
+
+// guard is the owner in whose name a write is made. Nothing else is compared:
+// neither a version nor the lease, which others may touch (rule R3).
+type guard struct {
+	owner string
+	epoch int64
+}
+
+// move is one guarded transition.
+type move struct {
+	machine, table string
+	job            string // the expression of the job execution's id
+	id             int64
+	guard          *guard // nil: anybody
+	to             core.Status
+	act, detail    string
+	sets           []string
+	args           []any
+}
+
+func (m *move) set(assignment string, args ...any) {
+	m.sets = append(m.sets, assignment)
+	m.args = append(m.args, args...)
+}
+
+func (m *move) outcome(exitCode, message string) {
+	if exitCode != "" {
+		m.set("exit_code = ?", storable(exitCode))
+	}
+	if message != "" {
+		m.set("error_text = ?", storable(message))
+	}
+}
+
+func (m *move) context(c *core.ExecutionContext) error {
+	text, write, err := encodeContext(c)
+	if write && err == nil {
+		m.set("context = ?", text)
+	}
+	return err
+}
+
+func (m *move) where() (string, []any) {
+	if m.guard == nil {
+		return "id = ?", []any{m.id}
+	}
+	return "id = ? AND owner = ? AND epoch = ?", []any{m.id, m.guard.owner, m.guard.epoch}
+}
+
+// verdict is how a transition was answered.
+type verdict struct {
+	answer  core.Answer
+	current core.Status // in which the row was found
+	err     error       // of a rejection
+	failed  []audit     // unfinished steps that ended with their job
+}
+
+// transition applies the move and tells the observer the answer. A rejection does
+// not doom a transaction that ctx carries: that is the caller's to decide.
+func (r *Repository) transition(ctx context.Context, m *move) (core.Answer, error) {
+	var v verdict
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) (err error) {
+		v, err = r.apply(ctx, m)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("%s %d: %s to %s: %w", m.machine, m.id, m.act, m.to, err)
+	}
+	r.answered(ctx, m.machine, m.id, m.to, m.act, v)
+	for _, step := range v.failed {
+		r.answered(ctx, stepMachine, int64(step.StepExecutionID), step.ToStatus, step.Act, verdict{answer: core.Applied, current: step.FromStatus})
+	}
+	return v.answer, v.err
+}
+
+func (r *Repository) answered(ctx context.Context, machine string, id int64, to core.Status, act string, v verdict) {
+	r.observer.Observe(ctx, core.Transitioned{
+		Machine: machine, ID: id, To: to, Current: v.current, Answer: v.answer, Trigger: act,
+	})
+}
+
+// apply updates under the guard; where that finds no row, it reads the row once
+// and classifies. If the row has just moved to where the move is allowed, the
+// update is made again: statuses only move forward, so that ends.
+func (r *Repository) apply(ctx context.Context, m *move) (verdict, error) {
+	machine := core.Executions()
+	from := machine.From(m.to)
+	for range len(machine.Moves()) {
+		if len(from) > 0 {
+			moved, err := r.update(ctx, m, from)
+			if err != nil {
+				return verdict{}, err
+			}
+			if moved != nil {
+				return r.applied(ctx, m, *moved)
+			}
+		}
+		v, err := r.judge(ctx, m, machine)
+		if err != nil || v.answer != core.Applied {
+			return v, err
+		}
+	}
+	return verdict{}, errors.New("the row changes faster than it can be updated")
+}
+
+// applied ends what an applied move leaves open, and writes the audit.
+func (r *Repository) applied(ctx context.Context, m *move, moved audit) (verdict, error) {
+	v := verdict{answer: core.Applied, current: moved.FromStatus}
+	if m.machine == jobMachine && m.to.IsOver() {
+		steps, err := r.failSteps(ctx, moved.JobExecutionID, jobIsOver)
+		if err != nil {
+			return v, err
+		}
+		for _, s := range steps {
+			v.failed = append(v.failed, audit{
+				At: clock(0), Act: m.act, Actor: moved.Actor, JobExecutionID: moved.JobExecutionID, StepExecutionID: s.ID,
+				FromStatus: s.StatusBefore, ToStatus: core.StatusFailed, Epoch: s.Epoch, Detail: jobIsOver,
+			})
+		}
+	}
+	audits := append([]audit{moved}, v.failed...)
+	return v, r.session(ctx).CreateInBatches(&audits, auditBatch).Error
+}
+
+// update is the guarded UPDATE; it answers the audit row of what it did, or nil.
+func (r *Repository) update(ctx context.Context, m *move, from []core.Status) (*audit, error) {
+	where, guarded := m.where()
+	sets := append([]string{"status_before = status", "status = ?"}, m.sets...)
+	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") +
+		" WHERE " + where + " AND status IN ? RETURNING " + m.job + " AS job_execution_id, status_before, epoch"
+	var rows []stepExecution
+	err := r.session(ctx).Raw(r.sql(text), slices.Concat([]any{m.to}, m.args, guarded, []any{from})...).Scan(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	done := &audit{
+		At: clock(0), Act: m.act, JobExecutionID: rows[0].JobExecutionID,
+		FromStatus: rows[0].StatusBefore, ToStatus: m.to, Epoch: rows[0].Epoch, Detail: storable(m.detail),
+	}
+	if m.guard != nil {
+		done.Actor = m.guard.owner
+	}
+	if m.machine == stepMachine {
+		done.StepExecutionID = core.StepExecutionID(m.id)
+	}
+	return done, nil
+}
+
+// judge says why the guarded UPDATE found no row.
+func (r *Repository) judge(ctx context.Context, m *move, machine core.Machine[core.Status]) (verdict, error) {
+	var rows []stepExecution // the columns that both tables have
+	err := r.session(ctx).Raw(r.sql("SELECT status, owner, epoch FROM "+m.table+" WHERE id = ?"), m.id).Scan(&rows).Error
+	if err != nil {
+		return verdict{}, err
+	}
+	refused := &core.TransitionError{Machine: m.machine, ID: m.id, From: machine.From(m.to), To: m.to}
+	if len(rows) == 0 {
+		return verdict{answer: core.Rejected, err: fmt.Errorf("%w: %w", refused, core.ErrNotFound)}, nil
+	}
+	row := rows[0]
+	refused.Current = row.Status
+	if m.guard != nil && (row.Owner != m.guard.owner || row.Epoch != m.guard.epoch) {
+		return verdict{answer: core.Rejected, current: row.Status, err: fmt.Errorf("%w: %w", refused, core.ErrLostOwner)}, nil
+	}
+	v := verdict{answer: machine.Answer(row.Status, m.to), current: row.Status}
+	if v.answer == core.Rejected {
+		v.err = refused
+	}
+	return v, nil
+}

@@ -1,0 +1,148 @@
+// Package itemtest checks that a reader or writer keeps the contract by which
+// the chunk step restarts it: call [Reader] and [Writer] from the tests of every
+// component that has one.
+//
+//	func TestOrders(t *testing.T) {
+//		itemtest.Reader(t, itemtest.ReaderConfig{
+//			New: func(testing.TB) core.Reader { return core.EraseReader[Order](NewOrders("testdata/orders.xml")) },
+//		})
+//	}
+//
+// It imports core and the standard library only, and is imported by tests only.
+package itemtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"testing"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// outcome is what one Read answered: an item, or the error of a consumed one.
+type outcome struct {
+	item any
+	then string // the item as it was when it was looked at: it must not change later
+	meta core.Meta
+	err  string
+}
+
+func (o outcome) String() string {
+	if o.err != "" {
+		return "error " + o.err
+	}
+	return fmt.Sprintf("%s (%s)", o.then, o.meta)
+}
+
+// itemAt looks at item i of a buffer.
+func itemAt(items core.Items, i int) outcome {
+	o := outcome{item: items.At(i), meta: items.Meta(i)}
+	if row, ok := o.item.(core.Row); ok {
+		o.then = fmt.Sprint(row.Values())
+	} else if text, err := json.Marshal(o.item); err == nil {
+		o.then = string(text)
+	}
+	return o
+}
+
+// open calls Open where the component has it.
+func open(component any, at core.Position) error {
+	if o, ok := component.(core.Opener); ok {
+		return o.Open(context.Background(), at)
+	}
+	return nil
+}
+
+// shut calls Close where the component has it.
+func shut(t testing.TB, component any) {
+	t.Helper()
+	if c, ok := component.(core.Closer); ok {
+		if err := c.Close(context.Background()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	}
+}
+
+// position asks for the position, and checks what the repository will ask of it.
+func position(t testing.TB, component any) core.Position {
+	t.Helper()
+	p, ok := component.(core.Positioner)
+	if !ok {
+		return nil
+	}
+	at, err := p.Position()
+	if err != nil {
+		t.Fatalf("Position: %v", err)
+	}
+	again, err := p.Position()
+	if err != nil || string(again) != string(at) {
+		t.Fatalf("Position asked twice answers %s, then %s (%v)", at, again, err)
+	}
+	checkPosition(t, at)
+	// The repository stores it and hands out another slice: it must not be shared.
+	return append(core.Position(nil), at...)
+}
+
+// readOne reads one outcome into its own buffer; io.EOF at the end.
+func readOne(r core.Reader) (outcome, error) {
+	items := r.NewItems(1)
+	err := r.Fill(context.Background(), items, 1)
+	switch {
+	case err == nil && items.Len() == 1:
+		return itemAt(items, 0), nil
+	case err == nil:
+		return outcome{}, fmt.Errorf("Fill answered no error and %d items, not 1", items.Len())
+	case core.IsConsumed(err):
+		return outcome{err: err.Error()}, nil
+	}
+	return outcome{}, err
+}
+
+// readAll reads the outcomes up to the end. With positions it asks for the
+// position before the first and behind each.
+func readAll(t testing.TB, r core.Reader, positions bool) (all []outcome, at []core.Position) {
+	t.Helper()
+	if positions {
+		at = append(at, position(t, r.Component()))
+	}
+	for {
+		o, err := readOne(r)
+		if errors.Is(err, io.EOF) {
+			return all, at
+		}
+		if err != nil {
+			t.Fatalf("Read of item %d: %v", len(all)+1, err)
+		}
+		all = append(all, o)
+		if positions {
+			at = append(at, position(t, r.Component()))
+		}
+	}
+}
+
+func same(t testing.TB, what string, want, got []outcome) {
+	t.Helper()
+	for i := range min(len(want), len(got)) {
+		if !reflect.DeepEqual(want[i], got[i]) {
+			t.Fatalf("%s: item %d of %d is\n\t%v\nwant\n\t%v", what, i+1, len(want), got[i], want[i])
+		}
+	}
+	if len(want) != len(got) {
+		t.Fatalf("%s: %d items, want %d", what, len(got), len(want))
+	}
+}
+
+// spread picks at most n of the numbers 0 to last, both ends included.
+func spread(last, n int) []int {
+	var picked []int
+	for i := 0; i <= last; i++ {
+		if last < n || i*n/(last+1) != (i-1)*n/(last+1) || i == 0 || i == last {
+			picked = append(picked, i)
+		}
+	}
+	return picked
+}

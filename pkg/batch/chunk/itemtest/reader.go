@@ -1,0 +1,199 @@
+package itemtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"testing"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// ReaderConfig says how to make and to check a reader.
+type ReaderConfig struct {
+	// New returns a reader that is not open yet, always over the same data. A
+	// core.ItemReader becomes a core.Reader by core.EraseReader.
+	New func(t testing.TB) core.Reader
+	// Want are the items, in order; nil: whatever the first pass delivers. Reads
+	// that fail with a core.ConsumedError are not among them.
+	Want []any
+	// Restarts is how many positions are tried, spread over all; 0 means 100.
+	Restarts int
+	// Change changes the data so that a restart must be refused; nil if a change
+	// cannot be seen. It is called last.
+	Change func(t testing.TB)
+}
+
+// Reader checks the contract of a reader: the same items in every pass, io.EOF
+// again and again, a restart at every position delivers exactly what remains,
+// unreadable positions and changed data are refused, and Close works whatever
+// happened before.
+func Reader(t *testing.T, cfg ReaderConfig) {
+	t.Helper()
+	if cfg.Restarts == 0 {
+		cfg.Restarts = 100
+	}
+	c := &readerCheck{ReaderConfig: cfg}
+	first := c.opened(t, nil)
+	c.all, c.at = readAll(t, first, true)
+	shut(t, first.Component())
+	_, c.restarts = first.Component().(core.Positioner)
+
+	t.Run("delivers the items it should", c.want)
+	t.Run("answers io.EOF again and again", c.endsForGood)
+	t.Run("delivers the same in chunks", c.chunks)
+	t.Run("can be closed at any time", c.closes)
+	if c.restarts {
+		t.Run("restarted at any position delivers what remains", c.resumes)
+		t.Run("refuses a position that it cannot read", c.refusesGarbage)
+	}
+	if c.restarts && cfg.Change != nil {
+		t.Run("refuses a source that changed", c.refusesChange)
+	}
+}
+
+type readerCheck struct {
+	ReaderConfig
+	all      []outcome
+	at       []core.Position
+	restarts bool
+}
+
+func (c *readerCheck) opened(t testing.TB, at core.Position) core.Reader {
+	t.Helper()
+	r := c.New(t)
+	if err := open(r.Component(), at); err != nil {
+		shut(t, r.Component())
+		t.Fatalf("Open at %s: %v", at, err)
+	}
+	return r
+}
+
+func (c *readerCheck) want(t *testing.T) {
+	if c.Want == nil {
+		return
+	}
+	var items []any
+	for _, o := range c.all {
+		if o.err == "" {
+			items = append(items, o.item)
+		}
+	}
+	if !reflect.DeepEqual(c.Want, items) {
+		t.Fatalf("the items are\n\t%v\nwant\n\t%v", items, c.Want)
+	}
+}
+
+func (c *readerCheck) endsForGood(t *testing.T) {
+	r := c.opened(t, nil)
+	defer shut(t, r.Component())
+	readAll(t, r, false)
+	end := position(t, r.Component())
+	for range 3 {
+		if _, err := readOne(r); !errors.Is(err, io.EOF) {
+			t.Fatalf("behind the end Read answers %v, want io.EOF", err)
+		}
+	}
+	if again := position(t, r.Component()); string(again) != string(end) {
+		t.Fatalf("behind the end the position moved from %s to %s", end, again)
+	}
+}
+
+// chunks reads many items into one buffer: an item must not change while the
+// ones behind it are read.
+func (c *readerCheck) chunks(t *testing.T) {
+	for _, size := range []int{2, 7, len(c.all) + 1} {
+		r := c.opened(t, nil)
+		var got []outcome
+		for ended := false; !ended; {
+			items := r.NewItems(size)
+			var failed *outcome
+			for items.Len() < size && failed == nil && !ended {
+				err := r.Fill(context.Background(), items, size)
+				switch {
+				case errors.Is(err, io.EOF):
+					ended = true
+				case core.IsConsumed(err):
+					failed = &outcome{err: err.Error()}
+				case err != nil:
+					t.Fatalf("Read in chunks of %d: %v", size, err)
+				}
+			}
+			for i := range items.Len() {
+				got = append(got, itemAt(items, i))
+			}
+			if failed != nil {
+				got = append(got, *failed)
+			}
+		}
+		shut(t, r.Component())
+		same(t, "in chunks", c.all, got)
+	}
+}
+
+func (c *readerCheck) closes(t *testing.T) {
+	shut(t, c.opened(t, nil).Component())
+	r := c.opened(t, nil)
+	if _, err := readOne(r); err != nil && !errors.Is(err, io.EOF) {
+		t.Errorf("Read: %v", err)
+	}
+	shut(t, r.Component())
+}
+
+func (c *readerCheck) resumes(t *testing.T) {
+	for _, i := range spread(len(c.all), c.Restarts) {
+		r := c.opened(t, c.at[i])
+		rest, at := readAll(t, r, true)
+		shut(t, r.Component())
+		same(t, "restarted behind item "+itoa(i), c.all[i:], rest)
+		c.resumeAgain(t, i, at)
+	}
+}
+
+// resumeAgain checks the positions of a reader that was restarted behind item i:
+// most write the same text as without the restart, and need no second look.
+func (c *readerCheck) resumeAgain(t *testing.T, i int, at []core.Position) {
+	for k := range at {
+		if string(at[k]) == string(c.at[i+k]) {
+			continue
+		}
+		r := c.opened(t, at[k])
+		rest, _ := readAll(t, r, false)
+		shut(t, r.Component())
+		same(t, "restarted behind item "+itoa(i)+" and again behind item "+itoa(i+k), c.all[i+k:], rest)
+		return
+	}
+}
+
+func (c *readerCheck) refusesGarbage(t *testing.T) {
+	r := c.New(t)
+	if err := open(r.Component(), core.Position(`{"no`)); err == nil {
+		t.Error("Open took a position that is no JSON")
+	}
+	shut(t, r.Component())
+}
+
+func (c *readerCheck) refusesChange(t *testing.T) {
+	c.Change(t)
+	at := c.at[len(c.at)/2]
+	r := c.New(t)
+	err := open(r.Component(), at)
+	if err == nil {
+		t.Errorf("Open at %s took a source that changed", at)
+	} else {
+		t.Logf("refused: %v", err)
+	}
+	shut(t, r.Component())
+}
+
+func checkPosition(t testing.TB, at core.Position) {
+	t.Helper()
+	if at != nil && !json.Valid(at) {
+		t.Fatalf("the position is no JSON: %s", at)
+	}
+	if len(at) > core.MaxPositionBytes {
+		t.Fatalf("the position has %d bytes, more than %d", len(at), core.MaxPositionBytes)
+	}
+}

@@ -1,0 +1,266 @@
+package itemtest
+
+import (
+	"context"
+	"strconv"
+	"testing"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// WriterConfig says how to make and to check a writer whose target is outside
+// the transaction.
+type WriterConfig struct {
+	// New returns a writer that is not open yet, always onto the same target.
+	New func(t testing.TB) core.Writer
+	// Chunks returns the items to write, at least two chunks; each call makes them
+	// anew. See [Chunks].
+	Chunks func(t testing.TB) []core.Items
+	// Contents returns what others see of the target; "" if there is none.
+	Contents func(t testing.TB) string
+	// Clear removes the target and all that writers left.
+	Clear func(t testing.TB)
+	// Want is what Contents answers when all is written; "": whatever the first
+	// pass writes.
+	Want string
+	// Hidden says that nothing is seen before Finish.
+	Hidden bool
+	// Lose destroys what a restart needs, so that it must be refused; may be nil.
+	Lose func(t testing.TB)
+}
+
+// Chunks makes items of slices.
+func Chunks[T any](chunks ...[]T) []core.Items {
+	out := make([]core.Items, len(chunks))
+	for i, chunk := range chunks {
+		out[i] = &core.Slice[T]{Items: append([]T(nil), chunk...)}
+	}
+	return out
+}
+
+// Writer checks the contract of a writer outside the transaction: whenever it
+// is cut off, a restart at the last committed position writes the same target;
+// Finish may be called again, also after a crash; Rewind forgets a chunk; and
+// Close works whatever happened before.
+func Writer(t *testing.T, cfg WriterConfig) {
+	t.Helper()
+	c := &writerCheck{WriterConfig: cfg, chunks: len(cfg.Chunks(t))}
+	if c.chunks < 2 {
+		t.Fatalf("itemtest needs at least two chunks, got %d", c.chunks)
+	}
+	t.Run("writes all chunks", c.writesAll)
+	if t.Failed() {
+		return
+	}
+	t.Run("cut off anywhere, a restart writes the same", c.resumes)
+	t.Run("finishes again after a crash", c.finishesAgain)
+	t.Run("finishes without items", c.finishesEmpty)
+	t.Run("rewinds to what is committed", c.rewinds)
+	t.Run("can be closed at any time", c.closes)
+	if c.Lose != nil {
+		t.Run("refuses to restart without what was committed", c.refusesLoss)
+	}
+}
+
+type writerCheck struct {
+	WriterConfig
+	chunks int
+	want   string
+}
+
+func (c *writerCheck) opened(t testing.TB, at core.Position) core.Writer {
+	t.Helper()
+	w := c.New(t)
+	if err := open(w.Component(), at); err != nil {
+		shut(t, w.Component())
+		t.Fatalf("Open at %s: %v", at, err)
+	}
+	return w
+}
+
+// write writes chunk i. The items are void afterwards, as in the engine.
+func (c *writerCheck) write(t testing.TB, w core.Writer, i int) {
+	t.Helper()
+	items := c.Chunks(t)[i]
+	if err := w.Write(context.Background(), items); err != nil {
+		t.Fatalf("Write of chunk %d: %v", i+1, err)
+	}
+	items.Reset()
+}
+
+func prepare(t testing.TB, w core.Writer) {
+	t.Helper()
+	if p, ok := w.Component().(core.Preparer); ok {
+		if err := p.Prepare(context.Background()); err != nil {
+			t.Fatalf("Prepare: %v", err)
+		}
+	}
+}
+
+// commit writes chunk i and returns the position that the engine would commit.
+func (c *writerCheck) commit(t testing.TB, w core.Writer, i int) core.Position {
+	t.Helper()
+	c.write(t, w, i)
+	prepare(t, w)
+	return position(t, w.Component())
+}
+
+func finish(t testing.TB, w core.Writer) {
+	t.Helper()
+	if f, ok := w.Component().(core.Finisher); ok {
+		if err := f.Finish(context.Background()); err != nil {
+			t.Fatalf("Finish: %v", err)
+		}
+	}
+}
+
+func (c *writerCheck) expect(t testing.TB, what string) {
+	t.Helper()
+	if got := c.Contents(t); got != c.want {
+		t.Fatalf("%s: the target holds\n%.2000q\nwant\n%.2000q", what, got, c.want)
+	}
+}
+
+func (c *writerCheck) writesAll(t *testing.T) {
+	c.Clear(t)
+	before := c.Contents(t)
+	w := c.opened(t, nil)
+	for i := range c.chunks {
+		c.commit(t, w, i)
+		if c.Hidden && c.Contents(t) != before {
+			t.Fatalf("chunk %d can be seen before Finish", i+1)
+		}
+	}
+	finish(t, w)
+	shut(t, w.Component())
+	if c.want = c.Want; c.want == "" {
+		c.want = c.Contents(t)
+	}
+	c.expect(t, "written in one go")
+}
+
+// resumes cuts the writer off behind each commit, behind the next Write and
+// behind the next Prepare.
+func (c *writerCheck) resumes(t *testing.T) {
+	cuts := []struct {
+		name string
+		do   func(w core.Writer, i int)
+	}{
+		{"behind the commit", func(core.Writer, int) {}},
+		{"behind the next Write", func(w core.Writer, i int) { c.write(t, w, i) }},
+		{"behind the next Prepare", func(w core.Writer, i int) { c.write(t, w, i); prepare(t, w) }},
+	}
+	for committed := 0; committed < c.chunks; committed++ {
+		for _, cut := range cuts {
+			c.Clear(t)
+			w := c.opened(t, nil)
+			var at core.Position
+			for i := range committed {
+				at = c.commit(t, w, i)
+			}
+			cut.do(w, committed)
+			shut(t, w.Component())
+
+			w = c.opened(t, at)
+			for i := committed; i < c.chunks; i++ {
+				c.commit(t, w, i)
+			}
+			finish(t, w)
+			shut(t, w.Component())
+			c.expect(t, "cut off "+cut.name+" of chunk "+itoa(committed))
+		}
+	}
+}
+
+func (c *writerCheck) finishesAgain(t *testing.T) {
+	c.Clear(t)
+	w := c.opened(t, nil)
+	var at core.Position
+	for i := range c.chunks {
+		at = c.commit(t, w, i)
+	}
+	finish(t, w)
+	finish(t, w)
+	shut(t, w.Component())
+	c.expect(t, "finished twice")
+	for range 2 {
+		w = c.opened(t, at)
+		finish(t, w)
+		shut(t, w.Component())
+		c.expect(t, "finished again after a crash")
+	}
+}
+
+func (c *writerCheck) finishesEmpty(t *testing.T) {
+	c.Clear(t)
+	w := c.opened(t, nil)
+	finish(t, w)
+	shut(t, w.Component())
+	empty := c.Contents(t)
+	w = c.opened(t, nil)
+	finish(t, w)
+	shut(t, w.Component())
+	if got := c.Contents(t); got != empty {
+		t.Fatalf("run again without items the target holds %q, before %q", got, empty)
+	}
+}
+
+func (c *writerCheck) rewinds(t *testing.T) {
+	c.Clear(t)
+	w := c.opened(t, nil)
+	defer shut(t, w.Component())
+	r, ok := w.Component().(core.Rewinder)
+	if !ok {
+		t.Skip("it is no core.Rewinder")
+	}
+	var at core.Position
+	for i := range c.chunks {
+		c.write(t, w, i)
+		c.rewind(t, r, at)
+		c.commit(t, w, i)
+		c.rewind(t, r, at)
+		at = c.commit(t, w, i)
+	}
+	finish(t, w)
+	c.expect(t, "each chunk rolled back twice")
+}
+
+func (c *writerCheck) rewind(t testing.TB, r core.Rewinder, at core.Position) {
+	t.Helper()
+	if err := r.Rewind(context.Background(), at); err != nil {
+		t.Fatalf("Rewind to %s: %v", at, err)
+	}
+}
+
+func (c *writerCheck) closes(t *testing.T) {
+	c.Clear(t)
+	shut(t, c.opened(t, nil).Component())
+	w := c.opened(t, nil)
+	c.write(t, w, 0)
+	shut(t, w.Component())
+	if _, ok := w.Component().(core.Positioner); ok {
+		w = c.New(t)
+		if err := open(w.Component(), core.Position(`{"no`)); err == nil {
+			t.Error("Open took a position that is no JSON")
+		}
+		shut(t, w.Component())
+	}
+}
+
+func (c *writerCheck) refusesLoss(t *testing.T) {
+	c.Clear(t)
+	w := c.opened(t, nil)
+	at := c.commit(t, w, 0)
+	shut(t, w.Component())
+	c.Lose(t)
+	w = c.New(t)
+	err := open(w.Component(), at)
+	if err == nil {
+		t.Errorf("Open at %s took a target that lost what was committed", at)
+	} else {
+		t.Logf("refused: %v", err)
+	}
+	shut(t, w.Component())
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

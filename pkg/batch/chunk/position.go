@@ -1,0 +1,62 @@
+package chunk
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// positionVersion is the format of a stored position; a newer one is refused.
+const positionVersion = 1
+
+// position is where a chunk step stands: what is stored with every commit.
+type position struct {
+	Version int `json:"v"`
+	// Reader is the reader's own position; Items is the number of items after it
+	// that are committed, all of them where the reader has no position.
+	Reader  json.RawMessage   `json:"reader,omitempty"`
+	Items   int64             `json:"items,omitempty"`
+	Writers []json.RawMessage `json:"writers,omitempty"`
+}
+
+func parsePosition(at core.Position) (position, error) {
+	var p position
+	if len(at) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(at, &p); err != nil {
+		return p, fmt.Errorf("stored position: %w", err)
+	}
+	if p.Version != positionVersion {
+		return p, fmt.Errorf("stored position: format version %d, but this binary knows %d", p.Version, positionVersion)
+	}
+	return p, nil
+}
+
+func (p *position) setWriter(i int, at core.Position) {
+	for len(p.Writers) <= i {
+		p.Writers = append(p.Writers, json.RawMessage("null"))
+	}
+	p.Writers[i] = at.JSON()
+}
+
+func (p position) encode() (core.Position, error) {
+	p.Version = positionVersion
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("position: a component's position must be JSON: %w", err)
+	}
+	if len(data) > core.MaxPositionBytes {
+		return nil, fmt.Errorf("position: %d bytes, allowed are %d (rule D4)", len(data), core.MaxPositionBytes)
+	}
+	return data, nil
+}
+
+// stored is what a component gets back at Open: nil where it had no position.
+func stored(raw json.RawMessage) core.Position {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return core.Position(raw)
+}

@@ -1,0 +1,79 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// heartbeats extends the lease until ctx ends; the returned channel is closed
+// when it has stopped. A lost owner cancels the run; a heartbeat that does not
+// reach the database does not: whether the lease is lost is decided by the guard
+// of every write, never by a clock of ours (on SQLite a long transaction of this
+// very process delays its own heartbeats).
+func (r *run) heartbeats(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(r.config.Heartbeat)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			stop, err := r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case errors.Is(err, core.ErrLostOwner):
+				cancel(err)
+				return
+			case err != nil:
+				r.config.Observer.Observe(ctx, core.HeartbeatFailed{Execution: r.exec.ID, Err: err})
+			case stop:
+				r.stop.request()
+			}
+		}
+	}()
+	return done
+}
+
+// stopSignal is a stop request from either side: the caller's channel or the
+// flag in the database.
+type stopSignal struct {
+	once    sync.Once
+	channel chan struct{}
+}
+
+func newStopSignal() *stopSignal { return &stopSignal{channel: make(chan struct{})} }
+
+func (s *stopSignal) request() { s.once.Do(func() { close(s.channel) }) }
+
+func (s *stopSignal) requested() bool {
+	select {
+	case <-s.channel:
+		return true
+	default:
+		return false
+	}
+}
+
+// relay passes the caller's request on until ctx ends; the returned channel is
+// closed when it has stopped.
+func (s *stopSignal) relay(ctx context.Context, from <-chan struct{}) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-from:
+			s.request()
+		case <-ctx.Done():
+		}
+	}()
+	return done
+}

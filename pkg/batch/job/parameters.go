@@ -1,0 +1,125 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// ValidateParameters turns the texts given for a launch into typed parameters,
+// with the defaults of those not given (rule D2). Everything wrong is reported
+// together: a joined error of *core.ParameterError, sorted by name.
+func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (core.Parameters, error) {
+	var list []core.Parameter
+	var errs []error
+	known := map[string]bool{}
+	for _, spec := range slices.SortedFunc(slices.Values(specs), func(a, b core.ParameterSpec) int { return strings.Compare(a.Name, b.Name) }) {
+		known[spec.Name] = true
+		text, ok := given[spec.Name]
+		value, err := valueOf(spec, text, ok)
+		switch {
+		case err != nil:
+			errs = append(errs, &core.ParameterError{Name: spec.Name, Err: err})
+		case value != nil:
+			list = append(list, core.Parameter{Name: spec.Name, Type: spec.Type, Value: value, Identifying: spec.Identifying})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !known[name] {
+			errs = append(errs, &core.ParameterError{Name: name, Err: unknown(name, specs)})
+		}
+	}
+	if len(errs) > 0 {
+		return core.Parameters{}, errors.Join(errs...)
+	}
+	return core.NewParameters(list...)
+}
+
+func valueOf(spec core.ParameterSpec, text string, given bool) (any, error) {
+	if !given {
+		if spec.Default == nil && spec.Required {
+			return nil, fmt.Errorf("it is required (type %s)", spec.Type)
+		}
+		return spec.Default, nil
+	}
+	value, err := core.ParseParameter(spec.Type, text)
+	if err != nil {
+		return nil, err
+	}
+	return value, CheckParameter(spec, value)
+}
+
+// CheckParameter reports a value that breaks the declared pattern, enum, min or
+// max; the value is of the Go type of spec.Type.
+func CheckParameter(spec core.ParameterSpec, value any) error {
+	text, err := core.Parameter{Name: spec.Name, Type: spec.Type, Value: value}.Canonical()
+	if err != nil {
+		return err
+	}
+	if len(spec.Enum) > 0 && !slices.Contains(spec.Enum, text) {
+		return fmt.Errorf("%q is not allowed (allowed: %s)", text, strings.Join(spec.Enum, ", "))
+	}
+	if spec.Pattern != "" {
+		re, err := regexp.Compile("^(?:" + spec.Pattern + ")$")
+		if err != nil {
+			return fmt.Errorf("its pattern: %w", err)
+		}
+		if !re.MatchString(text) {
+			return fmt.Errorf("%q does not match %s", text, spec.Pattern)
+		}
+	}
+	if spec.Min != nil && compare(value, spec.Min) < 0 {
+		return fmt.Errorf("%s is less than %v", text, spec.Min)
+	}
+	if spec.Max != nil && compare(value, spec.Max) > 0 {
+		return fmt.Errorf("%s is more than %v", text, spec.Max)
+	}
+	return nil
+}
+
+// compare orders two values of one parameter type; values of other types, or of
+// two, are equal.
+func compare(a, b any) int {
+	switch a := a.(type) {
+	case int64:
+		if b, ok := b.(int64); ok {
+			return cmp.Compare(a, b)
+		}
+	case float64:
+		if b, ok := b.(float64); ok {
+			return cmp.Compare(a, b)
+		}
+	case core.Date:
+		if b, ok := b.(core.Date); ok {
+			return cmp.Compare(a, b)
+		}
+	case time.Duration:
+		if b, ok := b.(time.Duration); ok {
+			return cmp.Compare(a, b)
+		}
+	case time.Time:
+		if b, ok := b.(time.Time); ok {
+			return a.Compare(b)
+		}
+	}
+	return 0
+}
+
+func unknown(name string, specs []core.ParameterSpec) error {
+	if len(specs) == 0 {
+		return fmt.Errorf("the job has no parameters")
+	}
+	names := make([]string, len(specs))
+	for i, s := range specs {
+		names[i] = s.Name
+	}
+	slices.Sort(names)
+	return fmt.Errorf("the job has no such parameter (it has: %s)", strings.Join(names, ", "))
+}

@@ -1,0 +1,468 @@
+package expression
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// typed is a checked part of an expression: its static type, and how to compute it.
+type typed struct {
+	kind     row.Kind
+	nullable bool
+	eval     evalFn
+	at       int    // where it begins in the text
+	path     string // what messages call it, if it is a name
+	fact     string // its key in facts, if it is a name
+	// constant parts have their value already; literal ones depend on no variable,
+	// so that a failure is the author's mistake.
+	constant, literal bool
+	value             row.Value
+	opaque            reflect.Type
+	opaquePath        []string
+	// What is known not to be null once this (a bool) is true, or false.
+	whenTrue, whenFalse facts
+}
+
+// facts are the names known not to be null. A set is never changed.
+type facts map[string]bool
+
+func (f facts) and(g facts) facts {
+	if len(g) == 0 {
+		return f
+	}
+	all := facts{}
+	for _, set := range []facts{f, g} {
+		for name := range set {
+			all[name] = true
+		}
+	}
+	return all
+}
+
+func (f facts) or(g facts) facts {
+	both := facts{}
+	for name := range f {
+		if g[name] {
+			both[name] = true
+		}
+	}
+	return both
+}
+
+type checker struct {
+	text   string
+	root   node
+	today  *Var              // nil: today() is not allowed
+	uses   map[string]evalFn // by path
+	locals []local           // innermost last
+	slots  int               // of all let names so far
+}
+
+type local struct {
+	name  string
+	value *typed
+}
+
+func (c *checker) compile() (*typed, error) {
+	c.uses = map[string]evalFn{}
+	if strings.TrimSpace(c.text) == "" {
+		return nil, &Error{Msg: "the expression is empty"}
+	}
+	tree, err := parse(c.text)
+	if err != nil {
+		var at *file.Error
+		if errors.As(err, &at) {
+			if strings.Contains(at.Message, "token EOF") || strings.Contains(at.Message, "unexpected end") {
+				return nil, &Error{Offset: len(c.text), Msg: "the expression ends too early"}
+			}
+			return nil, &Error{Offset: c.offset(at.From), Msg: at.Message}
+		}
+		return nil, &Error{Msg: err.Error()}
+	}
+	return c.check(tree, nil)
+}
+
+// parse guards against the parser's panics on odd input: a job file's author
+// must get a message, whatever is written.
+func parse(text string) (root ast.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("this is no expression (%v)", r)
+		}
+	}()
+	tree, err := parser.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return tree.Node, nil
+}
+
+// offset turns the parser's count of characters into bytes.
+func (c *checker) offset(characters int) int {
+	n := 0
+	for i := range c.text {
+		if n == characters {
+			return i
+		}
+		n++
+	}
+	return len(c.text)
+}
+
+// at is where n says it is: its operator or name; start where its text begins.
+func (c *checker) at(n ast.Node) int { return c.offset(n.Location().From) }
+
+func (c *checker) start(n ast.Node) int {
+	switch n := n.(type) {
+	case *ast.MemberNode:
+		return c.start(n.Node)
+	case *ast.ChainNode:
+		return c.start(n.Node)
+	case *ast.BinaryNode:
+		return c.start(n.Left)
+	case *ast.ConditionalNode:
+		return c.start(n.Cond)
+	case *ast.SliceNode:
+		return c.start(n.Node)
+	default:
+		return c.at(n)
+	}
+}
+
+func errorf(at int, format string, args ...any) error {
+	return &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
+}
+
+// check types n, given what is known not to be null where it stands.
+func (c *checker) check(n ast.Node, known facts) (*typed, error) {
+	t, err := c.checkNode(n, known)
+	if err != nil {
+		return nil, err
+	}
+	t.at = c.start(n)
+	return t, nil
+}
+
+func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
+	switch n := n.(type) {
+	case *ast.NilNode:
+		return literal(row.Null, row.Value{}), nil
+	case *ast.IntegerNode:
+		return literal(row.Int, row.IntValue(int64(n.Value))), nil
+	case *ast.FloatNode:
+		return literal(row.Float, row.FloatValue(n.Value)), nil
+	case *ast.BoolNode:
+		return literal(row.Bool, row.BoolValue(n.Value)), nil
+	case *ast.StringNode:
+		return literal(row.String, row.StringValue(n.Value)), nil
+	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode:
+		return c.name(n, known)
+	case *ast.UnaryNode:
+		return c.unary(n, known)
+	case *ast.BinaryNode:
+		return c.binary(n, known)
+	case *ast.ConditionalNode:
+		return c.conditional(n, known)
+	case *ast.VariableDeclaratorNode:
+		return c.let(n, known)
+	case *ast.CallNode:
+		callee, ok := n.Callee.(*ast.IdentifierNode)
+		if !ok {
+			return nil, errorf(c.at(n), "there are no methods: write function(value)")
+		}
+		return c.call(callee.Value, c.at(n), n.Arguments, known)
+	case *ast.BuiltinNode:
+		return c.call(n.Name, c.at(n), n.Arguments, known)
+	case *ast.ArrayNode:
+		return nil, errorf(c.at(n), "a list can only stand behind in")
+	}
+	return nil, errorf(c.at(n), "%s is not part of this language", syntaxName(n))
+}
+
+func syntaxName(n ast.Node) string {
+	switch n.(type) {
+	case *ast.SliceNode:
+		return "value[from:to] (use substr(text, from, count))"
+	case *ast.MapNode:
+		return "a map {...}"
+	case *ast.SequenceNode:
+		return "a sequence of expressions"
+	case *ast.BytesNode:
+		return "a bytes literal"
+	default:
+		return "this"
+	}
+}
+
+func literal(kind row.Kind, v row.Value) *typed {
+	return &typed{kind: kind, nullable: v.IsNull(), value: v, constant: true, literal: true, eval: constantOf(v)}
+}
+
+// name types a path of names that must be a value.
+func (c *checker) name(n ast.Node, known facts) (*typed, error) {
+	found, path, err := c.resolve(n)
+	if err != nil {
+		return nil, err
+	}
+	if found.members != nil {
+		return nil, errorf(c.start(n), "%s is not a value: name one of its fields%s", path, listed(found.names()))
+	}
+	t := *found.value
+	if found.bind != nil {
+		t.eval = found.bind(c.start(n))
+		c.uses[t.path] = t.eval
+		t.opaquePath = strings.Split(t.path, ".")
+	}
+	if known[t.fact] {
+		t.nullable = false
+	}
+	return &t, nil
+}
+
+func (c *checker) resolve(n ast.Node) (node, string, error) {
+	switch n := n.(type) {
+	case *ast.ChainNode:
+		return c.resolve(n.Node)
+	case *ast.IdentifierNode:
+		for i := len(c.locals) - 1; i >= 0; i-- {
+			if c.locals[i].name == n.Value {
+				return node{value: c.locals[i].value}, n.Value, nil
+			}
+		}
+		found, ok := c.root.members(n.Value)
+		if !ok || n.Value == Today {
+			names := c.root.names()
+			for _, l := range c.locals {
+				names = append(names, l.name)
+			}
+			return node{}, "", errorf(c.at(n), "unknown name %s%s", n.Value, nearest.Hint(n.Value, names))
+		}
+		return found, n.Value, nil
+	case *ast.MemberNode:
+		of, path, err := c.resolve(n.Node)
+		if err != nil {
+			return node{}, "", err
+		}
+		property, ok := n.Property.(*ast.StringNode)
+		if !ok {
+			return node{}, "", errorf(c.at(n), "a field is named by a text: %s['name']", path)
+		}
+		if of.members == nil {
+			return node{}, "", errorf(c.at(n), "%s is %s and has no field %s", path, article(of.value.kind), property.Value)
+		}
+		found, ok := of.members(property.Value)
+		if !ok {
+			return node{}, "", errorf(c.at(n), "%s has no field %s%s", path, property.Value, nearest.Hint(property.Value, of.names()))
+		}
+		return found, path + "." + property.Value, nil
+	}
+	return node{}, "", errorf(c.at(n), "only names have fields")
+}
+
+// listed names what there is, if it is not too much.
+func listed(names []string) string {
+	const few = 20
+	if len(names) == 0 || len(names) > few {
+		return ""
+	}
+	return " (there is " + strings.Join(names, ", ") + ")"
+}
+
+func (c *checker) conditional(n *ast.ConditionalNode, known facts) (*typed, error) {
+	cond, err := c.checkBool(n.Cond, known)
+	if err != nil {
+		return nil, err
+	}
+	then, err := c.check(n.Exp1, known.and(cond.whenTrue))
+	if err != nil {
+		return nil, err
+	}
+	other, err := c.check(n.Exp2, known.and(cond.whenFalse))
+	if err != nil {
+		return nil, err
+	}
+	kind, err := unify(then, other)
+	if err != nil {
+		return nil, err
+	}
+	a, b := promote(then, kind), promote(other, kind)
+	t := &typed{kind: kind, nullable: then.nullable || other.nullable}
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := cond.eval(f)
+		if err != nil {
+			return v, err
+		}
+		if v.Bool() {
+			return a.eval(f)
+		}
+		return b.eval(f)
+	}
+	return t, fold(t, cond, then, other)
+}
+
+func (c *checker) let(n *ast.VariableDeclaratorNode, known facts) (*typed, error) {
+	if _, taken := c.root.members(n.Name); taken {
+		return nil, errorf(c.at(n), "%s is taken: let needs another name", n.Name)
+	}
+	for _, l := range c.locals {
+		if l.name == n.Name {
+			return nil, errorf(c.at(n), "let %s is there twice", n.Name)
+		}
+	}
+	value, err := c.check(n.Value, known)
+	if err != nil {
+		return nil, err
+	}
+	if value.kind == kindOpaque {
+		return nil, value.unusable()
+	}
+	slot := c.slots
+	c.slots++
+	name := *value
+	name.path, name.fact = n.Name, fmt.Sprintf("%s#%d", n.Name, slot)
+	name.eval = func(f *Frame) (row.Value, error) { return f.locals[slot], nil }
+	if value.constant {
+		name.eval = value.eval
+	}
+	c.locals = append(c.locals, local{n.Name, &name})
+	defer func() { c.locals = c.locals[:len(c.locals)-1] }()
+	body, err := c.check(n.Expr, known)
+	if err != nil || value.constant {
+		return body, err
+	}
+	t := *body
+	t.constant = false
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := value.eval(f)
+		if err != nil {
+			return v, err
+		}
+		f.setLocal(slot, v)
+		return body.eval(f)
+	}
+	return &t, nil
+}
+
+func (c *checker) checkBool(n ast.Node, known facts) (*typed, error) {
+	t, err := c.checkValue(n, known)
+	if err == nil && t.kind != row.Bool {
+		err = errorf(t.at, "a bool is needed here, not %s", article(t.kind))
+	}
+	return t, err
+}
+
+// checkValue checks a part that must have a value.
+func (c *checker) checkValue(n ast.Node, known facts) (*typed, error) {
+	t, err := c.check(n, known)
+	if err != nil {
+		return nil, err
+	}
+	return t, t.required()
+}
+
+// required refuses what may be null and what cannot be computed with.
+func (t *typed) required() error {
+	switch {
+	case t.kind == kindOpaque:
+		return t.unusable()
+	case t.kind == row.Null:
+		return errorf(t.at, "nil cannot be used here")
+	case !t.nullable:
+		return nil
+	case t.path == "":
+		return errorf(t.at, "this may be null: put it in parentheses and say what null means, (...) ?? %s", sample(t.kind))
+	}
+	return errorf(t.at, "%s may be null: write %s ?? %s, or test it first (%s != nil and ...)", t.path, t.path, sample(t.kind), t.path)
+}
+
+func (t *typed) unusable() error {
+	return errorf(t.at, "%s is a structured value (%v): it can only be passed on whole", t.path, t.opaque)
+}
+
+func sample(kind row.Kind) string {
+	switch kind {
+	case row.String:
+		return "''"
+	case row.Bool:
+		return "false"
+	case row.DateKind:
+		return "date('2000-01-01')"
+	case row.Timestamp:
+		return "timestamp('2000-01-01T00:00:00Z')"
+	case kindDuration:
+		return "duration('0s')"
+	default:
+		return "0"
+	}
+}
+
+// unify finds the one type of two alternatives.
+func unify(a, b *typed) (row.Kind, error) {
+	switch {
+	case a.kind == kindOpaque:
+		return 0, a.unusable()
+	case b.kind == kindOpaque:
+		return 0, b.unusable()
+	case a.kind == b.kind || b.kind == row.Null:
+		return a.kind, nil
+	case a.kind == row.Null:
+		return b.kind, nil
+	case isNumber(a.kind) && isNumber(b.kind):
+		return row.Float, nil
+	}
+	return 0, errorf(b.at, "the alternatives are %s and %s", article(a.kind), article(b.kind))
+}
+
+func isNumber(k row.Kind) bool { return k == row.Int || k == row.Float }
+
+// promote makes an int a float where kind is float.
+func promote(t *typed, kind row.Kind) *typed {
+	if kind != row.Float || t.kind != row.Int {
+		return t
+	}
+	p := *t
+	p.kind = row.Float
+	p.eval = func(f *Frame) (row.Value, error) {
+		v, err := t.eval(f)
+		if err != nil || v.IsNull() {
+			return v, err
+		}
+		return row.FloatValue(float64(v.Int())), nil
+	}
+	if t.constant && !t.value.IsNull() {
+		p.value = row.FloatValue(float64(t.value.Int()))
+		p.eval = constantOf(p.value)
+	}
+	return &p
+}
+
+// fold computes t now if all its parts are constant. A failure is an error of
+// the text where only literals are involved; with values of the launch it may
+// stand in a branch that is never taken, so it stays one of the evaluation.
+func fold(t *typed, parts ...*typed) error {
+	literals := true
+	for _, p := range parts {
+		if !p.constant {
+			return nil
+		}
+		literals = literals && p.literal
+	}
+	v, err := t.eval(&Frame{})
+	if err != nil {
+		if failed, ok := err.(*EvalError); ok && literals {
+			return &Error{Offset: failed.Offset, Msg: failed.Msg}
+		}
+		return nil
+	}
+	t.constant, t.literal, t.value, t.eval = true, literals, v, constantOf(v)
+	return nil
+}

@@ -1,0 +1,187 @@
+package expression
+
+import (
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// function is one function of the language.
+type function struct {
+	name string
+	// usage is shown where it is used wrongly, and in the reference.
+	usage     string
+	least     int // arguments
+	most      int
+	construct func(c *call) (*typed, error)
+}
+
+// Functions returns the usage of every function, sorted by name: "round(x, places)".
+func Functions() []string {
+	all := functions()
+	usages := make([]string, 0, len(all))
+	for _, name := range sortedNames(all) {
+		usages = append(usages, all[name].usage)
+	}
+	return append(usages, "today()")
+}
+
+func functions() map[string]function {
+	all := map[string]function{}
+	for _, group := range [][]function{numberFunctions(), textFunctions(), timeFunctions(), conversions()} {
+		for _, f := range group {
+			all[f.name] = f
+		}
+	}
+	return all
+}
+
+// call is one use of a function, its arguments typed and not null.
+type call struct {
+	function
+	at   int
+	args []*typed
+}
+
+func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
+	if name == "today" {
+		return c.callToday(at, nodes)
+	}
+	all := functions()
+	f, ok := all[name]
+	if !ok {
+		return nil, errorf(at, "unknown function %s%s", name, unknownFunction(name, sortedNames(all)))
+	}
+	if len(nodes) < f.least || len(nodes) > f.most {
+		return nil, errorf(at, "%s takes other arguments: %s", name, f.usage)
+	}
+	use := &call{function: f, at: at}
+	for _, n := range nodes {
+		arg, err := c.checkValue(n, known)
+		if err != nil {
+			return nil, err
+		}
+		use.args = append(use.args, arg)
+	}
+	t, err := f.construct(use)
+	if err != nil {
+		return nil, err
+	}
+	return t, fold(t, use.args...)
+}
+
+func unknownFunction(name string, names []string) string {
+	if name == "now" {
+		return ": an expression gives the same answer whenever it is evaluated; job.time is the time of the instance"
+	}
+	if near := nearest.Name(name, names); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	return " (there is " + strings.Join(names, ", ") + ")"
+}
+
+// callToday reads the variable Today, which only some scopes have: a job must
+// give the same answers tomorrow when it is restarted.
+func (c *checker) callToday(at int, nodes []ast.Node) (*typed, error) {
+	if c.today == nil {
+		return nil, errorf(at, "today() is only for the default of a parameter: a restart tomorrow must see the same day")
+	}
+	if len(nodes) > 0 {
+		return nil, errorf(at, "today() takes no arguments")
+	}
+	c.uses[Today] = lookup([]string{Today}, row.DateKind, false)(at)
+	return &typed{kind: row.DateKind, eval: c.uses[Today]}, nil
+}
+
+// is reports whether argument i has one of the kinds.
+func (c *call) is(i int, kinds ...row.Kind) bool {
+	for _, k := range kinds {
+		if c.args[i].kind == k {
+			return true
+		}
+	}
+	return false
+}
+
+// want refuses argument i unless it has one of the kinds.
+func (c *call) want(i int, kinds ...row.Kind) error {
+	if c.is(i, kinds...) {
+		return nil
+	}
+	names := make([]string, len(kinds))
+	for j, k := range kinds {
+		names[j] = article(k)
+	}
+	return errorf(c.args[i].at, "%s takes %s here, not %s: %s", c.name, strings.Join(names, " or "), article(c.args[i].kind), c.usage)
+}
+
+// wantAll asks for one kind per argument that is there.
+func (c *call) wantAll(kinds ...row.Kind) error {
+	for i := range c.args {
+		if err := c.want(i, kinds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// apply1, apply2 and apply3 make the result of a rule over the arguments.
+func (c *call) apply1(kind row.Kind, rule func(a row.Value) (row.Value, error)) *typed {
+	at, eval := c.at, c.args[0].eval
+	return &typed{kind: kind, eval: func(f *Frame) (row.Value, error) {
+		a, err := eval(f)
+		if err != nil {
+			return a, err
+		}
+		v, err := rule(a)
+		if err != nil {
+			return row.Value{}, failf(at, "%v", err)
+		}
+		return v, nil
+	}}
+}
+
+func (c *call) apply2(kind row.Kind, rule func(a, b row.Value) (row.Value, error)) *typed {
+	at, first, second := c.at, c.args[0].eval, c.args[1].eval
+	return &typed{kind: kind, eval: func(f *Frame) (row.Value, error) {
+		a, err := first(f)
+		if err != nil {
+			return a, err
+		}
+		b, err := second(f)
+		if err != nil {
+			return b, err
+		}
+		v, err := rule(a, b)
+		if err != nil {
+			return row.Value{}, failf(at, "%v", err)
+		}
+		return v, nil
+	}}
+}
+
+func (c *call) apply3(kind row.Kind, rule func(a, b, d row.Value) (row.Value, error)) *typed {
+	at, first, second, third := c.at, c.args[0].eval, c.args[1].eval, c.args[2].eval
+	return &typed{kind: kind, eval: func(f *Frame) (row.Value, error) {
+		a, err := first(f)
+		if err != nil {
+			return a, err
+		}
+		b, err := second(f)
+		if err != nil {
+			return b, err
+		}
+		d, err := third(f)
+		if err != nil {
+			return d, err
+		}
+		v, err := rule(a, b, d)
+		if err != nil {
+			return row.Value{}, failf(at, "%v", err)
+		}
+		return v, nil
+	}}
+}

@@ -1,0 +1,424 @@
+package expression
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+func (c *checker) unary(n *ast.UnaryNode, known facts) (*typed, error) {
+	switch n.Operator {
+	case "not", "!":
+		of, err := c.checkBool(n.Node, known)
+		if err != nil {
+			return nil, err
+		}
+		t := &typed{kind: row.Bool, whenTrue: of.whenFalse, whenFalse: of.whenTrue}
+		t.eval = func(f *Frame) (row.Value, error) {
+			v, err := of.eval(f)
+			return row.BoolValue(!v.Bool()), err
+		}
+		return t, fold(t, of)
+	case "-":
+		of, err := c.checkValue(n.Node, known)
+		if err != nil {
+			return nil, err
+		}
+		zero := literal(row.Int, row.IntValue(0))
+		if of.kind == row.Float {
+			// 0 - 0.0 would lose the sign, but rows do not tell -0 from 0.
+			zero = literal(row.Float, row.FloatValue(0))
+		}
+		if !isNumber(of.kind) && of.kind != kindDuration {
+			return nil, errorf(c.at(n), "- needs a number, not %s", article(of.kind))
+		}
+		zero.kind = of.kind
+		return arithmetic("-", c.at(n), zero, of)
+	case "+":
+		of, err := c.checkValue(n.Node, known)
+		if err == nil && !isNumber(of.kind) {
+			err = errorf(c.at(n), "+ needs a number, not %s", article(of.kind))
+		}
+		return of, err
+	}
+	return nil, errorf(c.at(n), "the operator %s is not part of this language", n.Operator)
+}
+
+func (c *checker) binary(n *ast.BinaryNode, known facts) (*typed, error) {
+	switch n.Operator {
+	case "and", "&&", "or", "||":
+		return c.logic(n, known)
+	case "??":
+		return c.coalesce(n, known)
+	case "in":
+		return c.in(n, known)
+	case "..":
+		return nil, errorf(c.at(n), "from..to can only stand behind in")
+	case "==", "!=":
+		if t, err := c.nilTest(n, known); t != nil || err != nil {
+			return t, err
+		}
+	}
+	left, err := c.checkValue(n.Left, known)
+	if err != nil {
+		return nil, err
+	}
+	right, err := c.checkValue(n.Right, known)
+	if err != nil {
+		return nil, err
+	}
+	switch n.Operator {
+	case "==", "!=", "<", "<=", ">", ">=":
+		return compare(n.Operator, c.at(n), left, right)
+	case "contains", "startsWith", "endsWith", "matches":
+		return search(n.Operator, left, right)
+	case "+", "-", "*", "/", "%", "**", "^":
+		return arithmetic(n.Operator, c.at(n), left, right)
+	}
+	return nil, errorf(c.at(n), "the operator %s is not part of this language", n.Operator)
+}
+
+func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
+	isAnd := n.Operator == "and" || n.Operator == "&&"
+	left, err := c.checkBool(n.Left, known)
+	if err != nil {
+		return nil, err
+	}
+	learned := left.whenFalse
+	if isAnd {
+		learned = left.whenTrue
+	}
+	right, err := c.checkBool(n.Right, known.and(learned))
+	if err != nil {
+		return nil, err
+	}
+	t := &typed{kind: row.Bool}
+	if isAnd {
+		t.whenTrue, t.whenFalse = left.whenTrue.and(right.whenTrue), left.whenFalse.or(right.whenFalse)
+	} else {
+		t.whenTrue, t.whenFalse = left.whenTrue.or(right.whenTrue), left.whenFalse.and(right.whenFalse)
+	}
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := left.eval(f)
+		if err != nil || v.Bool() != isAnd {
+			return v, err
+		}
+		return right.eval(f)
+	}
+	return t, fold(t, left, right)
+}
+
+func (c *checker) coalesce(n *ast.BinaryNode, known facts) (*typed, error) {
+	left, err := c.check(n.Left, known)
+	if err != nil {
+		return nil, err
+	}
+	right, err := c.check(n.Right, known)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := unify(left, right)
+	if err != nil {
+		return nil, err
+	}
+	a, b := promote(left, kind), promote(right, kind)
+	t := &typed{kind: kind, nullable: left.nullable && right.nullable}
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := a.eval(f)
+		if err != nil || !v.IsNull() {
+			return v, err
+		}
+		return b.eval(f)
+	}
+	return t, fold(t, left, right)
+}
+
+// nilTest types x == nil and x != nil; nil, nil if neither side is nil.
+func (c *checker) nilTest(n *ast.BinaryNode, known facts) (*typed, error) {
+	tested := n.Left
+	if _, ok := n.Left.(*ast.NilNode); ok {
+		tested = n.Right
+	} else if _, ok := n.Right.(*ast.NilNode); !ok {
+		return nil, nil
+	}
+	of, err := c.check(tested, known)
+	if err != nil {
+		return nil, err
+	}
+	if of.kind == kindOpaque {
+		return nil, of.unusable()
+	}
+	wantNull := n.Operator == "=="
+	t := &typed{kind: row.Bool}
+	if of.fact != "" {
+		learned := facts{of.fact: true}
+		if wantNull {
+			t.whenFalse = learned
+		} else {
+			t.whenTrue = learned
+		}
+	}
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := of.eval(f)
+		return row.BoolValue(v.IsNull() == wantNull), err
+	}
+	return t, fold(t, of)
+}
+
+// common makes both sides one type that can be compared.
+func common(op string, at int, left, right *typed) (a, b *typed, err error) {
+	kind, err := unify(left, right)
+	if err == nil {
+		return promote(left, kind), promote(right, kind), nil
+	}
+	help := ""
+	switch {
+	case isPair(left, right, row.DateKind, row.String):
+		help = ": write date('2026-01-31')"
+	case isPair(left, right, row.Timestamp, row.String):
+		help = ": write timestamp('2026-01-31T00:00:00Z')"
+	case isPair(left, right, row.DateKind, row.Timestamp):
+		help = ": write date(x) or timestamp(x)"
+	case isPair(left, right, row.String, row.Int):
+		help = ": write int(x) or string(x)"
+	case isPair(left, right, row.String, row.Float):
+		help = ": write float(x) or string(x)"
+	}
+	return nil, nil, errorf(at, "%s cannot compare %s and %s%s", op, article(left.kind), article(right.kind), help)
+}
+
+func isPair(a, b *typed, k, l row.Kind) bool {
+	return a.kind == k && b.kind == l || a.kind == l && b.kind == k
+}
+
+func compare(op string, at int, left, right *typed) (*typed, error) {
+	a, b, err := common(op, at, left, right)
+	if err != nil {
+		return nil, err
+	}
+	if a.kind == row.Bool && op != "==" && op != "!=" {
+		return nil, errorf(at, "%s cannot compare bools", op)
+	}
+	holds := comparisons(op)
+	order := orderOf(a.kind)
+	t := &typed{kind: row.Bool}
+	t.eval = func(f *Frame) (row.Value, error) {
+		x, err := a.eval(f)
+		if err != nil {
+			return x, err
+		}
+		y, err := b.eval(f)
+		if err != nil {
+			return y, err
+		}
+		return row.BoolValue(holds(order(x, y))), nil
+	}
+	return t, fold(t, left, right)
+}
+
+func comparisons(op string) func(order int) bool {
+	switch op {
+	case "==":
+		return func(o int) bool { return o == 0 }
+	case "!=":
+		return func(o int) bool { return o != 0 }
+	case "<":
+		return func(o int) bool { return o < 0 }
+	case "<=":
+		return func(o int) bool { return o <= 0 }
+	case ">":
+		return func(o int) bool { return o > 0 }
+	default:
+		return func(o int) bool { return o >= 0 }
+	}
+}
+
+// orderOf compares two values of one kind, neither of them null. A NaN (only a
+// Go struct can bring one) is less than every number and equal to itself.
+func orderOf(kind row.Kind) func(a, b row.Value) int {
+	switch kind {
+	case row.String:
+		return func(a, b row.Value) int { return strings.Compare(a.Str(), b.Str()) }
+	case row.Float:
+		return func(a, b row.Value) int { return cmp.Compare(a.Float(), b.Float()) }
+	case row.DateKind:
+		return func(a, b row.Value) int { return cmp.Compare(a.Date(), b.Date()) }
+	case row.Timestamp:
+		return func(a, b row.Value) int { return a.Time().Compare(b.Time()) }
+	case row.Bool:
+		return func(a, b row.Value) int {
+			if a.Bool() == b.Bool() {
+				return 0
+			}
+			return 1
+		}
+	default: // ints and durations
+		return func(a, b row.Value) int { return cmp.Compare(a.Int(), b.Int()) }
+	}
+}
+
+func search(op string, left, right *typed) (*typed, error) {
+	for _, t := range []*typed{left, right} {
+		if t.kind != row.String {
+			return nil, errorf(t.at, "%s needs strings, not %s", op, article(t.kind))
+		}
+	}
+	var found func(text, part string) bool
+	switch op {
+	case "contains":
+		found = strings.Contains
+	case "startsWith":
+		found = strings.HasPrefix
+	case "endsWith":
+		found = strings.HasSuffix
+	default:
+		return matches(left, right)
+	}
+	t := &typed{kind: row.Bool}
+	t.eval = func(f *Frame) (row.Value, error) {
+		text, err := left.eval(f)
+		if err != nil {
+			return text, err
+		}
+		part, err := right.eval(f)
+		return row.BoolValue(found(text.Str(), part.Str())), err
+	}
+	return t, fold(t, left, right)
+}
+
+// matches compiles a constant pattern once, any other at every evaluation.
+func matches(left, right *typed) (*typed, error) {
+	at := right.at
+	pattern := func(f *Frame) (*regexp.Regexp, error) {
+		v, err := right.eval(f)
+		if err != nil {
+			return nil, err
+		}
+		re, err := regexp.Compile(v.Str())
+		if err != nil {
+			return nil, failf(at, "%v", err)
+		}
+		return re, nil
+	}
+	if right.constant {
+		re, err := pattern(&Frame{})
+		if failed, ok := err.(*EvalError); ok {
+			return nil, &Error{Offset: failed.Offset, Msg: failed.Msg}
+		}
+		pattern = func(*Frame) (*regexp.Regexp, error) { return re, nil }
+	}
+	t := &typed{kind: row.Bool}
+	t.eval = func(f *Frame) (row.Value, error) {
+		text, err := left.eval(f)
+		if err != nil {
+			return text, err
+		}
+		re, err := pattern(f)
+		if err != nil {
+			return row.Value{}, err
+		}
+		return row.BoolValue(re.MatchString(text.Str())), nil
+	}
+	return t, fold(t, left, right)
+}
+
+func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
+	left, err := c.checkValue(n.Left, known)
+	if err != nil {
+		return nil, err
+	}
+	if span, ok := n.Right.(*ast.BinaryNode); ok && span.Operator == ".." {
+		return c.inRange(span, left, known)
+	}
+	list, ok := n.Right.(*ast.ArrayNode)
+	if !ok {
+		return nil, errorf(c.start(n.Right), "in needs a list [a, b, c] or a range from..to")
+	}
+	parts, kind := []*typed{left}, left.kind
+	for _, element := range list.Nodes {
+		t, err := c.checkValue(element, known)
+		if err != nil {
+			return nil, err
+		}
+		if _, _, err := common("in", t.at, left, t); err != nil {
+			return nil, err
+		}
+		if t.kind == row.Float {
+			kind = row.Float
+		}
+		parts = append(parts, t)
+	}
+	t := &typed{kind: row.Bool, eval: inList(parts, kind)}
+	return t, fold(t, parts...)
+}
+
+// inList compares parts[0] with the others, by a set where they are constants.
+func inList(parts []*typed, kind row.Kind) evalFn {
+	evals, set, order := make([]evalFn, len(parts)), map[row.Value]struct{}{}, orderOf(kind)
+	constants := kind != row.Float // -0 and 0 are equal, but two keys
+	for i, p := range parts {
+		p = promote(p, kind)
+		evals[i] = p.eval
+		if i > 0 {
+			constants = constants && p.constant
+			set[p.value] = struct{}{}
+		}
+	}
+	if constants {
+		return func(f *Frame) (row.Value, error) {
+			v, err := evals[0](f)
+			_, in := set[v]
+			return row.BoolValue(in), err
+		}
+	}
+	return func(f *Frame) (row.Value, error) {
+		v, err := evals[0](f)
+		if err != nil {
+			return v, err
+		}
+		for _, eval := range evals[1:] {
+			other, err := eval(f)
+			if err != nil {
+				return other, err
+			}
+			if order(v, other) == 0 {
+				return row.BoolValue(true), nil
+			}
+		}
+		return row.BoolValue(false), nil
+	}
+}
+
+func (c *checker) inRange(span *ast.BinaryNode, left *typed, known facts) (*typed, error) {
+	from, err := c.checkValue(span.Left, known)
+	if err != nil {
+		return nil, err
+	}
+	to, err := c.checkValue(span.Right, known)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range []*typed{left, from, to} {
+		if t.kind != row.Int {
+			return nil, errorf(t.at, "in from..to needs ints, not %s", article(t.kind))
+		}
+	}
+	t := &typed{kind: row.Bool}
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := left.eval(f)
+		if err != nil {
+			return v, err
+		}
+		low, err := from.eval(f)
+		if err != nil {
+			return low, err
+		}
+		high, err := to.eval(f)
+		return row.BoolValue(low.Int() <= v.Int() && v.Int() <= high.Int()), err
+	}
+	return t, fold(t, left, from, to)
+}

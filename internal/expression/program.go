@@ -1,0 +1,105 @@
+package expression
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Program is a checked expression over the names of a Scope. It is safe for
+// concurrent use.
+type Program struct {
+	text   string
+	root   *typed
+	uses   []string
+	opaque []string // the path of the one variable that is the whole expression
+}
+
+// Compile checks text against the scope. An error is an *Error.
+func Compile(text string, scope Scope) (*Program, error) {
+	c := &checker{text: text, root: scopeNode(scope, false, nil)}
+	if v, ok := scope[Today]; ok {
+		c.today = &v
+	}
+	root, err := c.compile()
+	if err != nil {
+		return nil, err
+	}
+	p := &Program{text: text, root: root, uses: sortedNames(c.uses)}
+	if root.kind == kindOpaque {
+		p.opaque = root.opaquePath
+	}
+	return p, nil
+}
+
+// Text returns the expression as written.
+func (p *Program) Text() string { return p.text }
+
+// Type returns the type of the result: string, int64, float64, bool, row.Date,
+// time.Time, time.Duration, the Var's own type where the whole expression is one
+// variable of another type, and nil for nil itself.
+func (p *Program) Type() reflect.Type {
+	if p.opaque != nil {
+		return p.root.opaque
+	}
+	return goType(p.root.kind)
+}
+
+// Nullable reports whether the result may be nil.
+func (p *Program) Nullable() bool { return p.root.nullable }
+
+// Vars returns the dotted paths of the variables used, sorted.
+func (p *Program) Vars() []string { return p.uses }
+
+// Eval computes the expression over vars, in which a namespace is a
+// map[string]any. The result is of Type, or nil. An error is an *EvalError.
+func (p *Program) Eval(vars map[string]any) (any, error) {
+	if p.opaque != nil {
+		x, err := find(vars, p.opaque)
+		if err != nil {
+			return nil, &EvalError{Text: p.text, Msg: err.Error()}
+		}
+		return x, nil
+	}
+	v, err := p.root.eval(&Frame{vars: vars})
+	if err != nil {
+		return nil, inText(p.text, err)
+	}
+	return toGo(v, p.root.kind), nil
+}
+
+// EvalError is an expression that failed on the values it was given.
+type EvalError struct {
+	// Text is the expression, Offset the byte in it where it failed.
+	Text   string
+	Offset int
+	Msg    string
+}
+
+// Error names the expression, the place (the 1-based character) and the reason.
+func (e *EvalError) Error() string {
+	at := len([]rune(e.Text[:min(e.Offset, len(e.Text))])) + 1
+	return fmt.Sprintf("expression `%s`, character %d: %s", e.Text, at, e.Msg)
+}
+
+// failf is an error of an evaluation at a byte of the text.
+func failf(at int, format string, args ...any) error {
+	return &EvalError{Offset: at, Msg: fmt.Sprintf(format, args...)}
+}
+
+// inText completes an error of an evaluation, which is always a fresh *EvalError.
+func inText(text string, err error) error {
+	if e, ok := err.(*EvalError); ok {
+		e.Text = text
+		return e
+	}
+	return &EvalError{Text: text, Msg: err.Error()}
+}
+
+// evalFn computes one value. It must not keep f.
+type evalFn func(f *Frame) (row.Value, error)
+
+func constantOf(v row.Value) evalFn {
+	return func(*Frame) (row.Value, error) { return v, nil }
+}

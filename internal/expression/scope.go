@@ -1,0 +1,284 @@
+package expression
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Today is the name under which a [Scope] allows today(): a variable of type
+// row.Date, whose value the caller gives to Eval. It cannot be written in an
+// expression otherwise.
+const Today = "today()"
+
+// Var is one name of a [Scope]: a value of Type, or a namespace of more names.
+type Var struct {
+	// Type is string, bool, any int, uint or float type, row.Date, time.Time,
+	// time.Duration, a type whose kind is one of these, or a pointer to one, which
+	// is nullable. A value of any other type can be passed on whole, but not used.
+	Type reflect.Type
+	// Nullable says that the value may be missing.
+	Nullable bool
+	// Fields are the names behind the dot (`params.year`).
+	Fields map[string]Var
+	// Open says that every further name behind the dot is a string.
+	Open bool
+}
+
+// Scope is the set of names that an expression may use.
+type Scope map[string]Var
+
+// Error is what is wrong with the text of an expression.
+type Error struct {
+	// Offset is the byte in the text where it is wrong.
+	Offset int
+	Msg    string
+}
+
+// Error returns the message without the place.
+func (e *Error) Error() string { return e.Msg }
+
+// Static types beyond those of row values. A duration is carried as an int of
+// nanoseconds; an opaque value never becomes a row value at all.
+const (
+	kindDuration row.Kind = 64 + iota
+	kindOpaque
+)
+
+func kindName(k row.Kind) string {
+	switch k {
+	case kindDuration:
+		return "duration"
+	case kindOpaque:
+		return "structured value"
+	default:
+		return k.String()
+	}
+}
+
+// article puts the name of a type into a sentence.
+func article(k row.Kind) string {
+	switch k {
+	case row.Null:
+		return "nil"
+	case row.Int:
+		return "an int"
+	default:
+		return "a " + kindName(k)
+	}
+}
+
+// goType is the Go type of a result of kind k.
+func goType(k row.Kind) reflect.Type {
+	switch k {
+	case row.String:
+		return reflect.TypeFor[string]()
+	case row.Int:
+		return reflect.TypeFor[int64]()
+	case row.Float:
+		return reflect.TypeFor[float64]()
+	case row.Bool:
+		return reflect.TypeFor[bool]()
+	case row.DateKind:
+		return reflect.TypeFor[row.Date]()
+	case row.Timestamp:
+		return reflect.TypeFor[time.Time]()
+	case kindDuration:
+		return reflect.TypeFor[time.Duration]()
+	default:
+		return nil
+	}
+}
+
+// kindOf is the inverse of goType, for all types that a Var may have.
+func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
+	if t == nil {
+		return kindOpaque, true
+	}
+	if t.Kind() == reflect.Pointer {
+		kind, _ = kindOf(t.Elem())
+		return kind, true
+	}
+	switch t {
+	case reflect.TypeFor[row.Date]():
+		return row.DateKind, false
+	case reflect.TypeFor[time.Time]():
+		return row.Timestamp, false
+	case reflect.TypeFor[time.Duration]():
+		return kindDuration, false
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return row.String, false
+	case reflect.Bool:
+		return row.Bool, false
+	case reflect.Float32, reflect.Float64:
+		return row.Float, false
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return row.Int, false
+	default:
+		return kindOpaque, t.Kind() == reflect.Interface || t.Kind() == reflect.Map || t.Kind() == reflect.Slice
+	}
+}
+
+// node is what a path of names stands for: a value, or a namespace.
+type node struct {
+	value   *typed                         // without eval, which bind makes
+	bind    func(at int) evalFn            // at: the place that names it, for errors
+	members func(name string) (node, bool) // nil: a value
+	names   func() []string                // what members knows, for hints
+}
+
+func leaf(kind row.Kind, nullable bool, path string, bind func(at int) evalFn) node {
+	return node{value: &typed{kind: kind, nullable: nullable, path: path, fact: path}, bind: bind}
+}
+
+func constantLeaf(kind row.Kind, nullable bool, path string, v row.Value) node {
+	n := leaf(kind, nullable, path, func(int) evalFn { return constantOf(v) })
+	n.value.constant, n.value.value = true, v
+	return n
+}
+
+func namespace(fields map[string]node) node {
+	return node{
+		members: func(name string) (node, bool) { n, ok := fields[name]; return n, ok },
+		names:   func() []string { return sortedNames(fields) },
+	}
+}
+
+func sortedNames[T any](m map[string]T) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		if name != Today {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// scopeNode makes the names of a Scope; values are looked up in Frame.vars.
+func scopeNode(scope map[string]Var, open bool, prefix []string) node {
+	return node{
+		names: func() []string { return sortedNames(scope) },
+		members: func(name string) (node, bool) {
+			v, ok := scope[name]
+			if !ok && open {
+				v, ok = Var{Type: reflect.TypeFor[string]()}, true
+			}
+			if !ok {
+				return node{}, false
+			}
+			path := append(slices.Clone(prefix), name)
+			if v.Fields != nil || v.Open {
+				return scopeNode(v.Fields, v.Open, path), true
+			}
+			kind, nullable := kindOf(v.Type)
+			nullable = nullable || v.Nullable
+			n := leaf(kind, nullable, strings.Join(path, "."), lookup(path, kind, nullable))
+			n.value.opaque = v.Type
+			return n, true
+		},
+	}
+}
+
+// lookup reads the variable at path from the vars given to Eval.
+func lookup(path []string, kind row.Kind, nullable bool) func(at int) evalFn {
+	dotted := strings.Join(path, ".")
+	return func(at int) evalFn {
+		return func(f *Frame) (row.Value, error) {
+			x, err := find(f.vars, path)
+			if err != nil {
+				return row.Value{}, failf(at, "%v", err)
+			}
+			v, err := fromGo(x, kind)
+			if err != nil {
+				return row.Value{}, failf(at, "%s: %v", dotted, err)
+			}
+			if v.IsNull() && !nullable {
+				return row.Value{}, failf(at, "%s has no value", dotted)
+			}
+			return v, nil
+		}
+	}
+}
+
+func find(vars map[string]any, path []string) (any, error) {
+	var x any = vars
+	for i, name := range path {
+		m, ok := x.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s is a %T, not a namespace", strings.Join(path[:i], "."), x)
+		}
+		x = m[name]
+		if x == nil {
+			return nil, nil
+		}
+	}
+	return x, nil
+}
+
+// fromGo makes a value of kind out of a Go value.
+func fromGo(x any, kind row.Kind) (row.Value, error) {
+	if x == nil {
+		return row.Value{}, nil
+	}
+	if is, _ := kindOf(reflect.TypeOf(x)); is != kind {
+		return row.Value{}, fmt.Errorf("it is a %T, not %s", x, article(kind))
+	}
+	v, ok := fromReflect(reflect.ValueOf(x))
+	if !ok {
+		return row.Value{}, fmt.Errorf("%v does not fit a %s", x, kindName(kind))
+	}
+	return v, nil
+}
+
+// fromReflect reads a scalar without boxing it; a nil pointer is null.
+func fromReflect(src reflect.Value) (row.Value, bool) {
+	for src.Kind() == reflect.Pointer {
+		if src.IsNil() {
+			return row.Value{}, true
+		}
+		src = src.Elem()
+	}
+	kind, _ := kindOf(src.Type())
+	switch kind {
+	case row.String:
+		return row.StringValue(src.String()), true
+	case row.Bool:
+		return row.BoolValue(src.Bool()), true
+	case row.Float:
+		return row.FloatValue(src.Float()), true
+	case row.DateKind:
+		return row.DateValue(row.Date(src.Int())), true
+	case kindDuration:
+		return row.IntValue(src.Int()), true
+	case row.Timestamp:
+		if src.CanAddr() {
+			return row.TimestampValue(*src.Addr().Interface().(*time.Time)), true
+		}
+		return row.TimestampValue(src.Interface().(time.Time)), true
+	case row.Int:
+		if !src.CanUint() {
+			return row.IntValue(src.Int()), true
+		}
+		if u := src.Uint(); u <= 1<<63-1 {
+			return row.IntValue(int64(u)), true
+		}
+	default:
+	}
+	return row.Value{}, false
+}
+
+// toGo is the Go value of a result.
+func toGo(v row.Value, kind row.Kind) any {
+	if kind == kindDuration && !v.IsNull() {
+		return time.Duration(v.Int())
+	}
+	return v.Any()
+}

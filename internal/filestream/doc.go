@@ -1,0 +1,61 @@
+// Package filestream is what the file readers and writers have in common: input
+// that is decompressed and decoded on the way, restarts at a byte offset and
+// refuses a changed file; output that is truncated to the committed offset and
+// renamed into view when all of it is there (rule C15).
+//
+// It imports the standard library and golang.org/x/text only.
+package filestream
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+)
+
+// The values of a `compression` key.
+const (
+	CompressionAuto = "auto" // by the suffix .gz
+	CompressionNone = "none"
+	CompressionGzip = "gzip"
+)
+
+func gzipped(path, compression string) bool {
+	switch compression {
+	case CompressionGzip:
+		return true
+	case CompressionNone:
+		return false
+	}
+	return strings.HasSuffix(strings.ToLower(path), ".gz")
+}
+
+// absolute names path for a message: relative paths puzzle whoever did not
+// start the process.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// pathError says in one line what is wrong with path; errors.Is still finds the
+// cause.
+func pathError(path string, err error) error {
+	var pe *fs.PathError
+	cause := err
+	if errors.As(err, &pe) {
+		cause = pe.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("no such file: %s%w", absolute(path), silent{err})
+	}
+	return fmt.Errorf("%s: %w", absolute(path), cause)
+}
+
+// silent is a cause that is found by errors.Is but adds no text.
+type silent struct{ error }
+
+func (silent) Error() string   { return "" }
+func (s silent) Unwrap() error { return s.error }

@@ -1,0 +1,66 @@
+package filestream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// headBytes is how much of a file's beginning the fingerprint covers.
+const headBytes = 64 << 10
+
+// Fingerprint tells whether a file is still the one that was read before.
+type Fingerprint struct {
+	Size    int64     `json:"size"`
+	ModTime time.Time `json:"mtime"`
+	// Head is the hex SHA-256, shortened to 128 bits, of the first 64 KB.
+	Head string `json:"head"`
+}
+
+// ChangedError refuses to go on in a file that is not the one that was read.
+type ChangedError struct {
+	Path string // absolute
+	What string // what changed, such as "its size is 12 bytes, it was 10"
+}
+
+// Error says what changed.
+func (e *ChangedError) Error() string {
+	return fmt.Sprintf("cannot restart: %s changed since it was read: %s", e.Path, e.What)
+}
+
+func fingerprint(f *os.File) (Fingerprint, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return Fingerprint{}, err
+	}
+	if info.IsDir() {
+		return Fingerprint{}, fmt.Errorf("it is a directory")
+	}
+	head := sha256.New()
+	if _, err := io.Copy(head, io.NewSectionReader(f, 0, headBytes)); err != nil {
+		return Fingerprint{}, err
+	}
+	return Fingerprint{
+		Size:    info.Size(),
+		ModTime: info.ModTime().UTC().Truncate(time.Microsecond),
+		Head:    hex.EncodeToString(head.Sum(nil)[:16]),
+	}, nil
+}
+
+// changed says how now differs from before; empty if it does not.
+func changed(before, now Fingerprint) string {
+	switch {
+	case now.Size > before.Size:
+		return fmt.Sprintf("it grew from %d to %d bytes", before.Size, now.Size)
+	case now.Size < before.Size:
+		return fmt.Sprintf("it shrank from %d to %d bytes", before.Size, now.Size)
+	case now.Head != before.Head:
+		return "its content is another"
+	case !now.ModTime.Equal(before.ModTime):
+		return fmt.Sprintf("it was modified at %s (before: %s)", now.ModTime.Format(time.RFC3339Nano), before.ModTime.Format(time.RFC3339Nano))
+	}
+	return ""
+}

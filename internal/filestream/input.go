@@ -1,0 +1,292 @@
+package filestream
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+)
+
+// readBytes is the size of one read from the file or its decoder.
+const readBytes = 64 << 10
+
+// ErrTooLong is returned by Read when more than InputConfig.Max bytes were
+// delivered since the last Keep: the record in hand has no end in sight.
+var ErrTooLong = errors.New("the record is too long")
+
+// InputConfig says what is read, and how.
+type InputConfig struct {
+	Path        string
+	Compression string // auto (or empty), none, gzip
+	Encoding    string // one of Encodings; empty: utf-8 or what a byte order mark says
+	Max         int64  // longest record in bytes; 0: no limit
+}
+
+// InputPosition is where a restart goes on, part of a reader's core.Position.
+type InputPosition struct {
+	// Offset counts bytes of the text as UTF-8; in a plain UTF-8 file these are
+	// the file's own bytes, byte order mark included.
+	Offset int64       `json:"offset"`
+	File   Fingerprint `json:"file"`
+}
+
+// Input is the text of a file as UTF-8. Offsets are those of InputPosition.
+//
+// It remembers what it delivered since the last Keep, so that a reader can go
+// back to the start of the record in hand; that bounds its memory by the longest
+// record and one read buffer. It is not safe for concurrent use.
+type Input struct {
+	cfg   InputConfig
+	file  *os.File
+	gz    *gzip.Reader
+	src   io.Reader
+	print Fingerprint
+	first int64 // offset of the first character behind a byte order mark
+
+	buf   []byte // bytes delivered or to be delivered again
+	base  int64  // offset of buf[0]
+	pos   int    // next byte of buf to deliver
+	keep  int64  // bytes before it are not needed again
+	state error  // of the last Read that failed
+}
+
+// OpenInput opens a file at its start, or at a position of an earlier attempt:
+// then the file must be the same (*ChangedError otherwise). The offset of a plain
+// UTF-8 file is found by one seek; compressed and other text is read again from
+// the start and thrown away up to the offset, at the cost of decoding it.
+func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input, error) {
+	file, err := os.Open(cfg.Path)
+	if err != nil {
+		return nil, pathError(cfg.Path, err)
+	}
+	in := &Input{cfg: cfg, file: file}
+	if in.print, err = fingerprint(file); err == nil && at != nil {
+		if what := changed(at.File, in.print); what != "" {
+			err = &ChangedError{Path: absolute(cfg.Path), What: what}
+		}
+	}
+	if err == nil {
+		err = in.decode()
+	}
+	if err == nil && at != nil {
+		err = in.skipTo(ctx, at.Offset)
+	}
+	if err == nil {
+		return in, nil
+	}
+	var gone *ChangedError
+	if !errors.As(err, &gone) {
+		err = pathError(cfg.Path, err)
+	}
+	return nil, errors.Join(err, in.Close())
+}
+
+// decode puts decompression and decoding on top of the file.
+func (in *Input) decode() error {
+	in.src = in.file
+	plain := true
+	if gzipped(in.cfg.Path, in.cfg.Compression) {
+		gz, err := gzip.NewReader(bufio.NewReaderSize(in.file, readBytes))
+		if err != nil && !errors.Is(err, io.EOF) { // an empty file is empty text
+			return fmt.Errorf("not readable as gzip: %w", err)
+		}
+		if err == nil {
+			in.gz, in.src = gz, gz
+		}
+		plain = false
+	}
+	enc, err := encodingOf(in.cfg.Encoding, unicode.UseBOM)
+	if err != nil {
+		return err
+	}
+	if enc == nil {
+		head := bufio.NewReaderSize(in.src, 16)
+		mark, err := head.Peek(3)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		var skip int
+		if enc, skip = byteOrderMark(mark); skip > 0 {
+			if _, err := head.Discard(skip); err != nil {
+				return err
+			}
+			in.first = int64(skip)
+		}
+		in.src = head
+		if plain && enc == nil {
+			return in.seekTo(in.first)
+		}
+	}
+	if enc != nil {
+		in.src = transform.NewReader(in.src, enc.NewDecoder())
+	}
+	in.base, in.keep = in.first, in.first
+	return nil
+}
+
+// seekTo makes the plain file itself the source, from offset on.
+func (in *Input) seekTo(offset int64) error {
+	if _, err := in.file.Seek(offset, io.SeekStart); err != nil {
+		return err
+	}
+	in.src, in.base, in.keep = in.file, offset, offset
+	return nil
+}
+
+func (in *Input) skipTo(ctx context.Context, offset int64) error {
+	if in.src == io.Reader(in.file) {
+		if offset < in.first || offset > in.print.Size {
+			return fmt.Errorf("cannot restart at offset %d", offset)
+		}
+		return in.seekTo(offset)
+	}
+	const step = 1 << 20
+	for in.base < offset {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := io.CopyN(io.Discard, in.src, min(step, offset-in.base))
+		in.base += n
+		if err != nil {
+			return fmt.Errorf("cannot restart at offset %d: %w", offset, err)
+		}
+	}
+	if in.base != offset {
+		return fmt.Errorf("cannot restart at offset %d", offset)
+	}
+	in.keep = in.base
+	return nil
+}
+
+// Start returns the offset of the first character of the file.
+func (in *Input) Start() int64 { return in.first }
+
+// Position returns the position of offset.
+func (in *Input) Position(offset int64) InputPosition {
+	return InputPosition{Offset: offset, File: in.print}
+}
+
+// Read delivers the next bytes. It fails with ErrTooLong where a record has no
+// end, and stays so until Keep or Rewind.
+func (in *Input) Read(p []byte) (int, error) {
+	if in.pos < len(in.buf) {
+		n := copy(p, in.buf[in.pos:])
+		in.pos += n
+		return n, nil
+	}
+	delivered := in.base + int64(in.pos)
+	if in.cfg.Max > 0 && delivered-in.keep > in.cfg.Max {
+		in.state = ErrTooLong
+		return 0, in.state
+	}
+	in.compact()
+	n, err := in.fill()
+	if n == 0 {
+		in.state = err
+		return 0, err
+	}
+	n = copy(p, in.buf[in.pos:])
+	in.pos += n
+	in.state = nil
+	return n, nil
+}
+
+// Failed returns the error other than io.EOF that ended the last Read.
+func (in *Input) Failed() error {
+	if in.state == nil || errors.Is(in.state, io.EOF) {
+		return nil
+	}
+	return in.state
+}
+
+// compact drops what need not be kept.
+func (in *Input) compact() {
+	drop := int(min(in.keep-in.base, int64(len(in.buf))))
+	if drop <= 0 {
+		return
+	}
+	in.buf = in.buf[:copy(in.buf, in.buf[drop:])]
+	in.base += int64(drop)
+	in.pos -= drop
+}
+
+// fill reads once from the source, behind what is in buf.
+func (in *Input) fill() (int, error) {
+	have := len(in.buf)
+	if cap(in.buf)-have < readBytes {
+		grown := make([]byte, have, 2*cap(in.buf)+readBytes)
+		copy(grown, in.buf)
+		in.buf = grown
+	}
+	for empty := 0; empty < 100; empty++ {
+		n, err := in.src.Read(in.buf[have : have+readBytes])
+		in.buf = in.buf[:have+n]
+		if n > 0 || err != nil {
+			return n, err // a source repeats its error
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// Keep says that the bytes before offset are not needed again: a record ends
+// there.
+func (in *Input) Keep(offset int64) { in.keep = offset }
+
+// Rewind makes offset, which must not lie before the last Keep, the next byte
+// to be delivered.
+func (in *Input) Rewind(offset int64) {
+	in.pos, in.state = int(offset-in.base), nil
+}
+
+// Buffered returns the bytes from offset on that were read already; void at the
+// next call.
+func (in *Input) Buffered(offset int64) []byte { return in.buf[offset-in.base:] }
+
+// SkipLine throws away the line that begins at offset, however long it is, and
+// returns the offset behind it, from where Read goes on.
+func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
+	in.Rewind(offset)
+	for {
+		if i := bytes.IndexByte(in.buf[in.pos:], '\n'); i >= 0 {
+			in.pos += i + 1
+			break
+		}
+		in.pos = len(in.buf)
+		in.keep = in.base + int64(in.pos)
+		in.compact()
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if n, err := in.fill(); n == 0 && err != nil {
+			if !errors.Is(err, io.EOF) {
+				return 0, err
+			}
+			break
+		}
+	}
+	next := in.base + int64(in.pos)
+	in.keep = next
+	return next, nil
+}
+
+// Lines counts the line ends from offset from to offset to, which must both lie
+// behind the last Keep.
+func (in *Input) Lines(from, to int64) int64 {
+	return int64(bytes.Count(in.buf[from-in.base:to-in.base], []byte{'\n'}))
+}
+
+// Close closes the file.
+func (in *Input) Close() error {
+	var err error
+	if in.gz != nil {
+		err = in.gz.Close()
+	}
+	return errors.Join(err, in.file.Close())
+}

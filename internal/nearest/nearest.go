@@ -1,0 +1,60 @@
+// Package nearest finds what a misspelt name was meant to be.
+//
+// Standard library only.
+package nearest
+
+import (
+	"slices"
+	"strings"
+)
+
+// Hint says what could have been meant by name: " (did you mean x?)", else all
+// of names if they are few, else nothing.
+func Hint(name string, names []string) string {
+	if near := Name(name, names); near != "" {
+		return " (did you mean " + near + "?)"
+	}
+	const few = 20
+	if len(names) == 0 || len(names) > few {
+		return ""
+	}
+	return " (there is " + strings.Join(names, ", ") + ")"
+}
+
+// Name returns the one of names with the fewest edits, letter case aside; empty
+// if every one of them is too far away.
+func Name(name string, names []string) string {
+	best, least := "", max(1, min(3, len(name)/2))+1
+	for _, candidate := range names {
+		d := distance(strings.ToLower(name), strings.ToLower(candidate))
+		if d < least {
+			best, least = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is the Levenshtein distance, with swapped neighbours as one edit.
+func distance(a, b string) int {
+	s, t := []rune(a), []rune(b)
+	before, prev := make([]int, len(t)+1), make([]int, len(t)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := range s {
+		row := make([]int, len(t)+1)
+		row[0] = i + 1
+		for j := range t {
+			cost := 1
+			if s[i] == t[j] {
+				cost = 0
+			}
+			row[j+1] = min(prev[j+1]+1, row[j]+1, prev[j]+cost)
+			if i > 0 && j > 0 && s[i] == t[j-1] && s[i-1] == t[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, prev = prev, slices.Clone(row)
+	}
+	return prev[len(t)]
+}

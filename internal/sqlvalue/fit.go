@@ -1,0 +1,90 @@
+package sqlvalue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Fit returns what a driver's value is as a value of the field; a misfit is an
+// invalid item. Text is read as the field's own text form.
+func Fit(f *row.Field, x any) (row.Value, error) {
+	switch x := x.(type) {
+	case nil:
+		return row.Value{}, f.Check(row.Value{})
+	case string:
+		if f.Kind == row.String && f.Nulls == nil {
+			return row.StringValue(x), nil
+		}
+		return f.Parse(x)
+	case int64:
+		return FitInt(f, x)
+	case float64:
+		return FitFloat(f, x)
+	case bool:
+		if f.Kind == row.Bool {
+			return row.BoolValue(x), nil
+		}
+	case time.Time:
+		return fitTime(f, x.UTC())
+	case []byte:
+		return row.Value{}, Misfit(f, "a blob")
+	}
+	return row.Value{}, Misfit(f, fmt.Sprintf("%v", x))
+}
+
+// exact bounds the ints that a float holds exactly.
+const exact = 1 << 53
+
+// FitInt returns an int as a value of the field: a float where that is exact, a
+// bool where it is 0 or 1.
+func FitInt(f *row.Field, x int64) (row.Value, error) {
+	switch f.Kind {
+	case row.Int:
+		return row.IntValue(x), nil
+	case row.Float:
+		if x >= -exact && x <= exact {
+			return row.FloatValue(float64(x)), nil
+		}
+	case row.Bool:
+		if x == 0 || x == 1 {
+			return row.BoolValue(x == 1), nil
+		}
+	case row.String, row.DateKind, row.Timestamp, row.Null:
+	}
+	return row.Value{}, Misfit(f, fmt.Sprintf("the integer %d", x))
+}
+
+// FitFloat returns a float as a value of the field: an int where that is exact.
+func FitFloat(f *row.Field, x float64) (row.Value, error) {
+	switch {
+	case f.Kind == row.Float && x-x == 0:
+		return row.FloatValue(x), nil
+	case f.Kind == row.Int && x >= -exact && x <= exact && x == float64(int64(x)):
+		return row.IntValue(int64(x)), nil
+	}
+	return row.Value{}, Misfit(f, fmt.Sprintf("the number %v", x))
+}
+
+func fitTime(f *row.Field, x time.Time) (row.Value, error) {
+	v := row.TimestampValue(x)
+	switch {
+	case f.Kind == row.Timestamp:
+	case f.Kind == row.DateKind && x.Equal(x.Truncate(24*time.Hour)):
+		v = row.DateValue(row.DateOf(x))
+	default:
+		return row.Value{}, Misfit(f, "the time "+x.Format(time.RFC3339Nano))
+	}
+	if err := Check(v); err != nil {
+		return row.Value{}, Misfit(f, err.Error())
+	}
+	return v, nil
+}
+
+// Misfit is the invalid item whose value, described by what, is not of the
+// field's type.
+func Misfit(f *row.Field, what string) error {
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, what, f.Type()))
+}

@@ -1,0 +1,167 @@
+// Package csv reads and writes files of delimited text: the components `csv` of
+// a job file. Records become items through core.ItemType, so the package serves
+// rows with a schema and Go structs alike.
+package csv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// ReaderConfig configures the csv reader.
+type ReaderConfig struct {
+	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Item        core.ItemType `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
+	Delimiter   string        `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	Header      bool          `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Comment     string        `key:"comment" doc:"A character: lines that begin with it are no records."`
+	Trim        bool          `key:"trim" default:"false" doc:"Remove white space around each field."`
+	LazyQuotes  bool          `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
+	Encoding    string        `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
+	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     core.Size     `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
+}
+
+// DefaultMaxLine is the longest record where MaxLine is 0.
+const DefaultMaxLine core.Size = 16 << 20
+
+// Validate reports a key whose value means nothing.
+func (c *ReaderConfig) Validate() error {
+	var errs []error
+	comma, err := delimiter(c.Delimiter)
+	if err != nil {
+		errs = append(errs, &core.ConfigError{Key: "delimiter", Err: err})
+	}
+	if c.Comment != "" {
+		mark, err := character(c.Comment)
+		if err == nil && mark == comma {
+			err = errors.New("it is the delimiter as well")
+		}
+		if err != nil {
+			errs = append(errs, &core.ConfigError{Key: "comment", Err: err})
+		}
+	}
+	if c.MaxLine < 0 {
+		errs = append(errs, &core.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
+	}
+	if err := filestream.CheckEncoding(c.Encoding); err != nil {
+		errs = append(errs, &core.ConfigError{Key: "encoding", Err: err})
+	}
+	return errors.Join(errs...)
+}
+
+// WriterConfig configures the csv writer.
+type WriterConfig struct {
+	Path        string `key:"path" main:"true" path:"true" required:"true" doc:"The file to write. It is written as PATH.part and renamed when the step is done; what was there is replaced."`
+	Header      bool   `key:"header" default:"true" doc:"Whether the first record names the columns."`
+	Delimiter   string `key:"delimiter" default:"," doc:"The character between fields, or tab."`
+	LineEnd     string `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`
+	Quote       string `key:"quote" default:"minimal" enum:"minimal,all" doc:"Quote the fields that need it, or all."`
+	Nulls       string `key:"nulls" default:"" doc:"The text of a null, unless the field has its own."`
+	Encoding    string `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+}
+
+// Validate reports a key whose value means nothing.
+func (c *WriterConfig) Validate() error {
+	var errs []error
+	if _, err := delimiter(c.Delimiter); err != nil {
+		errs = append(errs, &core.ConfigError{Key: "delimiter", Err: err})
+	}
+	if err := filestream.CheckEncoding(c.Encoding); err != nil {
+		errs = append(errs, &core.ConfigError{Key: "encoding", Err: err})
+	}
+	return errors.Join(errs...)
+}
+
+// delimiter reads the key of that name; empty means the comma.
+func delimiter(text string) (rune, error) {
+	switch text {
+	case "":
+		return ',', nil
+	case "tab", `\t`:
+		return '\t', nil
+	}
+	return character(text)
+}
+
+func character(text string) (rune, error) {
+	r, size := utf8.DecodeRuneInString(text)
+	if size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n\x00\uFEFF", r) {
+		return 0, fmt.Errorf("%q is not one character that can stand here", text)
+	}
+	return r, nil
+}
+
+// Components describes the reader and the writer.
+func Components() []core.Component {
+	return []core.Component{
+		{
+			Kind: core.KindReader, Name: "csv",
+			Summary: "Reads delimited text: CSV, TSV and their relatives.",
+			Doc: `Quoted fields may span lines. A record that does not fit (a wrong number of fields,
+a stray quote, a field that is not of its type) is an invalid item, named by
+path:line; reading goes on at the next record. Where a stray quote would swallow
+the lines behind it, only the line where its record starts is given up.
+
+A plain UTF-8 file restarts by a seek. A compressed one, or one in another
+encoding, is decoded again from its start up to the position. A file that changed
+since the last attempt (size, modification time or first 64 KB) is refused.`,
+			Example: "csv: {path: in.csv, item: {id: int, name: string, paid: {type: date, from: Paid On}}}",
+			Config:  reflect.TypeFor[ReaderConfig](),
+			Types:   readerTypes,
+		},
+		{
+			Kind: core.KindWriter, Name: "csv",
+			Summary: "Writes delimited text: CSV, TSV and their relatives.",
+			Doc: `Columns are the fields of the items, in their order, named as in their source.
+The file is in view only when the step is complete. Each chunk costs one fsync.`,
+			Example: "csv: out/summary.csv",
+			Config:  reflect.TypeFor[WriterConfig](),
+			Types:   writerTypes,
+		},
+	}
+}
+
+// Factories builds the reader and the writer.
+func Factories() []core.Factory {
+	return []core.Factory{
+		{Kind: core.KindReader, Name: "csv", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			return NewReader(*cfg.(*ReaderConfig), use.Out)
+		}},
+		{Kind: core.KindWriter, Name: "csv", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			return NewWriter(*cfg.(*WriterConfig), use.In)
+		}},
+	}
+}
+
+func readerTypes(cfg any, _ core.ItemType) (core.ItemType, error) {
+	item := cfg.(*ReaderConfig).Item
+	if item == nil {
+		open, err := row.Open()
+		return core.RowOf("", open), err
+	}
+	return item, hasColumns(item, "item")
+}
+
+func writerTypes(_ any, in core.ItemType) (core.ItemType, error) { return in, hasColumns(in, "") }
+
+// hasColumns refuses types without a record form, with the reason.
+func hasColumns(item core.ItemType, key string) error {
+	if item.Schema() != nil {
+		return nil
+	}
+	_, err := item.FromRecords(nil)
+	if key == "" {
+		return err
+	}
+	return &core.ConfigError{Key: key, Err: err}
+}

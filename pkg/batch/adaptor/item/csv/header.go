@@ -1,0 +1,125 @@
+package csv
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// bind finds the column of each field, and completes an open schema.
+func (r *reader) bind() error {
+	if !r.needsHead() {
+		r.index = make([]int, r.want.Len())
+		for i := range r.index {
+			r.index[i] = i
+		}
+		return nil
+	}
+	r.width = len(r.columns)
+	if err := r.checkColumns(); err != nil {
+		return err
+	}
+	if !r.want.IsOpen() {
+		r.index = make([]int, r.want.Len())
+		for i := range r.index {
+			r.index[i] = slices.Index(r.columns, r.want.Field(i).Source())
+		}
+		return nil
+	}
+	fields := make([]row.Field, len(r.columns))
+	r.index = make([]int, len(r.columns))
+	for i, name := range r.columns {
+		r.index[i] = i
+		fields[i] = row.Field{Name: name, Kind: row.String}
+		if name == "" {
+			fields[i].Name = fmt.Sprintf("column%d", i+1)
+		}
+		for k := range r.want.Len() {
+			if r.want.Field(k).Source() == name {
+				fields[i] = *r.want.Field(k)
+			}
+		}
+	}
+	schema, err := row.NewSchema(fields...)
+	if err != nil {
+		return fmt.Errorf("%s: its header: %w", r.cfg.Path, err)
+	}
+	r.schema = schema
+	return nil
+}
+
+// checkColumns reports all fields that have no column, or more than one.
+func (r *reader) checkColumns() error {
+	var errs []error
+	for i := range r.want.Len() {
+		f := r.want.Field(i)
+		first := slices.Index(r.columns, f.Source())
+		switch {
+		case first < 0:
+			errs = append(errs, r.missing(f))
+		case slices.Contains(r.columns[first+1:], f.Source()):
+			errs = append(errs, fmt.Errorf("%s: column %q is there twice (field %s)", r.cfg.Path, f.Source(), f.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *reader) missing(f *row.Field) error {
+	hint := "its columns are " + shortList(r.columns)
+	if near := nearest(f.Source(), r.columns); near != "" {
+		hint = fmt.Sprintf("nearest: %q", near)
+	}
+	return fmt.Errorf("%s has no column %q for field %s (%s)", r.cfg.Path, f.Source(), f.Name, hint)
+}
+
+func shortList(names []string) string {
+	const most = 12
+	quoted := make([]string, 0, most+1)
+	for i, name := range names {
+		if i == most {
+			quoted = append(quoted, "…")
+			break
+		}
+		quoted = append(quoted, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// nearest returns the name that is most like want, if any is like it at all.
+func nearest(want string, names []string) string {
+	best, distance := "", len(want)/2+1
+	for _, name := range names {
+		if d := editDistance(fold(want), fold(name)); d < distance {
+			best, distance = name, d
+		}
+	}
+	return best
+}
+
+// fold makes "Cost Total $" and "cost_total" alike.
+func fold(name string) []rune {
+	return []rune(strings.ToLower(strings.NewReplacer("_", "", " ", "", "-", "").Replace(name)))
+}
+
+func editDistance(a, b []rune) int {
+	above := make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := range a {
+		diagonal := above[0]
+		above[0] = i + 1
+		for j := range b {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = above[j+1]
+			above[j+1] = min(cost, above[j]+1, above[j+1]+1)
+		}
+	}
+	return above[len(b)]
+}

@@ -1,0 +1,213 @@
+package csv
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	stdcsv "encoding/csv"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// encodings of files, by how a config names them.
+var encodings = []struct {
+	name string
+	enc  encoding.Encoding
+	bom  string
+}{
+	{"utf-8", unicode.UTF8, ""},
+	{"utf-8", unicode.UTF8, "\xEF\xBB\xBF"},
+	{"utf-8", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), "\xFF\xFE"},
+	{"utf-8", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "\xFE\xFF"},
+	{"utf-16be", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), ""},
+	{"latin1", charmap.ISO8859_1, ""},
+	{"iso-8859-15", charmap.ISO8859_15, ""},
+	{"windows-1252", charmap.Windows1252, ""},
+}
+
+// records draws rows of n texts that all encodings have and encoding/csv keeps.
+func records(t *rapid.T, n int) [][]string {
+	field := rapid.StringOfN(rapid.RuneFrom([]rune("ab \",;\t\n#éü§'")), 0, 12, -1)
+	all := rapid.SliceOfN(rapid.SliceOfN(field, n, n), 0, 12).Draw(t, "records")
+	for i, record := range all {
+		if n == 1 && record[0] == "" { // an empty line is no record
+			all[i] = []string{"x"}
+		}
+	}
+	return all
+}
+
+func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		columns := []string{"k1", "k2", "k3"}[:rapid.IntRange(1, 3).Draw(t, "columns")]
+		want := records(t, len(columns))
+		comma := rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter")
+		enc := rapid.SampledFrom(encodings).Draw(t, "encoding")
+		crlf := rapid.Bool().Draw(t, "crlf")
+		packed := rapid.Bool().Draw(t, "gzip")
+
+		var text bytes.Buffer
+		w := stdcsv.NewWriter(&text)
+		w.Comma, _ = delimiter(comma)
+		w.UseCRLF = crlf
+		require.NoError(t, w.Write(columns))
+		require.NoError(t, w.WriteAll(want))
+		encoded, err := enc.enc.NewEncoder().Bytes(text.Bytes())
+		require.NoError(t, err)
+		content := append([]byte(enc.bom), encoded...)
+		cfg := ReaderConfig{Path: filepath.Join(dir, "in.csv"), Header: true, Delimiter: comma, Encoding: enc.name}
+		if packed {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			_, err := z.Write(content)
+			require.NoError(t, errors.Join(err, z.Close()))
+			content, cfg.Compression = b.Bytes(), "gzip"
+		}
+		require.NoError(t, os.WriteFile(cfg.Path, content, 0o600))
+
+		got, at := walk(t, cfg, nil)
+		require.Len(t, got, len(want))
+		for i := range want {
+			// encoding/csv turns \r\n inside quotes into \n, and writes \n as \r\n.
+			require.Equal(t, strings.Join(want[i], "|"), got[i])
+		}
+		restarts(t, cfg, got, at)
+	})
+}
+
+// walk reads all outcomes with the position before the first and behind each.
+func walk(t require.TestingT, cfg ReaderConfig, from core.Position) (got []string, at []core.Position) {
+	ctx := context.Background()
+	r, err := NewReader(cfg, nil)
+	require.NoError(t, err)
+	c := r.Component().(*reader)
+	if err := c.Open(ctx, from); err != nil {
+		require.NoError(t, c.Close(ctx))
+		return []string{"open: " + err.Error()}, nil
+	}
+	for {
+		pos, err := c.Position()
+		require.NoError(t, err)
+		at = append(at, pos)
+		items := r.NewItems(1)
+		err = r.Fill(ctx, items, 1)
+		switch {
+		case errors.Is(err, io.EOF):
+			require.NoError(t, c.Close(ctx))
+			return got, at
+		case core.IsConsumed(err):
+			got = append(got, "!"+err.Error())
+		default:
+			require.NoError(t, err)
+			got = append(got, text(items.At(0).(core.Row)))
+		}
+	}
+}
+
+// restarts checks that each position leads to what remains.
+func restarts(t require.TestingT, cfg ReaderConfig, got []string, at []core.Position) {
+	for i := range at {
+		rest, again := walk(t, cfg, at[i])
+		require.Equal(t, append([]string{}, got[i:]...), append([]string{}, rest...), "restarted behind %d", i)
+		require.Equal(t, at[i:], again)
+	}
+}
+
+func FuzzCSV(f *testing.F) {
+	for _, seed := range []string{
+		"a,b\n1,2\n", "a,b\r\n\"1\r\n\",\"\"\"\"\r\n", "\xEF\xBB\xBFa\n#\n\n1", "a\n\"x\ny\n\"z\n", "\xFF\xFEa\x00\n\x001\x00", "a;b\n\"\r", "a,a\n1,2",
+	} {
+		f.Add([]byte(seed), true, false, false, uint8(0))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, header, trim, lazy bool, kind uint8) {
+		if len(content) > 2000 {
+			return
+		}
+		enc := []string{"utf-8", "utf-16", "latin1", "windows-1252"}[int(kind)%4]
+		comma := []string{",", "tab", ";"}[int(kind/4)%3]
+		cfg := ReaderConfig{
+			Path: filepath.Join(t.TempDir(), "in.csv"), Header: header, Trim: trim, LazyQuotes: lazy,
+			Encoding: enc, Delimiter: comma, Comment: "#", MaxLine: 200,
+		}
+		if kind >= 128 {
+			var b bytes.Buffer
+			z := gzip.NewWriter(&b)
+			_, err := z.Write(content)
+			require.NoError(t, errors.Join(err, z.Close()))
+			content, cfg.Compression = b.Bytes(), "gzip"
+		}
+		require.NoError(t, os.WriteFile(cfg.Path, content, 0o600))
+		got, at := walk(t, cfg, nil)
+		if at != nil {
+			restarts(t, cfg, got, at)
+		}
+	})
+}
+
+// TestAStrayQuoteCostsOneLine opens a quote in one record that is never closed:
+// all others must be read.
+func TestAStrayQuoteCostsOneLine(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 30).Draw(t, "lines")
+		bad := rapid.IntRange(0, n-1).Draw(t, "bad")
+		quoted := rapid.Bool().Draw(t, "others quoted")
+		var text, want = "id,name\n", []string{}
+		for i := range n {
+			id := string(rune('1' + i%9))
+			switch {
+			case i == bad:
+				text += id + ",\"x\n"
+				continue
+			case quoted:
+				text += id + ",\"a,b\"\n"
+				want = append(want, id+"|a,b")
+			default:
+				text += id + ",ab\n"
+				want = append(want, id+"|ab")
+			}
+		}
+		path := filepath.Join(dir, "in.csv")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		var good []string
+		r, err := NewReader(ReaderConfig{Path: path, Header: true}, item)
+		require.NoError(t, err)
+		require.NoError(t, r.Component().(core.Opener).Open(context.Background(), nil))
+		errs := 0
+		for {
+			items := r.NewItems(1)
+			err := r.Fill(context.Background(), items, 1)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if core.IsConsumed(err) {
+				errs++
+				continue
+			}
+			require.NoError(t, err)
+			good = append(good, textOf(items.At(0)))
+		}
+		require.NoError(t, r.Component().(core.Closer).Close(context.Background()))
+		require.Equal(t, 1, errs)
+		require.Equal(t, want, append([]string{}, good...))
+	})
+}
+
+func textOf(item any) string { return text(item.(core.Row)) }

@@ -1,0 +1,371 @@
+package csv
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	stdcsv "encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// NewReader returns a reader of items of the type; a nil type means rows whose
+// columns are strings, known when the reader is open.
+func NewReader(cfg ReaderConfig, item core.ItemType) (core.Reader, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	if item == nil {
+		open, err := row.Open()
+		if err != nil {
+			return nil, err
+		}
+		item = core.RowOf("", open)
+	}
+	if cfg.MaxLine == 0 {
+		cfg.MaxLine = DefaultMaxLine
+	}
+	comma, err := delimiter(cfg.Delimiter)
+	if err != nil {
+		return nil, fmt.Errorf("csv: %w", err)
+	}
+	return item.FromRecords(&reader{cfg: cfg, comma: comma, want: item.Schema(), schema: item.Schema()})
+}
+
+// readBuffer is what encoding/csv reads at a time.
+const readBuffer = 64 << 10
+
+// reader is the core.RecordReader. Offsets are those of filestream.Input.
+type reader struct {
+	cfg    ReaderConfig
+	comma  rune
+	want   *row.Schema // of the item type
+	schema *row.Schema // what records have; want, unless that is open
+
+	columns []string // the header; nil without one
+	index   []int    // column of each field
+	width   int      // fields of a record; 0: at least what index asks for
+
+	in    *filestream.Input
+	buf   *bufio.Reader
+	csv   *stdcsv.Reader
+	base  int64 // offset and number of lines before the first byte given to csv
+	above int64
+
+	next  int64 // offset of the next record, and lines before it
+	lines int64
+	line  int64 // of the last record
+	dead  error // nothing can be read any more
+}
+
+// position is the reader's core.Position.
+type position struct {
+	filestream.InputPosition
+	Lines   int64    `json:"lines"`
+	Columns []string `json:"columns,omitempty"`
+}
+
+// maxColumnBytes keeps the columns of a very wide file out of the position: a
+// step has 8 KB for its reader and its writers together (rule D4).
+const maxColumnBytes = 2 << 10
+
+// Schema returns the fields of the records; complete after Open.
+func (r *reader) Schema() *row.Schema { return r.schema }
+
+// Meta returns where the last record started.
+func (r *reader) Meta() core.Meta { return core.Meta{Path: r.cfg.Path, Line: r.line} }
+
+// Open opens the file and finds the columns.
+func (r *reader) Open(ctx context.Context, at core.Position) error {
+	if err := r.open(ctx, at); err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
+	return nil
+}
+
+func (r *reader) open(ctx context.Context, at core.Position) error {
+	var pos *position
+	if at != nil {
+		pos = &position{}
+		if err := json.Unmarshal(at, pos); err != nil {
+			return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+		}
+		r.columns = pos.Columns
+	}
+	if pos != nil && (r.columns != nil || !r.needsHead()) {
+		if err := r.openAt(ctx, pos); err != nil {
+			return err
+		}
+		return r.bind()
+	}
+	if err := r.openAt(ctx, nil); err != nil {
+		return err
+	}
+	if err := r.readHead(ctx); err != nil {
+		return err
+	}
+	if err := r.bind(); err != nil || pos == nil {
+		return err
+	}
+	if err := r.in.Close(); err != nil {
+		return err
+	}
+	return r.openAt(ctx, pos)
+}
+
+// needsHead reports whether the first record must be seen to know the columns.
+func (r *reader) needsHead() bool { return r.cfg.Header || r.want.IsOpen() }
+
+func (r *reader) openAt(ctx context.Context, pos *position) error {
+	cfg := filestream.InputConfig{
+		Path: r.cfg.Path, Compression: r.cfg.Compression, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
+	}
+	var at *filestream.InputPosition
+	if pos != nil {
+		at = &pos.InputPosition
+	}
+	in, err := filestream.OpenInput(ctx, cfg, at)
+	if err != nil {
+		r.in = nil
+		return err
+	}
+	r.in, r.buf = in, bufio.NewReaderSize(in, readBuffer)
+	if pos == nil {
+		r.goOn(in.Start(), 0)
+	} else {
+		r.goOn(pos.Offset, pos.Lines)
+	}
+	return nil
+}
+
+// readHead reads the header, or names the columns of a file without one.
+func (r *reader) readHead(ctx context.Context) error {
+	if !r.needsHead() {
+		return nil
+	}
+	record, err := r.record(ctx)
+	switch {
+	case errors.Is(err, io.EOF) && !r.cfg.Header:
+		r.columns = []string{}
+		return nil
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%s is empty: its first line should name the columns (or set header: false)", r.cfg.Path)
+	case err != nil:
+		return exception.Fatal("the header is not readable", err)
+	}
+	r.columns = make([]string, len(record))
+	if !r.cfg.Header {
+		for i := range record {
+			r.columns[i] = fmt.Sprintf("column%d", i+1)
+		}
+		r.goOn(r.in.Start(), 0)
+		return nil
+	}
+	for i, name := range record {
+		if r.cfg.Trim {
+			name = strings.TrimSpace(name)
+		}
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("%s: the header's column %d, %.60q, is not valid UTF-8 (see the key encoding)", r.cfg.Path, i+1, name)
+		}
+		r.columns[i] = strings.Clone(name)
+	}
+	return nil
+}
+
+// goOn makes the record at offset, with so many lines before it, the next one.
+func (r *reader) goOn(offset, lines int64) {
+	r.in.Rewind(offset)
+	r.in.Keep(offset)
+	r.buf.Reset(r.in)
+	r.csv = stdcsv.NewReader(r.buf)
+	r.csv.Comma = r.comma
+	r.csv.Comment, _ = utf8.DecodeRuneInString(r.cfg.Comment)
+	if r.cfg.Comment == "" {
+		r.csv.Comment = 0
+	}
+	r.csv.FieldsPerRecord = -1
+	r.csv.LazyQuotes = r.cfg.LazyQuotes
+	// With a blank delimiter encoding/csv would trim empty fields away.
+	r.csv.TrimLeadingSpace = r.cfg.Trim && !unicode.IsSpace(r.comma)
+	r.csv.ReuseRecord = true
+	r.base, r.above, r.next, r.lines = offset, lines, offset, lines
+}
+
+// ReadRecord reads the next record. One that does not fit is a
+// core.ConsumedError: the next call goes on behind it.
+func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
+	record, err := r.record(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkWidth(len(record)); err != nil {
+		return err
+	}
+	for i, column := range r.index {
+		text := record[column]
+		if r.cfg.Trim {
+			text = strings.TrimSpace(text)
+		}
+		f := r.schema.Field(i)
+		if !utf8.ValidString(text) {
+			return r.invalid(fmt.Errorf("field %s: %.60q is not valid UTF-8 (see the key encoding)", f.Name, text))
+		}
+		if dst[i], err = f.Parse(text); err != nil {
+			return core.Consumed(r.Meta(), err)
+		}
+	}
+	return nil
+}
+
+func (r *reader) checkWidth(n int) error {
+	switch {
+	case r.width > 0 && n != r.width:
+		return r.invalid(fmt.Errorf("the record has %d fields, not %d", n, r.width))
+	case n < len(r.index):
+		return r.invalid(fmt.Errorf("the record has %d fields, at least %d are needed", n, len(r.index)))
+	}
+	return nil
+}
+
+func (r *reader) invalid(err error) error {
+	return core.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse, err))
+}
+
+// record returns the next record's texts, void at the next call.
+func (r *reader) record(ctx context.Context) ([]string, error) {
+	if r.dead != nil {
+		return nil, r.dead
+	}
+	record, err := r.csv.Read()
+	end := r.base + r.csv.InputOffset()
+	if err != nil || end-r.next > int64(r.cfg.MaxLine) {
+		return r.refused(ctx, end, err)
+	}
+	line, _ := r.csv.FieldPos(0)
+	r.line = r.above + int64(line)
+	last := len(record) - 1
+	if last > 0 {
+		line, _ = r.csv.FieldPos(last)
+	}
+	r.lines = r.above + int64(line) + int64(strings.Count(record[last], "\n"))
+	r.consumed(end)
+	return record, nil
+}
+
+// refused decides what becomes of a record that encoding/csv did not take (err),
+// or that is too long. It ends at end.
+func (r *reader) refused(ctx context.Context, end int64, err error) ([]string, error) {
+	failed := r.in.Failed()
+	var parse *stdcsv.ParseError
+	switch {
+	case errors.Is(failed, filestream.ErrTooLong), failed == nil && end-r.next > int64(r.cfg.MaxLine):
+		if skipped, err := r.skipEmptyLines(ctx); skipped || err != nil {
+			return r.again(ctx, err)
+		}
+		return nil, r.giveUpLine(ctx, r.lines+1, fmt.Errorf("the record is longer than %d bytes (max_line); is a quote not closed?", r.cfg.MaxLine))
+	case failed != nil:
+		r.goOn(r.next, r.lines) // the failed read has consumed nothing
+		return nil, fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, failed)
+	case errors.As(err, &parse):
+		first := r.above + int64(parse.StartLine)
+		if parse.Line > parse.StartLine {
+			return nil, r.giveUpLine(ctx, first, fmt.Errorf("a quoted field goes wrong in line %d, column %d: %w", r.above+int64(parse.Line), parse.Column, parse.Err))
+		}
+		r.line, r.lines = first, first
+		r.consumed(end)
+		return nil, r.invalid(fmt.Errorf("column %d: %w", parse.Column, parse.Err))
+	}
+	return nil, err // io.EOF
+}
+
+func (r *reader) consumed(end int64) {
+	r.next = end
+	r.in.Keep(end)
+}
+
+// skipEmptyLines steps over the empty lines and comments before the record in
+// hand, whose length they do not belong to.
+func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
+	offset, lines := r.next, r.lines
+	for {
+		rest := r.in.Buffered(offset)
+		if !bytes.HasPrefix(rest, []byte("\n")) && !bytes.HasPrefix(rest, []byte("\r\n")) &&
+			(r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
+			break
+		}
+		if offset, err = r.in.SkipLine(ctx, offset); err != nil {
+			r.dead = fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, lines+1, err)
+			return false, r.dead
+		}
+		lines++
+	}
+	if lines == r.lines {
+		return false, nil
+	}
+	r.goOn(offset, lines)
+	return true, nil
+}
+
+func (r *reader) again(ctx context.Context, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.record(ctx)
+}
+
+// giveUpLine skips the lines up to first, where the record in hand starts, so
+// that a stray quote costs one line and not all up to the next quote.
+func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error {
+	offset := r.next
+	for line := r.lines + 1; line <= first; line++ {
+		var err error
+		if offset, err = r.in.SkipLine(ctx, offset); err != nil {
+			r.dead = fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, line, err)
+			return r.dead
+		}
+	}
+	r.line = first
+	r.goOn(offset, first)
+	return r.invalid(cause)
+}
+
+// Position returns where the next record starts.
+func (r *reader) Position() (core.Position, error) {
+	if r.in == nil {
+		return nil, errors.New("csv: the reader is not open")
+	}
+	pos := position{InputPosition: r.in.Position(r.next), Lines: r.lines}
+	if fitsPosition(r.columns) { // otherwise the header is read again
+		pos.Columns = r.columns
+	}
+	return json.Marshal(pos)
+}
+
+func fitsPosition(columns []string) bool {
+	size := 0
+	for _, name := range columns {
+		size += len(name) + 3
+	}
+	return size <= maxColumnBytes
+}
+
+// Close closes the file.
+func (r *reader) Close(context.Context) error {
+	if r.in == nil {
+		return nil
+	}
+	in := r.in
+	r.in, r.dead = nil, errors.New("csv: the reader is closed")
+	return in.Close()
+}

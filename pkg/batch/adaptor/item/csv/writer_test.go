@@ -1,0 +1,276 @@
+package csv
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	stdcsv "encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+type sale struct {
+	ID   int64
+	Name string
+	Net  *float64 `from:"Net $"`
+}
+
+func sales(n, from int) []sale {
+	list := make([]sale, n)
+	for i := range list {
+		list[i] = sale{ID: int64(from + i), Name: fmt.Sprintf("n,%d", from+i)}
+		if i%2 == 0 {
+			list[i].Net = new(float64(i) + 0.5)
+		}
+	}
+	return list
+}
+
+// target is the file that writers of a test write.
+type target struct{ path string }
+
+func (f target) contents(t testing.TB) string {
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	require.NoError(t, err)
+	if filepath.Ext(f.path) == ".gz" {
+		z, err := gzip.NewReader(bytes.NewReader(data))
+		require.NoError(t, err)
+		data, err = io.ReadAll(z)
+		require.NoError(t, err)
+	}
+	return string(data)
+}
+
+func (f target) clear(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(f.path))) }
+func (f target) lose(t testing.TB)  { require.NoError(t, os.Remove(f.path+filestream.PartSuffix)) }
+
+func TestTheWriterKeepsTheWriterContract(t *testing.T) {
+	t.Parallel()
+	const want = "id,name,Net $\n1,\"n,1\",0.5\n2,\"n,2\",\n3,\"n,3\",2.5\n4,\"n,4\",0.5\n5,\"n,5\",0.5\n6,\"n,6\",\n"
+	open, err := row.Open()
+	require.NoError(t, err)
+	chunks := func(testing.TB) []core.Items {
+		return itemtest.Chunks(sales(3, 1), sales(1, 4), sales(2, 5))
+	}
+	rows := func(t testing.TB) []core.Items {
+		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "net", Kind: row.Float, From: "Net $", Nullable: true}).Schema()
+		var out []core.Items
+		for _, chunk := range [][]sale{sales(3, 1), sales(1, 4), sales(2, 5)} {
+			var list []core.Row
+			for _, x := range chunk {
+				net := row.Value{}
+				if x.Net != nil {
+					net = row.FloatValue(*x.Net)
+				}
+				list = append(list, row.New(s, []row.Value{row.IntValue(x.ID), row.StringValue(x.Name), net}))
+			}
+			out = append(out, itemtest.Chunks(list)...)
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name, file string
+		item       core.ItemType
+		chunks     func(testing.TB) []core.Items
+	}{
+		{"structs", "sales.csv", core.ItemOf[sale]("sale"), chunks},
+		{"structs into gzip", "sales.csv.gz", core.ItemOf[sale]("sale"), chunks},
+		{"rows whose columns are known with the first", "sales.csv", core.RowOf("", open), rows},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := target{filepath.Join(t.TempDir(), "new", "folder", c.file)}
+			itemtest.Writer(t, itemtest.WriterConfig{
+				New: func(t testing.TB) core.Writer {
+					w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, c.item)
+					require.NoError(t, err)
+					return w
+				},
+				Chunks: c.chunks, Contents: f.contents, Clear: f.clear, Want: want, Hidden: true, Lose: f.lose,
+			})
+		})
+	}
+}
+
+// write writes records of texts in one go and returns the file.
+func write(t require.TestingT, cfg WriterConfig, item core.ItemType, records ...[]string) (string, error) {
+	ctx := context.Background()
+	list := make([]core.Row, len(records))
+	for i, record := range records {
+		values := make([]row.Value, len(record))
+		for k, text := range record {
+			if text != "NULL" {
+				values[k] = row.StringValue(text)
+			}
+		}
+		list[i] = row.New(item.Schema(), values)
+	}
+	w, err := NewWriter(cfg, item)
+	require.NoError(t, err)
+	c := w.Component().(*writer)
+	require.NoError(t, c.Open(ctx, nil))
+	if err := w.Write(ctx, itemtest.Chunks(list)[0]); err != nil {
+		return "", errors.Join(err, c.Close(ctx))
+	}
+	require.NoError(t, c.Finish(ctx))
+	require.NoError(t, c.Close(ctx))
+	data, err := os.ReadFile(cfg.Path)
+	require.NoError(t, err)
+	return string(data), nil
+}
+
+func texts(t testing.TB, names ...string) core.ItemType {
+	fields := make([]row.Field, len(names))
+	for i, name := range names {
+		fields[i] = row.Field{Name: name, Kind: row.String, Nullable: true}
+	}
+	return schema(t, fields...)
+}
+
+func TestTheWritersTextFollowsItsConfig(t *testing.T) {
+	t.Parallel()
+	record := []string{`a"b`, "NULL", " é"}
+	for _, c := range []struct {
+		cfg  WriterConfig
+		want string
+	}{
+		{WriterConfig{Header: true}, "x,y,z\n\"a\"\"b\",,\" é\"\n"},
+		{WriterConfig{Delimiter: "tab", LineEnd: "crlf", Nulls: `\N`}, "\"a\"\"b\"\t\\N\t\" é\"\r\n"},
+		{WriterConfig{Quote: "all", Header: true, Delimiter: "é"}, "\"x\"é\"y\"é\"z\"\n\"a\"\"b\"é\"\"é\" é\"\n"},
+		{WriterConfig{Encoding: "latin1"}, "\"a\"\"b\",,\" \xe9\"\n"},
+		{WriterConfig{Encoding: "utf-8-bom"}, "\xEF\xBB\xBF\"a\"\"b\",,\" é\"\n"},
+		{WriterConfig{Encoding: "utf-16", Quote: "minimal"}, "\xFF\xFE\"\x00a\x00\"\x00\"\x00b\x00\"\x00,\x00,\x00\"\x00 \x00\xe9\x00\"\x00\n\x00"},
+	} {
+		c.cfg.Path = filepath.Join(t.TempDir(), "out.csv")
+		got, err := write(t, c.cfg, texts(t, "x", "y", "z"), record)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got)
+	}
+}
+
+func TestACharacterThatTheEncodingLacksIsAnInvalidItemAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	cfg := WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Encoding: "latin1"}
+	_, err := write(t, cfg, texts(t, "x"), []string{"fine"}, []string{"日本"})
+	require.ErrorContains(t, err, "日本")
+	require.True(t, exception.IsSkippable(err))
+	info, err := os.Stat(cfg.Path + filestream.PartSuffix)
+	require.NoError(t, err)
+	require.Zero(t, info.Size())
+}
+
+func TestOtherColumnsInTheMiddleOfAFileAreRefused(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	open, err := row.Open()
+	require.NoError(t, err)
+	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, core.RowOf("", open))
+	require.NoError(t, err)
+	c := w.Component().(*writer)
+	require.NoError(t, c.Open(ctx, nil))
+	defer c.Close(ctx) //nolint:errcheck // it only wrote a test's file
+	a, b := texts(t, "a"), texts(t, "a", "b")
+	require.NoError(t, w.Write(ctx, itemtest.Chunks([]core.Row{row.New(a.Schema(), make([]row.Value, 1))})[0]))
+	err = w.Write(ctx, itemtest.Chunks([]core.Row{row.New(b.Schema(), make([]row.Value, 2))})[0])
+	require.EqualError(t, err, "csv: the file has the columns a, but the item has a, b")
+}
+
+func TestAVeryWideOpenFileRestartsWithOneHeader(t *testing.T) {
+	t.Parallel()
+	names := make([]string, 1000)
+	for i := range names {
+		names[i] = fmt.Sprintf("column_number_%d", i)
+	}
+	open, err := row.Open()
+	require.NoError(t, err)
+	item := texts(t, names...)
+	f := target{filepath.Join(t.TempDir(), "sub", "wide.csv")}
+	itemtest.Writer(t, itemtest.WriterConfig{
+		New: func(t testing.TB) core.Writer {
+			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, core.RowOf("", open))
+			require.NoError(t, err)
+			return w
+		},
+		Chunks: func(testing.TB) []core.Items {
+			one := []core.Row{row.New(item.Schema(), make([]row.Value, len(names)))}
+			return itemtest.Chunks(one, one, one)
+		},
+		Contents: f.contents, Clear: f.clear, Lose: f.lose, Hidden: true,
+	})
+}
+
+func TestAPartThatIsShorterThanCommittedIsRefused(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "out.csv")
+	make1 := func() *writer {
+		w, err := NewWriter(WriterConfig{Path: path, Header: true}, texts(t, "a"))
+		require.NoError(t, err)
+		return w.Component().(*writer)
+	}
+	w := make1()
+	require.NoError(t, w.Open(ctx, nil))
+	require.NoError(t, w.Prepare(ctx))
+	at, err := w.Position()
+	require.NoError(t, err)
+	require.NoError(t, w.Close(ctx))
+	require.NoError(t, os.Truncate(path+filestream.PartSuffix, 1))
+	w = make1()
+	require.ErrorContains(t, w.Open(ctx, at), "has 1 bytes, but 2 were committed")
+	require.NoError(t, w.Close(ctx))
+}
+
+func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		item := core.RowOf("", must(row.NewSchema(
+			row.Field{Name: "k1", Kind: row.String}, row.Field{Name: "k2", Kind: row.String})))
+		want := records(t, 2)
+		cfg := WriterConfig{
+			Path: filepath.Join(dir, "out.csv"), Header: true,
+			Delimiter: rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter"),
+			LineEnd:   rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"),
+			Quote:     rapid.SampledFrom([]string{"minimal", "all"}).Draw(t, "quote"),
+			Encoding:  rapid.SampledFrom(filestream.Encodings()).Draw(t, "encoding"),
+		}
+		got, err := write(t, cfg, item, want...)
+		require.NoError(t, err)
+		back, _ := walk(t, ReaderConfig{Path: cfg.Path, Header: true, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
+		require.Len(t, back, len(want))
+		for i := range want {
+			require.Equal(t, want[i][0]+"|"+want[i][1], back[i])
+		}
+		if cfg.Encoding == "utf-8" {
+			r := stdcsv.NewReader(bytes.NewBufferString(got))
+			r.Comma, _ = delimiter(cfg.Delimiter)
+			all, err := r.ReadAll()
+			require.NoError(t, err)
+			require.Equal(t, append([][]string{{"k1", "k2"}}, want...), all)
+		}
+	})
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

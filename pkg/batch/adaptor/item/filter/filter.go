@@ -1,0 +1,76 @@
+// Package filter is the processor `filter`: it keeps the items for which an
+// expression is true. The others are left out and counted as filtered (rule C4).
+package filter
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config is the configuration of `filter`.
+type Config struct {
+	When core.Expression `key:"when" main:"true" required:"true" doc:"A bool expression over item, meta and params. Items for which it is false are left out."`
+}
+
+// Components describes `filter`.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind:    core.KindProcessor,
+		Name:    "filter",
+		Summary: "Keeps the items for which an expression is true.",
+		Doc: "Items for which the expression is false are left out and counted as `filtered`. " +
+			"The expression must be a bool that is never null: a nullable field needs `??` or a nil test. " +
+			"It serves rows and Go types alike. An item on which it fails is an `expression` error (`invalid_item`).",
+		Example: "processor: {filter: \"year(item.date) >= params.year\"}\n",
+		Config:  reflect.TypeFor[Config](),
+		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+			_, err := compile(cfg.(*Config), in)
+			return in, err
+		},
+	}}
+}
+
+// Factories builds `filter`.
+func Factories() []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindProcessor,
+		Name: "filter",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			return New(*cfg.(*Config), use.In)
+		},
+	}}
+}
+
+// New returns the processor for items of type in.
+func New(cfg Config, in core.ItemType) (core.Processor, error) {
+	program, err := compile(&cfg, in)
+	if err != nil {
+		return nil, err
+	}
+	return &expression.Guard{In: in, Check: func(f *expression.Frame) error {
+		keep, err := program.Eval(f)
+		switch {
+		case err != nil:
+			return fmt.Errorf("filter: %w", err)
+		case !keep.Bool():
+			return core.ErrFilter
+		}
+		return nil
+	}}, nil
+}
+
+func compile(cfg *Config, in core.ItemType) (*expression.ItemProgram, error) {
+	program, err := expression.CompileItem(cfg.When, in)
+	if err == nil {
+		err = program.Require(row.Bool)
+	}
+	if err != nil {
+		return nil, &core.ConfigError{Key: "when", Err: err}
+	}
+	return program, nil
+}

@@ -1,0 +1,91 @@
+// Package json reads and writes JSON files that hold an array, element by
+// element: the components `json` of a job file. Elements become items through
+// core.ItemType. A file of any size takes the memory of one element.
+package json
+
+import (
+	"context"
+	"errors"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// ReaderConfig configures the json reader.
+type ReaderConfig struct {
+	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by name, other keys are ignored, an absent key is a null."`
+	Items       string        `key:"items" doc:"The key of the top-level object under which the array is; without it the file is the array."`
+	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     core.Size     `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
+}
+
+// DefaultMaxLine is the longest element where MaxLine is 0.
+const DefaultMaxLine core.Size = 16 << 20
+
+// Validate reports a key whose value means nothing.
+func (c *ReaderConfig) Validate() error {
+	if c.MaxLine < 0 {
+		return &core.ConfigError{Key: "max_line", Err: errors.New("it is negative")}
+	}
+	return nil
+}
+
+// WriterConfig configures the json writer.
+type WriterConfig struct {
+	Path        string `key:"path" main:"true" path:"true" required:"true" doc:"The file to write. It is written as PATH.part and renamed when the step is done; what was there is replaced."`
+	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+}
+
+// Components describes the reader and the writer.
+func Components() []core.Component {
+	return []core.Component{
+		{
+			Kind: core.KindReader, Name: "json",
+			Summary: "Reads the elements of a JSON array.",
+			Doc: `The array is the whole file, or stands under a key of the top-level object. An element
+that does not fit the item type is an invalid item, named by path:line. A file that
+is no JSON, or ends early, fails the step: there is no telling where to go on.
+
+A plain file restarts by a seek; a compressed one is read again from its start up
+to the position. A file that changed since the last attempt is refused.`,
+			Example: "json: {path: in.json, items: flights, item: {date: string, delay: int}}",
+			Config:  reflect.TypeFor[ReaderConfig](),
+			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) {
+				return itemOf(cfg.(*ReaderConfig).Item)
+			},
+		},
+		{
+			Kind: core.KindWriter, Name: "json",
+			Summary: "Writes a JSON array.",
+			Doc:     "The file is in view only when the step is complete. Each chunk costs one fsync.",
+			Example: "json: out/items.json",
+			Config:  reflect.TypeFor[WriterConfig](),
+			Types:   func(_ any, in core.ItemType) (core.ItemType, error) { return in, nil },
+		},
+	}
+}
+
+// Factories builds the reader and the writer.
+func Factories() []core.Factory {
+	return []core.Factory{
+		{Kind: core.KindReader, Name: "json", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			return NewReader(*cfg.(*ReaderConfig), use.Out)
+		}},
+		{Kind: core.KindWriter, Name: "json", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			return NewWriter(*cfg.(*WriterConfig), use.In)
+		}},
+	}
+}
+
+// itemOf refuses item types that JSON cannot fill: the keys of an object are not
+// known before it is read, so an open schema has no columns.
+func itemOf(item core.ItemType) (core.ItemType, error) {
+	switch {
+	case item == nil:
+		return nil, &core.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
+	case item.Schema() != nil && item.Schema().IsOpen():
+		return nil, &core.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
+	}
+	return item, nil
+}

@@ -1,0 +1,166 @@
+// Package mapping is the processor `map`: it makes rows out of items by one
+// expression per field.
+package mapping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config is the configuration of `map`.
+type Config struct {
+	Only   bool             `key:"only" default:"false" doc:"Keep only the fields named here; otherwise they are added to those of the item."`
+	Fields core.Expressions `key:"fields" rest:"true" doc:"The value of each field: an expression over item, meta and params."`
+}
+
+// Validate refuses a configuration that changes nothing, and a name that is
+// there twice.
+func (c *Config) Validate() error {
+	if len(c.Fields) == 0 {
+		return errors.New("map needs a field, such as map: {name: trim(item.name)}")
+	}
+	seen := map[string]bool{}
+	for _, f := range c.Fields {
+		if seen[f.Name] {
+			return &core.ConfigError{Key: "fields." + f.Name, Err: errors.New("the field is there twice")}
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+// Components describes `map`.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind:    core.KindProcessor,
+		Name:    "map",
+		Summary: "Sets the fields of a row by expressions.",
+		Doc: "A field that the item has is replaced in its place, with the type of the expression; any other is added " +
+			"behind. With `only: true` the row has the fields named here and no others. All expressions see the item as " +
+			"it came in. A Go type becomes a row. A field is nullable if its expression may be null.",
+		Example: "processor:\n  map:\n    only: true\n    id: item.id\n    name: trim(item.name)\n    species: item.species ?? 'unknown'\n",
+		Config:  reflect.TypeFor[Config](),
+		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+			p, err := compile(cfg.(*Config), in)
+			if err != nil {
+				return nil, err
+			}
+			return core.RowOf("", p.schema), nil
+		},
+	}}
+}
+
+// Factories builds `map`.
+func Factories() []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindProcessor,
+		Name: "map",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			p, err := compile(cfg.(*Config), use.In)
+			if err != nil {
+				return nil, err
+			}
+			// The stage behind compares schemas by identity first.
+			if use.Out != nil && use.Out.Schema().SameShape(p.schema) {
+				p.schema = use.Out.Schema()
+			}
+			return p, nil
+		},
+	}}
+}
+
+// New returns the processor for items of type in.
+func New(cfg Config, in core.ItemType) (core.Processor, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return compile(&cfg, in)
+}
+
+// compile checks every expression, and reports all that is wrong.
+func compile(cfg *Config, in core.ItemType) (*processor, error) {
+	p := &processor{in: in, copies: !cfg.Only && in.GoType() == reflect.TypeFor[core.Row]()}
+	var fields []row.Field
+	var errs []error
+	if !cfg.Only {
+		if in.Schema() == nil {
+			return nil, &core.ConfigError{Key: "only", Err: fmt.Errorf("the fields of %s are not known, so only: true is needed", in.Name())}
+		}
+		fields = in.Schema().Fields()
+		p.open = in.Schema().IsOpen()
+	}
+	if !p.copies {
+		for i, f := range fields {
+			if err := p.keep(i, f.Name, in); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, e := range cfg.Fields {
+		program, err := expression.CompileItem(e.Expression, in)
+		if err == nil && program.Kind() == row.Null {
+			err = &expression.Error{Offset: program.Offset(), Msg: "this is always null, so the field has no type"}
+		}
+		if err != nil {
+			errs = append(errs, &core.ConfigError{Key: "fields." + e.Name, Err: err})
+			continue
+		}
+		field := row.Field{Name: e.Name, Kind: program.Kind(), Nullable: program.Nullable()}
+		p.set(place(&fields, field), e.Name, program)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	construct := row.NewSchema
+	if p.open {
+		construct = row.Open
+	}
+	var err error
+	p.schema, err = construct(fields...)
+	return p, err
+}
+
+// place puts field where its name is already, or behind, and returns where. A
+// field that keeps its type keeps its text form too.
+func place(fields *[]row.Field, field row.Field) int {
+	for i, old := range *fields {
+		if old.Name != field.Name {
+			continue
+		}
+		field.From = old.From
+		if old.Kind == field.Kind {
+			field.Format, field.Nulls = old.Format, old.Nulls
+		}
+		(*fields)[i] = field
+		return i
+	}
+	*fields = append(*fields, field)
+	return len(*fields) - 1
+}
+
+// keep passes a field of a Go struct on.
+func (p *processor) keep(i int, name string, in core.ItemType) error {
+	program, err := expression.CompileItem(core.Expression{Text: "item[" + strconv.Quote(name) + "]"}, in)
+	if err != nil {
+		return fmt.Errorf("field %s of %s: %w", name, in.Name(), err)
+	}
+	p.set(i, name, program)
+	return nil
+}
+
+func (p *processor) set(i int, name string, program *expression.ItemProgram) {
+	for j := range p.assigns {
+		if p.assigns[j].index == i {
+			p.assigns[j].program = program
+			return
+		}
+	}
+	p.assigns = append(p.assigns, assign{index: i, name: name, program: program})
+}

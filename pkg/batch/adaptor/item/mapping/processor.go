@@ -1,0 +1,133 @@
+package mapping
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// processor makes rows. It is shared by all goroutines of a step; what changes
+// per item is in the chain of each.
+type processor struct {
+	in      core.ItemType
+	schema  *row.Schema // of the output; while it is open, shapes are made at run time
+	open    bool
+	copies  bool // the input is a row whose fields are kept
+	assigns []assign
+
+	mu   sync.Mutex
+	seen atomic.Pointer[shape]
+}
+
+// assign is one field that an expression sets.
+type assign struct {
+	index   int // in schema
+	name    string
+	program *expression.ItemProgram
+}
+
+// shape is the output for one schema of the input.
+type shape struct {
+	in, out *row.Schema
+	places  []int // of each assign in out
+}
+
+var _ core.Processor = (*processor)(nil)
+
+func (p *processor) NewCell() any                     { return p.in.NewCell() }
+func (p *processor) NewItems(capacity int) core.Items { return core.NewSlice[core.Row](capacity) }
+func (p *processor) Component() any                   { return p }
+
+func (p *processor) Chain(in any) (any, core.Advance, error) {
+	frame, err := expression.NewFrame(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &chain{processor: p, frame: frame, in: in.(core.AnyCell)}
+	c.rows, _ = in.(*core.Cell[core.Row])
+	c.fixed = &shape{out: p.schema}
+	for _, a := range p.assigns {
+		c.fixed.places = append(c.fixed.places, a.index)
+	}
+	return &c.out, c.advance, nil
+}
+
+type chain struct {
+	*processor
+	frame *expression.Frame
+	in    core.AnyCell
+	rows  *core.Cell[core.Row] // nil: a Go type
+	fixed *shape
+	out   core.Cell[core.Row]
+	slab  []row.Value
+}
+
+func (c *chain) advance(context.Context) error {
+	s := c.fixed
+	if c.open {
+		var err error
+		if s, err = c.shapeOf(c.rows.Item.Schema()); err != nil {
+			return err
+		}
+	}
+	values := c.take(s.out.Len())
+	if c.copies {
+		copy(values, c.rows.Item.Values())
+	}
+	for i, a := range c.assigns {
+		v, err := a.program.Eval(c.frame)
+		if err != nil {
+			c.slab = c.slab[:len(c.slab)-len(values)] // nobody has seen them
+			clear(values)
+			return fmt.Errorf("map %s: %w", a.name, err)
+		}
+		values[s.places[i]] = v
+	}
+	c.out.Item, c.out.Meta = row.New(s.out, values), c.in.Origin()
+	return nil
+}
+
+// take returns room for n values. Rows live until their chunk is written, and
+// only the collector knows when the last of a slab is gone, so slabs are not reused.
+func (c *chain) take(n int) []row.Value {
+	const slabValues = 4096
+	if cap(c.slab)-len(c.slab) < n {
+		c.slab = make([]row.Value, 0, max(slabValues, n))
+	}
+	from := len(c.slab)
+	c.slab = c.slab[:from+n]
+	return c.slab[from : from+n : from+n]
+}
+
+// shapeOf makes the output's schema for a schema that was only known when the
+// source was opened: once, and the same one for all goroutines.
+func (p *processor) shapeOf(in *row.Schema) (*shape, error) {
+	if s := p.seen.Load(); s != nil && s.in == in {
+		return s, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s := p.seen.Load(); s != nil && s.in == in {
+		return s, nil
+	}
+	s := &shape{in: in}
+	var fields []row.Field
+	if in != nil {
+		fields = in.Fields()
+	}
+	for _, a := range p.assigns {
+		field := row.Field{Name: a.name, Kind: a.program.Kind(), Nullable: a.program.Nullable()}
+		s.places = append(s.places, place(&fields, field))
+	}
+	var err error
+	if s.out, err = row.NewSchema(fields...); err != nil {
+		return nil, fmt.Errorf("map: %w", err)
+	}
+	p.seen.Store(s)
+	return s, nil
+}

@@ -1,0 +1,238 @@
+package query
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// postgres reads the wire format of the types it knows, and the text of others.
+type postgres struct{ page postgresPage }
+
+func (e *postgres) output(name string) string { return "q." + quoted(name) }
+
+func (e *postgres) bind(v row.Value) any { return sqlvalue.Postgres(v) }
+
+// binaryFormats are the types that come in their wire format.
+func binaryFormats() pgx.QueryResultFormatsByOID {
+	return pgx.QueryResultFormatsByOID{
+		pgtype.Int2OID: 1, pgtype.Int4OID: 1, pgtype.Int8OID: 1, pgtype.Float4OID: 1, pgtype.Float8OID: 1,
+		pgtype.BoolOID: 1, pgtype.DateOID: 1, pgtype.TimestampOID: 1, pgtype.TimestamptzOID: 1,
+	}
+}
+
+func kindOf(oid uint32) row.Kind {
+	switch oid {
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
+		return row.Int
+	case pgtype.Float4OID, pgtype.Float8OID:
+		return row.Float
+	case pgtype.BoolOID:
+		return row.Bool
+	case pgtype.DateOID:
+		return row.DateKind
+	case pgtype.TimestampOID, pgtype.TimestamptzOID:
+		return row.Timestamp
+	case pgtype.ByteaOID:
+		return row.Null
+	}
+	return row.String
+}
+
+// fits: text may hold anything, every other type only what converts exactly.
+func (e *postgres) fits(c *resultColumn) error {
+	want := c.field.Kind
+	switch {
+	case c.kind == want, c.kind == row.String, c.kind == row.Int && want == row.Float:
+		return nil
+	}
+	return fmt.Errorf("column %s is of type %s, which does not fit field %s: %s", c.name, c.typ, c.field.Name, c.field.Type())
+}
+
+func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
+	var columns []resultColumn
+	err := onConn(ctx, conn, func(c *pgx.Conn) error {
+		// Described anew: a statement cached before a migration would not do.
+		rows, err := c.Query(ctx, text, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for _, f := range rows.FieldDescriptions() {
+			column := resultColumn{name: f.Name, oid: f.DataTypeOID, kind: kindOf(f.DataTypeOID), typ: fmt.Sprintf("oid %d", f.DataTypeOID)}
+			if t, ok := c.TypeMap().TypeForOID(f.DataTypeOID); ok {
+				column.typ = t.Name
+			}
+			columns = append(columns, column)
+		}
+		rows.Close()
+		return rows.Err()
+	})
+	return columns, err
+}
+
+// onConn lends f a pgx connection.
+func onConn(ctx context.Context, conn tx.Conn, f func(c *pgx.Conn) error) error {
+	return conn.Raw(ctx, func(driverConn any) error {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("the reader needs a pgx connection, not a %T", driverConn)
+		}
+		return f(c.Conn())
+	})
+}
+
+// postgresPage is the values of all rows in one text, and where each one ends.
+type postgresPage struct {
+	columns []resultColumn
+	bytes   []byte
+	text    string
+	cells   []cell
+}
+
+// cell is a value's place in the text; from is -1 for a null.
+type cell struct{ from, to int32 }
+
+func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error) {
+	p := &e.page
+	p.columns = columns
+	err := onConn(ctx, conn, func(c *pgx.Conn) error {
+		err := p.fetch(ctx, c, text, args)
+		if dberr.SQLState(err) == "0A000" {
+			// A migration changed a type since the statement was prepared; pgx has
+			// forgotten it now, and outside a transaction it may be prepared again.
+			err = p.fetch(ctx, c, text, args)
+		}
+		return err
+	})
+	return p, err
+}
+
+func (p *postgresPage) fetch(ctx context.Context, c *pgx.Conn, text string, args []any) error {
+	p.bytes, p.cells = p.bytes[:0], p.cells[:0]
+	rows, err := c.Query(ctx, text, append([]any{binaryFormats()}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		for _, value := range rows.RawValues() {
+			at := cell{from: -1}
+			if value != nil {
+				at.from = int32(len(p.bytes))
+				p.bytes = append(p.bytes, value...)
+				at.to = int32(len(p.bytes))
+			}
+			p.cells = append(p.cells, at)
+		}
+		if len(p.bytes) > math.MaxInt32/2 {
+			return errors.New("a page has more than 1 GB: fetch fewer rows")
+		}
+	}
+	rows.Close()
+	p.text = string(p.bytes) // the texts of all rows, in one piece
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return p.sameTypes(rows.FieldDescriptions())
+}
+
+// sameTypes: values are decoded by the type that the columns had at Open.
+func (p *postgresPage) sameTypes(fields []pgconn.FieldDescription) error {
+	for i := range p.columns {
+		if c := &p.columns[i]; fields[i].DataTypeOID != c.oid {
+			return fmt.Errorf("column %s changed its type while it was read", c.name)
+		}
+	}
+	return nil
+}
+
+func (p *postgresPage) len() int { return len(p.cells) / len(p.columns) }
+
+func (p *postgresPage) value(at, column int) (row.Value, error) {
+	c := &p.columns[column]
+	f := c.field
+	cell := p.cells[at*len(p.columns)+column]
+	if cell.from < 0 {
+		return row.Value{}, f.Check(row.Value{})
+	}
+	if c.kind == row.String {
+		text := p.text[cell.from:cell.to]
+		if f.Kind == row.String && f.Nulls == nil {
+			return row.StringValue(text), nil
+		}
+		return f.Parse(text)
+	}
+	v, err := decode(c, p.bytes[cell.from:cell.to])
+	if err == nil && f.Kind == row.Float && v.Kind() == row.Int {
+		return sqlvalue.FitInt(f, v.Int())
+	}
+	return v, err
+}
+
+func (p *postgresPage) raw(at, column int) (row.Value, error) {
+	c := &p.columns[column]
+	cell := p.cells[at*len(p.columns)+column]
+	switch {
+	case cell.from < 0:
+		return row.Value{}, nil
+	case c.kind == row.String:
+		return row.StringValue(p.text[cell.from:cell.to]), nil
+	}
+	return decode(c, p.bytes[cell.from:cell.to])
+}
+
+// PostgreSQL counts days and microseconds from 2000-01-01; the ends of the range
+// are its infinities.
+const epochDays = 10957
+
+// decode returns the value of a column in its wire format.
+func decode(c *resultColumn, b []byte) (row.Value, error) {
+	switch c.oid {
+	case pgtype.Int2OID:
+		return row.IntValue(int64(int16(binary.BigEndian.Uint16(b)))), nil
+	case pgtype.Int4OID:
+		return row.IntValue(int64(int32(binary.BigEndian.Uint32(b)))), nil
+	case pgtype.Int8OID:
+		return row.IntValue(int64(binary.BigEndian.Uint64(b))), nil
+	case pgtype.Float4OID:
+		return checked(c, row.FloatValue(float64(math.Float32frombits(binary.BigEndian.Uint32(b)))))
+	case pgtype.Float8OID:
+		return checked(c, row.FloatValue(math.Float64frombits(binary.BigEndian.Uint64(b))))
+	case pgtype.BoolOID:
+		return row.BoolValue(b[0] != 0), nil
+	case pgtype.DateOID:
+		days := int32(binary.BigEndian.Uint32(b))
+		if days == math.MaxInt32 || days == math.MinInt32 {
+			return row.Value{}, sqlvalue.Misfit(c.field, "an infinite date")
+		}
+		return checked(c, row.DateValue(row.Date(int64(days)+epochDays)))
+	case pgtype.TimestampOID, pgtype.TimestamptzOID:
+		micros := int64(binary.BigEndian.Uint64(b))
+		if micros == math.MaxInt64 || micros == math.MinInt64 {
+			return row.Value{}, sqlvalue.Misfit(c.field, "an infinite timestamp")
+		}
+		return checked(c, row.TimestampValue(time.UnixMicro(micros+epochDays*24*60*60*1_000_000)))
+	}
+	return row.Value{}, sqlvalue.Misfit(c.field, "a value of type "+c.typ)
+}
+
+func checked(c *resultColumn, v row.Value) (row.Value, error) {
+	if err := sqlvalue.Check(v); err != nil {
+		return row.Value{}, sqlvalue.Misfit(c.field, err.Error())
+	}
+	return v, nil
+}

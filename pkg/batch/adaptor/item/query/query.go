@@ -1,0 +1,127 @@
+// Package query is the reader `query`: it reads what a SELECT answers, page by
+// page along a key, for Go structs and for rows.
+//
+// It imports core, tx and the drivers' types; gormdb gives it its connections.
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// DefaultFetch is the number of rows per page where none is given.
+const DefaultFetch = 1000
+
+// Config configures the reader.
+type Config struct {
+	SQL      core.SQL      `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
+	Key      []string      `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first."`
+	Item     core.ItemType `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
+	Database string        `key:"database" doc:"The database; default: the job's."`
+	Fetch    int           `key:"fetch" default:"1000" doc:"Rows per page."`
+}
+
+// Validate checks what needs no item type.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.SQL.IsZero() {
+		errs = append(errs, &core.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
+	}
+	if len(c.Key) == 0 {
+		errs = append(errs, &core.ConfigError{Key: "key", Err: errors.New("a query is read along a key: name the columns that tell its rows apart")})
+	}
+	for i, k := range c.Key {
+		if slices.Contains(c.Key[:i], k) {
+			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("column %s is there twice", k)})
+		}
+	}
+	if c.Fetch < 0 {
+		errs = append(errs, &core.ConfigError{Key: "fetch", Err: fmt.Errorf("%d is less than 0", c.Fetch)})
+	}
+	return errors.Join(errs...)
+}
+
+// Components describes the reader.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindReader, Name: "query", Config: reflect.TypeFor[Config](), Types: types,
+		Summary: "reads the rows of a SELECT, page by page along a key",
+		Doc: `Every page is a statement of its own, ` + "`select ... from (sql) where (key) > (last key) order by key limit fetch`" + `,
+on a connection outside the chunk's transaction. A restart goes on behind the last
+committed key, however far it is. Rows that other sessions add behind the key while the
+step runs are read, those before it are not.
+
+The key must be unique and never null: a duplicate or a null fails the step, as rows
+would be lost. Texts are ordered and compared by the collation of their column; where that
+is nondeterministic (PostgreSQL), the key must be unique under it.
+
+Without ` + "`item`" + ` the database describes the columns: integers are int, floating point is
+float, boolean, date and timestamp are themselves, and all else is its text, numeric
+(which is exact) too. On SQLite a computed column has the type that its first 100 values
+have; cast it, or name an ` + "`item`" + `, where they vary. A value that does not fit its field
+is an invalid item.`,
+		Example: "reader:\n  query:\n    sql: select id, name from customer where born < ${params.date}\n    key: [id]\n    item: {id: int, name: string}",
+	}}
+}
+
+// Factories make readers on the databases of provider.
+func Factories(provider tx.Provider) []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindReader, Name: "query",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			c := cfg.(*Config)
+			name := c.Database
+			if name == "" {
+				name = use.Database
+			}
+			db, err := provider.Database(name)
+			if err != nil {
+				return nil, &core.ConfigError{Key: "database", Err: err}
+			}
+			r, err := New(db, *c, use.Out.Schema())
+			if err != nil {
+				return nil, err
+			}
+			return use.Out.FromRecords(r)
+		},
+	}}
+}
+
+// types answers the item type, after checking the key against it.
+func types(cfg any, _ core.ItemType) (core.ItemType, error) {
+	c := cfg.(*Config)
+	if c.Item == nil {
+		open, err := row.Open()
+		return core.RowOf("", open), err
+	}
+	schema := c.Item.Schema()
+	if schema == nil {
+		return nil, &core.ConfigError{Key: "item", Err: fmt.Errorf("query reads rows, or structs of plain fields, which %s is not", c.Item.Name())}
+	}
+	return c.Item, c.check(schema)
+}
+
+// check reports key columns that a known schema has no field for.
+func (c *Config) check(schema *row.Schema) error {
+	if schema.IsOpen() {
+		return nil
+	}
+	var errs []error
+	for _, k := range c.Key {
+		switch i := schema.Index(k); {
+		case i < 0:
+			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", k, nearest.Hint(k, schema.Names()))})
+		case schema.Field(i).Kind == row.Bool:
+			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k)})
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,351 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Reader reads records along a key. One goroutine at a time uses it.
+type Reader struct {
+	db     tx.Database
+	config Config
+	schema *row.Schema // open until Open if the database is to describe it
+	engine engine
+
+	sql     string // the author's statement, with the dialect's placeholders
+	args    []any
+	columns []resultColumn // one per field of schema
+	keys    []int          // the key's places in schema
+	first   string         // the statement of the first page
+	next    string         // that of every other
+
+	page  page
+	at    int         // the next row of the page
+	limit int         // the rows of the page that are handed out
+	last  bool        // no page comes after this one
+	done  []row.Value // the raw key of the last row that was handed out
+	read  int64       // the items handed out, those before a restart included
+}
+
+// resultColumn is a column of the statement's result.
+type resultColumn struct {
+	name string
+	// field is what becomes of it: one of the reader's schema.
+	field *row.Field
+	// oid is PostgreSQL's type.
+	oid uint32
+	// typ is what the database calls the type, for messages.
+	typ string
+	// kind is the kind that describes it best; Null if rows cannot hold it.
+	kind row.Kind
+	// guessed says that the first values told the kind: as text, any value fits.
+	guessed bool
+}
+
+// page is some rows, fetched at once and decoded one by one.
+type page interface {
+	len() int
+	// value is one value as its field has it; a misfit is an invalid item.
+	value(row, column int) (row.Value, error)
+	// raw is one value as the database has it, whatever becomes of it: what keys
+	// are compared by. 007 in a column of text is not 7.
+	raw(row, column int) (row.Value, error)
+}
+
+// engine is what the databases do differently.
+type engine interface {
+	// describe returns the columns of the statement's result.
+	describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error)
+	// fits reports why no value of the column can fit the field.
+	fits(c *resultColumn) error
+	// output is how the wrapping statement names column name of q.
+	output(name string) string
+	// bind is what a value is sent as.
+	bind(v row.Value) any
+	// fetch reads the rows of one page; what an earlier one answered is void.
+	fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error)
+}
+
+// New makes a reader; an open schema is replaced by what the database describes.
+func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
+	if schema == nil {
+		return nil, errors.New("query: the items have no record form")
+	}
+	if err := errors.Join(config.Validate(), config.check(schema)); err != nil {
+		return nil, err
+	}
+	if config.Fetch == 0 {
+		config.Fetch = DefaultFetch
+	}
+	r := &Reader{db: db, config: config, schema: schema}
+	switch db.Dialect() {
+	case tx.Postgres:
+		r.engine = &postgres{}
+	case tx.SQLite:
+		r.engine = &sqlite{}
+	default:
+		return nil, fmt.Errorf("query: the dialect %s has no reader", db.Dialect())
+	}
+	text, args := config.SQL.Render(db.Dialect().Placeholder)
+	var err error
+	if r.args, err = sqlvalue.Args(args, r.engine.bind); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	r.sql = strings.TrimRight(text, "; \t\r\n")
+	return r, nil
+}
+
+// Open describes the statement, checks that the key holds no null, and goes to
+// the position.
+func (r *Reader) Open(ctx context.Context, at core.Position) error {
+	described, err := r.engine.describe(ctx, r.db.Conn(), "select * from (\n"+r.sql+"\n) q limit 0", r.args)
+	if err != nil {
+		return fmt.Errorf("query: describe: %w", err)
+	}
+	if err := r.match(described); err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	if err := r.refuseNulls(ctx); err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	r.statements()
+	if err := r.resume(at); err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	return nil
+}
+
+// match finds the column of every field: by the field's name, or its name in the
+// source. Columns without a field are not fetched.
+func (r *Reader) match(described []resultColumn) error {
+	names := make([]string, len(described))
+	index := map[string]int{}
+	var errs []error
+	for i, c := range described {
+		if _, twice := index[c.name]; twice {
+			errs = append(errs, fmt.Errorf("column %s is there twice: name one of them differently with AS", c.name))
+		}
+		names[i], index[c.name] = c.name, i
+	}
+	open := r.schema.IsOpen()
+	if open && len(errs) == 0 {
+		if err := r.describeItems(described); err != nil {
+			return err
+		}
+	}
+	r.columns, r.keys = r.columns[:0], r.keys[:0]
+	for i := range r.schema.Len() {
+		f := r.schema.Field(i)
+		at, ok := index[f.Name]
+		if !ok {
+			at, ok = index[f.Source()]
+		}
+		if !ok {
+			errs = append(errs, fmt.Errorf("field %s has no column%s", f.Name, nearest.Hint(f.Name, names)))
+			continue
+		}
+		c := described[at]
+		c.field, c.guessed = f, c.guessed && open
+		if err := r.engine.fits(&c); err != nil {
+			errs = append(errs, err)
+		}
+		r.columns = append(r.columns, c)
+	}
+	for _, k := range r.config.Key {
+		i := r.schema.Index(k)
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("key %s is no column of the result%s", k, nearest.Hint(k, names)))
+		}
+		r.keys = append(r.keys, i)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Reader) describeItems(described []resultColumn) error {
+	var errs []error
+	fields := make([]row.Field, 0, len(described))
+	for _, c := range described {
+		if c.kind == row.Null {
+			errs = append(errs, fmt.Errorf("column %s is of type %s, which rows do not hold: cast it to text, or leave it out", c.name, c.typ))
+			continue
+		}
+		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: true})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	schema, err := row.NewSchema(fields...)
+	if err == nil {
+		r.schema = schema
+	}
+	return err
+}
+
+// refuseNulls asks once whether a key is null: the comparison with the last key
+// would leave such rows out in silence.
+func (r *Reader) refuseNulls(ctx context.Context) error {
+	tests := make([]string, len(r.config.Key))
+	for i := range r.config.Key {
+		tests[i] = r.keyColumn(i) + " is null"
+	}
+	text := "select exists (select 1 from (\n" + r.sql + "\n) q where " + strings.Join(tests, " or ") + ")"
+	var found bool
+	if err := r.db.Conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
+		return fmt.Errorf("look for a null in the key: %w", err)
+	}
+	if found {
+		return fmt.Errorf("the key (%s) is null in some rows: leave them out, or choose another key", strings.Join(r.config.Key, ", "))
+	}
+	return nil
+}
+
+// keyColumn names a key by its column, which an item's `from` may call otherwise.
+func (r *Reader) keyColumn(i int) string {
+	return `q.` + quoted(r.columns[r.keys[i]].name)
+}
+
+// statements builds the statements of the pages. Columns are named, so that a
+// column added by a migration does not change a prepared statement's result.
+func (r *Reader) statements() {
+	d := r.db.Dialect()
+	outputs := make([]string, len(r.columns))
+	for i := range r.columns {
+		outputs[i] = r.engine.output(r.columns[i].name)
+	}
+	keys, values := make([]string, len(r.keys)), make([]string, len(r.keys))
+	for i := range r.keys {
+		keys[i] = r.keyColumn(i)
+		values[i] = d.Placeholder(len(r.args) + i + 1)
+	}
+	list := strings.Join(keys, ", ")
+	from := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), r.sql)
+	// One row more than the page tells whether there is another page, and whether
+	// its first key is that of our last row.
+	tail := fmt.Sprintf(" order by %s limit %d", list, r.config.Fetch+1)
+	r.first = from + tail
+	r.next = fmt.Sprintf("%s where (%s) > (%s)%s", from, list, strings.Join(values, ", "), tail)
+}
+
+// Schema has the fields of the item type, or the described ones.
+func (r *Reader) Schema() *row.Schema { return r.schema }
+
+// Meta tells the ordinal of the item that was read last.
+func (r *Reader) Meta() core.Meta { return core.Meta{Line: r.read} }
+
+// ReadRecord reads the next row. A row that does not fit the fields is an invalid
+// item, and is not consumed.
+func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
+	if r.at == r.limit {
+		if r.last {
+			return io.EOF
+		}
+		if err := r.fetch(ctx); err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+		if r.limit == 0 {
+			return io.EOF
+		}
+	}
+	for i := range r.columns {
+		v, err := r.page.value(r.at, i)
+		if err != nil {
+			return fmt.Errorf("query: row with %s: %w", r.keyOf(r.at), err)
+		}
+		dst[i] = v
+	}
+	var err error
+	if r.done, err = r.key(r.page, r.at, r.done); err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	r.at++
+	r.read++
+	return nil
+}
+
+// fetch reads the page behind the last row.
+func (r *Reader) fetch(ctx context.Context) error {
+	text, args := r.first, r.args
+	if len(r.done) > 0 {
+		text, args = r.next, append([]any(nil), r.args...)
+		for _, v := range r.done {
+			args = append(args, r.engine.bind(v))
+		}
+	}
+	p, err := r.engine.fetch(ctx, r.db.Conn(), r.columns, text, args)
+	if err != nil {
+		return err
+	}
+	if err := r.refuseDuplicates(ctx, p); err != nil {
+		return err
+	}
+	r.page, r.at, r.limit = p, 0, min(p.len(), r.config.Fetch)
+	r.last = p.len() <= r.config.Fetch
+	return nil
+}
+
+// position is the stored form of where the reader stands.
+type position struct {
+	Read int64      `json:"read"`
+	Key  []keyValue `json:"key"`
+}
+
+type keyValue struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+	Value string `json:"value"`
+}
+
+// Position is the key of the last row that was read.
+func (r *Reader) Position() (core.Position, error) {
+	if len(r.done) == 0 {
+		return nil, nil
+	}
+	p := position{Read: r.read}
+	for i, v := range r.done {
+		p.Key = append(p.Key, keyValue{r.config.Key[i], v.Kind().String(), v.String()})
+	}
+	return json.Marshal(p)
+}
+
+// resume takes over a position, which must be about this key.
+func (r *Reader) resume(at core.Position) error {
+	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, false, nil, 0
+	if len(at) == 0 {
+		return nil
+	}
+	var p position
+	if err := json.Unmarshal(at, &p); err != nil {
+		return fmt.Errorf("the position of the last commit is unreadable: %w", err)
+	}
+	if len(p.Key) != len(r.keys) {
+		return fmt.Errorf("the last commit was at a key of %d columns, not of %s", len(p.Key), strings.Join(r.config.Key, ", "))
+	}
+	for i, k := range p.Key {
+		if k.Name != r.config.Key[i] {
+			return fmt.Errorf("the last commit was at key %s, not %s: it cannot go on from there", k.Name, r.config.Key[i])
+		}
+		kind, ok := row.KindByName(k.Kind)
+		if !ok {
+			return fmt.Errorf("the position of the last commit: kind %q is unknown", k.Kind)
+		}
+		v, err := (&row.Field{Name: k.Name, Kind: kind, Nulls: []string{}}).Parse(k.Value)
+		if err != nil {
+			return fmt.Errorf("the position of the last commit: %w", err)
+		}
+		r.done = append(r.done, v)
+	}
+	r.read = p.Read
+	return nil
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -1,0 +1,195 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// sampleRows is the number of rows whose values tell the type of a column whose
+// declaration does not.
+const sampleRows = 100
+
+// sqlite reads values as they are stored.
+type sqlite struct{ page sqlitePage }
+
+// output keeps the driver from interpreting values by the declared type of their
+// column: an expression has none.
+func (e *sqlite) output(name string) string { return "+q." + quoted(name) + " as " + quoted(name) }
+
+func (e *sqlite) bind(v row.Value) any { return sqlvalue.SQLite(v) }
+
+// fits: any column may hold any value.
+func (e *sqlite) fits(*resultColumn) error { return nil }
+
+func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
+	columns, err := declared(ctx, conn, text, args)
+	if err != nil {
+		return nil, err
+	}
+	var unknown []int
+	for i := range columns {
+		if columns[i].kind == row.Null && !strings.EqualFold(columns[i].typ, "BLOB") {
+			unknown = append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 {
+		return columns, nil
+	}
+	return columns, e.sample(ctx, conn, columns, unknown, strings.TrimSuffix(text, " limit 0"), args)
+}
+
+func declared(ctx context.Context, conn tx.Conn, text string, args []any) (columns []resultColumn, err error) {
+	rows, err := conn.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range types {
+		c := resultColumn{name: t.Name(), typ: t.DatabaseTypeName()}
+		c.kind = declaredKind(c.typ)
+		columns = append(columns, c)
+	}
+	return columns, rows.Err()
+}
+
+// declaredKind is what a declared type means, after SQLite's own rules of
+// affinity; Null where its values have to tell, and for a blob.
+func declaredKind(typ string) row.Kind {
+	name, _, _ := strings.Cut(strings.ToUpper(typ), "(")
+	name = strings.TrimSpace(name)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(name, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case name == "DATE":
+		return row.DateKind
+	case strings.HasPrefix(name, "TIMESTAMP"), name == "DATETIME":
+		return row.Timestamp
+	case strings.HasPrefix(name, "BOOL"):
+		return row.Bool
+	case has("INT"):
+		return row.Int
+	case has("CHAR", "CLOB", "TEXT"):
+		return row.String
+	case has("REAL", "FLOA", "DOUB"):
+		return row.Float
+	}
+	return row.Null
+}
+
+// sample finds the kinds of columns whose declared type does not tell (none, as
+// of an expression, or NUMERIC) in the first rows.
+func (e *sqlite) sample(ctx context.Context, conn tx.Conn, columns []resultColumn, unknown []int, text string, args []any) (err error) {
+	types := make([]string, len(unknown))
+	for i, at := range unknown {
+		types[i] = "typeof(q." + quoted(columns[at].name) + ")"
+	}
+	text = strings.Replace(text, "select *", "select "+strings.Join(types, ", "), 1)
+	rows, err := conn.QueryContext(ctx, fmt.Sprintf("%s limit %d", text, sampleRows), args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	seen, cells := make([]map[string]bool, len(unknown)), make([]string, len(unknown))
+	targets := make([]any, len(unknown))
+	for i := range unknown {
+		seen[i], targets[i] = map[string]bool{}, &cells[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return err
+		}
+		for i, c := range cells {
+			seen[i][c] = true
+		}
+	}
+	for i, at := range unknown {
+		columns[at].kind, columns[at].typ = sampledKind(seen[i])
+		columns[at].guessed = true
+	}
+	return rows.Err()
+}
+
+func sampledKind(seen map[string]bool) (row.Kind, string) {
+	switch {
+	case seen["blob"]:
+		return row.Null, "blob"
+	case seen["text"]:
+		return row.String, "text"
+	case seen["real"]:
+		return row.Float, "real"
+	case seen["integer"]:
+		return row.Int, "integer"
+	}
+	return row.String, "null"
+}
+
+// sqlitePage holds the rows' values one behind the other.
+type sqlitePage struct {
+	columns []resultColumn
+	cells   []any
+	targets []any
+}
+
+func (e *sqlite) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (p page, err error) {
+	rows, err := conn.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	pg := &e.page
+	clear(pg.cells)
+	pg.columns, pg.cells = columns, pg.cells[:0]
+	if pg.targets == nil {
+		pg.targets = make([]any, len(columns))
+	}
+	line := make([]any, len(columns))
+	for i := range line {
+		pg.targets[i] = &line[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(pg.targets...); err != nil {
+			return nil, err
+		}
+		pg.cells = append(pg.cells, line...)
+	}
+	return pg, rows.Err()
+}
+
+func (p *sqlitePage) len() int { return len(p.cells) / len(p.columns) }
+
+func (p *sqlitePage) raw(at, column int) (row.Value, error) {
+	x := p.cells[at*len(p.columns)+column]
+	if _, blob := x.([]byte); blob {
+		return row.Value{}, sqlvalue.Misfit(p.columns[column].field, "a blob")
+	}
+	return row.ValueOf(x)
+}
+
+func (p *sqlitePage) value(at, column int) (row.Value, error) {
+	f := p.columns[column].field
+	x := p.cells[at*len(p.columns)+column]
+	if p.columns[column].guessed && f.Kind == row.String {
+		v, err := p.raw(at, column)
+		if err != nil || v.IsNull() {
+			return v, err
+		}
+		return row.StringValue(v.String()), nil
+	}
+	return sqlvalue.Fit(f, x)
+}

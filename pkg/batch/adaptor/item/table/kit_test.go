@@ -1,0 +1,117 @@
+package table_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+
+// open returns the database at url.
+func open(t testing.TB, url string) tx.Database {
+	t.Helper()
+	p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, p.Close()) })
+	db, err := p.Database("")
+	require.NoError(t, err)
+	return db
+}
+
+// each runs f on an empty database of every kind.
+func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
+	t.Helper()
+	for _, dialect := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+		t.Run(string(dialect), func(t *testing.T) {
+			t.Parallel()
+			url := testdb.SQLite
+			if dialect == tx.Postgres {
+				url = testdb.Postgres
+			}
+			f(t, open(t, url(t)))
+		})
+	}
+}
+
+func exec(t testing.TB, db tx.Database, statement string) {
+	t.Helper()
+	_, err := db.Conn().ExecContext(context.Background(), statement)
+	require.NoError(t, err)
+}
+
+func schema(t testing.TB, fields ...row.Field) *row.Schema {
+	t.Helper()
+	s, err := row.NewSchema(fields...)
+	require.NoError(t, err)
+	return s
+}
+
+func ints(ns ...int64) []row.Value {
+	values := make([]row.Value, len(ns))
+	for i, n := range ns {
+		values[i] = row.IntValue(n)
+	}
+	return values
+}
+
+// write writes one chunk in a transaction of its own.
+func write(db tx.Database, w *table.Writer, s *row.Schema, records ...[]row.Value) error {
+	return tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {
+		return w.WriteRecords(ctx, s, records)
+	})
+}
+
+// writer returns an opened writer.
+func writer(t testing.TB, db tx.Database, s *row.Schema, c table.Config) *table.Writer {
+	t.Helper()
+	w, err := table.New(db, c, s)
+	require.NoError(t, err)
+	require.NoError(t, w.Open(context.Background(), nil))
+	return w
+}
+
+// readAll reads a statement's rows through the reader `query`.
+func readAll(t require.TestingT, db tx.Database, s *row.Schema, statement string, key ...string) [][]row.Value {
+	ctx := context.Background()
+	if s == nil {
+		var err error
+		s, err = row.Open()
+		require.NoError(t, err)
+	}
+	r, err := query.New(db, query.Config{SQL: core.SQL{Parts: []string{statement}}, Key: key, Fetch: 7}, s)
+	require.NoError(t, err)
+	require.NoError(t, r.Open(ctx, nil))
+	var all [][]row.Value
+	for {
+		record := make([]row.Value, r.Schema().Len())
+		err := r.ReadRecord(ctx, record)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		all = append(all, record)
+	}
+}
+
+func at(text string) row.Value {
+	parsed, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		panic(err)
+	}
+	return row.TimestampValue(parsed)
+}

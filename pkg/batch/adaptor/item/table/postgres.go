@@ -1,0 +1,372 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// copyRows is the number of rows from which COPY, with its extra round trip, is
+// faster than one INSERT over arrays.
+const copyRows = 20
+
+// postgres writes with COPY, or with one statement over an array per column. All
+// values go as text, which the type of the column reads, exactly as with COPY.
+type postgres struct {
+	buf    []byte
+	arrays [][]byte
+	args   []any
+}
+
+func (e *postgres) typeName(kind row.Kind) string {
+	switch kind {
+	case row.Int:
+		return "bigint"
+	case row.Float:
+		return "double precision"
+	case row.Bool:
+		return "boolean"
+	case row.DateKind:
+		return "date"
+	case row.Timestamp:
+		return "timestamp with time zone"
+	case row.String, row.Null:
+	}
+	return "text"
+}
+
+// columnsQuery names types with typmod -1: without length, so that no cast cuts a
+// text short, and "bpchar" where plain "character" would mean one character.
+const columnsQuery = `
+select a.attname, format_type(a.atttypid, -1), a.attgenerated <> '', t.typcategory = 'A',
+       a.atttypid::bigint, case when not c.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(c.collname) end
+from pg_catalog.pg_attribute a
+join pg_catalog.pg_type t on t.oid = a.atttypid
+left join pg_catalog.pg_collation c on c.oid = a.attcollation
+left join pg_catalog.pg_namespace n on n.oid = c.collnamespace
+where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped
+order by a.attnum`
+
+func (e *postgres) columns(ctx context.Context, conn tx.Conn, table string) (list []column, err error) {
+	rows, err := conn.QueryContext(ctx, columnsQuery, tx.Postgres.Quote(table))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var c column
+		var oid int64
+		var collation sql.NullString
+		if err := rows.Scan(&c.name, &c.typ, &c.generated, &c.array, &oid, &collation); err != nil {
+			return nil, err
+		}
+		c.collation = collation.String
+		switch oid {
+		case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
+			c.kind, c.exact = row.Int, true
+		case pgtype.TextOID, pgtype.VarcharOID:
+			c.kind, c.exact = row.String, !collation.Valid
+		case pgtype.BoolOID:
+			c.kind, c.exact = row.Bool, true
+		case pgtype.DateOID:
+			c.kind, c.exact = row.DateKind, true
+		case pgtype.TimestampOID, pgtype.TimestamptzOID:
+			c.kind, c.exact = row.Timestamp, true
+		}
+		list = append(list, c)
+	}
+	return list, rows.Err()
+}
+
+func (e *postgres) write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
+	if p.config.mode() == Insert {
+		if len(records) >= copyRows {
+			return e.copy(ctx, conn, p, records)
+		}
+		return e.exec(ctx, conn, p, records)
+	}
+	if p.exactKeys() {
+		defer p.lasts.forget()
+		records = p.lasts.of(p, records)
+	}
+	if p.config.mode() == Update {
+		return e.update(ctx, conn, p, records)
+	}
+	err := e.exec(ctx, conn, p, records)
+	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
+		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, quotedList(p.config.Key))
+	}
+	return err
+}
+
+// exactKeys reports whether two keys are equal to PostgreSQL only if they are
+// equal to us. Otherwise (citext, numeric, ...) it removes duplicates itself.
+func (p *plan) exactKeys() bool {
+	for _, i := range p.keys {
+		if !p.cols[i].exact || p.cols[i].kind != p.schema.Field(p.fields[i]).Kind {
+			return false
+		}
+	}
+	return true
+}
+
+// copy sends the records with COPY on the transaction's own connection.
+func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
+	if err := e.encodeCopy(p, records); err != nil {
+		return err
+	}
+	text, ok := p.texts[copyRows]
+	if !ok {
+		text = fmt.Sprintf("copy %s (%s) from stdin", tx.Postgres.Quote(p.config.Name), quotedList(p.names()))
+		p.texts[copyRows] = text
+	}
+	return conn.Raw(ctx, func(driverConn any) error {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("COPY needs a pgx connection, not a %T", driverConn)
+		}
+		_, err := c.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(e.buf), text)
+		return err
+	})
+}
+
+func (e *postgres) encodeCopy(p *plan, records [][]row.Value) error {
+	dst := e.buf[:0]
+	for _, record := range records {
+		for i := range p.cols {
+			v, err := p.value(record, i)
+			if err != nil {
+				return err
+			}
+			if i > 0 {
+				dst = append(dst, '\t')
+			}
+			switch v.Kind() {
+			case row.Null:
+				dst = append(dst, `\N`...)
+			case row.String:
+				dst = appendCopyText(dst, v.Str())
+			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp:
+				dst = sqlvalue.AppendText(dst, v)
+			}
+		}
+		dst = append(dst, '\n')
+	}
+	e.buf = dst
+	return nil
+}
+
+// appendCopyText escapes what has a meaning in COPY's text format.
+func appendCopyText(dst []byte, s string) []byte {
+	from := 0
+	for i := range len(s) {
+		var escaped byte
+		switch s[i] {
+		case '\\':
+			escaped = '\\'
+		case '\t':
+			escaped = 't'
+		case '\n':
+			escaped = 'n'
+		case '\r':
+			escaped = 'r'
+		default:
+			continue
+		}
+		dst = append(append(dst, s[from:i]...), '\\', escaped)
+		from = i + 1
+	}
+	return append(dst, s[from:]...)
+}
+
+// exec runs the statement over arrays.
+func (e *postgres) exec(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
+	args, err := e.encodeArrays(p, records)
+	if err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, p.arrayStatement(), args...)
+	return err
+}
+
+// update answers an error if a record's row is not there.
+func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) (err error) {
+	args, err := e.encodeArrays(p, records)
+	if err != nil {
+		return err
+	}
+	rows, err := conn.QueryContext(ctx, p.arrayStatement(), args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var absent sql.NullInt64
+	for rows.Next() {
+		if err := rows.Scan(&absent); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if absent.Valid {
+		return p.missing(records[absent.Int64-1])
+	}
+	return nil
+}
+
+// encodeArrays makes one array literal per column.
+func (e *postgres) encodeArrays(p *plan, records [][]row.Value) ([]any, error) {
+	if len(e.arrays) != len(p.cols) {
+		e.arrays, e.args = make([][]byte, len(p.cols)), make([]any, len(p.cols))
+	}
+	for i := range p.cols {
+		dst := append(e.arrays[i][:0], '{')
+		for n, record := range records {
+			v, err := p.value(record, i)
+			if err != nil {
+				return nil, err
+			}
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			switch v.Kind() {
+			case row.Null:
+				dst = append(dst, "NULL"...)
+			case row.String:
+				dst = appendArrayText(dst, v.Str())
+			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp:
+				dst = sqlvalue.AppendText(dst, v)
+			}
+		}
+		e.arrays[i] = append(dst, '}')
+		e.args[i] = string(e.arrays[i])
+	}
+	return e.args, nil
+}
+
+func appendArrayText(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := range len(s) {
+		if s[i] == '"' || s[i] == '\\' {
+			dst = append(append(dst, s[from:i]...), '\\')
+			from = i
+		}
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+// arrayStatement is the statement over one array per column. Its text does not
+// depend on the number of rows, so it is prepared once per connection.
+func (p *plan) arrayStatement() string {
+	if text, ok := p.texts[0]; ok {
+		return text
+	}
+	table := tx.Postgres.Quote(p.config.Name)
+	var text string
+	switch p.config.mode() {
+	case Insert:
+		text = fmt.Sprintf("insert into %s (%s) select %s from %s", table, quotedList(p.names()), p.values(), p.source())
+	case Upsert:
+		distinct, order := "", ""
+		if !p.exactKeys() {
+			keys := p.compared()
+			distinct, order = "distinct on ("+keys+") ", " order by "+keys+", s.ord desc"
+		}
+		action := "nothing"
+		if set := p.pick(p.isValue, "{column} = excluded.{column}"); len(set) > 0 {
+			action = "update set " + strings.Join(set, ", ")
+		}
+		text = fmt.Sprintf("insert into %s (%s) select %s%s from %s%s on conflict (%s) do %s",
+			table, quotedList(p.names()), distinct, p.values(), p.source(), order, quotedList(p.config.Key), action)
+	case Update:
+		text = p.updateStatement(table)
+	case Delete:
+		text = fmt.Sprintf("delete from %s as t using %s where %s",
+			table, p.source(), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
+	}
+	p.texts[0] = text
+	return text
+}
+
+// updateStatement answers the number of one record without a row, if there is
+// one. Of records with one key the last counts.
+func (p *plan) updateStatement(table string) string {
+	keys := p.compared()
+	source := fmt.Sprintf("(select * from %s)", p.source())
+	if !p.exactKeys() {
+		source = fmt.Sprintf("(select distinct on (%s) * from %s order by %s, s.ord desc)", keys, p.source(), keys)
+	}
+	return fmt.Sprintf(`with s as materialized %s, done as (update %s as t set %s from s where %s returning s.ord)
+select min(s.ord) from s where s.ord not in (select done.ord from done)`,
+		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
+}
+
+// source is the rows of the arrays as s, with their number. An array of arrays
+// would be unnested to its elements, hence text for those columns.
+func (p *plan) source() string {
+	arrays, names := make([]string, len(p.cols)), make([]string, len(p.cols))
+	for i := range p.cols {
+		typ := p.cols[i].typ
+		if p.cols[i].array {
+			typ = "text"
+		}
+		arrays[i], names[i] = fmt.Sprintf("$%d::%s[]", i+1, typ), fmt.Sprintf("c%d", i+1)
+	}
+	return fmt.Sprintf("unnest(%s) with ordinality as s(%s, ord)", strings.Join(arrays, ", "), strings.Join(names, ", "))
+}
+
+// pick fills the form for the columns that fit: {value} is what is sent, {column}
+// the quoted name.
+func (p *plan) pick(fits func(i int) bool, form string) []string {
+	var list []string
+	for i, c := range p.cols {
+		if !fits(i) {
+			continue
+		}
+		value := fmt.Sprintf("s.c%d", i+1)
+		if c.array {
+			value += "::" + c.typ
+		}
+		text := strings.ReplaceAll(form, "{value}", value)
+		list = append(list, strings.ReplaceAll(text, "{column}", quoted(c.name)))
+	}
+	return list
+}
+
+// compared is the key for DISTINCT ON, under the collation of its columns.
+func (p *plan) compared() string {
+	list := p.pick(p.isKey, "{value}")
+	for n, i := range p.keys {
+		if c := p.cols[i].collation; c != "" {
+			list[n] += " collate " + c
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func (p *plan) values() string {
+	return strings.Join(p.pick(func(int) bool { return true }, "{value}"), ", ")
+}
+
+func (p *plan) isValue(i int) bool { return !p.isKey(i) }
+
+func (p *plan) names() []string {
+	names := make([]string, len(p.cols))
+	for i := range p.cols {
+		names[i] = p.cols[i].name
+	}
+	return names
+}

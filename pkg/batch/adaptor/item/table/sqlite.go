@@ -1,0 +1,246 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+const (
+	// sqliteRows is the number of rows per INSERT: more gain nothing.
+	sqliteRows = 64
+	// sqliteVariables is the limit of bind variables per statement.
+	sqliteVariables = 32766
+)
+
+// sqlite writes with multi-row statements, prepared once per transaction.
+type sqlite struct{ args []any }
+
+func (e *sqlite) typeName(kind row.Kind) string {
+	switch kind {
+	case row.Int:
+		return "integer"
+	case row.Float:
+		return "real"
+	case row.Bool:
+		return "boolean"
+	case row.DateKind:
+		return "date"
+	case row.Timestamp:
+		return "timestamp"
+	case row.String, row.Null:
+	}
+	return "text"
+}
+
+func (e *sqlite) columns(ctx context.Context, conn tx.Conn, table string) (list []column, err error) {
+	schema, name := "main", table
+	if s, n, ok := strings.Cut(table, "."); ok {
+		schema, name = s, n
+	}
+	// hidden: 0 is a plain column, 2 and 3 are generated ones.
+	rows, err := conn.QueryContext(ctx, "select name, type, hidden from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid", name, schema)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var c column
+		var hidden int
+		if err := rows.Scan(&c.name, &c.typ, &hidden); err != nil {
+			return nil, err
+		}
+		c.generated = hidden != 0
+		c.kind = declaredKind(c.typ)
+		list = append(list, c)
+	}
+	return list, rows.Err()
+}
+
+// declaredKind is what a declared type means, after SQLite's own rules of
+// affinity; Null where any value may be in the column.
+func declaredKind(typ string) row.Kind {
+	typ = strings.ToUpper(typ)
+	name, _, _ := strings.Cut(typ, "(")
+	switch name = strings.TrimSpace(name); {
+	case name == "DATE":
+		return row.DateKind
+	case strings.HasPrefix(name, "TIMESTAMP") || name == "DATETIME":
+		return row.Timestamp
+	case strings.HasPrefix(name, "BOOL"):
+		return row.Bool
+	case strings.Contains(typ, "INT"):
+		return row.Int
+	case strings.Contains(typ, "CHAR") || strings.Contains(typ, "CLOB") || strings.Contains(typ, "TEXT"):
+		return row.String
+	case strings.Contains(typ, "REAL") || strings.Contains(typ, "FLOA") || strings.Contains(typ, "DOUB"):
+		return row.Float
+	}
+	return row.Null
+}
+
+func (e *sqlite) write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
+	defer func() { clear(e.args[:cap(e.args)]) }()
+	if mode := p.config.mode(); mode == Update || mode == Delete {
+		return e.each(ctx, conn, p, records)
+	}
+	size := sqliteRows
+	if p.config.Batch > 0 {
+		size = p.config.Batch
+	}
+	size = max(1, min(size, sqliteVariables/len(p.cols)))
+	full := len(records) / size
+	if full > 1 {
+		stmt, err := conn.PrepareContext(ctx, p.rowsStatement(size))
+		if err != nil {
+			return err
+		}
+		err = e.batches(ctx, p, records[:full*size], size, stmt.ExecContext)
+		if err = errors.Join(err, stmt.Close()); err != nil {
+			return err
+		}
+		records = records[full*size:]
+	}
+	for part := range slices.Chunk(records, size) {
+		text := p.rowsStatement(len(part))
+		if err := e.batches(ctx, p, part, len(part), func(ctx context.Context, args ...any) (sql.Result, error) {
+			return conn.ExecContext(ctx, text, args...)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batches executes once per size records, which they are a multiple of.
+func (e *sqlite) batches(ctx context.Context, p *plan, records [][]row.Value, size int, exec func(context.Context, ...any) (sql.Result, error)) error {
+	for part := range slices.Chunk(records, size) {
+		e.args = e.args[:0]
+		for _, record := range part {
+			if err := e.bind(p, record); err != nil {
+				return err
+			}
+		}
+		if _, err := exec(ctx, e.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bind appends the record's values. SQLite would store a text that does not fit
+// the declared type as it is; here it is an invalid item, as it is elsewhere.
+func (e *sqlite) bind(p *plan, record []row.Value) error {
+	for i := range p.cols {
+		v, err := p.value(record, i)
+		if err != nil {
+			return err
+		}
+		if want := p.cols[i].kind; v.Kind() != want && want != row.Null && want != row.String {
+			if v, err = fit(p, i, v); err != nil {
+				return err
+			}
+		}
+		e.args = append(e.args, sqlvalue.SQLite(v))
+	}
+	return nil
+}
+
+// fit turns a value into what column i declares, where both are not of one kind.
+func fit(p *plan, i int, v row.Value) (row.Value, error) {
+	c := &p.cols[i]
+	switch {
+	case v.Kind() == row.String:
+		f := row.Field{Name: c.name, Kind: c.kind, Nulls: []string{}}
+		return f.Parse(v.Str())
+	case v.Kind() == row.Float && c.kind == row.Int && v.Float() != float64(int64(v.Float())):
+		return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("column %s: %s is not an int", c.name, v))
+	}
+	return v, nil
+}
+
+// each executes a prepared statement per record, in order.
+func (e *sqlite) each(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) (err error) {
+	stmt, err := conn.PrepareContext(ctx, p.oneStatement())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stmt.Close()) }()
+	for _, record := range records {
+		e.args = e.args[:0]
+		if err := e.bind(p, record); err != nil {
+			return err
+		}
+		result, err := stmt.ExecContext(ctx, e.args...)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return err
+		}
+		if n == 0 && p.config.mode() == Update {
+			return p.missing(record)
+		}
+	}
+	return nil
+}
+
+// oneStatement updates or deletes by the key of one record; column i is ?i+1.
+func (p *plan) oneStatement() string {
+	if text, ok := p.texts[0]; ok {
+		return text
+	}
+	var set, where []string
+	for i, c := range p.cols {
+		equal := fmt.Sprintf("%s = ?%d", quoted(c.name), i+1)
+		if p.isKey(i) {
+			where = append(where, equal)
+		} else {
+			set = append(set, equal)
+		}
+	}
+	text := "delete from " + tx.SQLite.Quote(p.config.Name)
+	if p.config.mode() == Update {
+		text = "update " + tx.SQLite.Quote(p.config.Name) + " set " + strings.Join(set, ", ")
+	}
+	text += " where " + strings.Join(where, " and ")
+	p.texts[0] = text
+	return text
+}
+
+// rowsStatement inserts or upserts n rows. Rows with one key are upserted in
+// their order, so the last wins.
+func (p *plan) rowsStatement(n int) string {
+	if text, ok := p.texts[n]; ok {
+		return text
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "insert into %s (%s) values ", tx.SQLite.Quote(p.config.Name), quotedList(p.names()))
+	one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(p.cols)), ",") + ")"
+	b.WriteString(strings.TrimSuffix(strings.Repeat(one+",", n), ","))
+	if p.config.mode() == Upsert {
+		fmt.Fprintf(&b, " on conflict (%s) do ", quotedList(p.config.Key))
+		var set []string
+		for i, c := range p.cols {
+			if !p.isKey(i) {
+				set = append(set, quoted(c.name)+" = excluded."+quoted(c.name))
+			}
+		}
+		if len(set) == 0 {
+			b.WriteString("nothing")
+		} else {
+			b.WriteString("update set " + strings.Join(set, ", "))
+		}
+	}
+	p.texts[n] = b.String()
+	return p.texts[n]
+}

@@ -1,0 +1,178 @@
+// Package table is the writer `table`: it inserts, upserts, updates or deletes
+// the rows of a table, in the chunk's transaction, for Go structs and for rows.
+//
+// It imports core, tx and the drivers' types; gormdb gives it its connections.
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Mode is what is done with an item.
+type Mode string
+
+// The modes.
+const (
+	Insert Mode = "insert"
+	Upsert Mode = "upsert"
+	Update Mode = "update"
+	Delete Mode = "delete"
+)
+
+// Config configures the writer.
+type Config struct {
+	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
+	Mode Mode   `key:"mode" default:"insert" enum:"insert,upsert,update,delete" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must be there; delete removes rows, if they are there."`
+	// Key names columns, not fields.
+	Key      []string          `key:"key" doc:"The columns that tell one row from another; required but for insert. An upsert needs a unique index on them."`
+	Columns  map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
+	Create   bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
+	Database string            `key:"database" doc:"The database; default: the job's."`
+	Batch    int               `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, 64 on SQLite."`
+}
+
+// Validate checks what needs no item type.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &core.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
+	if c.Name == "" {
+		bad("name", "a table needs a name")
+	}
+	switch c.mode() {
+	case Upsert, Update, Delete:
+		if len(c.Key) == 0 {
+			bad("key", "mode %s needs a key", c.Mode)
+		}
+		if c.Create && c.Mode != Upsert {
+			bad("create", "mode %s has nothing to do in a new table", c.Mode)
+		}
+	case Insert:
+	default:
+		bad("mode", "mode %q is unknown (allowed: insert, upsert, update, delete)", c.Mode)
+	}
+	for i, k := range c.Key {
+		if slices.Contains(c.Key[:i], k) {
+			bad("key", "column %s is there twice", k)
+		}
+	}
+	if c.Batch < 0 {
+		bad("batch", "%d is less than 0", c.Batch)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) mode() Mode {
+	if c.Mode == "" {
+		return Insert
+	}
+	return c.Mode
+}
+
+// Components describes the writer.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindWriter, Name: "table", Config: reflect.TypeFor[Config](), Types: types,
+		Summary: "inserts, upserts, updates or deletes rows of a table",
+		Doc: `Rows are written in the chunk's transaction, together with its position: after a crash
+every row is there exactly once. PostgreSQL gets COPY for inserts, and one statement over
+arrays for small chunks and every other mode; SQLite gets multi-row statements.
+
+Fields find their columns by name. A field without a column is an error; a column
+without a field gets its default. If a key is in a chunk more than once, the last item
+wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`create: true`" + `.
+
+On SQLite dates are stored as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
+as 0 and 1; text that does not fit the declared type of its column is an invalid item there
+too. Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
+		Example: "writer:\n  table: {name: customer, mode: upsert, key: [id], create: true}",
+	}}
+}
+
+// Factories make writers on the databases of provider.
+func Factories(provider tx.Provider) []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindWriter, Name: "table",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			c := cfg.(*Config)
+			name := c.Database
+			if name == "" {
+				name = use.Database
+			}
+			db, err := provider.Database(name)
+			if err != nil {
+				return nil, &core.ConfigError{Key: "database", Err: err}
+			}
+			w, err := New(db, *c, use.In.Schema())
+			if err != nil {
+				return nil, err
+			}
+			return use.In.ToRecords(w)
+		},
+	}}
+}
+
+// types checks mapping and key against the item's schema.
+func types(cfg any, in core.ItemType) (core.ItemType, error) {
+	c := cfg.(*Config)
+	schema := in.Schema()
+	if schema == nil {
+		return nil, fmt.Errorf("table writes rows, or structs of plain fields, but is handed %s", in.Name())
+	}
+	if err := c.check(schema); err != nil {
+		return nil, err
+	}
+	return in, nil
+}
+
+// check reports what of the config does not fit the schema. What an open schema
+// turns out to lack is reported with the first chunk.
+func (c *Config) check(schema *row.Schema) error {
+	if schema.IsOpen() {
+		return nil
+	}
+	var errs []error
+	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
+		if field := c.Columns[column]; schema.Index(field) < 0 {
+			errs = append(errs, &core.ConfigError{Key: "columns." + column, Err: fmt.Errorf("the item has no field %s%s", field, nearest.Hint(field, schema.Names()))})
+		}
+	}
+	for _, k := range c.Key {
+		switch i := schema.Index(c.field(k)); {
+		case i < 0:
+			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field for column %s%s", k, nearest.Hint(k, c.written(schema)))})
+		case c.mode() != Insert && schema.Field(i).Nullable:
+			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// field returns the name of the field that goes to a column; "" if none does.
+func (c *Config) field(column string) string {
+	if len(c.Columns) == 0 {
+		return column
+	}
+	return c.Columns[column]
+}
+
+// written returns the columns that are written, in the order of the schema.
+func (c *Config) written(schema *row.Schema) []string {
+	if len(c.Columns) == 0 {
+		return schema.Names()
+	}
+	columns := slices.Sorted(maps.Keys(c.Columns))
+	slices.SortStableFunc(columns, func(a, b string) int { return schema.Index(c.Columns[a]) - schema.Index(c.Columns[b]) })
+	return columns
+}

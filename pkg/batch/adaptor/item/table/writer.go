@@ -1,0 +1,380 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Writer writes records into one table. It keeps nothing of what it is handed.
+// One goroutine at a time uses it.
+type Writer struct {
+	db     tx.Database
+	config Config
+	schema *row.Schema // of the items; open if only they will tell
+	engine engine
+	table  []column // what the table has; nil until it was looked at
+	plan   *plan    // for the schema of the last chunk
+	// createdIn is the transaction that created the table: once it is over, whether
+	// the table is there has to be looked up again.
+	createdIn tx.Tx
+}
+
+// engine is what the databases do differently.
+type engine interface {
+	// columns returns the table's columns in order, none if it is absent.
+	columns(ctx context.Context, conn tx.Conn, table string) ([]column, error)
+	// typeName is the column type that CREATE TABLE gives to a kind.
+	typeName(kind row.Kind) string
+	// write runs the statements for the records, which are not empty.
+	write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error
+}
+
+// column is a column of the table.
+type column struct {
+	name string
+	// typ is the type's name, without length or precision, as a cast writes it.
+	typ string
+	// generated says that the database computes it.
+	generated bool
+	// array says that it is of an array type (PostgreSQL).
+	array bool
+	// kind is the kind whose values the declared type means; Null: any.
+	kind row.Kind
+	// exact says that values of kind are equal to the database only if they are
+	// equal to us; it decides who removes duplicates from an upsert.
+	exact bool
+	// collation is a nondeterministic one of PostgreSQL, quoted; else empty.
+	collation string
+}
+
+// plan says which field goes where, for one schema.
+type plan struct {
+	config *Config
+	schema *row.Schema
+	cols   []column
+	fields []int          // fields[i] goes to cols[i]
+	keys   []int          // places in cols
+	texts  map[int]string // the statements, by what the engine says of them
+	lasts  lasts
+}
+
+// AbsentTableError says that the table is not there, and how to make it.
+type AbsentTableError struct {
+	Table string
+	// Statement is the CREATE TABLE for the items that are to be written.
+	Statement string
+}
+
+// Error prints the statement.
+func (e *AbsentTableError) Error() string {
+	text := "table " + e.Table + " does not exist"
+	if e.Statement != "" {
+		text += "; say `create: true`, or make it:\n" + e.Statement
+	}
+	return text
+}
+
+// New checks config against the schema of the items; for rows whose columns only
+// their source knows, the schema is open and the check comes with the first chunk.
+func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
+	if schema == nil {
+		return nil, errors.New("table: the items have no record form")
+	}
+	if err := errors.Join(config.Validate(), config.check(schema)); err != nil {
+		return nil, err
+	}
+	w := &Writer{db: db, config: config, schema: schema}
+	switch db.Dialect() {
+	case tx.Postgres:
+		w.engine = &postgres{}
+	case tx.SQLite:
+		w.engine = &sqlite{}
+	default:
+		return nil, fmt.Errorf("table: the dialect %s has no table writer", db.Dialect())
+	}
+	return w, nil
+}
+
+// Open looks at the table, or creates it where that is asked for, before the
+// first chunk's transaction. Of rows whose schema is open only the first chunk
+// tells the fields: their table is created in its transaction.
+func (w *Writer) Open(ctx context.Context, _ core.Position) error {
+	conn := tx.ConnOf(ctx, w.db)
+	if w.schema.IsOpen() {
+		if err := w.look(ctx, conn, nil); err != nil || w.config.Create {
+			return err
+		}
+		return w.present(nil)
+	}
+	return w.prepare(ctx, conn, w.schema)
+}
+
+// WriteRecords writes the records in the chunk's transaction, which ctx carries.
+func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+	t, ok := tx.From(ctx, w.db.Name())
+	if !ok {
+		return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another one", w.config.Name, w.db.Name())
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	if w.createdIn != nil && w.createdIn != t {
+		w.table, w.plan, w.createdIn = nil, nil, nil
+	}
+	if w.plan == nil || (w.plan.schema != schema && !w.plan.schema.SameShape(schema)) {
+		if err := w.prepare(ctx, t.Conn(), schema); err != nil {
+			return err
+		}
+	}
+	size := len(records)
+	if w.config.Batch > 0 {
+		size = w.config.Batch
+	}
+	for part := range slices.Chunk(records, size) {
+		if err := w.engine.write(ctx, t.Conn(), w.plan, part); err != nil {
+			return fmt.Errorf("table %s: %s: %w", w.config.Name, w.config.mode(), err)
+		}
+	}
+	return nil
+}
+
+// prepare makes the plan for items of the schema.
+func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+	if err := w.look(ctx, conn, schema); err != nil {
+		return err
+	}
+	if err := w.present(schema); err != nil {
+		return err
+	}
+	p, err := newPlan(&w.config, schema, w.table, w.db.Dialect())
+	if err != nil {
+		return fmt.Errorf("table %s: %w", w.config.Name, err)
+	}
+	w.plan = p
+	return nil
+}
+
+// look reads the table's columns once; with a schema it creates an absent table
+// if it may.
+func (w *Writer) look(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+	if len(w.table) > 0 {
+		return nil
+	}
+	var err error
+	if w.table, err = w.engine.columns(ctx, conn, w.config.Name); err != nil {
+		return fmt.Errorf("table %s: look up its columns: %w", w.config.Name, err)
+	}
+	if len(w.table) > 0 || !w.config.Create || schema == nil {
+		return nil
+	}
+	if _, err := conn.ExecContext(ctx, w.createStatement(schema)); err != nil {
+		return fmt.Errorf("table %s: create: %w", w.config.Name, err)
+	}
+	w.createdIn, _ = tx.From(ctx, w.db.Name())
+	if w.table, err = w.engine.columns(ctx, conn, w.config.Name); err != nil {
+		return fmt.Errorf("table %s: look up its columns: %w", w.config.Name, err)
+	}
+	return nil
+}
+
+func (w *Writer) present(schema *row.Schema) error {
+	if len(w.table) > 0 {
+		return nil
+	}
+	e := &AbsentTableError{Table: w.config.Name}
+	if schema != nil && w.config.mode() != Update && w.config.mode() != Delete {
+		e.Statement = w.createStatement(schema)
+	}
+	return e
+}
+
+// createStatement is the CREATE TABLE for items of the schema. Two jobs may
+// create one table at the same moment, hence the IF NOT EXISTS.
+func (w *Writer) createStatement(schema *row.Schema) string {
+	d := w.db.Dialect()
+	var b strings.Builder
+	fmt.Fprintf(&b, "create table if not exists %s (", d.Quote(w.config.Name))
+	for i, name := range w.config.written(schema) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		f := schema.Field(schema.Index(w.config.field(name)))
+		fmt.Fprintf(&b, "\n  %s %s", quoted(name), w.engine.typeName(f.Kind))
+		if !f.Nullable {
+			b.WriteString(" not null")
+		}
+	}
+	if len(w.config.Key) > 0 {
+		fmt.Fprintf(&b, ",\n  primary key (%s)", quotedList(w.config.Key))
+	}
+	b.WriteString("\n)")
+	return b.String()
+}
+
+// newPlan matches fields and columns, and says everything that does not fit.
+func newPlan(config *Config, schema *row.Schema, table []column, d tx.Dialect) (*plan, error) {
+	if schema.IsOpen() {
+		return nil, errors.New("the items' columns are not known")
+	}
+	if err := config.check(schema); err != nil {
+		return nil, err
+	}
+	p := &plan{config: config, schema: schema, texts: map[int]string{}}
+	names := make([]string, len(table))
+	for i := range table {
+		names[i] = table[i].name
+	}
+	var errs []error
+	for _, name := range config.written(schema) {
+		isKey := slices.Contains(config.Key, name)
+		if config.mode() == Delete && !isKey {
+			continue
+		}
+		i := slices.IndexFunc(names, func(n string) bool { return n == name || (d == tx.SQLite && strings.EqualFold(n, name)) })
+		switch {
+		case i < 0:
+			errs = append(errs, fmt.Errorf("field %s has no column %s%s", config.field(name), name, nearest.Hint(name, names)))
+			continue
+		case table[i].generated:
+			errs = append(errs, fmt.Errorf("field %s: the database generates column %s", config.field(name), name))
+			continue
+		}
+		if isKey {
+			p.keys = append(p.keys, len(p.cols))
+		}
+		p.cols = append(p.cols, table[i])
+		p.fields = append(p.fields, schema.Index(config.field(name)))
+	}
+	if len(p.cols) == 0 && len(errs) == 0 {
+		errs = append(errs, errors.New("the items have no field to write"))
+	}
+	if config.mode() == Update && len(p.cols) == len(p.keys) {
+		errs = append(errs, errors.New("mode update has nothing to change besides the key"))
+	}
+	return p, errors.Join(errs...)
+}
+
+func (p *plan) isKey(i int) bool { return slices.Contains(p.keys, i) }
+
+// value returns the value of record that goes to column i, checked: it fits the
+// field, it fits a database, and a key is not null.
+func (p *plan) value(record []row.Value, i int) (row.Value, error) {
+	f := p.schema.Field(p.fields[i])
+	v := record[p.fields[i]]
+	if v.Kind() != f.Kind {
+		if err := f.Check(v); err != nil {
+			return v, err
+		}
+		if p.config.mode() != Insert && p.isKey(i) {
+			return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: a key is null", f.Name))
+		}
+	}
+	if err := sqlvalue.Check(v); err != nil {
+		return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
+	}
+	return v, nil
+}
+
+// key describes the key of a record for messages.
+func (p *plan) key(record []row.Value) string {
+	var b strings.Builder
+	for n, i := range p.keys {
+		if n > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%s %s", p.cols[i].name, record[p.fields[i]])
+	}
+	return b.String()
+}
+
+// missing is the error of an update whose row is not there.
+func (p *plan) missing(record []row.Value) error {
+	return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("there is no row with %s", p.key(record)))
+}
+
+// lasts finds, in a chunk, the last record of every key.
+type lasts struct {
+	one  map[row.Value]int
+	many map[string]int
+	buf  []byte
+	keep [][]row.Value
+}
+
+// forget drops what was handed in: a writer keeps no items.
+func (l *lasts) forget() {
+	clear(l.one)
+	clear(l.many)
+	clear(l.keep[:cap(l.keep)])
+}
+
+// of returns the records without those that a later one with the same key
+// replaces; the order of the others is kept.
+func (l *lasts) of(p *plan, records [][]row.Value) [][]row.Value {
+	distinct := 0
+	if len(p.keys) == 1 {
+		if l.one == nil {
+			l.one = make(map[row.Value]int, len(records))
+		}
+		clear(l.one)
+		at := p.fields[p.keys[0]]
+		for i, r := range records {
+			l.one[r[at]] = i
+		}
+		distinct = len(l.one)
+	} else {
+		if l.many == nil {
+			l.many = make(map[string]int, len(records))
+		}
+		clear(l.many)
+		for i, r := range records {
+			l.many[string(l.text(p, r))] = i
+		}
+		distinct = len(l.many)
+	}
+	if distinct == len(records) {
+		return records
+	}
+	l.keep = l.keep[:0]
+	for i, r := range records {
+		if l.at(p, r) == i {
+			l.keep = append(l.keep, r)
+		}
+	}
+	return l.keep
+}
+
+func (l *lasts) at(p *plan, record []row.Value) int {
+	if len(p.keys) == 1 {
+		return l.one[record[p.fields[p.keys[0]]]]
+	}
+	return l.many[string(l.text(p, record))]
+}
+
+// text is one text per key: every part ends with a NUL, which no value has.
+func (l *lasts) text(p *plan, record []row.Value) []byte {
+	l.buf = l.buf[:0]
+	for _, i := range p.keys {
+		l.buf = append(sqlvalue.AppendText(l.buf, record[p.fields[i]]), 0)
+	}
+	return l.buf
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+func quotedList(names []string) string {
+	q := make([]string, len(names))
+	for i, n := range names {
+		q[i] = quoted(n)
+	}
+	return strings.Join(q, ", ")
+}

@@ -1,0 +1,491 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// everyKind has a field of every kind, with and without null.
+func everyKind(t testing.TB) *row.Schema {
+	fields := []row.Field{{Name: "id", Kind: row.Int}}
+	for _, name := range row.KindNames() {
+		kind, _ := row.KindByName(name)
+		fields = append(fields, row.Field{Name: name + "_a", Kind: kind}, row.Field{Name: name + "_b", Kind: kind, Nullable: true})
+	}
+	return schema(t, fields...)
+}
+
+func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := everyKind(t)
+		w := writer(t, db, s, table.Config{Name: "everything", Create: true, Key: []string{"id"}})
+		null := row.Value{}
+		var want [][]row.Value
+		for i, v := range [][]row.Value{
+			{row.StringValue(""), row.IntValue(0), row.FloatValue(0), row.BoolValue(false), row.DateValue(0), at("1970-01-01T00:00:00Z")},
+			{row.StringValue(`\N`), row.IntValue(math.MaxInt64), row.FloatValue(math.MaxFloat64), row.BoolValue(true), row.DateValue(row.NewDate(9999, 12, 31)), at("9999-12-31T23:59:59.999999Z")},
+			{row.StringValue("a\\b\tc\nd\re\\.\n\"{,}' \v\b\f"), row.IntValue(math.MinInt64), row.FloatValue(-math.SmallestNonzeroFloat64), row.BoolValue(true), row.DateValue(row.NewDate(1, 1, 1)), at("0001-01-01T00:00:00Z")},
+			{row.StringValue("日本語 Größe 🐟 NULL null \u00a0"), row.IntValue(-1), row.FloatValue(0.1), row.BoolValue(false), row.DateValue(row.NewDate(2024, 2, 29)), at("2026-11-21T12:20:00.000001Z")},
+			{row.StringValue("\\."), row.IntValue(1), row.FloatValue(1e21), row.BoolValue(false), row.DateValue(-1), at("1969-12-31T23:59:59.999999Z")},
+		} {
+			full, empty := ints(int64(2*i)), ints(int64(2*i+1))
+			for _, x := range v {
+				full, empty = append(full, x, x), append(empty, x, null)
+			}
+			want = append(want, full, empty)
+		}
+		require.NoError(t, write(db, w, s, want...), "a small chunk")
+		require.Equal(t, want, readAll(t, db, s, "select * from everything", "id"))
+
+		var many [][]row.Value // enough for COPY
+		for n := range int64(100) {
+			record := append([]row.Value(nil), want[n%int64(len(want))]...)
+			record[0] = row.IntValue(1000 + n)
+			many = append(many, record)
+		}
+		require.NoError(t, write(db, w, s, many...))
+		require.Equal(t, many, readAll(t, db, s, "select * from everything where id >= 1000", "id"))
+		described := readAll(t, db, nil, "select * from everything where id >= 1000", "id")
+		require.Equal(t, many, described, "the database describes what was created")
+	})
+}
+
+// value draws any value that a field of the kind may hold.
+func value(t *rapid.T, f *row.Field) row.Value {
+	if f.Nullable && rapid.Bool().Draw(t, "null") {
+		return row.Value{}
+	}
+	low, high := row.NewDate(1, 1, 1), row.NewDate(9999, 12, 31)
+	switch f.Kind {
+	case row.Int:
+		return row.IntValue(rapid.Int64().Draw(t, f.Name))
+	case row.Float:
+		x := rapid.Float64().Draw(t, f.Name)
+		return row.FloatValue(x + 0) // SQLite has no negative zero
+	case row.Bool:
+		return row.BoolValue(rapid.Bool().Draw(t, f.Name))
+	case row.DateKind:
+		return row.DateValue(row.Date(rapid.Int32Range(int32(low), int32(high)).Draw(t, f.Name)))
+	case row.Timestamp:
+		return row.TimestampValue(time.UnixMicro(rapid.Int64Range(low.Time().UnixMicro(), high.Time().UnixMicro()).Draw(t, f.Name)))
+	case row.String, row.Null:
+	}
+	runes := rapid.OneOf(rapid.Rune().Filter(func(r rune) bool { return r != 0 }), rapid.SampledFrom([]rune("\\\t\n\r\"',{}N.\u2028é")))
+	return row.StringValue(rapid.StringOf(runes).Draw(t, f.Name))
+}
+
+func TestWhatTableWritesIsWhatQueryReads(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := everyKind(t)
+		w := writer(t, db, s, table.Config{Name: "anything", Create: true, Key: []string{"id"}})
+		rapid.Check(t, func(t *rapid.T) {
+			size := rapid.SampledFrom([]int{1, 3, 49, 50, 65, 130}).Draw(t, "size")
+			want := make([][]row.Value, size)
+			for n := range want {
+				want[n] = ints(int64(n))
+				for i := 1; i < s.Len(); i++ {
+					want[n] = append(want[n], value(t, s.Field(i)))
+				}
+			}
+			_, err := db.Conn().ExecContext(context.Background(), "delete from anything")
+			require.NoError(t, err)
+			require.NoError(t, write(db, w, s, want...))
+			require.Equal(t, want, readAll(t, db, s, "select * from anything", "id"))
+		})
+	})
+}
+
+func TestUpsertsAreWhatOneUpsertPerItemInOrderWouldBe(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String}, row.Field{Name: "v", Kind: row.Int, Nullable: true})
+		w := writer(t, db, s, table.Config{Name: "pairs", Mode: table.Upsert, Create: true, Key: []string{"a", "b"}})
+		want := map[string][]row.Value{}
+		rapid.Check(t, func(t *rapid.T) {
+			chunk := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) []row.Value {
+				return []row.Value{
+					row.IntValue(rapid.Int64Range(0, 5).Draw(t, "a")), row.StringValue(rapid.SampledFrom([]string{"x", "X", "", "1"}).Draw(t, "b")),
+					value(t, s.Field(2)),
+				}
+			}), 1, 120).Draw(t, "chunk")
+			for _, r := range chunk {
+				want[r[0].String()+"/"+r[1].Str()] = r
+			}
+			require.NoError(t, write(db, w, s, chunk...))
+			got := map[string][]row.Value{}
+			for _, r := range readAll(t, db, s, "select * from pairs", "a", "b") {
+				got[r[0].String()+"/"+r[1].Str()] = r
+			}
+			require.Equal(t, want, got)
+		})
+	})
+}
+
+func TestAnUpsertOfAKeyAloneLeavesRowsThatAreThere(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		exec(t, db, "create table seen (id integer primary key, note text default 'new')")
+		exec(t, db, "insert into seen values (1, 'old')")
+		s := schema(t, row.Field{Name: "id", Kind: row.Int})
+		w := writer(t, db, s, table.Config{Name: "seen", Mode: table.Upsert, Key: []string{"id"}})
+		require.NoError(t, write(db, w, s, ints(1), ints(2), ints(2)))
+		got := readAll(t, db, nil, "select id, note from seen", "id")
+		require.Equal(t, [][]row.Value{{row.IntValue(1), row.StringValue("old")}, {row.IntValue(2), row.StringValue("new")}}, got)
+	})
+}
+
+func TestKeysThatOnlyPostgresKnowsToBeEqualAreUpsertedOnce(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	exec(t, db, "create table money (amount numeric primary key, v bigint)")
+	exec(t, db, "create collation nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+	exec(t, db, "create table words (word text collate nocase primary key, v bigint)")
+	s := schema(t, row.Field{Name: "amount", Kind: row.String}, row.Field{Name: "v", Kind: row.Int})
+	w := writer(t, db, s, table.Config{Name: "money", Mode: table.Upsert, Key: []string{"amount"}})
+	require.NoError(t, write(db, w, s, []row.Value{row.StringValue("1.0"), row.IntValue(1)}, []row.Value{row.StringValue("1.00"), row.IntValue(2)}))
+	require.Equal(t, [][]row.Value{{row.StringValue("1.00"), row.IntValue(2)}}, readAll(t, db, nil, "select * from money", "amount"))
+
+	s = schema(t, row.Field{Name: "word", Kind: row.String}, row.Field{Name: "v", Kind: row.Int})
+	for _, mode := range []table.Mode{table.Upsert, table.Update} {
+		w = writer(t, db, s, table.Config{Name: "words", Mode: mode, Key: []string{"word"}})
+		require.NoError(t, write(db, w, s, []row.Value{row.StringValue("Ä"), row.IntValue(1)}, []row.Value{row.StringValue("ä"), row.IntValue(2)}), "%s", mode)
+		got := readAll(t, db, nil, "select v from words", "v")
+		require.Equal(t, [][]row.Value{ints(2)}, got)
+	}
+}
+
+func TestUpdateChangesEveryRowAndNamesTheOneThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		exec(t, db, "create table stock (id integer primary key, n integer not null, note text not null)")
+		exec(t, db, "insert into stock values (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c')")
+		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "n", Kind: row.Int})
+		w := writer(t, db, s, table.Config{Name: "stock", Mode: table.Update, Key: []string{"id"}})
+		require.NoError(t, write(db, w, s, ints(1, 11), ints(3, 31), ints(1, 12)))
+		want := [][]row.Value{ints(1, 12), ints(2, 20), ints(3, 31)}
+		require.Equal(t, want, readAll(t, db, s, "select id, n from stock", "id"))
+		err := write(db, w, s, ints(2, 21), ints(7, 70), ints(8, 80))
+		require.ErrorContains(t, err, "there is no row with id 7")
+		require.True(t, exception.IsSkippable(err))
+		require.Equal(t, want, readAll(t, db, s, "select id, n from stock", "id"), "all or nothing")
+	})
+}
+
+func TestDeleteRemovesByKeyAndDoesNotMindWhatIsGone(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		exec(t, db, "create table line (bill integer, pos integer, primary key (bill, pos))")
+		exec(t, db, "insert into line values (1, 1), (1, 2), (2, 1)")
+		s := schema(t, row.Field{Name: "text", Kind: row.String}, row.Field{Name: "pos", Kind: row.Int}, row.Field{Name: "bill", Kind: row.Int})
+		w := writer(t, db, s, table.Config{Name: "line", Mode: table.Delete, Key: []string{"bill", "pos"}})
+		x := row.StringValue("has no column, and needs none")
+		require.NoError(t, write(db, w, s, append([]row.Value{x}, ints(1, 1)...), append([]row.Value{x}, ints(1, 2)...), append([]row.Value{x}, ints(9, 9)...)))
+		require.Equal(t, [][]row.Value{ints(1, 2)}, readAll(t, db, nil, "select * from line", "bill", "pos"))
+	})
+}
+
+func TestAUniqueViolationIsInTheChainAndTheTransactionIsUndone(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := schema(t, row.Field{Name: "id", Kind: row.Int})
+		w := writer(t, db, s, table.Config{Name: "once", Create: true, Key: []string{"id"}})
+		var chunk [][]row.Value
+		for n := range int64(200) {
+			chunk = append(chunk, ints(n))
+		}
+		require.NoError(t, write(db, w, s, chunk[150:151]...))
+		for range 20 { // more often than there are connections
+			err := write(db, w, s, chunk...)
+			require.True(t, dberr.IsUniqueViolation(err), "%v", err)
+			if db.Dialect() == tx.Postgres {
+				var pg *pgconn.PgError
+				require.ErrorAs(t, err, &pg)
+				require.Equal(t, "23505", pg.Code)
+			}
+		}
+		require.NoError(t, write(db, w, s, chunk[:150]...), "the connection serves on")
+		require.Len(t, readAll(t, db, s, "select * from once", "id"), 151)
+	})
+}
+
+func TestAfterAFailedCopyTheSameTransactionCanOnlyRollBack(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	s := schema(t, row.Field{Name: "id", Kind: row.Int})
+	w := writer(t, db, s, table.Config{Name: "once", Create: true, Key: []string{"id"}})
+	var twice [][]row.Value
+	for range 100 {
+		twice = append(twice, ints(1))
+	}
+	var before, after int
+	pid := func(ctx context.Context, into *int) {
+		require.NoError(t, tx.ConnOf(ctx, db).QueryRowContext(ctx, "select pg_backend_pid()").Scan(into))
+	}
+	m := tx.NewManager(db)
+	err := m.Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {
+		pid(ctx, &before)
+		nested := m.Do(ctx, tx.Attr{Propagation: tx.Nested}, func(ctx context.Context) error {
+			return w.WriteRecords(ctx, s, twice)
+		})
+		require.True(t, dberr.IsUniqueViolation(nested))
+		pid(ctx, &after)
+		return w.WriteRecords(ctx, s, [][]row.Value{ints(1), ints(2)})
+	})
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.Len(t, readAll(t, db, s, "select * from once", "id"), 2)
+}
+
+func TestAnInvalidValueNamesItsFieldAndSendsNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "x", Kind: row.Float, Nullable: true}, row.Field{Name: "s", Kind: row.String, Nullable: true})
+		w := writer(t, db, s, table.Config{Name: "odd", Create: true})
+		for _, c := range []struct {
+			record []row.Value
+			field  string
+		}{
+			{[]row.Value{row.IntValue(1), row.FloatValue(math.Inf(1)), {}}, "field x"},
+			{[]row.Value{row.IntValue(1), row.FloatValue(math.NaN()), {}}, "field x"},
+			{[]row.Value{row.IntValue(1), {}, row.StringValue("a\x00")}, "field s"},
+			{[]row.Value{row.IntValue(1), {}, row.StringValue("\xfe")}, "field s"},
+			{[]row.Value{{}, {}, {}}, "field id"},
+			{[]row.Value{row.StringValue("1"), {}, {}}, "field id"},
+		} {
+			err := write(db, w, s, c.record)
+			require.ErrorContains(t, err, c.field)
+			require.True(t, exception.IsSkippable(err), "%v", err)
+		}
+		require.Empty(t, readAll(t, db, s, "select * from odd", "id"))
+	})
+}
+
+func TestTextMustFitTheDeclaredTypeOfItsColumn(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		exec(t, db, "create table typed (n integer, x double precision, d date, b boolean)")
+		names := []string{"n", "x", "d", "b"}
+		fields := make([]row.Field, len(names))
+		for i, n := range names {
+			fields[i] = row.Field{Name: n, Kind: row.String}
+		}
+		s := schema(t, fields...)
+		w := writer(t, db, s, table.Config{Name: "typed"})
+		texts := func(list ...string) []row.Value {
+			values := make([]row.Value, len(list))
+			for i, x := range list {
+				values[i] = row.StringValue(x)
+			}
+			return values
+		}
+		require.NoError(t, write(db, w, s, texts("12", "0.5", "2026-11-21", "true")))
+		want := [][]row.Value{{row.IntValue(12), row.FloatValue(0.5), row.DateValue(row.NewDate(2026, 11, 21)), row.BoolValue(true)}}
+		require.Equal(t, want, readAll(t, db, nil, "select * from typed", "n"))
+		for i, bad := range []string{"twelve", "much", "21.13.2026", "maybe"} {
+			record := texts("12", "0.5", "2026-11-21", "true")
+			record[i] = row.StringValue(bad)
+			require.ErrorContains(t, write(db, w, s, record), bad)
+		}
+	})
+}
+
+func TestArrayColumnsAndLongTypesAreFilledFromText(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	exec(t, db, `create type mood as enum ('ok', 'bad');
+		create table odd (id bigint primary key, tags text[], short varchar(3), letters char(3), price numeric(10,2), mood mood, doc jsonb, code uuid)`)
+	var fields []row.Field
+	for _, n := range []string{"tags", "short", "letters", "price", "mood", "doc", "code"} {
+		fields = append(fields, row.Field{Name: n, Kind: row.String})
+	}
+	s := schema(t, append(fields, row.Field{Name: "id", Kind: row.Int})...)
+	record := func(id int64, short string) []row.Value {
+		var r []row.Value
+		for _, x := range []string{`{"a b","c,\"d\""}`, short, "abc", "1.25", "bad", `{"a": [1, "x\\y"]}`, "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"} {
+			r = append(r, row.StringValue(x))
+		}
+		return append(r, row.IntValue(id))
+	}
+	for _, mode := range []table.Mode{table.Insert, table.Upsert, table.Update} {
+		c := table.Config{Name: "public.odd", Mode: mode, Key: []string{"id"}}
+		w := writer(t, db, s, c)
+		for _, size := range []int64{1, 60} {
+			var chunk [][]row.Value
+			for n := range size {
+				chunk = append(chunk, record(size*1000+n, "xyz"))
+			}
+			require.NoError(t, write(db, w, s, chunk...), "%s %d", mode, size)
+			chunk[0][1] = row.StringValue("too long")
+			chunk[0][7] = row.IntValue(size * 1000)
+			if mode == table.Insert {
+				chunk = chunk[:1]
+				chunk[0][7] = row.IntValue(-1)
+			}
+			err := write(db, w, s, chunk...)
+			require.Equal(t, "22001", dberr.SQLState(err), "a text is never cut short: %s %d: %v", mode, size, err)
+		}
+	}
+	got := readAll(t, db, nil, "select count(*) n, min(tags[2]) tag, min(doc->'a'->>1) x, min(letters) letters, min(price) price, min(code::text) code from odd", "n")
+	require.Equal(t, []row.Value{
+		row.IntValue(61), row.StringValue(`c,"d"`), row.StringValue(`x\y`), row.StringValue("abc"), row.StringValue("1.25"),
+		row.StringValue("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+	}, got[0])
+}
+
+func TestAnAbsentTableSaysHowToMakeIt(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := everyKind(t)
+		w, err := table.New(db, table.Config{Name: "nowhere", Mode: table.Upsert, Key: []string{"id"}}, s)
+		require.NoError(t, err)
+		err = w.Open(context.Background(), nil)
+		var absent *table.AbsentTableError
+		require.ErrorAs(t, err, &absent)
+		require.Contains(t, err.Error(), "create: true")
+		require.Contains(t, absent.Statement, `primary key ("id")`)
+		exec(t, db, absent.Statement)
+		require.NoError(t, w.Open(context.Background(), nil), "the statement does what it says")
+	})
+}
+
+func TestFieldsAndColumnsThatDoNotMeetAreAllNamed(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		exec(t, db, `create table customer (id integer primary key, email text, twice integer generated always as (id * 2) stored, created text default 'today')`)
+		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "emial", Kind: row.String}, row.Field{Name: "twice", Kind: row.Int})
+		w, err := table.New(db, table.Config{Name: "customer"}, s)
+		require.NoError(t, err)
+		err = w.Open(context.Background(), nil)
+		require.ErrorContains(t, err, "field emial has no column emial (did you mean email?)")
+		require.ErrorContains(t, err, "the database generates column twice")
+
+		w = writer(t, db, s, table.Config{Name: "customer", Columns: map[string]string{"id": "id", "email": "emial"}})
+		require.NoError(t, write(db, w, s, []row.Value{row.IntValue(4), row.StringValue("a@b"), row.IntValue(0)}))
+		got := readAll(t, db, nil, "select id, email, twice, created from customer", "id")
+		require.Equal(t, []row.Value{row.IntValue(4), row.StringValue("a@b"), row.IntValue(8), row.StringValue("today")}, got[0])
+	})
+}
+
+func TestRowsOfAnOpenSchemaCreateTheirTableWithTheFirstChunk(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		unknown, err := row.Open()
+		require.NoError(t, err)
+		w := writer(t, db, unknown, table.Config{Name: "found", Create: true, Key: []string{"id"}})
+		s := schema(t, row.Field{Name: "id", Kind: row.String}, row.Field{Name: "v", Kind: row.String})
+		one := []row.Value{row.StringValue("a"), row.StringValue("b")}
+		require.Error(t, write(db, w, s, one, one), "the table goes with the transaction that created it")
+		require.NoError(t, write(db, w, s, one))
+		require.NoError(t, write(db, w, s, []row.Value{row.StringValue("b"), row.StringValue("b")}))
+		require.Len(t, readAll(t, db, s, "select * from found", "id"), 2)
+	})
+}
+
+func TestAChunkWithoutATransactionIsRefused(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := schema(t, row.Field{Name: "id", Kind: row.Int})
+		w := writer(t, db, s, table.Config{Name: "alone", Create: true})
+		err := w.WriteRecords(context.Background(), s, [][]row.Value{ints(1)})
+		require.ErrorContains(t, err, "there is no transaction on database default")
+	})
+}
+
+func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
+	t.Parallel()
+	s := schema(t, row.Field{Name: "id", Kind: row.Int, Nullable: true}, row.Field{Name: "name", Kind: row.String})
+	component := table.Components()[0]
+	for _, c := range []struct {
+		config table.Config
+		key    string
+		text   string
+	}{
+		{table.Config{}, "name", "needs a name"},
+		{table.Config{Name: "t", Mode: "merge"}, "mode", "allowed"},
+		{table.Config{Name: "t", Mode: table.Upsert}, "key", "needs a key"},
+		{table.Config{Name: "t", Mode: table.Delete, Key: []string{"name"}, Create: true}, "create", "nothing to do"},
+		{table.Config{Name: "t", Key: []string{"name", "name"}}, "key", "twice"},
+		{table.Config{Name: "t", Batch: -1}, "batch", "less than 0"},
+		{table.Config{Name: "t", Mode: table.Upsert, Key: []string{"nam"}}, "key", "did you mean name?"},
+		{table.Config{Name: "t", Mode: table.Upsert, Key: []string{"id"}}, "key", "may be null"},
+		{table.Config{Name: "t", Columns: map[string]string{"label": "nmae"}}, "columns.label", "did you mean name?"},
+		{table.Config{Name: "t", Key: []string{"id"}, Columns: map[string]string{"label": "name"}}, "key", "no field for column id"},
+	} {
+		err := c.config.Validate()
+		if err == nil {
+			_, err = component.Types(&c.config, core.RowOf("", s))
+		}
+		var at *core.ConfigError
+		require.ErrorAs(t, err, &at, "%+v", c.config)
+		require.Equal(t, c.key, at.Key)
+		require.Contains(t, err.Error(), c.text)
+	}
+	_, err := component.Types(&table.Config{Name: "t"}, core.ItemOf[[]int]("list"))
+	require.ErrorContains(t, err, "list")
+}
+
+type customer struct {
+	ID    int64
+	Name  string
+	Score *float64
+	Born  core.Date
+}
+
+func TestStructsAreWrittenAndReadThroughTheirItemType(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		item := core.ItemOf[customer]("customer")
+		w, err := item.ToRecords(writer(t, db, item.Schema(), table.Config{Name: "customer", Create: true, Batch: 2}))
+		require.NoError(t, err)
+		score := 1.5
+		items := &core.Slice[customer]{Items: []customer{{1, "Anne", &score, 0}, {2, "Bob", nil, 1}, {3, "Zoë", nil, 2}}}
+		require.NoError(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error { return w.Write(ctx, items) }))
+		got := readAll(t, db, item.Schema(), "select * from customer", "id")
+		require.Equal(t, "[[1 Anne 1.5 1970-01-01] [2 Bob null 1970-01-02] [3 Zoë null 1970-01-03]]", fmt.Sprint(got))
+	})
+}
+
+func TestStatementsPerChunkDoNotDependOnItsSize(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	exec(t, db, "create table counted (id bigint primary key, v bigint)")
+	exec(t, db, `create table statements (text text);
+		create function note() returns trigger language plpgsql as $$ begin insert into statements values (current_query()); return null; end $$;
+		create trigger note after insert or update or delete on counted for each statement execute function note()`)
+	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "v", Kind: row.Int})
+	var chunk [][]row.Value
+	for n := range int64(5000) {
+		chunk = append(chunk, ints(n, n))
+	}
+	for _, c := range []struct {
+		mode table.Mode
+		verb string
+	}{{table.Insert, "copy "}, {table.Update, "with "}, {table.Upsert, "insert "}, {table.Delete, "delete "}} {
+		exec(t, db, "truncate statements")
+		w := writer(t, db, s, table.Config{Name: "counted", Mode: c.mode, Key: []string{"id"}})
+		require.NoError(t, write(db, w, s, chunk...))
+		texts := readAll(t, db, nil, "select min(text) text, count(*) n from statements", "n")
+		// An INSERT with ON CONFLICT DO UPDATE runs the triggers of both.
+		most := map[table.Mode]int64{table.Upsert: 2}[c.mode]
+		require.LessOrEqual(t, texts[0][1].Int(), max(most, 1), "%s", c.mode)
+		require.True(t, strings.HasPrefix(texts[0][0].Str(), c.verb), texts[0][0].Str())
+	}
+}

@@ -1,0 +1,133 @@
+// Package validate is the processor `validate`: it refuses the items that break
+// a rule, as invalid items of class `validate`.
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config is the configuration of `validate`.
+type Config struct {
+	Rule  core.Expression  `key:"rule" main:"true" doc:"One rule without a name: a bool expression over item, meta and params."`
+	Rules core.Expressions `key:"rules" rest:"true" doc:"Named rules. All of them must be true."`
+}
+
+// Validate refuses a configuration without any rule.
+func (c *Config) Validate() error {
+	if c.Rule.Text == "" && len(c.Rules) == 0 {
+		return errors.New("validate needs a rule, such as validate: {cost_positive: item.cost >= 0}")
+	}
+	return nil
+}
+
+// Components describes `validate`.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind:    core.KindProcessor,
+		Name:    "validate",
+		Summary: "Refuses the items that break a rule.",
+		Doc: "Every rule is a bool expression that is never null. An item that breaks one is a `validate` error " +
+			"(`invalid_item`): the step fails, or skips the item where `skip` allows it. The message names all rules " +
+			"that are broken, with the values they used. It serves rows and Go types alike.",
+		Example: "processor:\n  validate:\n    cost_positive: item.cost >= 0\n    has_airport: item.airport != nil and len(item.airport) > 0\n",
+		Config:  reflect.TypeFor[Config](),
+		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+			_, err := compile(cfg.(*Config), in)
+			return in, err
+		},
+	}}
+}
+
+// Factories builds `validate`.
+func Factories() []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindProcessor,
+		Name: "validate",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			return New(*cfg.(*Config), use.In)
+		},
+	}}
+}
+
+// New returns the processor for items of type in.
+func New(cfg Config, in core.ItemType) (core.Processor, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	rules, err := compile(&cfg, in)
+	if err != nil {
+		return nil, err
+	}
+	return &expression.Guard{In: in, Check: func(f *expression.Frame) error { return check(rules, f) }}, nil
+}
+
+// rule is a compiled rule; its name is empty if it is the only one.
+type rule struct {
+	name    string
+	program *expression.ItemProgram
+}
+
+func (r rule) String() string {
+	if r.name == "" {
+		return "the rule"
+	}
+	return "rule " + r.name
+}
+
+func compile(cfg *Config, in core.ItemType) ([]rule, error) {
+	var rules []rule
+	var errs []error
+	add := func(name, key string, e core.Expression) {
+		program, err := expression.CompileItem(e, in)
+		if err == nil {
+			err = program.Require(row.Bool)
+		}
+		if err != nil {
+			errs = append(errs, &core.ConfigError{Key: key, Err: err})
+			return
+		}
+		rules = append(rules, rule{name, program})
+	}
+	if cfg.Rule.Text != "" {
+		add("", "rule", cfg.Rule)
+	}
+	for _, e := range cfg.Rules {
+		add(e.Name, "rules."+e.Name, e.Expression)
+	}
+	return rules, errors.Join(errs...)
+}
+
+// check names every rule that the item breaks. A rule that cannot be computed
+// speaks for itself: the item is no better known than before.
+func check(rules []rule, f *expression.Frame) error {
+	var broken []error
+	for _, r := range rules {
+		holds, err := r.program.Eval(f)
+		if err != nil {
+			return fmt.Errorf("validate: %s: %w", r, err)
+		}
+		if holds.Bool() {
+			continue
+		}
+		used := ""
+		if values := r.program.Used(f); values != "" {
+			used = ", with " + values
+		}
+		broken = append(broken, fmt.Errorf("%s is broken: `%s`%s", r, r.program.Text(), used))
+	}
+	switch len(broken) {
+	case 0:
+		return nil
+	case 1:
+		return exception.InvalidItem("validate", exception.ClassValidate, broken[0])
+	}
+	return exception.InvalidItem("validate", exception.ClassValidate, errors.Join(broken...))
+}

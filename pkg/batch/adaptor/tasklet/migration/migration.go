@@ -1,0 +1,203 @@
+// Package migration is the tasklet `migration`: it brings the schema of a
+// database to a version, with golang-migrate (rule T7).
+//
+// It imports core, tx and internal/migrator.
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/migrator"
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Source is a folder of migrations that an application carries inside of it.
+type Source struct {
+	Name string
+	FS   fs.FS
+	// Dir is the folder in FS; empty: its root.
+	Dir string
+}
+
+// Config configures the tasklet.
+type Config struct {
+	Dir         string           `key:"dir" main:"true" path:"true" doc:"The folder with the files NUMBER_name.up.sql and NUMBER_name.down.sql."`
+	Source      string           `key:"source" doc:"The name of migrations that the application carries inside of it, instead of a folder."`
+	Command     migrator.Command `key:"command" default:"up" enum:"up,down,goto,version,force" doc:"up applies what is missing; down reverts steps; goto does either until version is reached; version only reports; force records a version after a repair by hand and runs nothing."`
+	Steps       *int             `key:"steps" doc:"How many migrations to apply (default: all) or, always needed, to revert."`
+	Version     *int             `key:"version" doc:"The version for goto (0 reverts all) and force (-1: none)."`
+	Database    string           `key:"database" doc:"The database; default: the job's."`
+	Table       string           `key:"table" default:"schema_migrations" doc:"The table that records the version."`
+	LockTimeout time.Duration    `key:"lock_timeout" default:"10s" doc:"How long to wait for another migration, and for each lock that a statement needs."`
+}
+
+// Validate checks that the command has what it needs, and nothing else.
+func (c *Config) Validate() error {
+	bad := func(key, format string, args ...any) error {
+		return &core.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
+	}
+	var errs []error
+	switch {
+	case c.Dir == "" && c.Source == "":
+		errs = append(errs, bad("dir", "there is neither a folder nor a source"))
+	case c.Dir != "" && c.Source != "":
+		errs = append(errs, bad("source", "there is a folder as well: name one of them"))
+	}
+	command := c.command()
+	if !slices.Contains(migrator.Commands(), command) {
+		return errors.Join(append(errs, bad("command", "%q is unknown (allowed: %v)", command, migrator.Commands()))...)
+	}
+	takesVersion := command == migrator.Goto || command == migrator.Force
+	takesSteps := command == migrator.Up || command == migrator.Down
+	least := 0
+	if command == migrator.Force {
+		least = -1
+	}
+	switch {
+	case takesVersion && c.Version == nil:
+		errs = append(errs, bad("version", "%s needs a version", command))
+	case !takesVersion && c.Version != nil:
+		errs = append(errs, bad("version", "%s takes no version (goto does)", command))
+	case takesVersion && *c.Version < least:
+		errs = append(errs, bad("version", "%d is less than %d", *c.Version, least))
+	}
+	switch {
+	case command == migrator.Down && c.Steps == nil:
+		errs = append(errs, bad("steps", "down needs to know how many migrations to revert (goto with version 0 reverts all)"))
+	case !takesSteps && c.Steps != nil:
+		errs = append(errs, bad("steps", "%s takes no steps", command))
+	case takesSteps && c.Steps != nil && *c.Steps < 1:
+		errs = append(errs, bad("steps", "%d is less than 1", *c.Steps))
+	}
+	if c.LockTimeout < 0 {
+		errs = append(errs, bad("lock_timeout", "%s is less than 0", c.LockTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) command() migrator.Command {
+	if c.Command == "" {
+		return migrator.Up
+	}
+	return c.Command
+}
+
+// Components describes the tasklet.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindTasklet, Name: "migration", Config: reflect.TypeFor[Config](), NoTransaction: true,
+		Summary: "brings the schema of a database to a version",
+		Doc: `Migrations run on a connection of their own, outside the step's transaction, and record their
+version in a table of their own. Then the database's connections are replaced, so that the
+next step sees the new schema; transactions in flight end undisturbed on the old ones. The
+results are ` + "`from`, `to` and `changed`" + `.
+
+Run again after a crash it goes on from the recorded version. On PostgreSQL a migration that
+failed half-way leaves the version dirty: repair the schema, then ` + "`force`" + ` its version.`,
+		Example: "tasklet:\n  migration: migrations",
+		Types:   types,
+	}}
+}
+
+// types looks into the folder, where its name is known, so that a wrong one is
+// found before anything runs.
+func types(cfg any, in core.ItemType) (core.ItemType, error) {
+	c := cfg.(*Config)
+	if c.Dir == "" {
+		return in, nil
+	}
+	if _, err := migrator.Latest(os.DirFS(c.Dir), "."); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no folder %s with files such as 1_name.up.sql", c.Dir)
+		}
+		return nil, &core.ConfigError{Key: "dir", Err: err}
+	}
+	return in, nil
+}
+
+// Factories make tasklets on the databases of provider; sources are the
+// migrations that the application carries.
+func Factories(provider tx.Provider, sources []Source) []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindTasklet, Name: "migration",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			c := *cfg.(*Config)
+			if c.Database == "" {
+				c.Database = use.Database
+			}
+			return New(provider, sources, c)
+		},
+	}}
+}
+
+// MigrationTasklet runs migrations and then reconnects (rule T7).
+type MigrationTasklet struct {
+	provider tx.Provider
+	db       tx.Database
+	options  migrator.Options
+}
+
+// New checks config and finds database and source.
+func New(provider tx.Provider, sources []Source, config Config) (*MigrationTasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	db, err := provider.Database(config.Database)
+	if err != nil {
+		return nil, &core.ConfigError{Key: "database", Err: err}
+	}
+	t := &MigrationTasklet{provider: provider, db: db, options: migrator.Options{
+		Table: config.Table, Command: config.command(), LockTimeout: config.LockTimeout, Dir: ".",
+	}}
+	if config.Steps != nil {
+		t.options.Steps = *config.Steps
+	}
+	if config.Version != nil {
+		t.options.Version = *config.Version
+	}
+	if config.Dir != "" {
+		t.options.FS = os.DirFS(config.Dir)
+		return t, nil
+	}
+	var names []string
+	for _, s := range sources {
+		if s.Name == config.Source {
+			t.options.FS = s.FS
+			if s.Dir != "" {
+				t.options.Dir = s.Dir
+			}
+			return t, nil
+		}
+		names = append(names, s.Name)
+	}
+	slices.Sort(names)
+	return nil, &core.ConfigError{Key: "source", Err: fmt.Errorf("the application carries no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
+}
+
+// Execute migrates, then replaces the database's connections. It does so after a
+// failure as well: some migrations may have been applied.
+func (t *MigrationTasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	result, err := migrator.Run(ctx, t.db, t.options)
+	if result.Changed || err != nil {
+		if rerr := t.provider.ForceReconnect(context.WithoutCancel(ctx), t.db.Name()); rerr != nil {
+			err = errors.Join(err, fmt.Errorf("migration: reconnect: %w", rerr))
+		}
+	}
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	c.Out["from"], c.Out["to"], c.Out["changed"] = int64(result.From), int64(result.To), result.Changed
+	if err != nil {
+		return fmt.Errorf("migration: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+// Package shell is the tasklet `shell`: it runs a command, or a script, as a
+// process of its own.
+//
+// It imports core and the standard library only.
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Config configures the tasklet.
+type Config struct {
+	Command []string `key:"command" main:"true" doc:"The program and its arguments, each one as it is: no shell reads them."`
+	// Script is a core.SQL for its variables: there must be none, as they would be
+	// read by the shell.
+	Script core.SQL          `key:"script" doc:"A text for sh, instead of a command. Values reach it through env only."`
+	Env    map[string]string `key:"env" doc:"Variables for the process, besides those of this one."`
+	Dir    string            `key:"dir" path:"true" doc:"The folder to run in; default: the working directory."`
+	Grace  time.Duration     `key:"grace" default:"10s" doc:"The time between SIGTERM and SIGKILL when the step is stopped or times out."`
+}
+
+// DefaultGrace is the time between SIGTERM and SIGKILL where none is given.
+const DefaultGrace = 10 * time.Second
+
+const (
+	// outBytes is how much of the end of stdout becomes the result `stdout`.
+	outBytes = 8 << 10
+	// errBytes is how much of the end of stderr a failure shows.
+	errBytes = 2 << 10
+)
+
+// Validate checks that there is one thing to run.
+func (c *Config) Validate() error {
+	switch {
+	case len(c.Command) == 0 && c.Script.IsZero():
+		return &core.ConfigError{Key: "command", Err: errors.New("there is neither a command nor a script")}
+	case len(c.Command) > 0 && !c.Script.IsZero():
+		return &core.ConfigError{Key: "script", Err: errors.New("there is a command as well: make it two steps")}
+	case len(c.Script.Args) > 0:
+		return &core.ConfigError{Key: "script", Err: errors.New("a script takes values through env only: set them there, and write \"$NAME\" here (a literal ${ is $${)")}
+	case c.Grace < 0:
+		return &core.ConfigError{Key: "grace", Err: fmt.Errorf("%s is less than 0", c.Grace)}
+	}
+	for name, value := range c.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return &core.ConfigError{Key: "env." + name, Err: errors.New("this is no name of a variable")}
+		}
+		if strings.ContainsRune(value, 0) {
+			return &core.ConfigError{Key: "env." + name, Err: errors.New("the value has a NUL character")}
+		}
+	}
+	return nil
+}
+
+// Components describes the tasklet.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindTasklet, Name: "shell", Config: reflect.TypeFor[Config](), NoTransaction: true,
+		Summary: "runs a command or a script",
+		Doc: `The step completes if the process ends with 0. Otherwise it fails, and its message has the
+end of stderr. The results are ` + "`exit_code` and `stdout`" + `, the last 8 KB of it without the final
+line break.
+
+A stop or a timeout sends SIGTERM to the process and all it started, and SIGKILL when the
+grace is over. A process that is started again after a crash runs again from its start: what
+it does must bear that. It must not leave processes behind that hold its output open.`,
+		Example: "tasklet:\n  shell:\n    command: [./work.sh, \"${params.date}\"]\n    env: {LEVEL: \"3\"}",
+		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+			c := cfg.(*Config)
+			if len(c.Script.Args) > 0 {
+				return in, c.Validate()
+			}
+			return in, nil
+		},
+	}}
+}
+
+// Factories make tasklets.
+func Factories() []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindTasklet, Name: "shell",
+		New: func(_ context.Context, cfg any, _ core.Use) (any, error) { return New(*cfg.(*Config)) },
+	}}
+}
+
+// Tasklet runs a process.
+type Tasklet struct{ config Config }
+
+// New checks config.
+func New(config Config) (*Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if config.Grace == 0 {
+		config.Grace = DefaultGrace
+	}
+	return &Tasklet{config: config}, nil
+}
+
+// ExitError is a process that ended with another code than 0, or by a signal.
+type ExitError struct {
+	// Code is the exit code; -1 if a signal ended it.
+	Code int
+	// Stderr is the end of what it wrote there.
+	Stderr string
+	// Err is the *exec.ExitError.
+	Err error
+}
+
+// Error shows the end of stderr.
+func (e *ExitError) Error() string {
+	text := "shell: " + e.Err.Error()
+	if e.Stderr != "" {
+		text += ": " + e.Stderr
+	}
+	return text
+}
+
+// Unwrap returns the *exec.ExitError.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Execute runs the process to its end. When ctx ends before, the error is ctx's
+// cause, with what the process had to say.
+func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	stdout, stderr := &tail{limit: outBytes}, &tail{limit: errBytes}
+	cmd := t.command(ctx, stdout, stderr)
+	err := cmd.Run()
+	if cmd.Process == nil {
+		return fmt.Errorf("shell: %w", err)
+	}
+	if err != nil {
+		// What the process had started, and left behind, ends with it.
+		if kerr := killGroup(cmd.Process.Pid); kerr != nil {
+			err = errors.Join(err, fmt.Errorf("kill what it had started: %w", kerr))
+		}
+	}
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	c.Out["exit_code"] = int64(cmd.ProcessState.ExitCode())
+	c.Out["stdout"] = stdout.text()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("shell: %w (the process ended with: %w%s)", context.Cause(ctx), err, after(stderr.text()))
+	case errors.Is(err, exec.ErrWaitDelay):
+		return fmt.Errorf("shell: the process ended and left another one behind that holds its output open: %w", err)
+	}
+	return &ExitError{Code: cmd.ProcessState.ExitCode(), Stderr: stderr.text(), Err: err}
+}
+
+func after(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// command prepares the process: a group of its own, so that all of it can be
+// told to end.
+func (t *Tasklet) command(ctx context.Context, stdout, stderr io.Writer) *exec.Cmd {
+	args := t.config.Command
+	if len(args) == 0 {
+		script, _ := t.config.Script.Render(func(int) string { return "" })
+		args = []string{"sh", "-c", script}
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = stdout, stderr, t.config.Dir
+	cmd.Env = os.Environ()
+	for _, name := range sortedNames(t.config.Env) {
+		cmd.Env = append(cmd.Env, name+"="+t.config.Env[name])
+	}
+	ownGroup(cmd)
+	cmd.Cancel = func() error { return endGroup(cmd.Process) }
+	cmd.WaitDelay = t.config.Grace
+	return cmd
+}
+
+func sortedNames(env map[string]string) []string {
+	names := make([]string, 0, len(env))
+	for name := range env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	buf   []byte
+	cut   bool
+}
+
+// Write never fails.
+func (w *tail) Write(p []byte) (int, error) {
+	w.buf = append(w.buf, p...)
+	if over := len(w.buf) - w.limit; over > 0 {
+		w.cut = true
+		w.buf = append(w.buf[:0], w.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+// text is valid UTF-8, without the last line break; … stands for what was cut.
+func (w *tail) text() string {
+	text := strings.ToValidUTF8(strings.TrimRight(string(w.buf), "\r\n"), "\uFFFD")
+	if w.cut {
+		return "…" + strings.TrimLeft(text, "\uFFFD")
+	}
+	return text
+}

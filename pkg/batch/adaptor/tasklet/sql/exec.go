@@ -1,0 +1,117 @@
+package sqltask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// describeAnew keeps pgx from a statement that was prepared before a migration.
+func describeAnew() pgx.QueryExecMode { return pgx.QueryExecModeDescribeExec }
+
+func (t *Tasklet) bind(args []any) ([]any, error) {
+	if t.db.Dialect() == tx.Postgres {
+		return sqlvalue.Args(args, sqlvalue.Postgres)
+	}
+	return sqlvalue.Args(args, sqlvalue.SQLite)
+}
+
+// exec runs the statements and returns how many rows they changed.
+func (t *Tasklet) exec(ctx context.Context, text string, statements []statement, args []any) (int64, error) {
+	args, err := t.bind(args)
+	if err != nil {
+		return 0, err
+	}
+	conn := tx.ConnOf(ctx, t.db)
+	if t.db.Dialect() == tx.Postgres {
+		return execPostgres(ctx, conn, text, args)
+	}
+	var total int64
+	for _, s := range statements {
+		result, err := conn.ExecContext(ctx, s.text, args...)
+		if err != nil {
+			return total, err
+		}
+		if !s.changesRows() {
+			continue // SQLite would answer the number of the statement before
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// execPostgres sends a text without variables by the simple protocol, which takes
+// several statements.
+func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (total int64, err error) {
+	err = conn.Raw(ctx, func(driverConn any) error {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
+		}
+		if len(args) > 0 {
+			tag, err := c.Conn().Exec(ctx, text, append([]any{describeAnew()}, args...)...)
+			total = changed(tag)
+			return err
+		}
+		results := c.Conn().PgConn().Exec(ctx, text)
+		for results.NextResult() {
+			tag, err := results.ResultReader().Close()
+			if err != nil {
+				return errors.Join(err, results.Close())
+			}
+			total += changed(tag)
+		}
+		return results.Close()
+	})
+	return total, err
+}
+
+// changed leaves out the rows that a SELECT answered.
+func changed(tag pgconn.CommandTag) int64 {
+	if tag.Select() {
+		return 0
+	}
+	return tag.RowsAffected()
+}
+
+// places finds the column of every result.
+func places(schema *row.Schema, names []string) ([]int, error) {
+	var errs []error
+	list := make([]int, schema.Len())
+	for i, name := range schema.Names() {
+		if list[i] = slices.Index(names, name); list[i] < 0 {
+			errs = append(errs, fmt.Errorf("the query has no column %s%s", name, nearest.Hint(name, names)))
+		}
+	}
+	return list, errors.Join(errs...)
+}
+
+func fit(schema *row.Schema, places []int, cells []any) ([]row.Value, error) {
+	values := make([]row.Value, len(places))
+	var errs []error
+	for i, at := range places {
+		x := cells[at]
+		if text, ok := x.([]byte); ok {
+			x = string(text)
+		}
+		var err error
+		if values[i], err = sqlvalue.Fit(schema.Field(i), x); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return values, errors.Join(errs...)
+}

@@ -1,0 +1,249 @@
+package sqltask
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// statement is one of several in a text.
+type statement struct {
+	text string
+	// verb is what it does: its first word, or for WITH that of the main part.
+	verb string
+	// control says that it begins or ends a transaction.
+	control bool
+}
+
+func (s statement) changesRows() bool {
+	switch s.verb {
+	case "INSERT", "UPDATE", "DELETE", "REPLACE":
+		return true
+	}
+	return false
+}
+
+// split cuts a text at its semicolons, but not at those in quotes, comments,
+// dollar quotes (PostgreSQL), the body of a trigger (SQLite), or BEGIN ATOMIC
+// (PostgreSQL). What it does not understand is the database's to refuse.
+func split(text string, dialect tx.Dialect) []statement {
+	var list []statement
+	sc := scanner{text: text, dialect: dialect}
+	current := reading{dialect: dialect}
+	from := 0
+	for {
+		token := sc.next()
+		if token == "" || (token == ";" && current.blocks == 0) {
+			if len(current.words) > 0 || current.parens {
+				list = append(list, current.statement(strings.TrimSpace(text[from:sc.start])))
+			}
+			if token == "" {
+				return list
+			}
+			from, current = sc.at, reading{dialect: dialect}
+			continue
+		}
+		current.add(token)
+	}
+}
+
+// reading is what is known of the statement that is being read.
+type reading struct {
+	dialect tx.Dialect
+	words   []string // the first ones
+	parens  bool     // it begins with a parenthesis, or something did
+	depth   int      // of parentheses
+	blocks  int      // of BEGIN or CASE to END, inside a body
+	last    string
+	verb    string
+}
+
+// wordsKept is enough to tell CREATE OR REPLACE TEMP TRIGGER from others.
+const wordsKept = 4
+
+func (r *reading) add(token string) {
+	switch token {
+	case "(":
+		r.depth++
+		r.parens = true
+	case ")":
+		r.depth--
+	case ";", "'":
+	default:
+		r.word(token)
+	}
+	r.last = token
+}
+
+func (r *reading) word(word string) {
+	if len(r.words) < wordsKept {
+		r.words = append(r.words, word)
+	}
+	switch {
+	case r.verb == "" && (word != "WITH" || len(r.words) > 1):
+		if r.words[0] != "WITH" || (r.depth == 0 && isVerb(word)) {
+			r.verb = word
+		}
+	case r.blocks == 0 && r.opensBody(word):
+		r.blocks = 1
+	case r.blocks > 0 && word == "CASE":
+		r.blocks++
+	case r.blocks > 0 && word == "END":
+		r.blocks--
+	}
+}
+
+// opensBody reports whether semicolons belong to the statement from here to END.
+func (r *reading) opensBody(word string) bool {
+	if r.words[0] != "CREATE" {
+		return false
+	}
+	if r.dialect == tx.Postgres {
+		return word == "ATOMIC" && r.last == "BEGIN"
+	}
+	return word == "BEGIN" && slices.Contains(r.words, "TRIGGER")
+}
+
+func isVerb(word string) bool {
+	switch word {
+	case "SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE":
+		return true
+	}
+	return false
+}
+
+func (r *reading) statement(text string) statement {
+	s := statement{text: text, verb: r.verb}
+	second := ""
+	if len(r.words) > 1 {
+		second = r.words[1]
+	}
+	switch s.verb {
+	case "BEGIN", "COMMIT", "END", "ABORT":
+		s.control = true
+	case "ROLLBACK":
+		s.control = !slices.Contains(r.words, "TO") // a savepoint
+	case "START", "PREPARE":
+		s.control = second == "TRANSACTION"
+	}
+	return s
+}
+
+// scanner yields words in upper case, ";", "(", ")", and "'" for anything else
+// that is not blank.
+type scanner struct {
+	text    string
+	dialect tx.Dialect
+	start   int // of the token
+	at      int // behind it
+}
+
+func (s *scanner) next() string {
+	for s.at < len(s.text) {
+		s.start = s.at
+		rest := s.text[s.at:]
+		c := rest[0]
+		switch {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f':
+			s.at++
+		case strings.HasPrefix(rest, "--"):
+			s.skipTo("\n", 2)
+		case strings.HasPrefix(rest, "/*"):
+			s.comment()
+		case c == ';' || c == '(' || c == ')':
+			s.at++
+			return string(c)
+		case letter(c):
+			if word := s.word(); word != "" {
+				return word
+			}
+		case c == '\'' || c == '"' || (s.dialect == tx.SQLite && c == '`'):
+			s.skipTo(string(c), 1) // a doubled quote is two literals side by side
+			return "'"
+		case c == '[' && s.dialect == tx.SQLite:
+			s.skipTo("]", 1)
+			return "'"
+		case c == '$' && s.dialect == tx.Postgres:
+			s.dollar()
+			return "'"
+		default:
+			s.at++
+			return "'"
+		}
+	}
+	s.start = len(s.text)
+	return ""
+}
+
+// word reads a word; E'...' is a literal in which a backslash escapes.
+func (s *scanner) word() string {
+	for s.at < len(s.text) && (letter(s.text[s.at]) || s.text[s.at] == '$' || (s.text[s.at] >= '0' && s.text[s.at] <= '9')) {
+		s.at++
+	}
+	word := strings.ToUpper(s.text[s.start:s.at])
+	if word != "E" || s.dialect != tx.Postgres || s.at == len(s.text) || s.text[s.at] != '\'' {
+		return word
+	}
+	for s.at++; s.at < len(s.text); s.at++ {
+		switch s.text[s.at] {
+		case '\\':
+			s.at++
+		case '\'':
+			s.at++
+			return "'"
+		}
+	}
+	return "'"
+}
+
+// skipTo goes behind the next end, from offset on; an open quote ends the text.
+func (s *scanner) skipTo(end string, offset int) {
+	i := strings.Index(s.text[s.at+offset:], end)
+	if i < 0 {
+		s.at = len(s.text)
+		return
+	}
+	s.at += offset + i + len(end)
+}
+
+// comment skips /* */, which nests in PostgreSQL.
+func (s *scanner) comment() {
+	if s.dialect != tx.Postgres {
+		s.skipTo("*/", 2)
+		return
+	}
+	depth := 0
+	for s.at < len(s.text) {
+		switch {
+		case strings.HasPrefix(s.text[s.at:], "/*"):
+			depth++
+			s.at += 2
+		case strings.HasPrefix(s.text[s.at:], "*/"):
+			depth--
+			s.at += 2
+		default:
+			s.at++
+		}
+		if depth == 0 {
+			return
+		}
+	}
+}
+
+// dollar skips $tag$ ... $tag$; $1 is a variable.
+func (s *scanner) dollar() {
+	end := s.at + 1
+	for end < len(s.text) && (letter(s.text[end]) || (end > s.at+1 && s.text[end] >= '0' && s.text[end] <= '9')) {
+		end++
+	}
+	if end == len(s.text) || s.text[end] != '$' {
+		s.at++
+		return
+	}
+	s.skipTo(s.text[s.at:end+1], end+1-s.at)
+}
+
+func letter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
+}

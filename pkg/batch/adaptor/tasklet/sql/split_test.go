@@ -1,0 +1,85 @@
+package sqltask
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func TestATextIsCutAtTheSemicolonsBetweenStatementsOnly(t *testing.T) {
+	t.Parallel()
+	both := []tx.Dialect{tx.SQLite, tx.Postgres}
+	for _, c := range []struct {
+		dialects []tx.Dialect
+		text     string
+		want     []string // verbs
+	}{
+		{both, "", nil},
+		{both, " ;; -- nothing; here\n /* or; here */ ;", nil},
+		{both, "select 1", []string{"SELECT"}},
+		{both, "insert into a values (';', 'it''s;'); update \"a;b\" set x = 1;", []string{"INSERT", "UPDATE"}},
+		{both, "delete from a -- ; no\n where x = '-- ;'; /* ; */ select 1 /* ; */", []string{"DELETE", "SELECT"}},
+		{both, "with x as (select ';' from b), y as (delete from c returning *) insert into a select * from x", []string{"INSERT"}},
+		{both, "with x as (insert into a select 1 returning *) select * from x; select 2", []string{"SELECT", "SELECT"}},
+		{both, "(select 1) union (select 2); create table t (end_ date, \"begin\" date); select 1", []string{"SELECT", "CREATE", "SELECT"}},
+		{both, "select case when a then 1 end; select 2", []string{"SELECT", "SELECT"}},
+		{
+			[]tx.Dialect{tx.SQLite},
+			"create temp trigger g after insert on a begin update b set x = case when 1 then 2 end; delete from c; end; select `a;b`, [c;d] from e; create table f (begin date);select 1",
+			[]string{"CREATE", "SELECT", "CREATE", "SELECT"},
+		},
+		{
+			[]tx.Dialect{tx.Postgres},
+			`create function f() returns int language plpgsql as $$ begin return 1; end; $$; do $x_1$ begin perform ';$$'; end $x_1$; select E'\';', $1, 'a\'; select u&';' /* a /* ; */ ; */`,
+			[]string{"CREATE", "DO", "SELECT", "SELECT"},
+		},
+		{
+			[]tx.Dialect{tx.Postgres},
+			"create or replace procedure p() begin atomic insert into a values (case when true then 1 end); delete from b; end; select 1",
+			[]string{"CREATE", "SELECT"},
+		},
+	} {
+		for _, d := range c.dialects {
+			var verbs []string
+			for _, s := range split(c.text, d) {
+				verbs = append(verbs, s.verb)
+				require.NotContains(t, s.text[len(s.text)-1:], ";")
+			}
+			require.Equal(t, c.want, verbs, "%s: %s", d, c.text)
+		}
+	}
+}
+
+func TestStatementsThatWouldEndTheTransactionAreFound(t *testing.T) {
+	t.Parallel()
+	for text, control := range map[string]bool{
+		"begin": true, "BEGIN immediate": true, "commit": true, "end": true, "abort": true, "rollback": true, "start transaction": true,
+		"prepare transaction 'x'": true, "rollback to savepoint a": false, "savepoint a": false, "release a": false, "prepare p as select 1": false,
+		"insert into a values ('commit')": false, "/* x */ commit and chain": true,
+	} {
+		for _, d := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+			list := split("select 1; "+text, d)
+			require.Len(t, list, 2)
+			require.Equal(t, control, list[1].control, text)
+		}
+	}
+}
+
+func FuzzSplitKeepsEveryStatement(f *testing.F) {
+	for _, seed := range []string{"select 1;select 2", "a$b$;$b$;", "'", "E'\\", "create trigger begin;end;", "/*/*", "((", "with", "$"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, d := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+			rest := text
+			for _, s := range split(text, d) {
+				i := strings.Index(rest, s.text)
+				require.GreaterOrEqual(t, i, 0)
+				rest = rest[i+len(s.text):]
+			}
+		}
+	})
+}

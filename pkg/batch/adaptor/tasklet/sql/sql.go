@@ -1,0 +1,189 @@
+// Package sqltask is the tasklet `sql`: it runs statements, or a query whose one
+// row becomes the step's results, in the step's transaction.
+//
+// It imports core, tx and the drivers' types; gormdb gives it its connections.
+package sqltask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Config configures the tasklet.
+type Config struct {
+	Statement core.SQL      `key:"statement" main:"true" doc:"What to run. Several statements are separated by semicolons, and then take no variables."`
+	Query     core.SQL      `key:"query" doc:"A SELECT of one row, instead of a statement."`
+	Out       core.ItemType `key:"out" doc:"The columns of the query's row that become steps.NAME.out, with their types."`
+	Database  string        `key:"database" doc:"The database; default: the job's."`
+}
+
+// Validate checks that there is one thing to do.
+func (c *Config) Validate() error {
+	switch {
+	case c.Statement.IsZero() && c.Query.IsZero():
+		return &core.ConfigError{Key: "statement", Err: errors.New("there is neither a statement nor a query")}
+	case !c.Statement.IsZero() && !c.Query.IsZero():
+		return &core.ConfigError{Key: "query", Err: errors.New("there is a statement as well: make it two steps")}
+	case !c.Statement.IsZero() && c.Out != nil:
+		return &core.ConfigError{Key: "out", Err: errors.New("only a query has results")}
+	case !c.Query.IsZero() && c.Out == nil:
+		return &core.ConfigError{Key: "out", Err: errors.New("a query without results does nothing: name its columns and their types")}
+	case c.Out != nil && (c.Out.Schema() == nil || c.Out.Schema().IsOpen() || c.Out.Schema().Len() == 0):
+		return &core.ConfigError{Key: "out", Err: fmt.Errorf("%s does not name columns and types", c.Out.Name())}
+	}
+	return nil
+}
+
+// Components describes the tasklet.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindTasklet, Name: "sql", Config: reflect.TypeFor[Config](),
+		Summary: "runs SQL statements, or a query for the step's results",
+		Doc: `Statements run in the step's transaction, all or nothing. BEGIN, COMMIT and the like are
+refused: the step's ` + "`transaction`" + ` decides, with NOT_SUPPORTED for what must run without
+one (vacuum). The rows that INSERT, UPDATE, DELETE and MERGE changed are counted as written.
+
+A query answers exactly one row. Several statements with no transaction around them get one
+of their own on either database.`,
+		Example: "tasklet:\n  sql:\n    query: select count(*) n, sum(cost) total from strikes where year = ${params.year}\n    out: {n: int, total: float null}",
+		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+			return in, cfg.(*Config).Validate()
+		},
+	}}
+}
+
+// Factories make tasklets on the databases of provider.
+func Factories(provider tx.Provider) []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindTasklet, Name: "sql",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			c := cfg.(*Config)
+			name := c.Database
+			if name == "" {
+				name = use.Database
+			}
+			db, err := provider.Database(name)
+			if err != nil {
+				return nil, &core.ConfigError{Key: "database", Err: err}
+			}
+			return New(db, *c)
+		},
+	}}
+}
+
+// Tasklet runs a statement or a query.
+type Tasklet struct {
+	db     tx.Database
+	config Config
+}
+
+// New checks config.
+func New(db tx.Database, config Config) (*Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Tasklet{db: db, config: config}, nil
+}
+
+// Execute runs it on the current transaction of ctx, or without one.
+func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	if t.config.Query.IsZero() {
+		return t.run(ctx, c)
+	}
+	values, err := t.ask(ctx)
+	if err != nil {
+		return fmt.Errorf("sql: %w", err)
+	}
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	schema := t.config.Out.Schema()
+	for i, v := range values {
+		c.Out[schema.Field(i).Name] = v.Any()
+	}
+	c.Counters.Read++
+	return nil
+}
+
+func (t *Tasklet) run(ctx context.Context, c *core.StepContribution) error {
+	text, args := t.config.Statement.Render(t.db.Dialect().Placeholder)
+	statements := split(text, t.db.Dialect())
+	switch {
+	case len(statements) == 0:
+		return errors.New("sql: there is no statement")
+	case len(statements) > 1 && len(args) > 0:
+		return fmt.Errorf("sql: %d statements cannot take variables: make it as many steps", len(statements))
+	}
+	for _, s := range statements {
+		if s.control {
+			return fmt.Errorf("sql: %s: the step's `transaction` decides: %w", s.verb, tx.ErrNotOwner)
+		}
+	}
+	var n int64
+	exec := func(ctx context.Context) (err error) {
+		n, err = t.exec(ctx, text, statements, args)
+		return err
+	}
+	var err error
+	if _, in := tx.From(ctx, t.db.Name()); in || len(statements) == 1 {
+		err = exec(ctx)
+	} else {
+		err = tx.NewManager(t.db).Do(ctx, tx.Attr{}, exec)
+	}
+	if err != nil {
+		return fmt.Errorf("sql: %w", err)
+	}
+	c.Counters.Write += n
+	return nil
+}
+
+// ask returns the values of the one row, in the order of the results.
+func (t *Tasklet) ask(ctx context.Context) (values []row.Value, err error) {
+	text, args := t.config.Query.Render(t.db.Dialect().Placeholder)
+	args, err = t.bind(args)
+	if err != nil {
+		return nil, err
+	}
+	if t.db.Dialect() == tx.Postgres {
+		args = append([]any{describeAnew()}, args...)
+	}
+	rows, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	names, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	places, err := places(t.config.Out.Schema(), names)
+	if err != nil {
+		return nil, err
+	}
+	cells, targets := make([]any, len(names)), make([]any, len(names))
+	for i := range cells {
+		targets[i] = &cells[i]
+	}
+	if !rows.Next() {
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+		return nil, errors.New("the query answered no row, and one is expected")
+	}
+	if err := rows.Scan(targets...); err != nil {
+		return nil, err
+	}
+	if rows.Next() {
+		return nil, errors.New("the query answered more than one row, and one is expected")
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return fit(t.config.Out.Schema(), places, cells)
+}

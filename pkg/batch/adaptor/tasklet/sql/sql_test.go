@@ -1,0 +1,203 @@
+package sqltask_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/testdb"
+	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+
+func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
+	t.Helper()
+	for _, dialect := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+		t.Run(string(dialect), func(t *testing.T) {
+			t.Parallel()
+			url := testdb.SQLite
+			if dialect == tx.Postgres {
+				url = testdb.Postgres
+			}
+			p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url(t)}})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, p.Close()) })
+			db, err := p.Database("")
+			require.NoError(t, err)
+			f(t, db)
+		})
+	}
+}
+
+func statement(text string, args ...any) core.SQL {
+	return core.SQL{Parts: strings.Split(text, "${}"), Args: args}
+}
+
+func results(t *testing.T, fields ...row.Field) core.ItemType {
+	t.Helper()
+	s, err := row.NewSchema(fields...)
+	require.NoError(t, err)
+	return core.RowOf("", s)
+}
+
+// run executes in a transaction, as the step does.
+func run(t *testing.T, db tx.Database, c sqltask.Config) (*core.StepContribution, error) {
+	t.Helper()
+	task, err := sqltask.New(db, c)
+	require.NoError(t, err)
+	contribution := &core.StepContribution{}
+	err = tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error { return task.Execute(ctx, contribution) })
+	return contribution, err
+}
+
+func count(t *testing.T, db tx.Database, table string) (n int) {
+	t.Helper()
+	require.NoError(t, db.Conn().QueryRowContext(context.Background(), "select count(*) from "+table).Scan(&n))
+	return n
+}
+
+const script = `
+	create table a (id integer primary key, s text); -- a comment; with a semicolon
+	insert into a values (1, 'x;'), (2, 'it''s'), (3, null);
+	create index a_s on a (s);
+	with old as (select id from a where id > 1) update a set s = 'new' where id in (select id from old);
+	select * from a;
+	delete from a where id = 3;`
+
+func TestSeveralStatementsCountTheRowsThatTheyChanged(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		c, err := run(t, db, sqltask.Config{Statement: statement(script)})
+		require.NoError(t, err)
+		require.EqualValues(t, 3+2+1, c.Counters.Write)
+		require.Equal(t, 2, count(t, db, "a"))
+	})
+}
+
+func TestABodyWithSemicolonsIsOneStatement(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		body := `create trigger note after insert on a begin insert into b values (new.id); insert into b values (case when new.id then -new.id end); end;`
+		if db.Dialect() == tx.Postgres {
+			body = `create function note() returns trigger language plpgsql as $$ begin insert into b values (new.id); insert into b values (-new.id); return new; end $$;
+				create trigger note after insert on a for each row execute function note();`
+		}
+		_, err := run(t, db, sqltask.Config{Statement: statement("create table a (id integer); create table b (id integer);" + body + "insert into a values (1), (2)")})
+		require.NoError(t, err)
+		require.Equal(t, 4, count(t, db, "b"))
+	})
+}
+
+func TestAFailureUndoesTheStatementsBefore(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		const bad = "create table u (id integer primary key); insert into u values (1); insert into u values (1)"
+		_, err := run(t, db, sqltask.Config{Statement: statement(bad)})
+		require.True(t, dberr.IsUniqueViolation(err), "%v", err)
+
+		// Without a transaction around them, several statements have their own.
+		task, err := sqltask.New(db, sqltask.Config{Statement: statement(bad)})
+		require.NoError(t, err)
+		err = task.Execute(context.Background(), &core.StepContribution{})
+		require.True(t, dberr.IsUniqueViolation(err), "%v", err)
+		_, err = db.Conn().ExecContext(context.Background(), "create table u (id integer)")
+		require.NoError(t, err, "the table is gone with the rest")
+	})
+}
+
+func TestTheTransactionCannotBeEndedByAStatement(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		_, err := run(t, db, sqltask.Config{Statement: statement("create table kept (id integer)")})
+		require.NoError(t, err)
+		_, err = run(t, db, sqltask.Config{Statement: statement("insert into kept values (1); commit; insert into kept values (2)")})
+		require.ErrorIs(t, err, tx.ErrNotOwner)
+		require.Zero(t, count(t, db, "kept"))
+	})
+}
+
+func TestVacuumRunsWithoutATransaction(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		task, err := sqltask.New(db, sqltask.Config{Statement: statement("vacuum;")})
+		require.NoError(t, err)
+		require.NoError(t, task.Execute(context.Background(), &core.StepContribution{}))
+	})
+}
+
+func TestBindVariablesAreNotSpliced(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		_, err := run(t, db, sqltask.Config{Statement: statement("create table p (id integer, name text, at timestamp, d date)")})
+		require.NoError(t, err)
+		c, err := run(t, db, sqltask.Config{Statement: statement("insert into p values (${}, ${}, ${}, ${})",
+			int64(7), "'); drop table p; --", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), row.NewDate(2026, 1, 2))})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, c.Counters.Write)
+		c, err = run(t, db, sqltask.Config{
+			Query: statement("select name, at, d, id from p where id = ${} and at > ${}", int64(7), row.NewDate(2026, 1, 2)),
+			Out:   results(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "at", Kind: row.Timestamp}, row.Field{Name: "d", Kind: row.DateKind}),
+		})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"id": int64(7), "name": "'); drop table p; --", "at": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "d": row.NewDate(2026, 1, 2)}, c.Out)
+		_, err = run(t, db, sqltask.Config{Statement: statement("delete from p where id = ${}; delete from p", int64(1))})
+		require.ErrorContains(t, err, "2 statements cannot take variables")
+	})
+}
+
+func TestAQuerysOneRowBecomesTheResults(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		_, err := run(t, db, sqltask.Config{Statement: statement("create table cost (amount double precision, price numeric(10,2)); insert into cost values (1.5, 2.25), (2.5, 3)")})
+		require.NoError(t, err)
+		c, err := run(t, db, sqltask.Config{
+			Query: statement("select count(*) n, sum(amount) total, sum(price) price, max(amount) > 2 as dear, min(null) as missing, count(*) as share, 5 as unused from cost"),
+			Out: results(t, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "total", Kind: row.Float, Nullable: true}, row.Field{Name: "price", Kind: row.Float},
+				row.Field{Name: "dear", Kind: row.Bool}, row.Field{Name: "missing", Kind: row.String, Nullable: true}, row.Field{Name: "share", Kind: row.Float}),
+		})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"n": int64(2), "total": 4.0, "price": 5.25, "dear": true, "missing": nil, "share": 2.0}, c.Out)
+		for text, want := range map[string]string{
+			"select 1 as n where 1 = 0":            "answered no row",
+			"select 1 as n union select 2":         "more than one row",
+			"select 1 as m":                        "the query has no column n",
+			"select 'x' as n":                      `"x" is not an int`,
+			"select cast(null as integer) as n":    "not nullable",
+			"select n from a_table_that_is_absent": "a_table_that_is_absent",
+		} {
+			_, err := run(t, db, sqltask.Config{Query: statement(text), Out: results(t, row.Field{Name: "n", Kind: row.Int})})
+			require.ErrorContains(t, err, want, text)
+		}
+	})
+}
+
+func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
+	t.Parallel()
+	out := results(t, row.Field{Name: "n", Kind: row.Int})
+	for _, c := range []struct {
+		config sqltask.Config
+		key    string
+	}{
+		{sqltask.Config{}, "statement"},
+		{sqltask.Config{Statement: statement("x"), Query: statement("y")}, "query"},
+		{sqltask.Config{Statement: statement("x"), Out: out}, "out"},
+		{sqltask.Config{Query: statement("x")}, "out"},
+		{sqltask.Config{Query: statement("x"), Out: core.ItemOf[int]("int")}, "out"},
+	} {
+		_, err := sqltask.Components()[0].Types(&c.config, nil)
+		var at *core.ConfigError
+		require.ErrorAs(t, err, &at)
+		require.Equal(t, c.key, at.Key)
+	}
+}

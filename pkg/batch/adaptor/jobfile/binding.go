@@ -1,0 +1,266 @@
+package jobfile
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// binding is one pass over the config of a component: at load without values, at
+// launch with those of the launch, at the start of a step with all.
+type binding struct {
+	file      *File
+	use       *use
+	collector *strict.Collector
+	types     *itemTypes
+	env       core.ExpressionEnv
+	// scope is there at load, when expressions are compiled.
+	scope expression.Scope
+	// values is there later.
+	values *values
+	open   bool // something stayed late-bound
+}
+
+// decode makes a config struct. It reports whether all of it is right.
+func (b *binding) decode() (cfg any, ok bool) {
+	u := b.use
+	v := reflect.New(u.component.Config)
+	d := &strict.Decoder{Collector: b.collector, Scalar: b.scalar}
+	d.Forms = map[reflect.Type]strict.Form{
+		reflect.TypeFor[core.Size]():        b.sizeForm,
+		reflect.TypeFor[core.SQL]():         b.sqlForm,
+		reflect.TypeFor[core.Expression]():  b.expressionForm,
+		reflect.TypeFor[core.Expressions](): b.expressionsForm,
+		reflect.TypeFor[core.ItemType]():    b.types.itemForm,
+	}
+	if !d.Decode(u.node, u.what, v.Elem()) {
+		return v.Interface(), false
+	}
+	if b.open {
+		return v.Interface(), true
+	}
+	if validator, is := v.Interface().(interface{ Validate() error }); is {
+		if err := validator.Validate(); err != nil {
+			u.reportConfig(b.collector, err)
+			return v.Interface(), false
+		}
+	}
+	return v.Interface(), true
+}
+
+// scalar answers what a scalar of the config stands for, now.
+func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (strict.Value, bool) {
+	if f.Literal {
+		return strict.Value{Text: n.Text}, true
+	}
+	late, ok := b.lateAt(n, f, want)
+	switch {
+	case !ok:
+		return strict.Value{}, false
+	case len(late.holes) == 0:
+		return strict.Value{Text: b.path(f, want, late.literal())}, true
+	case b.values == nil || late.atStep && !b.values.atStep:
+		b.open = true
+		return strict.Value{}, false
+	}
+	value, resolved, err := b.values.render(late, f.Path && want.Kind() == reflect.String)
+	if err != nil {
+		b.report(n, f, err)
+		return strict.Value{}, false
+	}
+	if want.Kind() != reflect.String {
+		return value, true
+	}
+	text := value.Text
+	if value.Typed != nil {
+		text = textOf(value.Typed)
+	}
+	if !resolved {
+		text = b.path(f, want, text)
+	}
+	return strict.Value{Text: text}, true
+}
+
+// path makes the text of a path field relative to the file.
+func (b *binding) path(f strict.Field, want reflect.Type, text string) string {
+	if !f.Path || want.Kind() != reflect.String {
+		return text
+	}
+	return b.file.resolve(text)
+}
+
+// resolve returns a path of the file as the working directory sees it.
+func (f *File) resolve(text string) string {
+	if text == "" || filepath.IsAbs(text) {
+		return text
+	}
+	return filepath.Join(f.dir, filepath.FromSlash(text))
+}
+
+// lateAt returns the compiled text of a scalar; at load it compiles it.
+func (b *binding) lateAt(n *strict.Node, f strict.Field, want reflect.Type) (*lateValue, bool) {
+	if late, ok := b.use.late[n]; ok {
+		return late, true
+	}
+	t, err := parseTemplate(n.Text)
+	if err != nil {
+		b.collector.AddAt(n, offsetOf(err), f.Key+": "+err.Error(), "a literal ${ is written $${")
+		return nil, false
+	}
+	late := &lateValue{template: t}
+	if b.scope == nil || len(t.holes) == 0 {
+		return late, true
+	}
+	if !b.compile(n, f, want, late) {
+		return nil, false
+	}
+	b.use.late[n] = late
+	return late, true
+}
+
+func offsetOf(err error) int {
+	if e, ok := err.(*unclosed); ok {
+		return e.offset
+	}
+	return 0
+}
+
+// compile compiles the expressions of a text and checks their types: want is nil
+// where any will do.
+func (b *binding) compile(n *strict.Node, f strict.Field, want reflect.Type, late *lateValue) bool {
+	good := true
+	for i := range late.holes {
+		h := &late.holes[i]
+		prog, err := compileHole(b.collector, n, *h, b.scope)
+		if err != nil {
+			good = false
+			continue
+		}
+		h.prog = prog
+		late.atStep = late.atStep || needsStep(prog)
+		if want == nil {
+			continue
+		}
+		if prog.Nullable() {
+			b.collector.AddAt(n, h.offset, fmt.Sprintf("%s: ${%s} may be null", f.Key, h.text), "give it a value for that case: "+h.text+" ?? ...")
+			good = false
+			continue
+		}
+		if late.whole() && !fits(prog.Type(), want) {
+			b.collector.AddAt(n, h.offset, fmt.Sprintf("%s takes %s, and ${%s} is %s", f.Key, typeName(want), h.text, typeName(prog.Type())), "")
+			good = false
+		}
+	}
+	return good
+}
+
+func (b *binding) report(n *strict.Node, f strict.Field, err error) {
+	b.collector.Add(n, f.Key+": "+err.Error(), "")
+}
+
+func (b *binding) sizeForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if !d.Expect(n, strict.Scalar, f) {
+		return
+	}
+	value, ok := b.scalar(n, f, reflect.TypeFor[core.Size]())
+	if !ok {
+		return
+	}
+	if value.Typed != nil {
+		if err := strict.Set(v, value); err != nil {
+			b.report(n, f, err)
+		}
+		return
+	}
+	size, err := parseSize(value.Text)
+	if err != nil {
+		b.report(n, f, err)
+		return
+	}
+	v.SetInt(int64(size))
+}
+
+// parseSize reads 512, 64KB, 10MB or 1GB, powers of 1024.
+func parseSize(text string) (core.Size, error) {
+	digits, unit := text, int64(1)
+	for i, suffix := range []string{"KB", "MB", "GB"} {
+		if rest, ok := strings.CutSuffix(text, suffix); ok {
+			digits, unit = rest, 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || n > (1<<63-1)/unit || digits[0] == '+' {
+		return 0, fmt.Errorf("%q is not a size (such as 512, 64KB, 10MB, 1GB)", text)
+	}
+	return core.Size(n * unit), nil
+}
+
+func (b *binding) sqlForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if !d.Expect(n, strict.Scalar, f) {
+		return
+	}
+	late, ok := b.lateAt(n, f, nil)
+	if !ok {
+		return
+	}
+	if strings.TrimSpace(strings.Join(late.texts, "")) == "" && len(late.holes) == 0 {
+		d.Add(n, f.Key+": the statement is empty", "")
+		return
+	}
+	// A statement does not depend on its variables: with them unknown it can be
+	// validated all the same.
+	sql := core.SQL{Parts: late.texts, Args: make([]any, len(late.holes))}
+	if b.values == nil || late.atStep && !b.values.atStep {
+		v.Set(reflect.ValueOf(sql))
+		return
+	}
+	for i, h := range late.holes {
+		arg, err := b.values.eval(h)
+		if err != nil {
+			b.report(n, f, err)
+			return
+		}
+		sql.Args[i] = arg
+	}
+	v.Set(reflect.ValueOf(sql))
+}
+
+func (b *binding) expressionForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if e, ok := b.expression(d, n, f); ok {
+		v.Set(reflect.ValueOf(e))
+	}
+}
+
+func (b *binding) expression(d *strict.Decoder, n *strict.Node, f strict.Field) (core.Expression, bool) {
+	if !d.Expect(n, strict.Scalar, f) {
+		return core.Expression{}, false
+	}
+	if strings.HasPrefix(n.Text, "${") {
+		d.Add(n, f.Key+" is an expression itself, without ${ }", "write "+strings.TrimSpace(strings.TrimSuffix(n.Text[2:], "}")))
+		return core.Expression{}, false
+	}
+	if strings.TrimSpace(n.Text) == "" {
+		d.Add(n, f.Key+": the expression is empty", "")
+		return core.Expression{}, false
+	}
+	return core.Expression{Text: n.Text, Env: b.env}, true
+}
+
+func (b *binding) expressionsForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if !d.Expect(n, strict.Map, f) {
+		return
+	}
+	list := core.Expressions{}
+	for _, e := range n.Entries {
+		if x, ok := b.expression(d, e.Value, strict.Field{Key: e.Key.Text}); ok && !e.Value.Bad {
+			list = append(list, core.NamedExpression{Name: e.Key.Text, Expression: x})
+		}
+	}
+	v.Set(reflect.ValueOf(list))
+}

@@ -1,0 +1,60 @@
+package jobfile_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// Every file of testdata/broken is refused with exactly the text beside it.
+func TestEveryMistakeIsReportedWithPositionExcerptAndHint(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/broken/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			_, err = jobfile.Parse("job.yaml", text, registry(t))
+			var problems jobfile.Problems
+			require.ErrorAs(t, err, &problems)
+			golden := strings.TrimSuffix(path, ".yaml") + ".txt"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err)
+			require.Equal(t, string(want), problems.Error()+"\n")
+		})
+	}
+}
+
+func TestAJobFileWithFiveMistakesReportsAllFiveWithTheirPositions(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Load("testdata/broken/five_mistakes.yaml", registry(t))
+	var problems jobfile.Problems
+	require.ErrorAs(t, err, &problems)
+	var at [][2]int
+	for _, p := range problems {
+		require.Equal(t, "testdata/broken/five_mistakes.yaml", p.File)
+		at = append(at, [2]int{p.Line, p.Col})
+	}
+	require.Equal(t, [][2]int{{5, 5}, {6, 26}, {7, 13}, {8, 18}, {9, 9}}, at)
+}
+
+func TestAFileThatIsNotThereIsOneClearLine(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Load("testdata/none.yaml", registry(t))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.EqualError(t, err, "job file: open testdata/none.yaml: no such file or directory")
+}

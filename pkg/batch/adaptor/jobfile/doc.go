@@ -1,0 +1,29 @@
+// Package jobfile turns a YAML job file into a core.Job: it parses, checks
+// against the registry of components, and compiles.
+//
+// [Load] reads and checks: whatever is wrong is reported together, every problem
+// with file, line, column, an excerpt and a hint ([Problems]). [File.Compile]
+// makes the job. Schema, reference pages and descriptions ([Schema],
+// [Reference], [Describe]) come from the same structs and tags that the loader
+// decodes into (model.go, and the Config types of the components).
+//
+// # The way of a job file
+//
+//	YAML --internal/strict--> nodes --model.go--> Job, Step, ... --check*.go--> File --compile.go--> core.Job
+//
+// A component's config is decoded more than once. At load everything is checked
+// and what is ${late-bound} stays zero, but its static type must fit. Before an
+// execution exists (core.Job.Bind) it is decoded with the launch's parameters, so
+// that a value that does not fit refuses the launch. At the start of its step it
+// is decoded with everything, into a fresh struct for the factory.
+//
+// # Paths
+//
+// A path in the file is relative to the file, a parameter's value to the working
+// directory. A parameter of type path keeps the text that it was given (that is
+// its identity); it is resolved when it is bound: the text of the declared default
+// is relative to the file, any other text to the working directory. `params.NAME`
+// of every expression is the resolved path. In a field that is a path (tag path)
+// a text that begins with such a parameter is not resolved again; any other
+// relative text is relative to the file.
+package jobfile

@@ -1,0 +1,20 @@
+package jobfile
+
+import (
+	"context"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Bind is what a compiled job's Bind does, without compiling.
+func Bind(ctx context.Context, f *File, params core.Parameters) error { return f.bind(ctx, params) }
+
+// StepConfig is the config of a tasklet step as it is known at load.
+func StepConfig(f *File, step string) any {
+	for _, s := range f.steps {
+		if s.name == step {
+			return s.tasklet.cfg
+		}
+	}
+	return nil
+}

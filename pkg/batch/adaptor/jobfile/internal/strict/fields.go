@@ -1,0 +1,141 @@
+package strict
+
+import (
+	"reflect"
+	"strings"
+)
+
+// Field is a struct field as its tags describe it.
+type Field struct {
+	Index []int
+	Type  reflect.Type
+	// Key is its name in the file.
+	Key string
+	// Doc is one or more sentences for the reference.
+	Doc string
+	// Default is the text of the value that a missing key stands for.
+	Default string
+	// HasDefault tells an empty default from none.
+	HasDefault bool
+	Required   bool
+	// Enum are the texts allowed; empty: any.
+	Enum []string
+	// Later are texts that are known and not supported yet.
+	Later []string
+	// Main says that the value may stand for the whole struct.
+	Main bool
+	// Item is how messages call an item of a list; empty: as the key.
+	Item string
+	// Rest says that it takes all keys of no other field.
+	Rest bool
+	// Path says that the text is a path relative to the file.
+	Path bool
+	// Literal says that the text is taken as it is: a ${...} in it is no expression.
+	Literal bool
+	// Kind is the kind of component that the field names, for the forms of those.
+	Kind string
+}
+
+// At is embedded by structs that want to know where they were written.
+type At struct{ Node *Node }
+
+// Extra is the type of a blank field whose tags say more about a struct's keys:
+// `later:"a b"` are keys that this version knows but does not support, and
+// `ignore:"x-"` is a prefix of keys that are nobody's business.
+type Extra struct{}
+
+// Keys is what the tags of a struct type say.
+type Keys struct {
+	Fields []Field
+	// Later are keys that are known and not supported yet.
+	Later []string
+	// Ignore is a prefix of ignored keys; empty: none.
+	Ignore string
+	at     []int // index of the embedded At; nil: none
+}
+
+// FieldsOf reads the tags of struct type t: `key` (without it a field is not of
+// the file), `doc`, `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`,
+// `path:"true"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `later:"c"`
+// texts of an enum to come. Fields of embedded structs count as its own.
+func FieldsOf(t reflect.Type) Keys {
+	var keys Keys
+	for i := range t.NumField() {
+		f := t.Field(i)
+		switch {
+		case f.Type == reflect.TypeFor[At]():
+			keys.at = f.Index
+		case f.Type == reflect.TypeFor[Extra]():
+			keys.Later = append(keys.Later, strings.Fields(f.Tag.Get("later"))...)
+			keys.Ignore = f.Tag.Get("ignore")
+		case f.Anonymous && f.Type.Kind() == reflect.Struct && f.Tag.Get("key") == "":
+			inner := FieldsOf(f.Type)
+			for _, g := range inner.Fields {
+				g.Index = append([]int{i}, g.Index...)
+				keys.Fields = append(keys.Fields, g)
+			}
+			keys.Later = append(keys.Later, inner.Later...)
+		case f.IsExported() && f.Tag.Get("key") != "":
+			keys.Fields = append(keys.Fields, fieldOf(f))
+		}
+	}
+	return keys
+}
+
+func fieldOf(f reflect.StructField) Field {
+	def, has := f.Tag.Lookup("default")
+	field := Field{
+		Index: f.Index, Type: f.Type, Key: f.Tag.Get("key"), Doc: f.Tag.Get("doc"),
+		Default: def, HasDefault: has, Required: f.Tag.Get("required") == "true",
+		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"),
+		Rest: f.Tag.Get("rest") == "true", Item: f.Tag.Get("item"),
+		Later: strings.Fields(f.Tag.Get("later")),
+	}
+	if enum := f.Tag.Get("enum"); enum != "" {
+		for _, text := range strings.Split(enum, ",") {
+			field.Enum = append(field.Enum, strings.TrimSpace(text))
+		}
+	}
+	return field
+}
+
+// Names returns the keys that this version supports, in the order of the struct.
+func (k Keys) Names() []string {
+	var names []string
+	for _, f := range k.Fields {
+		if !f.Rest {
+			names = append(names, f.Key)
+		}
+	}
+	return names
+}
+
+// Find returns the field with the key. The key of a rest is not one of the file.
+func (k Keys) Find(key string) (Field, bool) {
+	for _, f := range k.Fields {
+		if f.Key == key && !f.Rest {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// Rest returns the field that takes the keys of no other field.
+func (k Keys) Rest() (Field, bool) {
+	for _, f := range k.Fields {
+		if f.Rest {
+			return f, true
+		}
+	}
+	return Field{}, false
+}
+
+// Main returns the field that may stand for the struct.
+func (k Keys) Main() (Field, bool) {
+	for _, f := range k.Fields {
+		if f.Main {
+			return f, true
+		}
+	}
+	return Field{}, false
+}

@@ -1,0 +1,117 @@
+package strict
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is one thing wrong with a document.
+type Problem struct {
+	// File is the path as it was given.
+	File string
+	// Line and Col are 1-based; Col counts characters.
+	Line, Col int
+	// Msg says what is wrong.
+	Msg string
+	// Hint says what would be right; it may be empty.
+	Hint string
+	// Excerpt is the line of the file.
+	Excerpt string
+}
+
+// Error returns "file:line:col: message", the line with a caret, and the hint.
+func (p Problem) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d:%d: %s", p.File, p.Line, p.Col, p.Msg)
+	gutter := fmt.Sprintf("%5d | ", p.Line)
+	line, caret := clip(p.Excerpt, p.Col)
+	fmt.Fprintf(&b, "\n%s%s\n%s| %s^", gutter, line, strings.Repeat(" ", len(gutter)-2), caret)
+	if p.Hint != "" {
+		b.WriteString(" " + p.Hint)
+	}
+	return b.String()
+}
+
+// clip shortens a long line around column col, and answers the blanks that bring
+// a caret below that column (tabs stay tabs).
+func clip(line string, col int) (shown, blanks string) {
+	const most, before = 120, 60
+	runes := []rune(line)
+	for i, r := range runes {
+		if r != '\t' && !strconv.IsPrint(r) {
+			runes[i] = '\uFFFD'
+		}
+	}
+	at := min(max(col-1, 0), len(runes))
+	if len(runes) > most && at > before {
+		runes = append([]rune("…"), runes[at-before:]...)
+		at = before + 1
+	}
+	if len(runes) > most {
+		runes = append(slices.Clone(runes[:most]), '…')
+	}
+	return string(runes), strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r
+		}
+		return ' '
+	}, string(runes[:at]))
+}
+
+// Problems is everything wrong with a document, in its order. It is never empty
+// where it is returned as an error.
+type Problems []Problem
+
+// Error returns all problems, one below the other.
+func (ps Problems) Error() string {
+	parts := make([]string, len(ps))
+	for i, p := range ps {
+		parts[i] = p.Error()
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Collector gathers the problems of one document. It is not safe for concurrent
+// use.
+type Collector struct {
+	doc  *Document
+	list Problems
+}
+
+// NewCollector returns a collector without problems.
+func (d *Document) NewCollector() *Collector { return &Collector{doc: d} }
+
+// Add reports a problem at the node.
+func (c *Collector) Add(n *Node, msg, hint string) { c.AddAt(n, 0, msg, hint) }
+
+// AddAt reports a problem at byte offset of the node's text.
+func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
+	line, col := c.doc.locate(n, offset)
+	c.add(line, col, msg, hint)
+}
+
+func (c *Collector) add(line, col int, msg, hint string) {
+	line, col = c.doc.clamp(line, col)
+	p := Problem{File: c.doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: c.doc.lines[line-1]}
+	if !slices.Contains(c.list, p) {
+		c.list = append(c.list, p)
+	}
+}
+
+// Len returns how many problems there are so far.
+func (c *Collector) Len() int { return len(c.list) }
+
+// Err returns all problems by position, or nil.
+func (c *Collector) Err() error {
+	if len(c.list) == 0 {
+		return nil
+	}
+	list := slices.Clone(c.list)
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	return list
+}

@@ -1,0 +1,160 @@
+package jobfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// declareParameters makes the specs of the file's parameters.
+func (l *loader) declareParameters(model *jobModel) {
+	for _, e := range model.Parameters {
+		if !identifier.MatchString(e.Name) {
+			l.problems.Add(e.Key, fmt.Sprintf("the parameter name %q is no identifier", e.Name), identifierHint)
+		}
+		l.file.specs = append(l.file.specs, l.parameter(e.Name, e.Value))
+	}
+}
+
+func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
+	spec := core.ParameterSpec{Name: name, Type: core.ParameterType(m.Type), Doc: m.Doc, Identifying: m.Identifying, Pattern: m.Pattern}
+	if spec.Doc == "" {
+		spec.Doc = m.Description
+	} else if m.Description != "" {
+		l.problems.Add(m.Node.KeyOf("description"), "doc and description mean the same", "write one of them")
+	}
+	spec.Required = m.Default == nil
+	if m.Required != nil {
+		spec.Required = *m.Required
+		if *m.Required && m.Default != nil {
+			l.problems.Add(m.Node.KeyOf("required"), "a parameter with a default is never missing", "leave out required, or the default")
+		}
+	}
+	if !slices.Contains(core.ParameterTypes(), spec.Type) {
+		spec.Type = core.TypeString // a problem was reported; go on with something
+		return spec
+	}
+	l.limits(&spec, m)
+	if m.Default != nil {
+		spec.Default = l.defaultOf(spec, m.Default.node)
+	}
+	return spec
+}
+
+// limits checks pattern, enum, min and max.
+func (l *loader) limits(spec *core.ParameterSpec, m parameterModel) {
+	text := spec.Type == core.TypeString || spec.Type == core.TypePath
+	if spec.Pattern != "" {
+		_, err := regexp.Compile(spec.Pattern)
+		switch {
+		case err != nil:
+			l.problems.Add(m.Node.Get("pattern"), "pattern: "+err.Error(), "")
+			spec.Pattern = ""
+		case !text:
+			l.problems.Add(m.Node.KeyOf("pattern"), fmt.Sprintf("pattern is for string and path, not for %s", spec.Type), "")
+			spec.Pattern = ""
+		}
+	}
+	for i, value := range m.Enum {
+		if x, ok := l.typed(spec.Type, m.Node.Get("enum").Items[i], value); ok {
+			spec.Enum = append(spec.Enum, textOf(x))
+		}
+	}
+	spec.Min = l.limit(spec.Type, "min", m.Node, m.Min)
+	spec.Max = l.limit(spec.Type, "max", m.Node, m.Max)
+	if spec.Min != nil && spec.Max != nil {
+		if err := job.CheckParameter(core.ParameterSpec{Type: spec.Type, Max: spec.Max}, spec.Min); err != nil {
+			l.problems.Add(m.Min.node, "min is greater than max", "")
+		}
+	}
+}
+
+func (l *loader) limit(t core.ParameterType, key string, at *strict.Node, raw *rawText) any {
+	if raw == nil || raw.node == nil {
+		return nil
+	}
+	if t == core.TypeString || t == core.TypePath || t == core.TypeBool {
+		l.problems.Add(at.KeyOf(key), fmt.Sprintf("a %s has no %s", t, key), "")
+		return nil
+	}
+	x, ok := l.typed(t, raw.node, raw.node.Text)
+	if !ok {
+		return nil
+	}
+	return x
+}
+
+// typed reads a text of the file as a value of a parameter type.
+func (l *loader) typed(t core.ParameterType, at *strict.Node, text string) (any, bool) {
+	x, err := core.ParseParameter(t, text)
+	if err != nil {
+		l.problems.Add(at, err.Error(), "")
+		return nil, false
+	}
+	return x, true
+}
+
+// defaultOf reads or computes a default, and checks it against the limits.
+func (l *loader) defaultOf(spec core.ParameterSpec, n *strict.Node) any {
+	if n == nil {
+		return nil
+	}
+	t, err := parseTemplate(n.Text)
+	if err != nil {
+		l.problems.AddAt(n, offsetOf(err), "default: "+err.Error(), "a literal ${ is written $${")
+		return nil
+	}
+	text := t.literal()
+	if len(t.holes) > 0 {
+		var ok bool
+		if text, ok = l.computed(spec, n, t); !ok {
+			return nil
+		}
+	}
+	x, ok := l.typed(spec.Type, n, text)
+	if !ok {
+		return nil
+	}
+	if err := job.CheckParameter(spec, x); err != nil {
+		l.problems.Add(n, "default: "+err.Error(), "")
+		return nil
+	}
+	return x
+}
+
+// computed evaluates a default with ${...}, now. It may use functions, today()
+// among them, and no other names.
+func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) (string, bool) {
+	scope := expression.Scope{expression.Today: {Type: parameterGoType(core.TypeDate)}}
+	vars := map[string]any{expression.Today: core.Date(0).AddDays(int(l.now().UTC().Unix() / int64(24*time.Hour/time.Second)))}
+	var b strings.Builder
+	for i, text := range t.texts {
+		b.WriteString(text)
+		if i == len(t.holes) {
+			break
+		}
+		h := t.holes[i]
+		prog, err := compileHole(l.problems, n, h, scope)
+		if err != nil {
+			return "", false
+		}
+		if want := parameterGoType(spec.Type); t.whole() && (prog.Nullable() || !fits(prog.Type(), want)) {
+			l.problems.AddAt(n, h.offset, fmt.Sprintf("a parameter of type %s takes %s, and ${%s} is %s", spec.Type, typeName(want), h.text, typeName(prog.Type())), "")
+			return "", false
+		}
+		x, err := prog.Eval(vars)
+		if err != nil {
+			l.problems.AddAt(n, h.offset, fmt.Sprintf("${%s}: %v", h.text, err), "")
+			return "", false
+		}
+		b.WriteString(textOf(x))
+	}
+	return b.String(), true
+}

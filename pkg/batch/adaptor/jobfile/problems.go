@@ -1,0 +1,77 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Problem is one thing wrong with a job file: position, message, excerpt, hint.
+type Problem = strict.Problem
+
+// Problems is everything wrong with a job file, by position. It is the error of
+// [Load], [Parse] and [File.Compile] where the file is at fault.
+type Problems = strict.Problems
+
+var (
+	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	jobName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,99}$`)
+)
+
+const identifierHint = "letters, digits and _, not beginning with a digit"
+
+// reportConfig reports what a component says of its config: joined errors one by
+// one, a *core.ConfigError at its key, an error of an expression at its place in
+// the text.
+func (u *use) reportConfig(c *strict.Collector, err error) {
+	var joined interface{ Unwrap() []error }
+	if _, single := err.(*core.ConfigError); !single && errors.As(err, &joined) {
+		for _, e := range joined.Unwrap() {
+			u.reportConfig(c, e)
+		}
+		return
+	}
+	at := u.ref.at
+	var key *core.ConfigError
+	if errors.As(err, &key) {
+		at = u.find(key.Key)
+	}
+	var syntax *expression.Error
+	if errors.As(err, &syntax) && at.Kind == strict.Scalar {
+		c.AddAt(at, syntax.Offset, u.what+": "+err.Error(), commentHint(at))
+		return
+	}
+	c.Add(at, u.what+": "+err.Error(), "")
+}
+
+// find returns the node of a key of the config. The key of a rest is not in the
+// file, only its entries are.
+func (u *use) find(key string) *strict.Node {
+	if u.component.Config == nil || u.node.Kind != strict.Map || len(u.node.Entries) == 0 {
+		if u.ref.node == nil {
+			return u.ref.at
+		}
+		return u.node
+	}
+	if rest, ok := strict.FieldsOf(u.component.Config).Rest(); ok {
+		key = strings.TrimPrefix(key, rest.Key+".")
+	}
+	if found := u.node.Find(key); found != u.node {
+		return found
+	}
+	return u.ref.at
+}
+
+// commentHint says that the text behind an unquoted # is a comment, where there
+// is one.
+func commentHint(n *strict.Node) string {
+	if n.Comment() == "" {
+		return ""
+	}
+	return fmt.Sprintf("YAML takes %q as a comment: put the expression in quotes if it belongs to it", n.Comment())
+}

@@ -1,0 +1,284 @@
+package jobfile
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Reference returns the reference pages in Markdown, by file name: job-file.md
+// for the keys of a job file, components.md as an index, and one page per
+// component (reader-csv.md). The texts are the same for the same registry, so CI
+// can tell whether stored pages are stale.
+func Reference(reg *core.Registry) map[string][]byte {
+	pages := map[string][]byte{"job-file.md": jobFilePage(), "components.md": indexPage(reg)}
+	for _, c := range reg.Components() {
+		var p page
+		p.component(c)
+		pages[pageName(c)] = p.text.Bytes()
+	}
+	return pages
+}
+
+// Describe returns the pages of all components of that name (a csv reader and a
+// csv writer), in Markdown. An unknown name is an error that names the nearest.
+func Describe(reg *core.Registry, name string) ([]byte, error) {
+	var p page
+	var names []string
+	for _, c := range reg.Components() {
+		if !slices.Contains(names, c.Name) {
+			names = append(names, c.Name)
+		}
+		if c.Name != name {
+			continue
+		}
+		if p.text.Len() > 0 {
+			p.printf("\n")
+		}
+		p.component(c)
+	}
+	if p.text.Len() == 0 {
+		slices.Sort(names)
+		return nil, fmt.Errorf("there is no component %s; %s", name, strict.Suggest(name, names))
+	}
+	return p.text.Bytes(), nil
+}
+
+func pageName(c core.Component) string { return string(c.Kind) + "-" + c.Name + ".md" }
+
+// page is a Markdown text being written.
+type page struct{ text bytes.Buffer }
+
+func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.text, format, args...) }
+
+const generated = "<!-- Generated from the Go structs that the loader uses; do not edit. -->\n\n"
+
+func indexPage(reg *core.Registry) []byte {
+	var p page
+	p.printf("%s# Components\n", generated)
+	kind := core.ComponentKind("")
+	for _, c := range reg.Components() {
+		if c.Kind != kind {
+			kind = c.Kind
+			word := string(kind)
+			p.printf("\n## %ss\n\n| name | what it does |\n|---|---|\n", strings.ToUpper(word[:1])+word[1:])
+		}
+		p.printf("| [%s](%s) | %s |\n", c.Name, pageName(c), cell(c.Summary))
+	}
+	return p.text.Bytes()
+}
+
+// jobFilePage documents the structs of model.go.
+func jobFilePage() []byte {
+	var p page
+	p.printf("%s# The job file\n\nOne file, one job. Keys that are not named here are errors; at the top level those that begin with `x-` are ignored.\n", generated)
+	p.section("Job", "The top level of the file.", reflect.TypeFor[jobModel]())
+	p.section("Parameter", "An entry of `parameters`, by its name.", reflect.TypeFor[parameterModel]())
+	p.section("Row field", "A field of a row type: an entry of `types`, or of a component's `item`. The type alone may be written directly: `id: int`.", reflect.TypeFor[fieldModel]())
+	p.section("Step", "An element of `flow`. It has a `chunk` or a `tasklet`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[elementModel]())
+	p.section("Chunk", "The work of a chunk step.", reflect.TypeFor[chunkModel]())
+	p.section("Transaction", "The transaction of a tasklet step.", reflect.TypeFor[transactionModel]())
+	p.printf("\n## Next\n\nA target is the name of a step, `end`, `fail`, `stop`, or one of the maps below. `next: TARGET` follows success. " +
+		"`next: {PATTERN: TARGET}` follows an exit code that matches (`*` any characters, `?` one; the most specific pattern wins); " +
+		"an unmatched exit code of a completed step goes to the following step, and any other ends the job with its outcome.\n")
+	p.section("Target end, fail", "`{end: {...}}` or `{fail: {...}}`.", reflect.TypeFor[exitModel]())
+	p.section("Target stop", "`{stop: {...}}`.", reflect.TypeFor[stopModel]())
+	p.expressions()
+	return p.text.Bytes()
+}
+
+// expressions documents ${...}: the names of scope.go.
+func (p *page) expressions() {
+	p.printf("\n## Expressions\n\n`${...}` in the config of a component is replaced by the value of the expression inside; " +
+		"a text that is one whole `${...}` keeps its type, which must fit the key. `$${` is a literal `${`; any other `$` is an ordinary character. " +
+		"In SQL it becomes a bind variable. Keys of type *expression* are expressions themselves, over `item`, `meta`, `params` and `job`, without `${ }`. " +
+		"An expression with `, : # ? ! * { [` or a leading quote goes in quotes or in a `|` block.\n\n" +
+		"| name | value | known |\n|---|---|---|\n" +
+		"| `params.NAME` | a parameter; one of type path is resolved: its default is relative to the file, a given value to the working directory | at launch |\n" +
+		"| `env.NAME` | a variable of the environment; it must be set | at launch |\n" +
+		"| `job.name` | the job's name | at launch |\n" +
+		"| `job.execution` | the number of the execution | at the start of the step |\n")
+	for _, f := range stepFields() {
+		p.printf("| `steps.NAME.%s` | a count of an earlier step | at the start of the step |\n", f)
+	}
+	p.printf("| `steps.NAME.duration` | its time | at the start of the step |\n" +
+		"| `steps.NAME.status`, `steps.NAME.exit` | its status and exit code | at the start of the step |\n" +
+		"| `steps.NAME.out.KEY` | its result, of the type that its tasklet's `out` declares, else as a text | at the start of the step |\n")
+	p.printf("\nThe default of a parameter may use functions, such as `${today()}`, and no names.\n")
+}
+
+func (p *page) section(title, intro string, t reflect.Type) {
+	p.printf("\n## %s\n\n%s\n", title, intro)
+	p.keys(t)
+}
+
+// component writes the page of one component.
+func (p *page) component(c core.Component) {
+	p.printf("%s# %s `%s`\n\n%s\n", generated, c.Kind, c.Name, c.Summary)
+	if c.Doc != "" {
+		p.printf("\n%s\n", strings.TrimSpace(c.Doc))
+	}
+	if c.Config == nil {
+		p.printf("\nIt takes no configuration.\n")
+	} else {
+		p.printf("\n## Configuration\n")
+		p.keys(c.Config)
+		p.shorthand(c)
+	}
+	if c.Example != "" {
+		p.printf("\n## Example\n\n```yaml\n%s\n```\n", exampleOf(c))
+	}
+}
+
+// exampleOf is the example below the key of the component's kind, whether its
+// description has that key or not.
+func exampleOf(c core.Component) string {
+	text := strings.TrimRight(c.Example, "\n")
+	if strings.HasPrefix(text, string(c.Kind)+":") {
+		return text
+	}
+	return string(c.Kind) + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
+}
+
+// shorthand says how the config may be written in short.
+func (p *page) shorthand(c core.Component) {
+	keys := strict.FieldsOf(c.Config)
+	if main, ok := keys.Main(); ok && !main.Rest {
+		p.printf("\n`%s` may be given directly: `%s: ...`.\n", main.Key, c.Name)
+	}
+	if rest, ok := keys.Rest(); ok {
+		p.printf("\nAll other keys are entries of *%s*: %s\n", rest.Key, rest.Doc)
+	}
+	if !needsConfig(c) {
+		p.printf("\nThe name alone is enough: `%s`.\n", c.Name)
+	}
+}
+
+// keys writes the table of a struct's keys, and below it those of structs inside.
+func (p *page) keys(t reflect.Type) {
+	keys := strict.FieldsOf(t)
+	p.printf("\n| key | type | default | meaning |\n|---|---|---|---|\n")
+	p.rows("", keys)
+	if len(keys.Later) > 0 {
+		later := slices.Sorted(slices.Values(keys.Later))
+		p.printf("\nKnown, and not supported by this version yet: `%s`.\n", strings.Join(later, "`, `"))
+	}
+}
+
+func (p *page) rows(prefix string, keys strict.Keys) {
+	for _, f := range keys.Fields {
+		if f.Rest {
+			continue
+		}
+		def := ""
+		switch {
+		case f.Required:
+			def = "required"
+		case f.HasDefault && f.Default == "":
+			def = `""`
+		case f.HasDefault:
+			def = "`" + f.Default + "`"
+		}
+		p.printf("| `%s` | %s | %s | %s |\n", prefix+f.Key, cell(typeWord(f.Type, f)), cell(def), cell(f.Doc))
+		if inner, ok := nested(f.Type); ok && prefix == "" && f.Kind == "" {
+			p.rows(f.Key+".", strict.FieldsOf(inner))
+		}
+	}
+}
+
+// nested returns the struct inside of a config's field, if it has no section of
+// its own.
+func nested(t reflect.Type) (reflect.Type, bool) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	model := reflect.TypeFor[jobModel]().PkgPath()
+	return t, t.Kind() == reflect.Struct && t.PkgPath() != model && t != reflect.TypeFor[core.SQL]() && t != reflect.TypeFor[core.Expression]() &&
+		t != reflect.TypeFor[core.NamedExpression]()
+}
+
+// cell escapes a text for a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}
+
+// typeWord is how the pages call a type.
+func typeWord(t reflect.Type, f strict.Field) string {
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return "duration (`90s`)"
+	case reflect.TypeFor[core.Size]():
+		return "size (`64KB`)"
+	case reflect.TypeFor[core.SQL]():
+		return "SQL"
+	case reflect.TypeFor[core.Expression]():
+		return "expression"
+	case reflect.TypeFor[core.Expressions]():
+		return "map of expressions"
+	case reflect.TypeFor[core.ItemType]():
+		return "item type"
+	case reflect.TypeFor[rawText]():
+		return "value of the type"
+	case reflect.TypeFor[componentRef]():
+		return f.Kind
+	case reflect.TypeFor[componentRefs]():
+		return f.Kind + ", or a list"
+	case reflect.TypeFor[nextModel]():
+		return "[next](#next)"
+	case reflect.TypeFor[rowModel]():
+		return "map of [row fields](#row-field)"
+	}
+	if m, ok := reflect.Zero(t).Interface().(interface{ Elem() reflect.Type }); ok {
+		return "map of " + typeWord(m.Elem(), f)
+	}
+	return kindWord(t, f)
+}
+
+func kindWord(t reflect.Type, f strict.Field) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeWord(t.Elem(), f)
+	case reflect.Slice:
+		return "list of " + typeWord(t.Elem(), f)
+	case reflect.Map:
+		return "map of " + typeWord(t.Elem(), f)
+	case reflect.Struct:
+		return sectionWord(t)
+	case reflect.Bool:
+		return "bool"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "int"
+	case reflect.Float32, reflect.Float64:
+		return "float"
+	default:
+		if len(f.Enum) > 0 {
+			return "`" + strings.Join(f.Enum, "`, `") + "`"
+		}
+		if f.Path {
+			return "path"
+		}
+		return "text"
+	}
+}
+
+// sectionWord links a struct of the model to its section.
+func sectionWord(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[parameterModel]():
+		return "[parameter](#parameter)"
+	case reflect.TypeFor[elementModel]():
+		return "[step](#step)"
+	case reflect.TypeFor[chunkModel]():
+		return "[chunk](#chunk)"
+	case reflect.TypeFor[transactionModel]():
+		return "[transaction](#transaction)"
+	}
+	return "keys below"
+}

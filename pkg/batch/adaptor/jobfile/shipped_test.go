@@ -1,0 +1,155 @@
+package jobfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/jsonl"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
+	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func shipped(t *testing.T, provider tx.Provider) *core.Registry {
+	t.Helper()
+	var list []core.Component
+	for _, family := range [][]core.Component{
+		csv.Components(), filter.Components(), json.Components(), jsonl.Components(), mapping.Components(), query.Components(),
+		table.Components(), validate.Components(), shell.Components(), sqltask.Components(), migration.Components(),
+	} {
+		list = append(list, family...)
+	}
+	reg, err := core.NewRegistry(list, nil)
+	require.NoError(t, err)
+	if provider == nil {
+		return reg
+	}
+	var factories []core.Factory
+	for _, family := range [][]core.Factory{
+		csv.Factories(), filter.Factories(), json.Factories(), jsonl.Factories(), mapping.Factories(), query.Factories(provider),
+		table.Factories(provider), validate.Factories(), shell.Factories(), sqltask.Factories(provider), migration.Factories(provider, nil),
+	} {
+		factories = append(factories, family...)
+	}
+	reg, err = reg.WithFactories(factories)
+	require.NoError(t, err)
+	return reg
+}
+
+// Every component's example is a part of a job file that loads.
+func TestTheExamplesOfTheShippedComponentsLoad(t *testing.T) {
+	t.Parallel()
+	reg := shipped(t, nil)
+	around := map[core.ComponentKind]string{
+		core.KindReader:    "writer: {table: x}",
+		core.KindProcessor: "reader: {csv: {path: in.csv, item: {id: int, name: string, date: date, species: string null, airport: string null, cost: float}}}\nwriter: {table: x}",
+		core.KindWriter:    "reader: {csv: {path: in.csv, item: {id: int, name: string}}}",
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "migrations"), 0o700)) // the migration tasklet looks for it at load
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "migrations", "1_a.up.sql"), []byte("create table a(b int)"), 0o600))
+	for _, c := range reg.Components() {
+		page, err := jobfile.Describe(reg, c.Name)
+		require.NoError(t, err)
+		_, rest, ok := strings.Cut(string(page), "# "+string(c.Kind)+" `")
+		require.True(t, ok)
+		_, rest, ok = strings.Cut(rest, "```yaml\n")
+		require.True(t, ok, "%s %s has no example", c.Kind, c.Name)
+		example, _, _ := strings.Cut(rest, "```")
+		text := "job: example\nparameters: {year: {type: int}, date: {type: date}}\nflow:\n- step: a\n"
+		if c.Kind == core.KindTasklet {
+			text += indent("  ", example)
+		} else {
+			text += "  chunk:\n" + indent("    ", around[c.Kind]+"\n"+example)
+		}
+		_, err = jobfile.Parse(filepath.Join(dir, "example.yaml"), []byte(text), reg)
+		require.NoError(t, err, "%s %s:\n%s", c.Kind, c.Name, text)
+	}
+}
+
+func indent(by, text string) string {
+	return by + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n"+by) + "\n"
+}
+
+const strikes = `
+job: strikes
+parameters:
+  input: {type: path, default: in.csv}
+  year: {type: int, default: 1990}
+types:
+  strike:
+    airport: {type: string null, from: Airport Name, nulls: [""]}
+    date: {type: date, from: Flight Date, format: M/d/yyyy}
+    cost: {type: float, from: "Cost Total $"}
+flow:
+- step: tables
+  tasklet:
+    sql: |
+      create table strike (line int primary key, airport text, date text, cost float);
+      create table summary (airport text primary key, n int, cost float)
+- step: load
+  chunk:
+    size: 2
+    reader: {csv: {path: "${params.input}", item: strike}}
+    processor:
+    - filter: year(item.date) >= params.year
+    - map: {line: meta.line, airport: "item.airport ?? 'unknown'"}
+    writer: {table: {name: strike, mode: upsert, key: [line]}}
+- step: count
+  tasklet:
+    sql:
+      query: select count(*) n, sum(cost) total from strike where cost > ${steps.load.filtered}
+      out: {n: int, total: float}
+- step: summarize
+  tasklet:
+    sql: insert into summary select airport, count(*), sum(cost) from strike where line < 100 group by airport
+- step: export
+  chunk:
+    reader: {query: {sql: "select airport, n, cost from summary where n <= ${steps.count.out.n}", key: [airport], item: {airport: string, n: int, cost: float}}}
+    writer: {csv: "out/summary_${steps.count.out.n}.csv"}
+`
+
+func TestAFileWithTheShippedComponentsRunsFromCSVToTablesToCSV(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		dir := t.TempDir()
+		input := "Airport Name,Flight Date,Other,Cost Total $\nAAA,1/2/1991,x,10\n,3/4/1992,y,2.5\nAAA,5/6/1980,z,7\nBBB,12/31/2000,\"a\nb\",0\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "in.csv"), []byte(input), 0o600))
+		engine := testengine.New(t, url)
+		reg := shipped(t, engine.Provider)
+		file, err := jobfile.Parse(filepath.Join(dir, "job.yaml"), []byte(strikes), reg)
+		require.NoError(t, err)
+		compiled, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: reg})
+		require.NoError(t, err)
+		params, err := job.ValidateParameters(file.Parameters(), nil)
+		require.NoError(t, err)
+		exec, err := engine.Launcher.Run(t.Context(), compiled, params, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+
+		require.Equal(t, []int64{2, 3, 5}, engine.Ints("select line from strike order by line"))
+		load := engine.Step(exec, "load")
+		require.EqualValues(t, 1, load.Counters.Filter)
+		require.EqualValues(t, 3, load.Counters.Write)
+		out, err := os.ReadFile(filepath.Join(dir, "out", "summary_2.csv"))
+		require.NoError(t, err)
+		require.Equal(t, "airport,n,cost\nAAA,1,10\nBBB,1,0\nunknown,1,2.5\n", string(out))
+	})
+}

@@ -1,0 +1,93 @@
+package jobfile
+
+import (
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+)
+
+// A template is a text with ${...} in it. `$${` is a literal `${`; a `$` elsewhere
+// is an ordinary character.
+type template struct {
+	// texts surround the holes: one more than those.
+	texts []string
+	holes []hole
+}
+
+// hole is one ${...}.
+type hole struct {
+	text   string
+	offset int // of the expression in the scalar
+	prog   *expression.Program
+}
+
+// whole reports whether the text is one ${...} and no more: it keeps its type.
+func (t *template) whole() bool {
+	return len(t.holes) == 1 && t.texts[0] == "" && t.texts[1] == ""
+}
+
+// literal is the text of a template without holes.
+func (t *template) literal() string { return t.texts[0] }
+
+// unclosed is a ${ without its }.
+type unclosed struct{ offset int }
+
+func (e *unclosed) Error() string { return "${ is not closed" }
+
+// parseTemplate splits text at its ${...}. Braces and quotes inside of an
+// expression belong to it.
+func parseTemplate(text string) (*template, error) {
+	t := &template{}
+	var literal strings.Builder
+	for i := 0; i < len(text); {
+		switch {
+		case strings.HasPrefix(text[i:], "$${"):
+			literal.WriteString("${")
+			i += 3
+		case strings.HasPrefix(text[i:], "${"):
+			end := closing(text, i+2)
+			if end < 0 {
+				return nil, &unclosed{offset: i}
+			}
+			t.texts = append(t.texts, literal.String())
+			literal.Reset()
+			inner := text[i+2 : end]
+			trimmed := strings.TrimLeft(inner, " \t\n")
+			t.holes = append(t.holes, hole{text: strings.TrimSpace(inner), offset: i + 2 + len(inner) - len(trimmed)})
+			i = end + 1
+		default:
+			literal.WriteByte(text[i])
+			i++
+		}
+	}
+	t.texts = append(t.texts, literal.String())
+	return t, nil
+}
+
+// closing returns where the } is that closes a ${ whose expression begins at
+// from; -1 if there is none.
+func closing(text string, from int) int {
+	depth := 0
+	var quote byte
+	for i := from; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quote != 0:
+			if c == '\\' && quote != '`' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"' || c == '`':
+			quote = c
+		case c == '{':
+			depth++
+		case c == '}':
+			if depth == 0 {
+				return i
+			}
+			depth--
+		}
+	}
+	return -1
+}

@@ -1,0 +1,225 @@
+package jobfile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Small components of the tests' own: a reader of rows, a reader and processors
+// of Go types, a filter, a writer that remembers, and tasklets that tell their
+// config.
+
+type apple struct{ ID int }
+type pear struct{ ID int }
+
+type countConfig struct {
+	From  int           `key:"from" default:"1" doc:"The first number."`
+	To    int           `key:"to" required:"true" doc:"The last number."`
+	Label string        `key:"label" default:"n" doc:"A text in every row."`
+	Pause time.Duration `key:"pause" doc:"Not used."`
+	Item  core.ItemType `key:"item" doc:"The type of the items."`
+}
+
+func (c *countConfig) Validate() error {
+	if c.To < c.From {
+		return &core.ConfigError{Key: "to", Err: fmt.Errorf("%d is less than from", c.To)}
+	}
+	return nil
+}
+
+type keepConfig struct {
+	When core.Expression `key:"when" main:"true" required:"true" doc:"Items for which it is false are left out."`
+}
+
+type setConfig struct {
+	Only   bool             `key:"only" default:"false" doc:"Keep nothing else."`
+	Fields core.Expressions `key:"fields" rest:"true" doc:"The value of each field."`
+}
+
+type sinkConfig struct {
+	Name     string `key:"name" main:"true" required:"true" doc:"A name."`
+	Mode     string `key:"mode" enum:"insert,upsert" default:"insert" doc:"How to write."`
+	Database string `key:"database" doc:"The database."`
+}
+
+type noteConfig struct {
+	Text  string            `key:"text" main:"true" doc:"A text."`
+	Path  string            `key:"path" path:"true" doc:"A file."`
+	Paths []string          `key:"paths" path:"true" doc:"Files."`
+	Count int               `key:"count" doc:"A number."`
+	Small int8              `key:"small" doc:"A small number."`
+	Many  uint16            `key:"many" doc:"A number that is not negative."`
+	Ratio float64           `key:"ratio" doc:"A fraction."`
+	On    bool              `key:"on" doc:"A switch."`
+	Wait  time.Duration     `key:"wait" doc:"A time."`
+	Limit core.Size         `key:"limit" default:"64KB" doc:"A size."`
+	Args  []string          `key:"args" doc:"Words."`
+	Env   map[string]string `key:"env" doc:"Values by name."`
+	SQL   core.SQL          `key:"sql" doc:"A statement."`
+	Inner noteInner         `key:"inner" doc:"More."`
+	Out   core.ItemType     `key:"out" doc:"The types of the results."`
+	Maybe *int              `key:"maybe" doc:"A number, or none."`
+}
+
+type noteInner struct {
+	Level string `key:"level" default:"low" enum:"low,high" doc:"A level."`
+	Names []int  `key:"names" default:"[1, 2]" doc:"Numbers."`
+}
+
+// bench remembers what the components were given.
+type bench struct {
+	mu    sync.Mutex
+	notes []*noteConfig
+	rows  []string
+	uses  []core.Use
+	fail  error // the note tasklet's next answer
+	out   map[string]any
+	exit  string
+}
+
+func components() []core.Component {
+	list := []core.Component{
+		{
+			Kind: core.KindReader, Name: "count", Summary: "Counts.", Config: reflect.TypeFor[countConfig](),
+			Doc: "It reads rows of a number and a label.", Example: "reader: {count: {to: 3, item: {n: int}}}",
+			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) {
+				if it := cfg.(*countConfig).Item; it != nil {
+					return it, nil
+				}
+				schema, err := row.NewSchema(row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "label", Kind: row.String, Nullable: true})
+				return core.RowOf("count", schema), err
+			},
+		},
+		{Kind: core.KindReader, Name: "apples", Summary: "Reads apples.", Types: answer(core.ItemOf[apple]("apple"))},
+		{Kind: core.KindReader, Name: "broken", Summary: "Does not say what it reads."},
+		{Kind: core.KindProcessor, Name: "keep", Summary: "Filters.", Config: reflect.TypeFor[keepConfig](), Types: keepTypes},
+		{Kind: core.KindProcessor, Name: "set", Summary: "Sets fields.", Config: reflect.TypeFor[setConfig](), Types: setTypes},
+		{Kind: core.KindProcessor, Name: "peel", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
+		{Kind: core.KindWriter, Name: "sink", Summary: "Remembers.", Config: reflect.TypeFor[sinkConfig]()},
+		{Kind: core.KindWriter, Name: "crate", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
+		{Kind: core.KindTasklet, Name: "note", Summary: "Notes its config.", Config: reflect.TypeFor[noteConfig]()},
+		{Kind: core.KindTasklet, Name: "idle", Summary: "Does nothing.", NoTransaction: true},
+	}
+	return list
+}
+
+func answer(t core.ItemType) func(any, core.ItemType) (core.ItemType, error) {
+	return func(any, core.ItemType) (core.ItemType, error) { return t, nil }
+}
+
+func takes(t core.ItemType) func(any, core.ItemType) (core.ItemType, error) {
+	return func(_ any, in core.ItemType) (core.ItemType, error) { return t, core.Assignable(in, t) }
+}
+
+func keepTypes(cfg any, in core.ItemType) (core.ItemType, error) {
+	if _, err := expression.CompileItem(cfg.(*keepConfig).When, in); err != nil {
+		return in, &core.ConfigError{Key: "when", Err: err}
+	}
+	return in, nil
+}
+
+func setTypes(cfg any, in core.ItemType) (core.ItemType, error) {
+	var errs []error
+	for _, f := range cfg.(*setConfig).Fields {
+		if _, err := expression.CompileItem(f.Expression, in); err != nil {
+			errs = append(errs, &core.ConfigError{Key: "fields." + f.Name, Err: err})
+		}
+	}
+	return in, errors.Join(errs...)
+}
+
+func items() []core.NamedItem {
+	return []core.NamedItem{{Name: "Apple", Type: core.ItemOf[apple]("apple")}}
+}
+
+func registry(t testing.TB) *core.Registry {
+	t.Helper()
+	reg, err := core.NewRegistry(components(), items())
+	require.NoError(t, err)
+	return reg
+}
+
+// registry returns the tests' components with factories that tell b.
+func (b *bench) registry(t testing.TB) *core.Registry {
+	t.Helper()
+	pass := func(kind core.ComponentKind, name string) core.Factory {
+		return core.Factory{Kind: kind, Name: name, New: func(context.Context, any, core.Use) (any, error) { return nil, errors.New("not for running") }}
+	}
+	reg, err := registry(t).WithFactories([]core.Factory{
+		{Kind: core.KindReader, Name: "count", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			b.use(use)
+			return use.Out.FromRecords(&counter{cfg: cfg.(*countConfig), schema: use.Out.Schema()})
+		}},
+		{Kind: core.KindWriter, Name: "sink", New: func(_ context.Context, _ any, use core.Use) (any, error) {
+			b.use(use)
+			return use.In.ToRecords(b)
+		}},
+		{Kind: core.KindTasklet, Name: "note", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			b.use(use)
+			b.notes = append(b.notes, cfg.(*noteConfig))
+			return core.TaskletFunc(func(_ context.Context, c *core.StepContribution) error {
+				c.Out, c.ExitCode = b.out, b.exit
+				return b.fail
+			}), nil
+		}},
+		pass(core.KindReader, "apples"), pass(core.KindReader, "broken"), pass(core.KindProcessor, "keep"), pass(core.KindProcessor, "set"),
+		pass(core.KindProcessor, "peel"), pass(core.KindWriter, "crate"), pass(core.KindTasklet, "idle"),
+	})
+	require.NoError(t, err)
+	return reg
+}
+
+func (b *bench) use(u core.Use) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.uses = append(b.uses, u)
+}
+
+// WriteRecords makes the bench a core.RecordWriter.
+func (b *bench) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, values := range records {
+		text := ""
+		for i, v := range values {
+			text += schema.Field(i).Name + "=" + v.String() + " "
+		}
+		b.rows = append(b.rows, text)
+	}
+	return nil
+}
+
+type counter struct {
+	cfg    *countConfig
+	schema *row.Schema
+	read   int
+}
+
+func (c *counter) Schema() *row.Schema { return c.schema }
+
+func (c *counter) ReadRecord(_ context.Context, dst []row.Value) error {
+	n := c.cfg.From + c.read
+	if n > c.cfg.To {
+		return io.EOF
+	}
+	c.read++
+	for i := range dst {
+		dst[i] = row.StringValue(c.cfg.Label)
+		if c.schema.Field(i).Kind == row.Int {
+			dst[i] = row.IntValue(int64(n))
+		}
+	}
+	return nil
+}

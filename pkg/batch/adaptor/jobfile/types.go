@@ -1,0 +1,144 @@
+package jobfile
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// itemTypes resolves names and inline maps to item types.
+type itemTypes struct {
+	named map[string]core.ItemType // of the file's `types`; nil where one is broken
+	order []string
+	reg   *core.Registry
+}
+
+// declareTypes makes the item types of the file.
+func (l *loader) declareTypes(model *jobModel) {
+	l.types = itemTypes{named: map[string]core.ItemType{}, reg: l.reg}
+	for _, e := range model.Types {
+		l.types.order = append(l.types.order, e.Name)
+		l.types.named[e.Name] = nil
+		if !identifier.MatchString(e.Name) {
+			l.problems.Add(e.Key, fmt.Sprintf("the type name %q is no identifier", e.Name), identifierHint)
+		}
+		if _, taken := l.reg.Item(e.Name); taken {
+			l.problems.Add(e.Key, fmt.Sprintf("the type name %q is taken by a Go type of this application", e.Name), "")
+			continue
+		}
+		if schema, ok := rowSchema(l.problems, e.Key, strict.OrderedMap[fieldModel](e.Value)); ok {
+			l.types.named[e.Name] = core.RowOf(e.Name, schema)
+		}
+	}
+}
+
+// laterKinds are field types of jobfile.md that this version does not have.
+func laterKinds() []string { return []string{"decimal", "json", "bytes"} }
+
+// rowSchema makes a schema of declared fields.
+func rowSchema(c *strict.Collector, at *strict.Node, fields strict.OrderedMap[fieldModel]) (*row.Schema, bool) {
+	before := c.Len()
+	if len(fields) == 0 {
+		c.Add(at, "a row type needs at least one field", "such as {id: int, name: string null}")
+		return nil, false
+	}
+	list := make([]row.Field, 0, len(fields))
+	for _, e := range fields {
+		m := e.Value
+		node := m.Node
+		if node != nil && node.Kind == strict.Map && node.Get("type") != nil {
+			node = node.Get("type")
+		}
+		if m.Type == "" {
+			continue // reported by the decoder
+		}
+		kind, nullable, ok := fieldType(c, node, e.Name, m.Type)
+		if !ok {
+			continue
+		}
+		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.Nulls}
+		if !identifier.MatchString(e.Name) {
+			c.Add(e.Key, fmt.Sprintf("the field name %q is no identifier", e.Name), identifierHint+"; `from` gives its name in the source")
+			continue
+		}
+		if _, err := row.NewSchema(f); err != nil {
+			c.Add(m.Node.Find("format"), err.Error(), "")
+			continue
+		}
+		list = append(list, f)
+	}
+	if c.Len() > before {
+		return nil, false
+	}
+	schema, err := row.NewSchema(list...)
+	if err != nil {
+		c.Add(at, err.Error(), "")
+		return nil, false
+	}
+	return schema, true
+}
+
+// fieldType reads "int" or "int null".
+func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind row.Kind, nullable, ok bool) {
+	words := strings.Fields(text)
+	if len(words) == 2 && words[1] == "null" {
+		nullable, words = true, words[:1]
+	}
+	if len(words) == 1 {
+		if kind, ok := row.KindByName(words[0]); ok {
+			return kind, nullable, true
+		}
+		if slices.Contains(laterKinds(), words[0]) {
+			c.Add(at, fmt.Sprintf("field %s: the type %s is not supported by this version yet", name, words[0]), "allowed: "+strings.Join(row.KindNames(), ", "))
+			return 0, false, false
+		}
+	}
+	c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), strict.Suggest(strings.TrimSuffix(text, " null"), row.KindNames())+"; with `null` behind it if it may be missing")
+	return 0, false, false
+}
+
+// itemForm reads an item type: a name, or an inline map of fields.
+func (t *itemTypes) itemForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	switch {
+	case n.Bad:
+	case n.Kind == strict.Map:
+		fields := strict.OrderedMap[fieldModel]{}
+		// The fields of a type are fixed: ${...} in them is no expression.
+		plain := strict.Decoder{Collector: d.Collector, Forms: modelForms()}
+		good := plain.Decode(n, f.Key, reflect.ValueOf(&fields).Elem())
+		if schema, ok := rowSchema(d.Collector, n, fields); ok && good {
+			v.Set(reflect.ValueOf(core.RowOf("", schema)))
+		}
+	case n.Kind == strict.List || n.Empty:
+		d.Add(n, f.Key+" takes the name of an item type, or its fields", "such as {id: int, name: string null}")
+	default:
+		if strings.Contains(n.Text, "${") {
+			d.Add(n, f.Key+": the type of items is fixed when the file is loaded, it cannot be late-bound", "")
+			return
+		}
+		if it, ok := t.find(d.Collector, n); ok {
+			v.Set(reflect.ValueOf(it))
+		}
+	}
+}
+
+func (t *itemTypes) find(c *strict.Collector, n *strict.Node) (core.ItemType, bool) {
+	if it, ok := t.named[n.Text]; ok {
+		return it, it != nil // a broken one was reported where it is declared
+	}
+	if it, ok := t.reg.Item(n.Text); ok {
+		return it, true
+	}
+	names := slices.Concat(t.order, slices.DeleteFunc(t.reg.ItemNames(), func(name string) bool { return slices.Contains(t.order, name) }))
+	hint := "declare it under `types`, or write its fields here: {id: int, name: string null}"
+	if len(names) > 0 {
+		hint = strict.Suggest(n.Text, names)
+	}
+	c.Add(n, fmt.Sprintf("there is no item type %q", n.Text), hint)
+	return nil, false
+}

@@ -1,0 +1,84 @@
+package jobfile
+
+import (
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// use is one place of the file where a component is used.
+type use struct {
+	kind      core.ComponentKind
+	component core.Component
+	ref       *componentRef
+	what      string       // "reader csv", for messages
+	node      *strict.Node // the config; an empty map where there is none
+	// late are the values with ${...} in them, by their node.
+	late map[*strict.Node]*lateValue
+	// cfg is the config as it is known at load: a pointer to component.Config.
+	cfg any
+	// sound says that nothing was wrong with the config.
+	sound   bool
+	in, out core.ItemType
+}
+
+// lateValue is a text with compiled ${...}.
+type lateValue struct {
+	*template
+	// atStep says that it needs more than the launch knows.
+	atStep bool
+}
+
+// resolve looks the component up and checks its config.
+func (l *loader) resolve(kind core.ComponentKind, ref *componentRef, step string) *use {
+	if ref == nil {
+		return nil
+	}
+	component, ok := l.reg.Component(kind, ref.name)
+	if !ok {
+		l.unknownComponent(kind, ref)
+		return nil
+	}
+	u := &use{
+		kind: kind, component: component, ref: ref, what: string(kind) + " " + ref.name,
+		node: ref.node, late: map[*strict.Node]*lateValue{},
+	}
+	if u.node == nil {
+		u.node = &strict.Node{Kind: strict.Map, Line: ref.at.Line, Col: ref.at.Col}
+	}
+	if component.Config == nil {
+		u.sound = true
+		if ref.node != nil && (ref.node.Kind != strict.Map || len(ref.node.Entries) > 0) {
+			u.sound = false
+			l.problems.Add(ref.node, u.what+" takes no config", "write just "+ref.name)
+		}
+		return u
+	}
+	b := &binding{file: l.file, use: u, collector: l.problems, scope: l.scope(step), types: &l.types, env: l.env()}
+	u.cfg, u.sound = b.decode()
+	return u
+}
+
+func (l *loader) unknownComponent(kind core.ComponentKind, ref *componentRef) {
+	hint := strict.Suggest(ref.name, l.reg.Names(kind))
+	for _, other := range core.ComponentKinds() {
+		if _, ok := l.reg.Component(other, ref.name); ok && other != kind {
+			hint = "there is a " + string(other) + " of this name; " + hint
+		}
+	}
+	l.problems.Add(ref.at, "there is no "+string(kind)+" "+ref.name, hint)
+}
+
+// database is the name that the component's own `database` key gives; has says
+// whether it has such a key at all.
+func (u *use) database() (name string, has bool) {
+	if u == nil || u.component.Config == nil || u.cfg == nil {
+		return "", false
+	}
+	f, ok := strict.FieldsOf(u.component.Config).Find("database")
+	if !ok || f.Type.Kind() != reflect.String {
+		return "", false
+	}
+	return reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).String(), true
+}

@@ -1,0 +1,207 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+)
+
+// asCommand makes the test binary behave as the command itself, for tests that
+// need a process of their own (signals). The settings ignore SURFIN_TEST_*.
+const asCommand = "SURFIN_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(cli.Main(context.Background(), app(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	os.Exit(testdb.Main(m))
+}
+
+// app is a real application: real components on real databases, and a few
+// components that misbehave.
+func app() cli.App {
+	components := slices.Concat(csv.Components(), table.Components(), filter.Components(), oddComponents())
+	registry, err := core.NewRegistry(components, []core.NamedItem{{Name: "number", Type: core.ItemOf[number]("number")}})
+	if err != nil {
+		panic(err)
+	}
+	return cli.App{Name: "surfin", Version: "1.2.3", Registry: registry, Open: func(ctx context.Context, s cli.Settings, observer core.Observer) (*cli.Session, error) {
+		configs := map[string]gormdb.Config{}
+		for name, d := range s.Databases {
+			configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen}
+		}
+		provider, err := gormdb.Open(ctx, configs)
+		if err != nil {
+			return nil, err
+		}
+		fail := func(err error) (*cli.Session, error) { return nil, errors.Join(err, provider.Close()) }
+		db, err := provider.Database(s.Repository.Database)
+		if err != nil {
+			return fail(err)
+		}
+		r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: observer})
+		factories := slices.Concat(csv.Factories(), table.Factories(provider), filter.Factories(), oddFactories())
+		full, err := registry.WithFactories(factories)
+		if err != nil {
+			return fail(err)
+		}
+		launcher, err := job.NewLauncher(job.Config{
+			Repository: r, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
+			Executor: step.NewSimpleStepExecutor(r, db.Name(), observer),
+		})
+		if err != nil {
+			return fail(err)
+		}
+		return &cli.Session{Registry: full, Provider: provider, Repository: r, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
+	}}
+}
+
+// oddComponents: `panic` panics, `hang` waits for the end of its context, and
+// `endless` reads numbers without end.
+func oddComponents() []core.Component {
+	tasklet := func(name string) core.Component {
+		return core.Component{Kind: core.KindTasklet, Name: name, Summary: "for tests", NoTransaction: true}
+	}
+	type config struct {
+		Item core.ItemType `key:"item" required:"true"`
+	}
+	return []core.Component{tasklet("panic"), tasklet("hang"), tasklet("nothing"), {
+		Kind: core.KindReader, Name: "endless", Summary: "for tests", Config: reflect.TypeFor[config](),
+		Types: func(cfg any, _ core.ItemType) (core.ItemType, error) { return cfg.(*config).Item, nil },
+	}}
+}
+
+func oddFactories() []core.Factory {
+	tasklet := func(name string, f core.TaskletFunc) core.Factory {
+		return core.Factory{Kind: core.KindTasklet, Name: name, New: func(context.Context, any, core.Use) (any, error) { return f, nil }}
+	}
+	return []core.Factory{
+		tasklet("panic", func(context.Context, *core.StepContribution) error { panic("the sky is falling") }),
+		tasklet("hang", func(ctx context.Context, _ *core.StepContribution) error { <-ctx.Done(); return ctx.Err() }),
+		tasklet("nothing", func(context.Context, *core.StepContribution) error { return nil }),
+		{Kind: core.KindReader, Name: "endless", New: func(context.Context, any, core.Use) (any, error) {
+			return core.EraseReader[number](endless{}), nil
+		}},
+	}
+}
+
+type number struct{ N int64 }
+
+type endless struct{}
+
+func (endless) Read(context.Context) (number, error) { return number{}, nil }
+
+// scene is a folder with files, and a database.
+type scene struct {
+	t   *testing.T
+	dir string
+	url string
+}
+
+func newScene(t *testing.T, url string, files map[string]string) *scene {
+	t.Helper()
+	s := &scene{t: t, dir: t.TempDir(), url: url}
+	for name, text := range files {
+		s.write(name, text)
+	}
+	return s
+}
+
+func (s *scene) write(name, text string) {
+	s.t.Helper()
+	require.NoError(s.t, os.WriteFile(s.path(name), []byte(text), 0o600))
+}
+
+func (s *scene) path(name string) string { return filepath.Join(s.dir, name) }
+
+// result is what a command line did.
+type result struct {
+	code     int
+	out, err string
+}
+
+// run runs a command line; words that end in .yaml are files of the scene.
+func (s *scene) run(args ...string) result {
+	s.t.Helper()
+	return s.runWith(strings.NewReader(""), args...)
+}
+
+func (s *scene) runWith(stdin io.Reader, args ...string) result {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	code := cli.Main(context.Background(), app(), s.words(args), stdin, &out, &errs)
+	return result{code: code, out: s.normal(out.String()), err: s.normal(errs.String())}
+}
+
+func (s *scene) words(args []string) []string {
+	words := []string{"--database-url", s.url}
+	for _, a := range args {
+		if strings.HasSuffix(a, ".yaml") {
+			a = s.path(a)
+		}
+		words = append(words, a)
+	}
+	return words
+}
+
+var (
+	normalTime  = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
+	normalTook  = regexp.MustCompile(`\b(\d+ms|\d+\.\d+s)\b`)
+	normalSpeed = regexp.MustCompile(`(?m) TOOK [\d,]+$`)
+	normalRule  = regexp.MustCompile(`─+`)
+	normalSpace = regexp.MustCompile(` {2,}`)
+	normalStamp = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z`)
+)
+
+// normal replaces what differs between two runs.
+func (s *scene) normal(text string) string {
+	text = strings.ReplaceAll(text, s.url, "URL")
+	text = strings.ReplaceAll(text, strings.Replace(s.url, "sqlite:", "sqlite ", 1), "DATABASE")
+	text = strings.ReplaceAll(text, s.dir, "DIR")
+	text = normalTime.ReplaceAllString(text, "")
+	text = normalTook.ReplaceAllString(text, "TOOK")
+	text = normalRule.ReplaceAllString(text, "─")
+	text = normalSpace.ReplaceAllString(text, " ")
+	text = normalStamp.ReplaceAllString(text, "TIME")
+	return normalSpeed.ReplaceAllString(text, " TOOK SPEED")
+}
+
+const loadJob = `job: load
+description: Numbers into a table.
+parameters:
+  input: {type: path, default: numbers.csv, doc: what to read}
+  year: {type: int, default: 1995, min: 1990, max: 2030}
+  least: {type: int, default: 0, identifying: false}
+flow:
+- step: load
+  chunk:
+    size: 2
+    reader: {csv: {path: "${params.input}", item: {id: int, name: string}}}
+    processor: {filter: item.id >= params.least}
+    writer: {table: {name: numbers, create: true}}
+- step: last
+  tasklet: nothing
+`
+
+const numbers = "id,name\n1,one\n2,two\n3,three\n4,four\n5,five\n"

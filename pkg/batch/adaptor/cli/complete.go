@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+)
+
+func completeJobFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeRun completes the job file, then the names of its parameters.
+func (p *program) completeRun(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return completeJobFiles(cmd, args, word)
+	}
+	if strings.Contains(word, "=") {
+		return nil, cobra.ShellCompDirectiveDefault // the value may be a file
+	}
+	file, err := jobfile.Load(args[0], p.app.Registry)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var words []string
+	for _, spec := range file.Parameters() {
+		given := func(arg string) bool { return strings.HasPrefix(arg, spec.Name+"=") }
+		if !slices.ContainsFunc(args, given) {
+			words = append(words, spec.Name+"=\t"+spec.Doc)
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) completeComponents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	for _, c := range p.app.Registry.Components() {
+		words = append(words, c.Name+"\t"+c.Summary)
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+)
+
+func (p *program) describeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "describe NAME",
+		Short:   "Show the reference page of a component: configuration, types, example",
+		Example: "  " + p.app.Name + " describe csv",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(errors.New("which component?"), "usage:  "+cmd.UseLine(), "names:  "+p.app.Name+" list components")
+			}
+			return nil
+		},
+		ValidArgsFunction: p.completeComponents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			page, err := jobfile.Describe(p.app.Registry, args[0])
+			if err != nil {
+				return usage(err, "names:  "+p.app.Name+" list components")
+			}
+			return p.print(withoutComments(string(page)))
+		},
+	}
+}
+
+// withoutComments leaves out the lines of a page that are about its file.
+func withoutComments(page string) string {
+	var b strings.Builder
+	for line := range strings.Lines(page) {
+		if !strings.HasPrefix(line, "<!--") {
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimLeft(b.String(), "\n")
+}
+
+func (p *program) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON Schema of job files, for editors",
+		Long: `Prints the JSON Schema of job files with this application's components. Editors
+with the YAML language server complete and check a job file that begins with
+
+  # yaml-language-server: $schema=surfin.schema.json`,
+		Example: "  " + p.app.Name + " schema > surfin.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			schema, err := jobfile.Schema(p.app.Registry)
+			if err != nil {
+				return err
+			}
+			return p.print(string(schema))
+		},
+	}
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The exit codes of every command.
+const (
+	// ExitCompleted: the command did what it was asked to; a job COMPLETED, with
+	// whatever exit code of its own.
+	ExitCompleted = 0
+	// ExitFailed: the job FAILED and can be restarted; or something outside of the
+	// command line is wrong: the database cannot be reached, its schema is missing,
+	// an SQL statement failed, the process lost its execution to another one.
+	ExitFailed = 1
+	// ExitUsage: the command line, the settings, the job file or the parameters are
+	// wrong. Nothing was run.
+	ExitUsage = 2
+	// ExitStopped: the job STOPPED on request and can be restarted.
+	ExitStopped = 3
+	// ExitRefused: the instance is complete, is running, was abandoned, ended with
+	// an unknown outcome, or may not be restarted. Nothing was run.
+	ExitRefused = 4
+)
+
+func exitCodeHelp() string {
+	return `  0  completed
+  1  failed: the job (restart it), or the database that it needs
+  2  wrong usage, settings, job file or parameters; nothing was run
+  3  stopped on request (restart it)
+  4  refused: already complete, already running, or not restartable; nothing was run
+`
+}
+
+// exitError is an error with the exit code that it leads to, and the ways out.
+type exitError struct {
+	code  int
+	err   error
+	hints []string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(err error, hints ...string) error {
+	var known *exitError
+	if errors.As(err, &known) {
+		return err
+	}
+	return &exitError{code: ExitUsage, err: err, hints: hints}
+}
+
+// withHint adds a way out to an error.
+func withHint(err error, hint string) error {
+	known := &exitError{code: codeOf(err), err: err}
+	errors.As(err, &known)
+	return &exitError{code: known.code, err: known.err, hints: append(known.hints, hint)}
+}
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// report prints the error, if there is one, and answers the exit code.
+func (p *program) report(err error) int {
+	if err == nil {
+		return ExitCompleted
+	}
+	known := &exitError{code: ExitFailed, err: err}
+	if !errors.As(err, &known) {
+		known = &exitError{code: codeOf(err), err: err, hints: p.hints(err)}
+	}
+	var b strings.Builder
+	for _, e := range separate(known.err) {
+		b.WriteString(p.err.paint(errorStyle(), p.app.Name+":") + " " + message(e) + "\n")
+	}
+	for _, h := range known.hints {
+		b.WriteString("  " + h + "\n")
+	}
+	p.complain(b.String())
+	return known.code
+}
+
+// codeOf is the exit code of an error that no command gave one.
+func codeOf(err error) int {
+	var complete *core.InstanceCompleteError
+	var running *core.AlreadyRunningError
+	var parameter *core.ParameterError
+	switch {
+	case errors.As(err, &complete), errors.As(err, &running),
+		errors.Is(err, core.ErrNotRestartable), errors.Is(err, core.ErrAbandoned), errors.Is(err, core.ErrUnknownStatus):
+		return ExitRefused
+	case errors.As(err, &parameter):
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// hints are the ways out that are the same whatever the command was.
+func (p *program) hints(err error) []string {
+	if errors.Is(err, core.ErrSchemaMissing) {
+		return []string{"make or update it:  " + p.command("migrate")}
+	}
+	return nil
+}
+
+// separate takes joined errors apart: each gets a line of its own.
+func separate(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
+	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+		return []error{err}
+	}
+	var all []error
+	for _, e := range joined.Unwrap() {
+		all = append(all, separate(e)...)
+	}
+	return all
+}
+
+// message is the error on one line; errors that draw their place in a file keep
+// their lines.
+func message(err error) string {
+	var problems jobfile.Problems
+	var setting *settings.Error
+	if errors.As(err, &problems) || errors.As(err, &setting) {
+		return err.Error()
+	}
+	return oneLine(err.Error())
+}
+
+// oneLine joins the lines of a text: by a semicolon where a line ends like a
+// sentence, so that the causes of a joined error can be told apart.
+func oneLine(text string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.Join(strings.Fields(line), " ")
+		if line == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			last, _ := utf8.DecodeLastRuneInString(b.String())
+			if (unicode.IsLetter(last) || unicode.IsDigit(last) || last == ')') && line[0] != ')' {
+				b.WriteByte(';')
+			}
+			b.WriteByte(' ')
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// crashed reports a panic of the command line itself, or of what it called
+// outside of an execution. The stack is for who asks for it.
+func (p *program) crashed(value any, stack []byte) int {
+	code := p.report(fmt.Errorf("internal error: %v", value))
+	if p.debug {
+		p.complain(string(stack))
+	} else {
+		p.complain("  show the stack:  add --debug\n")
+	}
+	return code
+}
+
+func (p *program) complain(text string) {
+	_, _ = p.err.Write([]byte(text)) //nolint:errcheck // there is no other place to complain at
+}
+
+func withoutPassword(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil {
+		return text
+	}
+	if _, has := u.User.Password(); !has {
+		return text
+	}
+	return u.Redacted()
+}

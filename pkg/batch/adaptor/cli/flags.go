@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+)
+
+// settingFlag is a global flag that says the same as a key of surfin.yaml.
+type settingFlag struct{ name, key, usage string }
+
+func settingFlags() []settingFlag {
+	return []settingFlag{
+		{"database-url", "databases.default.url", "`URL` of the default database: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
+		{"auto-migrate", "auto_migrate", "make or update the history's tables on start: `WHEN` is true, false or sqlite"},
+		{"lease", "lease", "`DURATION` that an execution without a sign of life belongs to its process"},
+		{"heartbeat", "heartbeat", "time between two signs of life, a `DURATION`"},
+		{"log-level", "log.level", "`LEVEL` of the log: debug, info, warn or error"},
+		{"log-format", "log.format", "`FORM` of the log: text or json"},
+	}
+}
+
+func (p *program) addGlobalFlags(root *cobra.Command) {
+	f := root.PersistentFlags()
+	f.StringVar(&p.config, "config", "", "settings `FILE` (default: surfin.yaml in the working directory, if there is one)")
+	f.BoolVar(&p.debug, "debug", false, "log everything, and show the stack of a panic")
+	for _, s := range settingFlags() {
+		f.String(s.name, "", s.usage)
+	}
+}
+
+// addFormatFlag is for commands whose result can be a table or JSON.
+func (p *program) addFormatFlag(cmd *cobra.Command) {
+	p.format = formatTable
+	cmd.Flags().Var((*formatFlag)(&p.format), "format", "form of the result: table or json")
+	completeFlag(cmd, "format", formatTable, formatJSON)
+}
+
+// The forms of a result.
+const (
+	formatTable = "table"
+	formatJSON  = "json"
+)
+
+type formatFlag string
+
+func (f *formatFlag) String() string { return string(*f) }
+func (f *formatFlag) Type() string   { return "FORMAT" }
+func (f *formatFlag) Set(text string) error {
+	if text != formatTable && text != formatJSON {
+		return fmt.Errorf("allowed: %s, %s", formatTable, formatJSON)
+	}
+	*f = formatFlag(text)
+	return nil
+}
+
+func completeFlag(cmd *cobra.Command, name string, values ...string) {
+	complete := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(name, complete); err != nil {
+		panic(err) // the flag is not defined: a mistake in this package
+	}
+}
+
+// start runs before every command: from here on an error is no longer about the
+// usage of the command line.
+func (p *program) start(cmd *cobra.Command) error {
+	p.started = true
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		for _, s := range settingFlags() {
+			if s.name == f.Name {
+				p.flags = append(p.flags, settings.Flag{Name: "--" + f.Name, Key: s.key, Value: f.Value.String()})
+			}
+		}
+	})
+	return nil
+}
+
+// command is a command line for people to copy: the program's name, the words,
+// and the flags of this invocation that say which database is meant.
+func (p *program) command(words ...string) string {
+	words = append([]string{p.app.Name}, words...)
+	if p.config != "" {
+		words = append(words, "--config", p.config)
+	}
+	for _, f := range p.flags {
+		if f.Name == "--database-url" {
+			words = append(words, f.Name, withoutPassword(f.Value))
+		}
+	}
+	for i, w := range words {
+		words[i] = shellQuote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// shellQuote quotes a word for a POSIX shell where that is needed.
+func shellQuote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:@%+,", r)
+	}
+	if word != "" && strings.TrimFunc(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// settingsTopic is `help settings`.
+func (p *program) settingsTopic() *cobra.Command {
+	rows := [][]string{}
+	for _, r := range settings.Reference() {
+		rows = append(rows, r[:])
+	}
+	return &cobra.Command{
+		Use:   "settings",
+		Short: "Settings: surfin.yaml, environment variables and flags",
+		Long: `Flags win over environment variables, which win over ` + settings.FileName + ` of the
+working directory (or --config FILE), which wins over the defaults. None is
+needed. A relative sqlite path in ` + settings.FileName + ` is relative to that file.
+
+` + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows),
+	}
+}

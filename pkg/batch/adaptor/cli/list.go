@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func (p *program) listCommand() *cobra.Command {
+	var (
+		jobName  string
+		statuses []string
+		before   int64
+		limit    int
+	)
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List executions, newest first; or components",
+		Example: "  " + p.app.Name + " list --job load --status FAILED,STOPPED",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter := core.ExecutionFilter{JobName: jobName, Before: core.JobExecutionID(before), Limit: limit}
+			if limit < 1 {
+				return usagef("--limit %d: at least 1", limit)
+			}
+			var err error
+			if filter.Statuses, err = parseStatuses(statuses); err != nil {
+				return err
+			}
+			return p.list(cmd.Context(), filter)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&jobName, "job", "", "only executions of the job with this `NAME`")
+	f.StringSliceVar(&statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(joinWords(statusNames())))
+	f.Int64Var(&before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
+	f.IntVar(&limit, "limit", 20, "at most `N` executions")
+	p.addFormatFlag(cmd)
+	completeFlag(cmd, "status", statusNames()...)
+	cmd.AddCommand(p.listComponentsCommand())
+	return cmd
+}
+
+func (p *program) list(ctx context.Context, filter core.ExecutionFilter) error {
+	if err := p.configure(); err != nil {
+		return err
+	}
+	var page []core.JobExecution
+	limit := filter.Limit
+	filter.Limit++ // one more tells whether there is a next page
+	if !p.absent(p.settings.Repository.Database) {
+		err := p.withSession(ctx, p.quiet(), func(s *Session) (err error) {
+			page, err = s.Repository.Executions(ctx, filter)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	more := len(page) > limit
+	page = page[:min(len(page), limit)]
+	if p.format == formatJSON {
+		records := make([]executionRecord, 0, len(page))
+		for _, e := range page {
+			records = append(records, p.executionRecord(e))
+		}
+		return p.printJSON(records)
+	}
+	if len(page) == 0 {
+		p.log.InfoContext(ctx, "no executions in "+p.databaseText(p.settings.Repository.Database))
+		return nil
+	}
+	if err := p.print(p.executionTable(page)); err != nil {
+		return err
+	}
+	if more {
+		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page[len(page)-1].ID))
+	}
+	return nil
+}
+
+func (p *program) executionTable(page []core.JobExecution) string {
+	columns := []column{
+		{title: "id", right: true}, {title: "job"}, {title: "parameters"}, {title: "status"},
+		{title: "attempt", right: true}, {title: "started"}, {title: "duration", right: true},
+	}
+	var rows [][]string
+	for _, e := range page {
+		took := "-"
+		if !e.StartedAt.IsZero() {
+			took = durationText(elapsed(e.StartedAt, e.EndedAt, p.now()))
+		}
+		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(identifying(e.Params)), 60),
+			statusAndExit(e.Status, e.ExitCode), count(int64(e.Attempt)), timeText(e.StartedAt), took})
+	}
+	return renderTable(columns, rows)
+}
+
+func statusNames() []string {
+	return []string{
+		string(core.StatusStarting), string(core.StatusStarted), string(core.StatusStopping), string(core.StatusStopped),
+		string(core.StatusCompleted), string(core.StatusFailed), string(core.StatusAbandoned), string(core.StatusUnknown),
+	}
+}
+
+func parseStatuses(texts []string) ([]core.Status, error) {
+	var list []core.Status
+	for _, text := range texts {
+		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
+		if statusColor(s) == nil {
+			return nil, usagef("--status %s: there is no such status (there are: %s)", text, joinWords(statusNames()))
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+func (p *program) listComponentsCommand() *cobra.Command {
+	var kind string
+	cmd := &cobra.Command{
+		Use:   "components",
+		Short: "List the readers, processors, writers, tasklets and item types for job files",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return p.listComponents(core.ComponentKind(kind))
+		},
+	}
+	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: reader, processor, writer, tasklet or item")
+	p.addFormatFlag(cmd)
+	completeFlag(cmd, "kind", kindNames()...)
+	return cmd
+}
+
+// kindItem is the kind of registered item types, which are no components but
+// are used by name in job files as well.
+const kindItem = "item"
+
+func kindNames() []string {
+	var names []string
+	for _, k := range core.ComponentKinds() {
+		names = append(names, string(k))
+	}
+	return append(names, kindItem)
+}
+
+type componentRecord struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Summary string `json:"summary"`
+}
+
+func (p *program) listComponents(kind core.ComponentKind) error {
+	var records []componentRecord
+	for _, c := range p.app.Registry.Components() {
+		records = append(records, componentRecord{string(c.Kind), c.Name, c.Summary})
+	}
+	for _, name := range p.app.Registry.ItemNames() {
+		t, _ := p.app.Registry.Item(name)
+		records = append(records, componentRecord{kindItem, name, "item type " + t.Name()})
+	}
+	shown := make([]componentRecord, 0, len(records))
+	var rows [][]string
+	for _, r := range records {
+		if kind == "" || r.Kind == string(kind) {
+			shown = append(shown, r)
+			rows = append(rows, []string{r.Kind, r.Name, r.Summary})
+		}
+	}
+	if kind != "" && !slices.Contains(kindNames(), string(kind)) {
+		return usagef("--kind %s: there is no such kind (there are: %s)", kind, joinWords(kindNames()))
+	}
+	if p.format == formatJSON {
+		return p.printJSON(shown)
+	}
+	return p.print(renderTable([]column{{title: "kind"}, {title: "name"}, {title: "summary"}}, rows))
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+func (p *program) restartCommand() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:   "restart EXECUTION",
+		Short: "Go on with a failed or stopped execution, with its parameters",
+		Long: `Makes another attempt of the instance of EXECUTION, with the same parameters: it
+passes the steps that are complete and goes on with the one that is not, behind
+the last committed chunk.
+
+The job file is read from where it was at that time, or from --file. It may have
+changed; a warning says so, and a file without a step that is complete is refused.`,
+		Example:           "  " + p.app.Name + " restart 12",
+		Args:              oneExecution,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseExecution(args[0])
+			if err != nil {
+				return err
+			}
+			return p.restart(cmd.Context(), id, path)
+		},
+	}
+	cmd.Flags().StringVar(&path, "file", "", "the job `FILE` (default: the one that the execution was started with)")
+	p.addFormatFlag(cmd)
+	return cmd
+}
+
+func (p *program) restart(ctx context.Context, id core.JobExecutionID, path string) error {
+	if err := p.configure(); err != nil {
+		return err
+	}
+	exec, err := p.execution(ctx, id, func(*Session) error { return nil })
+	if err != nil {
+		return err
+	}
+	if exec.Status == core.StatusCompleted {
+		return &exitError{code: ExitRefused, err: &core.InstanceCompleteError{Execution: *exec},
+			hints: []string{"what it did:  " + p.command("show", idText(id))}}
+	}
+	if path == "" {
+		if path = exec.Definition.Path; path == "" {
+			return usage(fmt.Errorf("execution %d does not know its job file", id),
+				"name it:  "+p.command("restart", idText(id), "--file", "FILE"))
+		}
+	}
+	file, err := p.load(path)
+	if err != nil {
+		return withHint(err, "another file:  "+p.command("restart", idText(id), "--file", "FILE"))
+	}
+	params, err := parametersAgain(file, exec)
+	if err != nil {
+		return err
+	}
+	return p.perform(ctx, launch{path: path, file: file, params: params})
+}
+
+// execution reads one execution; one that does not exist is a matter of usage.
+func (p *program) execution(ctx context.Context, id core.JobExecutionID, also func(s *Session) error) (exec *core.JobExecution, err error) {
+	if p.absent(p.settings.Repository.Database) {
+		return nil, p.notFound(core.ErrNotFound, id)
+	}
+	err = p.withSession(ctx, p.quiet(), func(s *Session) error {
+		if exec, err = s.Repository.Execution(ctx, id); err != nil {
+			return p.notFound(err, id)
+		}
+		return also(s)
+	})
+	return exec, err
+}
+
+func (p *program) notFound(err error, id core.JobExecutionID) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return usage(fmt.Errorf("there is no execution %d in %s", id, p.databaseText(p.settings.Repository.Database)),
+			"those there are:  "+p.command("list"))
+	}
+	return err
+}
+
+// parametersAgain checks the execution's parameters against the file's present
+// declarations: parameters may have been added to it, but the instance must be
+// the same.
+func parametersAgain(file *jobfile.File, exec *core.JobExecution) (core.Parameters, error) {
+	given := map[string]string{}
+	var number int64
+	for _, q := range exec.Params.All() {
+		if n, ok := q.Value.(int64); ok && q.Name == againName {
+			number = n
+			continue
+		}
+		text, err := q.Canonical()
+		if err != nil {
+			return core.Parameters{}, err
+		}
+		given[q.Name] = text
+	}
+	params, err := job.ValidateParameters(file.Parameters(), given)
+	if err == nil {
+		params, err = withAgain(params, number)
+	}
+	if err != nil {
+		return core.Parameters{}, usage(fmt.Errorf("the parameters of execution %d do not fit the job file any more: %w", exec.ID, err))
+	}
+	if params.Key() != exec.Params.Key() {
+		return core.Parameters{}, usagef("the job file declares other identifying parameters than at execution %d, which had %s: it would be another instance",
+			exec.ID, parameterText(identifying(exec.Params)))
+	}
+	return params, nil
+}
+
+// restartLine is the command that goes on with an execution; path is the job
+// file where the history does not have it.
+func (p *program) restartLine(e core.JobExecution, path string) string {
+	if e.Definition.Path != "" {
+		return p.command("restart", idText(e.ID))
+	}
+	return p.command("restart", idText(e.ID), "--file", path)
+}
+
+func oneExecution(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage(errors.New("which execution? one number is expected"), "usage:  "+cmd.UseLine())
+	}
+	return nil
+}
+
+func parseExecution(text string) (core.JobExecutionID, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, usagef("%q is no execution: a number such as 12 is expected", text)
+	}
+	return core.JobExecutionID(id), nil
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// cellValue is a value of a driver as it is printed: nil, bool, a number or a text.
+func cellValue(v any, databaseType string) any {
+	switch v := v.(type) {
+	case []byte:
+		if strings.HasPrefix(databaseType, "JSON") && json.Valid(v) {
+			return json.RawMessage(v)
+		}
+		if utf8.Valid(v) {
+			return string(v)
+		}
+		return `\x` + hex.EncodeToString(v)
+	case string:
+		switch {
+		case databaseType == "NUMERIC" && json.Valid([]byte(v)): // NaN is not
+			return json.Number(v) // exact, whatever its size
+		case strings.HasPrefix(databaseType, "JSON") && json.Valid([]byte(v)):
+			return json.RawMessage(v)
+		}
+		return v
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprint(v) // JSON has no such number
+		}
+	case time.Time:
+		if databaseType == "DATE" {
+			return v.Format(time.DateOnly)
+		}
+		return v.UTC().Format(time.RFC3339Nano)
+	}
+	return v
+}
+
+func isNumber(v any) bool {
+	switch v.(type) {
+	case int64, int32, int16, int, float64, float32, json.Number:
+		return true
+	}
+	return false
+}
+
+func cellText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case json.RawMessage:
+		return string(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// printRows prints the rows of a statement, or how many it changed.
+func (p *program) printRows(ctx context.Context, r *sqlResult) error {
+	if len(r.columns) == 0 {
+		if p.format == formatJSON {
+			return p.printJSON(map[string]int64{"changed": r.changed})
+		}
+		return p.print(plural(int(r.changed), "row") + " changed\n")
+	}
+	if r.more {
+		p.log.WarnContext(ctx, fmt.Sprintf("only the first %s are printed: --limit 0 prints all", plural(len(r.rows), "row")))
+	}
+	if p.format == formatJSON {
+		data, err := r.json()
+		if err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		return p.print(string(data))
+	}
+	columns, rows := make([]column, len(r.columns)), make([][]string, len(r.rows))
+	for i, name := range r.columns {
+		columns[i] = column{title: name, right: r.numeric[i]}
+	}
+	for i, values := range r.rows {
+		for _, v := range values {
+			rows[i] = append(rows[i], cellText(v))
+		}
+	}
+	return p.print(renderTable(columns, rows))
+}
+
+// json is an array of objects, one per line, with the columns in their order.
+func (r *sqlResult) json() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("[")
+	for i, values := range r.rows {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		b.WriteString("\n  {")
+		for j, v := range values {
+			name, err := json.Marshal(r.columns[j])
+			if err != nil {
+				return nil, err
+			}
+			value, err := json.Marshal(v)
+			if err != nil {
+				return nil, fmt.Errorf("column %s: %w", r.columns[j], err)
+			}
+			if j > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "%s: %s", name, value)
+		}
+		b.WriteString("}")
+	}
+	b.WriteString("\n]\n")
+	return b.Bytes(), nil
+}

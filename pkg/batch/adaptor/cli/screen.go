@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/term"
+	"github.com/vbauerster/mpb/v8"
+)
+
+// screen is standard error. While a progress bar is drawn, everything else is
+// written above it.
+type screen struct {
+	plain    io.Writer // without colours where they do not belong
+	file     *os.File  // the terminal; nil if there is none
+	colors   bool
+	mu       sync.Mutex
+	progress *mpb.Progress
+}
+
+func newScreen(w io.Writer, environ []string) *screen {
+	painted := colorprofile.NewWriter(w, environ)
+	s := &screen{plain: painted, colors: painted.Profile > colorprofile.NoTTY}
+	if f, ok := w.(*os.File); ok && painted.Profile > colorprofile.NoTTY && hasWidth(f) {
+		s.file = f
+	}
+	return s
+}
+
+// hasWidth reports whether f is a terminal that bars can be drawn on: some say
+// that they have no columns.
+func hasWidth(f *os.File) bool {
+	width, _, err := term.GetSize(f.Fd())
+	return err == nil && width > 0
+}
+
+// Write writes above the progress bar, if there is one.
+func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.progress != nil {
+		return s.progress.Write(b)
+	}
+	return s.plain.Write(b)
+}
+
+func (s *screen) paint(style lipgloss.Style, text string) string {
+	if !s.colors {
+		return text
+	}
+	return style.Render(text)
+}
+
+// startProgress begins to draw bars; nil if there is no terminal.
+func (s *screen) startProgress() *mpb.Progress {
+	if s.file == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress = mpb.New(mpb.WithOutput(s.file))
+	return s.progress
+}
+
+// endProgress removes the bars; what follows is written plainly.
+func (s *screen) endProgress() {
+	s.mu.Lock()
+	progress := s.progress
+	s.mu.Unlock()
+	if progress == nil {
+		return
+	}
+	progress.Shutdown()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.progress = nil
+}

@@ -1,0 +1,166 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// parse reads surfin.yaml strictly: the texts of all keys by their path, where
+// each stands, and an *Error for every key that is not known.
+func parse(path string, data []byte) (map[string]any, map[string]origin, []error) {
+	f := &settingsFile{path: path, lines: strings.Split(string(data), "\n"), values: map[string]any{}, places: map[string]origin{}}
+	doc, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		f.syntax(err)
+		return f.values, f.places, f.problems
+	}
+	for _, d := range doc.Docs {
+		if d.Body != nil {
+			f.root(d.Body)
+		}
+	}
+	return f.values, f.places, f.problems
+}
+
+type settingsFile struct {
+	path     string
+	lines    []string
+	values   map[string]any
+	places   map[string]origin
+	problems []error
+}
+
+// root walks the top of the document: known sections, and databases, whose
+// second level is free names.
+func (f *settingsFile) root(body ast.Node) {
+	known := map[string][]string{"databases": nil}
+	for _, c := range catalog() {
+		section, name, nested := strings.Cut(c.key, ".")
+		names := known[section]
+		if nested {
+			names = append(names, name)
+		}
+		known[section] = names
+	}
+	f.each(body, "", func(key *ast.MappingValueNode, name string) {
+		names, ok := known[name]
+		switch {
+		case !ok:
+			f.unknown(key, name, sortedKeys(known))
+		case name == "databases":
+			f.each(key.Value, name, f.database)
+		case len(names) > 0:
+			f.each(key.Value, name, func(sub *ast.MappingValueNode, subName string) {
+				if !slices.Contains(names, subName) {
+					f.unknown(sub, name+"."+subName, names)
+					return
+				}
+				f.scalar(sub, name+"."+subName)
+			})
+		default:
+			f.scalar(key, name)
+		}
+	})
+}
+
+// database is `name: URL` or `name: {url: URL, max_open: N}`.
+func (f *settingsFile) database(key *ast.MappingValueNode, name string) {
+	path := "databases." + name
+	if _, ok := key.Value.(ast.MapNode); !ok {
+		f.scalar(key, path+".url")
+		return
+	}
+	f.each(key.Value, path, func(sub *ast.MappingValueNode, subName string) {
+		if subName != "url" && subName != "max_open" {
+			f.unknown(sub, path+"."+subName, []string{"max_open", "url"})
+			return
+		}
+		f.scalar(sub, path+"."+subName)
+	})
+}
+
+func (f *settingsFile) each(node ast.Node, path string, visit func(key *ast.MappingValueNode, name string)) {
+	m, ok := node.(ast.MapNode)
+	if !ok {
+		if node.Type() != ast.NullType {
+			f.problem(node.GetToken(), fmt.Errorf("%s: keys and values are expected here", orRoot(path)))
+		}
+		return
+	}
+	for it := m.MapRange(); it.Next(); {
+		visit(it.KeyValue(), it.Key().GetToken().Value)
+	}
+}
+
+// scalar takes the text of a value as it is written.
+func (f *settingsFile) scalar(key *ast.MappingValueNode, path string) {
+	if key.Value.Type() == ast.NullType {
+		return
+	}
+	s, ok := key.Value.(ast.ScalarNode)
+	if !ok {
+		f.problem(key.Value.GetToken(), fmt.Errorf("%s: a single value is expected here", path))
+		return
+	}
+	tk := s.GetToken()
+	f.values[path] = tk.Value
+	if lit, ok := s.(*ast.LiteralNode); ok {
+		f.values[path] = strings.TrimSpace(lit.Value.Value)
+	}
+	where, excerpt := f.place(tk)
+	f.places[path] = origin{where: where, excerpt: excerpt, dir: filepath.Dir(f.path)}
+}
+
+func (f *settingsFile) unknown(key *ast.MappingValueNode, path string, allowed []string) {
+	f.problem(key.Key.GetToken(), fmt.Errorf("unknown key %s (allowed: %s)", path, strings.Join(allowed, ", ")))
+}
+
+func (f *settingsFile) problem(tk *token.Token, err error) {
+	where, excerpt := f.place(tk)
+	f.problems = append(f.problems, &Error{Where: where, Err: err, Excerpt: excerpt})
+}
+
+func (f *settingsFile) syntax(err error) {
+	var at yaml.Error
+	if errors.As(err, &at) && at.GetToken() != nil {
+		f.problem(at.GetToken(), errors.New(at.GetMessage()))
+		return
+	}
+	f.problems = append(f.problems, &Error{Where: f.path, Err: err})
+}
+
+// place returns FILE:LINE:COLUMN of a token, and its line with a caret.
+func (f *settingsFile) place(tk *token.Token) (where, excerpt string) {
+	line, column := tk.Position.Line, tk.Position.Column
+	where = fmt.Sprintf("%s:%d:%d", f.path, line, column)
+	if line < 1 || line > len(f.lines) {
+		return where, ""
+	}
+	text := strings.TrimRight(strings.ReplaceAll(f.lines[line-1], "\t", " "), "\r")
+	margin := fmt.Sprintf("%5d | ", line)
+	return where, margin + text + "\n" + strings.Repeat(" ", len(margin)-2) + "| " + strings.Repeat(" ", max(column-1, 0)) + "^"
+}
+
+func orRoot(path string) string {
+	if path == "" {
+		return "settings"
+	}
+	return path
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,243 @@
+// Package settings reads what an application is told besides its job files:
+// databases, the repository, log, leases. Flags win over the environment
+// (SURFIN_*, DATABASE_URL), which wins over surfin.yaml, which wins over the
+// defaults; none of them is needed.
+//
+// It imports tx and libraries only. Besides jobfile it is the one place that
+// reads YAML: surfin.yaml.
+package settings
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// FileName is the settings file that is read from the working directory.
+const FileName = "surfin.yaml"
+
+// Settings are the settings of one process.
+type Settings struct {
+	// File is the settings file that was read, absolute; empty: there is none.
+	File string
+	// Databases by name; tx.Default is always there.
+	Databases  map[string]Database
+	Repository Repository
+	// AutoMigrate says which repositories are migrated when a command opens them.
+	AutoMigrate AutoMigrate
+	// Lease is how long an execution belongs to its process after its last
+	// heartbeat; Heartbeat is the time between two (rule L2).
+	Lease, Heartbeat time.Duration
+	Log              Log
+	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
+	// setting.
+	Warnings []string
+}
+
+// Database is one configured database.
+type Database struct {
+	// URL is sqlite:PATH with an absolute path, or postgres://...
+	URL string
+	// MaxOpen is the most connections of the data pool; 0: the dialect's default.
+	MaxOpen int
+	// Origin says where the URL is from, such as DATABASE_URL; empty: it is the default.
+	Origin string
+}
+
+// Repository says where the history of executions is kept.
+type Repository struct {
+	Database string // name of a database
+	Prefix   string // of the names of its tables
+}
+
+// Log says what is logged to standard error.
+type Log struct {
+	Level  string // debug, info, warn, error
+	Format string // text, json
+}
+
+// AutoMigrate is when the repository's schema is made or updated on start.
+type AutoMigrate string
+
+// The values of AutoMigrate.
+const (
+	MigrateSQLite AutoMigrate = "sqlite" // on SQLite only, where nobody else can do it
+	MigrateAlways AutoMigrate = "true"
+	MigrateNever  AutoMigrate = "false"
+)
+
+// Applies reports whether a repository on this dialect is migrated on start.
+func (a AutoMigrate) Applies(d tx.Dialect) bool {
+	return a == MigrateAlways || a == MigrateSQLite && d == tx.SQLite
+}
+
+// Names returns the names of the databases, sorted.
+func (s Settings) Names() []string {
+	var names []string
+	for name := range s.Databases {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// String names the database for people, without password and options, such as
+// "sqlite /home/me/surfin.db" or "postgres me@db.example.org/orders".
+func (d Database) String() string {
+	if path, ok := sqlitePath(d.URL); ok {
+		path, _, _ = strings.Cut(path, "?")
+		return "sqlite " + path
+	}
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		scheme, _, _ := strings.Cut(d.URL, ":")
+		return scheme
+	}
+	text := "postgres "
+	if name := u.User.Username(); name != "" {
+		text += name + "@"
+	}
+	host := u.Host
+	if host == "" {
+		host = u.Query().Get("host")
+	}
+	return text + host + u.Path
+}
+
+// setting is one scalar key: its path in surfin.yaml, what it means, and how its
+// text becomes part of Settings.
+type setting struct {
+	key, fallback, doc string
+	set                func(s *Settings, text string) error
+}
+
+// catalog is every setting except those of databases, in the order of the help.
+func catalog() []setting {
+	return []setting{
+		{"repository.database", tx.Default, "name of the database with the history of executions",
+			func(s *Settings, text string) error { s.Repository.Database = text; return nil }},
+		{"repository.prefix", "surfin_", "prefix of the history's tables",
+			func(s *Settings, text string) error { s.Repository.Prefix = text; return nil }},
+		{"auto_migrate", string(MigrateSQLite), "make or update the history's tables on start: true, false, or sqlite (only there)",
+			func(s *Settings, text string) error {
+				s.AutoMigrate = AutoMigrate(text)
+				return oneOf(text, string(MigrateAlways), string(MigrateNever), string(MigrateSQLite))
+			}},
+		{"lease", "30s", "an execution whose process gave no sign for so long may be taken over",
+			func(s *Settings, text string) (err error) { s.Lease, err = duration(text); return err }},
+		{"heartbeat", "5s", "time between two signs of life; at most half of the lease",
+			func(s *Settings, text string) (err error) { s.Heartbeat, err = duration(text); return err }},
+		{"log.level", "info", "debug, info, warn or error",
+			func(s *Settings, text string) error {
+				s.Log.Level = text
+				return oneOf(text, "debug", "info", "warn", "error")
+			}},
+		{"log.format", "text", "text or json",
+			func(s *Settings, text string) error { s.Log.Format = text; return oneOf(text, "text", "json") }},
+	}
+}
+
+func databaseSettings(name string) []setting {
+	change := func(s *Settings, f func(*Database)) {
+		d := s.Databases[name]
+		f(&d)
+		s.Databases[name] = d
+	}
+	return []setting{
+		{"databases." + name + ".url", "", "sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME",
+			func(s *Settings, text string) error {
+				change(s, func(d *Database) { d.URL = text })
+				return checkURL(text)
+			}},
+		{"databases." + name + ".max_open", "0", "most open connections for data; 0: chosen by the dialect",
+			func(s *Settings, text string) error {
+				n, err := strconv.Atoi(text)
+				if err != nil || n < 0 {
+					return fmt.Errorf("%q is not a number of connections", text)
+				}
+				change(s, func(d *Database) { d.MaxOpen = n })
+				return nil
+			}},
+	}
+}
+
+// Reference is the list of settings for people: surfin.yaml key, environment
+// variable, default and meaning of each.
+func Reference() [][4]string {
+	rows := [][4]string{
+		{"databases.NAME", "SURFIN_DATABASES_NAME", "", "URL of a database: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},
+		{"databases.default", "DATABASE_URL", "sqlite:surfin.db", "URL of the database that is meant where none is named"},
+		{"databases.NAME.max_open", "SURFIN_DATABASES_NAME_MAX_OPEN", "0", databaseSettings("NAME")[1].doc},
+	}
+	for _, c := range catalog() {
+		rows = append(rows, [4]string{c.key, variable(c.key), c.fallback, c.doc})
+	}
+	return rows
+}
+
+func variable(key string) string {
+	return "SURFIN_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+func oneOf(text string, allowed ...string) error {
+	if slices.Contains(allowed, text) {
+		return nil
+	}
+	return fmt.Errorf("%q is not allowed (allowed: %s)", text, strings.Join(allowed, ", "))
+}
+
+func duration(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is not a duration above zero (such as 30s, 5m)", text)
+	}
+	return d, nil
+}
+
+func checkURL(text string) error {
+	scheme, rest, ok := strings.Cut(text, ":")
+	switch {
+	case !ok:
+		return fmt.Errorf("not a database URL: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME")
+	case scheme == "sqlite" && rest == "":
+		return fmt.Errorf("sqlite: needs a path, such as sqlite:surfin.db")
+	case scheme == "sqlite":
+		return nil
+	case scheme == "postgres" || scheme == "postgresql":
+		if _, err := url.Parse(text); err != nil {
+			return fmt.Errorf("the URL cannot be read (are special characters of the password escaped as %%XX?)")
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)", scheme)
+}
+
+// sqlitePath returns the path of a sqlite URL, options included.
+func sqlitePath(text string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, "sqlite:")
+	if !ok {
+		return "", false
+	}
+	if abs, ok := strings.CutPrefix(rest, "//"); ok && strings.HasPrefix(abs, "/") {
+		rest = abs
+	}
+	return rest, true
+}
+
+// absolute makes the path of a sqlite URL absolute: relative to dir.
+func absolute(text, dir string) string {
+	path, ok := sqlitePath(text)
+	if !ok || path == "" || strings.HasPrefix(path, ":memory:") {
+		return text
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return "sqlite:" + path
+}

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// signals turns the signals of the operator into a stop and a cancellation
+// (rule L4): the first one asks for a stop, the second one cancels, and from then
+// on the next one kills the process as if nobody listened.
+type signals struct {
+	stop chan struct{} // closed by the first signal
+	end  func()        // stops listening; waits for the listener
+}
+
+func (p *program) obeySignals(ctx context.Context) (context.Context, signals) {
+	ctx, cancel := context.WithCancel(ctx)
+	incoming := make(chan os.Signal, 2)
+	signal.Notify(incoming, os.Interrupt, syscall.SIGTERM)
+	s := signals{stop: make(chan struct{})}
+	over, done := make(chan struct{}), make(chan struct{})
+	s.end = func() {
+		signal.Stop(incoming)
+		close(over)
+		<-done
+		cancel()
+	}
+	go func() {
+		defer close(done)
+		listen(incoming, over, s.stop, cancel, p.log)
+		signal.Stop(incoming)
+	}()
+	return ctx, s
+}
+
+func listen(incoming <-chan os.Signal, over <-chan struct{}, stop chan<- struct{}, cancel func(), log *slog.Logger) {
+	select {
+	case got := <-incoming:
+		log.Warn(got.String() + ": stopping once the chunk in hand is committed; a second signal cancels at once")
+		close(stop)
+	case <-over:
+		return
+	}
+	select {
+	case got := <-incoming:
+		log.Warn(got.String() + " again: cancelling; the chunk in hand is rolled back")
+		cancel()
+	case <-over:
+	}
+}

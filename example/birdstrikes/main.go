@@ -1,0 +1,134 @@
+// Command birdstrikes is jobs/birdstrikes.yaml as a Go application: the same
+// load, summary and export, with types, rules and a report of its own.
+//
+//	go run ./example/birdstrikes run example/birdstrikes/birdstrikes.yaml
+//
+// It has every command of surfin besides: validate, list, show, restart, ...
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func main() {
+	batch.Main(
+		batch.Item[Strike]("strike"),
+		batch.Item[Row]("strike_row"),
+		batch.Item[Summary]("summary"),
+		batch.Processor[Strike, Row]("clean", NewClean, batch.Summary("rules for strikes before they are stored")),
+		batch.Tasklet("summarise", NewSummarise, batch.Summary("fill species_summary from strikes")),
+		fx.Provide(NewTaxonomy),
+	)
+}
+
+// Strike is one line of the FAA's file.
+type Strike struct {
+	Date     batch.Date `from:"Flight Date"`
+	Airport  string     `from:"Airport Name"`
+	State    string     `from:"Origin State"`
+	Operator string     `from:"Aircraft Airline Operator"`
+	Aircraft string     `from:"Aircraft Make Model"`
+	Phase    string     `from:"Phase of flight"`
+	Species  string     `from:"Wildlife Species"`
+	Damage   string     `from:"Effect Amount of damage"`
+	Cost     int64      `from:"Cost Total $"`
+	Speed    *int64     `from:"Speed IAS in knots"`
+}
+
+// Row is one row of the table strikes.
+type Row struct {
+	Line                                               int64
+	Date                                               batch.Date
+	Airport, State, Operator, Aircraft, Phase, Species string
+	Damaged                                            bool
+	Cost                                               int64
+	Speed                                              *int64
+}
+
+// Summary is one row of the table species_summary.
+type Summary struct {
+	Species                 string
+	Strikes, Damaging, Cost int64
+	MeanSpeed               *int64
+}
+
+// Taxonomy knows how species are called: a dependency of Clean, by fx.
+type Taxonomy struct{}
+
+// NewTaxonomy returns the taxonomy.
+func NewTaxonomy() *Taxonomy { return &Taxonomy{} }
+
+// Name is the name under which a reported species is counted.
+func (*Taxonomy) Name(reported string) string {
+	if strings.HasPrefix(reported, "Unknown") {
+		return "unknown"
+	}
+	return strings.ToLower(reported)
+}
+
+// CleanConfig is the config of `clean` in a job file.
+type CleanConfig struct {
+	Year int `key:"year" required:"true" doc:"strikes before this year are left out"`
+}
+
+// Clean leaves out what is too old and brings the rest into the table's form.
+type Clean struct {
+	config   CleanConfig
+	taxonomy *Taxonomy
+}
+
+// NewClean returns the processor.
+func NewClean(config CleanConfig, taxonomy *Taxonomy) *Clean { return &Clean{config, taxonomy} }
+
+// Process answers the row of a strike.
+func (c *Clean) Process(ctx context.Context, s Strike) (Row, error) {
+	return c.ProcessMeta(ctx, s, batch.Meta{})
+}
+
+// ProcessMeta is called instead: the line of the file is the table's key.
+func (c *Clean) ProcessMeta(_ context.Context, s Strike, meta batch.Meta) (Row, error) {
+	if s.Date.Year() < c.config.Year {
+		return Row{}, batch.ErrFilter
+	}
+	return Row{
+		Line: meta.Line, Date: s.Date, Airport: strings.TrimSpace(s.Airport), State: s.State,
+		Operator: strings.Trim(s.Operator, "*"), Aircraft: s.Aircraft, Phase: strings.ToLower(s.Phase),
+		Species: c.taxonomy.Name(s.Species), Damaged: s.Damage != "None", Cost: s.Cost, Speed: s.Speed,
+	}, nil
+}
+
+// Summarise counts strikes by species, in its step's transaction.
+type Summarise struct{ databases tx.Provider }
+
+// NewSummarise returns the tasklet.
+func NewSummarise(databases tx.Provider) *Summarise { return &Summarise{databases} }
+
+// Execute empties and fills the table species_summary.
+func (s *Summarise) Execute(ctx context.Context, c *batch.StepContribution) error {
+	db, err := s.databases.Database(tx.Default)
+	if err != nil {
+		return err
+	}
+	year, _ := c.Params.Get("year")
+	since := fmt.Sprintf("%d-01-01", year.Value)
+	conn := tx.ConnOf(ctx, db)
+	if _, err := conn.ExecContext(ctx, "delete from species_summary"); err != nil {
+		return fmt.Errorf("empty the summary: %w", err)
+	}
+	result, err := conn.ExecContext(ctx, `
+		insert into species_summary (species, strikes, damaging, cost, mean_speed)
+		select species, count(*), sum(case when damaged then 1 else 0 end), sum(cost), cast(round(avg(speed)) as bigint)
+		from strikes where date >= `+db.Dialect().Placeholder(1)+` group by species`, since)
+	if err != nil {
+		return fmt.Errorf("fill the summary: %w", err)
+	}
+	c.Counters.Write, err = result.RowsAffected()
+	return err
+}

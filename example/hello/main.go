@@ -1,0 +1,18 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+)
+
+func main() {
+	batch.Main(batch.Tasklet("hello", func() batch.TaskletFunc {
+		return func(_ context.Context, c *batch.StepContribution) error {
+			name, _ := c.Params.Get("name")
+			_, err := fmt.Printf("Hello, %v!\n", name.Value)
+			return err
+		}
+	}))
+}

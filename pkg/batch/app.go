@@ -1,0 +1,154 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Settings are what an application is told besides its job files: databases,
+// repository, leases. LoadSettings reads them as the command does.
+type Settings = settings.Settings
+
+// Module provides, to an fx application of your own, what runs jobs:
+// *core.Registry, tx.Provider, *repository.Repository, core.JobRepository and
+// *job.Launcher. Registrations such as Reader and Item go beside it.
+func Module(s Settings) fx.Option {
+	return fx.Module("surfin",
+		stock(),
+		fx.Supply(s),
+		fx.Provide(newRegistry, newProvider, newRepository, newLauncher),
+	)
+}
+
+type factories struct {
+	fx.In
+	List []core.Factory `group:"surfin.factories"`
+}
+
+func newRegistry(d descriptions, f factories) (*core.Registry, error) {
+	r, err := core.NewRegistry(d.Components, d.Items)
+	if err != nil {
+		return nil, err
+	}
+	return r.WithFactories(f.List)
+}
+
+func newProvider(lc fx.Lifecycle, s Settings) (tx.Provider, error) {
+	configs := make(map[string]gormdb.Config, len(s.Databases))
+	for name, d := range s.Databases {
+		configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen, IdleInTransaction: s.Lease}
+	}
+	provider, err := gormdb.Open(context.Background(), configs)
+	if err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(provider.Close))
+	return provider, nil
+}
+
+type observers struct {
+	fx.In
+	List []core.Observer `group:"surfin.observers"`
+}
+
+func newRepository(p tx.Provider, s Settings, o observers) (*repository.Repository, core.JobRepository, error) {
+	db, err := p.Database(s.Repository.Database)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: core.Observers(o.List...)})
+	return r, r, nil
+}
+
+func newLauncher(r core.JobRepository, s Settings, o observers) (*job.Launcher, error) {
+	observer := core.Observers(o.List...)
+	return job.NewLauncher(job.Config{
+		Repository: r, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
+		Executor: step.NewSimpleStepExecutor(r, r.Database(), observer),
+	})
+}
+
+// App runs jobs inside a Go program: what the surfin command does, without the
+// command. It is safe for concurrent use; Close it.
+type App struct {
+	registry   *core.Registry
+	provider   tx.Provider
+	repository *repository.Repository
+	launcher   *job.Launcher
+	settings   Settings
+	fx         *fx.App
+}
+
+// New builds an application from settings and registrations, and opens the
+// databases.
+func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
+	a := &App{settings: s}
+	a.fx = fx.New(fx.NopLogger, Module(s), fx.Options(opts...),
+		fx.Populate(&a.registry, &a.provider, &a.repository, &a.launcher))
+	if err := a.fx.Err(); err != nil {
+		return nil, errors.Join(rootCause(err), a.fx.Stop(context.WithoutCancel(ctx)))
+	}
+	if err := a.fx.Start(ctx); err != nil {
+		return nil, rootCause(err)
+	}
+	return a, nil
+}
+
+// Prepare makes the repository ready: migrated where the settings say so, else
+// checked.
+func (a *App) Prepare(ctx context.Context) error {
+	db, err := a.provider.Database(a.settings.Repository.Database)
+	if err != nil {
+		return err
+	}
+	if a.settings.AutoMigrate.Applies(db.Dialect()) {
+		return a.repository.Migrate(ctx)
+	}
+	return a.repository.CheckSchema(ctx)
+}
+
+// Run runs a job file to its end. params are texts, typed and checked by the
+// file's declarations. A job that failed is described by the record; the error is
+// about a file that is wrong (jobfile.Problems) or a launch that was refused (see
+// job.Launcher.Run).
+func (a *App) Run(ctx context.Context, file string, params map[string]string) (*core.JobExecution, error) {
+	if err := a.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	f, err := jobfile.Load(file, a.registry)
+	if err != nil {
+		return nil, err
+	}
+	values, err := job.ValidateParameters(f.Parameters(), params)
+	if err != nil {
+		return nil, err
+	}
+	j, err := f.Compile(jobfile.Deps{Provider: a.provider, Registry: a.registry})
+	if err != nil {
+		return nil, err
+	}
+	return a.launcher.Run(ctx, j, values, nil)
+}
+
+// Repository is the history of executions.
+func (a *App) Repository() core.JobRepository { return a.repository }
+
+// Close closes the databases and stops what opts started.
+func (a *App) Close(ctx context.Context) error {
+	if err := a.fx.Stop(ctx); err != nil {
+		return fmt.Errorf("close: %w", err)
+	}
+	return nil
+}

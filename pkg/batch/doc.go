@@ -1,0 +1,26 @@
+// Package batch is what an application imports: it registers its own readers,
+// processors, writers and tasklets, and hands over to [Main], which is the surfin
+// command with those components built in.
+//
+//	func main() {
+//		batch.Main(
+//			batch.Item[Order]("order"),                         // csv, jsonl, table, ... for Order
+//			batch.Processor[Order, Invoice]("price", NewPrice), // func(PriceConfig, *Rates) (*Price, error)
+//			fx.Provide(NewRates),                               // dependencies by fx, as usual
+//		)
+//	}
+//
+// # Map
+//
+//   - core: the vocabulary. Item interfaces, records, status table, registry.
+//   - tx: transactions and their propagation.
+//   - chunk: the chunk step, read, process, write, checkpoint.
+//   - step: the step executor and the tasklet step.
+//   - job: launcher, flow, restart, leases.
+//   - repository: the history in a database, and every guarded transition.
+//   - adaptor/jobfile: YAML to a job. adaptor/item, adaptor/tasklet: what is
+//     shipped. adaptor/database/gorm: databases. adaptor/cli: the commands.
+//
+// A new reader or writer is a folder in adaptor/item with a Components and a
+// Factories function, named in this package's stock list (stock.go).
+package batch

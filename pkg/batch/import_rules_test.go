@@ -1,0 +1,393 @@
+package batch_test
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/surfin-batch/surfin"
+
+// A room is a folder of the house and what its packages may import of our own
+// module. Patterns are paths below the module; `*` is one folder, a trailing
+// `/...` takes in all folders below, existing or to come. A room may always
+// import its own folder. The first room that matches a package decides; a
+// package without a room is an error, so a new folder has to be thought about.
+type room struct {
+	path string
+	may  []string
+	// std: nothing beyond the standard library and the packages of may.
+	std bool
+}
+
+// rooms are the import rules of docs/architecture.md, from the ground up.
+func rooms() []room {
+	core, tx := "pkg/batch/core/...", "pkg/batch/tx/..."
+	engine := []string{
+		core, tx, "pkg/batch/chunk/...", "pkg/batch/step/...", "pkg/batch/job/...",
+		"pkg/batch/runtime/...", "pkg/batch/repository/...", "internal/...",
+	}
+	return []room{
+		{path: "pkg/batch/core/exception/...", std: true},
+		{path: "pkg/batch/core/config/...", std: true},
+		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/..."}, std: true},
+		{path: core, std: true},
+		{path: tx, std: true},
+		{path: "pkg/batch/chunk/...", may: []string{core, tx}},
+		{path: "pkg/batch/step/...", may: []string{core, tx}},
+		{path: "pkg/batch/job/...", may: []string{core}},
+		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/job/..."}},
+		{path: "pkg/batch/repository/...", may: []string{core, tx, "internal/migrator/...", "internal/dberr/..."}},
+		{path: "pkg/batch/adaptor/jobfile/...", may: append(engine, "pkg/batch/adaptor/...")},
+		{path: "pkg/batch/adaptor/cli/...", may: append(engine, "pkg/batch/adaptor/...")},
+		{path: "pkg/batch/adaptor/console/...", may: append(engine, "pkg/batch/adaptor/...")},
+		{path: "pkg/batch/adaptor/*/*/...", may: engine},
+		{path: "pkg/batch/batchtest/...", may: []string{"pkg/batch/...", "internal/..."}},
+		{path: "pkg/batch", may: []string{"pkg/batch/...", "internal/..."}},
+		{path: "internal/conformance/...", may: []string{"pkg/batch/...", "internal/..."}},
+		{path: "internal/docgen", may: []string{"pkg/batch/...", "internal/..."}},
+		{path: "internal/test*/..."}, // kits for tests
+		{path: "internal/migrator/...", may: []string{core, tx, "internal/dberr/..."}},
+		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
+		{path: "cmd/...", may: []string{"pkg/batch/..."}},
+		{path: "example/...", may: []string{"pkg/batch/..."}},
+		{path: "bench/...", may: []string{"pkg/batch/...", "internal/..."}},
+	}
+}
+
+// A guarded library may be imported in some places only. A place is a pattern as
+// in a room, or one with a file name behind a colon.
+type guarded struct {
+	library string // and everything below it
+	only    []string
+}
+
+func libraries() []guarded {
+	assembly := []string{"pkg/batch", "pkg/batch/batchtest/...", "cmd/...", "example/..."}
+	sqlPlaces := []string{
+		"pkg/batch/repository/...", "pkg/batch/adaptor/database/...",
+		"pkg/batch/adaptor/item/table/...", "pkg/batch/adaptor/item/query/...",
+		"pkg/batch/adaptor/tasklet/sql/...",
+	}
+	drivers := slices.Concat(sqlPlaces, []string{"internal/migrator/...", "internal/dberr/..."})
+	screens := []string{"pkg/batch/adaptor/cli/...", "pkg/batch/adaptor/console/..."}
+	yaml := []string{
+		"pkg/batch/adaptor/jobfile/...",
+		"pkg/batch/adaptor/cli/settings/...", // surfin.yaml
+		"internal/conformance/...",
+	}
+	kits := []string{"internal/conformance/..."} // besides the test kits
+	return []guarded{
+		{"go.uber.org/fx", append(assembly, "pkg/batch/adaptor/...:module.go")},
+		{"go.uber.org/dig", assembly},
+		{"gopkg.in/yaml.v3", yaml},
+		{"go.yaml.in/yaml", yaml},
+		{"github.com/goccy/go-yaml", yaml},
+		{"gorm.io", sqlPlaces},
+		{"github.com/golang-migrate/migrate", []string{"internal/migrator/..."}},
+		{"github.com/jackc/pgx", drivers},
+		{"modernc.org/sqlite", drivers},
+		{"github.com/expr-lang/expr", []string{"internal/expression/..."}},
+		{"github.com/spf13/cobra", screens},
+		{"github.com/vbauerster/mpb", screens},
+		{"charm.land/lipgloss", screens},
+		{"github.com/stretchr/testify", kits},
+		{"pgregory.net/rapid", kits},
+		{"go.uber.org/goleak", kits},
+		{"testing", append(kits, "pkg/batch/batchtest/...")},
+	}
+}
+
+// heavy libraries must not be reachable from pkg/batch: their adaptors come
+// through options.
+func heavy() []string {
+	return []string{
+		"github.com/parquet-go/parquet-go", "github.com/xuri/excelize", "github.com/twmb/avro",
+		"github.com/riverqueue/river", "go.opentelemetry.io/otel",
+	}
+}
+
+// source is a Go file and what it imports.
+type source struct {
+	dir, name string // dir is slash-separated, below the module
+	imports   []string
+}
+
+func TestNoPackageBreaksAnImportRule(t *testing.T) {
+	t.Parallel()
+	sources, err := readSources(root(t))
+	require.NoError(t, err)
+	require.NotEmpty(t, sources)
+	broken := violations(sources)
+	require.Empty(t, broken, "forbidden imports (docs/architecture.md, Import rules):\n%s", strings.Join(broken, "\n"))
+}
+
+func TestAForbiddenImportIsFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ file, imports, want string }{
+		{"pkg/batch/core/a.go", "fmt", ""},
+		{"pkg/batch/core/a.go", module + "/pkg/batch/core/row", ""},
+		{"pkg/batch/core/a.go", "gopkg.in/yaml.v3", "standard library only"},
+		{"pkg/batch/core/a.go", module + "/pkg/batch/tx", "may not import pkg/batch/tx"},
+		{"pkg/batch/core/exception/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
+		{"pkg/batch/core/new/deep/a.go", "go.uber.org/fx", "standard library only"},
+		{"pkg/batch/tx/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
+		{"pkg/batch/chunk/a.go", module + "/pkg/batch/core/row", ""},
+		{"pkg/batch/chunk/a.go", module + "/pkg/batch/step", "may not import pkg/batch/step"},
+		{"pkg/batch/chunk/a.go", module + "/pkg/batch/chunk/buffer", ""},
+		{"pkg/batch/step/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
+		{"pkg/batch/job/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
+		{"pkg/batch/runtime/a.go", module + "/pkg/batch/adaptor/engine/local", "may not import"},
+		{"pkg/batch/repository/a.go", "gorm.io/gorm/clause", ""},
+		{"pkg/batch/chunk/a.go", "gorm.io/gorm", "gorm.io only in"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/core", ""},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/adaptor/item/jsonl", "may not import"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch", "may not import pkg/batch"},
+		{"pkg/batch/adaptor/item/csv/module.go", "go.uber.org/fx", ""},
+		{"pkg/batch/adaptor/item/csv/a.go", "go.uber.org/fx", "go.uber.org/fx only in"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/internal/testdb", "from tests only"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/tx/txtest", "from tests only"},
+		{"pkg/batch/adaptor/item/csv/a.go", "github.com/stretchr/testify/require", "only in"},
+		{"pkg/batch/adaptor/item/csv/a_test.go", "github.com/stretchr/testify/require", ""},
+		{"pkg/batch/adaptor/item/csv/a_test.go", module + "/internal/testdb", ""},
+		{"pkg/batch/tx/txtest/a.go", "github.com/stretchr/testify/require", ""},
+		{"pkg/batch/tx/txtest/a.go", module + "/internal/testdb", ""},
+		{"pkg/batch/adaptor/jobfile/a.go", module + "/pkg/batch/adaptor/item/csv", ""},
+		{"pkg/batch/adaptor/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
+		{"pkg/batch/a.go", "github.com/parquet-go/parquet-go", "heavy"},
+		{"pkg/batch/adaptor/item/csv/a.go", "github.com/expr-lang/expr", "only in internal/expression"},
+		{"internal/filestream/a.go", module + "/pkg/batch/adaptor/item/csv", "may not import"},
+		{"cmd/surfin/main.go", module + "/internal/expression", "may not import"},
+		{"example/hello/main.go", module + "/pkg/batch", ""},
+		{"pkg/other/a.go", "fmt", "has no room"},
+	} {
+		dir, name := path.Split(c.file)
+		got := violations([]source{{dir: path.Clean(dir), name: name, imports: []string{c.imports}}})
+		if c.want == "" {
+			require.Empty(t, got, "%s imports %s", c.file, c.imports)
+			continue
+		}
+		require.Len(t, got, 1, "%s imports %s", c.file, c.imports)
+		require.Contains(t, got[0], c.want)
+	}
+}
+
+func TestAHeavyLibraryIsFoundBehindAnAdaptor(t *testing.T) {
+	t.Parallel()
+	got := violations([]source{
+		{dir: "pkg/batch", name: "module.go", imports: []string{module + "/pkg/batch/adaptor/item/parquet"}},
+		{dir: "pkg/batch/adaptor/item/parquet", name: "a.go", imports: []string{"github.com/parquet-go/parquet-go"}},
+	})
+	require.Len(t, got, 1)
+	require.Contains(t, got[0], "reachable from pkg/batch")
+}
+
+func TestSourcesAreReadFromTheTree(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	write("pkg/batch/step/a.go", "//go:build never\n\npackage step\n\nimport _ \""+module+"/pkg/batch/chunk\"\n")
+	write("pkg/batch/step/testdata/b.go", "this is no Go")
+	write("tools/go.mod", "module tools\n")
+	write("tools/a.go", "package tools\n\nimport _ \"gorm.io/gorm\"\n")
+	sources, err := readSources(dir)
+	require.NoError(t, err)
+	require.Len(t, sources, 1, "build constraints do not hide a file; testdata and other modules are not ours")
+	require.Len(t, violations(sources), 1)
+}
+
+// violations answers one line per forbidden import, sorted.
+func violations(sources []source) []string {
+	reachable := reach(sources, "pkg/batch")
+	var out []string
+	for _, s := range sources {
+		if strings.HasSuffix(s.name, "_test.go") {
+			continue // a test may use whatever it needs
+		}
+		r, ok := roomOf(s.dir)
+		if !ok {
+			out = append(out, fmt.Sprintf("%s/%s: package %s has no room in the table of rules", s.dir, s.name, s.dir))
+			continue
+		}
+		for _, imported := range s.imports {
+			if why := forbidden(s, r, imported, reachable); why != "" {
+				out = append(out, fmt.Sprintf("%s/%s: %s", s.dir, s.name, why))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// forbidden says why the import is not allowed; empty if it is.
+func forbidden(s source, r room, imported string, reachable map[string]bool) string {
+	if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+		return forbiddenOfOurs(s.dir, r, ours)
+	}
+	if first, _, _ := strings.Cut(imported, "/"); r.std && !isTestKit(s.dir) && strings.Contains(first, ".") {
+		return fmt.Sprintf("%s is of the standard library only, but imports %s", s.dir, imported)
+	}
+	for _, h := range heavy() {
+		if reachable[s.dir] && within(imported, h) {
+			return fmt.Sprintf("%s is heavy and reachable from pkg/batch", imported)
+		}
+	}
+	for _, l := range libraries() {
+		if within(imported, l.library) && !isTestKit(s.dir) && !slices.ContainsFunc(l.only, s.isIn) {
+			return fmt.Sprintf("%s imports %s: %s only in %s", s.dir, imported, l.library, strings.Join(l.only, ", "))
+		}
+	}
+	return ""
+}
+
+func forbiddenOfOurs(dir string, r room, ours string) string {
+	forTests := isTestKit(ours) && ours != "pkg/batch/batchtest"
+	if isTestKit(dir) {
+		return "" // a kit may import what it tests, and other kits
+	}
+	if within(ours, ownFolder(r.path, dir)) && !isTestKit(ours) {
+		return ""
+	}
+	if forTests {
+		return fmt.Sprintf("%s imports %s, which is imported from tests only", dir, ours)
+	}
+	if slices.ContainsFunc(r.may, func(p string) bool { return match(p, ours) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s may not import %s (allowed: %s)", dir, ours, strings.Join(r.may, ", "))
+}
+
+func roomOf(dir string) (room, bool) {
+	all := rooms()
+	i := slices.IndexFunc(all, func(r room) bool { return match(r.path, dir) })
+	if i < 0 {
+		return room{}, false
+	}
+	return all[i], true
+}
+
+// isTestKit reports whether the package helps tests: its folder ends in "test",
+// or is in internal and begins so.
+func isTestKit(dir string) bool {
+	return strings.HasSuffix(path.Base(dir), "test") || match("internal/test*/...", dir)
+}
+
+// isIn reports whether the file is at the place.
+func (s source) isIn(place string) bool {
+	place, name, hasName := strings.Cut(place, ":")
+	return match(place, s.dir) && (!hasName || name == s.name)
+}
+
+// match reports whether the pattern takes in the folder.
+func match(pattern, dir string) bool {
+	prefix, below := strings.CutSuffix(pattern, "/...")
+	if !below {
+		ok, err := path.Match(pattern, dir)
+		return ok && err == nil
+	}
+	return match(prefix, ownFolder(pattern, dir))
+}
+
+// ownFolder is the part of dir that the pattern names, without what is below it.
+func ownFolder(pattern, dir string) string {
+	depth := strings.Count(strings.TrimSuffix(pattern, "/..."), "/") + 1
+	parts := strings.Split(dir, "/")
+	return strings.Join(parts[:min(depth, len(parts))], "/")
+}
+
+func within(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
+
+// reach answers our packages that are imported from start, through whatever.
+func reach(sources []source, start string) map[string]bool {
+	imports := map[string][]string{}
+	for _, s := range sources {
+		if !strings.HasSuffix(s.name, "_test.go") {
+			imports[s.dir] = append(imports[s.dir], s.imports...)
+		}
+	}
+	seen, todo := map[string]bool{}, []string{start}
+	for len(todo) > 0 {
+		dir := todo[0]
+		todo = todo[1:]
+		if seen[dir] {
+			continue
+		}
+		seen[dir] = true
+		for _, i := range imports[dir] {
+			if ours, ok := strings.CutPrefix(i, module+"/"); ok {
+				todo = append(todo, ours)
+			}
+		}
+	}
+	return seen
+}
+
+// readSources reads the imports of every Go file of the module in dir, whatever
+// its build constraints say.
+func readSources(dir string) ([]source, error) {
+	var out []source
+	err := walkModule(dir, func(file string, _ fs.DirEntry) error {
+		if !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		s := source{dir: path.Dir(file), name: path.Base(file)}
+		for _, i := range parsed.Imports {
+			imported, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				return err
+			}
+			s.imports = append(s.imports, imported)
+		}
+		out = append(out, s)
+		return nil
+	})
+	return out, err
+}
+
+// walkModule visits the files of the module in dir with slash-separated paths
+// below it; hidden folders except .ci, testdata, and other modules are left out.
+func walkModule(dir string, visit func(file string, d fs.DirEntry) error) error {
+	return fs.WalkDir(os.DirFS(dir), ".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			if err == nil {
+				err = visit(file, d)
+			}
+			return err
+		}
+		name := d.Name()
+		hidden := len(name) > 1 && name[0] == '.' && name != ".ci"
+		if hidden || name == "testdata" || name == "vendor" || file == "bin" {
+			return fs.SkipDir
+		}
+		if _, err := os.Stat(filepath.Join(dir, file, "go.mod")); err == nil && file != "." {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// root is the folder of go.mod.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(dir, "go.mod"))
+	return dir
+}

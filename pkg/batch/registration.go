@@ -1,0 +1,207 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The fx value groups through which components reach the registry.
+const (
+	groupComponents = `group:"surfin.components,flatten"`
+	groupFactories  = `group:"surfin.factories,flatten"`
+	groupItems      = `group:"surfin.items,flatten"`
+	groupObservers  = `group:"surfin.observers,flatten"`
+)
+
+// Reader registers a reader of T under name. constructor is
+// func([Config,] deps...) (R, error) or without the error, where R implements
+// ItemReader[T], Config is a struct whose fields are tagged as core.Component
+// says, and deps are provided by fx. A constructor of another form is an error at
+// start, named after the component.
+func Reader[T any](name string, constructor any, about ...About) fx.Option {
+	return register(core.KindReader, name, constructor, about, signature{
+		types: func(in core.ItemType) (core.ItemType, error) { return core.ItemOf[T](""), nil },
+		erase: func(made any) (any, bool) { r, ok := made.(ItemReader[T]); return core.EraseReader(r), ok },
+		want:  reflect.TypeFor[ItemReader[T]](),
+	})
+}
+
+// Processor registers a processor of I to O under name; see Reader.
+func Processor[I, O any](name string, constructor any, about ...About) fx.Option {
+	return register(core.KindProcessor, name, constructor, about, signature{
+		types: func(in core.ItemType) (core.ItemType, error) {
+			return core.ItemOf[O](""), core.Assignable(in, core.ItemOf[I](""))
+		},
+		erase: func(made any) (any, bool) { p, ok := made.(ItemProcessor[I, O]); return core.EraseProcessor(p), ok },
+		want:  reflect.TypeFor[ItemProcessor[I, O]](),
+	})
+}
+
+// Writer registers a writer of T under name; see Reader.
+func Writer[T any](name string, constructor any, about ...About) fx.Option {
+	return register(core.KindWriter, name, constructor, about, signature{
+		types: func(in core.ItemType) (core.ItemType, error) { return in, core.Assignable(in, core.ItemOf[T]("")) },
+		erase: func(made any) (any, bool) { w, ok := made.(ItemWriter[T]); return core.EraseWriter(w), ok },
+		want:  reflect.TypeFor[ItemWriter[T]](),
+	})
+}
+
+// Tasklet registers a tasklet under name; see Reader.
+func Tasklet(name string, constructor any, about ...About) fx.Option {
+	return register(core.KindTasklet, name, constructor, about, signature{
+		erase: func(made any) (any, bool) { t, ok := made.(core.Tasklet); return t, ok },
+		want:  reflect.TypeFor[core.Tasklet](),
+	})
+}
+
+// Item lets job files use the Go type T under name: `item: name` of csv, jsonl,
+// json and query. How T's fields are read and written is said at core.ItemOf.
+func Item[T any](name string) fx.Option {
+	item := core.NamedItem{Name: name, Type: core.ItemOf[T](name)}
+	return fx.Provide(fx.Annotate(func() []core.NamedItem { return []core.NamedItem{item} }, fx.ResultTags(groupItems)))
+}
+
+// Observe registers an observer of everything that happens while jobs run.
+func Observe(o core.Observer) fx.Option {
+	return fx.Provide(fx.Annotate(func() []core.Observer { return []core.Observer{o} }, fx.ResultTags(groupObservers)))
+}
+
+// About adds to the description of a component: what `surfin describe` shows.
+type About func(*core.Component)
+
+// Summary is the one line that lists show.
+func Summary(line string) About { return func(c *core.Component) { c.Summary = line } }
+
+// NoTransaction says that a tasklet needs no transaction around it.
+func NoTransaction() About { return func(c *core.Component) { c.NoTransaction = true } }
+
+// signature is what one kind of registration asks of a constructor's result.
+type signature struct {
+	types func(in core.ItemType) (core.ItemType, error)
+	erase func(made any) (any, bool)
+	want  reflect.Type
+}
+
+func register(kind core.ComponentKind, name string, constructor any, about []About, sig signature) fx.Option {
+	c, err := inspect(constructor, sig.want)
+	if err != nil {
+		return fx.Error(fmt.Errorf("%s %q: %w", kind, name, err))
+	}
+	description := core.Component{Kind: kind, Name: name, Config: c.config}
+	if sig.types != nil {
+		description.Types = func(_ any, in core.ItemType) (core.ItemType, error) { return sig.types(in) }
+	}
+	for _, a := range about {
+		a(&description)
+	}
+	return fx.Options(
+		fx.Provide(fx.Annotate(func() []core.Component { return []core.Component{description} }, fx.ResultTags(groupComponents))),
+		fx.Provide(fx.Annotate(c.factoryProvider(kind, name, sig), c.optionalDeps(), fx.ResultTags(groupFactories))),
+	)
+}
+
+// constructor is an author's function, taken apart.
+type constructor struct {
+	fn       reflect.Value
+	config   reflect.Type // nil: it has none
+	deps     []reflect.Type
+	hasError bool
+}
+
+func inspect(fn any, want reflect.Type) (constructor, error) {
+	c := constructor{fn: reflect.ValueOf(fn)}
+	if !c.fn.IsValid() || c.fn.Kind() != reflect.Func || c.fn.IsNil() {
+		return c, fmt.Errorf("the constructor is a %T, not a function", fn)
+	}
+	t := c.fn.Type()
+	errorType := reflect.TypeFor[error]()
+	switch {
+	case t.IsVariadic():
+		return c, errors.New("the constructor must not be variadic")
+	case t.NumOut() == 2 && t.Out(1) == errorType:
+		c.hasError = true
+	case t.NumOut() != 1:
+		return c, fmt.Errorf("the constructor is %v; it must return the component, or the component and an error", t)
+	}
+	if !t.Out(0).Implements(want) {
+		return c, fmt.Errorf("the constructor returns %v, which is no %v", t.Out(0), want)
+	}
+	for i := range t.NumIn() {
+		in := t.In(i)
+		if i == 0 && in.Kind() == reflect.Struct && !isFxIn(in) {
+			c.config = in
+			continue
+		}
+		c.deps = append(c.deps, in)
+	}
+	return c, nil
+}
+
+func isFxIn(t reflect.Type) bool {
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && f.Type == reflect.TypeFor[fx.In]() {
+			return true
+		}
+	}
+	return false
+}
+
+// optionalDeps asks fx for every dependency as optional: a missing one is then
+// reported by factoryProvider, which knows the component's name.
+func (c constructor) optionalDeps() fx.Annotation {
+	tags := make([]string, len(c.deps))
+	for i, d := range c.deps {
+		if d.Kind() == reflect.Pointer || d.Kind() == reflect.Interface || d.Kind() == reflect.Func || d.Kind() == reflect.Map {
+			tags[i] = `optional:"true"`
+		}
+	}
+	return fx.ParamTags(tags...)
+}
+
+// factoryProvider returns func(deps...) ([]core.Factory, error) for fx.
+func (c constructor) factoryProvider(kind core.ComponentKind, name string, sig signature) any {
+	out := []reflect.Type{reflect.TypeFor[[]core.Factory](), reflect.TypeFor[error]()}
+	provider := reflect.MakeFunc(reflect.FuncOf(c.deps, out, false), func(deps []reflect.Value) []reflect.Value {
+		var missing []error
+		for i, d := range deps {
+			switch d.Kind() {
+			case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Map:
+				if d.IsNil() {
+					missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", kind, name, c.deps[i]))
+				}
+			default: // a value that is missing is reported by fx itself
+			}
+		}
+		err := reflect.Zero(out[1])
+		if joined := errors.Join(missing...); joined != nil {
+			err = reflect.ValueOf(joined)
+		}
+		factory := core.Factory{Kind: kind, Name: name, New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
+			return c.call(cfg, deps, sig)
+		}}
+		return []reflect.Value{reflect.ValueOf([]core.Factory{factory}), err}
+	})
+	return provider.Interface()
+}
+
+func (c constructor) call(cfg any, deps []reflect.Value, sig signature) (any, error) {
+	args := make([]reflect.Value, 0, len(deps)+1)
+	if c.config != nil {
+		args = append(args, reflect.Indirect(reflect.ValueOf(cfg)))
+	}
+	out := c.fn.Call(append(args, deps...))
+	if c.hasError && !out[1].IsNil() {
+		return nil, out[1].Interface().(error) //nolint:forcetypeassert // its type is error
+	}
+	made, ok := sig.erase(out[0].Interface())
+	if !ok {
+		return nil, fmt.Errorf("the constructor returned nil")
+	}
+	return made, nil
+}

@@ -1,0 +1,58 @@
+# `make` alone explains itself.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# What to test, and further flags: make test PKG=./pkg/batch/tx/... FLAGS='-run Nested -v'
+PKG ?= ./...
+FLAGS ?=
+KILLS ?= 500
+LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+# Starts one private PostgreSQL cluster for the command behind it, and stops it.
+WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
+
+.PHONY: help build test quick lint fmt vuln generate check-generated crash bench clean
+
+help: ## show this list
+	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build bin/surfin (CGO_ENABLED=0 make build: without any C)
+	$(GO) build -o bin/surfin ./cmd/surfin
+
+test: ## run all tests with the race detector on SQLite and PostgreSQL (installs gcc and postgresql if lacking)
+	tools/ensure gcc postgresql
+	CGO_ENABLED=1 $(WITH_POSTGRES) $(GO) test -race -timeout 12m $(FLAGS) $(PKG)
+
+quick: ## run all tests without the race detector, leaving out the long ones
+	tools/ensure postgresql
+	$(WITH_POSTGRES) $(GO) test -short -timeout 6m $(FLAGS) $(PKG)
+
+lint: ## go vet and golangci-lint, with the import rules
+	$(GO) vet ./...
+	$(LINT) run ./...
+
+fmt: ## format all code and its imports
+	$(LINT) fmt ./...
+
+vuln: ## look for known vulnerabilities (asks vuln.go.dev)
+	$(GO) tool -modfile=tools/go.mod govulncheck ./...
+
+generate: ## write the generated pages and the JSON Schema (docs/reference)
+	$(GO) run ./internal/docgen docs/reference
+
+check-generated: ## fail if a generated file is not what `make generate` writes
+	before=$$(mktemp -d) && cp -R docs/reference "$$before" && $(MAKE) --no-print-directory generate && \
+	if diff -ru "$$before/reference" docs/reference; then rm -r "$$before"; \
+	else rm -r "$$before"; echo "docs/reference was stale; it is up to date now: commit it" >&2; exit 1; fi
+
+crash: ## long crash test: kill a 200,000-row load at KILLS (500) random moments, on both databases
+	tools/ensure postgresql
+	SURFIN_CRASH_KILLS=$(KILLS) $(WITH_POSTGRES) \
+		$(GO) test -timeout 120m -count 1 -v -run ThoughTheProcessIsKilled $(FLAGS) ./internal/acceptance/
+
+bench: ## run the benchmarks
+	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)
+
+clean: ## remove what building, and running the jobs here, leaves behind
+	rm -rf bin jobs/out example/*/out surfin.db surfin.db-wal surfin.db-shm

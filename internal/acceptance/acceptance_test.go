@@ -1,0 +1,170 @@
+// Package acceptance tests the surfin command from outside: real processes on
+// real databases, killed, stopped and raced.
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// surfin is the path of the command under test, built once.
+var surfin string //nolint:gochecknoglobals // set once by TestMain
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "surfin-acceptance-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder is no failure
+	surfin = filepath.Join(dir, "surfin")
+	build := exec.Command("go", "build", "-o", surfin, "github.com/surfin-batch/surfin/cmd/surfin")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build the command:", err)
+		return 1
+	}
+	return testdb.Main(m)
+}
+
+// scene is a folder with a job file, and a database.
+type scene struct {
+	t   *testing.T
+	dir string
+	url string
+	env []string
+}
+
+func newScene(t *testing.T, url string, files map[string]string) *scene {
+	t.Helper()
+	s := &scene{t: t, dir: t.TempDir(), url: url}
+	for name, text := range files {
+		path := filepath.Join(s.dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	return s
+}
+
+// process is one running surfin command.
+type process struct {
+	*exec.Cmd
+	out  bytes.Buffer
+	done chan struct{}
+	code int
+}
+
+func (s *scene) start(args ...string) *process {
+	s.t.Helper()
+	p := &process{Cmd: exec.Command(surfin, args...), done: make(chan struct{})}
+	p.Dir = s.dir
+	p.Env = append(os.Environ(), append([]string{"DATABASE_URL=" + s.url, "SURFIN_AUTO_MIGRATE=true"}, s.env...)...)
+	p.Stdout, p.Stderr = &p.out, &p.out
+	require.NoError(s.t, p.Start())
+	go func() {
+		defer close(p.done)
+		var exit *exec.ExitError
+		if err := p.Wait(); errors.As(err, &exit) {
+			p.code = exit.ExitCode() // -1 when killed
+		} else if err != nil {
+			p.code = -2
+		}
+	}()
+	s.t.Cleanup(func() {
+		p.signal(syscall.SIGKILL)
+		<-p.done
+	})
+	return p
+}
+
+func (p *process) signal(sig syscall.Signal) {
+	select {
+	case <-p.done:
+	default:
+		_ = p.Process.Signal(sig) //nolint:errcheck // it may end at this very moment
+	}
+}
+
+// wait returns the exit code and the output.
+func (p *process) wait() (int, string) {
+	<-p.done
+	return p.code, p.out.String()
+}
+
+// waitFor waits for the end, at most d; false if it still runs.
+func (p *process) waitFor(d time.Duration) bool {
+	select {
+	case <-p.done:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+func (s *scene) run(args ...string) (int, string) {
+	s.t.Helper()
+	return s.start(args...).wait()
+}
+
+// open opens the scene's database as a library user would.
+func (s *scene) open() (tx.Database, *repository.Repository) {
+	s.t.Helper()
+	provider, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: s.url}})
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { require.NoError(s.t, provider.Close()) })
+	db, err := provider.Database(tx.Default)
+	require.NoError(s.t, err)
+	return db, repository.New(db, repository.Options{})
+}
+
+func (s *scene) ints(db tx.Database, query string, n int) []int64 {
+	s.t.Helper()
+	values := make([]int64, n)
+	into := make([]any, n)
+	for i := range values {
+		into[i] = &values[i]
+	}
+	require.NoError(s.t, db.Conn().QueryRowContext(context.Background(), query).Scan(into...))
+	return values
+}
+
+// totals adds up the counters of a step over all attempts whose parameter has
+// the value: what an instance did, however often it was started.
+func (s *scene) totals(r *repository.Repository, step, parameter string, value any) (total core.Counters, attempts int) {
+	s.t.Helper()
+	ctx := context.Background()
+	executions, err := r.Executions(ctx, core.ExecutionFilter{Limit: 1000})
+	require.NoError(s.t, err)
+	for _, e := range executions {
+		if p, _ := e.Params.Get(parameter); p.Value != value {
+			continue
+		}
+		steps, err := r.Steps(ctx, e.ID)
+		require.NoError(s.t, err)
+		for _, se := range steps {
+			if se.Name == step {
+				total = total.Add(se.Counters)
+				attempts++
+			}
+		}
+	}
+	return total, attempts
+}

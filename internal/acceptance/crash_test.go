@@ -1,0 +1,145 @@
+package acceptance
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// loadJob writes without a key, so that a row written twice is there twice.
+const loadJob = `
+job: load
+parameters:
+  input: {type: path}
+  into: {type: string}
+flow:
+- step: create
+  tasklet: {sql: {statement: "create table %s (id bigint, name text, amount double precision)"}}
+- step: load
+  chunk:
+    size: 100
+    reader: {csv: {path: "${params.input}", item: {id: int, name: string, amount: float}}}
+    processor:
+    - filter: item.id %% 10 != 3
+    writer: {table: {name: "%s"}}
+- step: export
+  chunk:
+    size: 1000
+    reader: {query: {sql: "select id, name from %s", key: [id], item: {id: int, name: string}}}
+    writer: {csv: {path: "%s.csv"}}
+`
+
+const crashRows = 200_000
+
+func writeInput(t *testing.T, path string, rows int) {
+	t.Helper()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, "id,name,amount")
+	for i := range rows {
+		fmt.Fprintf(w, "%d,\"name, %d\",%d.5\n", i, i, i)
+	}
+	require.NoError(t, w.Flush())
+	require.NoError(t, f.Close())
+}
+
+// TestEveryRowIsThereOnceThoughTheProcessIsKilled kills the command at random
+// moments and starts it again until all kills are spent and the load is complete.
+// SURFIN_CRASH_KILLS sets the number of kills (50), SURFIN_CRASH_SEED the seed.
+func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
+	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
+	testdb.Each(t, func(t *testing.T, url string) {
+		kills := envInt(t, "SURFIN_CRASH_KILLS", 50)
+		t.Logf("seed %d, %d kills", seed, kills)
+		random := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // moments, not secrets
+		s := newScene(t, url, nil)
+		writeInput(t, filepath.Join(s.dir, "in.csv"), crashRows)
+		for load := 0; kills > 0; load++ {
+			table := "target" + strconv.Itoa(load)
+			text := fmt.Sprintf(loadJob, table, table, table, table)
+			require.NoError(t, os.WriteFile(filepath.Join(s.dir, table+".yaml"), []byte(text), 0o600))
+			kills = s.loadWithKills(table, kills, random)
+			s.assertLoaded(table)
+		}
+	})
+}
+
+// loadWithKills runs the load to its end, killing it as often as it can be; it
+// returns the kills left over.
+func (s *scene) loadWithKills(table string, kills int, random *rand.Rand) int {
+	s.t.Helper()
+	for {
+		p := s.start("run", table+".yaml", "input=in.csv", "into="+table)
+		if kills > 0 && !p.waitFor(time.Duration(20+random.IntN(400))*time.Millisecond) {
+			p.signal(syscall.SIGKILL)
+		}
+		code, out := p.wait()
+		if code == 0 {
+			return kills
+		}
+		require.Equal(s.t, -1, code, "it was not killed, and failed:\n%s", out)
+		kills--
+	}
+}
+
+// assertLoaded checks rows, counters of all attempts together, and the export.
+func (s *scene) assertLoaded(table string) {
+	s.t.Helper()
+	const want = crashRows / 10 * 9
+	db, r := s.open()
+	got := s.ints(db, "select count(*), count(distinct id), count(distinct name), cast(sum(id) as bigint) from "+table, 4)
+	sum := int64(0)
+	for i := range int64(crashRows) {
+		if i%10 != 3 {
+			sum += i
+		}
+	}
+	require.Equal(s.t, []int64{want, want, want, sum}, got)
+	counters, attempts := s.totals(r, "load", "into", table)
+	s.t.Logf("%s: %d attempts, %+v", table, attempts, counters)
+	require.Equal(s.t, core.Counters{Read: crashRows, Filter: crashRows / 10, Write: want, Commit: crashRows / 100}, counters)
+	s.assertExport(table, want)
+}
+
+func (s *scene) assertExport(table string, want int) {
+	s.t.Helper()
+	f, err := os.Open(filepath.Join(s.dir, table+".csv"))
+	require.NoError(s.t, err)
+	defer f.Close() //nolint:errcheck // only read
+	lines := bufio.NewScanner(f)
+	lines.Scan()
+	require.Equal(s.t, "id,name", lines.Text())
+	n := 0
+	for id := 0; lines.Scan(); id++ {
+		if id%10 == 3 {
+			id++
+		}
+		require.Equal(s.t, fmt.Sprintf("%d,\"name, %d\"", id, id), lines.Text())
+		n++
+	}
+	require.NoError(s.t, lines.Err())
+	require.Equal(s.t, want, n)
+}
+
+func envInt(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	require.NoError(t, err, name)
+	return n
+}

@@ -1,0 +1,135 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+const raceJob = `
+job: race
+parameters:
+  n: {type: int}
+flow:
+- step: once
+  tasklet: {sql: "insert into ran(n) values (${params.n})"}
+`
+
+// TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns races two processes 100
+// times (SURFIN_RACES).
+func TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns(t *testing.T) {
+	races := envInt(t, "SURFIN_RACES", 100)
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"race.yaml": raceJob})
+		code, out := s.run("migrate")
+		require.Zero(t, code, out)
+		db, r := s.open()
+		_, err := db.Conn().ExecContext(context.Background(), "create table ran(n bigint)")
+		require.NoError(t, err)
+		for n := range races {
+			arg := fmt.Sprintf("n=%d", n)
+			a, b := s.start("run", "race.yaml", arg), s.start("run", "race.yaml", arg)
+			codeA, outA := a.wait()
+			codeB, outB := b.wait()
+			require.ElementsMatch(t, []int{0, 4}, []int{codeA, codeB}, "race %d:\n%s\n%s", n, outA, outB)
+		}
+		require.Equal(t, []int64{int64(races), int64(races)}, s.ints(db, "select count(*), count(distinct n) from ran", 2))
+		executions, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: "race", Limit: 2 * races})
+		require.NoError(t, err)
+		require.Len(t, executions, races, "a refused launch leaves no execution behind")
+	})
+}
+
+// TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes stops a process with
+// SIGSTOP in mid-load, lets another take over, and wakes the first one again.
+func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
+	testdb.Each(t, func(t *testing.T, url string) {
+		const table = "frozen"
+		s := newScene(t, url, map[string]string{
+			"load.yaml": fmt.Sprintf(loadJob, table, table, table, table),
+		})
+		s.env = []string{"SURFIN_LEASE=2s", "SURFIN_HEARTBEAT=200ms"}
+		writeInput(t, filepath.Join(s.dir, "in.csv"), crashRows)
+		args := []string{"run", "load.yaml", "input=in.csv", "into=" + table}
+		db, r := s.open()
+
+		first := s.start(args...)
+		s.awaitRows(table, 1000)
+		s.freeze(first, db, table)
+		var code int
+		var out string
+		for code = -1; code != 0; {
+			code, out = s.run(args...)
+			if code != 0 { // its lease is not over yet
+				require.Equal(t, 4, code, "the second process neither took over nor was refused:\n%s", out)
+				require.Contains(t, strings.ToLower(out), "owner", "a refusal names the owner:\n%s", out)
+			}
+		}
+		require.Contains(t, out, "COMPLETED")
+		before := s.ints(db, "select count(*), count(distinct id) from "+table, 2)
+		first.signal(syscall.SIGCONT)
+		code, out = first.wait()
+		require.Equal(t, 1, code, "the first owner lost its execution:\n%s", out)
+		require.Contains(t, out, core.ErrLostOwner.Error())
+		require.Equal(t, before, s.ints(db, "select count(*), count(distinct id) from "+table, 2))
+		s.assertLoaded(table)
+		executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, executions[0].Status)
+		require.Equal(t, core.StatusFailed, executions[1].Status)
+	})
+}
+
+// freeze stops a process where another can take over: on PostgreSQL anywhere,
+// since the server ends the transaction that the process is in; on SQLite, where
+// nobody can, between two transactions.
+func (s *scene) freeze(p *process, db tx.Database, table string) {
+	s.t.Helper()
+	for {
+		p.signal(syscall.SIGSTOP)
+		if !db.SingleWriter() || s.writable(db) {
+			return
+		}
+		rows := s.rows(table)
+		p.signal(syscall.SIGCONT)
+		s.awaitRows(table, rows+1)
+	}
+}
+
+// writable reports whether nobody holds the database's one writer.
+func (s *scene) writable(db tx.Database) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	h, err := db.Begin(ctx, tx.Attr{})
+	if err != nil {
+		return false
+	}
+	require.NoError(s.t, h.Rollback())
+	return true
+}
+
+func (s *scene) rows(table string) int64 {
+	db, _ := s.open()
+	return s.ints(db, "select count(*) from "+table, 1)[0]
+}
+
+// awaitRows returns when the table has at least n rows.
+func (s *scene) awaitRows(table string, n int64) {
+	s.t.Helper()
+	db, _ := s.open()
+	require.Eventually(s.t, func() bool {
+		var count int64
+		err := db.Conn().QueryRowContext(context.Background(), "select count(*) from "+table).Scan(&count)
+		return err == nil && count >= n
+	}, time.Minute, time.Millisecond)
+}

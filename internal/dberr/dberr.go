@@ -43,12 +43,20 @@ func IsUniqueViolation(err error) bool {
 // IsForeignKeyViolation reports a reference to a row that is not there, or the
 // loss of a row that is referred to.
 func IsForeignKeyViolation(err error) bool {
-	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY || SQLState(err) == "23503"
+	switch SQLState(err) {
+	case "23503", "23001": // the latter is ON DELETE RESTRICT since PostgreSQL 18
+		return true
+	}
+	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY
 }
 
-// IsCheckViolation reports a row that a CHECK refuses.
+// IsCheckViolation reports a row that a CHECK refuses, of a table or a view.
 func IsCheckViolation(err error) bool {
-	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_CHECK || SQLState(err) == "23514"
+	switch SQLState(err) {
+	case "23514", "44000":
+		return true
+	}
+	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_CHECK
 }
 
 // IsConstraintViolation reports that data broke any rule of its table: unique,

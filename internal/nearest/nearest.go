@@ -21,12 +21,12 @@ func Hint(name string, names []string) string {
 	return " (there is " + strings.Join(names, ", ") + ")"
 }
 
-// Name returns the one of names with the fewest edits, letter case aside; empty
+// Name returns the one of names with the fewest edits; empty
 // if every one of them is too far away.
 func Name(name string, names []string) string {
 	best, least := "", max(1, min(3, len(name)/2))+1
 	for _, candidate := range names {
-		d := distance(strings.ToLower(name), strings.ToLower(candidate))
+		d := distance(fold(name), fold(candidate))
 		if d < least {
 			best, least = candidate, d
 		}
@@ -34,9 +34,13 @@ func Name(name string, names []string) string {
 	return best
 }
 
+// fold makes "Cost Total" and "cost_total" alike.
+func fold(name string) []rune {
+	return []rune(strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(name)))
+}
+
 // distance is the Levenshtein distance, with swapped neighbours as one edit.
-func distance(a, b string) int {
-	s, t := []rune(a), []rune(b)
+func distance(s, t []rune) int {
 	before, prev := make([]int, len(t)+1), make([]int, len(t)+1)
 	for j := range prev {
 		prev[j] = j

@@ -13,6 +13,7 @@ func TestAMisspeltNameIsFoundAndAForeignOneIsNot(t *testing.T) {
 	names := []string{"id", "email", "customer"}
 	require.Equal(t, "email", nearest.Name("emial", names))
 	require.Equal(t, "customer", nearest.Name("Custommer", names))
+	require.Equal(t, "Cost Total $", nearest.Name("cost_total", []string{"Cost", "Cost Total $"}))
 	require.Empty(t, nearest.Name("weather", names))
 	require.Equal(t, " (did you mean id?)", nearest.Hint("di", names))
 	require.Equal(t, " (there is id, email, customer)", nearest.Hint("weather", names))

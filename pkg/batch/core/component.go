@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // ComponentKind is the role of a component in a job file.
@@ -18,11 +20,13 @@ const (
 	KindProcessor ComponentKind = "processor"
 	KindWriter    ComponentKind = "writer"
 	KindTasklet   ComponentKind = "tasklet"
+	KindListener  ComponentKind = "listener"
 )
 
-// ComponentKinds returns all kinds in the order of the pipeline.
+// ComponentKinds returns all kinds: those of the pipeline in its order, then the
+// others.
 func ComponentKinds() []ComponentKind {
-	return []ComponentKind{KindReader, KindProcessor, KindWriter, KindTasklet}
+	return []ComponentKind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener}
 }
 
 // Component describes a component: enough to list it, to check a job file that
@@ -32,8 +36,9 @@ func ComponentKinds() []ComponentKind {
 // Config is a struct type whose fields carry tags: `key:"path"` the name in the
 // job file, `doc:"..."`, `default:"..."`, `required:"true"`, `enum:"a,b"`,
 // `main:"true"` for the one field that may be given directly (`filter: ...`),
-// `path:"true"` for a text that is a path relative to the job file, `rest:"true"`
-// for the one [Expressions] or map that takes all keys of no other field (`map:
+// `path:"true"` for a text that is a path relative to the job file,
+// `literal:"true"` for a text in which ${...} is not evaluated, as in a script
+// that has a ${...} of its own, `rest:"true"` for the one [Expressions] or map that takes all keys of no other field (`map:
 // {only: true, id: item.id}`; its `key` is for the reference only). Fields may be
 // strings, bools, ints, floats, time.Duration, [Size], lists and maps of these,
 // nested structs, [ItemType] (a name or an inline map), [SQL], [Expression] and
@@ -62,8 +67,9 @@ type Component struct {
 type Factory struct {
 	Kind ComponentKind
 	Name string
-	// New returns a Reader, Processor, Writer or Tasklet; cfg is a pointer to the
-	// component's Config with everything decoded and bound.
+	// New returns a Reader, Processor, Writer, Tasklet, or a listener of any interface
+	// of listener.go; cfg is a pointer to the component's Config with everything
+	// decoded and bound.
 	New func(ctx context.Context, cfg any, use Use) (any, error)
 }
 
@@ -77,6 +83,15 @@ type Use struct {
 	// In is the type of the items handed in (processor, writer); Out of those
 	// handed out (reader, processor), as Types answered.
 	In, Out ItemType
+}
+
+// DatabaseOr returns the name of the database that a SQL component uses whose
+// config says name.
+func (u Use) DatabaseOr(name string) string {
+	if name == "" {
+		return u.Database
+	}
+	return name
 }
 
 // ConfigError is an error of Types or Validate about one key of the config, so
@@ -157,6 +172,7 @@ type Registry struct {
 	components map[componentKey]Component
 	factories  map[componentKey]Factory
 	items      map[string]ItemType
+	matchers   *exception.Matchers
 }
 
 type componentKey struct {
@@ -199,7 +215,7 @@ func NewRegistry(components []Component, items []NamedItem) (*Registry, error) {
 // WithFactories returns a registry that can also build; every factory needs its
 // descriptor, and every descriptor its factory.
 func (r *Registry) WithFactories(factories []Factory) (*Registry, error) {
-	out := &Registry{components: r.components, items: r.items, factories: map[componentKey]Factory{}}
+	out := &Registry{components: r.components, items: r.items, matchers: r.matchers, factories: map[componentKey]Factory{}}
 	var errs []error
 	for _, f := range factories {
 		key := componentKey{f.Kind, f.Name}
@@ -215,6 +231,20 @@ func (r *Registry) WithFactories(factories []Factory) (*Registry, error) {
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return out, errors.Join(errs...)
+}
+
+// WithMatchers returns a registry whose job files may name these error classes.
+func (r *Registry) WithMatchers(m *exception.Matchers) *Registry {
+	return &Registry{components: r.components, factories: r.factories, items: r.items, matchers: m}
+}
+
+// Matchers returns the error classes that job files may name; none unless
+// WithMatchers gave some.
+func (r *Registry) Matchers() *exception.Matchers {
+	if r.matchers == nil {
+		return &exception.Matchers{}
+	}
+	return r.matchers
 }
 
 // Component returns the description of a component.

@@ -177,6 +177,9 @@ func appendJSONString(dst []byte, s string) []byte {
 	if plain {
 		return append(append(append(dst, '"'), s...), '"')
 	}
-	text, _ := json.Marshal(s) // a string always has a JSON form
+	text, err := json.Marshal(s)
+	if err != nil { // a string always has a JSON form
+		panic(fmt.Sprintf("core: JSON of a string: %v", err))
+	}
 	return append(dst, text...)
 }

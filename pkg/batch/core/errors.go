@@ -25,6 +25,9 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrStartLimit refuses a step that was attempted as often as it may be.
 	ErrStartLimit = errors.New("start limit exceeded")
+	// ErrRedriven refuses to redrive a skipped item that another execution has
+	// redriven.
+	ErrRedriven = errors.New("a skipped item was redriven by another execution")
 	// ErrSchemaMissing says that the repository's tables are absent or outdated.
 	ErrSchemaMissing = errors.New("the repository's schema is missing or outdated")
 )

@@ -18,6 +18,8 @@ type Job struct {
 	// Bind checks and fixes what depends on the launch's parameters, before an
 	// execution exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
+	// RedriveOf is the execution whose skipped items the job redrives; 0: none.
+	RedriveOf JobExecutionID
 }
 
 // Flow is the graph of a job: elements and the explicit edges between them.
@@ -119,9 +121,14 @@ type StepRun struct {
 	Step *StepExecution
 	// Ref is the guard of every write about this step.
 	Ref StepRef
-	// Checkpoints is where a chunk step commits its progress.
+	// Checkpoints is where a chunk step commits its progress: the repository, or
+	// what CommitIn put in its place.
 	Checkpoints CheckpointStore
-	Observer    Observer
+	// Stores finds the place for steps that work in other databases than the
+	// repository's; nil: they are refused.
+	Stores   CheckpointStores
+	claimed  ClaimedStore
+	Observer Observer
 	// Stop is closed when a stop was asked for: finish what is in hand, then
 	// return ErrStopped.
 	Stop <-chan struct{}

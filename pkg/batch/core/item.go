@@ -16,8 +16,8 @@ import (
 // One goroutine at a time calls it, but not always the same one. What Read
 // returns belongs to the engine.
 //
-// A reader may also implement [Opener], [Positioner], [Closer] and
-// [MetaReader]; they are asked for once, when the step starts.
+// A reader may also implement [Opener], [Positioner], [Marker], [Closer],
+// [ItemSkipper] and [MetaReader]; they are asked for once, when the step starts.
 type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
@@ -142,6 +142,17 @@ type Opener interface {
 // after [Preparer]; it must describe exactly what was delivered or written so far.
 type Positioner interface {
 	Position() (Position, error)
+}
+
+// Marker is implemented by readers whose source can change between two attempts,
+// such as a query (rule C15a). Mark is asked right after each successful Read and
+// must stay valid until the next but one chunk; PositionAt turns it into the
+// position behind that item. A step that ends in the middle of a chunk then goes
+// on behind that very item; without marks it goes on at the chunk's start and
+// counts, which is exact as long as the source is the same.
+type Marker interface {
+	Mark() any
+	PositionAt(mark any) (Position, error)
 }
 
 // Closer is implemented by components that hold something. Close is called

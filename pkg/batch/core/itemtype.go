@@ -99,7 +99,7 @@ func (t rowType) GoType() reflect.Type { return reflect.TypeFor[Row]() }
 func (t rowType) Schema() *row.Schema  { return t.schema }
 
 func (t rowType) FromRecords(r RecordReader) (Reader, error) {
-	e := &rowRecordReader{r: r}
+	e := &rowRecordReader{r: r, mark: markerOf(componentOf(r))}
 	e.meta, _ = r.(MetaReader)
 	return e, nil
 }
@@ -162,6 +162,7 @@ func (s *rowItems) Reset() {
 type rowRecordReader struct {
 	r    RecordReader
 	meta MetaReader
+	mark Marker
 }
 
 func (e *rowRecordReader) NewItems(capacity int) Items {
@@ -180,11 +181,14 @@ func (e *rowRecordReader) Fill(ctx context.Context, items Items, n int) error {
 			s.giveBack(width)
 			return err
 		}
-		if e.meta != nil {
+		if e.meta == nil {
+			s.Items = append(s.Items, row.New(schema, values))
+		} else {
 			s.Append(row.New(schema, values), e.meta.Meta())
-			continue
 		}
-		s.Items = append(s.Items, row.New(schema, values))
+		if e.mark != nil {
+			s.Marks = append(s.Marks, e.mark.Mark())
+		}
 	}
 	return nil
 }

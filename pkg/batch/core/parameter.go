@@ -179,7 +179,10 @@ func (ps Parameters) Key() string {
 		if !p.Identifying {
 			continue
 		}
-		text, _ := p.Canonical() // checked by NewParameters
+		text, err := p.Canonical()
+		if err != nil { // NewParameters has checked it
+			panic(fmt.Sprintf("core: parameter %s: %v", p.Name, err))
+		}
 		for _, part := range []string{p.Name, string(p.Type), text} {
 			fmt.Fprintf(h, "%d:%s;", len(part), part)
 		}

@@ -39,7 +39,9 @@ type JobExecution struct {
 	StopRequested bool
 
 	// Attempt is 1 for the first execution of the instance.
-	Attempt   int
+	Attempt int
+	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
+	RedriveOf JobExecutionID
 	CreatedAt time.Time
 	StartedAt time.Time // zero before it started
 	EndedAt   time.Time // zero while it runs

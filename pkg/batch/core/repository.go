@@ -31,6 +31,8 @@ type LaunchRequest struct {
 	// Dead reports whether an owner is known to be dead: its execution is then
 	// taken over before its lease expired. nil: nobody is known to be dead.
 	Dead func(Owner) bool
+	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
+	RedriveOf JobExecutionID
 }
 
 // Launched is a new execution.
@@ -98,6 +100,8 @@ type Checkpoint struct {
 	Position Position
 	// Context is written if it changed; nil leaves it.
 	Context *ExecutionContext
+	// Skipped are the skips that become facts with this commit (rule C12).
+	Skipped []SkippedItem
 }
 
 // CheckpointStore commits a chunk's progress.
@@ -106,6 +110,11 @@ type CheckpointStore interface {
 	// transaction that ctx carries for the store's database. ErrLostOwner if the
 	// guard finds no row: the caller rolls back (rules C5, R2, R3).
 	Checkpoint(ctx context.Context, ref StepRef, c Checkpoint) error
+	// Reclaim answers what is committed of a step whose COMMIT failed (rule C10): it
+	// raises the epoch of the guard row, which waits for the old transaction to
+	// end, so that counters and position are final. The new ref replaces the old.
+	// ErrLostOwner if the guard finds no row.
+	Reclaim(ctx context.Context, ref StepRef) (StepRef, Checkpoint, error)
 	// Database is the name of the database in which the store's rows live.
 	Database() string
 }
@@ -116,6 +125,8 @@ type ExecutionFilter struct {
 	Statuses []Status
 	// Before selects executions with a smaller id: the key of the next page.
 	Before JobExecutionID
+	// RedriveOf selects the executions that redrive this one's skipped items.
+	RedriveOf JobExecutionID
 	// Limit is the page size; 0 means 50.
 	Limit int
 }
@@ -135,6 +146,32 @@ type Explorer interface {
 	LastExecution(ctx context.Context, jobName, key string) (*JobExecution, error)
 }
 
+// SkipFilter selects skipped items; zero fields select all.
+type SkipFilter struct {
+	Execution JobExecutionID
+	Step      string
+	Phase     Phase
+	// After selects items with a greater id: the key of the next page.
+	After int64
+	// Left selects the items that no execution has redriven.
+	Left bool
+	// Limit is the page size; 0 means 50.
+	Limit int
+}
+
+// SkippedItems is what became of skips (rule C12).
+type SkippedItems interface {
+	// SkippedItems lists stored skips, in the order in which they were stored.
+	SkippedItems(ctx context.Context, filter SkipFilter) ([]SkippedItem, error)
+	// SkippedItem returns one; ErrNotFound if there is none.
+	SkippedItem(ctx context.Context, id int64) (*SkippedItem, error)
+	// MarkRedriven notes, in the transaction that ctx carries for the repository's
+	// database, that an execution has processed the items after all. Where another
+	// one did so first it is an ErrRedriven: the caller rolls back, so that no item
+	// is redriven twice.
+	MarkRedriven(ctx context.Context, by JobExecutionID, ids []int64) error
+}
+
 // StepHistory is the newest execution of a step in an instance.
 type StepHistory struct {
 	Last     StepExecution
@@ -147,4 +184,5 @@ type JobRepository interface {
 	Transitions
 	CheckpointStore
 	Explorer
+	SkippedItems
 }

@@ -22,10 +22,14 @@ type Items interface {
 	// At returns item i, boxed: for skips, listeners and messages only.
 	At(i int) any
 	Meta(i int) Meta
+	// Mark is what a Marker said after item i; nil if nobody did.
+	Mark(i int) any
 	// Load copies item i and its meta into cell, a *Cell of the same type.
 	Load(i int, cell any)
 	// Store appends the item and meta of cell, a *Cell of the same type.
 	Store(cell any)
+	// AppendAll appends all items of from, an Items of the same type.
+	AppendAll(from Items)
 	// View returns items i to j-1 without copying; it is void after the next change.
 	View(i, j int) Items
 }
@@ -34,6 +38,7 @@ type Items interface {
 type Slice[T any] struct {
 	Items []T
 	Metas []Meta // empty, or one per item
+	Marks []any  // empty, or one per item
 }
 
 // NewSlice returns an empty slice with room for capacity items.
@@ -52,6 +57,10 @@ func (s *Slice[T]) Truncate(n int) {
 	if len(s.Metas) > n {
 		s.Metas = s.Metas[:n]
 	}
+	if len(s.Marks) > n {
+		clear(s.Marks[n:])
+		s.Marks = s.Marks[:n]
+	}
 }
 
 // At returns item i, boxed.
@@ -63,6 +72,14 @@ func (s *Slice[T]) Meta(i int) Meta {
 		return s.Metas[i]
 	}
 	return Meta{}
+}
+
+// Mark returns what a Marker said after item i; nil if nobody did.
+func (s *Slice[T]) Mark(i int) any {
+	if i < len(s.Marks) {
+		return s.Marks[i]
+	}
+	return nil
 }
 
 // Append adds one item.
@@ -86,6 +103,13 @@ func (s *Slice[T]) Load(i int, cell any) {
 func (s *Slice[T]) Store(cell any) {
 	c := cell.(*Cell[T])
 	s.Append(c.Item, c.Meta)
+}
+
+// AppendAll appends all items of from.
+func (s *Slice[T]) AppendAll(from Items) {
+	for i, item := range from.(interface{ typed() *Slice[T] }).typed().Items { //nolint:forcetypeassert // Items of one processor
+		s.Append(item, from.Meta(i))
+	}
 }
 
 // View returns items i to j-1.
@@ -149,7 +173,7 @@ type Processor interface {
 
 // EraseReader erases the type of r.
 func EraseReader[T any](r ItemReader[T]) Reader {
-	e := &erasedReader[T]{r: r}
+	e := &erasedReader[T]{r: r, mark: markerOf(r)}
 	e.meta, _ = r.(MetaReader)
 	return e
 }
@@ -157,6 +181,17 @@ func EraseReader[T any](r ItemReader[T]) Reader {
 type erasedReader[T any] struct {
 	r    ItemReader[T]
 	meta MetaReader
+	mark Marker
+}
+
+// markerOf returns the reader as a Marker, or what it reads from; nil if neither
+// is one.
+func markerOf(r any) Marker {
+	if over, ok := r.(interface{ source() any }); ok {
+		r = over.source()
+	}
+	m, _ := r.(Marker)
+	return m
 }
 
 func (e *erasedReader[T]) NewItems(capacity int) Items { return NewSlice[T](capacity) }
@@ -174,9 +209,12 @@ func (e *erasedReader[T]) Fill(ctx context.Context, items Items, n int) error {
 		}
 		if e.meta == nil {
 			s.Items = append(s.Items, item)
-			continue
+		} else {
+			s.Append(item, e.meta.Meta())
 		}
-		s.Append(item, e.meta.Meta())
+		if e.mark != nil {
+			s.Marks = append(s.Marks, e.mark.Mark())
+		}
 	}
 	return nil
 }

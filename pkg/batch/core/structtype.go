@@ -26,7 +26,10 @@ func ItemOf[T any](name string) ItemType {
 		t.name = reflect.TypeFor[T]().String()
 	}
 	if t.GoType() == reflect.TypeFor[Row]() {
-		open, _ := row.Open()
+		open, err := row.Open()
+		if err != nil { // only a field can be wrong, and there is none
+			panic(fmt.Sprintf("core: open row: %v", err))
+		}
 		return rowType{name: "row", schema: open}
 	}
 	t.plan, t.why = planOf(reflect.TypeFor[T]())
@@ -287,17 +290,14 @@ type structReader[T any] struct {
 	values []row.Value
 }
 
-// newStructReader keeps the record reader's MetaReader visible where it has one.
 func newStructReader[T any](plan *structPlan, r RecordReader) ItemReader[T] {
-	s := &structReader[T]{plan: plan, r: r, values: make([]row.Value, plan.schema.Len())}
-	if m, ok := r.(MetaReader); ok {
-		return struct {
-			ItemReader[T]
-			MetaReader
-		}{s, m}
-	}
-	return s
+	return &structReader[T]{plan: plan, r: r, values: make([]row.Value, plan.schema.Len())}
 }
+
+// Meta is where the record came from.
+func (s *structReader[T]) Meta() Meta { return metaOf(s.r) }
+
+func (s *structReader[T]) source() any { return componentOf(s.r) }
 
 func (s *structReader[T]) Read(ctx context.Context) (item T, err error) {
 	if err := s.r.ReadRecord(ctx, s.values); err != nil {
@@ -344,6 +344,8 @@ type documentReader[T any] struct {
 	r    DocumentReader
 	meta MetaReader
 }
+
+func (d *documentReader[T]) source() any { return componentOf(d.r) }
 
 func (d *documentReader[T]) Meta() Meta {
 	if d.meta == nil {

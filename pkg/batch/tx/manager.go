@@ -171,16 +171,24 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
+	aborter := aborterOf(ctx)
+	if !aborter.add(h) {
+		return errors.Join(ErrAborted, h.Rollback())
+	}
 	s := &scope{database: m.db.Name(), conn: h.Conn(), readOnly: attr.ReadOnly, outer: outer, savepoints: new(int)}
 	defer s.ended.Store(true)
 	returned := false
 	defer func() {
 		if !returned { // a panic is on its way
+			aborter.release(h)
 			_ = h.Rollback() //nolint:errcheck // the panic is what is reported
 		}
 	}()
 	err = fn(m.with(ctx, s))
 	returned = true
+	if !aborter.release(h) {
+		return errors.Join(ErrAborted, err)
+	}
 	if err == nil {
 		err = s.doomed()
 	}

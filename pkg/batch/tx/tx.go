@@ -46,7 +46,10 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// Placeholder returns the nth bind variable (1-based) of the dialect.
+// Placeholder returns the nth bind variable (1-based) of the dialect. On SQLite it
+// is numbered, and the driver compares that number, as a text, with those of all
+// values: right for the few of a query, quadratic for the thousands of a multi-row
+// INSERT. Write a plain ? there.
 func (d Dialect) Placeholder(n int) string {
 	if d == Postgres {
 		return fmt.Sprintf("$%d", n)

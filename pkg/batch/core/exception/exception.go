@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 )
 
 // Class names the kind of an error, as the job file's `retry.errors` and
@@ -143,6 +144,16 @@ type PanicError struct {
 
 // Error names the panic's value; the stack is in Stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Guard calls f and turns its panic into a *PanicError (rule C13).
+func Guard(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
 
 // IsRetryable is false: a panic says nothing about the state it left behind.
 func (e *PanicError) IsRetryable() bool { return false }

@@ -1,0 +1,74 @@
+// Package config holds the plain configuration structs that job files and Go
+// code share. Standard library only.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff is how long to wait before another attempt: Initial, then Multiplier
+// times longer each time up to Max, each randomised by ±Jitter. Elapsed bounds
+// the time of all attempts together; 0: no bound.
+type Backoff struct {
+	Initial    time.Duration `key:"initial" yaml:"initial" default:"100ms" doc:"The first wait."`
+	Multiplier float64       `key:"multiplier" yaml:"multiplier" default:"2" doc:"By how much each wait is longer than the one before; 1: fixed."`
+	Max        time.Duration `key:"max" yaml:"max" default:"10s" doc:"The longest wait."`
+	Jitter     float64       `key:"jitter" yaml:"jitter" default:"0.2" doc:"The part of a wait that is random, 0 to 1."`
+	Elapsed    time.Duration `key:"elapsed" yaml:"elapsed" doc:"The longest time for all attempts together [none]."`
+}
+
+// DefaultBackoff is what a job file that says nothing gets.
+func DefaultBackoff() Backoff {
+	return Backoff{Initial: 100 * time.Millisecond, Multiplier: 2, Max: 10 * time.Second, Jitter: 0.2}
+}
+
+// Validate reports what cannot be.
+func (b Backoff) Validate() error {
+	var errs []error
+	if b.Initial < 0 || b.Max < 0 || b.Elapsed < 0 {
+		errs = append(errs, errors.New("a wait must not be negative"))
+	}
+	if b.Multiplier != 0 && b.Multiplier < 1 {
+		errs = append(errs, fmt.Errorf("multiplier %v is less than 1", b.Multiplier))
+	}
+	if b.Jitter < 0 || b.Jitter > 1 {
+		errs = append(errs, fmt.Errorf("jitter %v is not between 0 and 1", b.Jitter))
+	}
+	return errors.Join(errs...)
+}
+
+// Wait is the wait before re-try n (1-based).
+func (b Backoff) Wait(n int) time.Duration {
+	d := float64(b.Initial)
+	for i := 1; i < n && (b.Max <= 0 || d < float64(b.Max)); i++ {
+		d *= max(b.Multiplier, 1)
+	}
+	if b.Max > 0 {
+		d = min(d, float64(b.Max))
+	}
+	if b.Jitter > 0 {
+		d *= 1 + b.Jitter*(2*rand.Float64()-1) //nolint:gosec // spreads load, keeps no secret
+	}
+	return time.Duration(d)
+}
+
+// ItemRetryConfig says which errors are tried again, and how often (rules C2,
+// C6). Errors and Except name matchers; the most specific one that matches an
+// error decides.
+type ItemRetryConfig struct {
+	Limit   int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"Re-tries after the first attempt: of each item for reader and processor, of the chunk for the writer."`
+	Errors  []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[transient]" doc:"Classes of errors that are tried again."`
+	Except  []string `key:"except" yaml:"except" kind:"matcher" item:"a class" doc:"Classes that are not, though a wider one is."`
+	Backoff Backoff  `key:"backoff" yaml:"backoff" doc:"How long to wait before another attempt."`
+}
+
+// ItemSkipConfig says which errors cost an item instead of the step, and how many
+// items they may cost (rule C3): one limit over read, process and write.
+type ItemSkipConfig struct {
+	Limit  int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"The most items that may be skipped; the next one fails the step."`
+	Errors []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[invalid_item, constraint]" doc:"Classes of errors that skip their item."`
+	Except []string `key:"except" yaml:"except" kind:"matcher" item:"a class" doc:"Classes that do not, though a wider one does."`
+}

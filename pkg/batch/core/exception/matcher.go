@@ -1,0 +1,304 @@
+package exception
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Matcher is a named class of errors, as the `errors` and `except` of a job file
+// write it. Matchers form a tree: whatever a matcher matches belongs to its parent
+// as well. A [BatchError] whose Class is the matcher's name always belongs to it.
+type Matcher struct {
+	// Name is an identifier: letters, digits and _.
+	Name string
+	// Parent is the wider class that this one is part of; empty: none.
+	Parent string
+	// Doc is a sentence for the reference.
+	Doc string
+	// Match judges an error by type and code, usually with errors.As or errors.Is,
+	// and never by its text. It is asked for every branch of a joined error by
+	// itself. nil: the errors of its children and of its name are all there is. It must be
+	// safe for concurrent use.
+	Match func(err error) bool
+	// New makes the matcher of an argument: `sqlstate(40001)`. Errors it matches are
+	// not errors of this matcher. nil: it takes no argument.
+	New func(arg string) (match func(err error) bool, err error)
+	// Wide says that an argument stands for more than one thing, such as 5xx. A
+	// matcher of such an argument is less specific than the children of its
+	// family, and one of any other argument is the most specific there is.
+	// nil: none does.
+	Wide func(arg string) bool
+}
+
+// Matchers are all matchers of an application. They are immutable and safe for
+// concurrent use.
+type Matchers struct {
+	nodes  []*node // parents before their children, else as registered
+	byName map[string]*node
+}
+
+// node is a matcher in its place.
+type node struct {
+	Matcher
+	depth    int // 1 at the top
+	children []*node
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// NewMatchers makes the tree. Names that are there twice, unknown parents,
+// circles and names that are no identifiers are refused, all together.
+func NewMatchers(matchers ...Matcher) (*Matchers, error) {
+	m := &Matchers{byName: map[string]*node{}}
+	all := make([]*node, 0, len(matchers))
+	var errs []error
+	for _, matcher := range matchers {
+		switch {
+		case !identifier.MatchString(matcher.Name):
+			errs = append(errs, fmt.Errorf("error class %q: its name is no identifier", matcher.Name))
+			continue
+		case m.byName[matcher.Name] != nil:
+			errs = append(errs, fmt.Errorf("error class %q is registered twice", matcher.Name))
+			continue
+		}
+		n := &node{Matcher: matcher}
+		m.byName[n.Name] = n
+		all = append(all, n)
+	}
+	var roots []*node
+	for _, n := range all {
+		parent := m.byName[n.Parent]
+		switch {
+		case n.Parent == "":
+			roots = append(roots, n)
+		case parent == nil:
+			errs = append(errs, fmt.Errorf("error class %q: there is no class %q to be its parent", n.Name, n.Parent))
+		default:
+			parent.children = append(parent.children, n)
+		}
+	}
+	m.place(roots, 1)
+	for _, n := range all {
+		if n.depth == 0 && m.circles(n) {
+			errs = append(errs, fmt.Errorf("error class %q is its own ancestor", n.Name))
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *Matchers) place(nodes []*node, depth int) {
+	for _, n := range nodes {
+		n.depth = depth
+		m.nodes = append(m.nodes, n)
+		m.place(n.children, depth+1)
+	}
+}
+
+// circles reports whether the way up from n comes back to n.
+func (m *Matchers) circles(n *node) bool {
+	at := m.byName[n.Parent]
+	for range m.byName {
+		if at == nil || at == n {
+			break
+		}
+		at = m.byName[at.Parent]
+	}
+	return at == n
+}
+
+// All returns the matchers, every parent before its children.
+func (m *Matchers) All() []Matcher {
+	list := make([]Matcher, len(m.nodes))
+	for i, n := range m.nodes {
+		list[i] = n.Matcher
+	}
+	return list
+}
+
+// Names returns what may be written, sorted: a name that must have an argument
+// with (...) behind it.
+func (m *Matchers) Names() []string {
+	names := make([]string, len(m.nodes))
+	for i, n := range m.nodes {
+		names[i] = n.Name
+		if n.needsArgument() {
+			names[i] += "(...)"
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Check reports whether a name with or without an argument can be used:
+// *UnknownMatcherError, or what is wrong with the argument.
+func (m *Matchers) Check(name string) error {
+	_, err := m.rule(name, false)
+	return err
+}
+
+// Class returns the name of the most specific matcher of err; where several are,
+// the one that a BatchError names, else the one registered first. An error of
+// none of them has the class that a BatchError gives it, or "".
+func (m *Matchers) Class(err error) string {
+	if err == nil {
+		return ""
+	}
+	own := ClassOf(err)
+	var best *node
+	for _, n := range m.nodes {
+		deeper := best == nil || n.depth > best.depth || n.depth == best.depth && n.Name == string(own)
+		if deeper && n.itself(err) {
+			best = n
+		}
+	}
+	if best == nil {
+		return string(own)
+	}
+	return best.Name
+}
+
+// needsArgument: without one it stands for no error at all.
+func (n *node) needsArgument() bool { return n.New != nil && n.Match == nil && len(n.children) == 0 }
+
+// matches reports whether err belongs to n or to anything below it.
+func (n *node) matches(err error) bool {
+	return n.itself(err) || slices.ContainsFunc(n.children, func(c *node) bool { return c.matches(err) })
+}
+
+// itself reports whether err is of n's name or n's Match knows it.
+func (n *node) itself(err error) bool {
+	named := anyOf(err, func(e error) bool {
+		be, ok := e.(*BatchError) //nolint:errorlint // anyOf unwraps
+		return ok && be.Class == Class(n.Name)
+	})
+	return named || n.Match != nil && anyBranch(err, n.Match)
+}
+
+// anyOf reports whether f holds for err or for any error that it wraps.
+func anyOf(err error, f func(error) bool) bool {
+	for err != nil {
+		if f(err) {
+			return true
+		}
+		branches, next := unwrap(err)
+		if slices.ContainsFunc(branches, func(b error) bool { return anyOf(b, f) }) {
+			return true
+		}
+		err = next
+	}
+	return false
+}
+
+// anyBranch asks match for err, and for what is joined in it one by one: the
+// errors.As of a matcher sees the first error of its type only.
+func anyBranch(err error, match func(error) bool) bool {
+	if err == nil || match(err) {
+		return err != nil
+	}
+	for err != nil {
+		branches, next := unwrap(err)
+		if len(branches) > 0 {
+			return slices.ContainsFunc(branches, func(b error) bool { return anyBranch(b, match) })
+		}
+		err = next
+	}
+	return false
+}
+
+// unwrap returns what err wraps: one error, or those joined in it.
+func unwrap(err error) (branches []error, next error) {
+	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
+	case interface{ Unwrap() error }:
+		return nil, e.Unwrap()
+	case interface{ Unwrap() []error }:
+		return e.Unwrap(), nil
+	}
+	return nil, nil
+}
+
+// UnknownMatcherError is a name that no matcher has.
+type UnknownMatcherError struct {
+	Name string
+	// Known are the names that there are.
+	Known []string
+}
+
+// Error lists the names that there are.
+func (e *UnknownMatcherError) Error() string {
+	return fmt.Sprintf("there is no error class %q (there is %s)", e.Name, strings.Join(e.Known, ", "))
+}
+
+// rule makes the rule of a listed name.
+func (m *Matchers) rule(text string, applies bool) (rule, error) {
+	name, arg, hasArg, err := split(text)
+	if err != nil {
+		return rule{}, err
+	}
+	n := m.byName[name]
+	switch {
+	case n == nil:
+		return rule{}, &UnknownMatcherError{Name: name, Known: m.Names()}
+	case !hasArg && n.needsArgument():
+		return rule{}, fmt.Errorf("error class %s needs an argument: %s(...)", name, name)
+	case !hasArg:
+		return rule{match: n.matches, rank: 2 * n.depth, applies: applies}, nil
+	case n.New == nil:
+		return rule{}, fmt.Errorf("error class %s takes no argument", name)
+	}
+	match, err := n.New(arg)
+	if err != nil {
+		return rule{}, fmt.Errorf("error class %s: %w", text, err)
+	}
+	rank := exact
+	if n.Wide != nil && n.Wide(arg) {
+		rank = 2*n.depth + 1
+	}
+	return rule{match: func(err error) bool { return anyBranch(err, match) }, rank: rank, applies: applies}, nil
+}
+
+// split takes `name(argument)` apart.
+func split(text string) (name, arg string, hasArg bool, err error) {
+	text = strings.TrimSpace(text)
+	name, rest, hasArg := strings.Cut(text, "(")
+	if !hasArg {
+		return name, "", false, nil
+	}
+	arg, ok := strings.CutSuffix(rest, ")")
+	if arg = strings.TrimSpace(arg); !ok || arg == "" {
+		return "", "", false, fmt.Errorf("error class %q: write name(argument)", text)
+	}
+	return strings.TrimSpace(name), arg, true, nil
+}
+
+// exact is the rank of a matcher of one single thing.
+const exact = 1 << 30
+
+// rule is a listed name.
+type rule struct {
+	match func(error) bool
+	// rank says how specific it is. It is even for names, so that there is room
+	// for wide arguments between a family and its children.
+	rank    int
+	applies bool // false: it is in the list of exceptions
+}
+
+func bySpecificity(a, b rule) int {
+	if a.rank != b.rank {
+		return cmp.Compare(b.rank, a.rank)
+	}
+	switch {
+	case a.applies == b.applies:
+		return 0
+	case b.applies:
+		return -1
+	}
+	return 1
+}

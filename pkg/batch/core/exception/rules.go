@@ -1,0 +1,108 @@
+package exception
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// Rules decide whether an error is tried again, or whether it costs its item.
+// Among the listed names that match an error the most specific one decides,
+// whichever list it is in: the deepest in the tree, a name with an argument
+// before those without. Between two of the same rank the exception wins.
+//
+// Where none matches, the error's own word counts ([IsRetryable],
+// [IsSkippable]), unless it is that of a [BatchError] whose Class is a known
+// name: such an error speaks through its class, which then could have been listed
+// and was not.
+//
+// No list reaches the end of a context, a panic, and a BatchError that says
+// nothing at all ([Fatal]).
+type Rules struct {
+	matchers *Matchers
+	rules    []rule // those that decide first, first
+	word     func(error) bool
+}
+
+// RetryRules returns the rules of `retry`. Its error says everything that is
+// wrong with the names.
+func (m *Matchers) RetryRules(errs, except []string) (*Rules, error) {
+	return m.rulesOf(errs, except, IsRetryable)
+}
+
+// SkipRules returns the rules of `skip`; see RetryRules.
+func (m *Matchers) SkipRules(errs, except []string) (*Rules, error) {
+	return m.rulesOf(errs, except, IsSkippable)
+}
+
+func (m *Matchers) rulesOf(errs, except []string, word func(error) bool) (*Rules, error) {
+	r := &Rules{matchers: m, word: word}
+	var wrong []error
+	add := func(names []string, applies bool) {
+		for _, name := range names {
+			made, err := m.rule(name, applies)
+			if err != nil {
+				wrong = append(wrong, err)
+				continue
+			}
+			r.rules = append(r.rules, made)
+		}
+	}
+	add(errs, true)
+	add(except, false)
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(r.rules, bySpecificity)
+	return r, nil
+}
+
+// Match reports whether the rules apply to err.
+func (r *Rules) Match(err error) bool {
+	if err == nil || beyondRules(err) {
+		return false
+	}
+	for _, rule := range r.rules {
+		if rule.match(err) {
+			return rule.applies
+		}
+	}
+	if c, ok := classifier(err); ok {
+		if be, is := c.(*BatchError); is && r.matchers.byName[string(be.Class)] != nil { //nolint:errorlint // it is the first classifier, not the first BatchError
+			return false
+		}
+	}
+	return r.word(err)
+}
+
+// beyondRules reports errors that must fail the step.
+func beyondRules(err error) bool {
+	var panicked *PanicError
+	return errors.Is(err, context.Canceled) || isDeadline(err) || errors.As(err, &panicked) || isFatal(err)
+}
+
+// isDeadline reports the end of a context's time. A network error that was a
+// time-out claims by its Is method to be one too, and is not: it is an ordinary
+// failure of the other side while there is time left.
+func isDeadline(err error) bool {
+	return anyOf(err, func(e error) bool { return e == context.DeadlineExceeded }) //nolint:errorlint // see above
+}
+
+// isFatal reports an error whose outermost classifier is a BatchError without
+// class and flags; of joined errors it is enough that one is.
+func isFatal(err error) bool {
+	for err != nil {
+		switch c := err.(type) { //nolint:errorlint // the outermost is looked for
+		case *BatchError:
+			return c.Class == ClassNone && !c.Retryable && !c.Skippable
+		case Classifier:
+			return false
+		}
+		branches, next := unwrap(err)
+		if slices.ContainsFunc(branches, isFatal) {
+			return true
+		}
+		err = next
+	}
+	return false
+}

@@ -1,0 +1,87 @@
+package core
+
+import "context"
+
+// Listeners are told of what happens in a chunk step, and may end it: a listener's
+// error or panic fails the step; it is never swallowed (rule C16). A listener
+// implements any of the one-method interfaces of this file; each is asked for
+// once, and what nobody registered costs nothing. One registered twice is called
+// once. They are called on the goroutine of the step, in the order registered.
+//
+// The error of an On...Error callback does not replace the error it is told of:
+// it is added to it, and that one's class decides what happens (rule C16).
+//
+// Items are handed over boxed; they belong to the engine.
+type (
+	// BeforeChunk is called before the first read of a chunk.
+	BeforeChunk interface {
+		BeforeChunk(ctx context.Context) error
+	}
+	// AfterChunk is called when the chunk is committed, with the step's counters.
+	AfterChunk interface {
+		AfterChunk(ctx context.Context, counters Counters) error
+	}
+	// OnChunkError is called when a chunk makes the step fail.
+	OnChunkError interface {
+		OnChunkError(ctx context.Context, err error) error
+	}
+
+	// BeforeRead is called before each read.
+	BeforeRead interface {
+		BeforeRead(ctx context.Context) error
+	}
+	// AfterRead is called with each item that was read.
+	AfterRead interface {
+		AfterRead(ctx context.Context, item any) error
+	}
+	// OnReadError is called when a read fails, each time.
+	OnReadError interface {
+		OnReadError(ctx context.Context, err error) error
+	}
+
+	// BeforeProcess is called before an item is processed, each time.
+	BeforeProcess interface {
+		BeforeProcess(ctx context.Context, item any) error
+	}
+	// AfterProcess is called with the item and what became of it; nil if filtered.
+	AfterProcess interface {
+		AfterProcess(ctx context.Context, item, result any) error
+	}
+	// OnProcessError is called when processing an item fails, each time.
+	OnProcessError interface {
+		OnProcessError(ctx context.Context, item any, err error) error
+	}
+
+	// BeforeWrite is called in the chunk's transaction, before the writers.
+	BeforeWrite interface {
+		BeforeWrite(ctx context.Context, items Items) error
+	}
+	// AfterWrite is called in the chunk's transaction, after the writers.
+	AfterWrite interface {
+		AfterWrite(ctx context.Context, items Items) error
+	}
+	// OnWriteError is called after the rollback when writing failed, each time.
+	OnWriteError interface {
+		OnWriteError(ctx context.Context, err error, items Items) error
+	}
+
+	// OnSkipRead, OnSkipProcess and OnSkipWrite are called once for each skipped
+	// item, just before the commit that makes the skip a fact; and before the step
+	// fails, for skips of the chunk in hand.
+	OnSkipRead interface {
+		OnSkipRead(ctx context.Context, err error) error
+	}
+	// OnSkipProcess: see OnSkipRead.
+	OnSkipProcess interface {
+		OnSkipProcess(ctx context.Context, item any, err error) error
+	}
+	// OnSkipWrite: see OnSkipRead. item is as it was read.
+	OnSkipWrite interface {
+		OnSkipWrite(ctx context.Context, item any, err error) error
+	}
+
+	// BeforeRetry is called before work is tried again: re-try n (1-based) after err.
+	BeforeRetry interface {
+		BeforeRetry(ctx context.Context, phase Phase, n int, err error) error
+	}
+)

@@ -1,0 +1,35 @@
+package core
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryInterfaceOfAListenerIsKnown(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "listener.go", nil, 0)
+	require.NoError(t, err)
+	var want, known []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.TypeSpec); ok {
+			if _, ok := spec.Type.(*ast.InterfaceType); ok {
+				want = append(want, spec.Name.Name)
+			}
+		}
+		return true
+	})
+	for _, callback := range listenerTypes() {
+		require.True(t, Listens(callback))
+		known = append(known, callback.Name())
+	}
+	slices.Sort(want)
+	slices.Sort(known)
+	require.Equal(t, want, known)
+	require.False(t, Listens(reflect.TypeFor[*Registry]()))
+}

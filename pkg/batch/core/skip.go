@@ -1,0 +1,54 @@
+package core
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Phase is the part of a chunk step in which an item failed.
+type Phase string
+
+// The phases.
+const (
+	PhaseRead    Phase = "read"
+	PhaseProcess Phase = "process"
+	PhaseWrite   Phase = "write"
+)
+
+// SkippedItem is an item that was left out because of an error (rule C12).
+type SkippedItem struct {
+	ID              int64
+	JobExecutionID  JobExecutionID
+	StepExecutionID StepExecutionID
+	// Step is the step's name; it is read, not stored.
+	Step  string
+	Phase Phase
+	// Meta is where the item came from; zero if the reader does not say.
+	Meta Meta
+	// Mark is the checkpoint before the item: opening the step's reader there, and
+	// passing as many outcomes as it says, reads the item again.
+	Mark Position
+	// Item, Truncated and SHA256 are what EncodeSkippedItem made of the item as it
+	// was read; Item is nil where a read failed. Truncated says that it is not the
+	// whole item, and cannot be processed again as it is.
+	Item      json.RawMessage
+	Truncated bool
+	SHA256    string
+	// Class is the class of the error, Error its text.
+	Class     string
+	Error     string
+	CreatedAt time.Time
+	// RedrivenBy is the execution that processed the item after all; 0: none did.
+	RedrivenBy JobExecutionID
+}
+
+// MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).
+const MaxPayloadBytes = 64 << 10
+
+// ItemSkipper is implemented by readers whose failed Read consumes nothing and
+// which can step over the item it was about. A reader whose error is neither a
+// ConsumedError nor skippable in this way makes its step fail.
+type ItemSkipper interface {
+	SkipItem(ctx context.Context) error
+}

@@ -1,0 +1,70 @@
+package tx
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Aborter ends the transactions of work that does not return: a goroutine cannot
+// be killed, but what it holds in the database can be taken from it (rule L8).
+type Aborter struct {
+	mu      sync.Mutex
+	open    map[Handle]struct{}
+	aborted bool
+}
+
+// ErrAborted is the failure to begin a transaction for work that was aborted.
+var ErrAborted = errors.New("the work was aborted")
+
+type aborterKey struct{}
+
+// WithAborter returns a context whose transactions the Aborter can end: those that
+// a Manager begins with it or with a context made of it.
+func WithAborter(ctx context.Context) (context.Context, *Aborter) {
+	a := &Aborter{open: map[Handle]struct{}{}}
+	return context.WithValue(ctx, aborterKey{}, a), a
+}
+
+// Abort rolls back every open transaction and lets none begin any more. A
+// statement in progress is waited for: end its context first.
+func (a *Aborter) Abort() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.aborted = true
+	var errs []error
+	for h := range a.open {
+		errs = append(errs, h.Rollback())
+	}
+	clear(a.open)
+	return errors.Join(errs...)
+}
+
+func (a *Aborter) add(h Handle) bool {
+	if a == nil {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.aborted {
+		a.open[h] = struct{}{}
+	}
+	return !a.aborted
+}
+
+// release gives the transaction back to its owner, who ends it; false if it was
+// ended already.
+func (a *Aborter) release(h Handle) bool {
+	if a == nil {
+		return true
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.open, h)
+	return !a.aborted
+}
+
+func aborterOf(ctx context.Context) *Aborter {
+	a, _ := ctx.Value(aborterKey{}).(*Aborter)
+	return a
+}

@@ -10,7 +10,8 @@ import (
 )
 
 // Checkpoint implements core.CheckpointStore: exactly one statement, in the
-// transaction that ctx must carry (tx.ErrNoTransaction otherwise). A position
+// transaction that ctx must carry (tx.ErrNoTransaction otherwise), and one more for
+// every skipsBatch skipped items. A position
 // above core.MaxPositionBytes and a context above core.MaxContextBytes are refused
 // before it (core.ErrContextTooLarge).
 //
@@ -44,6 +45,12 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 	}
 	if rows != 1 {
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, core.ErrLostOwner)
+	}
+	if len(c.Skipped) == 0 {
+		return nil
+	}
+	if err := r.storeSkips(ctx, t.Conn(), ref.ID, c.Skipped); err != nil {
+		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
 	}
 	return nil
 }

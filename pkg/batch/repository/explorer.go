@@ -76,6 +76,9 @@ func newer(query *gorm.DB, filter core.ExecutionFilter) *gorm.DB {
 	if filter.JobName != "" {
 		query = query.Where("job_name = ?", filter.JobName)
 	}
+	if filter.RedriveOf != 0 {
+		query = query.Where("redrive_of = ?", filter.RedriveOf)
+	}
 	if filter.Before > 0 {
 		query = query.Where("id < ?", filter.Before)
 	}
@@ -93,6 +96,9 @@ func (r *Repository) pages(filter core.ExecutionFilter) (string, []any) {
 		args = append(args, status)
 		if filter.JobName != "" {
 			where, args = append(where, "job_name = ?"), append(args, filter.JobName)
+		}
+		if filter.RedriveOf != 0 {
+			where, args = append(where, "redrive_of = ?"), append(args, filter.RedriveOf)
 		}
 		if filter.Before > 0 {
 			where, args = append(where, "id < ?"), append(args, filter.Before)

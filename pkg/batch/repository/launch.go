@@ -273,6 +273,9 @@ func (l *launch) insert(ctx context.Context) error {
 		}
 		row.Context = string(text)
 	}
+	if l.req.RedriveOf != 0 {
+		row.RedriveOf = &l.req.RedriveOf
+	}
 	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
 	if err := l.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
 		return err

@@ -39,6 +39,7 @@ type jobExecution struct {
 	CreatedAt      instant
 	StartedAt      instant
 	EndedAt        instant
+	RedriveOf      *core.JobExecutionID // NULL for all but redrives
 }
 
 type jobExecutionParam struct {
@@ -95,8 +96,13 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 	if err != nil {
 		return nil, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
+	var redriveOf core.JobExecutionID
+	if j.RedriveOf != nil {
+		redriveOf = *j.RedriveOf
+	}
 	return &core.JobExecution{
-		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
+		RedriveOf: redriveOf,
+		ID:        j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: params,
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath}, Context: context,
 		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,

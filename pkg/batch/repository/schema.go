@@ -5,6 +5,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/surfin-batch/surfin/internal/migrator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -29,65 +30,87 @@ var migrations embed.FS
 // core.ErrSchemaMissing if they are absent, outdated or half-way through a
 // migration, ErrSchemaNewer if their major version is newer. A newer minor is
 // accepted.
-func (r *Repository) CheckSchema(ctx context.Context) error {
-	state, err := r.schemaState(ctx)
-	if err != nil {
-		return err
-	}
-	return r.judgeSchema(state)
-}
+func (r *Repository) CheckSchema(ctx context.Context) error { return r.tables().check(ctx) }
 
 // Migrate creates the tables or brings them up to this binary's version. A schema
 // that is at it, or a newer minor, is left alone. Processes that migrate at once
 // wait for each other.
-func (r *Repository) Migrate(ctx context.Context) error {
-	state, err := r.schemaState(ctx)
+func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migrate(ctx) }
+
+func (r *Repository) tables() tableSet {
+	return tableSet{
+		place: r.place, what: "the repository", command: "surfin migrate", version: schemaVersion,
+		files: migrations, dir: "migrations", record: "schema_migrations",
+	}
+}
+
+// tableSet is a group of tables with a version of its own.
+type tableSet struct {
+	*place
+	what    string // whose tables, for messages
+	command string // that makes them
+	version uint   // that this binary needs
+	files   fs.FS
+	dir     string // of files, with a folder for each dialect
+	record  string // the table with the version, without prefix
+}
+
+func (t tableSet) check(ctx context.Context) error {
+	state, err := t.state(ctx)
 	if err != nil {
 		return err
 	}
-	if !state.Dirty && state.To >= schemaVersion {
-		return r.judgeSchema(state)
-	}
-	// A dirty one may just be in another process's hands: Run waits for its lock.
-	if _, err := migrator.Run(ctx, r.db, r.migration(migrator.Up)); err != nil {
-		return fmt.Errorf("the repository's tables: %w", err)
-	}
-	return r.CheckSchema(ctx)
+	return t.judge(state)
 }
 
-func (r *Repository) judgeSchema(state migrator.Result) error {
-	where := fmt.Sprintf("in database %s (tables %s*)", r.db.Name(), r.prefix)
+func (t tableSet) migrate(ctx context.Context) error {
+	state, err := t.state(ctx)
+	if err != nil {
+		return err
+	}
+	if !state.Dirty && state.To >= t.version {
+		return t.judge(state)
+	}
+	// A dirty one may just be in another process's hands: Run waits for its lock.
+	if _, err := migrator.Run(ctx, t.db, t.migration(migrator.Up)); err != nil {
+		return fmt.Errorf("the tables of %s: %w", t.what, err)
+	}
+	return t.check(ctx)
+}
+
+func (t tableSet) judge(state migrator.Result) error {
+	where := fmt.Sprintf("in database %s (tables %s*)", t.db.Name(), t.prefix)
 	switch {
 	case state.To == 0 && !state.Dirty:
-		return fmt.Errorf("%w: there is none %s; run `surfin migrate`", core.ErrSchemaMissing, where)
+		return fmt.Errorf("%w: there is none %s; run `%s`", core.ErrSchemaMissing, where, t.command)
 	case state.Dirty:
-		return fmt.Errorf("%w: a migration to version %s %s is in progress or did not end; run `surfin migrate`, which tells",
-			core.ErrSchemaMissing, version(state.To), where)
-	case state.To/versionsPerMajor > schemaVersion/versionsPerMajor:
-		return fmt.Errorf("%w: version %s %s, this binary knows %s; use a newer surfin", ErrSchemaNewer, version(state.To), where, version(schemaVersion))
-	case state.To < schemaVersion:
-		return fmt.Errorf("%w: version %s %s, this binary needs %s; run `surfin migrate`", core.ErrSchemaMissing, version(state.To), where, version(schemaVersion))
+		return fmt.Errorf("%w: a migration to version %s %s is in progress or did not end; run `%s`, which tells",
+			core.ErrSchemaMissing, version(state.To), where, t.command)
+	case state.To/versionsPerMajor > t.version/versionsPerMajor:
+		return fmt.Errorf("%w: version %s %s, this binary knows %s; use a newer surfin", ErrSchemaNewer, version(state.To), where, version(t.version))
+	case state.To < t.version:
+		return fmt.Errorf("%w: version %s %s, this binary needs %s; run `%s`", core.ErrSchemaMissing, version(state.To), where, version(t.version), t.command)
 	}
 	return nil
 }
 
 func version(v uint) string { return fmt.Sprintf("%d.%d", v/versionsPerMajor, v%versionsPerMajor) }
 
-// schemaState reads the version that is recorded, 0 where there is none.
-func (r *Repository) schemaState(ctx context.Context) (migrator.Result, error) {
-	if err := r.checkPrefix(); err != nil {
+// state reads the version that is recorded, 0 where there is none.
+func (t tableSet) state(ctx context.Context) (migrator.Result, error) {
+	if err := t.checkPrefix(); err != nil {
 		return migrator.Result{}, err
 	}
-	state, err := migrator.Run(ctx, r.db, r.migration(migrator.Version))
+	state, err := migrator.Run(ctx, t.db, t.migration(migrator.Version))
 	if err != nil {
-		return state, fmt.Errorf("read the version of the repository: %w", err)
+		return state, fmt.Errorf("read the version of %s: %w", t.what, err)
 	}
 	return state, nil
 }
 
-func (r *Repository) migration(command migrator.Command) migrator.Options {
+func (t tableSet) migration(command migrator.Command) migrator.Options {
 	return migrator.Options{
-		FS: prefixed{migrations, r.prefix}, Dir: "migrations/" + string(r.db.Dialect()),
-		Table: r.prefix + "schema_migrations", Command: command,
+		FS: prefixed{t.files, t.prefix}, Dir: t.dir + "/" + string(t.db.Dialect()),
+		Table: t.prefix + t.record, Command: command,
 	}
 }

@@ -199,7 +199,7 @@ func TestEveryForeignKeyBeginsAnIndex(t *testing.T) {
 				keys++
 			}
 		}
-		require.Equal(t, 4, keys)
+		require.Equal(t, 5, keys)
 	})
 }
 

@@ -17,7 +17,7 @@ const maxMessageBytes = 32 << 10
 // failure cannot fail for what the message quotes: a broken encoding, a NUL, a
 // whole file (rule T5).
 func storable(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	text = sound(text)
 	if len(text) <= maxMessageBytes {
 		return text
 	}
@@ -26,6 +26,11 @@ func storable(text string) string {
 		cut--
 	}
 	return fmt.Sprintf("%s… (%d bytes more)", text[:cut], len(text)-cut)
+}
+
+// sound replaces what no database takes in a text: a broken encoding, a NUL.
+func sound(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // encodeOut returns the stored form of a step's named results: JSON, in which an

@@ -175,9 +175,21 @@ func lookupsUseIndexes(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "one", nil)
 	require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		return b.repo.Checkpoint(ctx, step, core.Checkpoint{})
+		if err := b.repo.Checkpoint(ctx, step, core.Checkpoint{}); err != nil {
+			return err
+		}
+		require.ErrorIs(b, b.repo.MarkRedriven(ctx, 9, []int64{1}), core.ErrRedriven)
+		return nil
 	}))
-	_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
+	b.skipped(core.SkipFilter{Execution: ref.ID})
+	b.skipped(core.SkipFilter{Execution: ref.ID, Step: "one", Phase: core.PhaseRead, Left: true, After: 7})
+	b.skipped(core.SkipFilter{})
+	_, err := b.repo.SkippedItem(b.ctx, 1)
+	require.ErrorIs(b, err, core.ErrNotFound)
+	_, _, err = b.repo.Reclaim(b.ctx, step)
+	require.NoError(b, err)
+	b.list(core.ExecutionFilter{RedriveOf: ref.ID})
+	_, err = b.repo.Heartbeat(b.ctx, ref, time.Hour)
 	require.NoError(b, err)
 	req := b.request("b", 1)
 	req.Dead = dead

@@ -33,6 +33,7 @@ CREATE TABLE "{{prefix}}job_execution" (
     created_at      INTEGER NOT NULL,
     started_at      INTEGER,
     ended_at        INTEGER,
+    redrive_of      INTEGER,
     UNIQUE (instance_id, active)
 ) STRICT;
 
@@ -40,6 +41,7 @@ CREATE INDEX "{{prefix}}job_execution_instance" ON "{{prefix}}job_execution" (in
 CREATE INDEX "{{prefix}}job_execution_job" ON "{{prefix}}job_execution" (job_name, id);
 CREATE INDEX "{{prefix}}job_execution_status" ON "{{prefix}}job_execution" (status, id);
 CREATE INDEX "{{prefix}}job_execution_job_status" ON "{{prefix}}job_execution" (job_name, status, id);
+CREATE INDEX "{{prefix}}job_execution_redrive" ON "{{prefix}}job_execution" (redrive_of, id) WHERE redrive_of IS NOT NULL;
 
 CREATE TABLE "{{prefix}}job_execution_param" (
     job_execution_id INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
@@ -78,19 +80,25 @@ CREATE TABLE "{{prefix}}step_execution" (
 
 CREATE INDEX "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
 
+-- No foreign key on redriven_by: that an item was redriven may outlive its redrive.
 CREATE TABLE "{{prefix}}skipped_item" (
     id                INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_execution_id  INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
     step_execution_id INTEGER NOT NULL REFERENCES "{{prefix}}step_execution" (id),
     phase             TEXT NOT NULL,
-    position          TEXT NOT NULL DEFAULT '',
+    path              TEXT NOT NULL DEFAULT '',
+    line              INTEGER NOT NULL DEFAULT 0,
+    mark              TEXT NOT NULL DEFAULT '',
     item              TEXT NOT NULL DEFAULT '',
     truncated         INTEGER NOT NULL DEFAULT 0,
     sha256            TEXT NOT NULL DEFAULT '',
     error_class       TEXT NOT NULL DEFAULT '',
     error_text        TEXT NOT NULL DEFAULT '',
+    redriven_by       INTEGER,
     created_at        INTEGER NOT NULL
 ) STRICT;
 
+CREATE INDEX "{{prefix}}skipped_item_job" ON "{{prefix}}skipped_item" (job_execution_id, id);
 CREATE INDEX "{{prefix}}skipped_item_step" ON "{{prefix}}skipped_item" (step_execution_id, id);
 
 -- No foreign keys: what was done to an execution may outlive it.
@@ -108,3 +116,10 @@ CREATE TABLE "{{prefix}}audit" (
 ) STRICT;
 
 CREATE INDEX "{{prefix}}audit_job" ON "{{prefix}}audit" (job_execution_id, id);
+
+-- Names this repository to the checkpoints that are in other databases: one row.
+CREATE TABLE "{{prefix}}repository" (
+    uid TEXT PRIMARY KEY
+) STRICT;
+
+INSERT INTO "{{prefix}}repository" (uid) VALUES (lower(hex(randomblob(16))));

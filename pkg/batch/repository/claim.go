@@ -1,0 +1,249 @@
+package repository
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// checkpointsVersion is to checkpoints/ what schemaVersion is to migrations/.
+const checkpointsVersion = 1000
+
+//go:embed checkpoints
+var checkpointMigrations embed.FS
+
+// DefaultClaimWait is how long a claim waits for the open transaction of the
+// attempt before, where CheckpointOptions say nothing.
+const DefaultClaimWait = time.Minute
+
+// CheckpointOptions adjust Checkpoints.
+type CheckpointOptions struct {
+	// AutoMigrate says on which dialects Claim makes or updates the tables; nil: on
+	// none.
+	AutoMigrate func(tx.Dialect) bool
+	// Wait bounds how long Claim waits for an open transaction of the attempt
+	// before: two leases are enough on PostgreSQL (rule L7). 0: DefaultClaimWait.
+	Wait time.Duration
+	// Every is the time between two reports of a running attempt to the repository.
+	// 0: a second.
+	Every time.Duration
+}
+
+// Checkpoints keeps the checkpoints of a repository's steps in the databases that
+// the steps work in, where that is not the repository's (rule C18): a
+// core.CheckpointStores. Position, counters and skips commit there, in the chunk's
+// own transaction, and a restart believes them; the repository's records follow.
+//
+// The tables begin with the repository's prefix: PREFIXcheckpoint, a row for each
+// step of an instance, and PREFIXcheckpoint_skip, skipped items until they are in
+// the repository. Repositories may share them: each has an identity of its own.
+type Checkpoints struct {
+	repository *Repository
+	provider   tx.Provider
+	options    CheckpointOptions
+}
+
+var _ core.CheckpointStores = (*Checkpoints)(nil)
+
+// NewCheckpoints returns the checkpoints of r in the databases of provider.
+func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptions) *Checkpoints {
+	if options.Wait == 0 {
+		options.Wait = DefaultClaimWait
+	}
+	if options.Every == 0 {
+		options.Every = time.Second
+	}
+	return &Checkpoints{repository: r, provider: provider, options: options}
+}
+
+// Migrate makes or updates the tables in a database.
+func (c *Checkpoints) Migrate(ctx context.Context, database string) error {
+	p, err := c.place(database)
+	if err != nil {
+		return err
+	}
+	return checkpointTables(p).migrate(ctx)
+}
+
+// CheckSchema reports whether a database has the tables: core.ErrSchemaMissing,
+// ErrSchemaNewer.
+func (c *Checkpoints) CheckSchema(ctx context.Context, database string) error {
+	p, err := c.place(database)
+	if err != nil {
+		return err
+	}
+	return checkpointTables(p).check(ctx)
+}
+
+func (c *Checkpoints) place(database string) (*place, error) {
+	db, err := c.provider.Database(database)
+	if err != nil {
+		return nil, err
+	}
+	return newPlace(db, c.repository.prefix), nil
+}
+
+func checkpointTables(p *place) tableSet {
+	return tableSet{
+		place: p, what: "the checkpoints", command: "surfin migrate --database " + p.db.Name(), version: checkpointsVersion,
+		files: checkpointMigrations, dir: "checkpoints", record: "checkpoint_migrations",
+	}
+}
+
+// Claim implements core.CheckpointStores. The step's row is locked, which waits for
+// a chunk that the attempt before is just committing, and then names this attempt;
+// ids of attempts only grow, so an earlier one can neither commit nor claim any
+// more, however late it wakes. Then what is committed is final (rule L5).
+//
+// An attempt that does not go on from an earlier one begins without a position.
+func (c *Checkpoints) Claim(ctx context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
+	s, err := c.claim(ctx, run, database)
+	if err != nil {
+		return nil, fmt.Errorf("claim step %s in database %s: %w", run.Step.Name, database, err)
+	}
+	return s, nil
+}
+
+func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database string) (*claimed, error) {
+	p, err := c.place(database)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.prepare(ctx, p); err != nil {
+		return nil, err
+	}
+	s := &claimed{place: p, repository: c.repository, run: run, ref: run.Ref, every: c.options.Every, told: time.Now()}
+	if s.key.repository, err = c.repository.identity(ctx); err != nil {
+		return nil, err
+	}
+	s.key.instance, s.key.step = run.Job.InstanceID, run.Step.Name
+	s.updates = [2]string{s.checkpointSQL(false), s.checkpointSQL(true)}
+	before, err := c.take(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if before.CountedID != 0 {
+		if err := s.follow(ctx, before, s.ofEarlier); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (c *Checkpoints) prepare(ctx context.Context, p *place) error {
+	tables := checkpointTables(p)
+	err := tables.check(ctx)
+	if errors.Is(err, core.ErrSchemaMissing) && c.options.AutoMigrate != nil && c.options.AutoMigrate(p.db.Dialect()) {
+		return tables.migrate(ctx)
+	}
+	return err
+}
+
+// take locks the row and writes the attempt into it. It answers the row as it was
+// before, and notes where the step starts.
+func (c *Checkpoints) take(ctx context.Context, s *claimed) (before *checkpoint, err error) {
+	waiting, cancel := context.WithTimeout(ctx, c.options.Wait)
+	defer cancel()
+	err = s.manager.Do(waiting, s.attr(), func(ctx context.Context) error {
+		before, err = s.lock(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.decide(before); err != nil {
+			return err
+		}
+		text, err := startContext(s.start.Context)
+		if err != nil {
+			return err
+		}
+		return s.session(ctx).Exec(s.sql(`UPDATE {checkpoint}
+			SET job_name = ?, step_execution_id = ?, owner = ?, epoch = ?, position = ?, context = ?, claimed_at = {now}
+			WHERE repository = ? AND instance_id = ? AND step = ?`),
+			append([]any{s.run.Job.JobName, s.ref.ID, s.ref.Owner.String(), s.ref.Epoch, string(s.start.Position), text}, s.key.values()...)...).Error
+	})
+	if err != nil {
+		return nil, s.blamed(ctx, waiting, err)
+	}
+	return before, nil
+}
+
+func startContext(c *core.ExecutionContext) (string, error) {
+	if c == nil {
+		return "", nil
+	}
+	text, err := c.Encode()
+	return string(text), err
+}
+
+// lock makes the row if there is none, and answers it locked. The upsert locks it
+// either way.
+func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
+	var rows []checkpoint
+	err := s.session(ctx).Raw(s.sql(`INSERT INTO {checkpoint} (repository, instance_id, step, job_name, step_execution_id, owner, epoch, claimed_at)
+		VALUES (?, ?, ?, '', 0, '', 0, {now})
+		ON CONFLICT (repository, instance_id, step) DO UPDATE SET repository = excluded.repository
+		RETURNING `+strings.Join(checkpointColumns(), ", ")), s.key.values()...).Scan(&rows).Error
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) != 1 {
+		return nil, fmt.Errorf("the row of the checkpoint is %d rows", len(rows))
+	}
+	return &rows[0], nil
+}
+
+// decide says whether the attempt may have the row, and where it starts: at what
+// is committed here. What is in the repository is older, but for a row that is
+// not there yet.
+func (s *claimed) decide(before *checkpoint) error {
+	switch {
+	case before.StepExecutionID >= s.ref.ID:
+		return fmt.Errorf("%w (step execution %d has claimed it)", core.ErrLostOwner, before.StepExecutionID)
+	case s.run.Earlier == nil: // from the start, whatever is left of an execution before
+		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
+		return nil
+	case before.StepExecutionID == 0 && len(s.run.Earlier.Position) > 0:
+		return fmt.Errorf("%w: step execution %d has committed, but not here; is it the database in which the step worked before? "+
+			"To start over, run the job as another instance", core.ErrCheckpointMissing, s.run.Earlier.ID)
+	case before.StepExecutionID == 0:
+		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
+		return nil
+	}
+	var err error
+	s.start, err = before.record()
+	return err
+}
+
+// blamed adds to a claim that waited too long whose transaction it waited for.
+func (s *claimed) blamed(ctx, waiting context.Context, failure error) error {
+	if waiting.Err() == nil && !dberr.IsBusy(failure) {
+		return failure
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), blameTime)
+	defer cancel()
+	row, err := s.read(asking)
+	if err != nil || row == nil || row.Owner == "" { // nobody to blame, or nobody can be asked
+		return failure
+	}
+	owner := core.ParseOwner(row.Owner)
+	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
+}
+
+// identity is what tells this repository from others, in their checkpoints too.
+func (r *Repository) identity(ctx context.Context) (string, error) {
+	var uids []string
+	if err := r.session(ctx).Raw(r.sql("SELECT uid FROM {repository}")).Scan(&uids).Error; err != nil {
+		return "", fmt.Errorf("read the identity of the repository: %w", err)
+	}
+	if len(uids) != 1 {
+		return "", fmt.Errorf("the repository has %d identities, and needs one", len(uids))
+	}
+	return uids[0], nil
+}

@@ -1,0 +1,364 @@
+package repository_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// cross is a repository, and a database of data beside it.
+type cross struct {
+	*testing.T
+	provider *gormdb.DBProvider
+	repo     *repository.Repository
+	data     tx.Database
+	stores   *repository.Checkpoints
+	url      string // of the data
+}
+
+// eachPair runs f with every pair of databases.
+func eachPair(t *testing.T, f func(c *cross)) {
+	t.Helper()
+	kinds := map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres}
+	for history, historyURL := range kinds {
+		for data, dataURL := range kinds {
+			t.Run(history+" and "+data, func(t *testing.T) {
+				t.Parallel()
+				c := connectCross(t, historyURL(t), dataURL(t))
+				require.NoError(t, c.repo.Migrate(t.Context()))
+				require.NoError(t, c.stores.Migrate(t.Context(), "data"))
+				_, err := c.data.Conn().ExecContext(t.Context(), "CREATE TABLE people (id bigint)")
+				require.NoError(t, err)
+				f(c)
+			})
+		}
+	}
+}
+
+func connectCross(t *testing.T, history, data string) *cross {
+	t.Helper()
+	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: history}, "data": {URL: data}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, provider.Close()) })
+	c := &cross{T: t, provider: provider, url: data}
+	db, err := provider.Database(tx.Default)
+	require.NoError(t, err)
+	c.data, err = provider.Database("data")
+	require.NoError(t, err)
+	c.repo = repository.New(db, repository.Options{})
+	c.stores = repository.NewCheckpoints(c.repo, provider, repository.CheckpointOptions{Wait: 200 * time.Millisecond})
+	return c
+}
+
+// attempt is one attempt of step load, which goes on from the one before.
+type attempt struct {
+	*core.StepRun
+	ref core.JobRef
+}
+
+// attempt launches the job, taking over whoever runs it.
+func (c *cross) attempt(owner string) *attempt {
+	c.Helper()
+	launched, err := c.repo.Launch(c.Context(), core.LaunchRequest{
+		JobName: "load", Restartable: true, Owner: core.Owner{Host: owner, PID: 7}, Lease: time.Hour,
+		Dead: func(core.Owner) bool { return true },
+	})
+	require.NoError(c, err)
+	exec := launched.Execution
+	ref := core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
+	_, err = c.repo.ChangeJob(c.Context(), ref, core.JobChange{To: core.StatusStarted})
+	require.NoError(c, err)
+	history, err := c.repo.LastSteps(c.Context(), exec.InstanceID)
+	require.NoError(c, err)
+	run := &core.StepRun{Job: exec, JobRef: ref, Checkpoints: c.repo, Stores: c.stores, Observer: core.Observers()}
+	if h, ok := history["load"]; ok && h.Last.Status != core.StatusCompleted {
+		run.Earlier = &h.Last
+	}
+	run.Step, err = c.repo.StartStep(c.Context(), ref, "load", run.Earlier)
+	require.NoError(c, err)
+	run.Ref = core.StepRef{ID: run.Step.ID, Owner: run.Step.Owner, Epoch: run.Step.Epoch}
+	return &attempt{run, ref}
+}
+
+func (c *cross) claimed(owner string) *attempt {
+	c.Helper()
+	a := c.attempt(owner)
+	require.NoError(c, a.CommitIn(c.Context(), "data"))
+	return a
+}
+
+// commit writes a row and a checkpoint in one transaction of the data.
+func (c *cross) commit(a *attempt, row int, p core.Checkpoint) error {
+	return tx.NewManager(c.data).Do(c.Context(), tx.Attr{}, func(ctx context.Context) error {
+		if _, err := tx.ConnOf(ctx, c.data).ExecContext(ctx, fmt.Sprintf("INSERT INTO people VALUES (%d)", row)); err != nil {
+			return err
+		}
+		return a.Checkpoints.Checkpoint(ctx, a.Ref, p)
+	})
+}
+
+func (c *cross) people() int {
+	c.Helper()
+	var n int
+	require.NoError(c, c.data.Conn().QueryRowContext(c.Context(), "SELECT count(*) FROM people").Scan(&n))
+	return n
+}
+
+func (c *cross) stored(a *attempt) core.StepExecution {
+	c.Helper()
+	steps, err := c.repo.Steps(c.Context(), a.Job.ID)
+	require.NoError(c, err)
+	require.Len(c, steps, 1)
+	return steps[0]
+}
+
+func (c *cross) skipped(a *attempt) []core.SkippedItem {
+	c.Helper()
+	items, err := c.repo.SkippedItems(c.Context(), core.SkipFilter{Execution: a.Job.ID})
+	require.NoError(c, err)
+	return items
+}
+
+func (c *cross) end(a *attempt, to core.Status, counters core.Counters) {
+	c.Helper()
+	_, err := c.repo.EndStep(c.Context(), a.Ref, core.StepChange{To: to, Counters: counters})
+	require.NoError(c, err)
+	_, err = c.repo.ChangeJob(c.Context(), a.ref, core.JobChange{To: to})
+	require.NoError(c, err)
+}
+
+func position(n int) core.Position { return core.Position(fmt.Sprintf(`{"v":1,"items":%d}`, n)) }
+
+func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		first := c.claimed("a")
+		require.Empty(c, first.Step.Position)
+		require.Equal(c, "data", first.Checkpoints.Database())
+		memory := first.Step.Context
+		require.NoError(c, memory.Put("seen", int64(3)))
+		want := core.Counters{Read: 5, Filter: 1, Write: 3, WriteSkip: 1, Commit: 2, Rollback: 1}
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: want, Position: position(5), Context: memory}))
+		require.Empty(c, c.stored(first).Position, "the repository does not know yet: the process dies here")
+
+		second := c.claimed("b")
+		require.Equal(c, position(5), second.Step.Position)
+		seen, ok := second.Step.Context.Get("seen")
+		require.True(c, ok)
+		require.Equal(c, int64(3), seen)
+		require.Equal(c, want, c.stored(first).Counters, "the claim told the repository")
+		require.Equal(c, core.StatusFailed, c.stored(first).Status)
+
+		require.NoError(c, second.Settle(c.Context(), nil))
+		require.Equal(c, core.Counters{}, c.stored(second).Counters, "the counters of another attempt are not its own")
+		require.NoError(c, c.commit(second, 2, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(7)}))
+		require.NoError(c, second.Settle(c.Context(), nil))
+		require.Equal(c, position(7), c.stored(second).Position)
+		require.Equal(c, core.Counters{Read: 2, Write: 2, Commit: 1}, c.stored(second).Counters)
+		require.Equal(c, []string{"seen"}, c.stored(second).Context.Keys())
+		require.Equal(c, want, c.stored(first).Counters)
+	})
+}
+
+func TestAnOwnerThatLostItsLeaseCommitsNothingInTheDataDatabase(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		late := c.attempt("late") // it started, and sleeps before its claim
+		first := c.claimed("a")
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(1)}))
+		second := c.claimed("b")
+		require.ErrorIs(c, c.commit(first, 2, core.Checkpoint{Position: position(2)}), core.ErrLostOwner)
+		require.Equal(c, 1, c.people(), "its rows are rolled back")
+		_, _, err := first.Checkpoints.Reclaim(c.Context(), first.Ref)
+		require.ErrorIs(c, err, core.ErrLostOwner)
+		require.ErrorIs(c, first.Settle(c.Context(), nil), core.ErrLostOwner)
+		require.ErrorIs(c, late.CommitIn(c.Context(), "data"), core.ErrLostOwner)
+		require.Equal(c, position(1), second.Step.Position)
+		require.NoError(c, c.commit(second, 2, core.Checkpoint{Position: position(2)}))
+	})
+}
+
+func TestAClaimWaitsForTheTransactionOfTheOwnerBefore(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		first := c.claimed("a")
+		second := c.attempt("b")
+		err := tx.NewManager(c.data).Do(c.Context(), tx.Attr{}, func(ctx context.Context) error {
+			require.NoError(c, first.Checkpoints.Checkpoint(ctx, first.Ref, core.Checkpoint{Position: position(1)}))
+			other := connectCross(c.T, "sqlite:"+c.TempDir()+"/unused.db", c.url)
+			blocked := repository.NewCheckpoints(c.repo, other.provider, repository.CheckpointOptions{Wait: 200 * time.Millisecond})
+			_, err := blocked.Claim(c.Context(), second.StepRun, "data")
+			require.Error(c, err)
+			require.ErrorContains(c, err, "claimed by owner a, process 7")
+			return nil
+		})
+		require.NoError(c, err)
+		require.NoError(c, second.CommitIn(c.Context(), "data"))
+		require.Equal(c, position(1), second.Step.Position, "what committed at last is where it goes on")
+	})
+}
+
+func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		skip := func(n int) core.SkippedItem {
+			return core.SkippedItem{
+				Phase: core.PhaseWrite, Meta: core.Meta{Path: "in.csv", Line: int64(n)}, Mark: position(n),
+				Item: json.RawMessage(fmt.Sprintf(`{"a": "<%d>"}`, n)), Class: "unique", Error: "bad\x00",
+			}
+		}
+		names := func(items []core.SkippedItem) (lines []int64) {
+			for _, s := range items {
+				lines = append(lines, s.Meta.Line)
+			}
+			return lines
+		}
+		first := c.claimed("a")
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{
+			Counters: core.Counters{WriteSkip: 2}, Position: position(2), Skipped: []core.SkippedItem{skip(1), skip(2)},
+		}))
+		require.Empty(c, c.skipped(first))
+		require.NoError(c, first.Committed(c.Context()))
+		require.Equal(c, []int64{1, 2}, names(c.skipped(first)))
+		got := c.skipped(first)[0]
+		require.JSONEq(c, `{"a": "<1>"}`, string(got.Item))
+		require.Equal(c, `{"a": "<1>"}`, string(got.Item), "as it was, to the byte")
+		require.Equal(c, position(1), got.Mark)
+		require.Equal(c, "bad\uFFFD", got.Error)
+		require.Equal(c, "load", got.Step)
+
+		require.NoError(c, c.commit(first, 2, core.Checkpoint{
+			Counters: core.Counters{WriteSkip: 3}, Position: position(3), Skipped: []core.SkippedItem{skip(3)},
+		}))
+		// A move that was cut off before it removed what it moved.
+		_, err := c.data.Conn().ExecContext(c.Context(), "CREATE TABLE copy AS SELECT * FROM surfin_checkpoint_skip")
+		require.NoError(c, err)
+		require.NoError(c, first.Committed(c.Context()))
+		_, err = c.data.Conn().ExecContext(c.Context(), "INSERT INTO surfin_checkpoint_skip SELECT * FROM copy")
+		require.NoError(c, err)
+		require.NoError(c, c.commit(first, 3, core.Checkpoint{
+			Counters: core.Counters{WriteSkip: 4}, Position: position(4), Skipped: []core.SkippedItem{skip(4)},
+		}))
+
+		second := c.claimed("b")
+		require.Equal(c, []int64{1, 2, 3, 4}, names(c.skipped(first)))
+		require.Empty(c, c.skipped(second))
+		var left int
+		require.NoError(c, c.data.Conn().QueryRowContext(c.Context(), "SELECT count(*) FROM surfin_checkpoint_skip").Scan(&left))
+		require.Zero(c, left)
+	})
+}
+
+func TestARecordThatKnowsMoreThanTheCheckpointKeepsIt(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		first := c.claimed("a")
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(2)}))
+		failure := errors.New("the step fails")
+		require.Equal(c, failure.Error(), first.Settle(c.Context(), failure).Error())
+		c.end(first, core.StatusFailed, core.Counters{Read: 4, Write: 2, Commit: 1, Rollback: 1})
+		c.claimed("b")
+		require.Equal(c, core.Counters{Read: 4, Write: 2, Commit: 1, Rollback: 1}, c.stored(first).Counters)
+	})
+}
+
+func TestAStepThatStartsOverForgetsItsCheckpoint(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		first := c.claimed("a")
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(2)}))
+		require.NoError(c, first.Settle(c.Context(), nil))
+		_, err := c.repo.EndStep(c.Context(), first.Ref, core.StepChange{To: core.StatusCompleted})
+		require.NoError(c, err)
+		_, err = c.repo.ChangeJob(c.Context(), first.ref, core.JobChange{To: core.StatusFailed})
+		require.NoError(c, err)
+
+		second := c.claimed("b")
+		require.Nil(c, second.Earlier)
+		require.Empty(c, second.Step.Position)
+		third := c.claimed("c") // the second died before its first commit
+		require.NotNil(c, third.Earlier)
+		require.Empty(c, third.Step.Position)
+	})
+}
+
+func TestAnUnknownCommitIsJudgedByTheRowBesideTheData(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		a := c.claimed("a")
+		want := core.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(1)}
+		require.NoError(c, c.commit(a, 1, want))
+		ref, found, err := a.Checkpoints.Reclaim(c.Context(), a.Ref)
+		require.NoError(c, err)
+		require.Equal(c, a.Ref, ref, "the guard of the repository's row is as it was")
+		require.Equal(c, want.Counters, found.Counters)
+		require.Equal(c, want.Position, found.Position)
+		require.NoError(c, c.commit(a, 2, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 2}, Position: position(2)}))
+		require.NoError(c, a.Settle(c.Context(), nil))
+		c.end(a, core.StatusCompleted, core.Counters{Read: 2, Write: 2, Commit: 2})
+	})
+}
+
+func TestACheckpointThatIsNotWhereTheStepCommittedIsMissed(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		first := c.claimed("a")
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(1)}))
+		require.NoError(c, first.Settle(c.Context(), nil))
+		_, err := c.data.Conn().ExecContext(c.Context(), "DELETE FROM surfin_checkpoint")
+		require.NoError(c, err)
+		second := c.attempt("b")
+		require.ErrorIs(c, second.CommitIn(c.Context(), "data"), core.ErrCheckpointMissing)
+	})
+}
+
+func TestTwoRepositoriesShareADatabaseOfData(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		one, two := connectCross(t, testdb.SQLite(t), url), connectCross(t, testdb.SQLite(t), url)
+		for i, c := range []*cross{one, two} {
+			require.NoError(t, c.repo.Migrate(t.Context()))
+			require.NoError(t, c.stores.Migrate(t.Context(), "data"))
+			if i == 0 {
+				_, err := c.data.Conn().ExecContext(t.Context(), "CREATE TABLE people (id bigint)")
+				require.NoError(t, err)
+			}
+			a := c.claimed("a")
+			require.Equal(t, core.StepExecutionID(1), a.Step.ID)
+			require.Empty(t, a.Step.Position)
+			require.NoError(t, c.commit(a, i, core.Checkpoint{Position: position(i + 1)}))
+		}
+		require.Equal(t, position(1), one.claimed("b").Step.Position)
+		require.Equal(t, position(2), two.claimed("b").Step.Position)
+	})
+}
+
+func TestMissingTablesOfCheckpointsNameTheCommandThatMakesThem(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		c := connectCross(t, testdb.SQLite(t), url)
+		require.NoError(t, c.repo.Migrate(t.Context()))
+		a := c.attempt("a")
+		err := a.CommitIn(t.Context(), "data")
+		require.ErrorIs(t, err, core.ErrSchemaMissing)
+		require.ErrorContains(t, err, "run `surfin migrate --database data`")
+		require.ErrorIs(t, c.stores.CheckSchema(t.Context(), "data"), core.ErrSchemaMissing)
+
+		auto := repository.NewCheckpoints(c.repo, c.provider, repository.CheckpointOptions{AutoMigrate: func(d tx.Dialect) bool { return d == c.data.Dialect() }})
+		a.Stores = auto
+		require.NoError(t, a.CommitIn(t.Context(), "data"))
+		require.NoError(t, c.stores.CheckSchema(t.Context(), "data"))
+		require.NoError(t, c.repo.Migrate(t.Context()), "a repository may live beside them")
+	})
+}

@@ -1,0 +1,238 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// settleTime bounds the last report of an attempt, which is made though its
+// context has ended.
+const settleTime = 30 * time.Second
+
+// claimed is the store of one attempt in the database that it works in: a
+// core.ClaimedStore. It is used by one goroutine at a time.
+type claimed struct {
+	*place
+	repository *Repository
+	run        *core.StepRun
+	key        checkpointKey
+	ref        core.StepRef // with the epoch of the row here, not of the repository's
+	start      core.Checkpoint
+	updates    [2]string
+	every      time.Duration
+	told       time.Time // when the repository was told last
+	skips      bool      // since then there were skips
+}
+
+// checkpointKey is the same for all attempts of a step, and for no other step of
+// whatever repository.
+type checkpointKey struct {
+	repository string
+	instance   core.JobInstanceID
+	step       string
+}
+
+func (k checkpointKey) values() []any { return []any{k.repository, int64(k.instance), k.step} }
+
+// checkpoint is a row of its table, without the key.
+type checkpoint struct {
+	StepExecutionID  core.StepExecutionID
+	Owner            string
+	Epoch            int64
+	CountedID        core.StepExecutionID
+	ReadCount        int64
+	FilterCount      int64
+	WriteCount       int64
+	ReadSkipCount    int64
+	ProcessSkipCount int64
+	WriteSkipCount   int64
+	CommitCount      int64
+	RollbackCount    int64
+	Position         string
+	Context          string
+}
+
+func checkpointColumns() []string {
+	return append([]string{"step_execution_id", "owner", "epoch", "counted_id", "position", "context"}, counterColumns()...)
+}
+
+func (c *checkpoint) counters() core.Counters {
+	return core.Counters{
+		Read: c.ReadCount, Filter: c.FilterCount, Write: c.WriteCount,
+		ReadSkip: c.ReadSkipCount, ProcessSkip: c.ProcessSkipCount, WriteSkip: c.WriteSkipCount,
+		Commit: c.CommitCount, Rollback: c.RollbackCount,
+	}
+}
+
+// record is what is committed, as the attempt that claimed the row sees it: the
+// counters of an earlier one are not its own.
+func (c *checkpoint) record() (core.Checkpoint, error) {
+	context, err := core.ParseExecutionContext([]byte(c.Context))
+	if err != nil {
+		return core.Checkpoint{}, fmt.Errorf("stored context: %w", err)
+	}
+	r := core.Checkpoint{Context: context}
+	if c.Position != "" {
+		r.Position = core.Position(c.Position)
+	}
+	if c.CountedID == c.StepExecutionID {
+		r.Counters = c.counters()
+	}
+	return r, nil
+}
+
+// Database implements core.CheckpointStore.
+func (s *claimed) Database() string { return s.db.Name() }
+
+// Start implements core.ClaimedStore.
+func (s *claimed) Start() core.Checkpoint { return s.start }
+
+// Checkpoint implements core.CheckpointStore as Repository.Checkpoint does, in the
+// transaction of the data: one statement, and one more for every batch of skips.
+func (s *claimed) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+	if err := s.checkpoint(ctx, ref, c); err != nil {
+		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, s.db.Name(), err)
+	}
+	return nil
+}
+
+func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+	t, ok := tx.From(ctx, s.db.Name())
+	switch {
+	case !ok:
+		return tx.ErrNoTransaction
+	case ref.ID != s.ref.ID:
+		return fmt.Errorf("step execution %d has claimed it", s.ref.ID)
+	}
+	if err := checkPosition(c.Position); err != nil {
+		return err
+	}
+	text, write, err := encodeContext(c.Context)
+	if err != nil {
+		return err
+	}
+	args := append(counterValues(c.Counters), string(c.Position), int64(s.ref.ID))
+	args = append(append(args, s.key.values()...), int64(s.ref.ID), s.ref.Owner.String(), s.ref.Epoch)
+	statement := s.updates[0]
+	if write {
+		statement, args = s.updates[1], append(args, text)
+	}
+	result, err := t.Conn().ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	rows, err := result.RowsAffected()
+	if err != nil {
+		return err
+	}
+	if rows != 1 {
+		return core.ErrLostOwner
+	}
+	if len(c.Skipped) == 0 {
+		return nil
+	}
+	s.skips = true
+	return s.stage(ctx, t.Conn(), c)
+}
+
+func (s *claimed) checkpointSQL(withContext bool) string {
+	n := 0
+	bind := func(columns []string, between string) string {
+		var list []string
+		for _, column := range columns {
+			n++
+			list = append(list, column+" = "+s.db.Dialect().Placeholder(n))
+		}
+		return strings.Join(list, between)
+	}
+	sets := bind(append(counterColumns(), "position", "counted_id"), ", ")
+	guards := bind([]string{"repository", "instance_id", "step", "step_execution_id", "owner", "epoch"}, " AND ")
+	if withContext {
+		sets += ", " + bind([]string{"context"}, "")
+	}
+	return s.sql("UPDATE {checkpoint} SET " + sets + " WHERE " + guards)
+}
+
+// Reclaim implements core.CheckpointStore, on the row that is here (rule C10). The
+// answered ref is ref itself: the guard of the repository's row is another.
+func (s *claimed) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+	found, err := s.reclaim(ctx)
+	if err != nil {
+		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d in database %s: %w", ref.ID, s.db.Name(), err)
+	}
+	return ref, found, nil
+}
+
+func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
+	var rows []checkpoint
+	err := s.manager.Do(ctx, s.attr(), func(ctx context.Context) error {
+		return s.session(ctx).Raw(s.sql(`UPDATE {checkpoint} SET epoch = epoch + 1
+			WHERE repository = ? AND instance_id = ? AND step = ? AND step_execution_id = ? AND owner = ? AND epoch = ?
+			RETURNING `+strings.Join(checkpointColumns(), ", ")),
+			append(s.key.values(), s.ref.ID, s.ref.Owner.String(), s.ref.Epoch)...).Scan(&rows).Error
+	})
+	if err == nil && len(rows) == 0 {
+		err = core.ErrLostOwner
+	}
+	if err != nil {
+		return core.Checkpoint{}, err
+	}
+	s.ref.Epoch = rows[0].Epoch
+	return rows[0].record()
+}
+
+// Committed implements core.ClaimedStore: skips are told at once, counters now and
+// then. What does not reach the repository is told again, at the latest by Settle.
+func (s *claimed) Committed(ctx context.Context) error {
+	if !s.skips && time.Since(s.told) < s.every {
+		return nil
+	}
+	err := s.tell(ctx)
+	if err == nil || errors.Is(err, core.ErrLostOwner) {
+		return err
+	}
+	s.told, s.skips = time.Now(), false // not again for every chunk
+	s.run.Observer.Observe(ctx, core.HeartbeatFailed{Execution: s.run.Job.ID, Err: err})
+	return nil
+}
+
+// Settle implements core.ClaimedStore.
+func (s *claimed) Settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	defer cancel()
+	return s.tell(ctx)
+}
+
+// tell reads what is committed here and brings the repository in line.
+func (s *claimed) tell(ctx context.Context) error {
+	row, err := s.read(ctx)
+	switch {
+	case err != nil:
+	case row == nil || row.StepExecutionID != s.ref.ID || row.Epoch != s.ref.Epoch:
+		err = core.ErrLostOwner
+	case row.CountedID == s.ref.ID:
+		err = s.follow(ctx, row, s.ofThis)
+	}
+	if err != nil {
+		return fmt.Errorf("tell the repository what step execution %d committed in database %s: %w", s.ref.ID, s.db.Name(), err)
+	}
+	s.told, s.skips = time.Now(), false
+	return nil
+}
+
+// read answers the row, or nil.
+func (s *claimed) read(ctx context.Context) (*checkpoint, error) {
+	var rows []checkpoint
+	err := s.session(ctx).Raw(s.sql("SELECT "+strings.Join(checkpointColumns(), ", ")+
+		" FROM {checkpoint} WHERE repository = ? AND instance_id = ? AND step = ?"), s.key.values()...).Scan(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}

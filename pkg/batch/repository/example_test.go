@@ -1,0 +1,29 @@
+package repository_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+)
+
+// A repository is made on a database without touching it; its tables are made, or
+// asked for, before it is used.
+func ExampleNew() {
+	ctx := context.Background()
+	_, db, done := testexample.SQLite()
+	defer done()
+	r := repository.New(db, repository.Options{Prefix: "etl_"})
+
+	fmt.Println(errors.Is(r.CheckSchema(ctx), core.ErrSchemaMissing))
+	fmt.Println(r.Migrate(ctx), r.CheckSchema(ctx))
+	executions, err := r.Executions(ctx, core.ExecutionFilter{Limit: 10})
+	fmt.Println(len(executions), err)
+	// Output:
+	// true
+	// <nil> <nil>
+	// 0 <nil>
+}

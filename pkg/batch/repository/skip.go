@@ -1,0 +1,177 @@
+package repository
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// skipsBatch is how many skipped items one statement writes or marks: below the
+// databases' limits of bind variables.
+const skipsBatch = 1000
+
+// skippedItem is a row of its table, with the name of its step.
+type skippedItem struct {
+	ID              int64
+	JobExecutionID  core.JobExecutionID
+	StepExecutionID core.StepExecutionID
+	Step            string
+	Phase           core.Phase
+	Path            string
+	Line            int64
+	Mark            string
+	Item            string
+	Truncated       bool
+	Sha256          string
+	ErrorClass      string
+	ErrorText       string
+	RedrivenBy      core.JobExecutionID // 0 for NULL
+	CreatedAt       instant
+}
+
+func (s *skippedItem) record() core.SkippedItem {
+	record := core.SkippedItem{
+		ID: s.ID, JobExecutionID: s.JobExecutionID, StepExecutionID: s.StepExecutionID, Step: s.Step, Phase: s.Phase,
+		Meta: core.Meta{Path: s.Path, Line: s.Line}, Truncated: s.Truncated, SHA256: s.Sha256,
+		Class: s.ErrorClass, Error: s.ErrorText, CreatedAt: s.CreatedAt.Time, RedrivenBy: s.RedrivenBy,
+	}
+	if s.Mark != "" {
+		record.Mark = core.Position(s.Mark)
+	}
+	if s.Item != "" {
+		record.Item = json.RawMessage(s.Item)
+	}
+	return record
+}
+
+// storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
+// checkpoint has found its row, so the job execution is that of the step.
+func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
+	for batch := range slices.Chunk(skips, skipsBatch) {
+		var args []any
+		bind := func(value any) string {
+			args = append(args, value)
+			return r.db.Dialect().Placeholder(len(args))
+		}
+		rows := make([]string, 0, len(batch))
+		for _, s := range batch {
+			if err := checkPosition(s.Mark); err != nil {
+				return fmt.Errorf("skipped item: %w", err)
+			}
+			values := []string{
+				"(SELECT job_execution_id FROM {step_execution} WHERE id = " + bind(int64(step)) + ")", bind(int64(step)),
+				bind(string(s.Phase)), bind(sound(s.Meta.Path)), bind(s.Meta.Line), bind(string(s.Mark)), bind(sound(string(s.Item))),
+				bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), "{now}",
+			}
+			rows = append(rows, "("+strings.Join(values, ", ")+")")
+		}
+		text := r.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line, mark, item,
+			truncated, sha256, error_class, error_text, created_at) VALUES ` + strings.Join(rows, ", "))
+		if _, err := conn.ExecContext(ctx, text, args...); err != nil {
+			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
+		}
+	}
+	return nil
+}
+
+// SkippedItems implements core.SkippedItems: one statement, by key, never by
+// offset.
+func (r *Repository) SkippedItems(ctx context.Context, filter core.SkipFilter) ([]core.SkippedItem, error) {
+	if filter.Limit <= 0 {
+		filter.Limit = DefaultPageSize
+	}
+	where, args := []string{"k.id > ?"}, []any{filter.After}
+	and := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
+	if filter.Execution != 0 {
+		and("k.job_execution_id = ?", filter.Execution)
+	}
+	if filter.Step != "" {
+		and("s.name = ?", filter.Step)
+	}
+	if filter.Phase != "" {
+		and("k.phase = ?", filter.Phase)
+	}
+	if filter.Left {
+		and("k.redriven_by IS NULL")
+	}
+	items, err := r.skipped(ctx, strings.Join(where, " AND ")+" ORDER BY k.id LIMIT ?", append(args, filter.Limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list skipped items: %w", err)
+	}
+	return items, nil
+}
+
+// SkippedItem implements core.SkippedItems.
+func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error) {
+	items, err := r.skipped(ctx, "k.id = ?", id)
+	if err != nil {
+		return nil, fmt.Errorf("read skipped item %d: %w", id, err)
+	}
+	if len(items) == 0 {
+		return nil, fmt.Errorf("skipped item %d: %w", id, core.ErrNotFound)
+	}
+	return &items[0], nil
+}
+
+func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
+	var rows []skippedItem
+	err := r.session(ctx).Raw(r.sql(`SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
+		k.line, k.mark, k.item, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
+		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id WHERE `+where), args...).Scan(&rows).Error
+	if err != nil {
+		return nil, err
+	}
+	items := make([]core.SkippedItem, len(rows))
+	for i := range rows {
+		items[i] = rows[i].record()
+	}
+	return items, nil
+}
+
+// MarkRedriven implements core.SkippedItems. It must run in a transaction
+// (tx.ErrNoTransaction otherwise): that of the chunk that writes the items.
+func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []int64) error {
+	if _, ok := tx.From(ctx, r.db.Name()); !ok {
+		return fmt.Errorf("mark redriven items in database %s: %w", r.db.Name(), tx.ErrNoTransaction)
+	}
+	for batch := range slices.Chunk(ids, skipsBatch) {
+		done := r.session(ctx).Exec(r.sql("UPDATE {skipped_item} SET redriven_by = ? WHERE id IN ? AND redriven_by IS NULL"), by, batch)
+		if done.Error != nil {
+			return fmt.Errorf("mark redriven items: %w", done.Error)
+		}
+		if done.RowsAffected != int64(len(batch)) {
+			return fmt.Errorf("mark redriven items %d to %d: %w", batch[0], batch[len(batch)-1], core.ErrRedriven)
+		}
+	}
+	return nil
+}
+
+// Reclaim implements core.CheckpointStore: one guarded UPDATE, which touches no
+// indexed column. It waits for the row as long as ctx allows: then the transaction
+// whose COMMIT failed is over, and because of the new epoch nothing of it comes
+// later (rule C10).
+func (r *Repository) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+	var rows []stepExecution
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		return r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET epoch = epoch + 1 WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING "+
+			strings.Join(counterColumns(), ", ")+", position, context, epoch"),
+			ref.ID, ref.Owner.String(), ref.Epoch, core.StatusStarted).Scan(&rows).Error
+	})
+	if err == nil && len(rows) == 0 {
+		err = core.ErrLostOwner
+	}
+	if err != nil {
+		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d: %w", ref.ID, err)
+	}
+	record, err := rows[0].record()
+	if err != nil {
+		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d: %w", ref.ID, err)
+	}
+	ref.Epoch = record.Epoch
+	return ref, core.Checkpoint{Counters: record.Counters, Position: record.Position, Context: record.Context}, nil
+}

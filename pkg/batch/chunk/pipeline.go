@@ -5,81 +5,110 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// pipeline is one execution of a chunk step.
+// pipeline is one execution of a chunk step. The fields below "the chunk in hand"
+// describe the chunk between its first read and the verdict on its last item.
 type pipeline struct {
 	step *Step
 	exec *core.StepRun
 
-	reader     core.Reader
-	processors []core.Processor
-	writers    []core.Writer
-	opened     []core.Closer // in the order of opening
+	reader  core.Reader
+	writers []core.Writer
+	opened  []core.Closer // in the order of opening
+	parts   []any         // the authors' own values: reader, processors, writers
+	told    listeners     // who is told once the step is open
+	listen  listeners
+	chains  []*chain // one for each goroutine that processes; empty: no processors
 
-	items  core.Items // of the current chunk, as read
-	output core.Items // of the current chunk, as processed; items if nothing processes
-	in     any        // the cell into which an item is loaded
-	moves  []core.Advance
-	out    any // the cell from which a processed item is stored
-
-	// current counts what the chunk in hand consumed; it is added to the step's
-	// counters when the chunk commits, and when the step fails (rule C11).
-	current core.Counters
-	// at is the last committed position.
+	// at is the position of the last commit.
 	at position
+
+	// The chunk in hand.
+
+	began    time.Time
+	items    core.Items  // as read
+	verdicts []verdict   // of each item
+	skips    []*skip     // not yet committed, in the order of their places
+	output   core.Items  // as processed; items itself if nothing processes
+	outOf    []int       // the item of each output; nil: the one at the same place
+	start    position    // before its first item
+	next     position    // behind its last item, writers' positions aside
+	failures map[int]int // of processing an item inside of the transaction, by its place
+	settled  int         // items whose verdict is committed
+	passed   int64       // reader outcomes whose verdict is committed
+	// rollbacks are those that no commit has counted yet; undoing says that the
+	// error on its way is among them.
+	rollbacks int64
+	undoing   bool
+}
+
+// verdict is what became of an item.
+type verdict uint8
+
+const (
+	pending verdict = iota
+	filtered
+	skipped
+	written
+)
+
+// skip is an item that is left out, until that is committed.
+type skip struct {
+	place     int // the item, or for a failed read the number of items before it
+	phase     core.Phase
+	item      any // nil for a failed read
+	meta      core.Meta
+	err       error
+	announced bool // listeners were told
 }
 
 func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
 	if parts.Reader == nil || len(parts.Writers) == 0 {
 		return nil, fmt.Errorf("chunk step %s needs a reader and a writer", s.Name())
 	}
-	p := &pipeline{step: s, exec: run, reader: parts.Reader, processors: parts.Processors, writers: parts.Writers}
+	p := &pipeline{step: s, exec: run, reader: parts.Reader, writers: parts.Writers}
 	p.items = p.reader.NewItems(s.config.Size)
 	p.output = p.items
-	for i, processor := range p.processors {
-		if i == 0 {
-			p.in = processor.NewCell()
-			p.out = p.in
-		}
-		out, move, err := processor.Chain(p.out)
-		if err != nil {
-			return nil, fmt.Errorf("chunk step %s: processor %d: %w", s.Name(), i+1, err)
-		}
-		p.out, p.moves = out, append(p.moves, move)
-		p.output = processor.NewItems(s.config.Size)
-	}
-	return p, nil
-}
-
-// components are the authors' own values, reader first.
-func (p *pipeline) components() []any {
-	list := []any{p.reader.Component()}
-	for _, processor := range p.processors {
-		list = append(list, processor.Component())
+	p.parts = append(p.parts, p.reader.Component())
+	for _, processor := range parts.Processors {
+		p.parts = append(p.parts, processor.Component())
 	}
 	for _, w := range p.writers {
-		list = append(list, w.Component())
+		p.parts = append(p.parts, w.Component())
 	}
-	return list
+	if len(parts.Processors) > 0 {
+		for range max(1, s.config.Concurrency) {
+			c, err := newChain(parts.Processors, s.config.Size)
+			if err != nil {
+				return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
+			}
+			p.chains = append(p.chains, c)
+		}
+		p.output = p.chains[0].newItems(s.config.Size)
+	}
+	listen, err := newListeners(parts.Listeners, p.parts)
+	if err != nil {
+		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
+	}
+	p.told = listen
+	return p, nil
 }
 
 // open opens every component at its part of the position. What is opened will be
 // closed, also when a later one fails.
 func (p *pipeline) open(ctx context.Context, at position) error {
 	p.at = at
-	writer := len(p.processors) + 1
-	for i, c := range p.components() {
-		var from core.Position
-		switch {
-		case i == 0:
+	for i, c := range p.parts {
+		from := stored(nil)
+		if i == 0 {
 			from = stored(at.Reader)
-		case i >= writer && i-writer < len(at.Writers):
-			from = stored(at.Writers[i-writer])
+		} else if w := i - (len(p.parts) - len(p.writers)); w >= 0 {
+			from = at.writer(w)
 		}
 		if closer, ok := c.(core.Closer); ok {
 			p.opened = append(p.opened, closer)
@@ -90,21 +119,10 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 			}
 		}
 	}
-	return p.discard(ctx, at.Items)
-}
-
-// discard reads n items again that were committed before: the position of a
-// reader is its own position and a number of items after it (rule C15a). A
-// reader without a position of its own is re-read from its start.
-func (p *pipeline) discard(ctx context.Context, n int64) error {
-	for n > 0 {
-		p.items.Reset()
-		want := int(min(n, int64(p.step.config.Size)))
-		if err := guarded(func() error { return p.reader.Fill(ctx, p.items, want) }); err != nil {
-			return fmt.Errorf("returning to the position of the last commit, %d items short: %w", n-int64(p.items.Len()), err)
-		}
-		n -= int64(want)
+	if err := p.discard(ctx, at.Items); err != nil {
+		return err
 	}
+	p.listen = p.told
 	return nil
 }
 
@@ -122,123 +140,11 @@ func (p *pipeline) close(ctx context.Context) error {
 
 // begin empties the buffers for the next chunk.
 func (p *pipeline) begin() {
-	p.current = core.Counters{}
+	p.began = time.Now()
 	p.items.Reset()
-	if p.output != p.items {
-		p.output.Reset()
-	}
-}
-
-func (p *pipeline) read(ctx context.Context) error {
-	err := guarded(func() error { return p.reader.Fill(ctx, p.items, p.step.config.Size) })
-	p.current.Read = int64(p.items.Len())
-	return err
-}
-
-// nextPosition is asked right after the last item was read (rule C15).
-func (p *pipeline) nextPosition() (position, error) {
-	next := position{Items: p.at.Items + int64(p.items.Len())}
-	reader, ok := p.reader.Component().(core.Positioner)
-	if !ok {
-		return next, nil
-	}
-	var at core.Position
-	if err := guarded(func() (err error) { at, err = reader.Position(); return err }); err != nil {
-		return next, fmt.Errorf("position of the reader: %w", err)
-	}
-	next.Reader, next.Items = at.JSON(), 0
-	return next, nil
-}
-
-// process moves every item through all processors before the next item.
-func (p *pipeline) process(ctx context.Context) error {
-	if len(p.moves) == 0 {
-		return nil
-	}
-	return guarded(func() error {
-		for i := range p.items.Len() {
-			p.items.Load(i, p.in)
-			err := p.move(ctx)
-			switch {
-			case err == nil:
-				p.output.Store(p.out)
-			case errors.Is(err, core.ErrFilter):
-				p.current.Filter++
-			default:
-				return itemError("process", p.items.Meta(i), err)
-			}
-		}
-		return nil
-	})
-}
-
-func (p *pipeline) move(ctx context.Context) error {
-	for _, move := range p.moves {
-		if err := move(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// commit writes the chunk, its counters and its position in one transaction,
-// under the guard of owner and epoch (rules C5, R3).
-func (p *pipeline) commit(ctx context.Context, next position) error {
-	step := p.exec.Step
-	counters := p.current
-	counters.Write = int64(p.output.Len())
-	counters.Commit = 1
-	err := p.step.tx.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-		for i, w := range p.writers {
-			if err := p.write(ctx, i, w, &next); err != nil {
-				return err
-			}
-		}
-		at, err := next.encode()
-		if err != nil {
-			return err
-		}
-		return p.exec.Checkpoints.Checkpoint(ctx, p.exec.Ref, core.Checkpoint{
-			Counters: step.Counters.Add(counters), Position: at, Context: step.Context,
-		})
-	})
-	if err != nil {
-		return err
-	}
-	step.Counters = step.Counters.Add(counters)
-	if step.Context != nil {
-		step.Context.Stored()
-	}
-	p.current, p.at = core.Counters{}, next
-	return nil
-}
-
-// write hands the chunk to one writer, makes it durable where it lies outside
-// the transaction, and notes the writer's position.
-func (p *pipeline) write(ctx context.Context, i int, w core.Writer, next *position) error {
-	return guarded(func() error {
-		if p.output.Len() > 0 {
-			if err := w.Write(ctx, p.output); err != nil {
-				return err
-			}
-		}
-		component := w.Component()
-		if preparer, ok := component.(core.Preparer); ok {
-			if err := preparer.Prepare(ctx); err != nil {
-				return err
-			}
-		}
-		positioner, ok := component.(core.Positioner)
-		if !ok {
-			return nil
-		}
-		at, err := positioner.Position()
-		if err != nil {
-			return fmt.Errorf("position of writer %d: %w", i+1, err)
-		}
-		next.setWriter(i, at)
-		return nil
-	})
+	p.verdicts, p.skips = p.verdicts[:0], p.skips[:0]
+	p.start, p.next, p.failures = p.at, position{}, nil
+	p.settled, p.passed, p.undoing = 0, 0, false
 }
 
 // finish lets the writers do what comes after the last commit.
@@ -256,22 +162,116 @@ func (p *pipeline) finish(ctx context.Context) error {
 }
 
 // failed adds what the chunk in hand consumed to the counters of the record that
-// the step executor writes (rule C11); the committed position stays.
-func (p *pipeline) failed(ctx context.Context, err error) {
-	p.current.Rollback = 1
-	p.exec.Step.Counters = p.exec.Step.Counters.Add(p.current)
+// the step executor writes (rule C11), tells the listeners of its skips and of
+// the failure, and answers the failure with what they failed at. The committed
+// position stays.
+func (p *pipeline) failed(ctx context.Context, err error) error {
+	if !p.undoing {
+		p.rolledBack(ctx, err)
+	}
+	var listener *ListenerError
+	if !errors.As(err, &listener) {
+		for _, s := range p.skips {
+			err = noted(err, p.listen.skip(ctx, s))
+		}
+	}
+	step := p.exec.Step
+	step.Counters = step.Counters.Add(p.tally(p.items.Len(), true))
+	step.Counters.Rollback += p.rollbacks
+	return p.listen.onChunkError(ctx, err)
+}
+
+// rolledBack notes that the chunk, or a part of it, was undone.
+func (p *pipeline) rolledBack(ctx context.Context, err error) {
+	p.rollbacks++
+	p.undoing = true
 	p.exec.Observer.Observe(ctx, core.ChunkRolledBack{Step: p.step.Name(), StepID: p.exec.Step.ID, Err: err})
 }
 
-// itemError says which item an error is about, where the reader knows.
-func itemError(phase string, meta core.Meta, err error) error {
-	switch {
-	case meta.Path != "" && meta.Line > 0:
-		return fmt.Errorf("%s %s:%d: %w", phase, meta.Path, meta.Line, err)
-	case meta.Line > 0:
-		return fmt.Errorf("%s item %d: %w", phase, meta.Line, err)
+// tally counts the outcomes from the last commit up to the item to, all skips
+// behind it included if all.
+func (p *pipeline) tally(to int, all bool) core.Counters {
+	c := core.Counters{Read: int64(to - p.settled)}
+	for _, v := range p.verdicts[min(p.settled, len(p.verdicts)):min(to, len(p.verdicts))] {
+		switch v {
+		case filtered:
+			c.Filter++
+		case written:
+			c.Write++
+		case pending, skipped: // an item without a verdict was read, no more
+		}
 	}
-	return fmt.Errorf("%s: %w", phase, err)
+	for _, s := range p.skips {
+		if s.place >= to && !all {
+			continue
+		}
+		switch s.phase {
+		case core.PhaseRead:
+			c.ReadSkip++
+		case core.PhaseProcess:
+			c.ProcessSkip++
+		case core.PhaseWrite:
+			c.WriteSkip++
+		}
+	}
+	return c
+}
+
+// admit asks the policy whether what failed may be left out, and notes the skip.
+// The answer to no is the error that ends the step.
+func (p *pipeline) admit(phase core.Phase, place int, err error) error {
+	if isFatal(err) || p.step.config.Skip == nil {
+		return err
+	}
+	count := p.exec.Step.Counters.Skips() + int64(len(p.skips))
+	ok, refused := p.policy(err, count)
+	switch {
+	case refused != nil:
+		return refused
+	case !ok:
+		return err
+	}
+	s := &skip{place: place, phase: phase, err: err}
+	if phase != core.PhaseRead {
+		s.item, s.meta = p.items.At(place), p.items.Meta(place)
+		p.verdicts[place] = skipped
+	} else {
+		var consumed *core.ConsumedError
+		if errors.As(err, &consumed) {
+			s.meta = consumed.Meta
+		}
+	}
+	p.skips = append(p.skips, s)
+	return nil
+}
+
+// policy calls the skip policy; a refusal is fatal whatever its cause says of itself.
+func (p *pipeline) policy(err error, count int64) (ok bool, refused error) {
+	refused = guarded(func() (refused error) { ok, refused = p.step.config.Skip.Admit(err, count); return refused })
+	var limit *SkipLimitError
+	if refused != nil && !errors.As(refused, &limit) {
+		refused = &refusedError{refused}
+	}
+	return ok, refused
+}
+
+// wait lets time pass before another attempt. A stop ends it: the chunk in hand
+// is then rolled back whole (rule C14).
+func (p *pipeline) wait(ctx context.Context, n int) error {
+	d := p.step.config.Retry.Backoff.Wait(n)
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-p.exec.Stop:
+		return core.ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // guarded calls into a component and turns its panic into an error (rule C13).

@@ -13,8 +13,8 @@ const positionVersion = 1
 // position is where a chunk step stands: what is stored with every commit.
 type position struct {
 	Version int `json:"v"`
-	// Reader is the reader's own position; Items is the number of items after it
-	// that are committed, all of them where the reader has no position.
+	// Reader is the reader's own position; Items is the number of its outcomes after
+	// that which have a verdict, all of them where the reader has no position.
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Items   int64             `json:"items,omitempty"`
 	Writers []json.RawMessage `json:"writers,omitempty"`
@@ -39,6 +39,14 @@ func (p *position) setWriter(i int, at core.Position) {
 		p.Writers = append(p.Writers, json.RawMessage("null"))
 	}
 	p.Writers[i] = at.JSON()
+}
+
+// writer is the position of writer i, nil where it had none.
+func (p *position) writer(i int) core.Position {
+	if i >= len(p.Writers) {
+		return nil
+	}
+	return stored(p.Writers[i])
 }
 
 func (p position) encode() (core.Position, error) {

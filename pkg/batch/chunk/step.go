@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -14,18 +13,49 @@ import (
 // DefaultSize is the number of items per chunk where none is given.
 const DefaultSize = 1000
 
+// Isolation is how a split finds the items that cannot be written (rule C7).
+type Isolation string
+
+// The isolations. Their outcomes are the same; bisecting makes fewer commits:
+// k bad items of n cost about k·log2(n) transactions instead of n.
+const (
+	IsolateEach   Isolation = "each"
+	IsolateBisect Isolation = "bisect"
+)
+
 // Config describes a chunk step.
 type Config struct {
 	Name string
 	// Size is the number of items read per chunk; 0 means DefaultSize.
 	Size int
-	// Database is where the writers write and the position is kept; it must be the
-	// database of the repository that runs the step.
+	// Database is where the writers write and the position is kept: in the
+	// repository's own rows, or, where the repository is in another database, in a
+	// checkpoint beside the data (rule C18).
 	Database tx.Database
+	// Attr is the isolation and the timeout of each chunk's transaction. Its
+	// propagation must be empty: a chunk step owns its transactions.
+	Attr tx.Attr
 	// Timeout ends the step with a failure when it is over; 0: none.
 	Timeout time.Duration
 	// Assemble makes the components of one step execution.
 	Assemble func(ctx context.Context, run *core.StepRun) (Parts, error)
+
+	// Retry says what is tried again; zero: nothing.
+	Retry Retry
+	// Skip decides which items may be left out; nil: none.
+	Skip SkipPolicy
+	// Isolate is IsolateEach unless set.
+	Isolate Isolation
+	// KeepOutputs keeps what the processors made of an item for a re-try or a
+	// split; otherwise the item is processed again (job file: reprocess: false).
+	KeepOutputs bool
+	// ProcessInTransaction runs the processors inside of the chunk's transaction.
+	ProcessInTransaction bool
+	// Concurrency is the number of goroutines that process the items of a chunk; 0
+	// and 1: the step's own. Order, counters and restart are the same (rule C17).
+	Concurrency int
+	// Classify names the class of an error for a stored skip; nil: exception.ClassOf.
+	Classify func(error) string
 }
 
 // Parts are the components of one step execution, made for it alone.
@@ -34,6 +64,8 @@ type Parts struct {
 	Processors []core.Processor
 	// Writers all get every chunk, in order, in one transaction.
 	Writers []core.Writer
+	// Listeners implement any of the interfaces of core/listener.go.
+	Listeners []any
 }
 
 // Step is a chunk step: a [core.Step].
@@ -42,22 +74,46 @@ type Step struct {
 	tx     *tx.Manager
 }
 
-// New checks the configuration.
+// New checks the configuration; everything wrong is reported together.
 func New(config Config) (*Step, error) {
 	if config.Size == 0 {
 		config.Size = DefaultSize
 	}
-	switch {
-	case config.Name == "":
-		return nil, errors.New("a chunk step needs a name")
-	case config.Size < 0:
-		return nil, fmt.Errorf("chunk step %s: size %d is less than 1", config.Name, config.Size)
-	case config.Database == nil:
-		return nil, fmt.Errorf("chunk step %s needs a database", config.Name)
-	case config.Assemble == nil:
-		return nil, fmt.Errorf("chunk step %s has nothing to assemble", config.Name)
+	if config.Isolate == "" {
+		config.Isolate = IsolateEach
+	}
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("chunk step %s: %w", config.Name, err)
 	}
 	return &Step{config: config, tx: tx.NewManager(config.Database)}, nil
+}
+
+func (c Config) validate() error {
+	var errs []error
+	wrong := func(is bool, format string, args ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	wrong(c.Name == "", "it needs a name")
+	wrong(c.Size < 0, "size %d is less than 1", c.Size)
+	wrong(c.Assemble == nil, "it has nothing to assemble")
+	wrong(c.Attr.Propagation != "", "propagation %s: a chunk step owns its transactions", c.Attr.Propagation)
+	wrong(c.Attr.ReadOnly, "its transactions write, and cannot be read-only")
+	wrong(c.Retry.Limit < 0, "retry limit %d is less than 0", c.Retry.Limit)
+	wrong(c.Isolate != IsolateEach && c.Isolate != IsolateBisect, "isolate %q is unknown (allowed: each, bisect)", c.Isolate)
+	wrong(c.Concurrency < 0, "concurrency %d is less than 1", c.Concurrency)
+	wrong(c.Concurrency > 1 && c.ProcessInTransaction, "concurrency and process_in_transaction exclude each other: a transaction has one connection")
+	wrong(c.KeepOutputs && c.ProcessInTransaction, "reprocess: false and process_in_transaction exclude each other: what a processor does in a transaction is undone with it")
+	if err := c.Retry.Backoff.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("backoff: %w", err))
+	}
+	if c.Database == nil {
+		errs = append(errs, errors.New("it needs a database"))
+	} else if err := c.Database.Check(c.Attr); err != nil {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // Name is the step's name in its flow.
@@ -70,13 +126,15 @@ func (s *Step) Kind() string { return "chunk" }
 func (s *Step) Timeout() time.Duration { return s.config.Timeout }
 
 // Execute runs the step from run.Step.Position to the end of its data. It
-// returns nil when all items are committed, core.ErrStopped after a chunk if a
-// stop was asked for, and otherwise the error that made it fail; the chunk in
-// hand is then rolled back and the position is that of the last commit (rule C9).
+// returns nil when all items have a verdict and are committed, core.ErrStopped
+// after a chunk if a stop was asked for, and otherwise the error that made it
+// fail; what was not committed is then rolled back, and the position is that of
+// the last commit (rule C9).
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
-	if got, want := run.Checkpoints.Database(), s.config.Database.Name(); got != want {
-		return fmt.Errorf("chunk step %s writes to database %s, but its checkpoints live in %s: both must be one database", s.Name(), want, got)
+	if err := run.CommitIn(ctx, s.config.Database.Name()); err != nil {
+		return err
 	}
+	defer func() { err = run.Settle(ctx, err) }()
 	at, err := parsePosition(run.Step.Position)
 	if err != nil {
 		return err
@@ -110,8 +168,7 @@ func (p *pipeline) run(ctx context.Context) error {
 		}
 		last, err := p.chunk(ctx)
 		if err != nil {
-			p.failed(ctx, err)
-			return err
+			return p.failed(ctx, err)
 		}
 		if last {
 			return nil
@@ -121,29 +178,27 @@ func (p *pipeline) run(ctx context.Context) error {
 
 // chunk reads, processes and commits one chunk; last says that the data ended.
 func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
-	began := time.Now()
 	p.begin()
-	if err := p.read(ctx); err != nil {
-		if !errors.Is(err, io.EOF) {
-			return false, err
-		}
-		last = true
+	if err := p.listen.beforeChunk(ctx); err != nil {
+		return false, err
 	}
-	if p.items.Len() == 0 {
+	if last, err = p.read(ctx); err != nil {
+		return false, err
+	}
+	if p.items.Len() == 0 && len(p.skips) == 0 {
 		return last, nil // an empty last chunk makes no commit (rule C5)
 	}
-	next, err := p.nextPosition()
-	if err != nil {
+	if p.next, err = p.nextPosition(); err != nil {
 		return false, err
 	}
-	if err := p.process(ctx); err != nil {
+	if !p.step.config.ProcessInTransaction {
+		if err := p.process(ctx); err != nil {
+			return false, err
+		}
+	}
+	if err := p.settle(ctx); err != nil {
 		return false, err
 	}
-	if err := p.commit(ctx, next); err != nil {
-		return false, err
-	}
-	p.exec.Observer.Observe(ctx, core.ChunkCommitted{
-		Step: p.step.Name(), StepID: p.exec.Step.ID, Counters: p.exec.Step.Counters, Took: time.Since(began),
-	})
-	return last, nil
+	p.undoing = true // nothing is left that could be undone
+	return last, p.listen.afterChunk(ctx, p.exec.Step.Counters)
 }

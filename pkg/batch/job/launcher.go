@@ -24,7 +24,10 @@ const recordTime = 30 * time.Second
 type Config struct {
 	Repository core.JobRepository
 	Executor   core.StepExecutor
-	Observer   core.Observer // may be nil
+	// Stores keep the checkpoints of steps that work in other databases than the
+	// repository's (rule C18); nil: such steps are refused.
+	Stores   core.CheckpointStores
+	Observer core.Observer // may be nil
 	// Owner names this process; the zero value is CurrentOwner().
 	Owner core.Owner
 	// Lease and Heartbeat are DefaultLease and DefaultHeartbeat where zero. The
@@ -100,6 +103,7 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead,
+		RedriveOf: j.RedriveOf,
 	})
 }
 

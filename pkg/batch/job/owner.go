@@ -71,7 +71,7 @@ func readProcess(pid int) (process, bool) {
 	}
 	// The second field is the program's name in parentheses and may hold anything.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const state, start = 3 - 3, 22 - 3
+	const state, start = 0, 19 // fields 3 and 22, counted from the third
 	if len(fields) <= start {
 		return process{}, false
 	}

@@ -35,7 +35,7 @@ func (r *run) walk(ctx context.Context) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		if out.status == core.StatusStopped {
+		if out.status == core.StatusStopped || out.status == core.StatusUnknown {
 			return out, nil
 		}
 		next, ok := core.Next(at.Edges(), out.exit)
@@ -123,7 +123,7 @@ func (r *run) visitStep(ctx context.Context, e *core.StepElement, repeat bool) (
 		return outcome{}, fmt.Errorf("step %s was attempted %d times, its start_limit is %d: %w", name, before.Attempts, e.StartLimit, core.ErrStartLimit)
 	}
 	step := &core.StepRun{
-		Job: r.exec, JobRef: r.ref, Checkpoints: r.config.Repository, Observer: r.config.Observer,
+		Job: r.exec, JobRef: r.ref, Checkpoints: r.config.Repository, Stores: r.config.Stores, Observer: r.config.Observer,
 		Stop: r.stop.channel, Steps: r.steps,
 	}
 	if known && !completed {

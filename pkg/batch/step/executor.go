@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -22,6 +21,9 @@ type Transactional interface {
 	Transaction() (*tx.Manager, tx.Attr)
 }
 
+// DefaultStopTimeout is how long a step may go on after its context has ended.
+const DefaultStopTimeout = 30 * time.Second
+
 // SimpleStepExecutor records the start of a step, runs it in the transaction that
 // its propagation asks for, and records its end: a core.StepExecutor.
 //
@@ -30,7 +32,15 @@ type Transactional interface {
 // recorded in the step's own transaction where that is a transaction of the
 // repository's database: work and record commit together. A failure is recorded
 // outside of the transaction that it rolled back (rule T5).
+//
+// A step that does not return within StopTimeout after its context has ended is
+// abandoned: its transactions are rolled back and its guard row is fenced, so that
+// it can commit nothing any more, and it is recorded as FAILED. Its goroutine
+// cannot be killed and leaks; the record says so (rule L8).
 type SimpleStepExecutor struct {
+	// StopTimeout is DefaultStopTimeout unless set before the first Execute.
+	StopTimeout time.Duration
+
 	repository core.Transitions
 	database   string
 	observer   core.Observer
@@ -39,7 +49,9 @@ type SimpleStepExecutor struct {
 // NewSimpleStepExecutor returns an executor. database is the name of the
 // repository's database; observer may be nil.
 func NewSimpleStepExecutor(repository core.Transitions, database string, observer core.Observer) *SimpleStepExecutor {
-	return &SimpleStepExecutor{repository: repository, database: database, observer: core.Observers(observer)}
+	return &SimpleStepExecutor{
+		StopTimeout: DefaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
+	}
 }
 
 // Execute runs one attempt of a step. What the step did is in the returned
@@ -55,7 +67,7 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	run.Observer = core.Observers(run.Observer)
 	e.observer.Observe(ctx, core.StepStarted{Step: *record, Restarted: run.Restarted()})
 
-	recorded, err := e.work(ctx, s, run)
+	recorded, err := e.limited(ctx, s, run)
 	if err != nil || !recorded {
 		if err := e.end(ctx, run, err); err != nil {
 			return record, fmt.Errorf("step %s: record its end: %w", s.Name(), err)
@@ -65,13 +77,64 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	return record, nil
 }
 
-// work runs the step; recorded says that its success is committed with its work.
-func (e *SimpleStepExecutor) work(ctx context.Context, s core.Step, run *core.StepRun) (recorded bool, err error) {
+// ErrAbandoned is in the chain of the failure of a step that did not return in
+// time; its goroutine still runs, and can commit nothing.
+var ErrAbandoned = errors.New("the step did not return in time; its goroutine is left behind")
+
+// limited runs the step within its timeout on a goroutine of its own, which works
+// on a copy of the record until it returns.
+func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core.StepRun) (recorded bool, err error) {
 	if limited, ok := s.(core.TimeLimited); ok && limited.Timeout() > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limited.Timeout(), fmt.Errorf("step %s ran into its timeout of %v", s.Name(), limited.Timeout()))
 		defer cancel()
 	}
+	ctx, aborter := tx.WithAborter(ctx)
+	own, record := *run, *run.Step
+	own.Step = &record
+	done := make(chan func() (bool, error), 1)
+	go func() {
+		recorded, err := e.work(ctx, s, &own)
+		done <- func() (bool, error) { return recorded, err }
+	}()
+	select {
+	case answer := <-done:
+		*run.Step, run.Ref = record, own.Ref
+		return answer()
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(e.StopTimeout)
+	defer late.Stop()
+	select {
+	case answer := <-done:
+		*run.Step, run.Ref = record, own.Ref
+		return answer()
+	case <-late.C:
+		return false, e.abandon(ctx, s, run, aborter)
+	}
+}
+
+// abandon takes from a step that does not return what it could still do: its
+// transactions, and the guard row, whose epoch is raised. What the row says then
+// is final.
+func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core.StepRun, aborter *tx.Aborter) error {
+	failure := fmt.Errorf("step %s: %w (%w)", s.Name(), ErrAbandoned, context.Cause(ctx))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	if err := aborter.Abort(); err != nil {
+		failure = errors.Join(failure, err)
+	}
+	ref, committed, err := run.Checkpoints.Reclaim(ctx, run.Ref)
+	if err != nil {
+		return errors.Join(failure, err)
+	}
+	run.Ref, run.Step.Epoch = ref, ref.Epoch
+	run.Step.Counters, run.Step.Position = committed.Counters, committed.Position
+	return failure
+}
+
+// work runs the step; recorded says that its success is committed with its work.
+func (e *SimpleStepExecutor) work(ctx context.Context, s core.Step, run *core.StepRun) (recorded bool, err error) {
 	transactional, ok := s.(Transactional)
 	if !ok {
 		return false, causeOf(ctx, safely(ctx, s, run))
@@ -148,11 +211,6 @@ func (e *SimpleStepExecutor) change(run *core.StepRun, to core.Status, message s
 
 // safely runs the step and turns a panic into an error: it never leaves STARTED
 // behind (rule C13).
-func safely(ctx context.Context, s core.Step, run *core.StepRun) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &exception.PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return s.Execute(ctx, run)
+func safely(ctx context.Context, s core.Step, run *core.StepRun) error {
+	return exception.Guard(func() error { return s.Execute(ctx, run) })
 }

@@ -2,6 +2,7 @@ package step_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -131,6 +133,36 @@ func TestAStepThatRunsIntoItsTimeoutFailsAndSaysSo(t *testing.T) {
 		exec := e.Run(testengine.Job("job", &core.StepElement{Step: s}))
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "step slow ran into its timeout of 20ms")
+		require.Empty(t, e.Ints("select id from out"))
+	})
+}
+
+func TestAStepThatDoesNotReturnIsAbandonedAndCanCommitNothing(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		var executor *step.SimpleStepExecutor
+		e := testengine.New(t, url, func(c *job.Config) {
+			executor = c.Executor.(*step.SimpleStepExecutor)
+			executor.StopTimeout = 20 * time.Millisecond
+		})
+		e.Exec("create table out(id bigint, parent bigint)")
+		ctx, cancel := context.WithCancel(context.Background())
+		release, returned := make(chan struct{}), make(chan error, 1)
+		stuck := e.Tasklet("stuck", tx.Attr{}, func(ctx context.Context, c *core.StepContribution) error {
+			err := insert(e, "(1, null)")(ctx, c)
+			cancel()
+			<-release
+			_, late := tx.ConnOf(ctx, e.Database).ExecContext(context.WithoutCancel(ctx), "insert into out(id) values (2)")
+			returned <- late
+			return err
+		})
+		exec, err := e.Launcher.Run(ctx, testengine.Job("job", stuck), core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, step.ErrAbandoned.Error())
+		require.Equal(t, core.StatusFailed, e.Step(exec, "stuck").Status)
+		close(release)
+		require.ErrorIs(t, <-returned, sql.ErrTxDone)
 		require.Empty(t, e.Ints("select id from out"))
 	})
 }

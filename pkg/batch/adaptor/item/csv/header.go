@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -69,7 +70,7 @@ func (r *reader) checkColumns() error {
 
 func (r *reader) missing(f *row.Field) error {
 	hint := "its columns are " + shortList(r.columns)
-	if near := nearest(f.Source(), r.columns); near != "" {
+	if near := nearest.Name(f.Source(), r.columns); near != "" {
 		hint = fmt.Sprintf("nearest: %q", near)
 	}
 	return fmt.Errorf("%s has no column %q for field %s (%s)", r.cfg.Path, f.Source(), f.Name, hint)
@@ -86,40 +87,4 @@ func shortList(names []string) string {
 		quoted = append(quoted, fmt.Sprintf("%q", name))
 	}
 	return strings.Join(quoted, ", ")
-}
-
-// nearest returns the name that is most like want, if any is like it at all.
-func nearest(want string, names []string) string {
-	best, distance := "", len(want)/2+1
-	for _, name := range names {
-		if d := editDistance(fold(want), fold(name)); d < distance {
-			best, distance = name, d
-		}
-	}
-	return best
-}
-
-// fold makes "Cost Total $" and "cost_total" alike.
-func fold(name string) []rune {
-	return []rune(strings.ToLower(strings.NewReplacer("_", "", " ", "", "-", "").Replace(name)))
-}
-
-func editDistance(a, b []rune) int {
-	above := make([]int, len(b)+1)
-	for j := range above {
-		above[j] = j
-	}
-	for i := range a {
-		diagonal := above[0]
-		above[0] = i + 1
-		for j := range b {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = above[j+1]
-			above[j+1] = min(cost, above[j]+1, above[j+1]+1)
-		}
-	}
-	return above[len(b)]
 }

@@ -243,7 +243,7 @@ func (r *Reader) Schema() *row.Schema { return r.schema }
 func (r *Reader) Meta() core.Meta { return core.Meta{Line: r.read} }
 
 // ReadRecord reads the next row. A row that does not fit the fields is an invalid
-// item, and is not consumed.
+// item; it is consumed, since reading it again would not mend it.
 func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if r.at == r.limit {
 		if r.last {
@@ -256,19 +256,21 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 			return io.EOF
 		}
 	}
+	at := r.at
+	key, err := r.key(r.page, at, nil) // of its own: marks keep it
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	r.done = key
+	r.at++
+	r.read++
 	for i := range r.columns {
-		v, err := r.page.value(r.at, i)
+		v, err := r.page.value(at, i)
 		if err != nil {
-			return fmt.Errorf("query: row with %s: %w", r.keyOf(r.at), err)
+			return core.Consumed(r.Meta(), fmt.Errorf("query: row with %s: %w", r.keyOf(at), err))
 		}
 		dst[i] = v
 	}
-	var err error
-	if r.done, err = r.key(r.page, r.at, r.done); err != nil {
-		return fmt.Errorf("query: %w", err)
-	}
-	r.at++
-	r.read++
 	return nil
 }
 
@@ -305,13 +307,34 @@ type keyValue struct {
 	Value string `json:"value"`
 }
 
+// mark is where the reader stood after a row.
+type mark struct {
+	read int64
+	key  []row.Value
+}
+
+// Mark is the key of the last row that was read (rule C15a): rows that appear or
+// disappear before it do not matter to who goes on behind it.
+func (r *Reader) Mark() any { return mark{r.read, r.done} }
+
+// PositionAt is the position behind the row of the mark.
+func (r *Reader) PositionAt(m any) (core.Position, error) {
+	at, ok := m.(mark)
+	if !ok {
+		return nil, fmt.Errorf("query: a %T is no mark of this reader", m)
+	}
+	return r.position(at)
+}
+
 // Position is the key of the last row that was read.
-func (r *Reader) Position() (core.Position, error) {
-	if len(r.done) == 0 {
+func (r *Reader) Position() (core.Position, error) { return r.position(mark{r.read, r.done}) }
+
+func (r *Reader) position(at mark) (core.Position, error) {
+	if len(at.key) == 0 {
 		return nil, nil
 	}
-	p := position{Read: r.read}
-	for i, v := range r.done {
+	p := position{Read: at.read}
+	for i, v := range at.key {
 		p.Key = append(p.Key, keyValue{r.config.Key[i], v.Kind().String(), v.String()})
 	}
 	return json.Marshal(p)

@@ -1,0 +1,24 @@
+package filter_test
+
+import (
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func ExampleNew() {
+	type Invoice struct {
+		ID, Total int64
+	}
+	processor, err := filter.New(filter.Config{When: core.Expression{Text: "item.total > 0"}}, core.ItemOf[Invoice]("invoice"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Process(processor, Invoice{1, 100}, Invoice{2, 0})
+	// Output:
+	// {ID:1 Total:100}
+	// item filtered
+}

@@ -1,0 +1,24 @@
+package mapping_test
+
+import (
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func ExampleNew() {
+	type Invoice struct {
+		ID, Total int64
+	}
+	processor, err := mapping.New(mapping.Config{Only: true, Fields: core.Expressions{{Name: "euros", Expression: core.Expression{Text: "item.total / 100"}}}}, core.ItemOf[Invoice]("invoice"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Process(processor, Invoice{1, 100}, Invoice{2, 0})
+	// Output:
+	// euros=1
+	// euros=0
+}

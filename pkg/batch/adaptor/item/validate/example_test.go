@@ -1,0 +1,24 @@
+package validate_test
+
+import (
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func ExampleNew() {
+	type Invoice struct {
+		ID, Total int64
+	}
+	processor, err := validate.New(validate.Config{Rules: core.Expressions{{Name: "positive", Expression: core.Expression{Text: "item.total > 0"}}}}, core.ItemOf[Invoice]("invoice"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Process(processor, Invoice{1, 100}, Invoice{2, 0})
+	// Output:
+	// {ID:1 Total:100}
+	// validate: rule positive is broken: `item.total > 0`, with item.total = 0
+}

@@ -1,0 +1,112 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Step is a chunk step whose reader is that of a plan: a [core.Step].
+type Step struct {
+	core.Step
+	plan    *Plan
+	earlier map[string]core.StepExecution
+	reader  *reader // of the execution in progress
+}
+
+// Reader makes the reader of one execution of the step: what the step assembles
+// in place of its own. item is the type of the items that its own reader hands out.
+func (s *Step) Reader(ctx context.Context, item core.ItemType) (core.Reader, error) {
+	item, err := s.plan.typed(ctx, item)
+	if err != nil {
+		return nil, err
+	}
+	s.reader = &reader{plan: s.plan}
+	return item.FromDocuments(s.reader)
+}
+
+// NewStep returns the step of a plan. earlier are the steps of the execution that
+// is redriven, by name, for expressions; inner makes the step that does the work,
+// which takes its reader from the one it is handed.
+func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *Step) (core.Step, error)) (*Step, error) {
+	s := &Step{plan: plan, earlier: earlier}
+	var err error
+	if s.Step, err = inner(s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Timeout is that of the step that does the work.
+func (s *Step) Timeout() time.Duration {
+	if limited, ok := s.Step.(core.TimeLimited); ok {
+		return limited.Timeout()
+	}
+	return 0
+}
+
+// Execute runs the step over what is left. Its position is about the writers only.
+func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
+	if got, want := run.Checkpoints.Database(), s.plan.items.Database(); got != want {
+		return fmt.Errorf("step %s commits in database %s, but the skipped items are in %s: a redrive commits both in one transaction", s.Name(), got, want)
+	}
+	at, err := chunk.FromStart(run.Step.Position)
+	if err != nil {
+		return err
+	}
+	run.Step.Position = at
+	steps := maps.Clone(s.earlier)
+	if steps == nil {
+		steps = map[string]core.StepExecution{}
+	}
+	maps.Copy(steps, run.Steps)
+	run.Steps = steps
+	run.Checkpoints = &marking{CheckpointStore: run.Checkpoints, step: s, run: run}
+	run.Stores = nil // a checkpoint beside the data could not mark the items in its transaction
+	return s.Step.Execute(ctx, run)
+}
+
+// marking marks the items whose verdict a checkpoint commits, but for those that
+// it skips again, in the same transaction.
+type marking struct {
+	core.CheckpointStore
+	step *Step
+	run  *core.StepRun
+}
+
+func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+	if err := m.CheckpointStore.Checkpoint(ctx, ref, c); err != nil {
+		return err
+	}
+	from, to := outcomes(m.run.Step.Counters), outcomes(c.Counters)
+	ids, err := m.step.reader.settled(from, to)
+	if err != nil {
+		return err
+	}
+	again := map[int64]bool{}
+	for _, s := range c.Skipped {
+		_, at, err := chunk.ParseMark(s.Mark)
+		if err != nil {
+			return fmt.Errorf("redrive: the mark of a skipped item: %w", err)
+		}
+		if len(s.Mark) == 0 || at < from || at >= to {
+			return fmt.Errorf("redrive: the mark %q of a skipped item is not between outcomes %d and %d", s.Mark, from, to)
+		}
+		again[at] = true
+	}
+	done := make([]int64, 0, len(ids))
+	for i, id := range ids {
+		if !again[from+int64(i)] {
+			done = append(done, id)
+		}
+	}
+	return m.step.plan.items.MarkRedriven(ctx, m.run.Job.ID, done)
+}
+
+// outcomes is how many outcomes of the reader have a verdict: the counters are
+// those of this attempt (rule C11).
+func outcomes(c core.Counters) int64 { return c.Read + c.ReadSkip }

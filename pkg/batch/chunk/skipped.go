@@ -1,0 +1,60 @@
+package chunk
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// records are the stored forms of the skips that the part makes facts, in the
+// order of the input: a failed read before the item that follows it.
+func (p *pipeline) records(c *part) []core.SkippedItem {
+	slices.SortStableFunc(p.skips, func(a, b *skip) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(order(a), order(b)))
+	})
+	var list []core.SkippedItem
+	at := p.start
+	for i, s := range p.skips {
+		if s.place >= c.to && !c.all {
+			continue
+		}
+		at.Items = p.start.Items + p.passed + int64(s.place-p.settled)
+		for _, earlier := range p.skips[:i] {
+			if earlier.phase == core.PhaseRead {
+				at.Items++
+			}
+		}
+		list = append(list, p.record(s, at))
+	}
+	return list
+}
+
+func order(s *skip) int {
+	if s.phase == core.PhaseRead {
+		return 0
+	}
+	return 1
+}
+
+// record is what is stored of a skip (rule C12); before is the position in front
+// of the item.
+func (p *pipeline) record(s *skip, before position) core.SkippedItem {
+	r := core.SkippedItem{
+		StepExecutionID: p.exec.Step.ID, Phase: s.phase, Meta: s.meta, Error: s.err.Error(),
+	}
+	before.Writers = nil
+	if mark, err := before.encode(); err == nil { // a mark that is too long is left out
+		r.Mark = mark
+	}
+	classify := p.step.config.Classify
+	if classify == nil {
+		classify = func(err error) string { return string(exception.ClassOf(err)) }
+	}
+	r.Class = classify(s.err)
+	if s.phase != core.PhaseRead {
+		r.Item, r.Truncated, r.SHA256 = core.EncodeSkippedItem(s.item)
+	}
+	return r
+}

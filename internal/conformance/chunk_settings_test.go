@@ -1,0 +1,89 @@
+package conformance_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+)
+
+// TestSettingsThatMayNotChangeTheOutcome runs the scenarios with settings of which
+// rules C7 and C17 say that they change the way and not the result: how the step
+// ends, what is written and skipped, what is counted of it, and where a restart
+// goes on. Left out are scenarios whose faults count calls.
+func TestSettingsThatMayNotChangeTheOutcome(t *testing.T) {
+	t.Parallel()
+	settings := map[string]func(*chunk.Config){
+		"isolate bisect":         func(c *chunk.Config) { c.Isolate = chunk.IsolateBisect },
+		"concurrency":            func(c *chunk.Config) { c.Concurrency = 4 },
+		"bisect and concurrency": func(c *chunk.Config) { c.Isolate, c.Concurrency = chunk.IsolateBisect, 2 },
+		"process in transaction": func(c *chunk.Config) { c.ProcessInTransaction, c.Concurrency = true, 0 },
+		"keep outputs":           func(c *chunk.Config) { c.KeepOutputs = true },
+	}
+	var documents []document
+	for _, dir := range []string{scenarioFolder(t), "own"} {
+		files, err := readFolder(dir)
+		require.NoError(t, err)
+		documents = append(documents, ofFamily(files, "chunk")...)
+	}
+	e := testengine.New(t, testdb.SQLite(t))
+	runs := 0
+	for _, name := range sortedKeys(settings) {
+		t.Run(name, func(t *testing.T) {
+			ran := 0
+			for _, d := range documents {
+				s, err := decodeChunk(d)
+				require.NoError(t, err)
+				if reason, err := s.differing(); err != nil || reason != "" || s.countsCalls() {
+					continue
+				}
+				s.Expect.outcomeOnly()
+				s.Processor = cached // the writer does not insist on fresh products
+				ran++
+				t.Run(d.id, func(t *testing.T) {
+					runs++
+					r := &chunkRun{
+						t: t, engine: e, scenario: s, positioned: runs%2 == 0, name: fmt.Sprintf("run_%d", runs),
+						change: func(c *chunk.Config) {
+							c.KeepOutputs = false
+							settings[name](c)
+						},
+					}
+					r.run()
+				})
+			}
+			require.NotZero(t, ran)
+		})
+	}
+}
+
+// countsCalls reports faults that depend on how often something was called.
+func (s *chunkScenario) countsCalls() bool {
+	list := s.Faults
+	if s.Restart != nil {
+		list = slices.Concat(list, s.Restart.Faults)
+	}
+	return slices.ContainsFunc(list, func(f fault) bool {
+		return f.Times > 0 || f.OnCall != nil || f.Attempts != nil || f.MinBatch > 0 || f.Phase == phaseListener
+	})
+}
+
+// outcomeOnly keeps what must be the same however the step got there.
+func (e *expectation) outcomeOnly() {
+	if e == nil {
+		return
+	}
+	*e = expectation{
+		Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
+		Read: e.Read, Write: e.Write, Filter: e.Filter, Skips: e.Skips,
+		ReadSkip: e.ReadSkip, ProcessSkip: e.ProcessSkip, WriteSkip: e.WriteSkip,
+		Written: e.Written, WrittenCount: e.WrittenCount, ReadItems: e.ReadItems, ReadCalls: e.ReadCalls,
+		SkippedItems: e.SkippedItems, ResumeAt: e.ResumeAt, AfterRestart: e.AfterRestart,
+	}
+	e.AfterRestart.outcomeOnly()
+}

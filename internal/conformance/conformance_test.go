@@ -1,0 +1,104 @@
+package conformance_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+)
+
+// folderVariable names a folder of scenarios to run in place of testdata.
+const folderVariable = "CONFORMANCE_DIR"
+
+func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+
+// family decodes and runs the scenarios of one family. It is made when its
+// first scenario runs, with the test of the whole family.
+type family func(t *testing.T) func(t *testing.T, s document)
+
+// families are the ones that this runner implements.
+func families() map[string]family {
+	return map[string]family{"chunk": chunkFamily}
+}
+
+// TestConformance runs every scenario of testdata, or of the folder that the
+// environment names, as TestConformance/FAMILY/ID and prints one line per family.
+// A scenario counts once, and passes only where all its runs pass: on each
+// database and with each kind of reader.
+func TestConformance(t *testing.T) {
+	runFolder(t, scenarioFolder(t), "conformance")
+}
+
+// TestOwnScenarios runs what the others leave open and our semantics decide.
+func TestOwnScenarios(t *testing.T) {
+	runFolder(t, "own", "own scenarios")
+}
+
+func runFolder(t *testing.T, dir, title string) {
+	files, err := readFolder(dir)
+	require.NoError(t, err)
+	for _, name := range familyNames(files) {
+		t.Run(name, func(t *testing.T) {
+			documents := ofFamily(files, name)
+			run, known := families()[name]
+			if !known {
+				report(t, fmt.Sprintf("%s: %s is not implemented by this runner, %d scenarios not run", title, name, len(documents)))
+				t.Skipf("family %s is not implemented by this runner", name)
+			}
+			var count tally
+			t.Cleanup(func() { report(t, title+": "+name+" "+count.String()) })
+			one := run(t)
+			for _, d := range documents {
+				t.Run(d.id, func(t *testing.T) {
+					defer count.add(t)
+					one(t, d)
+				})
+			}
+		})
+	}
+}
+
+// tally counts scenarios by outcome.
+type tally struct{ passed, failed, skipped atomic.Int64 }
+
+func (c *tally) add(t *testing.T) {
+	switch {
+	case t.Failed():
+		c.failed.Add(1)
+	case t.Skipped():
+		c.skipped.Add(1)
+	default:
+		c.passed.Add(1)
+	}
+}
+
+func (c *tally) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed.Load(), c.failed.Load(), c.skipped.Load())
+}
+
+// report prints a line of its own to standard output, where no test's name
+// stands before it.
+func report(t *testing.T, line string) {
+	t.Helper()
+	_, err := fmt.Fprintln(os.Stdout, line)
+	require.NoError(t, err)
+}
+
+// scenarioFolder is testdata, or what the environment says: a folder relative to
+// this package or to the root of the module.
+func scenarioFolder(t *testing.T) string {
+	t.Helper()
+	given := os.Getenv(folderVariable)
+	if given == "" {
+		return "testdata"
+	}
+	if _, err := os.Stat(given); err != nil && !filepath.IsAbs(given) {
+		return filepath.Join("..", "..", given)
+	}
+	return given
+}

@@ -1,0 +1,7 @@
+// Package conformance runs scenarios against the real engine: facts about
+// inputs, faults and outcomes, told in YAML, independent of any API. Its tests
+// are the runner; README.md describes the format and how to run it.
+//
+// Its tests import the engine, its adaptors and the kits for tests; nothing
+// imports it.
+package conformance

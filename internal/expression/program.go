@@ -43,7 +43,7 @@ func (p *Program) Type() reflect.Type {
 	if p.opaque != nil {
 		return p.root.opaque
 	}
-	return goType(p.root.kind)
+	return GoType(p.root.kind)
 }
 
 // Nullable reports whether the result may be nil.

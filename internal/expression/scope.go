@@ -72,8 +72,8 @@ func article(k row.Kind) string {
 	}
 }
 
-// goType is the Go type of a result of kind k.
-func goType(k row.Kind) reflect.Type {
+// GoType is the Go type of a result of kind k; nil for kinds without one.
+func GoType(k row.Kind) reflect.Type {
 	switch k {
 	case row.String:
 		return reflect.TypeFor[string]()
@@ -94,7 +94,7 @@ func goType(k row.Kind) reflect.Type {
 	}
 }
 
-// kindOf is the inverse of goType, for all types that a Var may have.
+// kindOf is the inverse of GoType, for all types that a Var may have.
 func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 	if t == nil {
 		return kindOpaque, true

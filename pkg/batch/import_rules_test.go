@@ -57,6 +57,7 @@ func rooms() []room {
 		{path: "internal/conformance/...", may: []string{"pkg/batch/...", "internal/..."}},
 		{path: "internal/docgen", may: []string{"pkg/batch/...", "internal/..."}},
 		{path: "internal/test*/..."}, // kits for tests
+		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/migrator/...", may: []string{core, tx, "internal/dberr/..."}},
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},

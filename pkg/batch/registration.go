@@ -9,6 +9,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // The fx value groups through which components reach the registry.
@@ -17,6 +18,7 @@ const (
 	groupFactories  = `group:"surfin.factories,flatten"`
 	groupItems      = `group:"surfin.items,flatten"`
 	groupObservers  = `group:"surfin.observers,flatten"`
+	groupMatchers   = `group:"surfin.matchers,flatten"`
 )
 
 // Reader registers a reader of T under name. constructor is
@@ -28,7 +30,7 @@ func Reader[T any](name string, constructor any, about ...About) fx.Option {
 	return register(core.KindReader, name, constructor, about, signature{
 		types: func(in core.ItemType) (core.ItemType, error) { return core.ItemOf[T](""), nil },
 		erase: func(made any) (any, bool) { r, ok := made.(ItemReader[T]); return core.EraseReader(r), ok },
-		want:  reflect.TypeFor[ItemReader[T]](),
+		fits:  implements[ItemReader[T]],
 	})
 }
 
@@ -39,7 +41,7 @@ func Processor[I, O any](name string, constructor any, about ...About) fx.Option
 			return core.ItemOf[O](""), core.Assignable(in, core.ItemOf[I](""))
 		},
 		erase: func(made any) (any, bool) { p, ok := made.(ItemProcessor[I, O]); return core.EraseProcessor(p), ok },
-		want:  reflect.TypeFor[ItemProcessor[I, O]](),
+		fits:  implements[ItemProcessor[I, O]],
 	})
 }
 
@@ -48,7 +50,7 @@ func Writer[T any](name string, constructor any, about ...About) fx.Option {
 	return register(core.KindWriter, name, constructor, about, signature{
 		types: func(in core.ItemType) (core.ItemType, error) { return in, core.Assignable(in, core.ItemOf[T]("")) },
 		erase: func(made any) (any, bool) { w, ok := made.(ItemWriter[T]); return core.EraseWriter(w), ok },
-		want:  reflect.TypeFor[ItemWriter[T]](),
+		fits:  implements[ItemWriter[T]],
 	})
 }
 
@@ -56,8 +58,34 @@ func Writer[T any](name string, constructor any, about ...About) fx.Option {
 func Tasklet(name string, constructor any, about ...About) fx.Option {
 	return register(core.KindTasklet, name, constructor, about, signature{
 		erase: func(made any) (any, bool) { t, ok := made.(core.Tasklet); return t, ok },
-		want:  reflect.TypeFor[core.Tasklet](),
+		fits:  implements[core.Tasklet],
 	})
+}
+
+// Listener registers a listener under name, for the `listeners` of job files. What
+// its constructor returns implements at least one of the interfaces of
+// core/listener.go, such as core.OnSkipWrite; see Reader for the constructor.
+func Listener(name string, constructor any, about ...About) fx.Option {
+	return register(core.KindListener, name, constructor, about, signature{
+		erase: func(made any) (any, bool) { return made, !isNil(made) },
+		fits: func(t reflect.Type) error {
+			if !core.Listens(t) {
+				return fmt.Errorf("%v, which implements no interface of a listener (package core: BeforeChunk, AfterChunk, OnSkipRead, ...)", t)
+			}
+			return nil
+		},
+	})
+}
+
+// Matcher lets the `errors` and `except` of job files name a class of errors of
+// the application's own:
+//
+//	batch.Matcher(exception.Matcher{
+//		Name: "quota", Parent: "transient",
+//		Match: func(err error) bool { return errors.Is(err, api.ErrQuota) },
+//	})
+func Matcher(m exception.Matcher) fx.Option {
+	return fx.Provide(fx.Annotate(func() []exception.Matcher { return []exception.Matcher{m} }, fx.ResultTags(groupMatchers)))
 }
 
 // Item lets job files use the Go type T under name: `item: name` of csv, jsonl,
@@ -85,11 +113,31 @@ func NoTransaction() About { return func(c *core.Component) { c.NoTransaction = 
 type signature struct {
 	types func(in core.ItemType) (core.ItemType, error)
 	erase func(made any) (any, bool)
-	want  reflect.Type
+	// fits says why a type that a constructor returns will not do: "T, which ...".
+	fits func(t reflect.Type) error
+}
+
+func implements[T any](t reflect.Type) error {
+	if want := reflect.TypeFor[T](); !t.Implements(want) {
+		return fmt.Errorf("%v, which is no %v", t, want)
+	}
+	return nil
+}
+
+func isNil(made any) bool {
+	v := reflect.ValueOf(made)
+	switch v.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Slice, reflect.Chan:
+		return v.IsNil()
+	default:
+		return false
+	}
 }
 
 func register(kind core.ComponentKind, name string, constructor any, about []About, sig signature) fx.Option {
-	c, err := inspect(constructor, sig.want)
+	c, err := inspect(constructor, sig.fits)
 	if err != nil {
 		return fx.Error(fmt.Errorf("%s %q: %w", kind, name, err))
 	}
@@ -114,7 +162,7 @@ type constructor struct {
 	hasError bool
 }
 
-func inspect(fn any, want reflect.Type) (constructor, error) {
+func inspect(fn any, fits func(reflect.Type) error) (constructor, error) {
 	c := constructor{fn: reflect.ValueOf(fn)}
 	if !c.fn.IsValid() || c.fn.Kind() != reflect.Func || c.fn.IsNil() {
 		return c, fmt.Errorf("the constructor is a %T, not a function", fn)
@@ -129,8 +177,8 @@ func inspect(fn any, want reflect.Type) (constructor, error) {
 	case t.NumOut() != 1:
 		return c, fmt.Errorf("the constructor is %v; it must return the component, or the component and an error", t)
 	}
-	if !t.Out(0).Implements(want) {
-		return c, fmt.Errorf("the constructor returns %v, which is no %v", t.Out(0), want)
+	if err := fits(t.Out(0)); err != nil {
+		return c, fmt.Errorf("the constructor returns %w", err)
 	}
 	for i := range t.NumIn() {
 		in := t.In(i)
@@ -199,9 +247,10 @@ func (c constructor) call(cfg any, deps []reflect.Value, sig signature) (any, er
 	if c.hasError && !out[1].IsNil() {
 		return nil, out[1].Interface().(error) //nolint:forcetypeassert // its type is error
 	}
-	made, ok := sig.erase(out[0].Interface())
-	if !ok {
-		return nil, fmt.Errorf("the constructor returned nil")
+	answer := out[0].Interface()
+	made, ok := sig.erase(answer)
+	if !ok || isNil(answer) { // a nil pointer satisfies an interface, and fails when it is called
+		return nil, errors.New("the constructor returned nil")
 	}
 	return made, nil
 }

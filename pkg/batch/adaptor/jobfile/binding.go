@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // binding is one pass over the config of a component: at load without values, at
@@ -46,7 +47,7 @@ func (b *binding) decode() (cfg any, ok bool) {
 		return v.Interface(), true
 	}
 	if validator, is := v.Interface().(interface{ Validate() error }); is {
-		if err := validator.Validate(); err != nil {
+		if err := exception.Guard(validator.Validate); err != nil {
 			u.reportConfig(b.collector, err)
 			return v.Interface(), false
 		}

@@ -4,12 +4,14 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -50,6 +52,33 @@ func TestAJobFileWithFiveMistakesReportsAllFiveWithTheirPositions(t *testing.T) 
 		at = append(at, [2]int{p.Line, p.Col})
 	}
 	require.Equal(t, [][2]int{{5, 5}, {6, 26}, {7, 13}, {8, 18}, {9, 9}}, at)
+}
+
+func TestAComponentThatPanicsAtLoadIsOneOfTheMistakes(t *testing.T) {
+	t.Parallel()
+	reg, err := core.NewRegistry(append(components(),
+		core.Component{Kind: core.KindTasklet, Name: "bomb", Config: reflect.TypeFor[bombConfig]()},
+		core.Component{Kind: core.KindProcessor, Name: "mine", Types: func(any, core.ItemType) (core.ItemType, error) { panic("stepped on") }},
+	), items())
+	require.NoError(t, err)
+	_, err = jobfile.Parse("job.yaml", []byte(`
+job: x
+flow:
+- {step: a, tasklet: {bomb: 0}}
+- step: b
+  chunk:
+    reader: apples
+    processor: mine
+    writer: sink
+`), reg)
+	var problems jobfile.Problems
+	require.ErrorAs(t, err, &problems)
+	require.Len(t, problems, 3)
+	require.Equal(t, "tasklet bomb: panic: runtime error: integer divide by zero", problems[0].Msg)
+	require.Equal(t, [2]int{4, 23}, [2]int{problems[0].Line, problems[0].Col})
+	require.Equal(t, "processor mine: panic: stepped on", problems[1].Msg)
+	require.Equal(t, [2]int{8, 16}, [2]int{problems[1].Line, problems[1].Col})
+	require.Equal(t, 9, problems[2].Line, "sink needs a name")
 }
 
 func TestAFileThatIsNotThereIsOneClearLine(t *testing.T) {

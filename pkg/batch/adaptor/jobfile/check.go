@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
 // stepDef is a checked step.
@@ -19,13 +20,18 @@ type stepDef struct {
 	processors []*use
 	writers    []*use
 	tasklet    *use
+	listeners  []*use
 	edges      []core.Transition
+	// chunk is what the chunk says, with the defaults of the file.
+	chunk chunkDefaults
+	retry *config.ItemRetryConfig
+	skip  *config.ItemSkipConfig
 }
 
 // uses returns the components of the step, in the order of the pipeline.
 func (s *stepDef) uses() []*use {
 	list := append([]*use{s.reader}, s.processors...)
-	list = append(append(list, s.writers...), s.tasklet)
+	list = append(append(append(list, s.writers...), s.tasklet), s.listeners...)
 	return slices.DeleteFunc(list, func(u *use) bool { return u == nil })
 }
 
@@ -79,6 +85,8 @@ func (l *loader) checkStep(s *stepDef) {
 	}
 	if m.Chunk != nil {
 		l.checkChunk(s)
+	} else if len(m.Listeners) > 0 && m.Tasklet != nil {
+		l.problems.Add(m.Node.KeyOf("listeners"), "listeners are for chunk steps", "they are told of items and chunks")
 	}
 }
 
@@ -97,8 +105,6 @@ func (l *loader) checkTransaction(m *elementModel) {
 	for key, why := range map[string]string{
 		"propagation": "a chunk step has its own transaction per chunk",
 		"read_only":   "a chunk step commits its position with its rows",
-		"isolation":   "this version does not support it for chunk steps yet",
-		"timeout":     "this version does not support it for chunk steps yet",
 	} {
 		if t.Node.Get(key) != nil {
 			l.problems.Add(t.Node.KeyOf(key), fmt.Sprintf("transaction.%s is not for a chunk step: %s", key, why), "")
@@ -114,7 +120,7 @@ func (l *loader) checkTasklet(s *stepDef) {
 	}
 	l.fixedDatabase(u)
 	if u.component.Types != nil {
-		if _, err := u.component.Types(u.cfg, nil); err != nil {
+		if _, err := u.typesOf(nil); err != nil {
 			u.reportConfig(l.problems, err)
 		}
 	}
@@ -130,9 +136,7 @@ func (l *loader) checkTasklet(s *stepDef) {
 
 func (l *loader) checkChunk(s *stepDef) {
 	m := s.model.Chunk
-	if m.Size != nil && *m.Size < 1 {
-		l.problems.Add(m.Node.Get("size"), "size must be at least 1", "")
-	}
+	l.checkTolerance(s)
 	s.reader = l.resolve(core.KindReader, m.Reader, s.name)
 	complete := s.reader != nil && s.reader.sound
 	for _, ref := range m.Processor {
@@ -142,6 +146,9 @@ func (l *loader) checkChunk(s *stepDef) {
 	}
 	for _, ref := range m.Writer {
 		s.writers = append(s.writers, l.resolve(core.KindWriter, ref, s.name))
+	}
+	for _, ref := range s.model.Listeners {
+		s.listeners = append(s.listeners, l.resolve(core.KindListener, ref, s.name))
 	}
 	for _, u := range s.uses() {
 		l.fixedDatabase(u)
@@ -183,7 +190,7 @@ func (l *loader) typesOf(u *use, in core.ItemType) (core.ItemType, bool) {
 		}
 		return in, true
 	}
-	out, err := u.component.Types(u.cfg, in)
+	out, err := u.typesOf(in)
 	if err != nil {
 		u.reportConfig(l.problems, err)
 		return out, out != nil

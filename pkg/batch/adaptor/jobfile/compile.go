@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -60,7 +61,12 @@ type compiler struct {
 	deps     Deps
 	problems *strict.Collector
 	missing  []error
+	// assembled changes how a chunk step gets its parts; nil: it does not.
+	assembled func(assemble) assemble
 }
+
+// assemble is the function of a chunk step that makes its parts.
+type assemble = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error)
 
 // checkDatabases checks every database that the file names, and what its
 // transactions ask of them (rule T4).
@@ -117,7 +123,7 @@ func (c *compiler) database(s *stepDef) string {
 	return c.file.model.Database
 }
 
-// attr is the transaction of a tasklet step.
+// attr is the transaction of a tasklet step, or of each chunk.
 func (c *compiler) attr(s *stepDef) tx.Attr {
 	attr := tx.Attr{}
 	if s.tasklet != nil && s.tasklet.component.NoTransaction {
@@ -181,9 +187,16 @@ func (c *compiler) element(s *stepDef) (core.Element, error) {
 		})
 		return e, err
 	}
-	e.Step, err = chunk.New(chunk.Config{
-		Name: s.name, Size: *s.model.Chunk.Size, Database: db, Timeout: timeout(s.model.Timeout), Assemble: a.parts,
-	})
+	config := chunk.Config{
+		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.model.Timeout), Assemble: a.parts,
+	}
+	if err := c.tolerance(s, &config); err != nil {
+		return nil, err
+	}
+	if c.assembled != nil {
+		config.Assemble = c.assembled(config.Assemble)
+	}
+	e.Step, err = chunk.New(config)
 	return e, err
 }
 
@@ -232,6 +245,12 @@ func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, er
 			errs = append(errs, as(u, made[u], func(p core.Processor) { parts.Processors = append(parts.Processors, p) }))
 		case core.KindWriter:
 			errs = append(errs, as(u, made[u], func(w core.Writer) { parts.Writers = append(parts.Writers, w) }))
+		case core.KindListener:
+			if !core.Listens(reflect.TypeOf(made[u])) {
+				errs = append(errs, fmt.Errorf("the factory of %s made a %T, which is no listener", u.what, made[u]))
+				continue
+			}
+			parts.Listeners = append(parts.Listeners, made[u])
 		case core.KindTasklet:
 		}
 	}

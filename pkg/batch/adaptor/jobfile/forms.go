@@ -158,5 +158,8 @@ func readTarget(d *strict.Decoder, n *strict.Node, f strict.Field) (target, bool
 	return t, true
 }
 
+// matcherKind is the kind of the names of error classes, which are no components.
+const matcherKind = "matcher"
+
 // kindOf is the kind of component that a field names.
 func kindOf(f strict.Field) core.ComponentKind { return core.ComponentKind(f.Kind) }

@@ -122,6 +122,7 @@ func (l *loader) load() {
 	l.declareTypes(f.model)
 	l.declareParameters(f.model)
 	f.types, f.env = &l.types, l.env()
+	l.checkDefaults()
 	l.declareSteps()
 	for _, s := range f.steps {
 		l.checkStep(s)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
 // The structs of this file are the language: the loader decodes into them, and
@@ -13,7 +14,7 @@ import (
 // jobModel is a job file.
 type jobModel struct {
 	strict.At
-	_ strict.Extra `later:"include templates timezone incrementer defaults listeners finally expect" ignore:"x-"`
+	_ strict.Extra `later:"include templates timezone incrementer listeners finally expect" ignore:"x-"`
 
 	Job         string                            `key:"job" required:"true" doc:"The job's name: letters, digits, '_', '-' and '.', beginning with a letter."`
 	Description string                            `key:"description" doc:"What the job is for, in a sentence."`
@@ -21,6 +22,7 @@ type jobModel struct {
 	Types       strict.OrderedMap[rowModel]       `key:"types" doc:"Row types by name, for the 'item' of components."`
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
+	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else."`
 	Flow        []elementModel                    `key:"flow" item:"a step" required:"true" doc:"What the job does, in order."`
 }
 
@@ -42,15 +44,37 @@ type parameterModel struct {
 	Max         *rawText `key:"max" doc:"The greatest value (int, float, date, timestamp, duration)."`
 }
 
+// defaultsModel is what steps use that say nothing else. A key of a step replaces
+// the whole default, it is never merged with it.
+type defaultsModel struct {
+	strict.At
+	_ strict.Extra `later:"timeout transaction"`
+
+	Chunk chunkDefaults           `key:"chunk" doc:"Keys of chunks; each replaces its default by itself."`
+	Retry *config.ItemRetryConfig `key:"retry" doc:"The retry of chunks that have none."`
+	Skip  *config.ItemSkipConfig  `key:"skip" doc:"The skip of chunks that have none."`
+}
+
+// chunkDefaults are the keys of a chunk that may have a default of the file's
+// own. They are embedded in chunkModel, so that both are one.
+type chunkDefaults struct {
+	Size                 *int   `key:"size" default:"1000" doc:"Items per chunk, and so per transaction."`
+	Isolate              string `key:"isolate" enum:"each,bisect" default:"each" doc:"How items that cannot be written are found: one by one, or by halving the chunk. The outcome is the same; halving makes fewer commits."`
+	Reprocess            bool   `key:"reprocess" default:"true" doc:"Whether items are processed again when their chunk is written again; false for processors that change their item in place."`
+	ProcessInTransaction bool   `key:"process_in_transaction" default:"false" doc:"Whether processors run in the chunk's transaction."`
+	Concurrency          *int   `key:"concurrency" default:"1" doc:"How many goroutines process the items of a chunk. The order of the items stays."`
+}
+
 // elementModel is one element of the flow.
 type elementModel struct {
 	strict.At
-	_ strict.Extra `later:"decide split flow atomic job use choose decider branches steps file parameters with for_each parallel when partition expect promote listeners"`
+	_ strict.Extra `later:"decide split flow atomic job use choose decider branches steps file parameters with for_each parallel when partition expect promote"`
 
 	Step                 string            `key:"step" required:"true" doc:"The step's name, an identifier that is there once; not end, fail or stop."`
 	Chunk                *chunkModel       `key:"chunk" doc:"Read, process and write items, chunk by chunk."`
 	Tasklet              *componentRef     `key:"tasklet" kind:"tasklet" doc:"Do one thing."`
 	Transaction          *transactionModel `key:"transaction" doc:"The transaction of the step."`
+	Listeners            componentRefs     `key:"listeners" kind:"listener" doc:"Who is told of what happens in a chunk step, in this order: one listener, or a list."`
 	Timeout              *time.Duration    `key:"timeout" doc:"The step fails when it runs longer [none]."`
 	StartLimit           *int              `key:"start_limit" doc:"How often the step may be attempted in one instance [none]."`
 	AllowStartIfComplete bool              `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`
@@ -60,12 +84,13 @@ type elementModel struct {
 // chunkModel is the work of a chunk step.
 type chunkModel struct {
 	strict.At
-	_ strict.Extra `later:"retry skip isolate reprocess process_in_transaction concurrency"`
 
-	Size      *int          `key:"size" default:"1000" doc:"Items per chunk, and so per transaction."`
-	Reader    *componentRef `key:"reader" kind:"reader" required:"true" doc:"Where items come from."`
-	Processor componentRefs `key:"processor" kind:"processor" doc:"What happens to an item: one processor, or a list in order."`
-	Writer    componentRefs `key:"writer" kind:"writer" required:"true" doc:"Where items go: one writer, or a list; all get every item, in one transaction."`
+	Reader    *componentRef           `key:"reader" kind:"reader" required:"true" doc:"Where items come from."`
+	Processor componentRefs           `key:"processor" kind:"processor" doc:"What happens to an item: one processor, or a list in order."`
+	Writer    componentRefs           `key:"writer" kind:"writer" required:"true" doc:"Where items go: one writer, or a list; all get every item, in one transaction."`
+	Retry     *config.ItemRetryConfig `key:"retry" doc:"Which errors are tried again, and how often; a number alone is the limit [none are]."`
+	Skip      *config.ItemSkipConfig  `key:"skip" doc:"Which errors cost only their item, and how many; a number alone is the limit [none do]."`
+	chunkDefaults
 }
 
 // transactionModel says what transaction a step runs in.
@@ -73,9 +98,9 @@ type transactionModel struct {
 	strict.At
 
 	Propagation string         `key:"propagation" enum:"REQUIRED,REQUIRES_NEW,NESTED,NOT_SUPPORTED,SUPPORTS,MANDATORY,NEVER" doc:"How a tasklet relates to a transaction around it [REQUIRED, for tasklets that need none NOT_SUPPORTED]. Not for chunk steps."`
-	Isolation   string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error. Not for chunk steps yet."`
+	Isolation   string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
 	ReadOnly    bool           `key:"read_only" default:"false" doc:"Refuse writes. Not for chunk steps, which commit their position."`
-	Timeout     *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]."`
+	Timeout     *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]; in a chunk step, that of each chunk."`
 }
 
 // targetModel is the long form of a target: {end: {exit: CODE}}.

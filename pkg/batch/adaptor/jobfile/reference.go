@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
 // Reference returns the reference pages in Markdown, by file name: job-file.md
@@ -17,7 +18,7 @@ import (
 // component (reader-csv.md). The texts are the same for the same registry, so CI
 // can tell whether stored pages are stale.
 func Reference(reg *core.Registry) map[string][]byte {
-	pages := map[string][]byte{"job-file.md": jobFilePage(), "components.md": indexPage(reg)}
+	pages := map[string][]byte{"job-file.md": jobFilePage(reg), "components.md": indexPage(reg)}
 	for _, c := range reg.Components() {
 		var p page
 		p.component(c)
@@ -75,7 +76,7 @@ func indexPage(reg *core.Registry) []byte {
 }
 
 // jobFilePage documents the structs of model.go.
-func jobFilePage() []byte {
+func jobFilePage(reg *core.Registry) []byte {
 	var p page
 	p.printf("%s# The job file\n\nOne file, one job. Keys that are not named here are errors; at the top level those that begin with `x-` are ignored.\n", generated)
 	p.section("Job", "The top level of the file.", reflect.TypeFor[jobModel]())
@@ -83,7 +84,12 @@ func jobFilePage() []byte {
 	p.section("Row field", "A field of a row type: an entry of `types`, or of a component's `item`. The type alone may be written directly: `id: int`.", reflect.TypeFor[fieldModel]())
 	p.section("Step", "An element of `flow`. It has a `chunk` or a `tasklet`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[elementModel]())
 	p.section("Chunk", "The work of a chunk step.", reflect.TypeFor[chunkModel]())
-	p.section("Transaction", "The transaction of a tasklet step.", reflect.TypeFor[transactionModel]())
+	p.section("Retry", "Errors of reader and processor are tried again item by item, those of the writer with the whole chunk in a new transaction. A bare number is `limit`.", reflect.TypeFor[config.ItemRetryConfig]())
+	p.section("Backoff", "The waits between attempts.", reflect.TypeFor[config.Backoff]())
+	p.section("Skip", "One limit counts the items that failed in reader, processor and writer. A bare number is `limit`.", reflect.TypeFor[config.ItemSkipConfig]())
+	p.classes(reg)
+	p.section("Defaults", "What steps use that say nothing else: a step's key replaces the whole default and is never merged with it. The keys of `chunk` are replaced one by one.", reflect.TypeFor[defaultsModel]())
+	p.section("Transaction", "The transaction of a tasklet step, or of each chunk.", reflect.TypeFor[transactionModel]())
 	p.printf("\n## Next\n\nA target is the name of a step, `end`, `fail`, `stop`, or one of the maps below. `next: TARGET` follows success. " +
 		"`next: {PATTERN: TARGET}` follows an exit code that matches (`*` any characters, `?` one; the most specific pattern wins); " +
 		"an unmatched exit code of a completed step goes to the following step, and any other ends the job with its outcome.\n")
@@ -91,6 +97,25 @@ func jobFilePage() []byte {
 	p.section("Target stop", "`{stop: {...}}`.", reflect.TypeFor[stopModel]())
 	p.expressions()
 	return p.text.Bytes()
+}
+
+// classes documents the names that `errors` and `except` may list.
+func (p *page) classes(reg *core.Registry) {
+	p.printf("\n## Error classes\n\nThe names of `errors` and `except`. A class holds those below it. Of the listed names that match an error the most specific one decides, " +
+		"whichever list it is in; between two that are equally specific, `except` does. An error that none of them matches has its own word if it is a BatchError without a class. " +
+		"Errors are told apart by type and code, never by their text. The end of a step's time, a stop and a panic are never tried again or skipped.\n\n" +
+		"| class | part of | errors |\n|---|---|---|\n")
+	for _, m := range reg.Matchers().All() {
+		parent := ""
+		if m.Parent != "" {
+			parent = "`" + m.Parent + "`"
+		}
+		name := m.Name
+		if reg.Matchers().Check(name) != nil {
+			name += "(...)"
+		}
+		p.printf("| `%s` | %s | %s |\n", name, parent, cell(m.Doc))
+	}
 }
 
 // expressions documents ${...}: the names of scope.go.
@@ -186,7 +211,7 @@ func (p *page) rows(prefix string, keys strict.Keys) {
 			def = "`" + f.Default + "`"
 		}
 		p.printf("| `%s` | %s | %s | %s |\n", prefix+f.Key, cell(typeWord(f.Type, f)), cell(def), cell(f.Doc))
-		if inner, ok := nested(f.Type); ok && prefix == "" && f.Kind == "" {
+		if inner, ok := nested(f.Type); ok && (prefix == "" || inner == reflect.TypeFor[chunkDefaults]()) && f.Kind == "" {
 			p.rows(f.Key+".", strict.FieldsOf(inner))
 		}
 	}
@@ -198,8 +223,7 @@ func nested(t reflect.Type) (reflect.Type, bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
 	}
-	model := reflect.TypeFor[jobModel]().PkgPath()
-	return t, t.Kind() == reflect.Struct && t.PkgPath() != model && t != reflect.TypeFor[core.SQL]() && t != reflect.TypeFor[core.Expression]() &&
+	return t, t.Kind() == reflect.Struct && sectionWord(t) == keysBelow && t != reflect.TypeFor[core.SQL]() && t != reflect.TypeFor[core.Expression]() &&
 		t != reflect.TypeFor[core.NamedExpression]()
 }
 
@@ -245,6 +269,9 @@ func kindWord(t reflect.Type, f strict.Field) string {
 	case reflect.Pointer:
 		return typeWord(t.Elem(), f)
 	case reflect.Slice:
+		if f.Kind == matcherKind {
+			return "list of [error classes](#error-classes)"
+		}
 		return "list of " + typeWord(t.Elem(), f)
 	case reflect.Map:
 		return "map of " + typeWord(t.Elem(), f)
@@ -261,8 +288,11 @@ func kindWord(t reflect.Type, f strict.Field) string {
 		if len(f.Enum) > 0 {
 			return "`" + strings.Join(f.Enum, "`, `") + "`"
 		}
-		if f.Path {
+		switch {
+		case f.Path:
 			return "path"
+		case f.Literal:
+			return "text, `${...}` in it as it is"
 		}
 		return "text"
 	}
@@ -279,6 +309,17 @@ func sectionWord(t reflect.Type) string {
 		return "[chunk](#chunk)"
 	case reflect.TypeFor[transactionModel]():
 		return "[transaction](#transaction)"
+	case reflect.TypeFor[config.ItemRetryConfig]():
+		return "[retry](#retry)"
+	case reflect.TypeFor[config.Backoff]():
+		return "[backoff](#backoff)"
+	case reflect.TypeFor[config.ItemSkipConfig]():
+		return "[skip](#skip)"
+	case reflect.TypeFor[defaultsModel]():
+		return "[defaults](#defaults)"
 	}
-	return "keys below"
+	return keysBelow
 }
+
+// keysBelow is the word for a struct without a section of its own.
+const keysBelow = "keys below"

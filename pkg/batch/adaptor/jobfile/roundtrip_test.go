@@ -40,6 +40,16 @@ func TestAnyTextSurvivesTheWayIntoAConfig(t *testing.T) {
 	})
 }
 
+func TestALiteralTextIsTakenAsItIs(t *testing.T) {
+	t.Parallel()
+	text := `echo ${HOME} $${x} ${1:-"a}b"} ${unclosed`
+	file := parse(t, "job.yaml", "job: x\nflow:\n- step: a\n  tasklet:\n    note:\n      code: |-\n        "+text+"\n")
+	require.Equal(t, text, jobfile.StepConfig(file, "a").(*noteConfig).Code)
+	values, err := job.ValidateParameters(nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, jobfile.Bind(context.Background(), file, values))
+}
+
 // A default that is written in its canonical form is the value given as such.
 func TestADefaultAndTheSameValueGivenAreOneInstance(t *testing.T) {
 	t.Parallel()

@@ -97,12 +97,27 @@ func typedDefault(f strict.Field) any {
 	case t == reflect.TypeFor[time.Duration](), t == reflect.TypeFor[core.Size]():
 	case t.Kind() == reflect.Bool:
 		return f.Default == "true"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return textsOf(f.Default)
+	case t.Kind() == reflect.Float64:
+		if x, err := strconv.ParseFloat(f.Default, 64); err == nil {
+			return x
+		}
 	default:
 		if n, err := strconv.ParseInt(f.Default, 10, 64); err == nil && t.Kind() != reflect.String {
 			return n
 		}
 	}
 	return f.Default
+}
+
+// textsOf reads a default such as [a, b].
+func textsOf(list string) []string {
+	texts := strings.Split(strings.Trim(list, "[]"), ",")
+	for i := range texts {
+		texts[i] = strings.TrimSpace(texts[i])
+	}
+	return texts
 }
 
 // value is the schema of a type.
@@ -128,7 +143,10 @@ func (b *schemaBuilder) value(t reflect.Type, f strict.Field) object {
 	case reflect.Float32, reflect.Float64:
 		return b.orText(object{"type": "number"}, `[-+]?[0-9.]+([eE][-+]?[0-9]+)?`)
 	default:
-		if len(f.Enum) > 0 {
+		switch {
+		case f.Kind == matcherKind:
+			return b.class()
+		case len(f.Enum) > 0:
 			return b.orText(object{"enum": f.Enum}, "")
 		}
 		return text()
@@ -186,6 +204,27 @@ func (b *schemaBuilder) orText(s object, pattern string) object {
 		return alternatives[0].(object)
 	}
 	return object{"anyOf": alternatives}
+}
+
+// class is the schema of an error class: its name, or one with an argument.
+func (b *schemaBuilder) class() object {
+	if _, ok := b.defs["class"]; !ok {
+		names, families := []string{}, []string{}
+		for _, m := range b.reg.Matchers().All() {
+			if m.New != nil {
+				families = append(families, m.Name)
+			}
+			if b.reg.Matchers().Check(m.Name) == nil {
+				names = append(names, m.Name)
+			}
+		}
+		choices := []any{object{"enum": names}}
+		if len(families) > 0 {
+			choices = append(choices, object{"type": "string", "pattern": `^(` + strings.Join(families, "|") + `)\(.+\)$`})
+		}
+		b.defs["class"] = object{"anyOf": choices, "description": "A class of errors."}
+	}
+	return object{"$ref": "#/$defs/class"}
 }
 
 func (b *schemaBuilder) rowType() object {

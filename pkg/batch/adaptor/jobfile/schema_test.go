@@ -88,6 +88,11 @@ func TestTheSchemaRefusesWrongKeysTypesAndComponents(t *testing.T) {
 		"{job: x, parameters: {a: {type: money}}, flow: [{step: a, tasklet: idle}]}",
 		"{job: x, flow: [{step: a, tasklet: idle, next: {end: {exti: 1}}}]}",
 		"{job: x, flow: [{step: a, tasklet: idle, transaction: {propagation: required}}]}",
+		"{job: x, defaults: {retry: {errors: [deadlok]}}, flow: [{step: a, tasklet: idle}]}",
+		"{job: x, defaults: {chunk: {isolate: halves}}, flow: [{step: a, tasklet: idle}]}",
+		"{job: x, flow: [{step: a, listeners: sink, chunk: {reader: apples, writer: {sink: x}}}]}",
+		"{job: x, flow: [{step: a, chunk: {reader: apples, writer: {sink: x}, skip: {except: [sqlstate]}}}]}",
+		"{job: x, flow: [{step: a, chunk: {reader: apples, writer: {sink: x}, retry: {backoff: fast}}}]}",
 	} {
 		require.Error(t, s.Validate(asJSON(t, []byte(text))), text)
 		_, err := jobfile.Parse("job.yaml", []byte(text), registry(t))

@@ -82,7 +82,7 @@ func (f *File) outVar(step string) expression.Var {
 	}
 	fields := map[string]expression.Var{}
 	for _, field := range schema.Fields() {
-		fields[field.Name] = expression.Var{Type: kindGoType(field.Kind), Nullable: field.Nullable}
+		fields[field.Name] = expression.Var{Type: expression.GoType(field.Kind), Nullable: field.Nullable}
 	}
 	return expression.Var{Fields: fields}
 }
@@ -208,25 +208,6 @@ func parameterGoType(t core.ParameterType) reflect.Type {
 		return reflect.TypeFor[time.Time]()
 	case core.TypeDuration:
 		return reflect.TypeFor[time.Duration]()
-	}
-	return nil
-}
-
-func kindGoType(k row.Kind) reflect.Type {
-	switch k {
-	case row.String:
-		return reflect.TypeFor[string]()
-	case row.Int:
-		return reflect.TypeFor[int64]()
-	case row.Float:
-		return reflect.TypeFor[float64]()
-	case row.Bool:
-		return reflect.TypeFor[bool]()
-	case row.DateKind:
-		return reflect.TypeFor[row.Date]()
-	case row.Timestamp:
-		return reflect.TypeFor[time.Time]()
-	case row.Null:
 	}
 	return nil
 }

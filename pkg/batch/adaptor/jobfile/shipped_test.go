@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
@@ -23,6 +24,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -38,6 +40,9 @@ func shipped(t *testing.T, provider tx.Provider) *core.Registry {
 	}
 	reg, err := core.NewRegistry(list, nil)
 	require.NoError(t, err)
+	matchers, err := exception.NewMatchers(errorclass.Stock()...)
+	require.NoError(t, err)
+	reg = reg.WithMatchers(matchers)
 	if provider == nil {
 		return reg
 	}

@@ -12,8 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -54,6 +56,13 @@ type sinkConfig struct {
 	Database string `key:"database" doc:"The database."`
 }
 
+// bombConfig panics in Validate.
+type bombConfig struct {
+	N int `key:"n" main:"true" doc:"A number."`
+}
+
+func (c *bombConfig) Validate() error { return fmt.Errorf("%d", 100/c.N) }
+
 type noteConfig struct {
 	Text  string            `key:"text" main:"true" doc:"A text."`
 	Path  string            `key:"path" path:"true" doc:"A file."`
@@ -67,10 +76,15 @@ type noteConfig struct {
 	Limit core.Size         `key:"limit" default:"64KB" doc:"A size."`
 	Args  []string          `key:"args" doc:"Words."`
 	Env   map[string]string `key:"env" doc:"Values by name."`
+	Code  string            `key:"code" literal:"true" doc:"A text with a ${...} of its own."`
 	SQL   core.SQL          `key:"sql" doc:"A statement."`
 	Inner noteInner         `key:"inner" doc:"More."`
 	Out   core.ItemType     `key:"out" doc:"The types of the results."`
 	Maybe *int              `key:"maybe" doc:"A number, or none."`
+}
+
+type watchConfig struct {
+	Note string `key:"note" main:"true" default:"seen" doc:"A word before each note."`
 }
 
 type noteInner struct {
@@ -83,10 +97,13 @@ type bench struct {
 	mu    sync.Mutex
 	notes []*noteConfig
 	rows  []string
-	uses  []core.Use
-	fail  error // the note tasklet's next answer
-	out   map[string]any
-	exit  string
+	seen  []string
+	// refuse is the row that WriteRecords skips with an error.
+	refuse string
+	uses   []core.Use
+	fail   error // the note tasklet's next answer
+	out    map[string]any
+	exit   string
 }
 
 func components() []core.Component {
@@ -111,6 +128,7 @@ func components() []core.Component {
 		{Kind: core.KindWriter, Name: "crate", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
 		{Kind: core.KindTasklet, Name: "note", Summary: "Notes its config.", Config: reflect.TypeFor[noteConfig]()},
 		{Kind: core.KindTasklet, Name: "idle", Summary: "Does nothing.", NoTransaction: true},
+		{Kind: core.KindListener, Name: "watch", Summary: "Notes skips.", Config: reflect.TypeFor[watchConfig]()},
 	}
 	return list
 }
@@ -148,7 +166,9 @@ func registry(t testing.TB) *core.Registry {
 	t.Helper()
 	reg, err := core.NewRegistry(components(), items())
 	require.NoError(t, err)
-	return reg
+	matchers, err := exception.NewMatchers(errorclass.Stock()...)
+	require.NoError(t, err)
+	return reg.WithMatchers(matchers)
 }
 
 // registry returns the tests' components with factories that tell b.
@@ -174,6 +194,10 @@ func (b *bench) registry(t testing.TB) *core.Registry {
 				return b.fail
 			}), nil
 		}},
+		{Kind: core.KindListener, Name: "watch", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			b.use(use)
+			return &watch{bench: b, note: cfg.(*watchConfig).Note}, nil
+		}},
 		pass(core.KindReader, "apples"), pass(core.KindReader, "broken"), pass(core.KindProcessor, "keep"), pass(core.KindProcessor, "set"),
 		pass(core.KindProcessor, "peel"), pass(core.KindWriter, "crate"), pass(core.KindTasklet, "idle"),
 	})
@@ -191,13 +215,45 @@ func (b *bench) use(u core.Use) {
 func (b *bench) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	var texts []string
 	for _, values := range records {
 		text := ""
 		for i, v := range values {
 			text += schema.Field(i).Name + "=" + v.String() + " "
 		}
-		b.rows = append(b.rows, text)
+		if b.refuse != "" && text == b.refuse {
+			return exception.Skippable("sink", errors.New("not this one"))
+		}
+		texts = append(texts, text)
 	}
+	b.rows = append(b.rows, texts...)
+	return nil
+}
+
+// watch notes what it is told.
+type watch struct {
+	*bench
+	note string
+}
+
+func (w *watch) see(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = append(w.seen, w.note+": "+fmt.Sprintf(format, args...))
+}
+
+func (w *watch) OnSkipRead(_ context.Context, err error) error {
+	w.see("read %v", err)
+	return nil
+}
+
+func (w *watch) OnSkipWrite(_ context.Context, item any, _ error) error {
+	w.see("write %v", item.(core.Row).At(0))
+	return nil
+}
+
+func (w *watch) BeforeRetry(_ context.Context, phase core.Phase, n int, _ error) error {
+	w.see("%s %d", phase, n)
 	return nil
 }
 

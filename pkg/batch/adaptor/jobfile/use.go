@@ -5,6 +5,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // use is one place of the file where a component is used.
@@ -68,6 +69,17 @@ func (l *loader) unknownComponent(kind core.ComponentKind, ref *componentRef) {
 		}
 	}
 	l.problems.Add(ref.at, "there is no "+string(kind)+" "+ref.name, hint)
+}
+
+// typesOf answers the type of the items that the component hands on. A panic in
+// there is an error like others, so that one component does not hide the other
+// mistakes of the file.
+func (u *use) typesOf(in core.ItemType) (out core.ItemType, err error) {
+	err = exception.Guard(func() (err error) {
+		out, err = u.component.Types(u.cfg, in)
+		return err
+	})
+	return out, err
 }
 
 // database is the name that the component's own `database` key gives; has says

@@ -1,0 +1,59 @@
+package jobfile_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// A job file is loaded with the components that it may use, and compiled with
+// what they run on.
+func ExampleLoad() {
+	path, remove := testexample.File("clean.yaml", `
+job: clean
+parameters:
+  days: {type: int, default: 30}
+flow:
+- step: clean
+  tasklet: {sql: "delete from log where age > ${params.days}"}
+`)
+	defer remove()
+	provider, _, done := testexample.SQLite("create table log(age int)")
+	defer done()
+	registry := testexample.Must(core.NewRegistry(sqltask.Components(), nil))
+
+	file, err := jobfile.Load(path, registry)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(file.Name(), file.Steps(), file.Parameters()[0].Name)
+	registry = testexample.Must(registry.WithFactories(sqltask.Factories(provider)))
+	compiled, err := file.Compile(jobfile.Deps{Provider: provider, Registry: registry})
+	fmt.Println(compiled.Name, len(compiled.Flow.Elements), err)
+	// Output:
+	// clean [clean] days
+	// clean 1 <nil>
+}
+
+// Everything that is wrong is reported at once, with its place in the file; the
+// error's text has excerpts and hints besides.
+func ExampleLoad_wrong() {
+	path, remove := testexample.File("clean.yaml", "job: clean\nflow:\n- step: clean\n  tasklet: {sqk: delete from log}\n  tiemout: 1m\n")
+	defer remove()
+	registry := testexample.Must(core.NewRegistry(sqltask.Components(), nil))
+	_, err := jobfile.Load(path, registry)
+	var problems jobfile.Problems
+	if errors.As(err, &problems) {
+		for _, p := range problems {
+			fmt.Printf("%d:%d: %s\n", p.Line, p.Col, p.Msg)
+		}
+	}
+	// Output:
+	// 4:13: there is no tasklet sqk
+	// 5:3: unknown key "tiemout" in a step
+}

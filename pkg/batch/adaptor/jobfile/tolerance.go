@@ -1,0 +1,180 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// checkDefaults checks the file's `defaults` where they are written, once.
+func (l *loader) checkDefaults() {
+	d := &l.file.model.Defaults
+	if d.Node == nil {
+		return
+	}
+	if at := d.Node.Get("chunk"); at != nil {
+		l.checkChunkKeys(at, d.Chunk)
+	}
+	l.checkRetry(d.Node.Get("retry"), d.Retry)
+	l.checkSkip(d.Node.Get("skip"), d.Skip)
+}
+
+// checkTolerance settles what a chunk says and what it leaves to the defaults.
+func (l *loader) checkTolerance(s *stepDef) {
+	m, d := s.model.Chunk, &l.file.model.Defaults
+	l.checkChunkKeys(m.Node, m.chunkDefaults)
+	l.checkRetry(m.Node.Get("retry"), m.Retry)
+	l.checkSkip(m.Node.Get("skip"), m.Skip)
+	s.chunk, s.retry, s.skip = m.chunkDefaults, m.Retry, m.Skip
+	for key, inherit := range map[string]func(){
+		"size":                   func() { s.chunk.Size = d.Chunk.Size },
+		"isolate":                func() { s.chunk.Isolate = d.Chunk.Isolate },
+		"reprocess":              func() { s.chunk.Reprocess = d.Chunk.Reprocess },
+		"process_in_transaction": func() { s.chunk.ProcessInTransaction = d.Chunk.ProcessInTransaction },
+		"concurrency":            func() { s.chunk.Concurrency = d.Chunk.Concurrency },
+		"retry":                  func() { s.retry = d.Retry },
+		"skip":                   func() { s.skip = d.Skip },
+	} {
+		if m.Node.Get(key) == nil {
+			inherit()
+		}
+	}
+	if !s.chunk.ProcessInTransaction {
+		return
+	}
+	if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
+		l.exclude(s, "concurrency", "a transaction has one connection, and so one goroutine at a time")
+	}
+	if !s.chunk.Reprocess {
+		l.exclude(s, "reprocess", "what a processor does in a transaction is undone with it, and has to be done again")
+	}
+}
+
+// exclude reports a key of a chunk that process_in_transaction excludes, where one
+// of them is written; both may come from the defaults.
+func (l *loader) exclude(s *stepDef, key, why string) {
+	chunk := s.model.Chunk.Node
+	at := s.model.Node.KeyOf("chunk")
+	for _, written := range []string{key, "process_in_transaction"} {
+		if chunk.Get(written) != nil {
+			at = chunk.KeyOf(written)
+			break
+		}
+	}
+	if key == "reprocess" {
+		key = "reprocess: false"
+	}
+	l.problems.Add(at, key+" and process_in_transaction exclude each other", why)
+}
+
+func (l *loader) checkChunkKeys(n *strict.Node, c chunkDefaults) {
+	if at := n.Get("size"); at != nil && c.Size != nil && *c.Size < 1 {
+		l.problems.Add(at, "size must be at least 1", "")
+	}
+	if at := n.Get("concurrency"); at != nil && c.Concurrency != nil && *c.Concurrency < 1 {
+		l.problems.Add(at, "concurrency must be at least 1", "")
+	}
+}
+
+func (l *loader) checkRetry(n *strict.Node, c *config.ItemRetryConfig) {
+	if n == nil || c == nil {
+		return
+	}
+	l.checkLimit(n, c.Limit)
+	l.checkClasses(n)
+	at := n.Get("backoff")
+	err := c.Backoff.Validate()
+	if at == nil || err == nil {
+		return
+	}
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		l.problems.Add(at, "backoff: "+err.Error(), "")
+		return
+	}
+	for _, e := range joined.Unwrap() {
+		l.problems.Add(at, "backoff: "+e.Error(), "")
+	}
+}
+
+func (l *loader) checkSkip(n *strict.Node, c *config.ItemSkipConfig) {
+	if n == nil || c == nil {
+		return
+	}
+	l.checkLimit(n, c.Limit)
+	l.checkClasses(n)
+}
+
+func (l *loader) checkLimit(n *strict.Node, limit int) {
+	if limit >= 0 {
+		return
+	}
+	if at := n.Get("limit"); at != nil {
+		n = at
+	}
+	l.problems.Add(n, "limit must be 0 or more", "")
+}
+
+// checkClasses checks every name of `errors` and `except`.
+func (l *loader) checkClasses(n *strict.Node) {
+	matchers := l.reg.Matchers()
+	for _, key := range []string{"errors", "except"} {
+		list := n.Get(key)
+		if list == nil || list.Bad || list.Kind != strict.List {
+			continue // reported by the decoder
+		}
+		for _, item := range list.Items {
+			if item.Bad || item.Kind != strict.Scalar || item.Empty {
+				continue
+			}
+			err := matchers.Check(item.Text)
+			var unknown *exception.UnknownMatcherError
+			switch {
+			case err == nil:
+			case strings.TrimSpace(item.Text) == "":
+				l.problems.Add(item, key+": the name of an error class is missing", "")
+			case errors.As(err, &unknown):
+				l.problems.Add(item, fmt.Sprintf("%s: there is no error class %s", key, unknown.Name), strict.Suggest(unknown.Name, unknown.Known))
+			default:
+				hint := ""
+				if strings.Contains(item.Text, "(") && !strings.HasSuffix(item.Text, ")") {
+					hint = "a name with a comma goes in quotes"
+				}
+				l.problems.Add(item, key+": "+err.Error(), hint)
+			}
+		}
+	}
+}
+
+// tolerance fills in what the step does about errors. Its classes are those of
+// the application that runs it.
+func (c *compiler) tolerance(s *stepDef, to *chunk.Config) error {
+	matchers := c.deps.Registry.Matchers()
+	to.Isolate = chunk.Isolation(s.chunk.Isolate)
+	to.KeepOutputs = !s.chunk.Reprocess
+	to.ProcessInTransaction = s.chunk.ProcessInTransaction
+	to.Concurrency = *s.chunk.Concurrency
+	to.Classify = matchers.Class
+	if s.retry != nil {
+		rules, err := matchers.RetryRules(s.retry.Errors, s.retry.Except)
+		if err != nil {
+			return fmt.Errorf("retry: %w", err)
+		}
+		to.Retry = chunk.Retry{Limit: s.retry.Limit, Retryable: rules.Match, Backoff: s.retry.Backoff}
+	}
+	// A limit of 0 is no policy: the step then fails with the error itself, and not
+	// because of a limit that nobody set.
+	if s.skip != nil && s.skip.Limit > 0 {
+		rules, err := matchers.SkipRules(s.skip.Errors, s.skip.Except)
+		if err != nil {
+			return fmt.Errorf("skip: %w", err)
+		}
+		to.Skip = chunk.LimitSkip{Limit: int64(s.skip.Limit), Skippable: rules.Match}
+	}
+	return nil
+}

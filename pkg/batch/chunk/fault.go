@@ -25,7 +25,7 @@ type Retry struct {
 // may reports whether attempt n (1-based) of work that began then and failed may
 // be followed by another.
 func (r Retry) may(err error, n int, began time.Time) bool {
-	if n > r.Limit || isFatal(err) {
+	if n > r.Limit {
 		return false
 	}
 	if r.Backoff.Elapsed > 0 && time.Since(began) >= r.Backoff.Elapsed {
@@ -109,14 +109,15 @@ func (e *ListenerError) Error() string { return "listener " + e.Callback + ": " 
 func (e *ListenerError) Unwrap() error { return e.Err }
 
 // isFatal reports an error that is neither tried again nor skipped, however it is
-// classified: the end of the context or of ownership, a stop, a panic, a
-// listener's failure, a policy's refusal.
-func isFatal(err error) bool {
+// classified: the end of the step's context or of ownership, a stop, a panic, a
+// listener's failure, a policy's refusal. A deadline that a component set itself,
+// as for one HTTP request, is its own: ctx, the step's, goes on.
+func isFatal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
 	var listener *ListenerError
 	var limit *SkipLimitError
 	var refused *refusedError
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) ||
 		errors.As(err, &panicked) || errors.As(err, &listener) || errors.As(err, &limit) || errors.As(err, &refused)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -171,7 +170,7 @@ func (p *pipeline) failed(ctx context.Context, err error) error {
 	}
 	var listener *ListenerError
 	if !errors.As(err, &listener) {
-		for _, s := range p.skips {
+		for _, s := range p.inOrder() {
 			err = noted(err, p.listen.skip(ctx, s))
 		}
 	}
@@ -219,8 +218,8 @@ func (p *pipeline) tally(to int, all bool) core.Counters {
 
 // admit asks the policy whether what failed may be left out, and notes the skip.
 // The answer to no is the error that ends the step.
-func (p *pipeline) admit(phase core.Phase, place int, err error) error {
-	if isFatal(err) || p.step.config.Skip == nil {
+func (p *pipeline) admit(ctx context.Context, phase core.Phase, place int, err error) error {
+	if isFatal(ctx, err) || p.step.config.Skip == nil {
 		return err
 	}
 	count := p.exec.Step.Counters.Skips() + int64(len(p.skips))
@@ -255,6 +254,12 @@ func (p *pipeline) policy(err error, count int64) (ok bool, refused error) {
 	return ok, refused
 }
 
+// mayRetry reports whether attempt n (1-based) of work that began then and failed
+// may be followed by another.
+func (p *pipeline) mayRetry(ctx context.Context, err error, n int, began time.Time) bool {
+	return !isFatal(ctx, err) && p.step.config.Retry.may(err, n, began)
+}
+
 // wait lets time pass before another attempt. A stop ends it: the chunk in hand
 // is then rolled back whole (rule C14).
 func (p *pipeline) wait(ctx context.Context, n int) error {
@@ -275,11 +280,4 @@ func (p *pipeline) wait(ctx context.Context, n int) error {
 }
 
 // guarded calls into a component and turns its panic into an error (rule C13).
-func guarded(call func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &exception.PanicError{Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return call()
-}
+func guarded(call func() error) error { return exception.Guard(call) }

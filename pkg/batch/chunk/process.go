@@ -78,7 +78,7 @@ func (p *pipeline) process(ctx context.Context) error {
 			case errors.Is(err, core.ErrFilter):
 				p.verdicts[i] = filtered
 			default:
-				if err := p.skipProcess(i, err); err != nil {
+				if err := p.skipProcess(ctx, i, err); err != nil {
 					return err
 				}
 			}
@@ -89,12 +89,12 @@ func (p *pipeline) process(ctx context.Context) error {
 
 // skipProcess leaves an item out that could not be processed. Inside of a
 // transaction that has to wait until the transaction is undone.
-func (p *pipeline) skipProcess(i int, err error) error {
+func (p *pipeline) skipProcess(ctx context.Context, i int, err error) error {
 	err = &processError{place: i, meta: p.items.Meta(i), err: err}
 	if p.step.config.ProcessInTransaction {
 		return err
 	}
-	return p.admit(core.PhaseProcess, i, err)
+	return p.admit(ctx, core.PhaseProcess, i, err)
 }
 
 // processItem processes one item, and tries again what may be tried again if
@@ -110,7 +110,7 @@ func (p *pipeline) processItem(ctx context.Context, c *chain, i int, retry bool)
 		if began.IsZero() {
 			began = time.Now()
 		}
-		if !retry || !p.step.config.Retry.may(err, attempt, began) {
+		if !retry || !p.mayRetry(ctx, err, attempt, began) {
 			return exhausted(err, attempt)
 		}
 		if err := p.again(ctx, core.PhaseProcess, attempt, err); err != nil {
@@ -167,7 +167,7 @@ func (p *pipeline) processConcurrently(ctx context.Context) error {
 		case errors.Is(err, core.ErrFilter):
 			p.verdicts[i] = filtered
 		default:
-			if err := p.skipProcess(i, err); err != nil {
+			if err := p.skipProcess(ctx, i, err); err != nil {
 				return err
 			}
 		}
@@ -187,7 +187,7 @@ func (p *pipeline) processShare(ctx context.Context, c *chain, items []int, fail
 			continue
 		}
 		failures[i] = err
-		if isFatal(err) {
+		if isFatal(ctx, err) {
 			return
 		}
 	}

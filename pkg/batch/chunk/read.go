@@ -50,7 +50,7 @@ func (p *pipeline) fill(ctx context.Context, want int) error {
 		}
 		attempt++
 		err = p.listen.onReadError(ctx, err)
-		if core.IsConsumed(err) || !p.step.config.Retry.may(err, attempt, began) {
+		if core.IsConsumed(err) || !p.mayRetry(ctx, err, attempt, began) {
 			return exhausted(err, attempt)
 		}
 		if err := p.again(ctx, core.PhaseRead, attempt, err); err != nil {
@@ -96,11 +96,11 @@ func exhausted(err error, attempts int) error {
 
 // skipRead leaves out the item whose read failed, if the reader can go on behind it.
 func (p *pipeline) skipRead(ctx context.Context, err error) error {
-	over, unable := p.stepOver(err)
+	over, unable := p.stepOver(ctx, err)
 	if unable != nil {
 		return unable
 	}
-	if err := p.admit(core.PhaseRead, p.items.Len(), err); err != nil {
+	if err := p.admit(ctx, core.PhaseRead, p.items.Len(), err); err != nil {
 		return err
 	}
 	return over(ctx)
@@ -108,13 +108,13 @@ func (p *pipeline) skipRead(ctx context.Context, err error) error {
 
 // stepOver answers what makes the reader go on behind an item whose read failed
 // with err.
-func (p *pipeline) stepOver(err error) (func(context.Context) error, error) {
+func (p *pipeline) stepOver(ctx context.Context, err error) (func(context.Context) error, error) {
 	if core.IsConsumed(err) {
 		return func(context.Context) error { return nil }, nil
 	}
 	skipper, ok := p.reader.Component().(core.ItemSkipper)
 	if !ok {
-		if p.step.config.Skip == nil || isFatal(err) {
+		if p.step.config.Skip == nil || isFatal(ctx, err) {
 			return nil, err
 		}
 		return nil, &unskippableError{err}
@@ -187,8 +187,8 @@ func (p *pipeline) discard(ctx context.Context, n int64) error {
 		if err == nil {
 			continue
 		}
-		if !isEnd(err) && n > 0 && p.passes(err) {
-			over, unable := p.stepOver(err)
+		if !isEnd(err) && n > 0 && p.passes(ctx, err) {
+			over, unable := p.stepOver(ctx, err)
 			if err = unable; err == nil {
 				err = over(ctx)
 			}
@@ -202,8 +202,8 @@ func (p *pipeline) discard(ctx context.Context, n int64) error {
 }
 
 // passes reports whether a failed read may have been a skip of an earlier attempt.
-func (p *pipeline) passes(err error) bool {
-	if isFatal(err) || p.step.config.Skip == nil {
+func (p *pipeline) passes(ctx context.Context, err error) bool {
+	if isFatal(ctx, err) || p.step.config.Skip == nil {
 		return false
 	}
 	ok, refused := p.policy(err, 0)

@@ -39,14 +39,14 @@ func (p *pipeline) settle(ctx context.Context) error {
 			continue
 		}
 		attempt++
-		if p.step.config.Retry.may(err, attempt, began) {
+		if p.mayRetry(ctx, err, attempt, began) {
 			if err := p.repeat(ctx, attempt, err); err != nil {
 				return err
 			}
 			continue
 		}
 		err = exhausted(err, attempt)
-		if split, refused := p.splits(err); !split {
+		if split, refused := p.splits(ctx, err); !split {
 			return cmp.Or(refused, err)
 		}
 		if err := p.goOn(ctx); err != nil {
@@ -65,11 +65,11 @@ func (p *pipeline) cure(ctx context.Context, failed *processError, began time.Ti
 	}
 	p.failures[failed.place]++
 	n := p.failures[failed.place]
-	if p.step.config.Retry.may(failed, n, began) {
+	if p.mayRetry(ctx, failed, n, began) {
 		if err := p.again(ctx, core.PhaseProcess, n, failed); err != nil {
 			return err
 		}
-	} else if err := p.admit(core.PhaseProcess, failed.place, exhausted(failed, n)); err != nil {
+	} else if err := p.admit(ctx, core.PhaseProcess, failed.place, exhausted(failed, n)); err != nil {
 		return err
 	}
 	return p.goOn(ctx)
@@ -92,9 +92,9 @@ func (p *pipeline) repeat(ctx context.Context, attempt int, err error) error {
 
 // splits reports whether the failure of a write may be the fault of single items.
 // The limit does not matter yet: it is about items, and none is found.
-func (p *pipeline) splits(err error) (bool, error) {
+func (p *pipeline) splits(ctx context.Context, err error) (bool, error) {
 	var write *writeError
-	if p.step.config.Skip == nil || isFatal(err) || !errors.As(err, &write) {
+	if p.step.config.Skip == nil || isFatal(ctx, err) || !errors.As(err, &write) {
 		return false, nil
 	}
 	ok, refused := p.policy(err, p.exec.Step.Counters.Skips()+int64(len(p.skips)))
@@ -248,7 +248,7 @@ func (p *pipeline) checkpoint(ctx context.Context, c *part) (err error) {
 	if c.counts {
 		c.counters.Commit = 1
 	}
-	for _, s := range p.skips {
+	for _, s := range p.inOrder() {
 		if s.place >= c.to && !c.all {
 			continue
 		}

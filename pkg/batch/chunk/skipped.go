@@ -8,15 +8,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// records are the stored forms of the skips that the part makes facts, in the
-// order of the input: a failed read before the item that follows it.
-func (p *pipeline) records(c *part) []core.SkippedItem {
+// inOrder are the skips of the chunk in hand in the order of the input, in which
+// they are told and stored: a failed read before the item that follows it.
+func (p *pipeline) inOrder() []*skip {
 	slices.SortStableFunc(p.skips, func(a, b *skip) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(order(a), order(b)))
 	})
+	return p.skips
+}
+
+// records are the stored forms of the skips that the part makes facts.
+func (p *pipeline) records(c *part) []core.SkippedItem {
 	var list []core.SkippedItem
 	at := p.start
-	for i, s := range p.skips {
+	for i, s := range p.inOrder() {
 		if s.place >= c.to && !c.all {
 			continue
 		}

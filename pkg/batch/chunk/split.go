@@ -54,7 +54,7 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 		return nil
 	}
 	err := p.tryGroup(ctx, group)
-	if err == nil || isOver(err) {
+	if err == nil || isOver(ctx, err) {
 		return err
 	}
 	if len(group) > 1 {
@@ -69,7 +69,7 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 		phase = core.PhaseProcess
 	}
 	place := group[0]
-	if err := p.admit(phase, place, err); err != nil {
+	if err := p.admit(ctx, phase, place, err); err != nil {
 		return err
 	}
 	if err := p.goOn(ctx); err != nil {
@@ -79,9 +79,9 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 }
 
 // isOver reports an error after which no part of the chunk can be written.
-func isOver(err error) bool {
+func isOver(ctx context.Context, err error) bool {
 	var unknown *refusedError
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.As(err, &unknown)
 }
 

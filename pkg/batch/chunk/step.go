@@ -200,5 +200,8 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 		return false, err
 	}
 	p.undoing = true // nothing is left that could be undone
+	if err := p.exec.Committed(ctx); err != nil {
+		return false, err
+	}
 	return last, p.listen.afterChunk(ctx, p.exec.Step.Counters)
 }

@@ -93,7 +93,7 @@ func (c *Checkpoints) place(database string) (*place, error) {
 func checkpointTables(p *place) tableSet {
 	return tableSet{
 		place: p, what: "the checkpoints", command: "surfin migrate --database " + p.db.Name(), version: checkpointsVersion,
-		files: checkpointMigrations, dir: "checkpoints", record: "checkpoint_migrations",
+		files: checkpointMigrations, dir: "checkpoints", record: "checkpoint_migrations", again: true,
 	}
 }
 

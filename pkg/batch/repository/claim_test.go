@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,7 +58,7 @@ func connectCross(t *testing.T, history, data string) *cross {
 	c.data, err = provider.Database("data")
 	require.NoError(t, err)
 	c.repo = repository.New(db, repository.Options{})
-	c.stores = repository.NewCheckpoints(c.repo, provider, repository.CheckpointOptions{Wait: 200 * time.Millisecond})
+	c.stores = repository.NewCheckpoints(c.repo, provider, repository.CheckpointOptions{})
 	return c
 }
 
@@ -189,6 +190,58 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheDataDatabase(t *testing.T) {
 	})
 }
 
+// TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce lets every attempt go on writing
+// while the next ones take over.
+func TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		const owners, rows = 8, 40
+		lost := make(chan error, owners)
+		for n := range owners {
+			a := c.attempt(fmt.Sprint("owner", n))
+			some := make(chan struct{})
+			go func() { lost <- c.writeOn(a, rows, n*rows/owners, some) }()
+			<-some // the next one comes while this one is at work
+		}
+		over := 0
+		for range owners {
+			if err := <-lost; err != nil {
+				require.ErrorIs(c, err, core.ErrLostOwner)
+				over++
+			}
+		}
+		require.Less(c, over, owners, "the last one comes to the end")
+		var n, distinct, last int
+		require.NoError(c, c.data.Conn().QueryRowContext(c.Context(), "SELECT count(*), count(DISTINCT id), max(id) FROM people").Scan(&n, &distinct, &last))
+		require.Equal(c, []int{rows, rows, rows}, []int{n, distinct, last})
+	})
+}
+
+// writeOn claims the step and writes the rows from its position to the last one.
+// It closes some when it has written up to a row, or ends.
+func (c *cross) writeOn(a *attempt, last, upTo int, some chan struct{}) error {
+	tell := sync.OnceFunc(func() { close(some) })
+	defer tell()
+	if err := a.CommitIn(c.Context(), "data"); err != nil {
+		return err
+	}
+	at := 0
+	if len(a.Step.Position) > 0 {
+		if _, err := fmt.Sscanf(string(a.Step.Position), `{"v":1,"items":%d}`, &at); err != nil {
+			return err
+		}
+	}
+	for at++; at <= last; at++ {
+		if err := c.commit(a, at, core.Checkpoint{Position: position(at)}); err != nil {
+			return err
+		}
+		if at >= upTo {
+			tell()
+		}
+	}
+	return nil
+}
+
 func TestAClaimWaitsForTheTransactionOfTheOwnerBefore(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
@@ -260,6 +313,28 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 	})
 }
 
+func TestTheRepositoryIsToldNowAndThenWhatARunningStepCommitted(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		quiet := c.claimed("a")
+		want := core.Counters{Read: 2, Write: 2, Commit: 1}
+		require.NoError(c, c.commit(quiet, 1, core.Checkpoint{Counters: want, Position: position(2)}))
+		require.NoError(c, quiet.Committed(c.Context()))
+		require.Equal(c, core.Counters{}, c.stored(quiet).Counters, "a chunk costs the repository nothing")
+
+		c.stores = repository.NewCheckpoints(c.repo, c.provider, repository.CheckpointOptions{Every: time.Nanosecond})
+		told := c.claimed("b")
+		require.NoError(c, c.commit(told, 2, core.Checkpoint{Counters: want, Position: position(4)}))
+		require.NoError(c, told.Committed(c.Context()))
+		require.Equal(c, want, c.stored(told).Counters)
+		require.Equal(c, position(4), c.stored(told).Position)
+
+		c.attempt("c") // takes over, and has not come to the step
+		require.NoError(c, c.commit(told, 3, core.Checkpoint{Counters: want, Position: position(6)}))
+		require.ErrorIs(c, told.Committed(c.Context()), core.ErrLostOwner)
+	})
+}
+
 func TestARecordThatKnowsMoreThanTheCheckpointKeepsIt(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
@@ -305,8 +380,14 @@ func TestAnUnknownCommitIsJudgedByTheRowBesideTheData(t *testing.T) {
 		require.Equal(c, want.Counters, found.Counters)
 		require.Equal(c, want.Position, found.Position)
 		require.NoError(c, c.commit(a, 2, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 2}, Position: position(2)}))
-		require.NoError(c, a.Settle(c.Context(), nil))
-		c.end(a, core.StatusCompleted, core.Counters{Read: 2, Write: 2, Commit: 2})
+		b := c.claimed("b") // its first commit did not happen
+		_, found, err = b.Checkpoints.Reclaim(c.Context(), b.Ref)
+		require.NoError(c, err)
+		require.Equal(c, core.Counters{}, found.Counters, "those of another attempt are not its own")
+		require.Equal(c, position(2), found.Position)
+		require.NoError(c, c.commit(b, 3, core.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(3)}))
+		require.NoError(c, b.Settle(c.Context(), nil))
+		c.end(b, core.StatusCompleted, core.Counters{Read: 1, Write: 1, Commit: 1})
 	})
 }
 
@@ -359,6 +440,21 @@ func TestMissingTablesOfCheckpointsNameTheCommandThatMakesThem(t *testing.T) {
 		a.Stores = auto
 		require.NoError(t, a.CommitIn(t.Context(), "data"))
 		require.NoError(t, c.stores.CheckSchema(t.Context(), "data"))
-		require.NoError(t, c.repo.Migrate(t.Context()), "a repository may live beside them")
+
+		for _, left := range []string{"SET dirty = true", "SET dirty = false"} { // killed behind the tables, and not at all
+			_, err = c.data.Conn().ExecContext(t.Context(), "UPDATE surfin_checkpoint_migrations "+left)
+			require.NoError(t, err)
+			require.NoError(t, c.stores.Migrate(t.Context(), "data"))
+		}
+		_, err = c.data.Conn().ExecContext(t.Context(), "UPDATE surfin_checkpoint_migrations SET dirty = true")
+		require.NoError(t, err)
+		for _, table := range []string{"surfin_checkpoint", "surfin_checkpoint_skip"} { // killed before the tables
+			_, err = c.data.Conn().ExecContext(t.Context(), "DROP TABLE "+table)
+			require.NoError(t, err)
+		}
+		require.NoError(t, c.stores.Migrate(t.Context(), "data"))
+		require.NoError(t, c.stores.CheckSchema(t.Context(), "data"))
+		again := c.attempt("b")
+		require.NoError(t, again.CommitIn(t.Context(), "data"))
 	})
 }

@@ -53,6 +53,9 @@ type tableSet struct {
 	files   fs.FS
 	dir     string // of files, with a folder for each dialect
 	record  string // the table with the version, without prefix
+	// again says that every file can be executed again, so that a migration which
+	// was killed is repeated instead of reported.
+	again bool
 }
 
 func (t tableSet) check(ctx context.Context) error {
@@ -72,7 +75,16 @@ func (t tableSet) migrate(ctx context.Context) error {
 		return t.judge(state)
 	}
 	// A dirty one may just be in another process's hands: Run waits for its lock.
-	if _, err := migrator.Run(ctx, t.db, t.migration(migrator.Up)); err != nil {
+	_, err = migrator.Run(ctx, t.db, t.migration(migrator.Up))
+	var dirty *migrator.DirtyError
+	if t.again && errors.As(err, &dirty) {
+		force := t.migration(migrator.Force)
+		force.Version = -1
+		if _, err = migrator.Run(ctx, t.db, force); err == nil {
+			_, err = migrator.Run(ctx, t.db, t.migration(migrator.Up))
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("the tables of %s: %w", t.what, err)
 	}
 	return t.check(ctx)

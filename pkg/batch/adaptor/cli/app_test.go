@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
@@ -22,6 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -46,6 +48,11 @@ func app() cli.App {
 	if err != nil {
 		panic(err)
 	}
+	matchers, err := exception.NewMatchers(errorclass.Stock()...)
+	if err != nil {
+		panic(err)
+	}
+	registry = registry.WithMatchers(matchers)
 	return cli.App{Name: "surfin", Version: "1.2.3", Registry: registry, Open: func(ctx context.Context, s cli.Settings, observer core.Observer) (*cli.Session, error) {
 		configs := map[string]gormdb.Config{}
 		for name, d := range s.Databases {
@@ -66,14 +73,15 @@ func app() cli.App {
 		if err != nil {
 			return fail(err)
 		}
+		checkpoints := repository.NewCheckpoints(r, provider, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies})
 		launcher, err := job.NewLauncher(job.Config{
-			Repository: r, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
+			Repository: r, Stores: checkpoints, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
 			Executor: step.NewSimpleStepExecutor(r, db.Name(), observer),
 		})
 		if err != nil {
 			return fail(err)
 		}
-		return &cli.Session{Registry: full, Provider: provider, Repository: r, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
+		return &cli.Session{Registry: full, Provider: provider, Repository: r, Checkpoints: checkpoints, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
 	}}
 }
 

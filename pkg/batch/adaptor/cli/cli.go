@@ -1,5 +1,5 @@
 // Package cli is the command line of a Surfin application: run, validate,
-// restart, list, show, sql, migrate, schema, describe, version and completion.
+// restart, list, show, skips, sql, migrate, schema, describe, version and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
 // error. [Main] documents the exit codes. The package assembles nothing itself:
@@ -47,8 +47,19 @@ type Session struct {
 	// core.ErrSchemaMissing where that is needed.
 	Migrate     func(ctx context.Context) error
 	CheckSchema func(ctx context.Context) error
+	// Checkpoints makes the tables that steps need in databases other than the
+	// repository's (rule C18).
+	Checkpoints CheckpointTables
 	Launcher    *job.Launcher
 	Close       func(ctx context.Context) error
+}
+
+// CheckpointTables are the tables for checkpoints in databases other than the
+// repository's: a repository.Checkpoints.
+type CheckpointTables interface {
+	Migrate(ctx context.Context, database string) error
+	// CheckSchema answers core.ErrSchemaMissing where Migrate is needed.
+	CheckSchema(ctx context.Context, database string) error
 }
 
 // Main runs one command line, given without the program's name, and returns the
@@ -125,7 +136,7 @@ Exit codes:
 	})
 	p.addGlobalFlags(root)
 	root.AddCommand(
-		p.runCommand(), p.validateCommand(), p.restartCommand(), p.listCommand(), p.showCommand(),
+		p.runCommand(), p.validateCommand(), p.restartCommand(), p.listCommand(), p.showCommand(), p.skipsCommand(),
 		p.sqlCommand(), p.migrateCommand(), p.schemaCommand(), p.describeCommand(), p.versionCommand(),
 		p.settingsTopic(),
 	)

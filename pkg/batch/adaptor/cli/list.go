@@ -124,13 +124,13 @@ func (p *program) listComponentsCommand() *cobra.Command {
 	var kind string
 	cmd := &cobra.Command{
 		Use:   "components",
-		Short: "List the readers, processors, writers, tasklets and item types for job files",
+		Short: "List the readers, processors, writers, tasklets, listeners and item types for job files",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return p.listComponents(core.ComponentKind(kind))
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: reader, processor, writer, tasklet or item")
+	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: reader, processor, writer, tasklet, listener or item")
 	p.addFormatFlag(cmd)
 	completeFlag(cmd, "kind", kindNames()...)
 	return cmd

@@ -16,8 +16,12 @@ func (p *program) migrateCommand() *cobra.Command {
 		Use:   "migrate",
 		Short: "Make or update the tables of the history of executions",
 		Long: `Makes or updates the tables that hold the history of executions, in the database
-that the setting repository.database names, or in --database. What is there is
-kept. SQLite needs no such command: see the setting auto_migrate.`,
+that the setting repository.database names. What is there is kept. SQLite needs no
+such command: see the setting auto_migrate.
+
+With --database NAME, where NAME is another database: makes or updates the tables
+for the checkpoints of steps that write to that database. A chunk's checkpoint
+commits with its rows, and so is kept beside them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.migrate(cmd.Context(), database) },
 	}
@@ -29,24 +33,33 @@ func (p *program) migrate(ctx context.Context, database string) error {
 	if err := p.configure(); err != nil {
 		return err
 	}
-	if database != "" {
-		if err := p.checkDatabase(database); err != nil {
-			return err
-		}
-		p.settings.Repository.Database = database
+	if database == "" {
+		database = p.settings.Repository.Database
 	}
-	where := p.databaseText(p.settings.Repository.Database)
+	if err := p.checkDatabase(database); err != nil {
+		return err
+	}
 	return p.withRawSession(ctx, p.quiet(), func(s *Session) error {
-		before := s.CheckSchema(ctx)
-		if before == nil {
-			return p.print(where + ": the schema is up to date\n")
+		if database == p.settings.Repository.Database {
+			return p.migrateTables(ctx, database, "schema", s.CheckSchema, s.Migrate)
 		}
-		if !errors.Is(before, core.ErrSchemaMissing) {
-			return fmt.Errorf("%s: %w", where, before)
-		}
-		if err := s.Migrate(ctx); err != nil {
-			return fmt.Errorf("%s: make the repository's schema: %w", where, err)
-		}
-		return p.print(where + ": migrated\n")
+		return p.migrateTables(ctx, database, "schema of the checkpoints",
+			func(ctx context.Context) error { return s.Checkpoints.CheckSchema(ctx, database) },
+			func(ctx context.Context) error { return s.Checkpoints.Migrate(ctx, database) })
 	})
+}
+
+func (p *program) migrateTables(ctx context.Context, database, what string, check, migrate func(context.Context) error) error {
+	where := p.databaseText(database)
+	before := check(ctx)
+	if before == nil {
+		return p.print(where + ": the " + what + " is up to date\n")
+	}
+	if !errors.Is(before, core.ErrSchemaMissing) {
+		return fmt.Errorf("%s: %w", where, before)
+	}
+	if err := migrate(ctx); err != nil {
+		return fmt.Errorf("%s: make the %s: %w", where, what, err)
+	}
+	return p.print(where + ": migrated\n")
 }

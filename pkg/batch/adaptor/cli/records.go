@@ -27,8 +27,13 @@ type (
 		Owner      *ownerRecord   `json:"owner,omitempty"` // while it runs
 		File       string         `json:"file,omitempty"`
 		Database   string         `json:"database,omitempty"`
-		Steps      []stepRecord   `json:"steps,omitempty"`
-		Targets    []target       `json:"targets,omitempty"` // of run and restart
+		// RedriveOf is the execution whose skipped items this one redrives; RedrivenBy
+		// are those that redrive its own, newest first (show only).
+		RedriveOf  int64   `json:"redrive_of,omitempty"`
+		RedrivenBy []int64 `json:"redriven_by,omitempty"`
+
+		Steps   []stepRecord `json:"steps,omitempty"`
+		Targets []target     `json:"targets,omitempty"` // of run and restart
 		// Restart is the command that goes on where it ended.
 		Restart string `json:"restart,omitempty"`
 	}
@@ -63,7 +68,7 @@ type (
 func (p *program) executionRecord(e core.JobExecution) executionRecord {
 	r := executionRecord{
 		Execution: int64(e.ID), Instance: int64(e.InstanceID), Job: e.JobName,
-		Status: string(e.Status), Exit: e.ExitCode, Error: e.Error, Attempt: e.Attempt,
+		Status: string(e.Status), Exit: e.ExitCode, Error: e.Error, Attempt: e.Attempt, RedriveOf: int64(e.RedriveOf),
 		Parameters: map[string]any{}, File: e.Definition.Path,
 		Created: timeRecord(e.CreatedAt), Started: timeRecord(e.StartedAt), Ended: timeRecord(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, p.now())),

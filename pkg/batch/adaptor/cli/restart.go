@@ -52,6 +52,10 @@ func (p *program) restart(ctx context.Context, id core.JobExecutionID, path stri
 		return &exitError{code: ExitRefused, err: &core.InstanceCompleteError{Execution: *exec},
 			hints: []string{"what it did:  " + p.command("show", idText(id))}}
 	}
+	if exec.RedriveOf != 0 {
+		return usage(fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", id, exec.RedriveOf),
+			"go on:  "+p.redriveLine(*exec))
+	}
 	if path == "" {
 		if path = exec.Definition.Path; path == "" {
 			return usage(fmt.Errorf("execution %d does not know its job file", id),
@@ -125,6 +129,9 @@ func parametersAgain(file *jobfile.File, exec *core.JobExecution) (core.Paramete
 // restartLine is the command that goes on with an execution; path is the job
 // file where the history does not have it.
 func (p *program) restartLine(e core.JobExecution, path string) string {
+	if e.RedriveOf != 0 {
+		return p.redriveLine(e)
+	}
 	if e.Definition.Path != "" {
 		return p.command("restart", idText(e.ID))
 	}

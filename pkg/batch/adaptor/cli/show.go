@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,11 +37,13 @@ func (p *program) show(ctx context.Context, id core.JobExecutionID, definition b
 		return err
 	}
 	var steps []core.StepExecution
+	var redrives []core.JobExecution
 	exec, err := p.execution(ctx, id, func(s *Session) (err error) {
 		if steps, err = s.Repository.Steps(ctx, id); err != nil {
 			return fmt.Errorf("read the steps of execution %d: %w", id, err)
 		}
-		return nil
+		redrives, err = s.Repository.Executions(ctx, core.ExecutionFilter{RedriveOf: id, Limit: mostRedrives})
+		return err
 	})
 	switch {
 	case err != nil:
@@ -53,13 +56,19 @@ func (p *program) show(ctx context.Context, id core.JobExecutionID, definition b
 		for _, s := range steps {
 			r.Steps = append(r.Steps, p.stepRecord(s))
 		}
+		for _, e := range redrives {
+			r.RedrivenBy = append(r.RedrivenBy, int64(e.ID))
+		}
 		return p.printJSON(r)
 	}
-	return p.print(p.executionPage(*exec, steps))
+	return p.print(p.executionPage(*exec, steps, redrives))
 }
 
+// mostRedrives is how many redrives of an execution are named.
+const mostRedrives = 100
+
 // executionPage is everything about one execution, for people.
-func (p *program) executionPage(e core.JobExecution, steps []core.StepExecution) string {
+func (p *program) executionPage(e core.JobExecution, steps []core.StepExecution, redrives []core.JobExecution) string {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {
@@ -69,6 +78,10 @@ func (p *program) executionPage(e core.JobExecution, steps []core.StepExecution)
 	b.WriteString(p.headline(e) + "\n\n")
 	line("instance", fmt.Sprint(e.InstanceID))
 	line("file", e.Definition.Path)
+	if e.RedriveOf != 0 {
+		line("redrive of", "execution "+idText(e.RedriveOf))
+	}
+	line("redriven by", redrivesText(redrives))
 	line("created", timeText(e.CreatedAt))
 	line("started", timeText(e.StartedAt))
 	line("ended", timeText(e.EndedAt))
@@ -93,6 +106,7 @@ func (p *program) executionPage(e core.JobExecution, steps []core.StepExecution)
 			fmt.Fprintf(&b, "\n%s: %s\n", s.Name, outText(s.Out))
 		}
 	}
+	b.WriteString(p.skipsLine(e, steps))
 	if restartable(e.Status) {
 		b.WriteString("\nrestart it:  " + p.restartLine(e, "FILE") + "\n")
 	}
@@ -113,6 +127,25 @@ func parameterTable(ps core.Parameters) string {
 		rows = append(rows, []string{q.Name, string(q.Type), mark, text})
 	}
 	return renderTable([]column{{title: "parameter"}, {title: "type"}, {title: "identifying"}, {title: "value"}}, rows)
+}
+
+// redrivesText names executions, oldest first.
+func redrivesText(redrives []core.JobExecution) string {
+	var words []string
+	for _, e := range slices.Backward(redrives) {
+		words = append(words, fmt.Sprintf("execution %d (%s)", e.ID, e.Status))
+	}
+	return joinWords(words)
+}
+
+// skipsLine is how to see what the execution skipped, if it did.
+func (p *program) skipsLine(e core.JobExecution, steps []core.StepExecution) string {
+	for _, s := range steps {
+		if s.JobExecutionID == e.ID && s.Counters.Skips() > 0 {
+			return "\nskipped items:  " + p.command("skips", "list", idText(e.ID)) + "\n"
+		}
+	}
+	return ""
 }
 
 // outText writes the named results of a tasklet, sorted by name.

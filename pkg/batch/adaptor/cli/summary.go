@@ -44,6 +44,7 @@ func (p *program) printSummary(ctx context.Context, s *Session, exec *core.JobEx
 	if len(written) > 0 {
 		b.WriteString("\n" + p.targetText(written))
 	}
+	b.WriteString(p.skipsLine(*exec, steps))
 	return p.print(b.String())
 }
 

@@ -31,7 +31,7 @@ func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 		{[]string{"show", "12"}, "surfin: there is no execution 12 in DATABASE\n those there are: surfin list --database-url URL\n"},
 		{[]string{"show"}, "surfin: which execution? one number is expected\n usage: surfin show EXECUTION [flags]\n"},
 		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: there is no such status (there are: STARTING, STARTED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)\n"},
-		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: there is no such kind (there are: reader, processor, writer, tasklet, item)\n"},
+		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: there is no such kind (there are: reader, processor, writer, tasklet, listener, item)\n"},
 		{[]string{"sql", "select 1", "--database", "orders"}, "surfin: there is no database \"orders\" (there are: default)\n"},
 		{[]string{"sql"}, "surfin: one statement is expected (in quotes)\n usage: surfin sql STATEMENT [flags]\n"},
 		{[]string{"migrate", "--database", "orders"}, "surfin: there is no database \"orders\" (there are: default)\n"},
@@ -132,7 +132,7 @@ func TestHelpNamesCommandsExitCodesAndSettings(t *testing.T) {
 	s := newScene(t, testdb.SQLite(t), nil)
 	r := s.run("--help")
 	require.Equal(t, cli.ExitCompleted, r.code)
-	for _, want := range []string{"run", "validate", "restart", "list", "show", "sql", "migrate", "schema", "describe", "version", "completion",
+	for _, want := range []string{"run", "validate", "restart", "list", "show", "skips", "sql", "migrate", "schema", "describe", "version", "completion",
 		" 4 refused: already complete, already running, or not restartable; nothing was run"} {
 		require.Contains(t, r.out, want)
 	}

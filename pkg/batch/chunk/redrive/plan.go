@@ -43,6 +43,9 @@ type Items interface {
 	Database() string
 }
 
+// Database is where the skipped items are, and where their step has to write.
+func (p *Plan) Database() string { return p.items.Database() }
+
 // Refusal is an item that cannot be redriven, and why.
 type Refusal struct {
 	Item   core.SkippedItem

@@ -421,7 +421,15 @@ func TestARedriveCommitsInTheDatabaseOfTheSkippedItems(t *testing.T) {
 	step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (core.Step, error) { return chunkless(nil), nil })
 	require.NoError(t, err)
 	err = step.Execute(t.Context(), &core.StepRun{Checkpoints: elsewhere{b.Repository}, Step: &core.StepExecution{}})
-	require.ErrorContains(t, err, "commits in database elsewhere, but the skipped items are in default")
+	require.ErrorContains(t, err, "writes to database elsewhere, but the skipped items are in database default")
+
+	run := &core.StepRun{Checkpoints: b.Repository, Step: &core.StepExecution{Name: "load"}}
+	step, err = redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (core.Step, error) {
+		return chunkless(func(ctx context.Context, run *core.StepRun) error { return run.CommitIn(ctx, "elsewhere") }), nil
+	})
+	require.NoError(t, err)
+	var elsewhere *redrive.DatabaseError
+	require.ErrorAs(t, step.Execute(t.Context(), run), &elsewhere)
 }
 
 type elsewhere struct{ core.CheckpointStore }

@@ -52,7 +52,7 @@ func (s *Step) Timeout() time.Duration {
 // Execute runs the step over what is left. Its position is about the writers only.
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	if got, want := run.Checkpoints.Database(), s.plan.items.Database(); got != want {
-		return fmt.Errorf("step %s commits in database %s, but the skipped items are in %s: a redrive commits both in one transaction", s.Name(), got, want)
+		return &DatabaseError{Step: s.Name(), Database: got, Items: want}
 	}
 	at, err := chunk.FromStart(run.Step.Position)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	maps.Copy(steps, run.Steps)
 	run.Steps = steps
 	run.Checkpoints = &marking{CheckpointStore: run.Checkpoints, step: s, run: run}
-	run.Stores = nil // a checkpoint beside the data could not mark the items in its transaction
+	run.Stores = oneDatabase{}
 	return s.Step.Execute(ctx, run)
 }
 
@@ -105,6 +105,23 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 		}
 	}
 	return m.step.plan.items.MarkRedriven(ctx, m.run.Job.ID, done)
+}
+
+// oneDatabase refuses a step whose rows are elsewhere than the skipped items: rows
+// and marks could not commit together.
+type oneDatabase struct{}
+
+func (oneDatabase) Claim(_ context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
+	return nil, &DatabaseError{Step: run.Step.Name, Database: database, Items: run.Checkpoints.Database()}
+}
+
+// DatabaseError refuses a redrive that could not commit an item and its mark in
+// one transaction.
+type DatabaseError struct{ Step, Database, Items string }
+
+// Error names both databases.
+func (e *DatabaseError) Error() string {
+	return fmt.Sprintf("step %s writes to database %s, but the skipped items are in database %s: a redrive commits in both together, and so needs one database", e.Step, e.Database, e.Items)
 }
 
 // outcomes is how many outcomes of the reader have a verdict: the counters are

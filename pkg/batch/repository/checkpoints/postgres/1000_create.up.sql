@@ -1,10 +1,12 @@
 -- Checkpoints beside the data, schema 1.0: for steps that work in another database
 -- than the repository's (rule C18). Versions as in migrations/.
+-- Every file here can be executed again: a job makes the tables when it needs them
+-- and may be killed meanwhile.
 
 -- One row for each step of an instance. step_execution_id is the attempt that may
 -- commit; counted_id is the one that the counters belong to, 0 before the first
 -- commit. No index but the key, so that the updates stay HOT.
-CREATE TABLE "{{prefix}}checkpoint" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}checkpoint" (
     repository         text NOT NULL,
     instance_id        bigint NOT NULL,
     step               text NOT NULL,
@@ -28,7 +30,7 @@ CREATE TABLE "{{prefix}}checkpoint" (
 ) WITH (fillfactor = 70);
 
 -- Skipped items on their way to the repository: the nth of an attempt, as JSON.
-CREATE TABLE "{{prefix}}checkpoint_skip" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}checkpoint_skip" (
     repository        text NOT NULL,
     step_execution_id bigint NOT NULL,
     number            bigint NOT NULL,

@@ -22,13 +22,13 @@ import (
 type Settings = settings.Settings
 
 // Module provides, to an fx application of your own, what runs jobs:
-// *core.Registry, tx.Provider, *repository.Repository, core.JobRepository and
-// *job.Launcher. Registrations such as Reader and Item go beside it.
+// *core.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
+// core.JobRepository, *repository.Checkpoints and *job.Launcher. Registrations such as Reader and Item go beside it.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		stock(),
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newRepository, newLauncher),
+		fx.Provide(newRegistry, newProvider, newRepository, newCheckpoints, newLauncher),
 	)
 }
 
@@ -38,24 +38,24 @@ type factories struct {
 }
 
 func newRegistry(d descriptions, f factories) (*core.Registry, error) {
-	r, err := core.NewRegistry(d.Components, d.Items)
+	r, err := d.registry()
 	if err != nil {
 		return nil, err
 	}
 	return r.WithFactories(f.List)
 }
 
-func newProvider(lc fx.Lifecycle, s Settings) (tx.Provider, error) {
+func newProvider(lc fx.Lifecycle, s Settings) (*gormdb.DBProvider, tx.Provider, error) {
 	configs := make(map[string]gormdb.Config, len(s.Databases))
 	for name, d := range s.Databases {
 		configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen, IdleInTransaction: s.Lease}
 	}
 	provider, err := gormdb.Open(context.Background(), configs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lc.Append(fx.StopHook(provider.Close))
-	return provider, nil
+	return provider, provider, nil
 }
 
 type observers struct {
@@ -63,8 +63,20 @@ type observers struct {
 	List []core.Observer `group:"surfin.observers"`
 }
 
+// controller is a provider with pools apart for control, as gormdb.DBProvider is.
+type controller interface {
+	Control(name string) (tx.Database, error)
+}
+
+// newRepository: heartbeats, stop requests and launches have connections of their
+// own, so that they never wait for those of the data (rule R6). What is done in a
+// chunk's transaction joins it all the same: the name of the database is one.
 func newRepository(p tx.Provider, s Settings, o observers) (*repository.Repository, core.JobRepository, error) {
-	db, err := p.Database(s.Repository.Database)
+	find := p.Database
+	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
+		find = c.Control
+	}
+	db, err := find(s.Repository.Database)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -72,10 +84,16 @@ func newRepository(p tx.Provider, s Settings, o observers) (*repository.Reposito
 	return r, r, nil
 }
 
-func newLauncher(r core.JobRepository, s Settings, o observers) (*job.Launcher, error) {
+// newCheckpoints: for steps that work in other databases than the repository's
+// (rule C18).
+func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *repository.Checkpoints {
+	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
+}
+
+func newLauncher(r core.JobRepository, c *repository.Checkpoints, s Settings, o observers) (*job.Launcher, error) {
 	observer := core.Observers(o.List...)
 	return job.NewLauncher(job.Config{
-		Repository: r, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
+		Repository: r, Stores: c, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
 		Executor: step.NewSimpleStepExecutor(r, r.Database(), observer),
 	})
 }
@@ -83,12 +101,13 @@ func newLauncher(r core.JobRepository, s Settings, o observers) (*job.Launcher, 
 // App runs jobs inside a Go program: what the surfin command does, without the
 // command. It is safe for concurrent use; Close it.
 type App struct {
-	registry   *core.Registry
-	provider   tx.Provider
-	repository *repository.Repository
-	launcher   *job.Launcher
-	settings   Settings
-	fx         *fx.App
+	registry    *core.Registry
+	provider    tx.Provider
+	repository  *repository.Repository
+	checkpoints *repository.Checkpoints
+	launcher    *job.Launcher
+	settings    Settings
+	fx          *fx.App
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -96,7 +115,7 @@ type App struct {
 func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	a := &App{settings: s}
 	a.fx = fx.New(fx.NopLogger, Module(s), fx.Options(opts...),
-		fx.Populate(&a.registry, &a.provider, &a.repository, &a.launcher))
+		fx.Populate(&a.registry, &a.provider, &a.repository, &a.checkpoints, &a.launcher))
 	if err := a.fx.Err(); err != nil {
 		return nil, errors.Join(rootCause(err), a.fx.Stop(context.WithoutCancel(ctx)))
 	}

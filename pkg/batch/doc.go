@@ -10,9 +10,13 @@
 //		)
 //	}
 //
+// [Listener] registers who is told of skips, retries and chunks; [Matcher] a class
+// of errors for the job file's retry and skip.
+//
 // # Map
 //
 //   - core: the vocabulary. Item interfaces, records, status table, registry.
+//     core/exception: what an error means, and the classes that job files name.
 //   - tx: transactions and their propagation.
 //   - chunk: the chunk step, read, process, write, checkpoint.
 //   - step: the step executor and the tasklet step.

@@ -41,7 +41,7 @@ func open(ctx context.Context, s Settings, opts ...fx.Option) (*cli.Session, err
 		return nil, err
 	}
 	return &cli.Session{
-		Registry: a.registry, Provider: a.provider, Repository: a.repository,
+		Registry: a.registry, Provider: a.provider, Repository: a.repository, Checkpoints: a.checkpoints,
 		Migrate: a.repository.Migrate, CheckSchema: a.repository.CheckSchema,
 		Launcher: a.launcher, Close: a.Close,
 	}, nil

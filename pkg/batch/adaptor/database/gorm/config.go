@@ -15,11 +15,14 @@ import (
 type Config struct {
 	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH, also
 	// written sqlite:///absolute/path. SQLite in memory is refused: its content
-	// would be another one for each connection.
+	// would be another one for each connection. A session of PostgreSQL has
+	// timezone UTC and DateStyle ISO, whatever the server, the role, the URL or the
+	// environment say: times are UTC (rule D5), and COPY and casts read texts.
 	URL string `yaml:"url"`
 	// MaxOpen bounds the connections for data; 0: 10 on PostgreSQL, 4 readers on
 	// SQLite, which has one writer besides. A running step or partition needs two,
-	// and one more is needed for all (rule R6).
+	// and one more is needed for all (rule R6): fewer than 3 are refused on
+	// PostgreSQL, where a step would wait for itself.
 	MaxOpen int `yaml:"max_open"`
 	// ControlOpen bounds the connections of the control pool on PostgreSQL, see
 	// [DBProvider.Control]; 0: 3.
@@ -33,6 +36,7 @@ type Config struct {
 // The defaults of Config.
 const (
 	defaultPostgresOpen      = 10
+	leastPostgresOpen        = 3 // two for one running step, and one
 	defaultSQLiteReaders     = 4
 	defaultControlOpen       = 3
 	defaultIdleInTransaction = 30 * time.Second
@@ -65,6 +69,9 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 		if n < 0 {
 			wrong = append(wrong, fmt.Errorf("%s is %d, and must be positive", name, n))
 		}
+	}
+	if dialect == tx.Postgres && c.MaxOpen > 0 && c.MaxOpen < leastPostgresOpen {
+		wrong = append(wrong, fmt.Errorf("max_open is %d, and must be at least %d: a running step needs two connections, and one more is needed besides", c.MaxOpen, leastPostgresOpen))
 	}
 	if c.IdleInTransaction < 0 {
 		wrong = append(wrong, fmt.Errorf("idle_in_transaction is %s, and must be positive", c.IdleInTransaction))

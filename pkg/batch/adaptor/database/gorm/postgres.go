@@ -6,8 +6,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -57,9 +59,9 @@ func newPostgres(name, url string, maxOpen int, idleInTransaction time.Duration)
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTime}
 	}
+	fixSession(config.RuntimeParams)
 	for name, value := range map[string]string{
 		"application_name":                    "surfin",
-		"timezone":                            "UTC",
 		"idle_in_transaction_session_timeout": strconv.FormatInt(idleInTransaction.Milliseconds(), 10),
 		"tcp_keepalives_idle":                 strconv.Itoa(int(keepAliveIdle.Seconds())),
 		"tcp_keepalives_interval":             strconv.Itoa(int(keepAliveInterval.Seconds())),
@@ -72,6 +74,17 @@ func newPostgres(name, url string, maxOpen int, idleInTransaction time.Duration)
 	p := &postgres{name: name, config: *config, maxOpen: maxOpen}
 	p.pool, err = newPool(p.openPool)
 	return p, err
+}
+
+// fixSession sets what texts mean in the session; names have any letter case.
+func fixSession(params map[string]string) {
+	fixed := map[string]string{"timezone": "UTC", "datestyle": "ISO, MDY"}
+	for name := range params {
+		if _, ours := fixed[strings.ToLower(name)]; ours {
+			delete(params, name)
+		}
+	}
+	maps.Copy(params, fixed)
 }
 
 func (p *postgres) openPool() (*sql.DB, error) {

@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +26,31 @@ func TestSessionsCarryTimeoutsKeepalivesAndUTC(t *testing.T) {
 		var got string
 		require.NoError(t, db.Conn().QueryRowContext(t.Context(), "SELECT current_setting($1)", name).Scan(&got))
 		require.Equal(t, want, got, name)
+	}
+}
+
+// A server, a role, a database and a URL may all have a default of their own.
+func TestTimesMeanTheSameWhateverTheDefaultsOfTheServer(t *testing.T) {
+	t.Parallel()
+	base := testdb.Postgres(t)
+	db, err := open(t, base).Database("")
+	require.NoError(t, err)
+	var name string
+	require.NoError(t, db.Conn().QueryRowContext(t.Context(), "SELECT current_database()").Scan(&name))
+	exec(t, db.Conn(), "ALTER DATABASE "+tx.Postgres.Quote(name)+" SET timezone = 'Asia/Tokyo'")
+	exec(t, db.Conn(), "ALTER DATABASE "+tx.Postgres.Quote(name)+" SET datestyle = 'German, DMY'")
+	separator := "?"
+	if strings.Contains(base, "?") {
+		separator = "&"
+	}
+	for _, url := range []string{base, base + separator + "TimeZone=Asia%2FTokyo&datestyle=SQL"} {
+		db, err := open(t, url).Database("")
+		require.NoError(t, err)
+		var moment, day string
+		require.NoError(t, db.Conn().QueryRowContext(t.Context(),
+			"SELECT cast(timestamptz '2026-11-21 12:00:00+00' AS text), cast(date '2026-11-20' AS text)").Scan(&moment, &day))
+		require.Equal(t, "2026-11-21 12:00:00+00", moment)
+		require.Equal(t, "2026-11-20", day)
 	}
 }
 
@@ -92,22 +118,29 @@ func TestACancelledStatementLeavesTheConnectionToItsSavepoint(t *testing.T) {
 
 func TestTransactionsThatWouldWaitForThemselvesAreRefused(t *testing.T) {
 	t.Parallel()
-	db := birds(t, openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 2}))
+	db := birds(t, openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 3}))
 	manager := tx.NewManager(db)
 	again := tx.Attr{Propagation: tx.RequiresNew}
 	require.NoError(t, manager.Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
 		return manager.Do(ctx, again, func(ctx context.Context) error {
-			err := manager.Do(ctx, again, func(context.Context) error { return nil })
-			require.ErrorContains(t, err, "max_open")
-			return nil
+			return manager.Do(ctx, again, func(ctx context.Context) error {
+				err := manager.Do(ctx, again, func(context.Context) error { return nil })
+				require.ErrorContains(t, err, "max_open")
+				return nil
+			})
 		})
 	}))
 }
 
 func TestControlWorkGoesOnWhenTheDataPoolIsUsedUp(t *testing.T) {
 	t.Parallel()
-	p := openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 1})
+	p := openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 3})
 	db := birds(t, p)
+	for range 2 { // and the third is the transaction below
+		h, err := db.Begin(t.Context(), tx.Attr{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, h.Rollback()) }()
+	}
 	control, err := p.Control("")
 	require.NoError(t, err)
 	err = tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {

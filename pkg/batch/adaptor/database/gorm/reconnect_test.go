@@ -112,7 +112,7 @@ func TestForceReconnectGivesNewWorkNewConnections(t *testing.T) {
 
 func TestForceReconnectMakesPreparedStatementsFresh(t *testing.T) {
 	t.Parallel()
-	p := openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 1})
+	p := openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 3})
 	db := birds(t, p)
 	star := func() (columns []string, err error) {
 		rows, err := db.Conn().QueryContext(t.Context(), "SELECT * FROM bird WHERE id = $1", 1)
@@ -266,11 +266,13 @@ func TestOpenReportsEverythingThatIsWrong(t *testing.T) {
 		"d": {URL: "postgres://u:secret@127.0.0.1:1/x?sslmode=disable"},
 		"e": {URL: "x", MaxOpen: -1, IdleInTransaction: -1},
 		"f": {URL: "postgres://u:secret@127.0.0.1:port/x"},
+		"g": {URL: "postgres://u:secret@127.0.0.1:1/x", MaxOpen: 2},
 	})
 	for _, says := range []string{
 		"database a: SQLite in memory is refused", `database b: the URL's scheme "oracle" is unknown`,
 		"database c: open /nowhere/at/all/x.db", "database d: connect", "database e: the URL has no scheme",
 		"max_open is -1", "idle_in_transaction", "database f: the URL is malformed",
+		"database g: max_open is 2, and must be at least 3: a running step needs two connections",
 	} {
 		require.ErrorContains(t, err, says)
 	}

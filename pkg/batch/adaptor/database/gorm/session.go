@@ -24,7 +24,7 @@ import (
 // PrepareStmt is refused (rule T7), gorm's own transaction around each write is
 // off, and errors are translated to gorm.ErrDuplicatedKey and its like.
 func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
-	own, ok := db.(*database)
+	own, ok := ownOf(db)
 	if !ok {
 		return nil, fmt.Errorf("database %s is a %T, and has no gorm session", db.Name(), db)
 	}
@@ -40,6 +40,21 @@ func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
 		s.Config.ConnPool, s.Statement.ConnPool = pool, pool
 	}
 	return s, nil
+}
+
+// ownOf finds our database behind those that decorate it and say so with Unwrap,
+// as errors do.
+func ownOf(db tx.Database) (*database, bool) {
+	for {
+		if own, ok := db.(*database); ok {
+			return own, true
+		}
+		decorated, ok := db.(interface{ Unwrap() tx.Database })
+		if !ok {
+			return nil, false
+		}
+		db = decorated.Unwrap()
+	}
 }
 
 // sessions holds the gorm.DB that the sessions of a database are copies of:

@@ -131,9 +131,7 @@ func Factories(provider tx.Provider, sources []Source) []core.Factory {
 		Kind: core.KindTasklet, Name: "migration",
 		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
 			c := *cfg.(*Config)
-			if c.Database == "" {
-				c.Database = use.Database
-			}
+			c.Database = use.DatabaseOr(c.Database)
 			return New(provider, sources, c)
 		},
 	}}

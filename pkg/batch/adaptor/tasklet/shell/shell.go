@@ -22,9 +22,8 @@ import (
 // Config configures the tasklet.
 type Config struct {
 	Command []string `key:"command" main:"true" doc:"The program and its arguments, each one as it is: no shell reads them."`
-	// Script is a core.SQL for its variables: there must be none, as they would be
-	// read by the shell.
-	Script core.SQL          `key:"script" doc:"A text for sh, instead of a command. Values reach it through env only."`
+	// Script is literal: a value spliced into it would be read by the shell.
+	Script string            `key:"script" literal:"true" doc:"A text for sh, instead of a command. A ${...} in it is the shell's own: values of the job reach it through env only."`
 	Env    map[string]string `key:"env" doc:"Variables for the process, besides those of this one."`
 	Dir    string            `key:"dir" path:"true" doc:"The folder to run in; default: the working directory."`
 	Grace  time.Duration     `key:"grace" default:"10s" doc:"The time between SIGTERM and SIGKILL when the step is stopped or times out."`
@@ -43,12 +42,10 @@ const (
 // Validate checks that there is one thing to run.
 func (c *Config) Validate() error {
 	switch {
-	case len(c.Command) == 0 && c.Script.IsZero():
+	case len(c.Command) == 0 && c.Script == "":
 		return &core.ConfigError{Key: "command", Err: errors.New("there is neither a command nor a script")}
-	case len(c.Command) > 0 && !c.Script.IsZero():
+	case len(c.Command) > 0 && c.Script != "":
 		return &core.ConfigError{Key: "script", Err: errors.New("there is a command as well: make it two steps")}
-	case len(c.Script.Args) > 0:
-		return &core.ConfigError{Key: "script", Err: errors.New("a script takes values through env only: set them there, and write \"$NAME\" here (a literal ${ is $${)")}
 	case c.Grace < 0:
 		return &core.ConfigError{Key: "grace", Err: fmt.Errorf("%s is less than 0", c.Grace)}
 	}
@@ -76,13 +73,6 @@ A stop or a timeout sends SIGTERM to the process and all it started, and SIGKILL
 grace is over. A process that is started again after a crash runs again from its start: what
 it does must bear that. It must not leave processes behind that hold its output open.`,
 		Example: "tasklet:\n  shell:\n    command: [./work.sh, \"${params.date}\"]\n    env: {LEVEL: \"3\"}",
-		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
-			c := cfg.(*Config)
-			if len(c.Script.Args) > 0 {
-				return in, c.Validate()
-			}
-			return in, nil
-		},
 	}}
 }
 
@@ -173,8 +163,7 @@ func after(text string) string {
 func (t *Tasklet) command(ctx context.Context, stdout, stderr io.Writer) *exec.Cmd {
 	args := t.config.Command
 	if len(args) == 0 {
-		script, _ := t.config.Script.Render(func(int) string { return "" })
-		args = []string{"sh", "-c", script}
+		args = []string{"sh", "-c", t.config.Script}
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = stdout, stderr, t.config.Dir

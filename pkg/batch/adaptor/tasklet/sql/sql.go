@@ -64,11 +64,7 @@ func Factories(provider tx.Provider) []core.Factory {
 		Kind: core.KindTasklet, Name: "sql",
 		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
 			c := cfg.(*Config)
-			name := c.Database
-			if name == "" {
-				name = use.Database
-			}
-			db, err := provider.Database(name)
+			db, err := provider.Database(use.DatabaseOr(c.Database))
 			if err != nil {
 				return nil, &core.ConfigError{Key: "database", Err: err}
 			}

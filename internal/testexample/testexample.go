@@ -1,0 +1,136 @@
+// Package testexample keeps the compiled examples short: databases and files of
+// their own, and readers and writers driven as a step would. Whatever fails
+// panics, which fails the example. Only tests import it.
+package testexample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Check panics on an error.
+func Check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// Must panics on an error.
+func Must[T any](v T, err error) T {
+	Check(err)
+	return v
+}
+
+// Dir returns a folder, to be removed by done.
+func Dir() (dir string, done func()) {
+	dir = Must(os.MkdirTemp("", "surfin-example-"))
+	return dir, func() { Check(os.RemoveAll(dir)) }
+}
+
+// File writes a file in a folder of its own and returns its path.
+func File(name, text string) (path string, done func()) {
+	dir, done := Dir()
+	path = filepath.Join(dir, name)
+	Check(os.WriteFile(path, []byte(text), 0o600))
+	return path, done
+}
+
+// SQLite returns a provider with one new database, after these statements.
+func SQLite(statements ...string) (provider *gormdb.DBProvider, db tx.Database, done func()) {
+	dir, remove := Dir()
+	ctx := context.Background()
+	provider = Must(gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {URL: "sqlite:" + filepath.Join(dir, "example.db")}}))
+	db = Must(provider.Database(tx.Default))
+	for _, s := range statements {
+		Must(db.Conn().ExecContext(ctx, s))
+	}
+	return provider, db, func() {
+		Check(provider.Close())
+		remove()
+	}
+}
+
+// Text returns the one value of a query's one row, as a text.
+func Text(db tx.Database, query string) string {
+	var text string
+	Check(db.Conn().QueryRowContext(context.Background(), query).Scan(&text))
+	return text
+}
+
+// Print reads all items and prints them.
+func Print[T any](r core.Reader) {
+	for _, item := range Read[T](r) {
+		fmt.Printf("%+v\n", item)
+	}
+}
+
+// Read reads all items, as a chunk step does.
+func Read[T any](r core.Reader) []T {
+	ctx := context.Background()
+	if o, ok := r.Component().(core.Opener); ok {
+		Check(o.Open(ctx, nil))
+	}
+	if c, ok := r.Component().(core.Closer); ok {
+		defer func() { Check(c.Close(ctx)) }()
+	}
+	items := &core.Slice[T]{}
+	for {
+		err := r.Fill(ctx, items, items.Len()+1)
+		if errors.Is(err, io.EOF) {
+			return items.Items
+		}
+		Check(err)
+	}
+}
+
+// Write writes the items as one chunk, as a chunk step does around its commit.
+func Write[T any](w core.Writer, items ...T) {
+	ctx := context.Background()
+	if o, ok := w.Component().(core.Opener); ok {
+		Check(o.Open(ctx, nil))
+	}
+	Check(w.Write(ctx, &core.Slice[T]{Items: items}))
+	if p, ok := w.Component().(core.Preparer); ok {
+		Check(p.Prepare(ctx))
+	}
+	if f, ok := w.Component().(core.Finisher); ok {
+		Check(f.Finish(ctx))
+	}
+	if c, ok := w.Component().(core.Closer); ok {
+		Check(c.Close(ctx))
+	}
+}
+
+// Process hands items through a processor and prints what it makes of them.
+func Process[T any](p core.Processor, items ...T) {
+	ctx := context.Background()
+	in := p.NewCell().(*core.Cell[T])
+	out, advance, err := p.Chain(in)
+	Check(err)
+	made := p.NewItems(1)
+	for _, item := range items {
+		in.Item = item
+		if err := advance(ctx); err != nil {
+			fmt.Println(err)
+			continue
+		}
+		made.Reset()
+		made.Store(out)
+		r, ok := made.At(0).(core.Row)
+		if !ok {
+			fmt.Printf("%+v\n", made.At(0))
+			continue
+		}
+		for i, v := range r.Values() {
+			fmt.Printf("%s=%s\n", r.Schema().Field(i).Name, v)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package gormdb_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Every database has a name; job files and components use it.
+func ExampleOpen() {
+	dir, done := testexample.Dir()
+	defer done()
+	ctx := context.Background()
+	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{
+		tx.Default: {URL: "sqlite:" + filepath.Join(dir, "main.db")},
+		"scratch":  {URL: "sqlite:" + filepath.Join(dir, "scratch.db"), MaxOpen: 2},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { testexample.Check(provider.Close()) }()
+
+	db, err := provider.Database("scratch")
+	testexample.Check(err)
+	fmt.Println(provider.Names(), db.Dialect())
+	_, err = provider.Database("scratsh")
+	fmt.Println(err)
+	// Output:
+	// [default scratch] sqlite
+	// database "scratsh" is not configured (configured: default, scratch)
+}
+
+// All that is wrong is reported together.
+func ExampleOpen_refused() {
+	_, err := gormdb.Open(context.Background(), map[string]gormdb.Config{
+		"a": {URL: "sqlite::memory:"},
+		"b": {URL: "postgres://db.example.org/orders", MaxOpen: 1},
+	})
+	fmt.Println(err)
+	// Output:
+	// database a: SQLite in memory is refused: each connection would have a database of its own; name a file
+	// database b: max_open is 1, and must be at least 3: a running step needs two connections, and one more is needed besides
+}
+
+// gorm on the transaction that is there.
+func ExampleSession() {
+	_, db, done := testexample.SQLite("create table account(name text primary key, cents int)")
+	defer done()
+	type account struct {
+		Name  string
+		Cents int64
+	}
+	err := tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {
+		session, err := gormdb.Session(ctx, db)
+		if err != nil {
+			return err
+		}
+		return session.Table("account").Create(&account{"ada", 100}).Error
+	})
+	fmt.Println(err, testexample.Text(db, "select name from account"))
+	// Output: <nil> ada
+}

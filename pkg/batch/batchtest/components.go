@@ -1,0 +1,140 @@
+package batchtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Components are those of a chunk step under test. Processor may be nil where I
+// and O are one type.
+type Components[I, O any] struct {
+	Reader    core.ItemReader[I]
+	Processor core.ItemProcessor[I, O]
+	Writer    core.ItemWriter[O]
+}
+
+// Step runs a chunk step of these components; c says how (Size, Retry, Skip, ...),
+// and its Name, Database and Assemble are filled in where they are not set:
+//
+//	sink := &batchtest.Sink[Invoice]{}
+//	batchtest.Step(batchtest.New(t), chunk.Config{Size: 10}, batchtest.Components[Order, Invoice]{
+//		Reader: batchtest.Slice(orders...), Processor: price, Writer: sink,
+//	}).Completed()
+//
+// Faults of the Env strike here, too.
+func Step[I, O any](e *Env, c chunk.Config, parts Components[I, O]) *Run {
+	e.t.Helper()
+	if c.Name == "" {
+		c.Name = "step"
+	}
+	if c.Database == nil {
+		c.Database = e.Database("")
+	}
+	if c.Assemble == nil {
+		c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
+			p := chunk.Parts{Reader: core.EraseReader(parts.Reader), Writers: []core.Writer{core.EraseWriter(parts.Writer)}}
+			if parts.Processor != nil {
+				p.Processors = []core.Processor{core.EraseProcessor(parts.Processor)}
+			}
+			return e.config.faults.Parts(c.Name, p), nil
+		}
+	}
+	s, err := chunk.New(c)
+	if err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	return e.RunStep(s)
+}
+
+// Slice returns a reader of these items, which can be restarted.
+func Slice[T any](items ...T) core.ItemReader[T] { return &sliceReader[T]{items: items} }
+
+type sliceReader[T any] struct {
+	items []T
+	next  int
+}
+
+func (r *sliceReader[T]) Open(_ context.Context, at core.Position) error {
+	r.next = 0
+	if at == nil {
+		return nil
+	}
+	return json.Unmarshal(at, &r.next)
+}
+
+func (r *sliceReader[T]) Position() (core.Position, error) { return json.Marshal(r.next) }
+
+func (r *sliceReader[T]) Meta() core.Meta { return core.Meta{Line: int64(r.next)} }
+
+func (r *sliceReader[T]) Read(context.Context) (item T, err error) {
+	if r.next >= len(r.items) {
+		return item, io.EOF
+	}
+	r.next++
+	return r.items[r.next-1], nil
+}
+
+// Sink is a writer that keeps what it is given, and forgets what is rolled back.
+type Sink[T any] struct {
+	mu    sync.Mutex
+	items []T
+}
+
+// Write implements core.ItemWriter.
+func (s *Sink[T]) Write(_ context.Context, items []T) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items = append(s.items, items...)
+	return nil
+}
+
+// Open forgets what an attempt before this one had not committed.
+func (s *Sink[T]) Open(ctx context.Context, at core.Position) error { return s.Rewind(ctx, at) }
+
+// Rewind implements core.Rewinder.
+func (s *Sink[T]) Rewind(_ context.Context, at core.Position) error {
+	n := 0
+	if at != nil {
+		if err := json.Unmarshal(at, &n); err != nil {
+			return fmt.Errorf("position of the sink: %w", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n > len(s.items) {
+		return fmt.Errorf("the sink has %d items, and its position says %d", len(s.items), n)
+	}
+	s.items = s.items[:n]
+	return nil
+}
+
+// Position implements core.Positioner.
+func (s *Sink[T]) Position() (core.Position, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return json.Marshal(len(s.items))
+}
+
+// Items returns a copy of what was written. A step that failed may have left its
+// last chunk, which was rolled back: the sink learns of it at the next attempt.
+func (s *Sink[T]) Items() []T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.items)
+}
+
+// Has checks what was written, in order.
+func Has[T comparable](t testing.TB, s *Sink[T], want ...T) {
+	t.Helper()
+	if got := s.Items(); !slices.Equal(got, want) {
+		t.Errorf("written:\n got %v\nwant %v", got, want)
+	}
+}

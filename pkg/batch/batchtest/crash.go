@@ -1,0 +1,230 @@
+package batchtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Crash describes a job that is to be killed everywhere. The function given to
+// [CrashEverywhere] fills it in; it is called anew for every run and in every
+// process, so it must say the same each time and do nothing else.
+type Crash struct {
+	// Job is the job file: of the test's package, or one that Setup writes (Path).
+	Job string
+	// Params are the job's parameters as NAME=VALUE.
+	Params []string
+	// Options are the application's registrations.
+	Options []fx.Option
+	// Faults make components fail. Each process counts its own calls.
+	Faults []Fault
+	// Database makes the URL of an empty database for a run; nil: a SQLite file. It
+	// is called in the test's own process only.
+	Database func(t testing.TB) string
+	// Databases are further ones by name.
+	Databases map[string]func(t testing.TB) string
+	// Setup makes what the job needs (files, tables), once per run.
+	Setup func(t *testing.T, e *Env)
+	// Check looks at the end of each run, besides what is compared anyway.
+	Check func(t *testing.T, e *Env)
+	// Again kills the restarts as well: each run is killed before and after the 1st
+	// commit of its restarts, then the 2nd, up to this one, each time in a new
+	// process, before it may complete. 0: each run is killed once.
+	Again int
+	// Every kills at every nth commit only; 0: at each, and with -short at every third.
+	Every int
+	// Ignore names tables and files that need not be the same at the end.
+	Ignore []string
+	// Timeout bounds each process; 0: a minute.
+	Timeout time.Duration
+
+	dir string
+}
+
+// Dir is the folder of the run, empty at first and kept over its kills.
+func (c *Crash) Dir() string { return c.dir }
+
+// Path is the path of a file in Dir.
+func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
+
+// CrashEverywhere proves that a job survives: it runs the job undisturbed once and
+// counts its commits. Then it runs it again and again, each time on an empty
+// database and folder: the process kills itself with SIGKILL before, or after, one
+// of its commits, and a new process runs the job to its end. What is there then
+// must be what the undisturbed run left:
+//
+//   - the rows of all tables except the history's own,
+//   - the files in [Crash.Dir],
+//   - for each step the counters read, filtered, written and skipped, summed over
+//     all attempts (commits and rollbacks depend on where a chunk began),
+//   - the stored skipped items,
+//   - no execution that looks as if it still ran, and the last one COMPLETED.
+//
+// The test binary is the process: it is executed again with this test alone, and
+// ends inside CrashEverywhere. So everything before the call in the same test is
+// executed there as well, and so is TestMain: see [InCrash].
+//
+// Each run is a subtest such as "before_commit_3". A commit is the end of a
+// transaction that may write, or a statement outside of one; those of connections
+// that do not come from the tx.Provider (of migrations on PostgreSQL, of other
+// libraries) are not counted. It needs a system that tells whether a process lives
+// (Linux): elsewhere the killed one's lease of minutes would have to end first.
+func CrashEverywhere(t *testing.T, describe func(c *Crash)) {
+	t.Helper()
+	_, file, line, _ := runtime.Caller(1)
+	here := fmt.Sprintf("%s:%d", file, line)
+	if o, ok := ordersOf(t); ok {
+		if o.Site == here {
+			o.obey(t, describe)
+		}
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("batchtest.CrashEverywhere needs Linux")
+	}
+	v := &victim{site: here, test: t.Name(), describe: describe}
+	if !t.Run("undisturbed", v.undisturbed) {
+		return
+	}
+	t.Logf("%d commits", len(v.commits))
+	for n := 1; n <= len(v.commits); n += v.every {
+		for _, at := range []moment{{Commit: n}, {Commit: n, After: true}} {
+			t.Run(at.name(), func(t *testing.T) { v.killed(t, at) })
+		}
+	}
+}
+
+func (m moment) name() string {
+	side := "before"
+	if m.After {
+		side = "after"
+	}
+	return fmt.Sprintf("%s commit %d", side, m.Commit)
+}
+
+// victim is a job, and what its undisturbed run left.
+type victim struct {
+	site, test string
+	describe   func(*Crash)
+	commits    []string
+	every      int
+	want       *state
+}
+
+func (v *victim) undisturbed(t *testing.T) {
+	r := v.newRun(t)
+	done := r.start(moment{})
+	if done == nil {
+		t.Fatal("batchtest: the undisturbed run was killed")
+	}
+	if len(done.Unfired) > 0 {
+		t.Fatalf("these faults never fired, so the test is not about them:\n%s", strings.Join(done.Unfired, "\n"))
+	}
+	v.commits, v.want, v.every = done.Commits, r.end(nil), max(r.crash.Every, 1)
+	if r.crash.Every == 0 && testing.Short() {
+		v.every = 3
+	}
+}
+
+// killed is one run that is killed at a moment.
+func (v *victim) killed(t *testing.T, at moment) {
+	if before := v.commits[at.Commit-1]; before != "" {
+		t.Logf("commit %d comes after this: %s", at.Commit, before)
+	}
+	r := v.newRun(t)
+	moments := []moment{at}
+	for n := 1; n <= r.crash.Again; n++ {
+		moments = append(moments, moment{Commit: n}, moment{Commit: n, After: true})
+	}
+	for i, m := range append(moments, moment{}) {
+		done := r.start(m)
+		if done == nil {
+			continue
+		}
+		if i == 0 {
+			t.Logf("it was not killed: this time it made %d commits only", len(done.Commits))
+		}
+		break
+	}
+	r.end(v.want)
+}
+
+// crashRun is a job on its own databases and folder, over several processes.
+type crashRun struct {
+	t     *testing.T
+	v     *victim
+	crash *Crash
+	urls  map[string]string
+	runs  int
+}
+
+func (v *victim) newRun(t *testing.T) *crashRun {
+	t.Helper()
+	r := &crashRun{t: t, v: v, crash: &Crash{dir: t.TempDir()}, urls: map[string]string{}}
+	v.describe(r.crash)
+	if r.crash.Job == "" {
+		t.Fatal("batchtest: the crash test names no job")
+	}
+	open := r.crash.Database
+	if open == nil {
+		open = sqliteURL
+	}
+	r.urls[tx.Default] = open(t)
+	for name, open := range r.crash.Databases {
+		r.urls[name] = open(t)
+	}
+	r.with(func(e *Env) {
+		if r.crash.Setup != nil {
+			r.crash.Setup(r.t, e)
+		}
+	})
+	return r
+}
+
+// with opens the application in this process, while no other has it.
+func (r *crashRun) with(f func(e *Env)) {
+	r.t.Helper()
+	e := open(r.t, config{dir: r.crash.dir, urls: r.urls, opts: r.crash.Options, faults: NewFaults()})
+	defer e.close()
+	f(e)
+}
+
+// end looks at what is there, and compares it with what should be: nil for the
+// run that the others are compared with.
+func (r *crashRun) end(want *state) (got *state) {
+	r.t.Helper()
+	r.with(func(e *Env) {
+		var err error
+		if got, err = newState(e, r.crash.Ignore); err != nil {
+			r.t.Fatalf("batchtest: %v", err)
+		}
+		if want == nil {
+			want = got
+		}
+		got.compare(r.t, want)
+		if r.crash.Check != nil {
+			r.crash.Check(r.t, e)
+		}
+	})
+	return got
+}
+
+func (c *Crash) timeout() time.Duration {
+	if c.Timeout == 0 {
+		return time.Minute
+	}
+	return c.Timeout
+}
+
+// InCrash reports whether this process is one that [CrashEverywhere] started and
+// may kill. What a TestMain or the test starts for the whole test (a server, say)
+// is already there, and would be started, and left over, once for each kill.
+func InCrash() bool { return os.Getenv(variable) != "" }

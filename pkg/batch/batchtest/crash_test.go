@@ -1,0 +1,200 @@
+package batchtest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// everywhere crashes a job on SQLite and on PostgreSQL. The database is made in
+// the test's own process only.
+func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
+			c.Every = every
+			describe(c)
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url := ""
+		if !batchtest.InCrash() {
+			url = testdb.Postgres(t)
+		}
+		batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
+			c.Database, c.Every = batchtest.Postgres(url), every
+			describe(c)
+		})
+	})
+}
+
+// people are rows of a csv file with a header.
+func people(n int) string {
+	var b strings.Builder
+	b.WriteString("id,name,amount\n")
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "%d,\"name, %d\",%d.5\n", i, i, i)
+	}
+	return b.String()
+}
+
+const plainJob = `
+job: plain
+parameters:
+  input: {type: path}
+flow:
+- step: create
+  tasklet: {sql: "create table people (id bigint, name text, amount double precision)"}
+- step: load
+  chunk:
+    size: 4
+    reader: {csv: {path: "${params.input}", item: {id: int, name: string, amount: float}}}
+    processor:
+    - filter: item.id % 5 != 3
+    writer: {table: people}
+`
+
+func TestAPlainLoadSurvivesAKillAtEveryCommit(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(c *batchtest.Crash) {
+		c.Job = c.Path("load.yaml")
+		c.Params = []string{"input=" + c.Path("in.csv")}
+		c.Setup = func(_ *testing.T, e *batchtest.Env) {
+			e.File("load.yaml", plainJob)
+			e.File("in.csv", people(10))
+		}
+		c.Check = func(_ *testing.T, e *batchtest.Env) {
+			e.HasRows("select count(*), count(distinct id) from people", "8|8")
+		}
+	})
+}
+
+func TestAPlainLoadSurvivesKillsOfItsRestarts(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(c *batchtest.Crash) {
+		c.Again = 2
+		c.Job = c.Path("load.yaml")
+		c.Params = []string{"input=" + c.Path("in.csv")}
+		c.Setup = func(_ *testing.T, e *batchtest.Env) {
+			e.File("load.yaml", plainJob)
+			e.File("in.csv", people(6))
+		}
+	})
+}
+
+const upsertJob = `
+job: upsert
+parameters:
+  input: {type: path}
+flow:
+- step: create
+  tasklet: {sql: "create table people (id bigint primary key, name text, amount double precision)"}
+- step: load
+  chunk:
+    size: 3
+    reader: {csv: {path: "${params.input}", item: {id: int, name: string, amount: float}}}
+    writer: {table: {name: people, mode: upsert, key: [id]}}
+`
+
+func TestAnUpsertSurvivesAKillAtEveryCommit(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(c *batchtest.Crash) {
+		c.Job = c.Path("load.yaml")
+		c.Params = []string{"input=" + c.Path("in.csv")}
+		c.Setup = func(_ *testing.T, e *batchtest.Env) {
+			e.File("load.yaml", upsertJob)
+			e.File("in.csv", people(4)+"2,second,20\n4,fourth,40\n2,last,2000\n")
+		}
+		c.Check = func(_ *testing.T, e *batchtest.Env) {
+			e.HasRows("select id, name from people where id in (2, 4) order by id", "2|last", "4|fourth")
+		}
+	})
+}
+
+const filesJob = `
+job: files
+parameters:
+  input: {type: path}
+  out:   {type: path}
+flow:
+- step: convert
+  chunk:
+    size: 3
+    reader: {csv: {path: "${params.input}", item: {id: int, name: string, amount: float}}}
+    processor:
+    - filter: item.id % 4 != 0
+    writer:
+    - csv: {path: "${params.out}.csv"}
+    - jsonl: {path: "${params.out}.jsonl"}
+`
+
+func TestFilesToFilesSurviveAKillAtEveryCommit(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(c *batchtest.Crash) {
+		c.Again = 1
+		c.Job = c.Path("convert.yaml")
+		c.Params = []string{"input=" + c.Path("in.csv"), "out=" + c.Path("out")}
+		c.Setup = func(_ *testing.T, e *batchtest.Env) {
+			e.File("convert.yaml", filesJob)
+			e.File("in.csv", people(9))
+		}
+		c.Check = func(t *testing.T, e *batchtest.Env) {
+			text, err := os.ReadFile(e.Path("out.csv"))
+			require.NoError(t, err)
+			require.Equal(t, 8, strings.Count(string(text), "\n"))
+			require.NoFileExists(t, e.Path("out.csv.part"))
+		}
+	})
+}
+
+// saver writes with gorm in the chunk's transaction.
+type saver struct{ db tx.Database }
+
+func newSaver(p tx.Provider) (saver, error) {
+	db, err := p.Database("")
+	return saver{db}, err
+}
+
+func (w saver) Write(ctx context.Context, items []person) error {
+	session, err := gormdb.Session(ctx, w.db)
+	if err != nil {
+		return err
+	}
+	return session.Table("people").Create(items).Error
+}
+
+const gormJob = `
+job: gorm
+parameters:
+  input: {type: path}
+flow:
+- step: load
+  chunk:
+    size: 2
+    reader: {csv: {path: "${params.input}", item: person}}
+    writer: saver
+`
+
+func TestAWriterOnGormSurvivesAKillAtEveryCommit(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(c *batchtest.Crash) {
+		c.Job = c.Path("load.yaml")
+		c.Params = []string{"input=" + c.Path("in.csv")}
+		c.Options = append(personItems(), batch.Writer[person]("saver", newSaver))
+		c.Setup = func(_ *testing.T, e *batchtest.Env) {
+			e.File("load.yaml", gormJob)
+			e.File("in.csv", "id,name\n1,a\n2,b\n3,c\n")
+			e.Exec("create table people (id bigint, name text)")
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package batchtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// variable holds the orders of a process that CrashEverywhere starts, as JSON.
+const variable = "SURFIN_BATCHTEST_CRASH"
+
+// orders are what such a process is told.
+type orders struct {
+	Test string            `json:"test"`
+	Site string            `json:"site"` // of the call of CrashEverywhere
+	Dir  string            `json:"dir"`
+	URLs map[string]string `json:"urls"`
+	Kill moment            `json:"kill"`
+	// Report is the file to which it writes what it did, if it comes to that.
+	Report string `json:"report"`
+}
+
+// report is what a process did that was not killed.
+type report struct {
+	// Commits says of each commit what came before it.
+	Commits []string    `json:"commits"`
+	Status  core.Status `json:"status"`
+	Error   string      `json:"error"`
+	Unfired []string    `json:"unfired"`
+}
+
+// start runs the job in a process of its own; nil if it was killed as ordered.
+// Any other end ends the test.
+func (r *crashRun) start(kill moment) *report {
+	r.t.Helper()
+	r.runs++
+	o := orders{
+		Test: r.v.test, Site: r.v.site, Dir: r.crash.dir, URLs: r.urls, Kill: kill,
+		Report: filepath.Join(r.t.TempDir(), "report.json"),
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		r.t.Fatalf("batchtest: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(r.t.Context(), r.crash.timeout())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run", only(o.Test), "-test.count=1", "-test.timeout=0") //nolint:gosec // ourselves
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	what := fmt.Sprintf("process %d of this run", r.runs)
+	switch {
+	case ctx.Err() != nil:
+		r.t.Fatalf("batchtest: %s took longer than %v:\n%s", what, r.crash.timeout(), out.String())
+	case err != nil && wasKilled(err) && kill.Commit > 0:
+		return nil
+	case err != nil:
+		r.t.Fatalf("batchtest: %s was not killed by its own hand, and ended with %v:\n%s", what, err, out.String())
+	}
+	return r.read(o.Report, what, out.String())
+}
+
+func (r *crashRun) read(path, what, out string) *report {
+	r.t.Helper()
+	text, err := os.ReadFile(path) //nolint:gosec // our own
+	if err != nil {
+		r.t.Fatalf("batchtest: %s never came to its job: is CrashEverywhere reached whenever the test %s runs alone?\n%s", what, r.v.test, out)
+	}
+	var done report
+	if err := json.Unmarshal(text, &done); err != nil {
+		r.t.Fatalf("batchtest: %s: %v", what, err)
+	}
+	if done.Status != core.StatusCompleted {
+		r.t.Fatalf("%s: the job did not complete (status %q): %s\n%s", what, done.Status, done.Error, out)
+	}
+	return &done
+}
+
+func wasKilled(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// only is the -test.run pattern of one test.
+func only(name string) string {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// ordersOf returns the orders of this process, if they are for this test.
+func ordersOf(t *testing.T) (orders, bool) {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return orders{}, false
+	}
+	var o orders
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		t.Fatalf("batchtest: %s: %v", variable, err)
+	}
+	return o, true
+}
+
+// obey runs the job and ends the test; the process may not live to see that.
+func (o orders) obey(t *testing.T, describe func(*Crash)) {
+	t.Helper()
+	crash := &Crash{dir: o.Dir}
+	describe(crash)
+	done, err := o.run(t.Context(), crash)
+	if err != nil {
+		t.Fatalf("batchtest: %v", err)
+	}
+	text, err := json.Marshal(done)
+	if err != nil {
+		t.Fatalf("batchtest: %v", err)
+	}
+	if err := os.WriteFile(o.Report, text, 0o600); err != nil {
+		t.Fatalf("batchtest: %v", err)
+	}
+	t.SkipNow() // what comes after in this test is for its own process
+}
+
+func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) {
+	count := &commits{at: o.Kill}
+	faults := NewFaults(crash.Faults...)
+	opts := append([]fx.Option{count.option(), faults.Option()}, crash.Options...)
+	app, err := batch.New(ctx, config{urls: o.URLs}.settings(), opts...)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, app.Close(context.WithoutCancel(ctx))) }()
+	given, err := parameters(crash.Params)
+	if err != nil {
+		return done, err
+	}
+	exec, err := app.Run(ctx, crash.Job, given)
+	done = report{Commits: count.made(), Unfired: faults.Unfired()}
+	var complete *core.InstanceCompleteError
+	switch {
+	case errors.As(err, &complete):
+		done.Status = core.StatusCompleted // it was killed after its last commit
+	case err != nil:
+		return done, err
+	default:
+		done.Status = exec.Status
+		done.Error = o.describe(ctx, app.Repository(), exec)
+	}
+	return done, nil
+}
+
+// describe is the account of a job that did not complete.
+func (o orders) describe(ctx context.Context, repo core.JobRepository, exec *core.JobExecution) string {
+	steps, err := repo.Steps(ctx, exec.ID)
+	if err != nil {
+		return errors.Join(errors.New(exec.Error), err).Error()
+	}
+	return (&Run{Execution: *exec, Steps: steps}).String()
+}

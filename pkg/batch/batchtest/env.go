@@ -1,0 +1,262 @@
+package batchtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// The lease of a test's executions: long, so that no heartbeat adds to what a
+// test observes. Dead processes are known by their pid.
+const (
+	lease     = 10 * time.Minute
+	heartbeat = 2 * time.Minute
+)
+
+// Option adjusts an [Env].
+type Option func(*config)
+
+type config struct {
+	dir    string
+	urls   map[string]string
+	opts   []fx.Option
+	faults *Faults
+}
+
+// On runs on the database with this URL (sqlite:PATH or postgres://...) instead of
+// a SQLite file of the test's own. The history of executions is kept there, too;
+// its tables are made.
+func On(url string) Option { return OnDatabase(tx.Default, url) }
+
+// OnDatabase adds a database under a name that job files may use.
+func OnDatabase(name, url string) Option { return func(c *config) { c.urls[name] = url } }
+
+// With adds registrations such as batch.Reader and whatever else the application
+// is made of.
+func With(opts ...fx.Option) Option { return func(c *config) { c.opts = append(c.opts, opts...) } }
+
+// WithFaults makes components fail. A fault that has not fired when the test ends
+// fails it: the test was about something that did not happen.
+func WithFaults(faults ...Fault) Option {
+	return func(c *config) { c.faults.add(faults) }
+}
+
+// Env is an application for one test: the engine, its databases and a folder. It
+// is closed when the test ends. Its methods end the test at once where they cannot
+// do what they are asked.
+type Env struct {
+	t        testing.TB
+	app      *batch.App
+	config   config
+	registry *core.Registry
+	provider tx.Provider
+	launcher *job.Launcher
+}
+
+// New builds an application for t.
+func New(t testing.TB, opts ...Option) *Env {
+	t.Helper()
+	c := config{dir: t.TempDir(), urls: map[string]string{}, faults: NewFaults()}
+	for _, o := range opts {
+		o(&c)
+	}
+	if c.urls[tx.Default] == "" {
+		c.urls[tx.Default] = sqliteURL(t)
+	}
+	e := open(t, c)
+	t.Cleanup(func() {
+		e.close()
+		if never := c.faults.Unfired(); len(never) > 0 && !t.Failed() {
+			t.Errorf("these faults never fired, so the test was not about them:\n%s", strings.Join(never, "\n"))
+		}
+	})
+	return e
+}
+
+// sqliteURL names a file that is not there yet, outside of the test's folder.
+func sqliteURL(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
+}
+
+func open(t testing.TB, c config) *Env {
+	t.Helper()
+	e := &Env{t: t, config: c}
+	opts := append([]fx.Option{fx.Populate(&e.registry, &e.provider, &e.launcher), c.faults.Option()}, c.opts...)
+	app, err := batch.New(t.Context(), c.settings(), opts...)
+	if err != nil {
+		t.Fatalf("batchtest: open the application: %v", err)
+	}
+	e.app = app
+	if err := app.Prepare(t.Context()); err != nil {
+		e.close()
+		t.Fatalf("batchtest: prepare the history of executions: %v", err)
+	}
+	return e
+}
+
+func (c config) settings() batch.Settings {
+	s := batch.Settings{
+		Databases:   map[string]settings.Database{},
+		Repository:  settings.Repository{Database: tx.Default, Prefix: repositoryPrefix},
+		AutoMigrate: settings.MigrateAlways,
+		Lease:       lease, Heartbeat: heartbeat,
+	}
+	for name, url := range c.urls {
+		s.Databases[name] = settings.Database{URL: url}
+	}
+	return s
+}
+
+func (e *Env) close() {
+	e.t.Helper()
+	if err := e.app.Close(context.WithoutCancel(e.t.Context())); err != nil {
+		e.t.Errorf("batchtest: %v", err)
+	}
+}
+
+// Dir is a folder for the test's files, empty at first.
+func (e *Env) Dir() string { return e.config.dir }
+
+// Path is the path of a file in Dir.
+func (e *Env) Path(name string) string { return filepath.Join(e.config.dir, filepath.FromSlash(name)) }
+
+// File writes a file into Dir and returns its path.
+func (e *Env) File(name, text string) string {
+	e.t.Helper()
+	path := e.Path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	return path
+}
+
+// Database returns a database by name; "" is the default one.
+func (e *Env) Database(name string) tx.Database {
+	e.t.Helper()
+	db, err := e.provider.Database(name)
+	if err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	return db
+}
+
+// Repository is the history of executions.
+func (e *Env) Repository() core.JobRepository { return e.app.Repository() }
+
+// Job runs a job file with a fresh application on a SQLite file of the test's own:
+// New(t).Job(file, params...).
+func Job(t testing.TB, file string, params ...string) *Run {
+	t.Helper()
+	return New(t).Job(file, params...)
+}
+
+// Job runs a job file to its end; params are NAME=VALUE. A launch that is refused
+// ends the test (see [Env.Launch]); a job that failed does not: ask the [Run].
+func (e *Env) Job(file string, params ...string) *Run {
+	e.t.Helper()
+	r, err := e.Launch(file, params...)
+	if err != nil {
+		e.t.Fatalf("batchtest: run %s: %v", file, err)
+	}
+	return r
+}
+
+// Launch is Job for tests about files that are wrong and launches that are
+// refused: the error is that of [batch.App.Run].
+func (e *Env) Launch(file string, params ...string) (*Run, error) {
+	e.t.Helper()
+	exec, err := e.app.Run(e.t.Context(), file, e.given(params))
+	if err != nil {
+		return nil, err
+	}
+	return e.outcome(exec), nil
+}
+
+// Step runs one step of a job file by itself, as a job of one step. What earlier
+// steps would have left must be there; expressions about them have nothing to
+// read.
+func (e *Env) Step(file, step string, params ...string) *Run {
+	e.t.Helper()
+	f, err := jobfile.Load(file, e.registry)
+	if err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	values, err := job.ValidateParameters(f.Parameters(), e.given(params))
+	if err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	j, err := f.Compile(jobfile.Deps{Provider: e.provider, Registry: e.registry})
+	if err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	found, ok := j.Flow.Find(step)
+	if !ok {
+		e.t.Fatalf("batchtest: %s has no step %q", file, step)
+	}
+	alone, ok := found.(*core.StepElement)
+	if !ok {
+		e.t.Fatalf("batchtest: %q of %s is a %T, not a step", step, file, found)
+	}
+	only := *alone
+	only.Next = nil
+	j.Flow.Elements = []core.Element{&only}
+	j.Name += "/" + step
+	return e.run(j, values)
+}
+
+// RunStep runs a step that was made in Go (chunk.New, step.NewTasklet) as a job of
+// one step. A second call goes on where a failed first one ended.
+func (e *Env) RunStep(s core.Step) *Run {
+	e.t.Helper()
+	return e.run(&core.Job{
+		Name: "test/" + s.Name(), Restartable: true, Definition: core.Definition{Hash: "batchtest", Text: "batchtest"},
+		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: s}}},
+	}, core.Parameters{})
+}
+
+func (e *Env) run(j *core.Job, params core.Parameters) *Run {
+	e.t.Helper()
+	exec, err := e.launcher.Run(e.t.Context(), j, params, nil)
+	if err != nil {
+		e.t.Fatalf("batchtest: run %s: %v", j.Name, err)
+	}
+	return e.outcome(exec)
+}
+
+func (e *Env) given(params []string) map[string]string {
+	e.t.Helper()
+	given, err := parameters(params)
+	if err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	return given
+}
+
+func parameters(words []string) (map[string]string, error) {
+	given := map[string]string{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("parameter %q is not NAME=VALUE", w)
+		}
+		given[name] = value
+	}
+	return given, nil
+}

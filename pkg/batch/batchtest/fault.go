@@ -1,0 +1,238 @@
+package batchtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Fault makes a component of a chunk step fail. The component stays in place: all
+// other calls reach it as ever. A fault without Match, Calls and Times strikes at
+// every call of its phase.
+type Fault struct {
+	// Step is the step's name; empty: every step.
+	Step string
+	// Phase is whose calls are meant: a reader's Read, a processor's Process, a
+	// writer's Write.
+	Phase core.Phase
+	// Component is the name of the component in the job file, such as "table";
+	// empty: the first one of the phase.
+	Component string
+	// Match selects items: the one that was read, the one handed to the processor,
+	// or any of those handed to the writer. nil selects all. A value of type T
+	// arrives as T; a row as core.Row.
+	//
+	// A reader's item is known only when it was read. A read fault with Match
+	// therefore consumes the item (core.ConsumedError), as a line that does not parse
+	// does; one without strikes before the read and consumes nothing (rule C1).
+	Match func(item any) bool
+	// Calls are the numbers, from 1, of the calls that fail, counted over those that
+	// Match selects, while the process runs; empty: all of them.
+	Calls []int
+	// Times is how often it strikes at most; 0: without a bound.
+	Times int
+	// After lets the component do its work before the call fails: a writer has
+	// written then what must be rolled back. It means nothing for readers.
+	After bool
+	// Err is what the call fails with; Panic is what it panics with instead.
+	Err   error
+	Panic any
+	// Do is called when the fault strikes; a fault with Do alone lets the call go on.
+	Do func()
+}
+
+func (f Fault) validate() error {
+	switch f.Phase {
+	case core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
+	default:
+		return fmt.Errorf("phase %q is none of read, process, write", f.Phase)
+	}
+	if f.Err == nil && f.Panic == nil && f.Do == nil {
+		return errors.New("it has nothing to fail with (Err, Panic, Do)")
+	}
+	if slices.ContainsFunc(f.Calls, func(n int) bool { return n < 1 }) || f.Times < 0 {
+		return errors.New("calls are numbered from 1, and times must not be negative")
+	}
+	return nil
+}
+
+// String names the fault in messages.
+func (f Fault) String() string {
+	var b strings.Builder
+	b.WriteString(string(f.Phase))
+	if f.Component != "" {
+		b.WriteString(" of " + f.Component)
+	}
+	if f.Step != "" {
+		b.WriteString(" in step " + f.Step)
+	}
+	if len(f.Calls) > 0 {
+		fmt.Fprintf(&b, ", calls %v", f.Calls)
+	}
+	switch {
+	case f.Panic != nil:
+		fmt.Fprintf(&b, ": panic %v", f.Panic)
+	case f.Err != nil:
+		b.WriteString(": " + f.Err.Error())
+	}
+	return b.String()
+}
+
+// Inject makes components of an application fail: an option for
+// batch.New beside registrations. An application has one Inject; give it all
+// faults. In an [Env], WithFaults does the same and sees to it that they fire.
+func Inject(faults ...Fault) fx.Option { return NewFaults(faults...).Option() }
+
+// Faults are faults with their counts. They may be used by many goroutines.
+type Faults struct {
+	mu    sync.Mutex
+	armed []*armed
+	wrong error
+	// processors and writers made so far for a step of an execution
+	made map[place]int
+}
+
+type armed struct {
+	Fault
+	calls, fired int
+}
+
+// NewFaults returns the faults with all counts at zero.
+func NewFaults(faults ...Fault) *Faults {
+	f := &Faults{made: map[place]int{}}
+	f.add(faults)
+	return f
+}
+
+func (f *Faults) add(faults []Fault) {
+	for _, fault := range faults {
+		if err := fault.validate(); err != nil {
+			f.wrong = errors.Join(f.wrong, fmt.Errorf("fault (%s): %w", fault, err))
+		}
+		f.armed = append(f.armed, &armed{Fault: fault})
+	}
+}
+
+// Option is the faults as an option for batch.New, see [Inject].
+func (f *Faults) Option() fx.Option {
+	if f.wrong != nil {
+		return fx.Error(f.wrong)
+	}
+	if len(f.armed) == 0 {
+		return fx.Options()
+	}
+	return fx.Decorate(f.registry)
+}
+
+// Parts returns parts whose components fail: for steps that were made in Go. It
+// panics if a fault is impossible.
+func (f *Faults) Parts(step string, parts chunk.Parts) chunk.Parts {
+	if f.wrong != nil {
+		panic(f.wrong)
+	}
+	parts.Reader = f.reader(site{step: step, phase: core.PhaseRead}, parts.Reader)
+	parts.Processors, parts.Writers = slices.Clone(parts.Processors), slices.Clone(parts.Writers)
+	for i, p := range parts.Processors {
+		parts.Processors[i] = f.processor(site{step: step, phase: core.PhaseProcess, index: i}, p)
+	}
+	for i, w := range parts.Writers {
+		parts.Writers[i] = f.writer(site{step: step, phase: core.PhaseWrite, index: i}, w)
+	}
+	return parts
+}
+
+// Fired returns how often fault i has struck.
+func (f *Faults) Fired(i int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.armed[i].fired
+}
+
+// Unfired names the faults that have not struck.
+func (f *Faults) Unfired() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var names []string
+	for _, a := range f.armed {
+		if a.fired == 0 {
+			names = append(names, a.String())
+		}
+	}
+	return names
+}
+
+// site is a component in its step.
+type site struct {
+	step, component string
+	phase           core.Phase
+	index           int // among those of its phase
+}
+
+func (a *armed) isAt(s site) bool {
+	if a.Phase != s.phase || (a.Step != "" && a.Step != s.step) {
+		return false
+	}
+	if a.Component == "" {
+		return s.index == 0
+	}
+	return a.Component == s.component
+}
+
+// at are the faults that can strike at a component.
+func (f *Faults) at(s site) []*armed {
+	var list []*armed
+	for _, a := range f.armed {
+		if a.isAt(s) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// call counts a call for each fault whose items it has, and returns the first
+// one that strikes; nil: none.
+func (f *Faults) call(list []*armed, has func(*armed) bool) *armed {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var strikes *armed
+	for _, a := range list {
+		if !has(a) {
+			continue
+		}
+		a.calls++
+		due := len(a.Calls) == 0 || slices.Contains(a.Calls, a.calls)
+		if due && strikes == nil && (a.Times == 0 || a.fired < a.Times) {
+			a.fired++
+			strikes = a
+		}
+	}
+	return strikes
+}
+
+// missed takes back that the fault struck: the call failed by itself.
+func (f *Faults) missed(a *armed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a.fired--
+}
+
+// strike is what happens in the call that fails.
+func (a *armed) strike() error {
+	if a == nil {
+		return nil
+	}
+	if a.Do != nil {
+		a.Do()
+	}
+	if a.Panic != nil {
+		panic(a.Panic)
+	}
+	return a.Err
+}

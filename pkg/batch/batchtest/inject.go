@@ -1,0 +1,178 @@
+package batchtest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// registry returns r with factories whose components fail.
+func (f *Faults) registry(r *core.Registry) (*core.Registry, error) {
+	var factories []core.Factory
+	for _, c := range r.Components() {
+		factory, ok := r.Factory(c.Kind, c.Name)
+		if !ok {
+			continue
+		}
+		make := factory.New
+		kind, name := factory.Kind, factory.Name
+		factory.New = func(ctx context.Context, cfg any, use core.Use) (any, error) {
+			made, err := make(ctx, cfg, use)
+			if err != nil {
+				return nil, err
+			}
+			return f.wrap(kind, name, use, made), nil
+		}
+		factories = append(factories, factory)
+	}
+	wrapped, err := r.WithFactories(factories)
+	if err != nil {
+		return nil, fmt.Errorf("inject faults: %w", err)
+	}
+	return wrapped, nil
+}
+
+// place is where components of one kind are counted, to tell the first of them.
+type place struct {
+	execution core.JobExecutionID
+	step      string
+	kind      core.ComponentKind
+}
+
+func (f *Faults) wrap(kind core.ComponentKind, name string, use core.Use, made any) any {
+	f.mu.Lock()
+	at := place{use.Execution, use.Step, kind}
+	s := site{step: use.Step, component: name, index: f.made[at]}
+	f.made[at]++
+	f.mu.Unlock()
+	switch made := made.(type) {
+	case core.Reader:
+		s.phase = core.PhaseRead
+		return f.reader(s, made)
+	case core.Processor:
+		s.phase = core.PhaseProcess
+		return f.processor(s, made)
+	case core.Writer:
+		s.phase = core.PhaseWrite
+		return f.writer(s, made)
+	}
+	return made
+}
+
+func (f *Faults) reader(s site, r core.Reader) core.Reader {
+	if list := f.at(s); len(list) > 0 {
+		return &faultyReader{Reader: r, faults: f, list: list}
+	}
+	return r
+}
+
+func (f *Faults) processor(s site, p core.Processor) core.Processor {
+	if list := f.at(s); len(list) > 0 {
+		return &faultyProcessor{Processor: p, faults: f, list: list}
+	}
+	return p
+}
+
+func (f *Faults) writer(s site, w core.Writer) core.Writer {
+	if list := f.at(s); len(list) > 0 {
+		return &faultyWriter{Writer: w, faults: f, list: list}
+	}
+	return w
+}
+
+// faultyReader reads one by one, so that each Read can fail.
+type faultyReader struct {
+	core.Reader
+	faults *Faults
+	list   []*armed
+}
+
+func (r *faultyReader) Fill(ctx context.Context, items core.Items, n int) error {
+	for items.Len() < n {
+		blind := r.faults.call(r.list, func(a *armed) bool { return a.Match == nil })
+		if err := blind.strike(); err != nil && !core.IsConsumed(err) {
+			return err
+		} else if err != nil {
+			return r.consume(ctx, items, err)
+		}
+		last := items.Len()
+		if err := r.Reader.Fill(ctx, items, last+1); err != nil {
+			return err
+		}
+		seeing := r.faults.call(r.list, func(a *armed) bool { return a.Match != nil && a.Match(items.At(last)) })
+		if err := seeing.strike(); err != nil {
+			meta := items.Meta(last)
+			items.Truncate(last)
+			return core.Consumed(meta, err)
+		}
+	}
+	return nil
+}
+
+// consume reads the item that the failing Read is said to have consumed.
+func (r *faultyReader) consume(ctx context.Context, items core.Items, failure error) error {
+	last := items.Len()
+	if err := r.Reader.Fill(ctx, items, last+1); err != nil {
+		return err
+	}
+	items.Truncate(last)
+	return failure
+}
+
+type faultyProcessor struct {
+	core.Processor
+	faults *Faults
+	list   []*armed
+}
+
+func (p *faultyProcessor) Chain(in any) (any, core.Advance, error) {
+	out, advance, err := p.Processor.Chain(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	item := reflect.ValueOf(in).Elem().FieldByName("Item") // of a *core.Cell[T]
+	return out, func(ctx context.Context) error {
+		fault := p.faults.call(p.list, func(a *armed) bool { return a.Match == nil || a.Match(item.Interface()) })
+		return p.faults.around(fault, func() error { return advance(ctx) })
+	}, nil
+}
+
+type faultyWriter struct {
+	core.Writer
+	faults *Faults
+	list   []*armed
+}
+
+func (w *faultyWriter) Write(ctx context.Context, items core.Items) error {
+	fault := w.faults.call(w.list, func(a *armed) bool { return a.Match == nil || matchesAny(a, items) })
+	return w.faults.around(fault, func() error { return w.Writer.Write(ctx, items) })
+}
+
+func matchesAny(a *armed, items core.Items) bool {
+	for i := range items.Len() {
+		if a.Match(items.At(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// around makes the call with the fault before or after it.
+func (f *Faults) around(fault *armed, call func() error) error {
+	if fault == nil {
+		return call()
+	}
+	if !fault.After {
+		if err := fault.strike(); err != nil {
+			return err
+		}
+		return call()
+	}
+	if err := call(); err != nil {
+		f.missed(fault)
+		return err
+	}
+	return fault.strike()
+}

@@ -1,0 +1,180 @@
+package batchtest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// moment is when a process kills itself: before or after its nth commit.
+type moment struct {
+	Commit int  `json:"commit"` // from 1; 0: never
+	After  bool `json:"after"`
+}
+
+// commits counts the commits of a process, in all databases, and kills it at the
+// moment it is told.
+type commits struct {
+	mu   sync.Mutex
+	at   moment
+	last string // what happened last
+	// list says of each commit so far what came before it.
+	list []string
+}
+
+// option puts the count between the application and its databases.
+func (c *commits) option() fx.Option {
+	return fx.Options(
+		fx.Decorate(func(p tx.Provider) tx.Provider { return countingProvider{p, c} }),
+		batch.Observe(core.ObserverFunc(c.observe)),
+	)
+}
+
+// observe notes what happened, to say which commit is which.
+func (c *commits) observe(_ context.Context, e core.Event) {
+	what := ""
+	switch e := e.(type) {
+	case core.JobStarted:
+		what = "the job started"
+	case core.JobEnded:
+		what = "the job ended"
+	case core.StepStarted:
+		what = "step " + e.Step.Name + " started"
+	case core.StepEnded:
+		what = "step " + e.Step.Name + " ended"
+	case core.ChunkCommitted:
+		what = fmt.Sprintf("step %s read %d items", e.Step, e.Counters.Read)
+	case core.ChunkRolledBack:
+		what = fmt.Sprintf("step %s rolled back: %v", e.Step, e.Err)
+	default:
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = what
+}
+
+// around makes one commit.
+func (c *commits) around(commit func() error) error {
+	c.mu.Lock()
+	c.list = append(c.list, c.last)
+	due := c.at.Commit == len(c.list)
+	c.mu.Unlock()
+	if due && !c.at.After {
+		killSelf()
+	}
+	err := commit()
+	if due {
+		killSelf()
+	}
+	return err
+}
+
+func (c *commits) made() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.list)
+}
+
+// killSelf ends this process with SIGKILL: nothing is flushed, closed or told. It
+// does not return.
+func killSelf() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic("batchtest: the process cannot kill itself: " + err.Error())
+	}
+	select {} // the signal is on its way
+}
+
+type countingProvider struct {
+	tx.Provider
+	commits *commits
+}
+
+func (p countingProvider) Database(name string) (tx.Database, error) {
+	db, err := p.Provider.Database(name)
+	if err != nil {
+		return nil, err
+	}
+	return countingDatabase{db, p.commits}, nil
+}
+
+// Control is there for applications that ask for a pool of its own.
+func (p countingProvider) Control(name string) (tx.Database, error) {
+	inner, ok := p.Provider.(interface {
+		Control(name string) (tx.Database, error)
+	})
+	if !ok {
+		return p.Database(name)
+	}
+	db, err := inner.Control(name)
+	if err != nil {
+		return nil, err
+	}
+	return countingDatabase{db, p.commits}, nil
+}
+
+type countingDatabase struct {
+	tx.Database
+	commits *commits
+}
+
+// Unwrap returns the database itself.
+func (d countingDatabase) Unwrap() tx.Database { return d.Database }
+
+func (d countingDatabase) Conn() tx.Conn { return countingConn{d.Database.Conn(), d.commits} }
+
+func (d countingDatabase) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
+	h, err := d.Database.Begin(ctx, attr)
+	if err != nil || attr.ReadOnly {
+		return h, err
+	}
+	return countingHandle{h, d.commits}, nil
+}
+
+type countingHandle struct {
+	tx.Handle
+	commits *commits
+}
+
+func (h countingHandle) Commit() error { return h.commits.around(h.Handle.Commit) }
+
+// countingConn runs statements outside of transactions: each that may write
+// commits by itself.
+type countingConn struct {
+	tx.Conn
+	commits *commits
+}
+
+func (c countingConn) ExecContext(ctx context.Context, query string, args ...any) (result sql.Result, err error) {
+	if onlyReads(query) {
+		return c.Conn.ExecContext(ctx, query, args...)
+	}
+	err = c.commits.around(func() (err error) {
+		result, err = c.Conn.ExecContext(ctx, query, args...)
+		return err
+	})
+	return result, err
+}
+
+func onlyReads(query string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(query), " ")
+	switch strings.ToLower(word) {
+	case "select", "pragma", "show", "set", "explain":
+		return true
+	}
+	return false
+}

@@ -8,11 +8,12 @@ GO ?= go
 PKG ?= ./...
 FLAGS ?=
 KILLS ?= 500
+SOAK ?= 10000
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # Starts one private PostgreSQL cluster for the command behind it, and stops it.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test quick lint fmt vuln generate check-generated crash bench clean
+.PHONY: help build test quick lint fmt vuln generate check-generated crash soak bench clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +51,10 @@ crash: ## long crash test: kill a 200,000-row load at KILLS (500) random moments
 	tools/ensure postgresql
 	SURFIN_CRASH_KILLS=$(KILLS) $(WITH_POSTGRES) \
 		$(GO) test -timeout 120m -count 1 -v -run ThoughTheProcessIsKilled $(FLAGS) ./internal/acceptance/
+
+soak: ## compare the chunk engine with the model of its rules in SOAK (10000) random cases on SQLite, and a tenth as many on PostgreSQL
+	tools/ensure postgresql
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/
 
 bench: ## run the benchmarks
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +28,12 @@ import (
 // surfin is the path of the command under test, built once.
 var surfin string //nolint:gochecknoglobals // set once by TestMain
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(typedApp) != "" {
+		runTypedApp()
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "surfin-acceptance-")
@@ -36,13 +43,17 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder is no failure
 	surfin = filepath.Join(dir, "surfin")
-	build := exec.Command("go", "build", "-o", surfin, "github.com/surfin-batch/surfin/cmd/surfin")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the command:", err)
+	if out, err := build(surfin, "cmd/surfin"); err != nil {
+		fmt.Fprintln(os.Stderr, "build the command:", err, out)
 		return 1
 	}
 	return testdb.Main(m)
+}
+
+// build makes a program of this module.
+func build(to, folder string) (string, error) {
+	out, err := exec.Command("go", "build", "-o", to, "github.com/surfin-batch/surfin/"+folder).CombinedOutput()
+	return string(out), err
 }
 
 // scene is a folder with a job file, and a database.
@@ -67,14 +78,37 @@ func newScene(t *testing.T, url string, files map[string]string) *scene {
 // process is one running surfin command.
 type process struct {
 	*exec.Cmd
-	out  bytes.Buffer
+	out  output
 	done chan struct{}
 	code int
 }
 
+// output is what a process writes, while it writes it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 func (s *scene) start(args ...string) *process {
 	s.t.Helper()
-	p := &process{Cmd: exec.Command(surfin, args...), done: make(chan struct{})}
+	return s.startProgram(surfin, args...)
+}
+
+func (s *scene) startProgram(program string, args ...string) *process {
+	s.t.Helper()
+	p := &process{Cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.Dir = s.dir
 	p.Env = append(os.Environ(), append([]string{"DATABASE_URL=" + s.url, "SURFIN_AUTO_MIGRATE=true"}, s.env...)...)
 	p.Stdout, p.Stderr = &p.out, &p.out
@@ -107,6 +141,12 @@ func (p *process) signal(sig syscall.Signal) {
 func (p *process) wait() (int, string) {
 	<-p.done
 	return p.code, p.out.String()
+}
+
+// await returns when the process has written the text, or has ended.
+func (p *process) await(text string) {
+	for !strings.Contains(p.out.String(), text) && !p.waitFor(time.Millisecond) {
+	}
 }
 
 // waitFor waits for the end, at most d; false if it still runs.

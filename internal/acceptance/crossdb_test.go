@@ -1,0 +1,209 @@
+package acceptance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// crossJob has its history in one database and its rows in another. It writes
+// without a key, so that a row written twice is there twice, and every chunk of
+// 100 has a line that is skipped.
+const crossJob = `
+job: cross
+database: data
+parameters:
+  input: {type: path}
+  into: {type: string}
+flow:
+- step: create
+  tasklet: {sql: {statement: "create table if not exists %s (id bigint, name text)"}}
+- step: load
+  chunk:
+    size: 100
+    reader: {csv: {path: "${params.input}", item: {id: int, name: string}}}
+    skip: {limit: 100000, errors: [invalid_item]}
+    writer: {table: {name: "%s"}}
+`
+
+// writeFaulty writes rows 0 to rows-1, each hundredth of them unreadable.
+func writeFaulty(t *testing.T, path string, rows int) {
+	t.Helper()
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, "id,name")
+	for i := range rows {
+		if i%100 == 50 {
+			fmt.Fprintf(w, "x%d,bad\n", i)
+			continue
+		}
+		fmt.Fprintf(w, "%d,n%d\n", i, i)
+	}
+	require.NoError(t, w.Flush())
+	require.NoError(t, f.Close())
+}
+
+// eachPair runs f with every pair of databases: of the history and of the data.
+func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
+	t.Helper()
+	kinds := []struct {
+		name string
+		url  func(testing.TB) string
+	}{{"sqlite", testdb.SQLite}, {"postgres", testdb.Postgres}}
+	for _, history := range kinds {
+		for _, data := range kinds {
+			t.Run(history.name+" and "+data.name, func(t *testing.T) {
+				url := data.url(t)
+				s := newScene(t, history.url(t), map[string]string{
+					"surfin.yaml": fmt.Sprintf("databases:\n  data: {url: %q}\n", url),
+				})
+				provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{"data": {URL: url}})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, provider.Close()) })
+				db, err := provider.Database("data")
+				require.NoError(t, err)
+				f(t, s, db)
+			})
+		}
+	}
+}
+
+// TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled kills the command at
+// random moments. A third of SURFIN_CRASH_KILLS (50) is the number of kills for each
+// pair, SURFIN_CRASH_SEED the seed.
+func TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled(t *testing.T) {
+	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
+	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
+		kills := envInt(t, "SURFIN_CRASH_KILLS", 50) / 3
+		t.Logf("seed %d, %d kills", seed, kills)
+		random := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // moments, not secrets
+		writeFaulty(t, filepath.Join(s.dir, "in.csv"), crossRows)
+		for load := 0; kills > 0; load++ {
+			table := fmt.Sprintf("target%d", load)
+			require.NoError(t, os.WriteFile(filepath.Join(s.dir, table+".yaml"), fmt.Appendf(nil, crossJob, table, table), 0o600))
+			kills = s.loadWithKills(table, kills, random)
+			s.assertCross(data, table)
+		}
+	})
+}
+
+const crossRows = 20_000
+
+// assertCross checks rows, the counters of all attempts together, and the skips.
+func (s *scene) assertCross(data tx.Database, table string) {
+	s.t.Helper()
+	const bad, good = int64(crossRows / 100), int64(crossRows - crossRows/100)
+	require.Equal(s.t, []int64{good, good}, s.ints(data, "select count(*), count(distinct id) from "+table, 2))
+	_, r := s.open()
+	counters, attempts := s.totals(r, "load", "into", table)
+	s.t.Logf("%s: %d attempts, %+v", table, attempts, counters)
+	counters.Rollback, counters.Commit = 0, 0 // they depend on where the chunks began
+	require.Equal(s.t, core.Counters{Read: good, Write: good, ReadSkip: bad}, counters)
+	lines := map[int64]bool{}
+	skips := 0
+	for filter := (core.SkipFilter{Limit: 1000}); ; {
+		page, err := r.SkippedItems(context.Background(), filter)
+		require.NoError(s.t, err)
+		for _, item := range page {
+			exec, err := r.Execution(context.Background(), item.JobExecutionID)
+			require.NoError(s.t, err)
+			if p, _ := exec.Params.Get("into"); p.Value == table {
+				lines[item.Meta.Line] = true
+				skips++
+			}
+		}
+		if len(page) < filter.Limit {
+			break
+		}
+		filter.After = page[len(page)-1].ID
+	}
+	require.Equal(s.t, []int{int(bad), int(bad)}, []int{skips, len(lines)}, "every skip is stored once")
+	require.Equal(s.t, []int64{0}, s.ints(data, "select count(*) from surfin_checkpoint_skip", 1))
+}
+
+// TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase stops a process with
+// SIGSTOP in mid-load, lets another take over, and wakes the first one again.
+func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
+	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
+		const table = "frozen"
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "load.yaml"), fmt.Appendf(nil, crossJob, table, table), 0o600))
+		s.env = []string{"SURFIN_LEASE=2s", "SURFIN_HEARTBEAT=200ms"}
+		writeFaulty(t, filepath.Join(s.dir, "in.csv"), crossRows)
+		args := []string{"run", "load.yaml", "input=in.csv", "into=" + table}
+		history, _ := s.open()
+		first := s.start(args...)
+		for {
+			awaitMore(t, data, table)
+			first.signal(syscall.SIGSTOP)
+			if (!data.SingleWriter() || s.writable(data)) && (!history.SingleWriter() || s.writable(history)) {
+				break // where another can take over
+			}
+			first.signal(syscall.SIGCONT)
+		}
+		before := s.ints(data, "select count(*) from "+table, 1)[0]
+		require.Less(t, before, int64(crossRows-crossRows/100), "it was stopped too late")
+		var code int
+		var out string
+		for code = -1; code != 0; {
+			if code, out = s.run(args...); code != 0 { // its lease is not over yet
+				require.Equal(t, 4, code, "the second process neither took over nor was refused:\n%s", out)
+			}
+		}
+		s.assertCross(data, table)
+		first.signal(syscall.SIGCONT)
+		code, out = first.wait()
+		require.Equal(t, 1, code, "the first owner lost its execution:\n%s", out)
+		require.Contains(t, out, core.ErrLostOwner.Error())
+		s.assertCross(data, table)
+	})
+}
+
+// awaitMore returns when the table has more rows than it had, or at least some.
+func awaitMore(t *testing.T, db tx.Database, table string) {
+	t.Helper()
+	count := func() (n int64) {
+		if err := db.Conn().QueryRowContext(context.Background(), "select count(*) from "+table).Scan(&n); err != nil {
+			return 0 // the table is not there yet
+		}
+		return n
+	}
+	had := count()
+	require.Eventually(t, func() bool { return count() > had }, time.Minute, time.Millisecond)
+}
+
+func TestMigrateMakesTheTablesOfCheckpointsInAnotherDatabase(t *testing.T) {
+	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "load.yaml"), fmt.Appendf(nil, crossJob, "target", "target"), 0o600))
+		writeFaulty(t, filepath.Join(s.dir, "in.csv"), 1000)
+		code, out := s.run("migrate")
+		require.Zero(t, code, out)
+		s.env = []string{"SURFIN_AUTO_MIGRATE=false"}
+		args := []string{"run", "load.yaml", "input=in.csv", "into=target"}
+		code, out = s.run(args...)
+		require.Equal(t, 1, code, out)
+		require.Contains(t, out, "surfin migrate --database data")
+		code, out = s.run("migrate", "--database", "data")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "migrated")
+		code, out = s.run("migrate", "--database", "data")
+		require.Zero(t, code, out)
+		require.Contains(t, out, "the schema of the checkpoints is up to date")
+		code, out = s.run(args...)
+		require.Zero(t, code, out)
+		require.Equal(t, []int64{990}, s.ints(data, "select count(*) from target", 1))
+	})
+}

@@ -110,8 +110,8 @@ func (e *ListenerError) Unwrap() error { return e.Err }
 
 // isFatal reports an error that is neither tried again nor skipped, however it is
 // classified: the end of the step's context or of ownership, a stop, a panic, a
-// listener's failure, a policy's refusal. A deadline that a component set itself,
-// as for one HTTP request, is its own: ctx, the step's, goes on.
+// listener's failure, a policy's refusal. Whether the step's context has ended is
+// asked of ctx: a network time-out claims to be a deadline as well, and is not.
 func isFatal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
 	var listener *ListenerError

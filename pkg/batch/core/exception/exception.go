@@ -126,7 +126,7 @@ func ClassOf(err error) Class {
 }
 
 func classifier(err error) (Classifier, bool) {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.Is(err, context.Canceled) || isDeadline(err) {
 		return nil, false
 	}
 	var c Classifier

@@ -1,0 +1,74 @@
+package guide
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// proof is a test that the guide names: a function, or a case of a suite.
+var proof = regexp.MustCompile("^(case )?`([^`]+)` in `([^`]+)`$")
+
+func TestEveryRuleOfTheGuideNamesTestsThatExist(t *testing.T) {
+	t.Parallel()
+	text := section(t, page(t, "docs/fault-tolerance.md"), "## The rules and their tests")
+	folders := map[string]names{}
+	for _, cells := range table(t, text, "rule", "here", "tests") {
+		for _, named := range strings.Split(cells[2], "; ") {
+			match := proof.FindStringSubmatch(named)
+			require.NotNil(t, match, "%s: %q is not `Test` in `folder`, nor case `name` in `folder`", cells[0], named)
+			isCase, name, folder := match[1] != "", match[2], match[3]
+			found, ok := folders[folder]
+			if !ok {
+				found = namesIn(t, folder)
+				folders[folder] = found
+			}
+			if isCase {
+				require.True(t, found.cases[name], "%s: there is no case %q in %s", cells[0], name, folder)
+			} else {
+				require.True(t, found.tests[name], "%s: there is no test %s in %s", cells[0], name, folder)
+			}
+		}
+	}
+}
+
+// names are what a folder has: test functions, and the texts of its code, among
+// them the names of the cases of a suite.
+type names struct{ tests, cases map[string]bool }
+
+func namesIn(t *testing.T, folder string) names {
+	t.Helper()
+	dir := filepath.Join(root(t), filepath.FromSlash(folder))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	n := names{tests: map[string]bool{}, cases: map[string]bool{}}
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, e.Name()), nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch x := node.(type) {
+			case *ast.FuncDecl:
+				if x.Recv == nil && strings.HasPrefix(x.Name.Name, "Test") && strings.HasSuffix(e.Name(), "_test.go") {
+					n.tests[x.Name.Name] = true
+				}
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(x.Value); x.Kind == token.STRING && err == nil {
+					n.cases[text] = true
+				}
+			}
+			return true
+		})
+	}
+	return n
+}

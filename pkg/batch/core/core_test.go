@@ -1,0 +1,164 @@
+package core_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+func statuses() []core.Status {
+	return []core.Status{
+		core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusStopped,
+		core.StatusCompleted, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
+	}
+}
+
+func TestTheTransitionTableHasOneAnswerForEveryStateAndTrigger(t *testing.T) {
+	t.Parallel()
+	m := core.Executions()
+	for _, current := range statuses() {
+		for _, to := range statuses() {
+			answer := m.Answer(current, to)
+			allowed := slices.Contains(m.From(to), current)
+			require.Equal(t, allowed, answer == core.Applied, "%s to %s", current, to)
+			if current == to && len(m.From(to)) > 0 && !allowed {
+				require.Equal(t, core.Duplicate, answer, "%s again", to)
+			}
+		}
+	}
+	require.Equal(t, core.Duplicate, m.Answer(core.StatusStopping, core.StatusStarted), "it is past it")
+	require.Equal(t, core.Duplicate, m.Answer(core.StatusCompleted, core.StatusFailed), "it is over")
+	require.Equal(t, core.Rejected, m.Answer(core.StatusStarting, core.StatusCompleted), "there is no such move")
+	require.Equal(t, core.Rejected, m.Answer(core.StatusStarted, core.StatusStarting), "no move leads back")
+}
+
+func TestTheMostSpecificPatternWinsWhateverTheOrder(t *testing.T) {
+	t.Parallel()
+	order := []string{"COMPLETED", "F??LED", "?????????", "C*D*", "COMP*", "C?MP*", "C*", "*"}
+	transitions := make([]core.Transition, len(order))
+	for i, p := range order {
+		transitions[len(order)-1-i] = core.Transition{Pattern: p, Target: core.Target{Name: p}}
+	}
+	for code, want := range map[string]string{"COMPLETED": "COMPLETED", "FAILED": "F??LED", "COMPLETES": "?????????", "CODED": "C*D*", "COMPUTES!!": "COMP*", "CLOSED?": "C*", "X": "*", "": "*"} {
+		got, ok := core.Next(transitions, code)
+		require.True(t, ok, code)
+		if want == "C*" {
+			require.Contains(t, []string{"C*", "C*D*"}, got.Name)
+			continue
+		}
+		require.Equal(t, want, got.Name, code)
+	}
+	_, ok := core.Next(transitions[3:3], "COMPLETED")
+	require.False(t, ok)
+}
+
+func TestAPatternMatchesAsItsCharactersSay(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pattern, code string
+		want          bool
+	}{
+		{"*", "", true}, {"?", "", false}, {"a*b", "ab", true}, {"a*b", "axxb", true}, {"a*b", "axxbc", false},
+		{"a?c", "abc", true}, {"a?c", "ac", false}, {"*a*b*", "xaybz", true}, {"**", "x", true}, {"[a]", "a", false}, {"ü?", "üä", true},
+	} {
+		require.Equal(t, c.want, core.MatchPattern(c.pattern, c.code), "%s against %s", c.pattern, c.code)
+	}
+}
+
+func parameters() *rapid.Generator[core.Parameter] {
+	value := rapid.OneOf(
+		rapid.Map(rapid.String(), func(s string) core.Parameter { return core.Parameter{Type: core.TypeString, Value: s} }),
+		rapid.Map(rapid.Int64(), func(i int64) core.Parameter { return core.Parameter{Type: core.TypeInt, Value: i} }),
+		rapid.Map(rapid.Float64Range(-1e300, 1e300), func(f float64) core.Parameter { return core.Parameter{Type: core.TypeFloat, Value: f} }),
+		rapid.Map(rapid.Bool(), func(b bool) core.Parameter { return core.Parameter{Type: core.TypeBool, Value: b} }),
+		rapid.Map(rapid.Int32Range(-700000, 2900000), func(d int32) core.Parameter {
+			return core.Parameter{Type: core.TypeDate, Value: row.Date(d)}
+		}),
+		rapid.Map(rapid.Int64Range(-6e16, 2e17), func(us int64) core.Parameter {
+			return core.Parameter{Type: core.TypeTimestamp, Value: time.UnixMicro(us).UTC()}
+		}),
+		rapid.Map(rapid.Int64(), func(d int64) core.Parameter { return core.Parameter{Type: core.TypeDuration, Value: time.Duration(d)} }),
+	)
+	return value
+}
+
+func TestParametersSurviveTheirTextAndIdentifyWhateverTheirOrder(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(parameters(), 1, 5).Draw(t, "parameters")
+		for i := range list {
+			list[i].Name, list[i].Identifying = strings.Repeat("p", i+1), true
+			text, err := list[i].Canonical()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := core.ParseParameter(list[i].Type, text)
+			if err != nil || got != list[i].Value {
+				t.Fatalf("%v came back as %v (%v)", list[i], got, err)
+			}
+		}
+		forth, err := core.NewParameters(list...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(list)
+		back, err := core.NewParameters(list...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if forth.Key() != back.Key() {
+			t.Fatal("the order changes the key")
+		}
+		list[0].Identifying = false
+		other, err := core.NewParameters(list...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other.Key() == back.Key() {
+			t.Fatal("an identifying parameter less has the same key")
+		}
+	})
+}
+
+func TestAnExecutionContextKeepsTypesAndRefusesWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	c := core.NewExecutionContext()
+	at := time.Date(2026, 11, 21, 8, 0, 0, 123456000, time.UTC)
+	for key, v := range map[string]any{"n": 7, "f": 1.0, "s": "7", "b": true, "d": row.NewDate(2026, 11, 21), "t": at, "w": time.Minute} {
+		require.NoError(t, c.Put(key, v))
+	}
+	require.True(t, c.Changed())
+	data, err := c.Encode()
+	require.NoError(t, err)
+	back, err := core.ParseExecutionContext(data)
+	require.NoError(t, err)
+	require.False(t, back.Changed())
+	for key, want := range map[string]any{"n": int64(7), "f": 1.0, "s": "7", "b": true, "d": row.NewDate(2026, 11, 21), "t": at, "w": time.Minute} {
+		got, ok := back.Get(key)
+		require.True(t, ok, key)
+		require.Equal(t, want, got, key)
+	}
+	require.NoError(t, back.Put("n", 7))
+	require.False(t, back.Changed(), "the same value is no change")
+	require.ErrorContains(t, back.Put("x", []int{1}), `key "x": a []int cannot be stored`)
+	require.NoError(t, back.Put("big", strings.Repeat("x", core.MaxContextBytes)))
+	_, err = back.Encode()
+	require.ErrorIs(t, err, core.ErrContextTooLarge)
+	require.ErrorContains(t, err, `"big"`)
+	_, err = core.ParseExecutionContext([]byte(`{"version": 99}`))
+	require.ErrorContains(t, err, "newer")
+}
+
+func TestAnOwnerComesBackFromItsText(t *testing.T) {
+	t.Parallel()
+	o := core.Owner{Host: "h", Boot: "b+1", PID: 42, Start: "99", Nonce: "N"}
+	require.Equal(t, o, core.ParseOwner(o.String()))
+	require.Equal(t, core.Owner{Nonce: "something else"}, core.ParseOwner("something else"))
+}

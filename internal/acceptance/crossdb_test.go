@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -149,6 +150,7 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 		for {
 			awaitMore(t, data, table)
 			first.signal(syscall.SIGSTOP)
+			awaitStopped(t, first)
 			if (!data.SingleWriter() || s.writable(data)) && (!history.SingleWriter() || s.writable(history)) {
 				break // where another can take over
 			}
@@ -170,6 +172,25 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 		require.Contains(t, out, core.ErrLostOwner.Error())
 		s.assertCross(data, table)
 	})
+}
+
+// awaitStopped returns when every thread of the process has stopped: the signal
+// takes a moment, in which a transaction may begin.
+func awaitStopped(t *testing.T, p *process) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Process.Pid))
+		if err != nil || len(threads) == 0 {
+			return false
+		}
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			if err != nil || !bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T")) {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, time.Millisecond)
 }
 
 // awaitMore returns when the table has more rows than it had, or at least some.

@@ -75,8 +75,9 @@ func (b *bench) Process(_ context.Context, o secretless) (secretless, error) {
 		return o, exception.Skippable("process", errBad)
 	case failProcess:
 		return o, errBad
+	default: // what is to happen to it happens elsewhere
+		return o, nil
 	}
-	return o, nil
 }
 
 func (b *bench) Write(ctx context.Context, items []secretless) error {
@@ -90,6 +91,7 @@ func (b *bench) Write(ctx context.Context, items []secretless) error {
 			return exception.Skippable("write", errBad)
 		case failWrite:
 			return errBad
+		default: // it is written
 		}
 		if _, err := current.Conn().ExecContext(ctx, "insert into out values ("+b.Database.Dialect().Placeholder(1)+")", o.ID); err != nil {
 			return err

@@ -40,7 +40,7 @@ func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migr
 func (r *Repository) tables() tableSet {
 	return tableSet{
 		place: r.place, what: "the repository", command: "surfin migrate", version: schemaVersion,
-		files: migrations, dir: "migrations", record: "schema_migrations",
+		files: migrations, dir: "migrations", record: "schema_migrations", again: true,
 	}
 }
 
@@ -53,8 +53,8 @@ type tableSet struct {
 	files   fs.FS
 	dir     string // of files, with a folder for each dialect
 	record  string // the table with the version, without prefix
-	// again says that every file can be executed again, so that a migration which
-	// was killed is repeated instead of reported.
+	// again says that every file can be executed again, so that a migration whose
+	// process was killed is repeated instead of reported.
 	again bool
 }
 

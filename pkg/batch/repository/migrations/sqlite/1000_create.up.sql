@@ -1,9 +1,10 @@
 -- Schema 1.0. Versions are major*1000 + minor: a minor only adds (older binaries
 -- go on), a major may take away (older binaries refuse). Times are microseconds
 -- since 1970 in UTC. No index holds a column that a chunk commit or a heartbeat
--- changes.
+-- changes. Every file here can be executed again: a process may be killed while it
+-- migrates.
 
-CREATE TABLE "{{prefix}}job_instance" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}job_instance" (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     job_name     TEXT NOT NULL,
     instance_key TEXT NOT NULL,
@@ -11,7 +12,7 @@ CREATE TABLE "{{prefix}}job_instance" (
     UNIQUE (job_name, instance_key)
 ) STRICT;
 
-CREATE TABLE "{{prefix}}job_execution" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
     instance_id     INTEGER NOT NULL REFERENCES "{{prefix}}job_instance" (id),
     job_name        TEXT NOT NULL,
@@ -37,13 +38,13 @@ CREATE TABLE "{{prefix}}job_execution" (
     UNIQUE (instance_id, active)
 ) STRICT;
 
-CREATE INDEX "{{prefix}}job_execution_instance" ON "{{prefix}}job_execution" (instance_id, id);
-CREATE INDEX "{{prefix}}job_execution_job" ON "{{prefix}}job_execution" (job_name, id);
-CREATE INDEX "{{prefix}}job_execution_status" ON "{{prefix}}job_execution" (status, id);
-CREATE INDEX "{{prefix}}job_execution_job_status" ON "{{prefix}}job_execution" (job_name, status, id);
-CREATE INDEX "{{prefix}}job_execution_redrive" ON "{{prefix}}job_execution" (redrive_of, id) WHERE redrive_of IS NOT NULL;
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_instance" ON "{{prefix}}job_execution" (instance_id, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_job" ON "{{prefix}}job_execution" (job_name, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_status" ON "{{prefix}}job_execution" (status, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_job_status" ON "{{prefix}}job_execution" (job_name, status, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_redrive" ON "{{prefix}}job_execution" (redrive_of, id) WHERE redrive_of IS NOT NULL;
 
-CREATE TABLE "{{prefix}}job_execution_param" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution_param" (
     job_execution_id INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
     name             TEXT NOT NULL,
     type             TEXT NOT NULL,
@@ -52,7 +53,7 @@ CREATE TABLE "{{prefix}}job_execution_param" (
     PRIMARY KEY (job_execution_id, name)
 ) STRICT;
 
-CREATE TABLE "{{prefix}}step_execution" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     id                 INTEGER PRIMARY KEY AUTOINCREMENT,
     job_execution_id   INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
     job_name           TEXT NOT NULL,
@@ -78,10 +79,10 @@ CREATE TABLE "{{prefix}}step_execution" (
     ended_at           INTEGER
 ) STRICT;
 
-CREATE INDEX "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
 
 -- No foreign key on redriven_by: that an item was redriven may outlive its redrive.
-CREATE TABLE "{{prefix}}skipped_item" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
     id                INTEGER PRIMARY KEY AUTOINCREMENT,
     job_execution_id  INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
     step_execution_id INTEGER NOT NULL REFERENCES "{{prefix}}step_execution" (id),
@@ -98,11 +99,11 @@ CREATE TABLE "{{prefix}}skipped_item" (
     created_at        INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX "{{prefix}}skipped_item_job" ON "{{prefix}}skipped_item" (job_execution_id, id);
-CREATE INDEX "{{prefix}}skipped_item_step" ON "{{prefix}}skipped_item" (step_execution_id, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}skipped_item_job" ON "{{prefix}}skipped_item" (job_execution_id, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}skipped_item_step" ON "{{prefix}}skipped_item" (step_execution_id, id);
 
 -- No foreign keys: what was done to an execution may outlive it.
-CREATE TABLE "{{prefix}}audit" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}audit" (
     id                INTEGER PRIMARY KEY AUTOINCREMENT,
     at                INTEGER NOT NULL,
     act               TEXT NOT NULL,
@@ -115,11 +116,12 @@ CREATE TABLE "{{prefix}}audit" (
     detail            TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
-CREATE INDEX "{{prefix}}audit_job" ON "{{prefix}}audit" (job_execution_id, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}audit_job" ON "{{prefix}}audit" (job_execution_id, id);
 
 -- Names this repository to the checkpoints that are in other databases: one row.
-CREATE TABLE "{{prefix}}repository" (
+CREATE TABLE IF NOT EXISTS "{{prefix}}repository" (
     uid TEXT PRIMARY KEY
 ) STRICT;
 
-INSERT INTO "{{prefix}}repository" (uid) VALUES (lower(hex(randomblob(16))));
+INSERT INTO "{{prefix}}repository" (uid)
+SELECT lower(hex(randomblob(16))) WHERE NOT EXISTS (SELECT 1 FROM "{{prefix}}repository");

@@ -23,7 +23,7 @@ build: ## build bin/surfin (CGO_ENABLED=0 make build: without any C)
 
 test: ## run all tests with the race detector on SQLite and PostgreSQL (installs gcc and postgresql if lacking)
 	tools/ensure gcc postgresql
-	CGO_ENABLED=1 $(WITH_POSTGRES) $(GO) test -race -timeout 12m $(FLAGS) $(PKG)
+	CGO_ENABLED=1 $(WITH_POSTGRES) $(GO) test -race -timeout 20m $(FLAGS) $(PKG)
 
 quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure postgresql

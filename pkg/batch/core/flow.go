@@ -132,6 +132,9 @@ type StepRun struct {
 	// Stop is closed when a stop was asked for: finish what is in hand, then
 	// return ErrStopped.
 	Stop <-chan struct{}
+	// Asked is the request of the launcher's caller, which Stop follows a moment
+	// later; Stopping sees it at once. It may be nil.
+	Asked <-chan struct{}
 	// Earlier steps of this instance, by name: expressions read them.
 	Steps map[string]StepExecution
 }
@@ -143,6 +146,8 @@ func (r *StepRun) Restarted() bool { return r.Earlier != nil }
 func (r *StepRun) Stopping() bool {
 	select {
 	case <-r.Stop:
+		return true
+	case <-r.Asked:
 		return true
 	default:
 		return false

@@ -48,15 +48,20 @@ func (r *run) heartbeats(ctx context.Context, cancel context.CancelCauseFunc) <-
 type stopSignal struct {
 	once    sync.Once
 	channel chan struct{}
+	asked   <-chan struct{} // the caller's; may be nil
 }
 
-func newStopSignal() *stopSignal { return &stopSignal{channel: make(chan struct{})} }
+func newStopSignal(asked <-chan struct{}) *stopSignal {
+	return &stopSignal{channel: make(chan struct{}), asked: asked}
+}
 
 func (s *stopSignal) request() { s.once.Do(func() { close(s.channel) }) }
 
 func (s *stopSignal) requested() bool {
 	select {
 	case <-s.channel:
+		return true
+	case <-s.asked:
 		return true
 	default:
 		return false
@@ -65,12 +70,12 @@ func (s *stopSignal) requested() bool {
 
 // relay passes the caller's request on until ctx ends; the returned channel is
 // closed when it has stopped.
-func (s *stopSignal) relay(ctx context.Context, from <-chan struct{}) <-chan struct{} {
+func (s *stopSignal) relay(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
-		case <-from:
+		case <-s.asked:
 			s.request()
 		case <-ctx.Done():
 		}

@@ -90,8 +90,8 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 	if err != nil {
 		return nil, err
 	}
-	r := newRun(l.config, j, launched)
-	return r.run(ctx, stop)
+	r := newRun(l.config, j, launched, stop)
+	return r.run(ctx)
 }
 
 // launch creates the execution. It waits for a lost owner's open transaction no
@@ -120,20 +120,20 @@ type run struct {
 	stop     *stopSignal
 }
 
-func newRun(config Config, j *core.Job, launched core.Launched) *run {
+func newRun(config Config, j *core.Job, launched core.Launched, stop <-chan struct{}) *run {
 	exec := launched.Execution
 	return &run{
 		config: config, job: j, exec: exec, previous: launched.Previous,
 		ref:   core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch},
-		steps: map[string]core.StepExecution{}, left: map[string]bool{}, stop: newStopSignal(),
+		steps: map[string]core.StepExecution{}, left: map[string]bool{}, stop: newStopSignal(stop),
 	}
 }
 
-func (r *run) run(ctx context.Context, stop <-chan struct{}) (*core.JobExecution, error) {
+func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	runCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	beats := r.heartbeats(runCtx, cancel)
-	relayed := r.stop.relay(runCtx, stop)
+	relayed := r.stop.relay(runCtx)
 	out, err := r.work(runCtx)
 	cancel(nil)
 	<-beats

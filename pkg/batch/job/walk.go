@@ -124,7 +124,7 @@ func (r *run) visitStep(ctx context.Context, e *core.StepElement, repeat bool) (
 	}
 	step := &core.StepRun{
 		Job: r.exec, JobRef: r.ref, Checkpoints: r.config.Repository, Stores: r.config.Stores, Observer: r.config.Observer,
-		Stop: r.stop.channel, Steps: r.steps,
+		Stop: r.stop.channel, Asked: r.stop.asked, Steps: r.steps,
 	}
 	if known && !completed {
 		step.Earlier = &before.Last

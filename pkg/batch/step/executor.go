@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -90,16 +91,16 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 		defer cancel()
 	}
 	ctx, aborter := tx.WithAborter(ctx)
-	own, record := *run, *run.Step
-	own.Step = &record
+	own := private(run)
+	record := own.Step
 	done := make(chan func() (bool, error), 1)
 	go func() {
-		recorded, err := e.work(ctx, s, &own)
+		recorded, err := e.work(ctx, s, own)
 		done <- func() (bool, error) { return recorded, err }
 	}()
 	select {
 	case answer := <-done:
-		*run.Step, run.Ref = record, own.Ref
+		*run.Step, run.Ref = *record, own.Ref
 		return answer()
 	case <-ctx.Done():
 	}
@@ -107,11 +108,22 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	defer late.Stop()
 	select {
 	case answer := <-done:
-		*run.Step, run.Ref = record, own.Ref
+		*run.Step, run.Ref = *record, own.Ref
 		return answer()
 	case <-late.C:
 		return false, e.abandon(ctx, s, run, aborter)
 	}
+}
+
+// private is what a step's goroutine works on: nothing that it may change, or that
+// others change when it is left behind, is shared with the executor and the flow.
+func private(run *core.StepRun) *core.StepRun {
+	own, job, record := *run, *run.Job, *run.Step
+	if record.Context != nil {
+		record.Context = record.Context.Clone()
+	}
+	own.Job, own.Step, own.Steps = &job, &record, maps.Clone(run.Steps)
+	return &own
 }
 
 // abandon takes from a step that does not return what it could still do: its

@@ -151,7 +151,14 @@ func TestAStepThatDoesNotReturnIsAbandonedAndCanCommitNothing(t *testing.T) {
 		stuck := e.Tasklet("stuck", tx.Attr{}, func(ctx context.Context, c *core.StepContribution) error {
 			err := insert(e, "(1, null)")(ctx, c)
 			cancel()
-			<-release
+			for left := true; left; { // what it does to its context is its own affair
+				select {
+				case <-release:
+					left = false
+				default:
+					err = errors.Join(err, c.Context.Put("n", time.Now().Nanosecond()))
+				}
+			}
 			_, late := tx.ConnOf(ctx, e.Database).ExecContext(context.WithoutCancel(ctx), "insert into out(id) values (2)")
 			returned <- late
 			return err

@@ -139,9 +139,7 @@ func zip(t testing.TB, content string) string {
 func TestRealStrikesRestartAnywhere(t *testing.T) {
 	t.Parallel()
 	path := "../../../../../example/birdstrikes/data/birdstrikes.csv"
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the example's data is not there:", err)
-	}
+	require.FileExists(t, path)
 	cfg := ReaderConfig{Path: path, Header: true}
 	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) core.Reader {
 		r, err := NewReader(cfg, strike(t))

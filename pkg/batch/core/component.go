@@ -21,12 +21,15 @@ const (
 	KindWriter    ComponentKind = "writer"
 	KindTasklet   ComponentKind = "tasklet"
 	KindListener  ComponentKind = "listener"
+	// KindPartitioner makes a Partitioner, KindDecider a Decider.
+	KindPartitioner ComponentKind = "partitioner"
+	KindDecider     ComponentKind = "decider"
 )
 
 // ComponentKinds returns all kinds: those of the pipeline in its order, then the
 // others.
 func ComponentKinds() []ComponentKind {
-	return []ComponentKind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener}
+	return []ComponentKind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener, KindPartitioner, KindDecider}
 }
 
 // Component describes a component: enough to list it, to check a job file that
@@ -61,6 +64,11 @@ type Component struct {
 	// with what is not late-bound decoded. An error refuses the job file at the
 	// component's position, or at the key of a *ConfigError.
 	Types func(cfg any, in ItemType) (out ItemType, err error)
+	// Parts answers, for a partitioner, the Go types of what ${part.NAME} reads, by
+	// name, besides `name` (string) and `index` (int64), which every partition has.
+	// Types are those of an ExecutionContext: string, int64, float64, bool, Date,
+	// time.Time, time.Duration. cfg as for Types.
+	Parts func(cfg any) (map[string]reflect.Type, error)
 }
 
 // Factory makes instances of a component, one per step execution.

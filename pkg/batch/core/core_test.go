@@ -47,7 +47,7 @@ func TestTheMostSpecificPatternWinsWhateverTheOrder(t *testing.T) {
 		transitions[len(order)-1-i] = core.Transition{Pattern: p, Target: core.Target{Name: p}}
 	}
 	for code, want := range map[string]string{"COMPLETED": "COMPLETED", "FAILED": "F??LED", "COMPLETES": "?????????", "CODED": "C*D*", "COMPUTES!!": "COMP*", "CLOSED?": "C*", "X": "*", "": "*"} {
-		got, ok := core.Next(transitions, code)
+		got, ok := core.Next(transitions, core.StatusFailed, code)
 		require.True(t, ok, code)
 		if want == "C*" {
 			require.Contains(t, []string{"C*", "C*D*"}, got.Name)
@@ -55,7 +55,7 @@ func TestTheMostSpecificPatternWinsWhateverTheOrder(t *testing.T) {
 		}
 		require.Equal(t, want, got.Name, code)
 	}
-	_, ok := core.Next(transitions[3:3], "COMPLETED")
+	_, ok := core.Next(transitions[3:3], core.StatusCompleted, "COMPLETED")
 	require.False(t, ok)
 }
 

@@ -28,6 +28,24 @@ var (
 	// ErrRedriven refuses to redrive a skipped item that another execution has
 	// redriven.
 	ErrRedriven = errors.New("a skipped item was redriven by another execution")
+	// ErrUnknownOutcome is returned by a step of which nobody can say whether its
+	// work is committed; it ends UNKNOWN (rule C10).
+	ErrUnknownOutcome = errors.New("the outcome is not known")
+	// ErrExpect is in the chain of the failure of a gate.
+	ErrExpect = errors.New("what was expected does not hold")
+	// ErrMissingKey is a key that a step was to promote and has not.
+	ErrMissingKey = errors.New("the step's context has no such key")
+	// ErrNoTransition is an outcome that no transition of a strict flow matches.
+	ErrNoTransition = errors.New("no transition matches")
+	// ErrNotMostRecent refuses to restart an execution that a later one followed.
+	ErrNotMostRecent = errors.New("a later execution of the instance exists")
+	// ErrNoSuchJob is a job name that nobody knows.
+	ErrNoSuchJob = errors.New("there is no such job")
+	// ErrNoIncrementer refuses the next instance of a job that has no incrementer.
+	ErrNoIncrementer = errors.New("the job has no incrementer")
+	// ErrIllegalState is an instance in the database as the framework never leaves
+	// one, such as one without executions.
+	ErrIllegalState = errors.New("the history of the instance is not in order")
 	// ErrSchemaMissing says that the repository's tables are absent or outdated.
 	ErrSchemaMissing = errors.New("the repository's schema is missing or outdated")
 )

@@ -26,8 +26,9 @@ const contextVersion = 1
 // int is an int again after a round trip through the database. It is not safe
 // for concurrent use.
 type ExecutionContext struct {
-	values  map[string]contextValue
-	changed bool
+	values   map[string]contextValue
+	changed  bool
+	revision int64
 }
 
 type contextValue struct {
@@ -99,7 +100,7 @@ func (c *ExecutionContext) Put(key string, value any) error {
 		c.values = map[string]contextValue{}
 	}
 	c.values[key] = next
-	c.changed = true
+	c.touch()
 	return nil
 }
 
@@ -117,9 +118,18 @@ func (c *ExecutionContext) Get(key string) (any, bool) {
 func (c *ExecutionContext) Delete(key string) {
 	if _, ok := c.values[key]; ok {
 		delete(c.values, key)
-		c.changed = true
+		c.touch()
 	}
 }
+
+func (c *ExecutionContext) touch() {
+	c.changed = true
+	c.revision++
+}
+
+// Revision counts the changes since the context was made or read. Of two copies of
+// one context the greater revision has all that the other has.
+func (c *ExecutionContext) Revision() int64 { return c.revision }
 
 // Keys returns the keys, sorted.
 func (c *ExecutionContext) Keys() []string { return slices.Sorted(maps.Keys(c.values)) }
@@ -133,7 +143,7 @@ func (c *ExecutionContext) Stored() { c.changed = false }
 
 // Clone returns an independent copy.
 func (c *ExecutionContext) Clone() *ExecutionContext {
-	return &ExecutionContext{values: maps.Clone(c.values), changed: c.changed}
+	return &ExecutionContext{values: maps.Clone(c.values), changed: c.changed, revision: c.revision}
 }
 
 // Encode returns the stored form. Beyond MaxContextBytes it fails and names the

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -12,9 +11,22 @@ type Job struct {
 	Description string
 	Parameters  []ParameterSpec
 	Flow        Flow
-	Definition  Definition
+	// Finally runs after the flow in every execution, whatever its outcome, before
+	// the final status is written: its elements one after the other, each whatever
+	// became of the one before. A failure there is recorded and changes nothing. Its
+	// steps are never passed on a restart.
+	Finally Flow
+	// Expect is checked when the flow has completed: where it does not hold, the
+	// execution is FAILED with ExitExpectFailed. nil: nothing is expected.
+	Expect *Condition
+	// Listeners makes the listeners of one execution, of any of the interfaces
+	// BeforeJob and AfterJob; nil: there are none. Those that are a Closer are closed.
+	Listeners  func(ctx context.Context, v *View) ([]any, error)
+	Definition Definition
 	// Restartable is false for jobs of which a failed instance must not run again.
 	Restartable bool
+	// Incrementer makes the parameters of the next instance; nil: there is none.
+	Incrementer Incrementer
 	// Bind checks and fixes what depends on the launch's parameters, before an
 	// execution exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
@@ -22,10 +34,18 @@ type Job struct {
 	RedriveOf JobExecutionID
 }
 
+// Incrementer answers the parameters of the instance after last, which is the
+// newest execution of the job; nil: there was none. given are those that the
+// caller has chosen. A *ParameterError says what of last cannot be counted on.
+type Incrementer func(last *JobExecution, given Parameters) (Parameters, error)
+
 // Flow is the graph of a job: elements and the explicit edges between them.
 type Flow struct {
 	// Elements in the order of the definition; the first one starts.
 	Elements []Element
+	// Strict makes an outcome that no transition matches an ErrNoTransition; else
+	// the flow ends with that outcome (rule F1).
+	Strict bool
 }
 
 // Find returns the named element.
@@ -38,37 +58,26 @@ func (f Flow) Find(name string) (Element, bool) {
 	return nil, false
 }
 
-// Element is a node of a flow. The set of kinds is closed: StepElement.
+// Element is a node of a flow. The set of kinds is closed: the types of
+// element.go.
 type Element interface {
 	ElementName() string
 	Edges() []Transition
+	// Condition is what must hold for the element to run; nil: it always does. Where
+	// it does not hold, the element completes with ExitNoop; the verdict is kept.
+	Condition() *Condition
 	element()
 }
 
-// StepElement is a node that runs a step.
-type StepElement struct {
-	Step Step
-	Next []Transition
-	// AllowStartIfComplete runs the step again on a restart though it completed.
-	AllowStartIfComplete bool
-	// StartLimit is the most attempts of the step per instance; 0: no limit.
-	StartLimit int
-}
-
-// ElementName is the step's name.
-func (e *StepElement) ElementName() string { return e.Step.Name() }
-
-// Edges are the transitions that leave the step.
-func (e *StepElement) Edges() []Transition { return e.Next }
-
-func (*StepElement) element() {}
-
 // Transition leads from an element to a target when the element's exit code
-// matches Pattern: `*` is any run of characters, `?` one character. The most
-// specific pattern wins whatever the order; with no match the job ends with the
-// element's outcome (rule F1).
+// matches Pattern: `*` is any run of characters, `?` one character; an empty
+// pattern is `*`. The most specific pattern wins whatever the order; with no match
+// the flow ends with the element's outcome (rule F1). An outcome UNKNOWN is only
+// matched by a pattern that is its exit code, without wildcards.
 type Transition struct {
 	Pattern string
+	// Success makes it match outcomes of status COMPLETED only.
+	Success bool
 	Target  Target
 }
 
@@ -83,15 +92,17 @@ const (
 	TargetStop    TargetKind = "stop"
 )
 
-// Target is where a transition leads.
+// Target is where a transition leads. Ends of a nested flow end that flow: its
+// element's outcome is then matched by its own transitions; a stop stops the job.
 type Target struct {
 	Kind TargetKind
-	// Name is the element, for TargetElement.
+	// Name is the element, for TargetElement: one of the same flow.
 	Name string
-	// Exit replaces the job's exit code, for end and fail; empty: COMPLETED, FAILED.
+	// Exit replaces the exit code, for end, fail and stop; empty: COMPLETED, FAILED,
+	// STOPPED.
 	Exit string
-	// Restart is the element at which a restart goes on, for stop; empty: the
-	// element that stopped.
+	// Restart is the element of the same flow at which a restart goes on, for stop;
+	// empty: the element that stopped.
 	Restart string
 	// Message is shown to the operator, for stop.
 	Message string
@@ -109,6 +120,11 @@ type Step interface {
 
 // StepRun is what a step is told and what it reports.
 type StepRun struct {
+	// Name is what the execution is recorded as; empty: the step's name. Partitions
+	// are recorded as STEP:PARTITION.
+	Name string
+	// Job is a copy for this step, its context included: what is put there is not
+	// stored. Promote writes to the job's.
 	Job *JobExecution
 	// JobRef is the guard of writes about the job, such as the start of this step.
 	JobRef JobRef
@@ -135,8 +151,51 @@ type StepRun struct {
 	// Asked is the request of the launcher's caller, which Stop follows a moment
 	// later; Stopping sees it at once. It may be nil.
 	Asked <-chan struct{}
+	// OnStop passes on a stop request that the step found in the database; it may be
+	// nil.
+	OnStop func()
 	// Earlier steps of this instance, by name: expressions read them.
 	Steps map[string]StepExecution
+	// Last is the step that ended before this one in its flow; nil: none did.
+	Last *StepExecution
+	// Outcome is how the flow ended, in a step of Job.Finally; nil elsewhere.
+	Outcome *Outcome
+	// Part is the partition that this execution works on; nil: the step has none.
+	Part *Partition
+	// Parts are the newest executions of this step's partitions in the instance, by
+	// the partition's name, for a step that makes partitions.
+	Parts map[string]StepExecution
+	// Planned is the record that already exists: in STARTING, for a partition, or in
+	// STARTED, for a step of a group; nil: the step executor inserts one.
+	Planned *StepExecution
+	// Plans, Executor and Jobs are what steps made of other steps or jobs work with.
+	Plans    PartitionPlans
+	Executor StepExecutor
+	Jobs     JobRunner
+	// Spawn runs work on a goroutine of its own, or refuses; nil: `go` does.
+	Spawn func(work func()) error
+	// Listeners are the step's listeners, made by the step executor for a Listened
+	// step before it executes.
+	Listeners []any
+	// Promote puts values into the job's context and stores it: the step executor
+	// calls it when a step promotes, before the step's end is recorded and in the same
+	// transaction where there is one. Branches of a split may call it at the same time.
+	Promote func(ctx context.Context, values map[string]any) error
+	// Group is the group whose transaction the step takes part in; nil: none.
+	Group *Group
+}
+
+// RecordName is what the execution of s is recorded as.
+func (r *StepRun) RecordName(s Step) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return s.Name()
+}
+
+// View is what conditions, deciders and late-bound values see of the run.
+func (r *StepRun) View() *View {
+	return &View{Job: r.Job, Steps: r.Steps, Last: r.Last, Step: r.Step, Part: r.Part, Outcome: r.Outcome}
 }
 
 // Restarted reports whether this attempt goes on where an earlier one ended.
@@ -165,28 +224,30 @@ type StepExecutor interface {
 	Execute(ctx context.Context, step Step, run *StepRun) (*StepExecution, error)
 }
 
-// Validate reports what is wrong with the flow as a graph: no elements, names
-// used twice, targets that do not exist.
-func (f Flow) Validate() error {
-	if len(f.Elements) == 0 {
-		return fmt.Errorf("the flow is empty")
-	}
-	seen := map[string]bool{}
-	for _, e := range f.Elements {
-		if seen[e.ElementName()] {
-			return fmt.Errorf("element %s is there twice", e.ElementName())
-		}
-		seen[e.ElementName()] = true
-	}
-	for _, e := range f.Elements {
-		for _, t := range e.Edges() {
-			if t.Target.Kind == TargetElement && !seen[t.Target.Name] {
-				return fmt.Errorf("element %s: next %q: no such element", e.ElementName(), t.Target.Name)
-			}
-			if t.Target.Restart != "" && !seen[t.Target.Restart] {
-				return fmt.Errorf("element %s: restart %q: no such element", e.ElementName(), t.Target.Restart)
-			}
-		}
-	}
-	return nil
+// Listened is implemented by steps that have listeners: the step executor makes
+// them before Execute, sets StepRun.Listeners, calls those of the step itself
+// (BeforeStep, AfterStep), and closes those that are a Closer.
+type Listened interface {
+	StepListeners(ctx context.Context, run *StepRun) ([]any, error)
+}
+
+// Expecting is implemented by steps with a gate: what must hold for a step that
+// did its work to be COMPLETED. Where it does not, the step is FAILED with
+// ExitExpectFailed; what a chunk step has committed stays, the transaction of a
+// tasklet is rolled back.
+type Expecting interface{ Expect() *Condition }
+
+// Promoting is implemented by steps that copy keys of their context to the job's
+// when they end.
+type Promoting interface{ Promote() *Promotion }
+
+// Composite is implemented by steps that only run other steps or jobs, each of
+// them through an executor of its own. When the context has ended they return by
+// themselves, because all that they run is bounded: the step executor waits for
+// them instead of leaving them behind (rule L8).
+type Composite interface{ Composite() }
+
+// JobRunner runs a job to its end in this process: a *job.Launcher.
+type JobRunner interface {
+	Run(ctx context.Context, j *Job, params Parameters, stop <-chan struct{}) (*JobExecution, error)
 }

@@ -104,7 +104,8 @@ func (f TaskletFunc) Execute(ctx context.Context, c *StepContribution) error { r
 
 // StepContribution is what a tasklet reports besides its error.
 type StepContribution struct {
-	// ExitCode replaces the step's exit code on success; empty: COMPLETED.
+	// ExitCode replaces the step's exit code, of a failure or stop too; empty:
+	// COMPLETED, FAILED, STOPPED.
 	ExitCode string
 	// Counters are added to the step's; a tasklet that knows how many rows it
 	// read or wrote says so here.
@@ -116,6 +117,18 @@ type StepContribution struct {
 	// Step and Params tell the tasklet where it runs.
 	Step   StepExecution
 	Params Parameters
+	// View is what it may know of the run; Part in it is the partition.
+	View *View
+	// Stop is closed when a stop was asked for: a tasklet that can end early does so,
+	// and returns ErrStopped if it has not done its work.
+	Stop <-chan struct{}
+}
+
+// Stoppable is implemented by tasklets that have to be told of a stop while they
+// execute. StopRequested is called once, on another goroutine; its error is
+// reported, and the request stands.
+type Stoppable interface {
+	StopRequested(ctx context.Context) error
 }
 
 // Position is where a stream stands: small JSON, opaque to the engine, nil at

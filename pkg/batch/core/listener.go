@@ -2,7 +2,7 @@ package core
 
 import "context"
 
-// Listeners are told of what happens in a chunk step, and may end it: a listener's
+// Listeners are told of what happens in a job, a step or a chunk, and may end it: a listener's
 // error or panic fails the step; it is never swallowed (rule C16). A listener
 // implements any of the one-method interfaces of this file; each is asked for
 // once, and what nobody registered costs nothing. One registered twice is called
@@ -78,6 +78,29 @@ type (
 	// OnSkipWrite: see OnSkipRead. item is as it was read.
 	OnSkipWrite interface {
 		OnSkipWrite(ctx context.Context, item any, err error) error
+	}
+
+	// BeforeStep is called when the start of a step is recorded, before its work.
+	BeforeStep interface {
+		BeforeStep(ctx context.Context, step *StepExecution) error
+	}
+	// AfterStep is called when the work of a step is over, before its end is recorded,
+	// with the status and exit code that it is about to have. Of a step it may change
+	// ExitCode and Context. It is called for every step that was started, in reverse
+	// order; its error fails the step.
+	AfterStep interface {
+		AfterStep(ctx context.Context, step *StepExecution) error
+	}
+	// BeforeJob is called when the start of an execution is recorded. Its error fails
+	// the execution before the flow.
+	BeforeJob interface {
+		BeforeJob(ctx context.Context, job *JobExecution) error
+	}
+	// AfterJob is called before the end of an execution is recorded, with the status
+	// and exit code that it is about to have; of these it may change ExitCode. Its
+	// error fails the execution.
+	AfterJob interface {
+		AfterJob(ctx context.Context, job *JobExecution) error
 	}
 
 	// BeforeRetry is called before work is tried again: re-try n (1-based) after err.

@@ -21,5 +21,7 @@ func listenerTypes() []reflect.Type {
 		reflect.TypeFor[BeforeWrite](), reflect.TypeFor[AfterWrite](), reflect.TypeFor[OnWriteError](),
 		reflect.TypeFor[OnSkipRead](), reflect.TypeFor[OnSkipProcess](), reflect.TypeFor[OnSkipWrite](),
 		reflect.TypeFor[BeforeRetry](),
+		reflect.TypeFor[BeforeStep](), reflect.TypeFor[AfterStep](),
+		reflect.TypeFor[BeforeJob](), reflect.TypeFor[AfterJob](),
 	}
 }

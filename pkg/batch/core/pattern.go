@@ -7,8 +7,12 @@ import (
 )
 
 // MatchPattern reports whether an exit code matches a transition's pattern: `*`
-// is any run of characters, `?` exactly one, everything else itself.
+// is any run of characters, `?` exactly one, everything else itself. The empty
+// pattern matches everything.
 func MatchPattern(pattern, code string) bool {
+	if pattern == "" {
+		return true
+	}
 	p, c := []rune(pattern), []rune(code)
 	star, mark, i, j := -1, 0, 0, 0
 	for j < len(c) {
@@ -48,15 +52,43 @@ func ComparePatterns(a, b string) int {
 	)
 }
 
-// Next returns the target of the most specific transition that matches the exit
-// code, whatever the order of the transitions; false if none does.
-func Next(transitions []Transition, code string) (Target, bool) {
+// Next returns the target of the most specific transition that matches the
+// outcome, whatever the order of the transitions; false if none does. Of two equal
+// patterns the one for successes wins.
+func Next(transitions []Transition, status Status, code string) (Target, bool) {
 	sorted := slices.Clone(transitions)
-	slices.SortStableFunc(sorted, func(a, b Transition) int { return ComparePatterns(a.Pattern, b.Pattern) })
+	slices.SortStableFunc(sorted, func(a, b Transition) int {
+		switch c := ComparePatterns(a.pattern(), b.pattern()); {
+		case c != 0:
+			return c
+		case a.Success == b.Success:
+			return 0
+		case a.Success:
+			return -1
+		}
+		return 1
+	})
 	for _, t := range sorted {
-		if MatchPattern(t.Pattern, code) {
+		if t.matches(status, code) {
 			return t.Target, true
 		}
 	}
 	return Target{}, false
+}
+
+func (t Transition) pattern() string {
+	if t.Pattern == "" {
+		return "*"
+	}
+	return t.Pattern
+}
+
+func (t Transition) matches(status Status, code string) bool {
+	switch {
+	case status == StatusUnknown: // nobody may take it for something else
+		return !t.Success && t.Pattern == code
+	case t.Success && status != StatusCompleted:
+		return false
+	}
+	return MatchPattern(t.pattern(), code)
 }

@@ -42,6 +42,9 @@ type JobExecution struct {
 	Attempt int
 	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// Gate says how the job's `expect` was answered; empty: it has none, or was not
+	// asked.
+	Gate      string
 	CreatedAt time.Time
 	StartedAt time.Time // zero before it started
 	EndedAt   time.Time // zero while it runs
@@ -56,10 +59,19 @@ type StepExecution struct {
 	Status         Status
 	ExitCode       string
 	Error          string
-	Counters       Counters
-	Position       Position // of the last committed chunk
-	Context        *ExecutionContext
-	Out            map[string]any // named results of a tasklet
+	Counters       Counters // of this attempt
+	// Before are the counters of the attempts that this one goes on from, summed:
+	// Total is what the step did in all.
+	Before Counters
+	// InHand is the part of Counters that a failed or stopped attempt had consumed
+	// and not committed: an attempt that goes on consumes it again.
+	InHand Counters
+	// Gate says how the step's `expect` was answered; empty: it has none, or was not
+	// asked.
+	Gate     string
+	Position Position // of the last committed chunk
+	Context  *ExecutionContext
+	Out      map[string]any // named results of a tasklet
 
 	Owner Owner
 	Epoch int64
@@ -67,6 +79,14 @@ type StepExecution struct {
 	StartedAt time.Time
 	EndedAt   time.Time
 }
+
+// Total is what the step did in this attempt and in those that it went on from.
+// Expressions and gates speak of it: a restart must not make a hundred skips none.
+func (s StepExecution) Total() Counters { return s.Before.Add(s.Counters) }
+
+// Carried is what an attempt that goes on from this one has Before it: what is
+// committed.
+func (s StepExecution) Carried() Counters { return s.Total().Sub(s.InHand) }
 
 // Definition is the job's definition as it was when the execution began (F4).
 type Definition struct {
@@ -93,6 +113,15 @@ func (c Counters) Add(o Counters) Counters {
 		Read: c.Read + o.Read, Filter: c.Filter + o.Filter, Write: c.Write + o.Write,
 		ReadSkip: c.ReadSkip + o.ReadSkip, ProcessSkip: c.ProcessSkip + o.ProcessSkip, WriteSkip: c.WriteSkip + o.WriteSkip,
 		Commit: c.Commit + o.Commit, Rollback: c.Rollback + o.Rollback,
+	}
+}
+
+// Sub returns the difference.
+func (c Counters) Sub(o Counters) Counters {
+	return Counters{
+		Read: c.Read - o.Read, Filter: c.Filter - o.Filter, Write: c.Write - o.Write,
+		ReadSkip: c.ReadSkip - o.ReadSkip, ProcessSkip: c.ProcessSkip - o.ProcessSkip, WriteSkip: c.WriteSkip - o.WriteSkip,
+		Commit: c.Commit - o.Commit, Rollback: c.Rollback - o.Rollback,
 	}
 }
 

@@ -33,7 +33,14 @@ type LaunchRequest struct {
 	Dead func(Owner) bool
 	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// FromStart makes an attempt that goes on with nothing of those before it: its
+	// job context is empty but for FromStartKey.
+	FromStart bool
 }
+
+// FromStartKey is the key of the job context under which an instance remembers
+// the id of the execution that ran everything anew: what is older is history only.
+const FromStartKey = "surfin.from_start"
 
 // Launched is a new execution.
 type Launched struct {
@@ -50,7 +57,9 @@ type Launches interface {
 	// Launch makes or finds the instance and creates an execution in STARTING, in
 	// one transaction and with a number of statements that does not depend on the
 	// history. It refuses with *InstanceCompleteError, *AlreadyRunningError,
-	// ErrNotRestartable, ErrAbandoned or ErrUnknownStatus. Of two processes at once
+	// ErrNotRestartable, ErrAbandoned, ErrUnknownStatus, or ErrIllegalState for an
+	// instance that has no execution. A step that is unfinished though its job is
+	// over is an *AlreadyRunningError as well. Of two processes at once
 	// exactly one succeeds (rule L1); an expired lease or dead owner is taken over
 	// in the same transaction (rules L2, L5).
 	Launch(ctx context.Context, req LaunchRequest) (Launched, error)
@@ -66,6 +75,8 @@ type JobChange struct {
 	To       Status
 	ExitCode string
 	Error    string
+	// Gate is how the job's gate was answered; empty leaves it.
+	Gate string
 	// Context is written if it changed; nil leaves it.
 	Context *ExecutionContext
 }
@@ -76,8 +87,11 @@ type StepChange struct {
 	ExitCode string
 	Error    string
 	Counters Counters
-	Context  *ExecutionContext
-	Out      map[string]any
+	// InHand is the part of Counters that is not committed.
+	InHand  Counters
+	Gate    string // empty leaves it
+	Context *ExecutionContext
+	Out     map[string]any
 }
 
 // Transitions changes the status of executions: each is one guarded UPDATE.
@@ -90,8 +104,16 @@ type Transitions interface {
 	// the job's owner and epoch, counters of zero, and the position and context of
 	// earlier where it is not nil.
 	StartStep(ctx context.Context, job JobRef, name string, earlier *StepExecution) (*StepExecution, error)
-	// EndStep moves a step execution to its final status.
+	// EndStep moves a step execution to its final status, or from FAILED or STOPPED
+	// to ABANDONED.
 	EndStep(ctx context.Context, ref StepRef, change StepChange) (Answer, error)
+	// SaveJobContext writes the job's context, if it changed, while the job runs: what
+	// must not be decided twice. One guarded UPDATE, which leaves a context of a greater
+	// revision as it is: branches of a split save copies of one context, and the
+	// older copy may come last. ErrLostOwner if it finds no row.
+	SaveJobContext(ctx context.Context, ref JobRef, c *ExecutionContext) error
+	// SaveStepContext is the same for a step.
+	SaveStepContext(ctx context.Context, ref StepRef, c *ExecutionContext) error
 }
 
 // Checkpoint is what a chunk commits beside its rows.
@@ -102,13 +124,16 @@ type Checkpoint struct {
 	Context *ExecutionContext
 	// Skipped are the skips that become facts with this commit (rule C12).
 	Skipped []SkippedItem
+	// OnStop is called when a stop of the job was asked for; it may be nil.
+	OnStop func()
 }
 
 // CheckpointStore commits a chunk's progress.
 type CheckpointStore interface {
 	// Checkpoint writes counters and position with one guarded UPDATE in the
 	// transaction that ctx carries for the store's database. ErrLostOwner if the
-	// guard finds no row: the caller rolls back (rules C5, R2, R3).
+	// guard finds no row: the caller rolls back (rules C5, R2, R3). It calls c.OnStop
+	// where it sees that a stop of the job was asked for.
 	Checkpoint(ctx context.Context, ref StepRef, c Checkpoint) error
 	// Reclaim answers what is committed of a step whose COMMIT failed (rule C10): it
 	// raises the epoch of the guard row, which waits for the old transaction to
@@ -122,7 +147,11 @@ type CheckpointStore interface {
 // ExecutionFilter selects executions; zero fields select all.
 type ExecutionFilter struct {
 	JobName  string
+	Instance JobInstanceID
 	Statuses []Status
+	ExitCode string
+	// CreatedFrom and CreatedTo bound the time of creation, [from, to).
+	CreatedFrom, CreatedTo time.Time
 	// Before selects executions with a smaller id: the key of the next page.
 	Before JobExecutionID
 	// RedriveOf selects the executions that redrive this one's skipped items.
@@ -139,8 +168,14 @@ type Explorer interface {
 	// Steps returns the step executions of one job execution, in order.
 	Steps(ctx context.Context, id JobExecutionID) ([]StepExecution, error)
 	// LastSteps returns the newest execution of each step of the instance, by name,
-	// with the number of its attempts.
-	LastSteps(ctx context.Context, id JobInstanceID) (map[string]StepHistory, error)
+	// with the number of its attempts, of the job executions from since on.
+	LastSteps(ctx context.Context, id JobInstanceID, since JobExecutionID) (map[string]StepHistory, error)
+	// Instance returns an instance by its key; ErrNotFound if there is none.
+	Instance(ctx context.Context, jobName, key string) (*JobInstance, error)
+	// Instances lists the instances of a job, newest first.
+	Instances(ctx context.Context, filter InstanceFilter) ([]JobInstance, error)
+	// Jobs lists the names of all jobs with executions, sorted, with how many.
+	Jobs(ctx context.Context) ([]JobCount, error)
 	// LastExecution returns the newest execution of the instance with this key;
 	// ErrNotFound if there is none.
 	LastExecution(ctx context.Context, jobName, key string) (*JobExecution, error)
@@ -178,10 +213,78 @@ type StepHistory struct {
 	Attempts int
 }
 
+// InstanceFilter selects instances; zero fields select all.
+type InstanceFilter struct {
+	JobName string
+	// Before selects instances with a smaller id: the key of the next page.
+	Before JobInstanceID
+	// Limit is the page size; 0 means 50.
+	Limit int
+}
+
+// JobCount is how often a job ran.
+type JobCount struct {
+	JobName               string
+	Instances, Executions int64
+}
+
+// PurgeFilter selects executions to delete; what is active is never selected.
+type PurgeFilter struct {
+	JobName string // empty: all jobs
+	// Statuses are those to delete; empty: COMPLETED, ABANDONED.
+	Statuses []Status
+	// EndedBefore is required.
+	EndedBefore time.Time
+	// KeepLast keeps so many of the newest instances of each job.
+	KeepLast int
+	// DryRun counts only.
+	DryRun bool
+	// Batch is how many executions one transaction deletes; 0: 500.
+	Batch int
+}
+
+// Purged is what was deleted.
+type Purged struct{ Instances, Executions, Steps, SkippedItems int64 }
+
+// Operations are what operators do to executions, from any process (rule L3).
+// Each is guarded and leaves an audit row that names the actor.
+type Operations interface {
+	// Abandon moves an execution from STOPPING, STOPPED, FAILED or UNKNOWN to
+	// ABANDONED: its instance will not be restarted. In STOPPING it is taken from its
+	// owner. A running or completed execution is an *AlreadyRunningError or a
+	// *TransitionError.
+	Abandon(ctx context.Context, id JobExecutionID, actor string) error
+	// Recover ends executions whose lease expired or whose owner dead knows to be
+	// dead, as a launch would, and unfinished steps of executions that are over. It
+	// returns those that it ended, as they are now. Others are not touched.
+	Recover(ctx context.Context, actor string, dead func(Owner) bool) ([]JobExecution, error)
+	// Purge deletes old executions with their parameters, steps, skipped items and
+	// checkpoints, an instance with its last execution; audit rows stay.
+	Purge(ctx context.Context, filter PurgeFilter, actor string) (Purged, error)
+	// DeleteInstance deletes an instance and all that belongs to it; one that is
+	// active is an *AlreadyRunningError.
+	DeleteInstance(ctx context.Context, id JobInstanceID, actor string) error
+	// Audit lists what happened to an execution, in order.
+	Audit(ctx context.Context, id JobExecutionID) ([]AuditEntry, error)
+}
+
+// AuditEntry is one transition or operator's act.
+type AuditEntry struct {
+	At       time.Time
+	Act      string
+	Actor    string
+	Step     StepExecutionID // 0: about the job execution
+	From, To Status
+	Epoch    int64
+	Detail   string
+}
+
 // JobRepository is all of it. Functions ask for the smaller interfaces.
 type JobRepository interface {
 	Launches
 	Transitions
+	PartitionPlans
+	Operations
 	CheckpointStore
 	Explorer
 	SkippedItems

@@ -28,6 +28,8 @@ const (
 	ExitStopped   = "STOPPED"
 	ExitNoop      = "NOOP"
 	ExitUnknown   = "UNKNOWN"
+	// ExitExpectFailed is the exit code of work whose gate did not hold.
+	ExitExpectFailed = "EXPECT_FAILED"
 )
 
 // IsRunning reports whether an execution in this status is owned by a process.

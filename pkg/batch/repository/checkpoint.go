@@ -2,6 +2,8 @@ package repository
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,16 +37,16 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 	if write {
 		statement, args = r.checkpoints[1], append(args, text)
 	}
-	result, err := t.Conn().ExecContext(ctx, statement, args...)
+	var stop bool
+	err = t.Conn().QueryRowContext(ctx, statement, args...).Scan(&stop)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = core.ErrLostOwner
+	}
 	if err != nil {
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
 	}
-	rows, err := result.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
-	}
-	if rows != 1 {
-		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, core.ErrLostOwner)
+	if stop && c.OnStop != nil {
+		c.OnStop()
 	}
 	if len(c.Skipped) == 0 {
 		return nil
@@ -56,7 +58,8 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 }
 
 // checkpointSQL is written without gorm: it is the one statement that every chunk
-// pays for.
+// pays for. It answers whether a stop of the job was asked for: what the statement's
+// snapshot has of another row is a hint only, and no part of the guard (rule L5).
 func (r *Repository) checkpointSQL(withContext bool) string {
 	n := 0
 	bind := func(column string) string {
@@ -73,7 +76,12 @@ func (r *Repository) checkpointSQL(withContext bool) string {
 	if withContext {
 		sets = append(sets, bind("context"))
 	}
-	return r.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND "))
+	return r.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND ") + " RETURNING " + r.stopAsked())
+}
+
+// stopAsked is the flag of the job, for the RETURNING of an update of a step.
+func (r *Repository) stopAsked() string {
+	return r.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
 }
 
 func checkPosition(p core.Position) error {

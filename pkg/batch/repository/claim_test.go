@@ -80,7 +80,7 @@ func (c *cross) attempt(owner string) *attempt {
 	ref := core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
 	_, err = c.repo.ChangeJob(c.Context(), ref, core.JobChange{To: core.StatusStarted})
 	require.NoError(c, err)
-	history, err := c.repo.LastSteps(c.Context(), exec.InstanceID)
+	history, err := c.repo.LastSteps(c.Context(), exec.InstanceID, 0)
 	require.NoError(c, err)
 	run := &core.StepRun{Job: exec, JobRef: ref, Checkpoints: c.repo, Stores: c.stores, Observer: core.Observers()}
 	if h, ok := history["load"]; ok && h.Last.Status != core.StatusCompleted {

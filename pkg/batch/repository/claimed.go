@@ -28,6 +28,7 @@ type claimed struct {
 	every      time.Duration
 	told       time.Time // when the repository was told last
 	skips      bool      // since then there were skips
+	onStop     func()    // of the last checkpoint
 }
 
 // checkpointKey is the same for all attempts of a step, and for no other step of
@@ -95,6 +96,7 @@ func (s *claimed) Start() core.Checkpoint { return s.start }
 
 // Checkpoint implements core.CheckpointStore as Repository.Checkpoint does, in the
 // transaction of the data: one statement, and one more for every batch of skips.
+// A stop of the job is not seen from here, but when the repository is told.
 func (s *claimed) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
 	if err := s.checkpoint(ctx, ref, c); err != nil {
 		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, s.db.Name(), err)
@@ -117,6 +119,7 @@ func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 	if err != nil {
 		return err
 	}
+	s.onStop = c.OnStop
 	args := append(counterValues(c.Counters), string(c.Position), int64(s.ref.ID))
 	args = append(append(args, s.key.values()...), int64(s.ref.ID), s.ref.Owner.String(), s.ref.Epoch)
 	statement := s.updates[0]

@@ -54,15 +54,18 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
+	where, args := r.selected(filter)
+	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
 	query := r.session(ctx).Order("id DESC").Limit(filter.Limit)
-	switch statuses := filter.Statuses; len(statuses) {
-	case 0:
-		query = newer(query, filter)
-	case 1:
-		query = newer(query, filter).Where("status = ?", statuses[0])
-	default:
-		pages, args := r.pages(filter)
-		query = query.Where("id IN ("+pages+")", args...)
+	switch {
+	case len(filter.Statuses) > 1 || timed:
+		pages, all := r.pages(where, args, filter)
+		query = query.Where("id IN ("+pages+")", all...)
+	case len(filter.Statuses) == 1:
+		where, args = append(where, "status = ?"), append(args, filter.Statuses[0])
+		query = query.Where(strings.Join(where, " AND "), args...)
+	case len(where) > 0:
+		query = query.Where(strings.Join(where, " AND "), args...)
 	}
 	found, err := r.executions(ctx, query)
 	if err != nil {
@@ -71,42 +74,53 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	return found, nil
 }
 
-// newer selects what the filter says besides the statuses.
-func newer(query *gorm.DB, filter core.ExecutionFilter) *gorm.DB {
+// selected is what the filter says besides the statuses.
+func (r *Repository) selected(filter core.ExecutionFilter) (where []string, args []any) {
+	and := func(condition string, values ...any) {
+		where, args = append(where, r.sql(condition)), append(args, values...)
+	}
 	if filter.JobName != "" {
-		query = query.Where("job_name = ?", filter.JobName)
+		and("job_name = ?", filter.JobName)
+	}
+	if filter.Instance != 0 {
+		and("instance_id = ?", filter.Instance)
+	}
+	if filter.ExitCode != "" {
+		and("exit_code = ?", filter.ExitCode)
 	}
 	if filter.RedriveOf != 0 {
-		query = query.Where("redrive_of = ?", filter.RedriveOf)
+		and("redrive_of = ?", filter.RedriveOf)
 	}
 	if filter.Before > 0 {
-		query = query.Where("id < ?", filter.Before)
+		and("id < ?", filter.Before)
 	}
-	return query
+	if !filter.CreatedFrom.IsZero() {
+		and("created_at >= ?", instant{Time: filter.CreatedFrom})
+	}
+	if !filter.CreatedTo.IsZero() {
+		and("created_at < ?", instant{Time: filter.CreatedTo})
+	}
+	return where, args
 }
 
 // pages is the first page of each status, whose ids the page of all of them is
 // among. Each is read from the end of an index; an IN of statuses would have to
-// choose between sorting the frequent ones and searching for the rare ones.
-func (r *Repository) pages(filter core.ExecutionFilter) (string, []any) {
+// choose between sorting the frequent ones and searching for the rare ones. Times
+// are not in the order of ids: of those the ids alone are sorted, out of an index.
+func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilter) (string, []any) {
 	var parts []string
-	var args []any
-	for _, status := range filter.Statuses {
-		where := []string{"status = ?"}
-		args = append(args, status)
-		if filter.JobName != "" {
-			where, args = append(where, "job_name = ?"), append(args, filter.JobName)
-		}
-		if filter.RedriveOf != 0 {
-			where, args = append(where, "redrive_of = ?"), append(args, filter.RedriveOf)
-		}
-		if filter.Before > 0 {
-			where, args = append(where, "id < ?"), append(args, filter.Before)
-		}
-		args = append(args, filter.Limit)
+	var all []any
+	page := func(where []string, values ...any) {
+		all = append(append(all, values...), filter.Limit)
 		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?) AS page")
 	}
-	return r.sql(strings.Join(parts, " UNION ALL ")), args
+	for _, status := range filter.Statuses {
+		page(slices.Concat([]string{"status = ?"}, where), slices.Concat([]any{status}, args)...)
+	}
+	if len(filter.Statuses) == 0 {
+		page(where, args...)
+	}
+	return r.sql(strings.Join(parts, " UNION ALL ")), all
 }
 
 // executions runs the query and adds the parameters of all rows together.
@@ -194,13 +208,13 @@ type stepHistory struct {
 
 // LastSteps implements core.Explorer with one statement, which reads the wide
 // columns (position, context) of the newest rows only.
-func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID) (map[string]core.StepHistory, error) {
+func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
 	var rows []stepHistory
 	err := r.session(ctx).Model(&stepExecution{}).
 		Select(r.columns(&stepExecution{})+", h.attempts").
 		Joins(r.sql(`JOIN (SELECT MAX(s.id) AS last_id, COUNT(*) AS attempts
 			FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id
-			WHERE e.instance_id = ? GROUP BY s.name) h ON h.last_id = {step_execution}.id`), id).
+			WHERE e.instance_id = ? AND e.id >= ? GROUP BY s.name) h ON h.last_id = {step_execution}.id`), id, since).
 		Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of job instance %d: %w", id, err)

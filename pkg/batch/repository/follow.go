@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gorm.io/gorm/clause"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -58,16 +60,22 @@ func (s *claimed) stage(ctx context.Context, conn tx.Conn, c core.Checkpoint) er
 	return nil
 }
 
-// row is "(?, ?)" in the dialect, behind n bind variables.
-func (p *place) row(n, columns int) string {
-	binds := make([]string, columns)
-	for i := range binds {
-		binds[i] = "?"
-		if p.db.Dialect() == tx.Postgres {
-			binds[i] = p.db.Dialect().Placeholder(n + i + 1)
-		}
+// row is "(?, ?, MORE)" in the dialect, behind n bind variables.
+func (p *place) row(n, columns int, more ...string) string {
+	binds := append(make([]string, columns), more...)
+	for i := range columns {
+		binds[i] = p.variable(n + i + 1)
 	}
 	return "(" + strings.Join(binds, ", ") + ")"
+}
+
+// variable is the nth bind variable of a statement with many, in their order.
+// SQLite looks a numbered one up among all before it, which takes minutes.
+func (p *place) variable(n int) string {
+	if p.db.Dialect() == tx.SQLite {
+		return "?"
+	}
+	return p.db.Dialect().Placeholder(n)
 }
 
 // staged returns the skips beside the data of an attempt, in order. Only what is committed
@@ -145,17 +153,21 @@ func (s *claimed) move(ctx context.Context, row *checkpoint, skips []core.Skippe
 }
 
 // ofThis writes what the running attempt has committed into its record, under the
-// guard of its owner.
+// guard of its owner, and hears whether a stop was asked for.
 func (s *claimed) ofThis(ctx context.Context, row *checkpoint) (bool, error) {
 	r := s.repository
 	set, args := assign(counterColumns(), "%s = ?", counterValues(row.counters()))
 	args = append(args, row.Position, row.Context, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
-	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET "+set+
-		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ?"), args...)
-	if done.Error == nil && done.RowsAffected == 0 {
-		return false, core.ErrLostOwner
+	var stop []bool
+	err := r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET "+set+
+		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING ")+r.stopAsked(), args...).Scan(&stop).Error
+	if err == nil && len(stop) == 0 {
+		err = core.ErrLostOwner
 	}
-	return true, done.Error
+	if err == nil && stop[0] && s.onStop != nil {
+		s.onStop()
+	}
+	return err == nil, err
 }
 
 // ofEarlier writes what an earlier attempt had committed into its record, which is
@@ -163,6 +175,9 @@ func (s *claimed) ofThis(ctx context.Context, row *checkpoint) (bool, error) {
 // itself. Counters only grow, so the greater ones are right.
 func (s *claimed) ofEarlier(ctx context.Context, row *checkpoint) (bool, error) {
 	r := s.repository
+	if err := s.countBefore(ctx, row); err != nil {
+		return false, err
+	}
 	greater := "%[1]s = CASE WHEN %[1]s < CAST(? AS bigint) THEN CAST(? AS bigint) ELSE %[1]s END"
 	var twice []any
 	for _, value := range counterValues(row.counters()) {
@@ -171,6 +186,50 @@ func (s *claimed) ofEarlier(ctx context.Context, row *checkpoint) (bool, error) 
 	set, args := assign(counterColumns(), greater, twice)
 	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET "+set+" WHERE id = ?"), append(args, row.CountedID)...)
 	return done.RowsAffected > 0, done.Error
+}
+
+// countBefore adds to what came before this attempt what the earlier one counted
+// here and the repository did not know when this attempt began.
+func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
+	if s.run.Earlier == nil { // nothing came before
+		return nil
+	}
+	r := s.repository
+	var rows []stepExecution
+	err := r.session(ctx).Select(counterColumns()).Where("id = ?", row.CountedID).
+		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	missed := ahead(rows[0].counters(), row.counters())
+	if missed == (core.Counters{}) {
+		return nil
+	}
+	before := s.run.Step.Before.Add(missed)
+	text, err := encodeCounts(before)
+	if err != nil {
+		return err
+	}
+	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET before_counts = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ?"),
+		text, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
+	if done.Error == nil && done.RowsAffected == 0 {
+		return core.ErrLostOwner
+	}
+	if done.Error == nil {
+		s.run.Step.Before = before
+	}
+	return done.Error
+}
+
+// ahead is by how much the counters found are greater than those known.
+func ahead(known, found core.Counters) core.Counters {
+	more := func(known, found int64) int64 { return max(found-known, 0) }
+	return core.Counters{
+		Read: more(known.Read, found.Read), Filter: more(known.Filter, found.Filter), Write: more(known.Write, found.Write),
+		ReadSkip: more(known.ReadSkip, found.ReadSkip), ProcessSkip: more(known.ProcessSkip, found.ProcessSkip),
+		WriteSkip: more(known.WriteSkip, found.WriteSkip),
+		Commit:    more(known.Commit, found.Commit), Rollback: more(known.Rollback, found.Rollback),
+	}
 }
 
 func assign(columns []string, form string, values []any) (string, []any) {

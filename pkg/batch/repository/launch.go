@@ -21,11 +21,21 @@ const (
 	actRequestStop = "request stop"
 	actStartStep   = "start step"
 	actEndStep     = "end step"
+	actPlan        = "plan partitions"
+	actBeginStep   = "begin step"
+	actAbandon     = "abandon"
+	actRecover     = "recover"
+	actDelete      = "delete"
+	actPurge       = "purge"
 )
 
 // auditBatch is how many audit rows one INSERT takes: below the databases' limits
 // of bind variables.
 const auditBatch = 500
+
+// openStep selects the steps that are not over: literally as the partial index has
+// it, since no database matches bind variables with that.
+const openStep = "status IN ('STARTING', 'STARTED', 'STOPPING')"
 
 // lostOwner is the reason that a taken-over execution shows.
 const lostOwner = "lost owner"
@@ -33,7 +43,7 @@ const lostOwner = "lost owner"
 // Launch implements core.Launches. It is one transaction that first locks the
 // instance's row, so launches of one instance come one after the other, and takes
 // at most nine statements however long the history is (rules L1, R2; a take-over of
-// very many steps writes their audit rows in batches).
+// very many steps writes their audit rows in batches), and one more from the start.
 //
 // A take-over is committed even if the launch is then refused because the job is
 // not restartable: the lost execution is over either way.
@@ -44,7 +54,7 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	if err := r.refuseRunning(ctx, req); err != nil {
 		return core.Launched{}, err
 	}
-	l := &launch{Repository: r, req: req}
+	l := &launch{Repository: r, req: req, ledger: ledger{actor: req.Owner.String()}}
 	err := r.manager.Do(ctx, r.attr(), l.run)
 	var refusal *refusalError
 	switch {
@@ -55,9 +65,7 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	case err != nil:
 		return core.Launched{}, r.blamed(ctx, req, fmt.Errorf("launch job %s: %w", req.JobName, err))
 	}
-	for _, e := range l.events {
-		r.observer.Observe(ctx, e)
-	}
+	r.tell(ctx, &l.ledger)
 	if l.refused != nil {
 		return core.Launched{}, l.refused
 	}
@@ -73,18 +81,21 @@ func (e *refusalError) Unwrap() error { return e.reason }
 // launch is one launch in progress.
 type launch struct {
 	*Repository
+	ledger
 	req      core.LaunchRequest
 	instance core.JobInstanceID
-	audits   []audit
-	events   []core.Event
+	attempts int64 // launches of the instance, with this one
 	launched core.Launched
 	refused  error // after a take-over, which is committed all the same
 }
 
-// standing is an instance's newest execution and whether its lease is over.
+// standing is an instance's newest execution, whether its lease is over, and
+// whether a step of it is not.
 type standing struct {
-	Row     jobExecution `gorm:"embedded"`
-	Expired bool
+	Row        jobExecution `gorm:"embedded"`
+	Expired    bool
+	Uncertain  bool // the outcome of a step is not known
+	Unfinished bool // a step is not over; as of the query, so a hint where it waited for a lock
 }
 
 func (l *launch) run(ctx context.Context) error {
@@ -94,6 +105,9 @@ func (l *launch) run(ctx context.Context) error {
 	last, err := l.last(ctx)
 	if err != nil {
 		return err
+	}
+	if last == nil && l.attempts > 1 {
+		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, core.ErrIllegalState)}
 	}
 	if last != nil {
 		if l.launched.Previous, err = l.withParams(ctx, &last.Row); err != nil {
@@ -108,20 +122,21 @@ func (l *launch) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return l.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
+	return l.write(ctx, &l.ledger)
 }
 
-// lockInstance makes or finds the instance. The upsert locks the row either way.
+// lockInstance makes or finds the instance and counts the launch. The upsert locks
+// the row either way.
 func (l *launch) lockInstance(ctx context.Context) error {
-	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), CreatedAt: clock(0)}
+	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0)}
 	err := l.session(ctx).Clauses(
 		clause.OnConflict{
 			Columns:   []clause.Column{{Name: "job_name"}, {Name: "instance_key"}},
-			DoUpdates: clause.AssignmentColumns([]string{"job_name"}),
+			DoUpdates: clause.Assignments(map[string]any{"attempts": gorm.Expr(l.sql("{job_instance}.attempts + 1"))}),
 		},
-		clause.Returning{Columns: []clause.Column{{Name: "id"}}},
+		clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "attempts"}}},
 	).Create(&row).Error
-	l.instance = row.ID
+	l.instance, l.attempts = row.ID, row.Attempts
 	return err
 }
 
@@ -136,7 +151,9 @@ func (l *launch) last(ctx context.Context) (*standing, error) {
 func (r *Repository) newest(query *gorm.DB) (*standing, error) {
 	var found []standing
 	err := query.Model(&jobExecution{}).
-		Select(r.columns(&jobExecution{}) + r.sql(", lease_until <= {now} AS expired")).
+		Select(r.columns(&jobExecution{}) + r.sql(`, lease_until <= {now} AS expired,
+			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.`+openStep+`) AS unfinished,
+			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`)).
 		Order("id DESC").Limit(1).Scan(&found).Error
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -193,69 +210,47 @@ func (l *launch) admit(ctx context.Context, last *standing) error {
 		if !l.req.Restartable {
 			return &refusalError{about(core.ErrNotRestartable)}
 		}
+		if last.Uncertain { // it would be run again, and may be committed (rule C10)
+			return &refusalError{about(core.ErrUnknownStatus)}
+		}
+		if last.Unfinished {
+			return l.refuseUnfinished(ctx, last)
+		}
 	}
 	return nil
 }
 
-// takeOver ends what a lost owner left (rule L5). The update of the steps waits
-// for a chunk that the old owner is just committing; once the epoch is raised, the
-// positions are final.
+// refuseUnfinished refuses to follow an execution that is over while a step of it
+// is not: nobody knows whether somebody still works at it. Recover ends the step.
+// The question is asked again, now that the execution is locked: a step that ended
+// with it may have been seen unfinished before.
+func (l *launch) refuseUnfinished(ctx context.Context, last *standing) error {
+	var open int64
+	err := l.session(ctx).Raw(l.sql("SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id = ? AND "+openStep), last.Row.ID).Scan(&open).Error
+	if err != nil || open == 0 {
+		return err
+	}
+	return &refusalError{fmt.Errorf("%w; it is %s, but %d of its steps are not over (`surfin recover` ends them)",
+		alreadyRunning(&last.Row), last.Row.Status, open)}
+}
+
+// takeOver ends what a lost owner left.
 func (l *launch) takeOver(ctx context.Context, last *standing) error {
-	states := core.Executions().From(core.StatusFailed)
-	var jobs []jobExecution
-	err := l.session(ctx).Raw(l.sql(`UPDATE {job_execution}
-		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, active = NULL, ended_at = {now}
-		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?
-		RETURNING status_before, epoch, ended_at`),
-		core.StatusFailed, core.ExitFailed, lostOwner, last.Row.ID, last.Row.Owner, last.Row.Epoch, states).Scan(&jobs).Error
+	lost, err := l.endLost(ctx, &last.Row, true, actTakeOver, &l.ledger)
 	if err != nil {
 		return err
 	}
-	if len(jobs) != 1 { // the row is locked: nobody can have moved it
+	if lost == nil { // the row is locked: nobody can have moved it
 		return fmt.Errorf("take over execution %d: its row changed under the lock", last.Row.ID)
 	}
-	steps, err := l.failSteps(ctx, last.Row.ID, lostOwner)
-	if err != nil {
-		return err
-	}
 	p := l.launched.Previous
-	p.Status, p.ExitCode, p.Error, p.Epoch, p.EndedAt = core.StatusFailed, core.ExitFailed, lostOwner, jobs[0].Epoch, jobs[0].EndedAt.Time
+	p.Status, p.ExitCode, p.Error, p.Epoch, p.EndedAt = core.StatusFailed, core.ExitFailed, lostOwner, lost.Epoch, lost.EndedAt.Time
 	l.launched.TookOver = true
-	l.note(jobMachine, int64(last.Row.ID), audit{
-		JobExecutionID: last.Row.ID, FromStatus: jobs[0].StatusBefore, Epoch: jobs[0].Epoch, Detail: "from " + last.Row.Owner,
-	}, actTakeOver, core.StatusFailed)
-	for _, s := range steps {
-		l.note(stepMachine, int64(s.ID), audit{
-			JobExecutionID: last.Row.ID, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
-		}, actTakeOver, core.StatusFailed)
-	}
 	return nil
-}
-
-// failSteps ends every unfinished step of the job execution and raises its epoch,
-// so that whoever still runs it commits nothing any more. It answers id,
-// status_before and epoch of each.
-func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
-	var steps []stepExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
-		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, ended_at = {now}
-		WHERE job_execution_id = ? AND status IN ?
-		RETURNING id, status_before, epoch`),
-		core.StatusFailed, core.ExitFailed, reason, id, core.Executions().From(core.StatusFailed)).Scan(&steps).Error
-	return steps, err
-}
-
-// note remembers an applied transition for the audit and for the observer.
-func (l *launch) note(machine string, id int64, row audit, act string, to core.Status) {
-	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.req.Owner.String(), to
-	l.audits = append(l.audits, row)
-	l.events = append(l.events, core.Transitioned{
-		Machine: machine, ID: id, To: to, Current: row.FromStatus, Answer: core.Applied, Trigger: act,
-	})
 }
 
 // insert writes the new execution and its parameters. Epoch and job context go
-// on from the previous execution.
+// on from the previous execution, the context unless the request says otherwise.
 func (l *launch) insert(ctx context.Context) error {
 	one := int64(1)
 	row := jobExecution{
@@ -267,11 +262,13 @@ func (l *launch) insert(ctx context.Context) error {
 	}
 	if p := l.launched.Previous; p != nil {
 		row.Attempt, row.Epoch = p.Attempt+1, p.Epoch
-		text, err := p.Context.Encode()
-		if err != nil {
-			return err
+		if !l.req.FromStart {
+			text, err := p.Context.Encode()
+			if err != nil {
+				return err
+			}
+			row.Context = string(text)
 		}
-		row.Context = string(text)
 	}
 	if l.req.RedriveOf != 0 {
 		row.RedriveOf = &l.req.RedriveOf
@@ -279,6 +276,11 @@ func (l *launch) insert(ctx context.Context) error {
 	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
 	if err := l.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
 		return err
+	}
+	if l.req.FromStart {
+		if err := l.markFromStart(ctx, &row); err != nil {
+			return err
+		}
 	}
 	params, err := paramRows(row.ID, l.req.Params)
 	if err != nil {
@@ -292,6 +294,21 @@ func (l *launch) insert(ctx context.Context) error {
 	l.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.StatusStarting)
 	l.launched.Execution, err = row.record(l.req.Params)
 	return err
+}
+
+// markFromStart notes in the job context, which is carried on from here, that what
+// is older than this execution is history only.
+func (l *launch) markFromStart(ctx context.Context, row *jobExecution) error {
+	fresh := core.NewExecutionContext()
+	if err := fresh.Put(core.FromStartKey, int64(row.ID)); err != nil {
+		return err
+	}
+	text, err := fresh.Encode()
+	if err != nil {
+		return err
+	}
+	row.Context = string(text)
+	return l.session(ctx).Exec(l.sql("UPDATE {job_execution} SET context = ? WHERE id = ?"), row.Context, row.ID).Error
 }
 
 func alreadyRunning(row *jobExecution) error {

@@ -14,6 +14,7 @@ type jobInstance struct {
 	ID          core.JobInstanceID `gorm:"primaryKey"`
 	JobName     string
 	InstanceKey string
+	Attempts    int64 // launches; since schema 1.1
 	CreatedAt   instant
 }
 
@@ -40,6 +41,7 @@ type jobExecution struct {
 	StartedAt      instant
 	EndedAt        instant
 	RedriveOf      *core.JobExecutionID // NULL for all but redrives
+	Gate           string
 }
 
 type jobExecutionParam struct {
@@ -74,6 +76,9 @@ type stepExecution struct {
 	Epoch            int64
 	StartedAt        instant
 	EndedAt          instant
+	BeforeCounts     string // of the attempts before, as JSON
+	InHandCounts     string // of the counters, what is not committed, as JSON
+	Gate             string
 }
 
 // audit is one transition. It refers to executions without a foreign key: what
@@ -91,6 +96,10 @@ type audit struct {
 	Detail          string
 }
 
+func (i *jobInstance) record() core.JobInstance {
+	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey}
+}
+
 func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error) {
 	context, err := core.ParseExecutionContext([]byte(j.Context))
 	if err != nil {
@@ -101,8 +110,8 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 		redriveOf = *j.RedriveOf
 	}
 	return &core.JobExecution{
-		RedriveOf: redriveOf,
-		ID:        j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
+		RedriveOf: redriveOf, Gate: j.Gate,
+		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: params,
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath}, Context: context,
 		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
@@ -119,6 +128,14 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
 	}
+	before, err := decodeCounts(s.BeforeCounts)
+	if err != nil {
+		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
+	}
+	inHand, err := decodeCounts(s.InHandCounts)
+	if err != nil {
+		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
+	}
 	var position core.Position
 	if s.Position != "" {
 		position = core.Position(s.Position)
@@ -126,7 +143,7 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	return &core.StepExecution{
 		ID: s.ID, JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
 		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText,
-		Counters: s.counters(), Position: position, Context: context, Out: out,
+		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 	}, nil
 }

@@ -46,7 +46,7 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 		require.ErrorContains(t, err, "version 0.999")
 		require.ErrorContains(t, err, "run `surfin migrate`")
 
-		set("version = 1001")
+		set("version = 1002")
 		require.NoError(t, repo.CheckSchema(t.Context()), "a newer minor only adds")
 		require.NoError(t, repo.Migrate(t.Context()))
 
@@ -61,7 +61,10 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 			require.ErrorContains(t, err, "2.0")
 		}
 
-		set("version = 1000, dirty = true")
+		if db.Dialect() == tx.SQLite {
+			return // there a migration happens wholly or not at all
+		}
+		set("version = 1001, dirty = true")
 		err = repo.CheckSchema(t.Context())
 		require.ErrorIs(t, err, core.ErrSchemaMissing)
 		require.ErrorContains(t, err, "did not end")
@@ -104,7 +107,7 @@ func run(t *testing.T, repo core.JobRepository) core.JobExecutionID {
 	require.NoError(t, err)
 	_, err = repo.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusFailed})
 	require.NoError(t, err)
-	_, err = repo.LastSteps(t.Context(), exec.InstanceID)
+	_, err = repo.LastSteps(t.Context(), exec.InstanceID, 0)
 	require.NoError(t, err)
 	return exec.ID
 }

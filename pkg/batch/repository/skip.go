@@ -56,7 +56,7 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
-			return r.db.Dialect().Placeholder(len(args))
+			return r.variable(len(args))
 		}
 		rows := make([]string, 0, len(batch))
 		for _, s := range batch {

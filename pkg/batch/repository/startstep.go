@@ -24,7 +24,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string
 	}
 	v := verdict{answer: core.Applied}
 	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
-		held, err := r.holdJob(ctx, job)
+		held, err := r.holdJob(ctx, job, 1)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,8 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string
 }
 
 // newStep is the row of a new step execution; it goes on where earlier ended.
-// Counters begin at zero: they are those of one attempt (rule C11).
+// Counters begin at zero: they are those of one attempt (rule C11), and what came
+// before is beside them.
 func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
 	row := &stepExecution{
 		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
@@ -64,6 +65,10 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 		return row, nil
 	}
 	if err := checkPosition(earlier.Position); err != nil {
+		return nil, err
+	}
+	var err error
+	if row.BeforeCounts, err = encodeCounts(earlier.Carried()); err != nil {
 		return nil, err
 	}
 	row.Position = string(earlier.Position)
@@ -77,12 +82,13 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 	return row, nil
 }
 
-// holdJob locks the job execution's row under its guard; nil if it finds none.
-func (r *Repository) holdJob(ctx context.Context, job core.JobRef) (*jobExecution, error) {
+// holdJob locks the job execution's row under its guard for so many new steps; nil
+// if it finds none.
+func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int) (*jobExecution, error) {
 	var rows []jobExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET step_count = step_count + 1
+	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET step_count = step_count + ?
 		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING job_name`),
-		job.ID, job.Owner.String(), job.Epoch, stepStates()).Scan(&rows).Error
+		steps, job.ID, job.Owner.String(), job.Epoch, stepStates()).Scan(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

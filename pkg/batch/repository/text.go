@@ -112,6 +112,38 @@ func numbered(value any) any {
 	return value
 }
 
+// storedCounts is the form in which counters are stored as one text.
+type storedCounts struct {
+	Read        int64 `json:"read,omitempty"`
+	Filter      int64 `json:"filter,omitempty"`
+	Write       int64 `json:"write,omitempty"`
+	ReadSkip    int64 `json:"read_skip,omitempty"`
+	ProcessSkip int64 `json:"process_skip,omitempty"`
+	WriteSkip   int64 `json:"write_skip,omitempty"`
+	Commit      int64 `json:"commit,omitempty"`
+	Rollback    int64 `json:"rollback,omitempty"`
+}
+
+// encodeCounts returns the stored form of counters; ” for none.
+func encodeCounts(c core.Counters) (string, error) {
+	if c == (core.Counters{}) {
+		return "", nil
+	}
+	data, err := json.Marshal(storedCounts(c))
+	return string(data), err
+}
+
+func decodeCounts(text string) (core.Counters, error) {
+	if text == "" {
+		return core.Counters{}, nil
+	}
+	var c storedCounts
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return core.Counters{}, fmt.Errorf("stored counters: %w", err)
+	}
+	return core.Counters(c), nil
+}
+
 // encodeContext returns the stored form of a context that changed; write is
 // false for one that did not, or is not there.
 func encodeContext(c *core.ExecutionContext) (text string, write bool, err error) {

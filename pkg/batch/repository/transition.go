@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
 		to: change.To, detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
 	}
-	m.outcome(change.ExitCode, change.Error)
+	m.outcome(change.ExitCode, change.Error, change.Gate)
 	if err := m.context(change.Context); err != nil {
 		return "", fmt.Errorf("job execution %d: %w", ref.ID, err)
 	}
@@ -57,15 +58,25 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (c
 }
 
 // EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its
-// transaction. Context as in ChangeJob.
+// transaction. Context as in ChangeJob. A step that is moved to ABANDONED keeps its
+// counters: its end has written them.
 func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
 	m := &move{
 		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: actEndStep,
 		to: change.To, detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
 	}
-	m.outcome(change.ExitCode, change.Error)
-	for i, value := range counterValues(change.Counters) {
-		m.set(counterColumns()[i]+" = ?", value)
+	m.outcome(change.ExitCode, change.Error, change.Gate)
+	if change.To != core.StatusAbandoned { // its end is recorded, counters included
+		for i, value := range counterValues(change.Counters) {
+			m.set(counterColumns()[i]+" = ?", value)
+		}
+		inHand, err := encodeCounts(change.InHand)
+		if err != nil {
+			return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
+		}
+		if inHand != "" {
+			m.set("in_hand_counts = ?", inHand)
+		}
 	}
 	if err := m.context(change.Context); err != nil {
 		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
@@ -96,6 +107,8 @@ type move struct {
 	job            string // the expression of the job execution's id
 	id             int64
 	guard          *guard // nil: anybody
+	actor          string // in whose name, where there is no guard
+	reason         string // of steps that end with their job; '': jobIsOver
 	to             core.Status
 	act, detail    string
 	sets           []string
@@ -107,12 +120,15 @@ func (m *move) set(assignment string, args ...any) {
 	m.args = append(m.args, args...)
 }
 
-func (m *move) outcome(exitCode, message string) {
+func (m *move) outcome(exitCode, message, gate string) {
 	if exitCode != "" {
 		m.set("exit_code = ?", storable(exitCode))
 	}
 	if message != "" {
 		m.set("error_text = ?", storable(message))
+	}
+	if gate != "" {
+		m.set("gate = ?", storable(gate))
 	}
 }
 
@@ -191,14 +207,15 @@ func (r *Repository) apply(ctx context.Context, m *move) (verdict, error) {
 func (r *Repository) applied(ctx context.Context, m *move, moved audit) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == jobMachine && m.to.IsOver() {
-		steps, err := r.failSteps(ctx, moved.JobExecutionID, jobIsOver)
+		reason := cmp.Or(m.reason, jobIsOver)
+		steps, err := r.failSteps(ctx, moved.JobExecutionID, reason)
 		if err != nil {
 			return v, err
 		}
 		for _, s := range steps {
 			v.failed = append(v.failed, audit{
 				At: clock(0), Act: m.act, Actor: moved.Actor, JobExecutionID: moved.JobExecutionID, StepExecutionID: s.ID,
-				FromStatus: s.StatusBefore, ToStatus: core.StatusFailed, Epoch: s.Epoch, Detail: jobIsOver,
+				FromStatus: s.StatusBefore, ToStatus: core.StatusFailed, Epoch: s.Epoch, Detail: reason,
 			})
 		}
 	}
@@ -218,7 +235,7 @@ func (r *Repository) update(ctx context.Context, m *move, from []core.Status) (*
 		return nil, err
 	}
 	done := &audit{
-		At: clock(0), Act: m.act, JobExecutionID: rows[0].JobExecutionID,
+		At: clock(0), Act: m.act, Actor: m.actor, JobExecutionID: rows[0].JobExecutionID,
 		FromStatus: rows[0].StatusBefore, ToStatus: m.to, Epoch: rows[0].Epoch, Detail: storable(m.detail),
 	}
 	if m.guard != nil {

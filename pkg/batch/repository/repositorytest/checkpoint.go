@@ -17,6 +17,7 @@ func checkpointTests() []test {
 		{"a checkpoint writes the context only if it changed", checkpointWritesChangedContext},
 		{"a checkpoint finds no row where owner or epoch or status differ", checkpointIsGuarded},
 		{"a stop request does not look like a lost owner to a checkpoint", checkpointSurvivesStop},
+		{"a checkpoint tells of a stop request", checkpointTellsStop},
 		{"a position or context that is too large is refused before the statement", checkpointLimits},
 	}
 }
@@ -98,6 +99,23 @@ func checkpointSurvivesStop(b *bench) {
 	_, err := b.other().RequestStop(b.ctx, ref.ID)
 	require.NoError(b, err)
 	require.NoError(b, b.checkpoint(step, core.Checkpoint{Position: core.Position(`1`)}))
+}
+
+func checkpointTellsStop(b *bench) {
+	_, ref := b.started("a", 1)
+	_, step := b.step(ref, "load", nil)
+	told := 0
+	c := core.Checkpoint{OnStop: func() { told++ }}
+	require.NoError(b, b.checkpoint(step, c))
+	require.Zero(b, told)
+	_, err := b.other().RequestStop(b.ctx, ref.ID)
+	require.NoError(b, err)
+	require.NoError(b, b.checkpoint(step, c))
+	require.Equal(b, 1, told)
+	c.Context = changed(b)
+	require.NoError(b, b.checkpoint(step, c))
+	require.Equal(b, 2, told)
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{}))
 }
 
 func checkpointLimits(b *bench) {

@@ -18,6 +18,7 @@ func costTests() []test {
 	return []test{
 		{"a launch takes as many statements after a long history as after a short one", launchCost},
 		{"a checkpoint is one statement", checkpointCost},
+		{"a plan, an abandonment and a look for lost executions take few statements", operationCost},
 		{"a listing takes two statements and the last steps one", explorerCost},
 		{"no lookup reads a whole table", lookupsUseIndexes},
 	}
@@ -128,6 +129,31 @@ func launchCost(b *bench) {
 	_, err := b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)
 	require.Len(b, w.take(), want+2, "two more for a take-over, however many steps")
+	b.change(core.JobRef{ID: ref.ID + 1, Owner: req.Owner, Epoch: ref.Epoch + 1}, core.JobChange{To: core.StatusFailed})
+	w.take()
+	req.FromStart = true
+	_, err = b.repo.Launch(b.ctx, req)
+	require.NoError(b, err)
+	require.Len(b, w.take(), want+1, "one more from the start")
+}
+
+func operationCost(b *bench) {
+	w := b.watch()
+	_, ref := b.started("a", 1)
+	w.take()
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, "load", parts(1000), nil)
+	require.NoError(b, err)
+	require.Len(b, w.take(), 4, "the guard, two batches, one audit row")
+	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[0])))
+	require.Len(b, w.take(), 2, "the guarded update and its audit row")
+	_, err = b.repo.RequestStop(b.ctx, ref.ID)
+	require.NoError(b, err)
+	w.take()
+	require.NoError(b, b.repo.Abandon(b.ctx, ref.ID, operator))
+	require.Len(b, w.take(), 5, "two guarded updates, three batches of audit rows")
+	_, err = b.repo.Recover(b.ctx, operator, nil)
+	require.NoError(b, err)
+	require.Len(b, w.take(), 2, "nothing is lost")
 }
 
 func checkpointCost(b *bench) {
@@ -162,7 +188,7 @@ func explorerCost(b *bench) {
 	w := b.watch()
 	require.Len(b, b.list(core.ExecutionFilter{JobName: "load", Statuses: statuses()}), 5)
 	require.Len(b, w.take(), 2)
-	_, err := b.repo.LastSteps(b.ctx, 1)
+	_, err := b.repo.LastSteps(b.ctx, 1, 0)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 1)
 }
@@ -202,7 +228,7 @@ func lookupsUseIndexes(b *bench) {
 	require.NoError(b, err)
 	_, err = b.repo.LastExecution(b.ctx, "load", req.Params.Key())
 	require.NoError(b, err)
-	_, err = b.repo.LastSteps(b.ctx, 1)
+	_, err = b.repo.LastSteps(b.ctx, 1, 0)
 	require.NoError(b, err)
 
 	explain, whole := "EXPLAIN QUERY PLAN ", "SCAN "

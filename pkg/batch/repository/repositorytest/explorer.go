@@ -14,6 +14,7 @@ func explorerTests() []test {
 		{"executions are listed newest first by key", listsByKey},
 		{"executions are listed by job and status", listsByFilter},
 		{"the last execution is that of the instance", lastOfInstance},
+		{"steps and skips of many are told with one statement each", insight},
 		{"the last steps are the newest of each name over all attempts", lastSteps},
 	}
 }
@@ -29,7 +30,7 @@ func notThere(b *bench) {
 	steps, err := b.repo.Steps(b.ctx, 1)
 	require.NoError(b, err)
 	require.Empty(b, steps)
-	last, err := b.repo.LastSteps(b.ctx, 1)
+	last, err := b.repo.LastSteps(b.ctx, 1, 0)
 	require.NoError(b, err)
 	require.Empty(b, last)
 }
@@ -111,6 +112,43 @@ func lastOfInstance(b *bench) {
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
 
+func insight(b *bench) {
+	w := b.watch()
+	i, ok := b.repo.(core.Insight)
+	require.True(b, ok)
+	_, one := b.started("a", 1)
+	b.step(one, "first", nil)
+	_, step := b.step(one, "second", nil)
+	_, two := b.started("a", 2)
+	b.step(two, "first", nil)
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{
+		{Phase: core.PhaseRead, Class: "parse"}, {Phase: core.PhaseRead, Class: "parse"}, {Phase: core.PhaseWrite},
+	}}))
+	w.take()
+	steps, err := i.StepsOf(b.ctx, two.ID, one.ID, 99)
+	require.NoError(b, err)
+	require.Len(b, w.take(), 1)
+	require.Len(b, steps, 2)
+	for _, ref := range []core.JobRef{one, two} {
+		want, err := b.repo.Steps(b.ctx, ref.ID)
+		require.NoError(b, err)
+		require.Equal(b, want, steps[ref.ID])
+	}
+	none, err := i.StepsOf(b.ctx)
+	require.NoError(b, err)
+	require.Empty(b, none)
+
+	b.exec("UPDATE %sskipped_item SET redriven_by = 9 WHERE id = 1")
+	w.take()
+	counts, err := i.SkipCounts(b.ctx, one.ID)
+	require.NoError(b, err)
+	require.Len(b, w.take(), 1)
+	require.Equal(b, []core.SkipCount{
+		{Step: "second", Phase: core.PhaseRead, Class: "parse", Count: 2, Left: 1},
+		{Step: "second", Phase: core.PhaseWrite, Count: 1, Left: 1},
+	}, counts)
+}
+
 func lastSteps(b *bench) {
 	var instance core.JobInstanceID
 	newest := map[string]core.StepExecutionID{}
@@ -128,7 +166,7 @@ func lastSteps(b *bench) {
 	_, ref := b.started("a", 2)
 	b.step(ref, "step 0", nil)
 
-	steps, err := b.repo.LastSteps(b.ctx, instance)
+	steps, err := b.repo.LastSteps(b.ctx, instance, 0)
 	require.NoError(b, err)
 	require.Len(b, steps, 3)
 	for n, attempts := range map[int]int{0: 3, 1: 2, 2: 1} {

@@ -197,7 +197,7 @@ func (b *bench) takeOver(repo core.JobRepository) *taking {
 	go func() {
 		defer close(t.done)
 		if t.launched, t.err = repo.Launch(b.ctx, req); t.err == nil {
-			t.steps, t.err = repo.LastSteps(b.ctx, t.launched.Execution.InstanceID)
+			t.steps, t.err = repo.LastSteps(b.ctx, t.launched.Execution.InstanceID, 0)
 		}
 	}()
 	return t

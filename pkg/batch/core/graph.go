@@ -1,0 +1,189 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// FlowProblem is what is wrong with a flow as a graph.
+type FlowProblem struct {
+	Kind FlowProblemKind
+	// Element is where it is; Target the name that is wrong there, or empty.
+	Element, Target string
+}
+
+// FlowProblemKind says what is wrong.
+type FlowProblemKind string
+
+// The problems of flows. The last two can be run all the same, so that Validate
+// does not report them: a job file that has them is refused.
+const (
+	EmptyFlow        FlowProblemKind = "empty_flow"
+	DuplicateElement FlowProblemKind = "duplicate_element"
+	UnknownTarget    FlowProblemKind = "unknown_target"
+	// TargetOutOfScope is an element of another flow: those inside of a flow, a split
+	// or a group cannot be left but by their end.
+	TargetOutOfScope FlowProblemKind = "target_out_of_scope"
+	Unreachable      FlowProblemKind = "unreachable"
+	// EndlessLoop is an element from which, as long as nothing fails, no end of its
+	// flow can be reached.
+	EndlessLoop FlowProblemKind = "endless_loop"
+)
+
+// Error says it in a sentence.
+func (p *FlowProblem) Error() string {
+	switch p.Kind {
+	case EmptyFlow:
+		if p.Element == "" {
+			return "the flow is empty: no steps configured"
+		}
+		return fmt.Sprintf("element %s: a flow in it is empty", p.Element)
+	case DuplicateElement:
+		return fmt.Sprintf("element %s is there twice", p.Element)
+	case UnknownTarget:
+		return fmt.Sprintf("element %s: there is no element %s to go to", p.Element, p.Target)
+	case TargetOutOfScope:
+		return fmt.Sprintf("element %s: element %s is in another flow", p.Element, p.Target)
+	case Unreachable:
+		return fmt.Sprintf("element %s cannot be reached", p.Element)
+	case EndlessLoop:
+		return fmt.Sprintf("element %s is in a loop without an exit", p.Element)
+	}
+	return string(p.Kind)
+}
+
+// Validate reports everything that makes the flow impossible to run, joined; each
+// is a *FlowProblem.
+func (f Flow) Validate() error {
+	names := map[string]int{}
+	f.count(names)
+	var errs []error
+	for _, name := range sortedKeys(names) {
+		if names[name] > 1 {
+			errs = append(errs, &FlowProblem{Kind: DuplicateElement, Element: name})
+		}
+	}
+	return errors.Join(append(errs, f.targets("", names)...)...)
+}
+
+func (f Flow) count(names map[string]int) {
+	for _, e := range f.Elements {
+		names[e.ElementName()]++
+		for _, inner := range Flows(e) {
+			inner.count(names)
+		}
+	}
+}
+
+// targets checks that every edge leads to an element of the same flow.
+func (f Flow) targets(in string, all map[string]int) []error {
+	if len(f.Elements) == 0 {
+		return []error{&FlowProblem{Kind: EmptyFlow, Element: in}}
+	}
+	var errs []error
+	for _, e := range f.Elements {
+		for _, t := range e.Edges() {
+			for _, name := range []string{t.Target.elementName(), t.Target.Restart} {
+				if _, here := f.Find(name); here || name == "" {
+					continue
+				}
+				kind := UnknownTarget
+				if all[name] > 0 {
+					kind = TargetOutOfScope
+				}
+				errs = append(errs, &FlowProblem{Kind: kind, Element: e.ElementName(), Target: name})
+			}
+		}
+		for _, inner := range Flows(e) {
+			errs = append(errs, inner.targets(e.ElementName(), all)...)
+		}
+	}
+	return errs
+}
+
+func (t Target) elementName() string {
+	if t.Kind == TargetElement {
+		return t.Name
+	}
+	return ""
+}
+
+// Suspicious reports what can be run and makes no sense: elements that cannot be
+// reached, and loops without an exit, in this flow and those inside of it.
+func (f Flow) Suspicious() []*FlowProblem {
+	var problems []*FlowProblem
+	if len(f.Elements) > 0 {
+		reached := f.closure([]string{f.Elements[0].ElementName()}, f.successors)
+		leaving := f.closure(f.exits(), f.predecessors)
+		for _, e := range f.Elements {
+			switch name := e.ElementName(); {
+			case !slices.Contains(reached, name):
+				problems = append(problems, &FlowProblem{Kind: Unreachable, Element: name})
+			case !slices.Contains(leaving, name):
+				problems = append(problems, &FlowProblem{Kind: EndlessLoop, Element: name})
+			}
+		}
+	}
+	for _, e := range f.Elements {
+		for _, inner := range Flows(e) {
+			problems = append(problems, inner.Suspicious()...)
+		}
+	}
+	return problems
+}
+
+// closure is what can be reached from the names.
+func (f Flow) closure(names []string, next func(name string) []string) []string {
+	reached := slices.Clone(names)
+	for i := 0; i < len(reached); i++ {
+		for _, name := range next(reached[i]) {
+			if !slices.Contains(reached, name) {
+				reached = append(reached, name)
+			}
+		}
+	}
+	return reached
+}
+
+// successors are where an element may lead, restart points included.
+func (f Flow) successors(name string) []string {
+	e, ok := f.Find(name)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, t := range e.Edges() {
+		for _, to := range []string{t.Target.elementName(), t.Target.Restart} {
+			if to != "" {
+				names = append(names, to)
+			}
+		}
+	}
+	return names
+}
+
+func (f Flow) predecessors(name string) []string {
+	var names []string
+	for _, e := range f.Elements {
+		if slices.Contains(f.successors(e.ElementName()), name) {
+			names = append(names, e.ElementName())
+		}
+	}
+	return names
+}
+
+// exits are the elements at which the flow may end though nothing failed.
+func (f Flow) exits() []string {
+	var names []string
+	for _, e := range f.Elements {
+		ends := !slices.ContainsFunc(e.Edges(), func(t Transition) bool { return t.pattern() == "*" })
+		for _, t := range e.Edges() {
+			ends = ends || t.Target.Kind != TargetElement
+		}
+		if ends {
+			names = append(names, e.ElementName())
+		}
+	}
+	return names
+}

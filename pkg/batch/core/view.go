@@ -1,0 +1,149 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// View is what conditions, deciders and late-bound values see of a run: records
+// as they are now. They are copies; nothing written to them is stored.
+type View struct {
+	Job *JobExecution
+	// Steps of the instance, by name: the newest execution of each that has run, or
+	// was passed, in this execution.
+	Steps map[string]StepExecution
+	// Last is the step that ended before in the same flow; nil: none did.
+	Last *StepExecution
+	// Step is the step that the question is about; nil: it is about the flow.
+	Step *StepExecution
+	// Part is the partition; nil: there is none.
+	Part *Partition
+	// Outcome is how the flow ended, for what runs after it; nil before.
+	Outcome *Outcome
+}
+
+// Outcome is how a flow, or an element of it, ended.
+type Outcome struct {
+	Status   Status
+	ExitCode string
+	// Message is the reason of a failure or stop.
+	Message string
+	// Step is the name of the step whose failure decided; empty: none did.
+	Step string
+}
+
+// Condition is a question about a run: a bare expression of the job file, or a Go
+// function.
+type Condition struct {
+	// Text is the condition as written, for messages.
+	Text string
+	// Holds answers it. An error fails the element or step that it belongs to.
+	Holds func(ctx context.Context, v *View) (bool, error)
+	// Values explains the answer, such as "skipped = 30, read = 100"; may be nil.
+	Values func(v *View) string
+}
+
+// Check answers the condition as a gate: whether it holds, and the text that is
+// stored, such as "skipped < 10: does not hold (skipped = 30)". A panic is an
+// error.
+func (c *Condition) Check(ctx context.Context, v *View) (held bool, gate string, err error) {
+	err = exception.Guard(func() (err error) {
+		held, err = c.Holds(ctx, v)
+		return err
+	})
+	if err != nil {
+		return false, c.Text + ": " + err.Error(), fmt.Errorf("%s: %w", c.Text, err)
+	}
+	gate = c.Text + ": holds"
+	if !held {
+		gate = c.Text + ": does not hold"
+	}
+	if c.Values != nil {
+		if values := c.Values(v); values != "" {
+			gate += " (" + values + ")"
+		}
+	}
+	return held, gate, nil
+}
+
+// Decider answers the exit code of a decision: the component kind "decider".
+type Decider interface {
+	Decide(ctx context.Context, v *View) (string, error)
+}
+
+// DeciderFunc makes a function a Decider.
+type DeciderFunc func(ctx context.Context, v *View) (string, error)
+
+// Decide calls f.
+func (f DeciderFunc) Decide(ctx context.Context, v *View) (string, error) { return f(ctx, v) }
+
+// Group is a set of steps in one outer transaction, while it is open.
+type Group struct {
+	Name string
+	// Database is the name of the transaction's database.
+	Database string
+	// Deferred are ends of steps that are written when the transaction is over: what
+	// cannot be said inside of it without saying more than is committed.
+	Deferred []DeferredEnd
+	// Inside says that the starts of the steps are recorded in the transaction, as the
+	// database has one writer: a rollback takes the records away, and another record
+	// may get the id of one of them.
+	Inside bool
+}
+
+// DeferredEnd is a step's end that is still to be recorded.
+type DeferredEnd struct {
+	Ref    StepRef
+	Name   string
+	Change StepChange
+}
+
+// Promotion copies keys of a step's context to the job's (rule D4).
+type Promotion struct {
+	// Keys maps keys of the step to keys of the job.
+	Keys map[string]string
+	// Statuses are patterns of the exit codes at which it happens; empty: COMPLETED.
+	Statuses []string
+	// Strict makes a key that the step has not an ErrMissingKey; else it is left out,
+	// and what the job has under it stays.
+	Strict bool
+}
+
+// Apply copies the keys where the exit code matches. Missing keys are all named.
+func (p *Promotion) Apply(exit string, step, job *ExecutionContext) error {
+	statuses := p.Statuses
+	if len(statuses) == 0 {
+		statuses = []string{ExitCompleted}
+	}
+	if !slices.ContainsFunc(statuses, func(pattern string) bool { return MatchPattern(pattern, exit) }) {
+		return nil
+	}
+	var missing []string
+	for _, key := range sortedKeys(p.Keys) {
+		value, ok := step.Get(key)
+		if !ok {
+			missing = append(missing, key)
+			continue
+		}
+		if err := job.Put(p.Keys[key], value); err != nil {
+			return fmt.Errorf("promote %s: %w", key, err)
+		}
+	}
+	if p.Strict && len(missing) > 0 {
+		return fmt.Errorf("promote %s: %w", strings.Join(missing, ", "), ErrMissingKey)
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,52 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+var _ core.Insight = (*Repository)(nil)
+
+// StepsOf implements core.Insight with one statement.
+func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
+	steps := make(map[core.JobExecutionID][]core.StepExecution, len(ids))
+	if len(ids) == 0 {
+		return steps, nil
+	}
+	var rows []stepExecution
+	if err := r.session(ctx).Where("job_execution_id IN ?", ids).Order("job_execution_id, id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
+	}
+	for i := range rows {
+		record, err := rows[i].record()
+		if err != nil {
+			return nil, err
+		}
+		steps[record.JobExecutionID] = append(steps[record.JobExecutionID], *record)
+	}
+	return steps, nil
+}
+
+// SkipCounts implements core.Insight with one statement, over the index of the
+// execution's skipped items.
+func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]core.SkipCount, error) {
+	var rows []struct {
+		Step, Class string
+		Phase       core.Phase
+		Total, Open int64
+	}
+	err := r.session(ctx).Raw(r.sql(`SELECT s.name AS step, k.phase, k.error_class AS class, COUNT(*) AS total,
+		SUM(CASE WHEN k.redriven_by IS NULL THEN 1 ELSE 0 END) AS open
+		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id
+		WHERE k.job_execution_id = ? GROUP BY s.name, k.phase, k.error_class ORDER BY 1, 2, 3`), id).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("count the skipped items of job execution %d: %w", id, err)
+	}
+	counts := make([]core.SkipCount, len(rows))
+	for i, row := range rows {
+		counts[i] = core.SkipCount{Step: row.Step, Phase: row.Phase, Class: row.Class, Count: row.Total, Left: row.Open}
+	}
+	return counts, nil
+}

@@ -1,0 +1,75 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Instance implements core.Explorer; core.ErrNotFound if there is none.
+func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
+	var rows []jobInstance
+	err := r.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key).Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the instance of job %s: %w", jobName, err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("instance of job %s with these parameters: %w", jobName, core.ErrNotFound)
+	}
+	record := rows[0].record()
+	return &record, nil
+}
+
+// Instances implements core.Explorer: one statement, by key, never by offset.
+func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) ([]core.JobInstance, error) {
+	if filter.Limit <= 0 {
+		filter.Limit = DefaultPageSize
+	}
+	query := r.session(ctx).Order("id DESC").Limit(filter.Limit)
+	if filter.JobName != "" {
+		query = query.Where("job_name = ?", filter.JobName)
+	}
+	if filter.Before > 0 {
+		query = query.Where("id < ?", filter.Before)
+	}
+	var rows []jobInstance
+	if err := query.Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list job instances: %w", err)
+	}
+	list := make([]core.JobInstance, len(rows))
+	for i := range rows {
+		list[i] = rows[i].record()
+	}
+	return list, nil
+}
+
+// Jobs implements core.Explorer with one statement, which counts the entries of two
+// indexes: its cost grows with the history, unlike that of the pages.
+func (r *Repository) Jobs(ctx context.Context) ([]core.JobCount, error) {
+	var list []core.JobCount
+	err := r.session(ctx).Raw(r.sql(`SELECT e.job_name, i.instances, e.executions
+		FROM (SELECT job_name, COUNT(*) AS executions FROM {job_execution} GROUP BY job_name) e
+		JOIN (SELECT job_name, COUNT(*) AS instances FROM {job_instance} GROUP BY job_name) i ON i.job_name = e.job_name
+		ORDER BY e.job_name`)).Scan(&list).Error
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	return list, nil
+}
+
+// Audit implements core.Operations: one statement.
+func (r *Repository) Audit(ctx context.Context, id core.JobExecutionID) ([]core.AuditEntry, error) {
+	var rows []audit
+	if err := r.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
+	}
+	list := make([]core.AuditEntry, len(rows))
+	for i, row := range rows {
+		list[i] = core.AuditEntry{
+			At: row.At.Time, Act: row.Act, Actor: row.Actor, Step: row.StepExecutionID,
+			From: row.FromStatus, To: row.ToStatus, Epoch: row.Epoch, Detail: row.Detail,
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,84 @@
+package repository
+
+import (
+	"context"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// endLost ends an execution that a lost owner left, and all its unfinished steps
+// (rule L5). The update of the steps waits for a chunk that the old owner is just
+// committing; once the epoch is raised, the positions are final. It answers nil for
+// an execution that has moved, or whose owner has renewed its lease meanwhile,
+// unless that is known to be dead.
+func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
+	var jobs []jobExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution}
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, active = NULL, ended_at = {now}
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? AND (? OR lease_until <= {now})
+		RETURNING status_before, epoch, ended_at`),
+		core.StatusFailed, core.ExitFailed, lostOwner, row.ID, row.Owner, row.Epoch, running(), dead).Scan(&jobs).Error
+	if err != nil || len(jobs) == 0 {
+		return nil, err
+	}
+	l.note(jobMachine, int64(row.ID), audit{
+		JobExecutionID: row.ID, FromStatus: jobs[0].StatusBefore, Epoch: jobs[0].Epoch, Detail: "from " + row.Owner,
+	}, act, core.StatusFailed)
+	return &jobs[0], r.endSteps(ctx, row.ID, lostOwner, act, l)
+}
+
+// endSteps ends every unfinished step of the job execution, and notes it.
+func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
+	steps, err := r.failSteps(ctx, id, reason)
+	for _, s := range steps {
+		l.note(stepMachine, int64(s.ID), audit{
+			JobExecutionID: id, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
+		}, act, core.StatusFailed)
+	}
+	return err
+}
+
+// failSteps ends every unfinished step of the job execution and raises its epoch,
+// so that whoever still runs it commits nothing any more. It answers id,
+// status_before and epoch of each.
+func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
+	var steps []stepExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, ended_at = {now}
+		WHERE job_execution_id = ? AND `+openStep+`
+		RETURNING id, status_before, epoch`),
+		core.StatusFailed, core.ExitFailed, reason, id).Scan(&steps).Error
+	return steps, err
+}
+
+// ledger is what a transaction has applied: its audit rows, and what the observer
+// is told once it is committed.
+type ledger struct {
+	actor  string
+	audits []audit
+	events []core.Event
+}
+
+// note remembers an applied transition for the audit and for the observer.
+func (l *ledger) note(machine string, id int64, row audit, act string, to core.Status) {
+	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, to
+	l.audits = append(l.audits, row)
+	l.events = append(l.events, core.Transitioned{
+		Machine: machine, ID: id, To: to, Current: row.FromStatus, Answer: core.Applied, Trigger: act,
+	})
+}
+
+// write stores the audit rows.
+func (r *Repository) write(ctx context.Context, l *ledger) error {
+	if len(l.audits) == 0 {
+		return nil
+	}
+	return r.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
+}
+
+// tell tells the observer.
+func (r *Repository) tell(ctx context.Context, l *ledger) {
+	for _, e := range l.events {
+		r.observer.Observe(ctx, e)
+	}
+}

@@ -1,0 +1,155 @@
+package repository
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// jobAbandoned is the reason that a step shows that was unfinished when its job was
+// abandoned.
+const jobAbandoned = "the job was abandoned"
+
+// Abandon implements core.Operations: one guarded UPDATE, one of the steps, and
+// their audit rows, in one transaction. In STOPPING the epoch is raised, and that
+// of every unfinished step, so that the owner commits nothing more: a chunk that
+// it is just committing either counts or rolls back with its rows (rule L5). An
+// execution that is abandoned already is a success.
+//
+// The refusal of a running or completed execution is a *core.TransitionError and a
+// *core.AlreadyRunningError; of an unknown one it is a core.ErrNotFound.
+func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
+	m := &move{
+		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
+		to: core.StatusAbandoned, actor: actor, reason: jobAbandoned,
+	}
+	m.set("epoch = CASE WHEN status = ? THEN epoch + 1 ELSE epoch END", core.StatusStopping)
+	m.set("ended_at = COALESCE(ended_at, {now})")
+	m.set("active = NULL")
+	answer, err := r.transition(ctx, m)
+	var refused *core.TransitionError
+	if err == nil && answer == core.Applied || err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
+		return err
+	}
+	exec, readErr := r.Execution(ctx, id)
+	if readErr != nil {
+		return errors.Join(err, readErr)
+	}
+	if exec.Status == core.StatusAbandoned {
+		return nil
+	}
+	if refused == nil { // completed, which is no error where it is a late end
+		refused = &core.TransitionError{
+			Machine: jobMachine, ID: int64(id), From: core.Executions().From(m.to), To: m.to, Current: exec.Status,
+		}
+	}
+	return &notAbandonedError{refused: refused, running: core.AlreadyRunningError{
+		ExecutionID: id, JobName: exec.JobName, Owner: exec.Owner, LeaseUntil: exec.LeaseUntil,
+	}}
+}
+
+// notAbandonedError refuses to abandon what is running or completed. To who asks
+// for it it is an AlreadyRunningError in both cases: the execution is not one that
+// waits for a decision.
+type notAbandonedError struct {
+	refused *core.TransitionError
+	running core.AlreadyRunningError
+}
+
+// Error says what to do instead.
+func (e *notAbandonedError) Error() string {
+	if e.refused.Current == core.StatusCompleted {
+		return fmt.Sprintf("job %s, execution %d is COMPLETED: there is nothing to abandon", e.running.JobName, e.running.ExecutionID)
+	}
+	return fmt.Sprintf("%v; it is %s: stop it first (`surfin stop %d`)", &e.running, e.refused.Current, e.running.ExecutionID)
+}
+
+// Unwrap answers both readings.
+func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.running} }
+
+// Recover implements core.Operations: a transaction for each execution, so that
+// what stands in the way of one does not keep the others. The lease is judged again
+// under the row's lock: an owner that renews it meanwhile keeps it. Executions that
+// were over before and had an unfinished step are among those returned.
+func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
+	lost, err := r.lost(ctx, dead)
+	if err != nil {
+		return nil, fmt.Errorf("recover: %w", err)
+	}
+	var ended []core.JobExecutionID
+	var errs []error
+	for _, c := range lost {
+		done, err := r.recover(ctx, c, actor)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("recover job execution %d: %w", c.Row.ID, err))
+			continue
+		}
+		if done {
+			ended = append(ended, c.Row.ID)
+		}
+	}
+	var found []core.JobExecution
+	for batch := range slices.Chunk(ended, paramsBatch) {
+		page, err := r.executions(ctx, r.session(ctx).Where("id IN ?", batch))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("recover: %w", err))
+		}
+		found = append(found, page...)
+	}
+	slices.SortFunc(found, func(a, b core.JobExecution) int { return cmp.Compare(a.ID, b.ID) })
+	return found, errors.Join(errs...)
+}
+
+// candidate is an execution that may have been left alone: it runs, and its lease
+// is over or its owner dead; or it is over, and a step of it is not.
+type candidate struct {
+	Row     jobExecution `gorm:"embedded"`
+	Expired bool
+	dead    bool
+}
+
+func (r *Repository) lost(ctx context.Context, dead func(core.Owner) bool) ([]candidate, error) {
+	var held []candidate
+	err := r.session(ctx).Raw(r.sql("SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE status IN ?"),
+		running()).Scan(&held).Error
+	if err != nil {
+		return nil, err
+	}
+	var lost []candidate
+	for _, c := range held {
+		c.dead = dead != nil && dead(core.ParseOwner(c.Row.Owner))
+		if c.dead || c.Expired {
+			lost = append(lost, c)
+		}
+	}
+	var over []candidate
+	err = r.session(ctx).Raw(r.sql(`SELECT e.id, e.status, e.owner, e.epoch FROM {job_execution} e
+		WHERE e.id IN (SELECT job_execution_id FROM {step_execution} WHERE `+openStep+`) AND e.status NOT IN ?`), running()).Scan(&over).Error
+	return append(lost, over...), err
+}
+
+// recover ends one of them, and says whether there was something to end.
+func (r *Repository) recover(ctx context.Context, c candidate, actor string) (bool, error) {
+	l := &ledger{actor: actor}
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		var err error
+		if c.Row.Status.IsOver() { // for good: no move leads back
+			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)
+		} else {
+			_, err = r.endLost(ctx, &c.Row, c.dead, actRecover, l)
+		}
+		if err != nil {
+			return err
+		}
+		return r.write(ctx, l)
+	})
+	if err != nil {
+		return false, err
+	}
+	r.tell(ctx, l)
+	return len(l.audits) > 0, nil
+}

@@ -1,0 +1,190 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// planBatch is how many planned steps one INSERT takes: below the databases' limits
+// of bind variables.
+const planBatch = 500
+
+// maxPartitionName is the length of a partition's name in bytes.
+const maxPartitionName = 200
+
+// PlanPartitions implements core.PartitionPlans: one transaction, with the guarded
+// UPDATE of the job execution first, as StartStep has it, then the rows in batches,
+// and one audit row for all of them. A plan of more than core.MaxPartitions, or with
+// a name twice or one that is not allowed, is refused before the transaction.
+func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, step string, parts []core.Partition, earlier map[string]core.StepExecution) ([]core.StepExecution, error) {
+	if err := checkPlan(parts); err != nil {
+		return nil, fmt.Errorf("plan the partitions of step %s: %w", step, err)
+	}
+	if len(parts) == 0 {
+		return nil, nil
+	}
+	rows, err := planRows(job, step, parts, earlier)
+	if err != nil {
+		return nil, fmt.Errorf("plan the partitions of step %s: %w", step, err)
+	}
+	v := verdict{answer: core.Applied}
+	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		held, err := r.holdJob(ctx, job, len(parts))
+		if err != nil {
+			return err
+		}
+		if held == nil {
+			v, err = r.refuseStep(ctx, job)
+			return err
+		}
+		return r.insertPlan(ctx, job, step, held.JobName, rows)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("plan the partitions of step %s of job execution %d: %w", step, job.ID, err)
+	}
+	if v.err != nil {
+		r.answered(ctx, jobMachine, int64(job.ID), core.StatusStarting, actPlan, v)
+		return nil, fmt.Errorf("plan the partitions of step %s: %w", step, v.err)
+	}
+	records := make([]core.StepExecution, len(rows))
+	for i, row := range rows {
+		record, err := row.record()
+		if err != nil {
+			return nil, err
+		}
+		records[i] = *record
+		r.answered(ctx, stepMachine, int64(row.ID), core.StatusStarting, actPlan, v)
+	}
+	return records, nil
+}
+
+func checkPlan(parts []core.Partition) error {
+	if len(parts) > core.MaxPartitions {
+		return fmt.Errorf("%d partitions, allowed %d: each is a step execution of its own; make fewer and larger ones", len(parts), core.MaxPartitions)
+	}
+	seen := make(map[string]bool, len(parts))
+	for _, p := range parts {
+		if err := checkPartitionName(p.Name); err != nil {
+			return err
+		}
+		if seen[p.Name] {
+			return fmt.Errorf("partition %q is there twice", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
+
+func checkPartitionName(name string) error {
+	bad := strings.IndexFunc(name, func(c rune) bool {
+		return c == unicode.ReplacementChar || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./", c)
+	})
+	if name == "" || len(name) > maxPartitionName || bad >= 0 {
+		return fmt.Errorf("partition %q: a name is letters, digits and _ - . / , 1 to %d bytes", name, maxPartitionName)
+	}
+	return nil
+}
+
+// planRows are the new rows, in STARTING. A partition's context is what the
+// partition says, on a restart too; only its position and sums are of the attempt
+// before.
+func planRows(job core.JobRef, step string, parts []core.Partition, earlier map[string]core.StepExecution) ([]*stepExecution, error) {
+	rows := make([]*stepExecution, len(parts))
+	for i, part := range parts {
+		var from *core.StepExecution
+		if e, ok := earlier[part.Name]; ok {
+			e.Context = nil
+			from = &e
+		}
+		row, err := newStep(job, core.PartName(step, part.Name), from)
+		if err != nil {
+			return nil, fmt.Errorf("partition %s: %w", part.Name, err)
+		}
+		row.Status = core.StatusStarting
+		if part.Context != nil {
+			text, err := part.Context.Encode()
+			if err != nil {
+				return nil, fmt.Errorf("partition %s: %w", part.Name, err)
+			}
+			row.Context = string(text)
+		}
+		rows[i] = row
+	}
+	return rows, nil
+}
+
+// insertPlan writes the rows and notes their ids. It is written without gorm, which
+// would take seconds for a large plan.
+func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobName string, rows []*stepExecution) error {
+	byName := make(map[string]*stepExecution, len(rows))
+	for batch := range slices.Chunk(rows, planBatch) {
+		for _, row := range batch {
+			row.JobName = jobName
+			byName[row.Name] = row
+		}
+		if err := r.insertPlanned(ctx, batch, byName); err != nil {
+			return err
+		}
+	}
+	return r.session(ctx).Create(&audit{
+		At: clock(0), Act: actPlan, Actor: job.Owner.String(), JobExecutionID: job.ID,
+		ToStatus: core.StatusStarting, Epoch: job.Epoch, Detail: fmt.Sprintf("step %s, %d partitions", step, len(rows)),
+	}).Error
+}
+
+func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, byName map[string]*stepExecution) (err error) {
+	var args []any
+	values := make([]string, 0, len(batch))
+	for _, row := range batch {
+		fields := []any{
+			int64(row.JobExecutionID), row.JobName, row.Name, string(row.Status), row.Owner, row.Epoch,
+			row.Position, row.Context, row.BeforeCounts,
+		}
+		values = append(values, r.row(len(args), len(fields), "{now}"))
+		args = append(args, fields...)
+	}
+	text := r.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
+		before_counts, started_at)
+		VALUES ` + strings.Join(values, ", ") + " RETURNING id, name, started_at")
+	found, err := tx.ConnOf(ctx, r.db).QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := found.Close(); err == nil {
+			err = closed
+		}
+	}()
+	for found.Next() {
+		var id int64
+		var name string
+		var at instant
+		if err := found.Scan(&id, &name, &at); err != nil {
+			return err
+		}
+		byName[name].ID, byName[name].StartedAt = core.StepExecutionID(id), at
+	}
+	return found.Err()
+}
+
+// BeginStep implements core.PartitionPlans: one guarded UPDATE, and an audit row in
+// its transaction. A step that is not in STARTING any more, whoever began or ended
+// it, must not run: that is core.ErrLostOwner as well.
+func (r *Repository) BeginStep(ctx context.Context, ref core.StepRef) error {
+	m := &move{
+		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: actBeginStep,
+		to: core.StatusStarted, guard: &guard{ref.Owner.String(), ref.Epoch},
+	}
+	m.set("started_at = {now}")
+	answer, err := r.transition(ctx, m)
+	if err == nil && answer != core.Applied {
+		err = fmt.Errorf("begin step execution %d: it has begun before: %w", ref.ID, core.ErrLostOwner)
+	}
+	return err
+}

@@ -1,0 +1,346 @@
+package repository
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// DefaultPurgeBatch is of how many executions one transaction of Purge deletes,
+// where the filter does not say, and MaxPurgeBatch of how many at most. Those of one
+// instance stay together whatever their number.
+const (
+	DefaultPurgeBatch = 500
+	MaxPurgeBatch     = paramsBatch
+)
+
+// Purge implements core.Operations, in batches: each is a transaction that locks
+// the instances, as a launch does, and judges them again under the lock. It pages by
+// key, so one that is cut off is simply repeated.
+//
+// What a restart would read stays: an execution that is not the newest of its
+// instance goes alone only where the newest is COMPLETED or ABANDONED; the newest
+// goes with all of its instance, which is forgotten then and may run again. So a
+// FAILED instance goes only where the filter names FAILED. An instance that runs, or
+// whose skipped items are just redriven, is not touched.
+//
+// Checkpoints in other databases are not reached from here: Checkpoints.Sweep
+// deletes those that it left behind.
+func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor string) (core.Purged, error) {
+	if err := checkPurge(&filter); err != nil {
+		return core.Purged{}, fmt.Errorf("purge: %w", err)
+	}
+	p := &purge{Repository: r, filter: filter, actor: actor, kept: map[string]core.JobInstanceID{}, seen: map[core.JobInstanceID]bool{}}
+	if err := p.run(ctx); err != nil {
+		return p.done, fmt.Errorf("purge: %w", err)
+	}
+	return p.done, nil
+}
+
+func checkPurge(filter *core.PurgeFilter) error {
+	if filter.EndedBefore.IsZero() {
+		return errors.New("it must be said before when the executions ended (EndedBefore)")
+	}
+	if filter.KeepLast < 0 || filter.Batch < 0 {
+		return fmt.Errorf("keep last %d, batch %d: neither may be negative", filter.KeepLast, filter.Batch)
+	}
+	if len(filter.Statuses) == 0 {
+		filter.Statuses = []core.Status{core.StatusCompleted, core.StatusAbandoned}
+	}
+	for _, status := range filter.Statuses {
+		if status.IsRunning() {
+			return fmt.Errorf("executions in %s are active and not purged", status)
+		}
+	}
+	if filter.Batch == 0 {
+		filter.Batch = DefaultPurgeBatch
+	}
+	filter.Batch = min(filter.Batch, MaxPurgeBatch)
+	return nil
+}
+
+// purge is one Purge in progress.
+type purge struct {
+	*Repository
+	filter core.PurgeFilter
+	actor  string
+	kept   map[string]core.JobInstanceID // by job: from here on instances are kept
+	// seen are instances judged before: a dry run, which leaves them there, meets them
+	// again for every execution.
+	seen map[core.JobInstanceID]bool
+	done core.Purged
+}
+
+// purgeable is an execution as a purge judges it.
+type purgeable struct {
+	ID         core.JobExecutionID
+	InstanceID core.JobInstanceID
+	JobName    string
+	Status     core.Status
+	EndedAt    instant
+	Old        bool // it ended before the time of the filter
+	Redriven   bool // a running execution redrives its skipped items
+}
+
+// run goes through the executions by the time of their end, from the oldest on.
+func (p *purge) run(ctx context.Context) error {
+	var last purgeable
+	for {
+		page, err := p.page(ctx, last)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		last = page[len(page)-1]
+		if !p.filter.DryRun {
+			clear(p.seen)
+		}
+		var instances []core.JobInstanceID
+		for _, e := range page {
+			keep, err := p.keeps(ctx, e)
+			if err != nil {
+				return err
+			}
+			if !keep && !p.seen[e.InstanceID] {
+				p.seen[e.InstanceID] = true
+				instances = append(instances, e.InstanceID)
+			}
+		}
+		if len(instances) == 0 {
+			continue
+		}
+		if err := p.batch(ctx, instances); err != nil {
+			return err
+		}
+	}
+}
+
+// page reads the next candidates by key.
+func (p *purge) page(ctx context.Context, last purgeable) ([]purgeable, error) {
+	where, args := "", []any{instant{Time: p.filter.EndedBefore}, p.filter.Statuses}
+	if p.filter.JobName != "" {
+		where, args = "AND job_name = ? ", append(args, p.filter.JobName)
+	}
+	if last.ID != 0 {
+		where, args = where+"AND (ended_at, id) > (?, ?) ", append(args, last.EndedAt, last.ID)
+	}
+	var page []purgeable
+	err := p.session(ctx).Raw(p.sql(`SELECT id, instance_id, job_name, ended_at FROM {job_execution}
+		WHERE ended_at < ? AND status IN ? `+where+`ORDER BY ended_at, id LIMIT ?`), append(args, p.filter.Batch)...).Scan(&page).Error
+	return page, err
+}
+
+// keeps says whether the instance is among the newest of its job, which are kept.
+func (p *purge) keeps(ctx context.Context, e purgeable) (bool, error) {
+	if p.filter.KeepLast == 0 {
+		return false, nil
+	}
+	from, known := p.kept[e.JobName]
+	if !known {
+		err := p.session(ctx).Raw(p.sql(`SELECT COALESCE(MIN(id), 0) FROM
+			(SELECT id FROM {job_instance} WHERE job_name = ? ORDER BY id DESC LIMIT ?) AS page`), e.JobName, p.filter.KeepLast).Scan(&from).Error
+		if err != nil {
+			return false, err
+		}
+		p.kept[e.JobName] = from
+	}
+	return e.InstanceID >= from, nil
+}
+
+// batch judges instances under their locks and deletes what may go.
+func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error {
+	var done core.Purged
+	err := p.manager.Do(ctx, p.attr(), func(ctx context.Context) error {
+		if !p.filter.DryRun {
+			if err := p.lockInstances(ctx, instances); err != nil {
+				return err
+			}
+		}
+		found, err := p.purgeables(ctx, instances)
+		if err != nil {
+			return err
+		}
+		var gone []core.JobInstanceID
+		var doomed []core.JobExecutionID
+		for _, of := range byInstance(found) {
+			ids := judgeInstance(of, p.filter.Statuses)
+			doomed = append(doomed, ids...)
+			if len(ids) == len(of) {
+				gone = append(gone, of[0].InstanceID)
+			}
+		}
+		if p.filter.DryRun {
+			done, err = p.countExecutions(ctx, doomed)
+		} else {
+			done, err = p.deleteExecutions(ctx, doomed, actPurge, p.actor)
+		}
+		if err != nil {
+			return err
+		}
+		done.Instances = int64(len(gone))
+		if p.filter.DryRun {
+			return nil
+		}
+		return p.deleteInstances(ctx, gone)
+	})
+	if err != nil {
+		return err
+	}
+	p.done.Instances += done.Instances
+	p.done.Executions += done.Executions
+	p.done.Steps += done.Steps
+	p.done.SkippedItems += done.SkippedItems
+	return nil
+}
+
+// lockInstances locks the instances' rows in the order of their ids: a launch of
+// one of them waits, or is waited for.
+func (r *Repository) lockInstances(ctx context.Context, ids []core.JobInstanceID) error {
+	ids = slices.Sorted(slices.Values(ids))
+	var locked []jobInstance
+	return r.session(ctx).Select("id").Where("id IN ?", ids).Order("id").Clauses(clause.Locking{Strength: "UPDATE"}).Find(&locked).Error
+}
+
+// purgeables are all executions of the instances, oldest first.
+func (p *purge) purgeables(ctx context.Context, instances []core.JobInstanceID) ([]purgeable, error) {
+	var found []purgeable
+	err := p.session(ctx).Raw(p.sql(`SELECT e.id, e.instance_id, e.job_name, e.status,
+			COALESCE(e.ended_at < ?, FALSE) AS old,
+			EXISTS (SELECT 1 FROM {job_execution} r WHERE r.redrive_of = e.id AND r.active = 1) AS redriven
+		FROM {job_execution} e WHERE e.instance_id IN ?`), instant{Time: p.filter.EndedBefore}, instances).Scan(&found).Error
+	slices.SortFunc(found, func(a, b purgeable) int { return cmp.Compare(a.ID, b.ID) })
+	return found, err
+}
+
+func byInstance(executions []purgeable) [][]purgeable {
+	groups := map[core.JobInstanceID][]purgeable{}
+	var order []core.JobInstanceID
+	for _, e := range executions {
+		if groups[e.InstanceID] == nil {
+			order = append(order, e.InstanceID)
+		}
+		groups[e.InstanceID] = append(groups[e.InstanceID], e)
+	}
+	lists := make([][]purgeable, len(order))
+	for i, id := range order {
+		lists[i] = groups[id]
+	}
+	return lists
+}
+
+// judgeInstance says which of an instance's executions, oldest first, may be
+// deleted.
+func judgeInstance(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
+	for _, e := range executions {
+		if e.Status.IsRunning() || e.Redriven {
+			return nil
+		}
+	}
+	newest := executions[len(executions)-1]
+	whole := newest.Old && slices.Contains(statuses, newest.Status)
+	if !whole && newest.Status != core.StatusCompleted && newest.Status != core.StatusAbandoned {
+		return nil // a restart reads all of them
+	}
+	var doomed []core.JobExecutionID
+	for i, e := range executions {
+		alone := i < len(executions)-1 && e.Old && slices.Contains(statuses, e.Status)
+		if whole || alone {
+			doomed = append(doomed, e.ID)
+		}
+	}
+	return doomed
+}
+
+// deleteExecutions deletes executions with what belongs to them, and leaves an
+// audit row for each.
+func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, act, actor string) (done core.Purged, err error) {
+	for batch := range slices.Chunk(ids, paramsBatch) {
+		err := r.session(ctx).Exec(r.sql(`INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail)
+			SELECT {now}, ?, ?, id, status, epoch, job_name FROM {job_execution} WHERE id IN ?`), act, actor, batch).Error
+		if err != nil {
+			return done, err
+		}
+		var params int64
+		for _, table := range []struct {
+			name  string
+			count *int64
+		}{{"{skipped_item}", &done.SkippedItems}, {"{job_execution_param}", &params}, {"{step_execution}", &done.Steps}} {
+			deleted := r.session(ctx).Exec(r.sql("DELETE FROM "+table.name+" WHERE job_execution_id IN ?"), batch)
+			if deleted.Error != nil {
+				return done, deleted.Error
+			}
+			*table.count += deleted.RowsAffected
+		}
+		deleted := r.session(ctx).Exec(r.sql("DELETE FROM {job_execution} WHERE id IN ?"), batch)
+		if deleted.Error != nil {
+			return done, deleted.Error
+		}
+		done.Executions += deleted.RowsAffected
+	}
+	return done, nil
+}
+
+// countExecutions is a deletion that does not happen.
+func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done core.Purged, err error) {
+	done.Executions = int64(len(ids))
+	for batch := range slices.Chunk(ids, paramsBatch) {
+		var steps, skips int64
+		err := errors.Join(
+			r.session(ctx).Raw(r.sql("SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id IN ?"), batch).Scan(&steps).Error,
+			r.session(ctx).Raw(r.sql("SELECT COUNT(*) FROM {skipped_item} WHERE job_execution_id IN ?"), batch).Scan(&skips).Error)
+		if err != nil {
+			return done, err
+		}
+		done.Steps += steps
+		done.SkippedItems += skips
+	}
+	return done, nil
+}
+
+func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {
+	for batch := range slices.Chunk(ids, paramsBatch) {
+		if err := r.session(ctx).Exec(r.sql("DELETE FROM {job_instance} WHERE id IN ?"), batch).Error; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeleteInstance implements core.Operations: one transaction, under the lock that a
+// launch takes. Checkpoints in other databases stay until Checkpoints.Sweep.
+func (r *Repository) DeleteInstance(ctx context.Context, id core.JobInstanceID, actor string) error {
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		if err := r.lockInstances(ctx, []core.JobInstanceID{id}); err != nil {
+			return err
+		}
+		var rows []jobExecution
+		err := r.session(ctx).Select("id", "job_name", "active", "owner", "lease_until").Where("instance_id = ?", id).Find(&rows).Error
+		if err != nil {
+			return err
+		}
+		ids := make([]core.JobExecutionID, len(rows))
+		for i, row := range rows {
+			if row.Active != nil {
+				return alreadyRunning(&row)
+			}
+			ids[i] = row.ID
+		}
+		if _, err := r.deleteExecutions(ctx, ids, actDelete, actor); err != nil {
+			return err
+		}
+		deleted := r.session(ctx).Exec(r.sql("DELETE FROM {job_instance} WHERE id = ?"), id)
+		if deleted.Error == nil && deleted.RowsAffected == 0 {
+			return core.ErrNotFound
+		}
+		return deleted.Error
+	})
+	if err != nil {
+		return fmt.Errorf("delete job instance %d: %w", id, err)
+	}
+	return nil
+}

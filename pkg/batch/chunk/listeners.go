@@ -52,7 +52,7 @@ func newListeners(registered, parts []any) (listeners, error) {
 			}
 			seen[c] = true
 		}
-		if !l.add(c) && i < len(registered) {
+		if !l.add(c) && i < len(registered) && !(c != nil && core.Listens(reflect.TypeOf(c))) {
 			return l, fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, c)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,6 +27,8 @@ type pipeline struct {
 
 	// at is the position of the last commit.
 	at position
+	// stopped says that a commit saw the request to stop.
+	stopped bool
 
 	// The chunk in hand.
 
@@ -90,7 +93,7 @@ func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
 		}
 		p.output = p.chains[0].newItems(s.config.Size)
 	}
-	listen, err := newListeners(parts.Listeners, p.parts)
+	listen, err := newListeners(slices.Concat(run.Listeners, parts.Listeners), p.parts)
 	if err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
@@ -160,6 +163,15 @@ func (p *pipeline) finish(ctx context.Context) error {
 	return nil
 }
 
+// stopSeen notes that a commit saw the request to stop, and passes it on: the step
+// ends behind the chunk in hand, without waiting for anybody to notice (rule C14).
+func (p *pipeline) stopSeen() {
+	p.stopped = true
+	if p.exec.OnStop != nil {
+		p.exec.OnStop()
+	}
+}
+
 // failed adds what the chunk in hand consumed to the counters of the record that
 // the step executor writes (rule C11), tells the listeners of its skips and of
 // the failure, and answers the failure with what they failed at. The committed
@@ -174,17 +186,55 @@ func (p *pipeline) failed(ctx context.Context, err error) error {
 			err = noted(err, p.listen.skip(ctx, s))
 		}
 	}
+	p.blame(err)
 	step := p.exec.Step
-	step.Counters = step.Counters.Add(p.tally(p.items.Len(), true))
+	step.InHand = p.tally(p.items.Len(), true)
+	step.Counters = step.Counters.Add(step.InHand)
 	step.Counters.Rollback += p.rollbacks
 	return p.listen.onChunkError(ctx, err)
+}
+
+// blame leaves in the step's context what its error's text does not say in a way that
+// can be relied on: the class, and the item that it is about.
+func (p *pipeline) blame(err error) {
+	if err == nil || errors.Is(err, core.ErrStopped) {
+		return
+	}
+	step := p.exec.Step
+	if step.Context == nil {
+		step.Context = core.NewExecutionContext()
+	}
+	var consumed *core.ConsumedError
+	var processed *processError
+	meta := core.Meta{}
+	switch {
+	case errors.As(err, &processed):
+		meta = processed.meta
+	case errors.As(err, &consumed):
+		meta = consumed.Meta
+	}
+	for key, text := range map[string]string{core.ErrorClassKey: p.step.classOf(err), core.ErrorItemKey: meta.String()} {
+		if text == "" || step.Context.Put(key, text) != nil { // a key that is not there says nothing
+			step.Context.Delete(key)
+		}
+	}
+}
+
+// classOf names the class of an error, as it is stored of a skip.
+func (s *Step) classOf(err error) string {
+	if s.config.Classify != nil {
+		return s.config.Classify(err)
+	}
+	return string(exception.ClassOf(err))
 }
 
 // rolledBack notes that the chunk, or a part of it, was undone.
 func (p *pipeline) rolledBack(ctx context.Context, err error) {
 	p.rollbacks++
 	p.undoing = true
-	p.exec.Observer.Observe(ctx, core.ChunkRolledBack{Step: p.step.Name(), StepID: p.exec.Step.ID, Err: err})
+	p.exec.Observer.Observe(ctx, core.ChunkRolledBack{
+		Execution: p.exec.Job.ID, JobName: p.exec.Job.JobName, Step: p.exec.Step.Name, StepID: p.exec.Step.ID, Err: err,
+	})
 }
 
 // tally counts the outcomes from the last commit up to the item to, all skips

@@ -261,17 +261,23 @@ func (p *pipeline) checkpoint(ctx context.Context, c *part) (err error) {
 	}
 	return p.exec.Checkpoints.Checkpoint(ctx, p.exec.Ref, core.Checkpoint{
 		Counters: p.exec.Step.Counters.Add(c.counters), Position: c.encoded, Context: p.exec.Step.Context, Skipped: p.records(c),
+		OnStop: p.stopSeen,
 	})
 }
 
 // judge decides a COMMIT that was reported as failed: what is in the guard row,
-// once nobody else can write it, is what happened (rule C10). It is never retried.
+// once nobody else can write it, is what happened (rule C10). Where the row cannot
+// be read the outcome is unknown, unless the database said that it rolled back. It
+// is never retried.
 func (p *pipeline) judge(ctx context.Context, c *part, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgeTime)
 	defer cancel()
 	ref, found, err := p.exec.Checkpoints.Reclaim(ctx, p.exec.Ref)
-	if err != nil {
-		return errors.Join(&refusedError{failure}, fmt.Errorf("the outcome of the commit is not known: %w", err))
+	switch {
+	case errors.Is(err, core.ErrLostOwner), err != nil && errors.Is(failure, tx.ErrRolledBack):
+		return errors.Join(&refusedError{failure}, err)
+	case err != nil:
+		return errors.Join(fmt.Errorf("%w: %w", core.ErrUnknownOutcome, &refusedError{failure}), err)
 	}
 	p.exec.Ref, p.exec.Step.Epoch = ref, ref.Epoch
 	if found.Counters == p.exec.Step.Counters.Add(c.counters) && bytes.Equal(found.Position, c.encoded) {
@@ -303,6 +309,7 @@ func (p *pipeline) committed(ctx context.Context, c *part) {
 	p.skips, p.passed, p.settled, p.at = left, p.passed+reads, c.to, c.at
 	p.rollbacks, p.undoing = 0, false
 	p.exec.Observer.Observe(ctx, core.ChunkCommitted{
-		Step: p.step.Name(), StepID: step.ID, Counters: step.Counters, Took: time.Since(p.began),
+		Execution: p.exec.Job.ID, JobName: p.exec.Job.JobName, Step: step.Name, StepID: step.ID,
+		Counters: step.Counters, Took: time.Since(p.began),
 	})
 }

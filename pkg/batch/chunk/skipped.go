@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // inOrder are the skips of the chunk in hand in the order of the input, in which
@@ -53,11 +52,7 @@ func (p *pipeline) record(s *skip, before position) core.SkippedItem {
 	if mark, err := before.encode(); err == nil { // a mark that is too long is left out
 		r.Mark = mark
 	}
-	classify := p.step.config.Classify
-	if classify == nil {
-		classify = func(err error) string { return string(exception.ClassOf(err)) }
-	}
-	r.Class = classify(s.err)
+	r.Class = p.step.classOf(s.err)
 	if s.phase != core.PhaseRead {
 		r.Item, r.Truncated, r.SHA256 = core.EncodeSkippedItem(s.item)
 	}

@@ -54,6 +54,14 @@ type Config struct {
 	// Concurrency is the number of goroutines that process the items of a chunk; 0
 	// and 1: the step's own. Order, counters and restart are the same (rule C17).
 	Concurrency int
+	// Listeners makes the listeners of one step execution, of any of the interfaces
+	// of core/listener.go but those of a job; nil: there are none but those of Parts.
+	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+	// Expect is what must hold for the step to complete when its work is done; nil:
+	// nothing is expected. What is committed stays.
+	Expect *core.Condition
+	// Promote copies keys of the step's context to the job's; nil: none.
+	Promote *core.Promotion
 	// Classify names the class of an error for a stored skip; nil: exception.ClassOf.
 	Classify func(error) string
 }
@@ -64,7 +72,8 @@ type Parts struct {
 	Processors []core.Processor
 	// Writers all get every chunk, in order, in one transaction.
 	Writers []core.Writer
-	// Listeners implement any of the interfaces of core/listener.go.
+	// Listeners are told besides those of Config.Listeners, but not of the step's own
+	// start and end: they are made too late for that.
 	Listeners []any
 }
 
@@ -125,6 +134,20 @@ func (s *Step) Kind() string { return "chunk" }
 // Timeout is the configured limit; 0 means none.
 func (s *Step) Timeout() time.Duration { return s.config.Timeout }
 
+// StepListeners makes the listeners of one execution.
+func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	if s.config.Listeners == nil {
+		return nil, nil
+	}
+	return s.config.Listeners(ctx, run)
+}
+
+// Expect is the step's gate; nil: it has none.
+func (s *Step) Expect() *core.Condition { return s.config.Expect }
+
+// Promote is what the step copies to the job's context; nil: nothing.
+func (s *Step) Promote() *core.Promotion { return s.config.Promote }
+
 // Execute runs the step from run.Step.Position to the end of its data. It
 // returns nil when all items have a verdict and are committed, core.ErrStopped
 // after a chunk if a stop was asked for, and otherwise the error that made it
@@ -135,6 +158,10 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 		return err
 	}
 	defer func() { err = run.Settle(ctx, err) }()
+	if c := run.Step.Context; c != nil { // what the attempt before had failed with
+		c.Delete(core.ErrorClassKey)
+		c.Delete(core.ErrorItemKey)
+	}
 	at, err := parsePosition(run.Step.Position)
 	if err != nil {
 		return err
@@ -147,7 +174,7 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.close(ctx)) }()
+	defer func() { err = p.closed(ctx, err, p.close(ctx)) }()
 	if err := p.open(ctx, at); err != nil {
 		return err
 	}
@@ -157,10 +184,20 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	return p.finish(ctx)
 }
 
+// closed answers how the step ends when its components are closed. Where all of its
+// work is done and committed, one that could not be closed changes nothing.
+func (p *pipeline) closed(ctx context.Context, failure, closing error) error {
+	if failure == nil && closing != nil {
+		p.exec.Observer.Observe(ctx, core.CloseFailed{Execution: p.exec.Job.ID, JobName: p.exec.Job.JobName, Step: p.exec.Step.Name, Err: closing})
+		return nil
+	}
+	return errors.Join(failure, closing)
+}
+
 // run moves chunk by chunk until the data ends.
 func (p *pipeline) run(ctx context.Context) error {
 	for {
-		if p.exec.Stopping() {
+		if p.stopped || p.exec.Stopping() {
 			return core.ErrStopped
 		}
 		if ctx.Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -21,6 +22,14 @@ type TaskletConfig struct {
 	Timeout time.Duration
 	// Assemble makes the tasklet of one step execution.
 	Assemble func(ctx context.Context, run *core.StepRun) (core.Tasklet, error)
+	// Listeners makes the listeners of one step execution, of any of the interfaces
+	// BeforeStep and AfterStep; nil: there are none.
+	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+	// Expect is what must hold for the step to complete when its work is done; else
+	// its transaction is rolled back. nil: nothing is expected.
+	Expect *core.Condition
+	// Promote copies keys of the step's context to the job's; nil: none.
+	Promote *core.Promotion
 }
 
 // TaskletStep is a step whose work is one tasklet: a core.Step.
@@ -58,6 +67,20 @@ func (s *TaskletStep) Timeout() time.Duration { return s.config.Timeout }
 // Transaction is what the executor opens for the tasklet.
 func (s *TaskletStep) Transaction() (*tx.Manager, tx.Attr) { return s.tx, s.config.Attr }
 
+// StepListeners makes the listeners of one execution.
+func (s *TaskletStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	if s.config.Listeners == nil {
+		return nil, nil
+	}
+	return s.config.Listeners(ctx, run)
+}
+
+// Expect is the step's gate; nil: it has none.
+func (s *TaskletStep) Expect() *core.Condition { return s.config.Expect }
+
+// Promote is what the step copies to the job's context; nil: nothing.
+func (s *TaskletStep) Promote() *core.Promotion { return s.config.Promote }
+
 // Execute runs the tasklet once, in the transaction that ctx carries.
 func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	tasklet, err := s.config.Assemble(ctx, run)
@@ -71,10 +94,42 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 	if record.Context == nil {
 		record.Context = core.NewExecutionContext()
 	}
-	c := &core.StepContribution{Context: record.Context, Step: *record, Params: run.Job.Params}
+	view, seen := run.View(), *record
+	view.Step = &seen
+	c := &core.StepContribution{Context: record.Context, Step: seen, Params: run.Job.Params, View: view, Stop: run.Stop}
+	over := tellOfStop(ctx, tasklet, run)
+	defer over()
 	err = tasklet.Execute(ctx, c)
 	record.Counters = record.Counters.Add(c.Counters)
 	record.Out = c.Out
 	record.ExitCode = c.ExitCode
 	return err
+}
+
+// tellOfStop tells a tasklet of a stop while it executes, once. over ends that, and
+// waits for a call in progress, whose context ends: the tasklet may be closed then.
+func tellOfStop(ctx context.Context, tasklet core.Tasklet, run *core.StepRun) (over func()) {
+	stoppable, ok := tasklet.(core.Stoppable)
+	if !ok {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-ctx.Done():
+			return
+		case <-run.Stop:
+		case <-run.Asked:
+		}
+		err := exception.Guard(func() error { return stoppable.StopRequested(ctx) })
+		if err != nil && !errors.Is(err, context.Canceled) {
+			run.Observer.Observe(ctx, core.StopFailed{Execution: run.Job.ID, Step: run.Step.Name, Err: err})
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }

@@ -57,7 +57,7 @@ func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context
 		return fn(ctx)
 	case NotSupported:
 		if active {
-			return fn(m.with(ctx, &scope{outer: current, suspended: true}))
+			return fn(m.with(ctx, current.suspend()))
 		}
 		return fn(ctx)
 	case Mandatory:
@@ -81,6 +81,7 @@ type scope struct {
 	conn         Conn
 	readOnly     bool
 	suspended    bool
+	singleWriter bool // of the database
 	outer        *scope
 	savepoints   *int // shared by all scopes of one physical transaction
 	ended        atomic.Bool
@@ -112,6 +113,11 @@ func (s *scope) over() bool {
 		}
 	}
 	return false
+}
+
+// suspend returns the mark that s is suspended.
+func (s *scope) suspend() *scope {
+	return &scope{outer: s, suspended: true, singleWriter: s.singleWriter}
 }
 
 func (s *scope) writing() bool {
@@ -175,7 +181,7 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	if !aborter.add(h) {
 		return errors.Join(ErrAborted, h.Rollback())
 	}
-	s := &scope{database: m.db.Name(), conn: h.Conn(), readOnly: attr.ReadOnly, outer: outer, savepoints: new(int)}
+	s := &scope{database: m.db.Name(), conn: h.Conn(), readOnly: attr.ReadOnly, singleWriter: m.db.SingleWriter(), outer: outer, savepoints: new(int)}
 	defer s.ended.Store(true)
 	returned := false
 	defer func() {
@@ -221,7 +227,10 @@ func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(con
 	if _, err := outer.conn.ExecContext(ctx, "SAVEPOINT "+name); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
-	s := &scope{database: outer.database, conn: outer.conn, readOnly: outer.readOnly, outer: outer, savepoints: outer.savepoints}
+	s := &scope{
+		database: outer.database, conn: outer.conn, readOnly: outer.readOnly, singleWriter: outer.singleWriter,
+		outer: outer, savepoints: outer.savepoints,
+	}
 	defer s.ended.Store(true)
 	returned := false
 	defer func() {

@@ -151,6 +151,9 @@ var (
 	// ErrSingleWriter is a second writing transaction, or a write outside of the
 	// suspended one, on a database with one writer: it would wait for itself.
 	ErrSingleWriter = errors.New("the database has one writer, and a transaction in progress holds it")
+	// ErrRolledBack is in the chain of a *CommitError where the database itself said
+	// that the transaction had no effect.
+	ErrRolledBack = errors.New("the transaction was rolled back")
 	// ErrNotOwner is Commit or Rollback by who does not own the transaction.
 	ErrNotOwner = errors.New("only the owner of a transaction ends it")
 )
@@ -168,7 +171,8 @@ func (e *RollbackOnlyError) Error() string {
 func (e *RollbackOnlyError) Unwrap() error { return e.Cause }
 
 // CommitError is a COMMIT that failed: whether the transaction took effect is
-// not known, unless the database said so (rule C10).
+// not known, unless the database said so (rule C10): ErrRolledBack is in its chain
+// then.
 type CommitError struct{ Err error }
 
 // Error names the cause.
@@ -204,6 +208,23 @@ func ConnOf(ctx context.Context, db Database) Conn {
 func WriterHeld(ctx context.Context, database string) bool {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	return ok && s.writing()
+}
+
+// Outside returns a context for work that is not part of the transaction of the
+// database which ctx carries, as NOT_SUPPORTED would, and that writes all the same.
+// ok is false where such work would wait for the very goroutine that asks: the
+// database has one writer, and ctx holds it. The context is ctx itself then.
+func Outside(ctx context.Context, database string) (outside context.Context, ok bool) {
+	s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
+	switch {
+	case s == nil:
+		return ctx, true
+	case s.singleWriter && s.writing():
+		return ctx, false
+	case s.suspended:
+		return ctx, true
+	}
+	return context.WithValue(ctx, key{nameOr(database)}, s.suspend()), true
 }
 
 // Held returns how many physical transactions of the database ctx carries, the

@@ -49,6 +49,15 @@ func (s *Step) Timeout() time.Duration {
 	return 0
 }
 
+// StepListeners are those of the step that does the work. Its gate and what it
+// promotes are about all of its items, and not asked for here.
+func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	if listened, ok := s.Step.(core.Listened); ok {
+		return listened.StepListeners(ctx, run)
+	}
+	return nil, nil
+}
+
 // Execute runs the step over what is left. Its position is about the writers only.
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	if got, want := run.Checkpoints.Database(), s.plan.items.Database(); got != want {

@@ -11,6 +11,7 @@ import (
 
 // propagation proves the seven modes, each with and without a transaction.
 var propagation = []test{
+	{"work outside of a transaction commits whatever becomes of it, where the database allows", outsideSurvives},
 	{"REQUIRED begins a transaction that commits with its work", func(b *bed) {
 		require.NoError(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error {
 			require.NoError(b, b.insert(ctx, 1))
@@ -179,6 +180,34 @@ var propagation = []test{
 func (b *bed) never(context.Context) error {
 	b.Error("the work was run")
 	return nil
+}
+
+// outsideSurvives: tx.Outside is for who writes beside a transaction without being
+// asked to suspend it. It never waits for itself.
+func outsideSurvives(b *bed) {
+	_, free := tx.Outside(b.Context(), tx.Default)
+	require.True(b, free, "there is nothing to be outside of")
+	err := b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+		require.NoError(b, b.insert(ctx, 1))
+		return b.do(ctx, tx.Nested, func(ctx context.Context) error {
+			outside, ok := tx.Outside(ctx, tx.Default)
+			require.Equal(b, !b.db.SingleWriter(), ok)
+			_, in := tx.From(outside, tx.Default)
+			require.Equal(b, !ok, in)
+			if ok {
+				again, still := tx.Outside(outside, tx.Default)
+				require.True(b, still)
+				require.NoError(b, b.do(again, tx.Required, b.inserting(2)))
+			}
+			return errWork
+		})
+	})
+	require.ErrorIs(b, err, errWork)
+	if b.db.SingleWriter() {
+		b.committed()
+		return
+	}
+	b.committed(2)
 }
 
 func requiresNewSurvives(b *bed) {

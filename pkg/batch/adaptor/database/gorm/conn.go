@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -109,8 +110,15 @@ var _ tx.Handle = (*handle)(nil)
 
 func (h *handle) Conn() tx.Conn { return h.c }
 
-// Commit commits. Whatever it answers, the transaction is over.
-func (h *handle) Commit() error { return h.end(h.commit) }
+// Commit commits. Whatever it answers, the transaction is over. An error says
+// tx.ErrRolledBack where the database did (rule C10).
+func (h *handle) Commit() error {
+	err := h.end(h.commit)
+	if dberr.IsRolledBack(err) {
+		return fmt.Errorf("%w: %w", tx.ErrRolledBack, err)
+	}
+	return err
+}
 
 // Rollback rolls back.
 func (h *handle) Rollback() error { return h.end(h.rollback) }

@@ -24,6 +24,7 @@ type backend interface {
 type database struct {
 	name    string
 	dialect tx.Dialect
+	size    int // connections for data; those that read, on SQLite
 	backend backend
 	gorm    sessions
 }
@@ -39,6 +40,10 @@ func (d *database) Conn() tx.Conn { return d.backend.conn() }
 func (d *database) SingleWriter() bool { return d.backend.singleWriter() }
 
 func (d *database) Open() (*sql.DB, error) { return d.backend.open() }
+
+// PoolSize is how many connections for data may be open at once; on SQLite those
+// that read, beside the writer.
+func (d *database) PoolSize() int { return d.size }
 
 // Check refuses isolation levels that the database lacks (rules T4, T9).
 func (d *database) Check(attr tx.Attr) error {

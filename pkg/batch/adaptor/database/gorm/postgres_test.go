@@ -174,4 +174,7 @@ func TestACommitOfAnAbortedTransactionIsKnownToBeRolledBack(t *testing.T) {
 		return nil
 	})
 	require.True(t, dberr.IsRolledBack(err), "%v", err)
+	require.ErrorIs(t, err, tx.ErrRolledBack)
+	var commit *tx.CommitError
+	require.ErrorAs(t, err, &commit)
 }

@@ -43,7 +43,7 @@ func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
 		return err
 	}
 	c = c.withDefaults(dialect)
-	db := &database{name: name, dialect: dialect}
+	db := &database{name: name, dialect: dialect, size: c.MaxOpen}
 	switch dialect {
 	case tx.SQLite:
 		db.backend, err = newSQLite(name, path, c.MaxOpen)
@@ -55,7 +55,7 @@ func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
 	}
 	p.databases[name] = db
 	if dialect == tx.Postgres {
-		control := &database{name: name, dialect: dialect}
+		control := &database{name: name, dialect: dialect, size: c.ControlOpen}
 		if control.backend, err = newPostgres(name, c.URL, c.ControlOpen, c.IdleInTransaction); err != nil {
 			return err
 		}

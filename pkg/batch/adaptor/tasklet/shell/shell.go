@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -84,8 +85,14 @@ func Factories() []core.Factory {
 	}}
 }
 
-// Tasklet runs a process.
-type Tasklet struct{ config Config }
+// Tasklet runs a process: a core.Stoppable.
+type Tasklet struct {
+	config Config
+	stop   chan struct{}
+	once   sync.Once // closes stop
+}
+
+var _ core.Stoppable = (*Tasklet)(nil)
 
 // New checks config.
 func New(config Config) (*Tasklet, error) {
@@ -95,7 +102,27 @@ func New(config Config) (*Tasklet, error) {
 	if config.Grace == 0 {
 		config.Grace = DefaultGrace
 	}
-	return &Tasklet{config: config}, nil
+	return &Tasklet{config: config, stop: make(chan struct{})}, nil
+}
+
+// StopRequested asks the process to end, as the end of its context does.
+func (t *Tasklet) StopRequested(context.Context) error {
+	t.once.Do(func() { close(t.stop) })
+	return nil
+}
+
+// stoppable returns a context that ends with core.ErrStopped when a stop is asked
+// for.
+func (t *Tasklet) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-t.stop:
+			cancel(core.ErrStopped)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // ExitError is a process that ended with another code than 0, or by a signal.
@@ -121,12 +148,18 @@ func (e *ExitError) Error() string {
 func (e *ExitError) Unwrap() error { return e.Err }
 
 // Execute runs the process to its end. When ctx ends before, the error is ctx's
-// cause, with what the process had to say.
+// cause, with what the process had to say; when a stop was asked for, it is
+// core.ErrStopped.
 func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	ctx, cancel := t.stoppable(ctx)
+	defer cancel(nil)
 	stdout, stderr := &tail{limit: outBytes}, &tail{limit: errBytes}
 	cmd := t.command(ctx, stdout, stderr)
 	err := cmd.Run()
 	if cmd.Process == nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return fmt.Errorf("shell: %w", err)
 	}
 	if err != nil {

@@ -126,6 +126,45 @@ func TestTheEndOfTheContextEndsTheProcessAndAllItStarted(t *testing.T) {
 	}
 }
 
+func TestARequestToStopEndsTheProcessAsTheContextDoes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, trap, want string }{
+		{"politely", `trap 'echo bye >&2; exit 5' TERM;`, "bye"},
+		{"with success", `trap 'exit 0' TERM;`, "stopped"},
+		{"by force", `trap '' TERM;`, "signal: killed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			ready := pipe(t)
+			task, err := shell.New(shell.Config{
+				Script: c.trap + ` (trap '' TERM; exec sleep 1000) & echo $! > "$READY"; while :; do wait; done`,
+				Env:    map[string]string{"READY": ready}, Grace: 200 * time.Millisecond,
+			})
+			require.NoError(t, err)
+			ended := make(chan error, 1)
+			go func() { ended <- task.Execute(context.Background(), &core.StepContribution{}) }()
+			child := readLine(t, ready)
+			require.NoError(t, task.StopRequested(context.Background()))
+			require.NoError(t, task.StopRequested(context.Background()))
+			err = <-ended
+			require.ErrorIs(t, err, core.ErrStopped)
+			require.ErrorContains(t, err, c.want)
+			gone(t, child)
+		})
+	}
+}
+
+func TestAStopBeforeTheStartStartsNothing(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "ran")
+	task, err := shell.New(shell.Config{Command: []string{"touch", mark}})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(core.ErrStopped)
+	require.ErrorIs(t, task.Execute(ctx, &core.StepContribution{}), core.ErrStopped)
+	require.NoFileExists(t, mark)
+}
+
 func TestAProcessLeftBehindWithTheOutputOpenIsAFailureAndIsEnded(t *testing.T) {
 	t.Parallel()
 	c, err := run(context.Background(), t, shell.Config{Script: `sleep 1000 & echo $!`, Grace: 50 * time.Millisecond})

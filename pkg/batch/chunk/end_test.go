@@ -1,0 +1,203 @@
+package chunk_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// onRead calls back at its n-th read.
+type onRead struct {
+	numbers
+	at   int
+	call func(ctx context.Context) error
+}
+
+func (r *onRead) Read(ctx context.Context) (int, error) {
+	if r.next == r.at {
+		if err := r.call(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return r.numbers.Read(ctx)
+}
+
+// Nobody but the commit itself notices: the next heartbeat is far away (rule C14).
+func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url, func(c *job.Config) { c.Heartbeat, c.Lease = time.Minute, 5*time.Minute })
+		e.Exec("create table out(id bigint)")
+		exec := e.Run(load(e, &onRead{numbers: numbers{n: 100}, at: 13, call: func(ctx context.Context) error {
+			id := e.Ints("select max(id) from surfin_job_execution")[0]
+			_, err := e.Repository.RequestStop(ctx, core.JobExecutionID(id))
+			return err
+		}}, same, nil))
+		require.Equal(t, core.StatusStopped, exec.Status, exec.Error)
+		require.Equal(t, upTo(20), e.Ints(allRows))
+		asked := 0
+		for _, event := range e.Events() {
+			if _, is := event.(core.StopAsked); is {
+				asked++
+			}
+		}
+		require.Equal(t, 1, asked)
+	})
+}
+
+// broken is a database whose COMMIT fails, and a repository that may not answer.
+type broken struct {
+	tx.Database
+	how error
+}
+
+func (d broken) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
+	h, err := d.Database.Begin(ctx, attr)
+	return &brokenHandle{h, d.how}, err
+}
+
+type brokenHandle struct {
+	tx.Handle
+	how error
+}
+
+func (h *brokenHandle) Commit() error { return errors.Join(h.how, h.Rollback()) }
+
+type silent struct{ core.JobRepository }
+
+func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
+	return core.StepRef{}, core.Checkpoint{}, errors.New("the repository does not answer")
+}
+
+func TestACommitThatNobodyCanJudgeIsUnknown(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		for name, c := range map[string]struct {
+			how    error
+			silent bool
+			status core.Status
+			exit   string
+		}{
+			"nobody says":       {errors.New("the line is dead"), true, core.StatusUnknown, core.ExitUnknown},
+			"the database says": {tx.ErrRolledBack, true, core.StatusFailed, core.ExitFailed},
+			"the row says":      {errors.New("the line is dead"), false, core.StatusFailed, core.ExitFailed},
+		} {
+			t.Run(name, func(t *testing.T) {
+				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) {
+					if c.silent {
+						config.Repository = silent{config.Repository}
+					}
+				})
+				e.Exec("create table out(id bigint)")
+				s, err := chunk.New(chunk.Config{
+					Name: "load", Size: 10, Database: broken{e.Database, c.how},
+					Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+						return chunk.Parts{
+							Reader:  core.EraseReader[int](&numbers{n: 25}),
+							Writers: []core.Writer{core.EraseWriter[int](&inserts{db: e.Database})},
+						}, nil
+					},
+				})
+				require.NoError(t, err)
+				exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+				record := e.Step(exec, "load")
+				require.Equal(t, c.status, record.Status, record.Error)
+				require.Equal(t, c.exit, record.ExitCode)
+				require.Equal(t, core.Counters{Read: 10, Write: 10, Rollback: 1}, withWrite(record.Counters))
+				require.Empty(t, e.Ints(allRows))
+			})
+		}
+	})
+}
+
+// testdbURL is an empty database of the same kind.
+func testdbURL(t *testing.T, url string) string {
+	if url[:6] == "sqlite" {
+		return testdb.SQLite(t)
+	}
+	return testdb.Postgres(t)
+}
+
+func withWrite(c core.Counters) core.Counters { c.Write = 10; return c }
+
+// stuck cannot be closed.
+type stuck struct{ numbers }
+
+func (*stuck) Close(context.Context) error { return errors.New("it does not close") }
+
+func TestAComponentThatCannotBeClosedUndoesNothing(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := engine(t, url)
+		exec := e.Run(load(e, &stuck{numbers{n: 25}}, same, nil))
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		var failed []core.CloseFailed
+		for _, event := range e.Events() {
+			if f, is := event.(core.CloseFailed); is {
+				failed = append(failed, f)
+			}
+		}
+		require.Len(t, failed, 1)
+		require.Equal(t, "load", failed[0].Step)
+		require.ErrorContains(t, failed[0].Err, "it does not close")
+	})
+}
+
+// counting listens to the step and to its chunks.
+type counting struct{ before, chunks, after, closed int }
+
+func (c *counting) BeforeStep(context.Context, *core.StepExecution) error { c.before++; return nil }
+func (c *counting) AfterChunk(context.Context, core.Counters) error       { c.chunks++; return nil }
+func (c *counting) AfterStep(_ context.Context, s *core.StepExecution) error {
+	c.after += int(s.Counters.Write)
+	return s.Context.Put("rows", s.Counters.Write)
+}
+func (c *counting) Close(context.Context) error { c.closed++; return nil }
+
+func TestAListenerOfStepAndChunksIsOne(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := engine(t, url)
+		told, onlyStep, part := &counting{}, &onlyBefore{}, &counting{}
+		s, err := chunk.New(chunk.Config{
+			Name: "load", Size: 10, Database: e.Database,
+			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+				return chunk.Parts{
+					Reader:    core.EraseReader[int](&numbers{n: 25}),
+					Writers:   []core.Writer{core.EraseWriter[int](&inserts{db: e.Database})},
+					Listeners: []any{part, told},
+				}, nil
+			},
+			Listeners: func(context.Context, *core.StepRun) ([]any, error) { return []any{told, onlyStep}, nil },
+			Expect: &core.Condition{Text: "write == 25", Holds: func(_ context.Context, v *core.View) (bool, error) {
+				return v.Step.Total().Write == 25, nil
+			}},
+			Promote: &core.Promotion{Keys: map[string]string{"rows": "loaded"}, Strict: true},
+		})
+		require.NoError(t, err)
+		exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, counting{before: 1, chunks: 3, after: 25, closed: 1}, *told)
+		require.Equal(t, counting{chunks: 3}, *part, "too late for the start, and not the step's to close")
+		require.Equal(t, 1, onlyStep.before)
+		require.Contains(t, e.Step(exec, "load").Gate, "write == 25: holds")
+		stored, err := e.Repository.Execution(t.Context(), exec.ID)
+		require.NoError(t, err)
+		loaded, _ := stored.Context.Get("loaded")
+		require.Equal(t, int64(25), loaded)
+	})
+}
+
+type onlyBefore struct{ before int }
+
+func (o *onlyBefore) BeforeStep(context.Context, *core.StepExecution) error { o.before++; return nil }

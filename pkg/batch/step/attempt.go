@@ -1,0 +1,212 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// attempt is one execution of a step, on the goroutine that is the step's own until
+// it returns.
+type attempt struct {
+	executor *SimpleStepExecutor
+	step     core.Step
+	run      *core.StepRun // private
+	began    time.Time
+
+	// exit is the exit code that the step itself gave to its failure.
+	exit      string
+	listeners []any
+	untold    []core.AfterStep // who is to be told of the end, in the order registered
+	promoted  map[string]any
+	success   *ending // as recorded in the step's transaction, before its commit
+	// part says that the work is part of the group's transaction.
+	part bool
+
+	mu   sync.Mutex
+	left bool // behind
+}
+
+// leave tells the attempt that nobody waits for it any more.
+func (a *attempt) leave() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.left = true
+}
+
+// whileAwaited does what must not be done by an attempt that was left behind. f
+// must be short: leave waits for it.
+func (a *attempt) whileAwaited(f func() error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.left {
+		return ErrAbandoned
+	}
+	return f()
+}
+
+// work runs the step with all that belongs to it, but for the record of an end that
+// its own transaction has not recorded.
+func (a *attempt) work(ctx context.Context) *ending {
+	var end *ending
+	err := a.listen(ctx)
+	if err == nil {
+		err = exception.Guard(func() (err error) {
+			end, err = a.perform(ctx)
+			return err
+		})
+	}
+	if err == nil {
+		return end
+	}
+	return a.failed(ctx, err)
+}
+
+// perform runs the step in the transaction that it asks for, and what decides with
+// it whether the transaction commits.
+func (a *attempt) perform(ctx context.Context) (*ending, error) {
+	a.part = true
+	transactional, ok := a.step.(Transactional)
+	if !ok {
+		end, err := a.complete(ctx, tx.Attr{})
+		return end, causeOf(ctx, err)
+	}
+	manager, attr := transactional.Transaction()
+	database := manager.Database().Name()
+	a.part = a.run.Group != nil && a.run.Group.Database == database && joins(attr.Propagation)
+	var end *ending
+	err := manager.Do(ctx, attr, func(ctx context.Context) (err error) {
+		if end, err = a.complete(ctx, attr); err != nil {
+			return err
+		}
+		if err = a.recordInside(ctx, database, end); err != nil {
+			end = nil
+		}
+		return err
+	})
+	if err != nil && end != nil {
+		err = a.judge(attr, err)
+	}
+	return end, causeOf(ctx, err)
+}
+
+// joins reports whether work in a transaction is part of that one.
+func joins(p tx.Propagation) bool {
+	switch p {
+	case "", tx.Required, tx.Nested, tx.Supports, tx.Mandatory:
+		return true
+	case tx.RequiresNew, tx.NotSupported, tx.Never:
+	}
+	return false
+}
+
+// complete does the work, and what comes between the work of a step and the record
+// of its success.
+func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
+	if err := safely(ctx, a.step, a.run); err != nil {
+		a.exit = a.run.Step.ExitCode
+		return nil, err
+	}
+	if err := a.whileAwaited(func() error { return nil }); err != nil {
+		return nil, err
+	}
+	if err := a.gate(ctx); err != nil {
+		return nil, err
+	}
+	out := a.completed()
+	exit, err := a.tell(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	out.exit, a.run.Step.ExitCode = exit, exit
+	if err := a.promote(ctx, attr, exit); err != nil {
+		return nil, err
+	}
+	if err := a.close(ctx); err != nil {
+		return nil, err
+	}
+	end := &ending{outcome: out, part: a.part, promoted: a.promoted}
+	end.seal(a.run.Step, a.now())
+	return end, nil
+}
+
+// recordInside records the success in the step's transaction, where that is one of
+// the repository's database.
+func (a *attempt) recordInside(ctx context.Context, database string, end *ending) error {
+	current, in := tx.From(ctx, a.executor.database)
+	if !in || database != a.executor.database || current.ReadOnly() {
+		return nil
+	}
+	answer, err := a.executor.repository.EndStep(ctx, a.run.Ref, end.change)
+	if err != nil {
+		return err
+	}
+	if answer != core.Applied {
+		return fmt.Errorf("its record has come to an end before its work (%s)", answer)
+	}
+	recorded := *end
+	end.recorded, a.success = true, &recorded
+	return nil
+}
+
+// judge says what is known of work whose transaction did not commit though nothing
+// was wrong with it. Of a failed COMMIT nothing is, unless the database said that it
+// rolled back, or the repository's row, which is part of it, can be asked (rule C10).
+func (a *attempt) judge(attr tx.Attr, err error) error {
+	var commit *tx.CommitError
+	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+}
+
+// failed ends an attempt whose work is rolled back, or did not happen. An attempt
+// that was left behind only closes what it holds.
+func (a *attempt) failed(ctx context.Context, failure error) *ending {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	if a.run.Group != nil {
+		ctx, _ = tx.Outside(ctx, a.run.Group.Database) // that one is doomed
+	}
+	end := &ending{err: failure, outcome: a.outcomeOf(failure), part: a.part, success: a.success}
+	if a.whileAwaited(func() error { return nil }) == nil {
+		a.promoted = nil
+		for told := false; !told; {
+			exit, err := a.tell(ctx, end.outcome)
+			end.exit, told = exit, err == nil
+			end.note(err)
+		}
+		if a.success == nil { // else the row says whether it is a failure
+			end.note(a.promote(ctx, tx.Attr{}, end.exit))
+		}
+		end.promoted = a.promoted
+	}
+	end.note(a.close(ctx))
+	a.run.Step.ExitCode = end.exit
+	end.seal(a.run.Step, a.now())
+	return end
+}
+
+// now is the time of the record's clock, which is the database's.
+func (a *attempt) now() time.Time { return a.run.Step.StartedAt.Add(time.Since(a.began)) }
+
+// causeOf names why the context ended where that is all an error says.
+func causeOf(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if err == nil || cause == nil || errors.Is(err, cause) || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", cause, err)
+}
+
+// safely runs the step and turns a panic into an error: it never leaves STARTED
+// behind (rule C13).
+func safely(ctx context.Context, s core.Step, run *core.StepRun) error {
+	return exception.Guard(func() error { return s.Execute(ctx, run) })
+}

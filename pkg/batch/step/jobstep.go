@@ -1,0 +1,228 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// JobConfig describes a step that runs another job.
+type JobConfig struct {
+	Name string
+	// Job is the child.
+	Job *core.Job
+	// Params answers the child's parameters; it is asked when the step starts for the
+	// first time. nil: there are none.
+	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
+	// Timeout ends the child, and the step with a failure, when it is over; 0: none.
+	Timeout time.Duration
+	// Expect is the step's gate, Promote what it copies to the job's context and
+	// Listeners makes its listeners; nil: none.
+	Expect    *core.Condition
+	Promote   *core.Promotion
+	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+}
+
+// JobStep runs a child job in this process: a core.Step of kind "job". The child has
+// an instance and executions of its own. Its parameters are stored before it starts,
+// and are the same on every restart of the step, so that the same child instance
+// goes on where it ended (rule F2).
+//
+// The step ends as the child does, with its exit code. Its named results are
+// `execution`, `status` and `exit` of the child.
+type JobStep struct{ config JobConfig }
+
+// NewJob checks the configuration.
+func NewJob(config JobConfig) (*JobStep, error) {
+	switch {
+	case config.Name == "":
+		return nil, errors.New("a job step needs a name")
+	case config.Job == nil:
+		return nil, fmt.Errorf("job step %s has no job", config.Name)
+	}
+	return &JobStep{config: config}, nil
+}
+
+// Name is the step's name in its flow.
+func (s *JobStep) Name() string { return s.config.Name }
+
+// Kind is "job".
+func (s *JobStep) Kind() string { return "job" }
+
+// Child is the job that the step runs.
+func (s *JobStep) Child() *core.Job { return s.config.Job }
+
+// Timeout is the configured limit; 0 means none.
+func (s *JobStep) Timeout() time.Duration { return s.config.Timeout }
+
+// Expect is the step's gate.
+func (s *JobStep) Expect() *core.Condition { return s.config.Expect }
+
+// Promote is what the step copies to the job's context.
+func (s *JobStep) Promote() *core.Promotion { return s.config.Promote }
+
+// StepListeners makes the step's listeners.
+func (s *JobStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	return listenersOf(ctx, run, s.config.Listeners)
+}
+
+// Composite says that the child is bounded by itself.
+func (s *JobStep) Composite() {}
+
+// Execute runs the child to its end. A stop of this job is one of the child; the end
+// of ctx, and with it the loss of this job's ownership, cancels the child.
+func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
+	switch {
+	case run.Group != nil:
+		return fmt.Errorf("child job %s in atomic group %s: %w", s.config.Job.Name, run.Group.Name, ErrInGroup)
+	case run.Jobs == nil || run.Plans == nil:
+		return fmt.Errorf("child job %s: the launcher runs no jobs for steps", s.config.Job.Name)
+	}
+	params, err := s.parameters(ctx, run)
+	if err != nil {
+		return fmt.Errorf("parameters of child job %s: %w", s.config.Job.Name, err)
+	}
+	stop, release := eitherStop(run)
+	defer release()
+	child, err := run.Jobs.Run(ctx, s.config.Job, params, stop)
+	var complete *core.InstanceCompleteError
+	if errors.As(err, &complete) { // in an earlier attempt, which could not say so
+		child, err = &complete.Execution, nil
+	}
+	if child != nil {
+		run.Step.Out = map[string]any{"execution": int64(child.ID), "status": string(child.Status), "exit": child.ExitCode}
+	}
+	if err != nil {
+		return s.refused(err)
+	}
+	return s.outcome(run, child)
+}
+
+// outcome passes the child's on.
+func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
+	if child.ExitCode != exitOf(child.Status) {
+		run.Step.ExitCode = child.ExitCode
+	}
+	switch child.Status {
+	case core.StatusCompleted:
+		return nil
+	case core.StatusStopped:
+		if run.Stopping() {
+			return core.ErrStopped
+		}
+		return fmt.Errorf("child job %s stopped (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, core.ErrStopped)
+	case core.StatusUnknown:
+		return fmt.Errorf("child job %s (execution %d): %s: %w", s.config.Job.Name, child.ID, child.Error, core.ErrUnknownOutcome)
+	default:
+		return fmt.Errorf("child job %s is %s (execution %d): %s", s.config.Job.Name, child.Status, child.ID, child.Error)
+	}
+}
+
+// refused explains why the child did not run, or could not be recorded. That the
+// child was taken over says nothing about who owns this job: the chain ends here.
+func (s *JobStep) refused(err error) error {
+	var running *core.AlreadyRunningError
+	switch {
+	case errors.Is(err, core.ErrLostOwner):
+		return fmt.Errorf("child job %s: %v", s.config.Job.Name, err) //nolint:errorlint // the child's owner, not this job's
+	case errors.As(err, &running):
+		return fmt.Errorf("child job %s cannot start: another execution of the same instance runs: %w", s.config.Job.Name, err)
+	case errors.Is(err, core.ErrAbandoned):
+		return fmt.Errorf("child job %s cannot start: its last execution was abandoned, and this step keeps its parameters: abandon this execution as well, or start with other parameters: %w", s.config.Job.Name, err)
+	}
+	return fmt.Errorf("child job %s cannot start: %w", s.config.Job.Name, err)
+}
+
+// eitherStop is a channel that is closed when a stop of this job is asked for.
+func eitherStop(run *core.StepRun) (stop <-chan struct{}, release func()) {
+	asked, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		select {
+		case <-run.Stop:
+		case <-run.Asked:
+		case <-over:
+			return
+		}
+		close(asked)
+	}()
+	return asked, func() { close(over) }
+}
+
+// childKey is the key of the step's context under which the child's parameters are
+// stored.
+const childKey = "surfin.child"
+
+// storedParameter is a parameter in the step's context.
+type storedParameter struct {
+	Name        string             `json:"name"`
+	Type        core.ParameterType `json:"type"`
+	Value       string             `json:"value"` // canonical text
+	Identifying bool               `json:"identifying"`
+}
+
+// parameters are the stored ones, or, at the first start, those that Params answers.
+func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Parameters, error) {
+	if run.Step.Context == nil {
+		run.Step.Context = core.NewExecutionContext()
+	}
+	if run.Earlier != nil {
+		if text, ok := run.Step.Context.Get(childKey); ok {
+			return decodeParameters(text)
+		}
+	}
+	var params core.Parameters
+	if s.config.Params != nil {
+		var err error
+		if params, err = awaited(ctx, run, func(own *core.StepRun) (core.Parameters, error) { return s.config.Params(ctx, own.View()) }); err != nil {
+			return core.Parameters{}, err
+		}
+	}
+	text, err := encodeParameters(params)
+	if err == nil {
+		err = run.Step.Context.Put(childKey, text)
+	}
+	if err == nil {
+		err = run.Plans.SaveStepContext(ctx, run.Ref, run.Step.Context)
+	}
+	if err == nil {
+		run.Step.Context.Stored()
+	}
+	return params, err
+}
+
+func encodeParameters(params core.Parameters) (string, error) {
+	list := make([]storedParameter, 0, params.Len())
+	for _, p := range params.All() {
+		text, err := p.Canonical()
+		if err != nil {
+			return "", err
+		}
+		list = append(list, storedParameter{Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying})
+	}
+	data, err := json.Marshal(list)
+	return string(data), err
+}
+
+func decodeParameters(stored any) (core.Parameters, error) {
+	text, ok := stored.(string)
+	if !ok {
+		return core.Parameters{}, fmt.Errorf("the step's context has a %T under %s", stored, childKey)
+	}
+	var list []storedParameter
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return core.Parameters{}, fmt.Errorf("the step's context, %s: %w", childKey, err)
+	}
+	params := make([]core.Parameter, len(list))
+	for i, p := range list {
+		value, err := core.ParseParameter(p.Type, p.Value)
+		if err != nil {
+			return core.Parameters{}, fmt.Errorf("the step's context, %s: parameter %s: %w", childKey, p.Name, err)
+		}
+		params[i] = core.Parameter{Name: p.Name, Type: p.Type, Value: value, Identifying: p.Identifying}
+	}
+	return core.NewParameters(params...)
+}

@@ -1,0 +1,118 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// listen makes the step's listeners and tells them of its start (rule C16). Every
+// one of them will be told of the end, also where another one fails here.
+func (a *attempt) listen(ctx context.Context) error {
+	listened, ok := a.step.(core.Listened)
+	if !ok {
+		return nil
+	}
+	err := exception.Guard(func() (err error) {
+		a.listeners, err = listened.StepListeners(ctx, a.run)
+		return err
+	})
+	a.listeners = once(a.listeners)
+	if err != nil {
+		return fmt.Errorf("make the listeners: %w", err)
+	}
+	a.run.Listeners = slices.Clone(a.listeners)
+	var before []core.BeforeStep
+	for i, l := range a.listeners {
+		if l == nil || !core.Listens(reflect.TypeOf(l)) {
+			return fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, l)
+		}
+		if b, ok := l.(core.BeforeStep); ok {
+			before = append(before, b)
+		}
+		if after, ok := l.(core.AfterStep); ok {
+			a.untold = append(a.untold, after)
+		}
+	}
+	for _, b := range before {
+		seen := a.seen(outcome{status: core.StatusStarted})
+		if err := exception.Guard(func() error { return b.BeforeStep(ctx, seen) }); err != nil {
+			return fmt.Errorf("listener before_step: %w", err)
+		}
+		a.keep(seen)
+	}
+	return nil
+}
+
+// once leaves out those that are there twice.
+func once(list []any) []any {
+	seen := map[any]bool{}
+	return slices.DeleteFunc(slices.Clone(list), func(l any) bool {
+		if l == nil || !reflect.TypeOf(l).Comparable() {
+			return false
+		}
+		twice := seen[l]
+		seen[l] = true
+		return twice
+	})
+}
+
+// tell tells the listeners of the end, the last one first, until one fails. Each is
+// told once, with what it is told then: those that are left are told by the next
+// call. The answer is the exit code as they want it.
+func (a *attempt) tell(ctx context.Context, out outcome) (exit string, err error) {
+	for len(a.untold) > 0 {
+		last := len(a.untold) - 1
+		listener := a.untold[last]
+		a.untold = a.untold[:last]
+		seen := a.seen(out)
+		if err := exception.Guard(func() error { return listener.AfterStep(ctx, seen) }); err != nil {
+			return out.exit, fmt.Errorf("listener after_step: %w", err)
+		}
+		a.keep(seen)
+		if seen.ExitCode != "" {
+			out.exit = seen.ExitCode
+		}
+	}
+	return out.exit, nil
+}
+
+// seen is the record as listeners see it: of what they change, keep takes what they
+// may.
+func (a *attempt) seen(out outcome) *core.StepExecution {
+	if a.run.Step.Context == nil {
+		a.run.Step.Context = core.NewExecutionContext()
+	}
+	seen := *a.run.Step
+	seen.Status, seen.ExitCode, seen.Error = out.status, out.exit, out.message
+	if out.status.IsOver() {
+		seen.EndedAt = a.now()
+	}
+	return &seen
+}
+
+func (a *attempt) keep(seen *core.StepExecution) {
+	if seen.Context != nil {
+		a.run.Step.Context = seen.Context
+	}
+}
+
+// close closes the listeners, the last one first.
+func (a *attempt) close(ctx context.Context) error {
+	listeners := a.listeners
+	a.listeners = nil
+	var errs []error
+	for _, l := range slices.Backward(listeners) {
+		if closer, ok := l.(core.Closer); ok {
+			if err := exception.Guard(func() error { return closer.Close(context.WithoutCancel(ctx)) }); err != nil {
+				errs = append(errs, fmt.Errorf("close listener: %w", err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

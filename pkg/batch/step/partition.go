@@ -1,0 +1,200 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// PartitionConfig describes a partitioned step.
+type PartitionConfig struct {
+	// Step does the work of one partition. Its listeners, gate, promotion and timeout
+	// are those of each partition.
+	Step core.Step
+	// Workers is how many partitions run at once; 0: the number of CPUs, or fewer
+	// where Database has not the connections for as many.
+	Workers int
+	// Partitioner makes what says what the parts are; a Closer is closed.
+	Partitioner func(ctx context.Context, run *core.StepRun) (core.Partitioner, error)
+	// Database is where the partitions' transactions are, whose pool has to have room
+	// for all workers (rule R6); nil: that is not checked.
+	Database tx.Database
+	// AllowStartIfComplete runs on the restart of a step that failed or stopped the
+	// partitions as well that completed.
+	AllowStartIfComplete bool
+
+	// Expect is the gate of the whole step: what it sees are the sums of all
+	// partitions. nil: none.
+	Expect *core.Condition
+	// Promote copies keys of the whole step's context, not of the partitions'; nil:
+	// nothing.
+	Promote *core.Promotion
+	// Listeners makes listeners of the whole step, BeforeStep and AfterStep; nil: none.
+	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+}
+
+// PartitionStep runs a step once for each part of its work, some of them at once,
+// each with a step execution and components of its own (rule P1): a core.Step of
+// kind "partition".
+//
+// What the parts are is asked once per instance and stored before any of them
+// starts. A partition that fails leaves the others to finish; a restart runs those
+// that did not complete, each from its own position. The step's counters are the
+// sums of what its partitions did in this attempt, its status is the most severe of
+// theirs, and its exit code that of those with this status (core.AndExit).
+type PartitionStep struct{ config PartitionConfig }
+
+// ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its
+// work is in transactions of its own.
+var ErrInGroup = errors.New("it has transactions of its own, and cannot take part in that of an atomic group")
+
+// NewPartitioned checks the configuration, and that the pool of the database is
+// large enough for the workers.
+func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
+	switch {
+	case config.Step == nil:
+		return nil, errors.New("a partitioned step needs a step")
+	case config.Partitioner == nil:
+		return nil, fmt.Errorf("partitioned step %s has no partitioner", config.Step.Name())
+	case config.Workers < 0:
+		return nil, fmt.Errorf("partitioned step %s: workers is %d, and must be positive", config.Step.Name(), config.Workers)
+	}
+	if config.Workers == 0 {
+		config.Workers = defaultWorkers(config.Database)
+	}
+	if config.Database != nil {
+		if err := CheckPool(config.Database, config.Workers); err != nil {
+			return nil, fmt.Errorf("partitioned step %s: %w", config.Step.Name(), err)
+		}
+	}
+	return &PartitionStep{config: config}, nil
+}
+
+// Name is that of the step that does the work.
+func (s *PartitionStep) Name() string { return s.config.Step.Name() }
+
+// Kind is "partition".
+func (s *PartitionStep) Kind() string { return "partition" }
+
+// Inner is the step that does the work of one partition.
+func (s *PartitionStep) Inner() core.Step { return s.config.Step }
+
+// Workers is how many partitions run at once.
+func (s *PartitionStep) Workers() int { return s.config.Workers }
+
+// Expect is the gate of the whole step.
+func (s *PartitionStep) Expect() *core.Condition { return s.config.Expect }
+
+// Promote is what the whole step copies to the job's context.
+func (s *PartitionStep) Promote() *core.Promotion { return s.config.Promote }
+
+// StepListeners makes the listeners of the whole step.
+func (s *PartitionStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	return listenersOf(ctx, run, s.config.Listeners)
+}
+
+func listenersOf(ctx context.Context, run *core.StepRun, make func(context.Context, *core.StepRun) ([]any, error)) ([]any, error) {
+	if make == nil {
+		return nil, nil
+	}
+	return make(ctx, run)
+}
+
+// Composite says that the partitions are bounded by themselves.
+func (s *PartitionStep) Composite() {}
+
+// awaited calls what an author wrote, which gets a copy of run, and does not wait
+// for it when it goes on long after ctx has ended (rule L8).
+func awaited[T any](ctx context.Context, run *core.StepRun, f func(own *core.StepRun) (T, error)) (answer T, err error) {
+	type answered struct {
+		value T
+		err   error
+	}
+	own, done := private(run), make(chan answered, 1)
+	go func() {
+		var a answered
+		a.err = exception.Guard(func() (err error) {
+			a.value, err = f(own)
+			return err
+		})
+		done <- a
+	}()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(DefaultStopTimeout)
+	defer late.Stop()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-late.C:
+		return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
+	}
+}
+
+// Execute plans the partitions, or those that an earlier attempt left, and runs
+// them. It returns when all of them have ended.
+func (s *PartitionStep) Execute(ctx context.Context, run *core.StepRun) error {
+	switch {
+	case run.Group != nil:
+		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Group.Name, ErrInGroup)
+	case run.Plans == nil || run.Executor == nil:
+		return fmt.Errorf("partitioned step %s: the launcher stores no plans of partitions", s.Name())
+	}
+	planned, err := s.plan(ctx, run)
+	if err != nil {
+		return err
+	}
+	c := newCrew(s, run, planned.due)
+	c.work(ctx)
+	return c.report(planned.passed)
+}
+
+// defaultWorkers is the number of CPUs, and no more than the database has
+// connections for.
+func defaultWorkers(db tx.Database) int {
+	workers := runtime.GOMAXPROCS(0)
+	if size, bounded := poolOf(db); bounded {
+		workers = min(workers, (size-1)/connectionsPerWorker)
+	}
+	return max(workers, 1)
+}
+
+// connectionsPerWorker: one for the transaction, one for what is read beside it.
+const connectionsPerWorker = 2
+
+// PoolSizer is implemented by databases that know how many connections they may
+// open for data.
+type PoolSizer interface{ PoolSize() int }
+
+// CheckPool reports a pool in which that many workers could wait for each other's
+// connections for ever: each needs two, and one more is needed for all (rule R6).
+// A database with one writer has its readers apart, and gives each back after the
+// statement: it has no such number.
+func CheckPool(db tx.Database, workers int) error {
+	size, bounded := poolOf(db)
+	if need := connectionsPerWorker*workers + 1; bounded && size < need {
+		return fmt.Errorf("database %s may open %d connections, and %d workers need %d (two each, and one): raise max_open to %d, or lower workers to %d",
+			db.Name(), size, workers, need, need, max(1, (size-1)/connectionsPerWorker))
+	}
+	return nil
+}
+
+func poolOf(db tx.Database) (size int, bounded bool) {
+	if db == nil || db.SingleWriter() {
+		return 0, false
+	}
+	sizer, ok := db.(PoolSizer)
+	if !ok || sizer.PoolSize() <= 0 {
+		return 0, false
+	}
+	return sizer.PoolSize(), true
+}

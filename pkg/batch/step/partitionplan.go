@@ -1,0 +1,203 @@
+package step
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// indexKey is the key of a partition's context that remembers its place in the
+// plan: a restart plans some of the partitions only.
+const indexKey = "surfin.index"
+
+// maxPartName bounds the name of a partition, in bytes.
+const maxPartName = 200
+
+// part is a partition that runs in this attempt.
+type part struct {
+	core.Partition
+	record  core.StepExecution  // in STARTING
+	earlier *core.StepExecution // the attempt that it goes on from; nil: from the start
+}
+
+// plan is what this attempt runs, and what earlier ones have done.
+type plan struct {
+	due    []part
+	passed []core.StepExecution
+}
+
+// plan answers what there is to do, and stores it: all partitions in one go before
+// any of them starts, so that after a kill they are all known or none is.
+func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, error) {
+	due, passed, err := s.Due(run)
+	if err == nil && len(run.Parts) == 0 {
+		due, err = s.ask(ctx, run)
+	}
+	if err != nil || len(due) == 0 {
+		return plan{passed: passed}, err
+	}
+	earlier := map[string]core.StepExecution{}
+	for _, p := range due {
+		if last, ok := run.Parts[p.Name]; ok && goesOn(run, last) {
+			earlier[p.Name] = last
+		}
+	}
+	records, err := run.Plans.PlanPartitions(ctx, run.JobRef, run.RecordName(s), due, earlier)
+	if err != nil {
+		return plan{}, fmt.Errorf("store the plan of %d partitions: %w", len(due), err)
+	}
+	parts := make([]part, len(due))
+	for i, p := range due {
+		parts[i] = part{Partition: p, record: records[i]}
+		if last, ok := earlier[p.Name]; ok {
+			parts[i].earlier = &last
+		}
+	}
+	return plan{due: parts, passed: passed}, nil
+}
+
+// Due answers, of the partitions that earlier attempts planned, those that run now,
+// in the order of the plan, and those that are passed, as they ended.
+//
+// A restart runs those that did not complete. A repetition from the start, of a step
+// that completed (core.StepRun.Earlier is nil), runs all of them again; so does a
+// restart with AllowStartIfComplete. ErrUnknownOutcome if nobody can say whether the
+// work of one is committed, ErrAbandoned if somebody has given one up.
+func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
+	all := run.Earlier == nil || s.config.AllowStartIfComplete
+	for _, name := range frozen(run.Parts) {
+		last := run.Parts[name]
+		switch {
+		case last.Status == core.StatusUnknown || last.Status.IsRunning():
+			return nil, nil, fmt.Errorf("partition %s of step %s is %s (step execution %d): %w", name, s.Name(), last.Status, last.ID, core.ErrUnknownOutcome)
+		case last.Status == core.StatusAbandoned && !all:
+			return nil, nil, fmt.Errorf("partition %s of step %s (step execution %d): %w", name, s.Name(), last.ID, core.ErrAbandoned)
+		case last.Status == core.StatusCompleted && !all:
+			passed = append(passed, last)
+		default:
+			due = append(due, core.Partition{Name: name, Index: indexOf(last), Context: contextOf(last)})
+		}
+	}
+	return due, passed, nil
+}
+
+// goesOn reports whether a partition is resumed where its last attempt ended.
+func goesOn(run *core.StepRun, last core.StepExecution) bool {
+	return run.Earlier != nil && last.Status != core.StatusCompleted
+}
+
+// frozen are the names of planned partitions, in the order of the plan.
+func frozen(parts map[string]core.StepExecution) []string {
+	return slices.SortedFunc(maps.Keys(parts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(indexOf(parts[a]), indexOf(parts[b])), strings.Compare(a, b))
+	})
+}
+
+func indexOf(record core.StepExecution) int {
+	if record.Context == nil {
+		return 0
+	}
+	index, ok := record.Context.Get(indexKey)
+	if n, isInt := index.(int64); ok && isInt {
+		return int(n)
+	}
+	return 0
+}
+
+func contextOf(record core.StepExecution) *core.ExecutionContext {
+	if record.Context == nil {
+		return core.NewExecutionContext()
+	}
+	return record.Context.Clone()
+}
+
+// ask lets the partitioner say what the parts are.
+func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []core.Partition, err error) {
+	parts, err = awaited(ctx, run, func(own *core.StepRun) (parts []core.Partition, err error) {
+		p, err := s.config.Partitioner(ctx, own)
+		if err != nil {
+			return nil, err
+		}
+		if closer, ok := p.(core.Closer); ok {
+			defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
+		}
+		return p.Partition(ctx, own.View())
+	})
+	if err != nil {
+		return nil, fmt.Errorf("partition step %s: %w", s.Name(), err)
+	}
+	parts = slices.Clone(parts)
+	if err := check(parts); err != nil {
+		return nil, fmt.Errorf("partition step %s: %w", s.Name(), err)
+	}
+	for i := range parts {
+		p := &parts[i]
+		p.Index = i
+		if p.Context == nil {
+			p.Context = core.NewExecutionContext()
+		}
+		if err := p.Context.Put(indexKey, i); err != nil {
+			return nil, fmt.Errorf("partition %s of step %s: %w", p.Name, s.Name(), err)
+		}
+	}
+	return parts, nil
+}
+
+// check reports too many partitions, and names that will not do, a few of them.
+func check(parts []core.Partition) error {
+	if len(parts) > core.MaxPartitions {
+		return fmt.Errorf("%d partitions are more than the %d that a step may have: each is a row that is stored before the first one starts; make larger parts",
+			len(parts), core.MaxPartitions)
+	}
+	seen := make(map[string]int, len(parts))
+	var wrong []string
+	for i, p := range parts {
+		if why := misnamed(p.Name); why != "" {
+			wrong = append(wrong, fmt.Sprintf("partition %d: the name %q %s", i, p.Name, why))
+		} else if first, twice := seen[p.Name]; twice {
+			wrong = append(wrong, fmt.Sprintf("partitions %d and %d have the same name %q", first, i, p.Name))
+		}
+		seen[p.Name] = i
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return errors.New(few(wrong, "; "))
+}
+
+func misnamed(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case len(name) > maxPartName:
+		return fmt.Sprintf("has %d bytes, allowed are %d", len(name), maxPartName)
+	case !utf8.ValidString(name):
+		return "is not UTF-8"
+	}
+	if i := strings.IndexFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./", r)
+	}); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(name[i:])
+		return fmt.Sprintf("has the character %q (allowed: letters, digits and _ - . /)", r)
+	}
+	return ""
+}
+
+// fewest is how many of many a message names.
+const fewest = 5
+
+// few joins the first ones, and says how many more there are.
+func few(texts []string, separator string) string {
+	if len(texts) <= fewest {
+		return strings.Join(texts, separator)
+	}
+	return strings.Join(texts[:fewest], separator) + separator + fmt.Sprintf("and %d more", len(texts)-fewest)
+}

@@ -1,0 +1,75 @@
+package step
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// promote copies keys of the step's context to the job's and stores them, before
+// the step's end is recorded: a restart passes a completed step, and would not find
+// them otherwise (rule D4). What a failure leaves of them in the job's context is
+// written again when the step is repeated.
+func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error {
+	promoting, ok := a.step.(core.Promoting)
+	if !ok || promoting.Promote() == nil {
+		return nil
+	}
+	own := a.run.Step.Context
+	if own == nil {
+		own = core.NewExecutionContext()
+	}
+	picked := core.NewExecutionContext()
+	if err := promoting.Promote().Apply(exit, own, picked); err != nil {
+		return err
+	}
+	values := map[string]any{}
+	for _, key := range picked.Keys() {
+		values[key], _ = picked.Get(key)
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	where, cancel := a.besides(ctx, attr)
+	defer cancel()
+	if err := a.whileAwaited(func() error { return a.store(where, values) }); err != nil {
+		return err
+	}
+	a.promoted = values
+	return nil
+}
+
+// besides is where the job's row is written. In the step's transaction it commits
+// with the step. But the row is not the step's alone: heartbeats write it, and a
+// transaction of REPEATABLE READ or above would not bear that; and a group would
+// hold it until it ends.
+func (a *attempt) besides(ctx context.Context, attr tx.Attr) (context.Context, context.CancelFunc) {
+	if a.run.Group != nil || attr.Isolation > sql.LevelReadCommitted {
+		ctx, _ = tx.Outside(ctx, a.executor.database)
+	}
+	if _, in := tx.From(ctx, a.executor.database); in {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+}
+
+func (a *attempt) store(ctx context.Context, values map[string]any) error {
+	if a.run.Promote != nil {
+		return a.run.Promote(ctx, values)
+	}
+	job := a.run.Job
+	if job.Context == nil {
+		job.Context = core.NewExecutionContext()
+	}
+	for key, value := range values {
+		if err := job.Context.Put(key, value); err != nil {
+			return err
+		}
+	}
+	if !job.Context.Changed() {
+		return nil
+	}
+	return a.executor.repository.SaveJobContext(ctx, a.run.JobRef, job.Context)
+}

@@ -52,9 +52,10 @@ crash: ## long crash test: kill a 200,000-row load at KILLS (500) random moments
 	SURFIN_CRASH_KILLS=$(KILLS) $(WITH_POSTGRES) \
 		$(GO) test -timeout 120m -count 1 -v -run ThoughTheProcessIsKilled $(FLAGS) ./internal/acceptance/
 
-soak: ## compare the chunk engine with the model of its rules in SOAK (10000) random cases on SQLite, and a tenth as many on PostgreSQL
+soak: ## compare chunk steps with the model of their rules in SOAK (10000) random cases, and flows that die with those that do not
 	tools/ensure postgresql
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run TestARandomFlow $(FLAGS) ./pkg/batch/job/
 
 bench: ## run the benchmarks
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)

@@ -36,7 +36,7 @@ func (r *run) heartbeats(ctx context.Context, cancel context.CancelCauseFunc) <-
 			case err != nil:
 				r.config.Observer.Observe(ctx, core.HeartbeatFailed{Execution: r.exec.ID, Err: err})
 			case stop:
-				r.stop.request()
+				r.askStop()
 			}
 		}
 	}()
@@ -55,7 +55,14 @@ func newStopSignal(asked <-chan struct{}) *stopSignal {
 	return &stopSignal{channel: make(chan struct{}), asked: asked}
 }
 
-func (s *stopSignal) request() { s.once.Do(func() { close(s.channel) }) }
+// request closes the channel; it answers whether this was the first request.
+func (s *stopSignal) request() (first bool) {
+	s.once.Do(func() {
+		close(s.channel)
+		first = true
+	})
+	return first
+}
 
 func (s *stopSignal) requested() bool {
 	select {
@@ -70,13 +77,13 @@ func (s *stopSignal) requested() bool {
 
 // relay passes the caller's request on until ctx ends; the returned channel is
 // closed when it has stopped.
-func (s *stopSignal) relay(ctx context.Context) <-chan struct{} {
+func (r *run) relay(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		select {
-		case <-s.asked:
-			s.request()
+		case <-r.stop.asked:
+			r.askStop()
 		case <-ctx.Done():
 		}
 	}()

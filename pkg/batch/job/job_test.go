@@ -91,7 +91,8 @@ func TestAllowStartIfCompleteAndStartLimitAreKept(t *testing.T) {
 		s := &script{e: testengine.New(t, url), fails: map[string]bool{"b": true}}
 		a, b := s.step("a"), s.step("b")
 		a.AllowStartIfComplete = true
-		b.StartLimit = 2
+		b.StartLimit = new(int)
+		*b.StartLimit = 2
 		j := testengine.Job("ab", a, b)
 		s.run(j)
 		_, ran := s.run(j)

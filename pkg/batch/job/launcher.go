@@ -35,10 +35,27 @@ type Config struct {
 	Lease, Heartbeat time.Duration
 	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
 	Dead func(core.Owner) bool
+	// Spawn runs work on a goroutine of its own, or refuses, for what runs beside the
+	// caller: Start, branches of a split, partitions. nil: `go` does. It must not wait
+	// for other work that it was given.
+	Spawn func(work func()) error
 }
 
-// Launcher runs jobs in this process.
-type Launcher struct{ config Config }
+// Options change how a launcher launches.
+type Options struct {
+	// FromStart makes attempts that run everything anew: they go on with nothing of
+	// the attempts before them. Rows that those committed are still there.
+	FromStart bool
+}
+
+// Launcher runs jobs in this process. It is safe for concurrent use.
+type Launcher struct {
+	config  Config
+	options Options
+}
+
+// With returns a launcher with other options.
+func (l *Launcher) With(o Options) *Launcher { return &Launcher{config: l.config, options: o} }
 
 // NewLauncher checks the configuration and fills in the defaults.
 func NewLauncher(config Config) (*Launcher, error) {
@@ -65,6 +82,9 @@ func NewLauncher(config Config) (*Launcher, error) {
 		config.Dead = DeadOwner
 	}
 	config.Observer = core.Observers(config.Observer)
+	if config.Spawn == nil {
+		config.Spawn = func(work func()) error { go work(); return nil }
+	}
 	return &Launcher{config: config}, nil
 }
 
@@ -78,7 +98,16 @@ func NewLauncher(config Config) (*Launcher, error) {
 // ends STOPPED. The end of ctx cancels at once; the final status is written all
 // the same (rules C14, L4). stop may be nil.
 func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
-	if err := j.Flow.Validate(); err != nil {
+	r, err := l.prepare(ctx, j, params, stop)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx)
+}
+
+// prepare checks the job and creates its execution.
+func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
+	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	if j.Bind != nil {
@@ -90,8 +119,18 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 	if err != nil {
 		return nil, err
 	}
-	r := newRun(l.config, j, launched, stop)
-	return r.run(ctx)
+	if launched.Execution.Context == nil {
+		launched.Execution.Context = core.NewExecutionContext()
+	}
+	return newRun(l, j, launched, stop), nil
+}
+
+func validate(j *core.Job) error {
+	err := j.Flow.Validate()
+	if len(j.Finally.Elements) == 0 {
+		return err
+	}
+	return errors.Join(err, j.Finally.Validate())
 }
 
 // launch creates the execution. It waits for a lost owner's open transaction no
@@ -103,82 +142,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead,
-		RedriveOf: j.RedriveOf,
+		RedriveOf: j.RedriveOf, FromStart: l.options.FromStart,
 	})
-}
-
-// run is one execution in progress.
-type run struct {
-	config   Config
-	job      *core.Job
-	exec     *core.JobExecution
-	ref      core.JobRef
-	previous *core.JobExecution
-	history  map[string]core.StepHistory
-	steps    map[string]core.StepExecution // the newest of each step so far
-	left     map[string]bool               // keys of stops that this execution went on from
-	stop     *stopSignal
-}
-
-func newRun(config Config, j *core.Job, launched core.Launched, stop <-chan struct{}) *run {
-	exec := launched.Execution
-	return &run{
-		config: config, job: j, exec: exec, previous: launched.Previous,
-		ref:   core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch},
-		steps: map[string]core.StepExecution{}, left: map[string]bool{}, stop: newStopSignal(stop),
-	}
-}
-
-func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
-	runCtx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	beats := r.heartbeats(runCtx, cancel)
-	relayed := r.stop.relay(runCtx)
-	out, err := r.work(runCtx)
-	cancel(nil)
-	<-beats
-	<-relayed
-	if errors.Is(err, core.ErrLostOwner) {
-		r.config.Observer.Observe(ctx, core.OwnerLost{Execution: r.exec.ID})
-		return r.exec, fmt.Errorf("job %s, execution %d: %w", r.job.Name, r.exec.ID, err)
-	}
-	return r.exec, r.end(ctx, out, err)
-}
-
-// work marks the execution started and walks the flow.
-func (r *run) work(ctx context.Context) (outcome, error) {
-	if r.exec.Context == nil {
-		r.exec.Context = core.NewExecutionContext()
-	}
-	if r.previous != nil {
-		var err error
-		if r.history, err = r.config.Repository.LastSteps(ctx, r.exec.InstanceID); err != nil {
-			return outcome{}, fmt.Errorf("read the history of the instance: %w", err)
-		}
-	}
-	if _, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted}); err != nil {
-		return outcome{}, fmt.Errorf("record the start: %w", err)
-	}
-	r.exec.Status = core.StatusStarted
-	r.exec.StartedAt = time.Now().UTC()
-	r.config.Observer.Observe(ctx, core.JobStarted{Execution: *r.exec, Restarted: r.previous != nil})
-	return r.walk(ctx)
-}
-
-// end writes the final status, even if the run's context has ended.
-func (r *run) end(ctx context.Context, out outcome, failure error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-	defer cancel()
-	if failure != nil {
-		out = outcome{status: core.StatusFailed, exit: core.ExitFailed, message: failure.Error()}
-	}
-	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.EndedAt = out.status, out.exit, out.message, time.Now().UTC()
-	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{
-		To: out.status, ExitCode: out.exit, Error: out.message, Context: r.exec.Context,
-	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("job %s, execution %d: record the end: %w", r.job.Name, r.exec.ID, err), failure)
-	}
-	r.config.Observer.Observe(ctx, core.JobEnded{Execution: *r.exec})
-	return nil
 }

@@ -2,151 +2,281 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// stoppedAt begins the keys of the job context that remember at which elements
-// earlier executions of the instance took a `stop` transition, so that a restart
-// goes on at its restart point instead of stopping there again.
-const stoppedAt = "surfin.stopped_at."
-
-// outcome is how a flow, or an element of it, ended.
-type outcome struct {
-	status  core.Status
-	exit    string
-	message string
+// walk is the way through one flow: that of the job, or one inside of it.
+type walk struct {
+	*run
+	flow core.Flow
+	// last is the step that ended before the element at hand; nil: none did.
+	last *core.StepExecution
+	// round tells rounds of a loop apart.
+	round round
+	// group is the group whose transaction the steps take part in; nil: none.
+	group *attempted
 }
 
-// walk visits elements from the first one on, along the transitions that their
-// exit codes choose (rule F1). On a restart it passes steps that completed, and
-// resumes the one that did not (rule F3).
-func (r *run) walk(ctx context.Context) (outcome, error) {
-	at := r.job.Flow.Elements[0]
+// walk visits elements from the first one on, along the transitions that their exit
+// codes choose (rule F1). On a restart it passes what completed, and resumes what
+// did not (rule F3).
+func (w *walk) walk(ctx context.Context) (core.Outcome, error) {
+	at := w.flow.Elements[0]
 	for {
-		target, repeat := r.leaveStop(at)
+		target, repeat, err := w.leaveStop(ctx, at)
+		if err != nil {
+			return core.Outcome{}, err
+		}
 		if target != nil {
 			at = target
 			continue
 		}
-		out, err := r.visit(ctx, at, repeat)
-		if err != nil {
-			return outcome{}, err
+		out, err := w.visit(ctx, at, repeat)
+		if err != nil || out.Status == core.StatusStopped {
+			return out, err
 		}
-		if out.status == core.StatusStopped || out.status == core.StatusUnknown {
-			return out, nil
+		next, ok := core.Next(at.Edges(), out.Status, out.ExitCode)
+		switch {
+		case !ok && w.flow.Strict && len(at.Edges()) > 0:
+			return core.Outcome{}, fmt.Errorf("element %s ended with exit code %s: %w", at.ElementName(), out.ExitCode, core.ErrNoTransition)
+		case !ok:
+			return unmatched(at, out), nil
+		case next.Kind != core.TargetElement:
+			return w.arrive(ctx, at, next, out)
+		case w.stop.requested():
+			return stopped("stopped on request"), nil
 		}
-		next, ok := core.Next(at.Edges(), out.exit)
-		if !ok {
-			return out, nil
-		}
-		if next.Kind != core.TargetElement {
-			return r.arrive(at, next, out)
-		}
-		if r.stop.requested() {
-			return outcome{status: core.StatusStopped, exit: core.ExitStopped, message: "stopped on request"}, nil
-		}
-		if at, ok = r.job.Flow.Find(next.Name); !ok {
-			return outcome{}, fmt.Errorf("next %q: no such element", next.Name)
+		if at, ok = w.flow.Find(next.Name); !ok {
+			return core.Outcome{}, fmt.Errorf("next %q: no such element", next.Name)
 		}
 	}
 }
 
-// leaveStop answers where a restart goes on if an earlier execution stopped at
-// this element: at the restart point of that transition; where it names none, or
-// the element itself, the element is run again. It happens once per execution: a
-// restart point before the element comes back to it.
-func (r *run) leaveStop(at core.Element) (target core.Element, repeat bool) {
-	key := stoppedAt + at.ElementName()
-	if _, stopped := r.exec.Context.Get(key); !stopped || r.left[key] {
-		return nil, false
+// unmatched is the outcome of a flow that ends at the element. A verdict that is
+// the exit code of a failure or a stop is one.
+func unmatched(at core.Element, out core.Outcome) core.Outcome {
+	if _, is := at.(*core.DecisionElement); !is {
+		return out
 	}
-	r.left[key] = true
-	t, ok := core.Next(at.Edges(), r.history[at.ElementName()].Last.ExitCode)
-	if ok && t.Kind == core.TargetStop && t.Restart != "" && t.Restart != at.ElementName() {
-		if target, ok = r.job.Flow.Find(t.Restart); ok {
-			return target, false
-		}
+	switch out.ExitCode {
+	case core.ExitFailed:
+		out.Status = core.StatusFailed
+	case core.ExitStopped:
+		out.Status = core.StatusStopped
+	case core.ExitUnknown:
+		out.Status = core.StatusUnknown
 	}
-	r.exec.Context.Delete(key)
-	return nil, true
+	if out.Status != core.StatusCompleted {
+		out.Message = fmt.Sprintf("decision %s: %s", at.ElementName(), out.ExitCode)
+	}
+	return out
+}
+
+func stopped(message string) core.Outcome {
+	return core.Outcome{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: message}
 }
 
 // arrive ends the flow at an end, fail or stop target.
-func (r *run) arrive(at core.Element, target core.Target, last outcome) (outcome, error) {
-	exit := func(otherwise string) string {
+func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, last core.Outcome) (core.Outcome, error) {
+	end := func(status core.Status, exit string) core.Outcome {
 		if target.Exit != "" {
-			return target.Exit
+			exit = target.Exit
 		}
-		return otherwise
+		return core.Outcome{Status: status, ExitCode: exit}
 	}
 	switch target.Kind {
 	case core.TargetEnd:
-		return outcome{status: core.StatusCompleted, exit: exit(core.ExitCompleted)}, nil
+		return end(core.StatusCompleted, core.ExitCompleted), nil
 	case core.TargetFail:
-		message := last.message
-		if message == "" {
-			message = fmt.Sprintf("step %s ended with exit code %s", at.ElementName(), last.exit)
+		out := end(core.StatusFailed, core.ExitFailed)
+		out.Message, out.Step = last.Message, last.Step
+		if out.Message == "" {
+			out.Message = fmt.Sprintf("%s ended with exit code %s", at.ElementName(), last.ExitCode)
 		}
-		return outcome{status: core.StatusFailed, exit: exit(core.ExitFailed), message: message}, nil
+		return out, nil
 	case core.TargetStop:
-		if err := r.exec.Context.Put(stoppedAt+at.ElementName(), true); err != nil {
-			return outcome{}, err
-		}
-		return outcome{status: core.StatusStopped, exit: core.ExitStopped, message: target.Message}, nil
+		out := end(core.StatusStopped, core.ExitStopped)
+		out.Message = target.Message
+		return out, w.stopAt(ctx, at, target)
 	case core.TargetElement:
 	}
-	return outcome{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
+	return core.Outcome{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
 }
 
-// visit runs one element, or passes it.
-func (r *run) visit(ctx context.Context, at core.Element, repeat bool) (outcome, error) {
+// stoppedAt begins the keys of the job context that remember at which elements
+// earlier executions of the instance took a `stop` transition, and its restart
+// point, so that a restart goes on there instead of stopping again.
+const stoppedAt = "surfin.stopped_at."
+
+// stopAt remembers the stop. A step that failed is given up where the restart goes
+// on elsewhere: it is ABANDONED, and will be passed.
+func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) error {
+	restart := target.Restart
+	if restart == at.ElementName() {
+		restart = ""
+	}
+	if restart != "" {
+		if err := w.giveUp(ctx, at); err != nil {
+			return err
+		}
+	}
+	return w.remember(ctx, func(c *core.ExecutionContext) error {
+		if restart == "" {
+			c.Delete(decidedAt + at.ElementName())
+		}
+		return c.Put(stoppedAt+at.ElementName(), restart)
+	})
+}
+
+func (w *walk) giveUp(ctx context.Context, at core.Element) error {
+	name, ok := recordOf(at)
+	if !ok {
+		return nil
+	}
+	h, known := w.memory.of(name)
+	s := h.Last
+	if !known || s.Status != core.StatusFailed || s.JobExecutionID != w.exec.ID {
+		return nil
+	}
+	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+	_, err := w.config.Repository.EndStep(ctx, ref, core.StepChange{
+		To: core.StatusAbandoned, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, Out: s.Out,
+	})
+	if err != nil {
+		return fmt.Errorf("give up step %s: %w", name, err)
+	}
+	s.Status = core.StatusAbandoned
+	w.memory.ran(s)
+	return nil
+}
+
+// recordOf is the name of the step execution that an element has.
+func recordOf(at core.Element) (string, bool) {
 	switch e := at.(type) {
 	case *core.StepElement:
-		return r.visitStep(ctx, e, repeat)
+		return e.Step.Name(), true
+	case *core.FlowElement:
+		return e.Name, e.AsStep
+	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
 	}
-	return outcome{}, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
+	return "", false
 }
 
-func (r *run) visitStep(ctx context.Context, e *core.StepElement, repeat bool) (outcome, error) {
-	name := e.Step.Name()
-	before, known := r.history[name]
-	completed := known && before.Last.Status == core.StatusCompleted
-	if completed && !repeat && !e.AllowStartIfComplete {
-		r.steps[name] = before.Last
-		r.config.Observer.Observe(ctx, core.StepPassed{Step: before.Last})
-		return outcome{status: core.StatusCompleted, exit: before.Last.ExitCode}, nil
+// leaveStop answers where a restart goes on if an earlier execution stopped at
+// this element: at the restart point; where there is none, the element is run
+// again. It happens once per execution: a restart point before the element comes
+// back to it.
+func (w *walk) leaveStop(ctx context.Context, at core.Element) (target core.Element, repeat bool, err error) {
+	name := at.ElementName()
+	restart, stopped := w.recall(stoppedAt + name)
+	if !stopped || !w.memory.leave(name) {
+		return nil, false, nil
 	}
-	if e.StartLimit > 0 && before.Attempts >= e.StartLimit {
-		return outcome{}, fmt.Errorf("step %s was attempted %d times, its start_limit is %d: %w", name, before.Attempts, e.StartLimit, core.ErrStartLimit)
-	}
-	step := &core.StepRun{
-		Job: r.exec, JobRef: r.ref, Checkpoints: r.config.Repository, Stores: r.config.Stores, Observer: r.config.Observer,
-		Stop: r.stop.channel, Asked: r.stop.asked, Steps: r.steps,
-	}
-	if known && !completed {
-		step.Earlier = &before.Last
-	}
-	record, err := r.config.Executor.Execute(ctx, e.Step, step)
-	if err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, core.ErrLostOwner) {
-			err = errors.Join(cause, err)
+	if point, ok := restart.(string); ok && point != "" {
+		if target, ok = w.flow.Find(point); ok {
+			w.pass(at)
+			w.memory.forget(w.flow.Elements) // a jump is no round of a loop
+			w.round = round{base: w.round.base, looped: w.round.looped}
+			return target, false, nil
 		}
-		return outcome{}, err
 	}
-	before.Last, before.Attempts = *record, before.Attempts+1
-	if r.history == nil {
-		r.history = map[string]core.StepHistory{}
-	}
-	r.history[name], r.steps[name] = before, *record
-	return outcome{status: record.Status, exit: record.ExitCode, message: r.explain(record)}, nil
+	return nil, true, w.remember(ctx, func(c *core.ExecutionContext) error {
+		c.Delete(stoppedAt + name)
+		return nil
+	})
 }
 
-func (r *run) explain(record *core.StepExecution) string {
-	if record.Error == "" || record.Status == core.StatusStopped {
-		return record.Error
+// pass notes the step of an element that the flow goes on behind.
+func (w *walk) pass(at core.Element) {
+	name, ok := recordOf(at)
+	if !ok {
+		return
 	}
-	return fmt.Sprintf("step %s: %s", record.Name, record.Error)
+	if h, known := w.memory.of(name); known {
+		w.memory.pass(h.Last)
+		w.last = &h.Last
+	}
+}
+
+// round tells the rounds of a loop apart: an execution that is restarted in a later
+// round passes what that round has completed, and must not take for it what an
+// earlier round has. Ids of step executions grow, so within a loop what completed
+// before the element in front of it did is of an earlier round. Outside of loops a
+// completed step is passed, whatever ran again in front of it (rule F3).
+type round struct {
+	// at is the element in front, and since the id that what follows it in its loop
+	// must not be older than.
+	at    string
+	since core.StepExecutionID
+	// base holds for all of the flow, and looped says that it is inside of an element
+	// of a loop.
+	base   core.StepExecutionID
+	looped bool
+}
+
+// isOver reports whether the completed step at the element is of an earlier round.
+func (w *walk) isOver(at core.Element, completed core.StepExecution) bool {
+	return completed.ID < w.base(at)
+}
+
+// roundAt begins the keys of the job context that remember since when an element
+// with flows in it is in its latest round of a loop: the id of the newest step
+// execution before. From the records inside it cannot be told where a branch has not
+// begun the round.
+const roundAt = "surfin.round."
+
+// beginRound notes that a loop has come to the element again.
+func (w *walk) beginRound(ctx context.Context, at core.Element) error {
+	if len(core.Flows(at)) == 0 || w.last == nil {
+		return nil
+	}
+	return w.remember(ctx, func(c *core.ExecutionContext) error {
+		return c.Put(roundAt+at.ElementName(), int64(w.last.ID))
+	})
+}
+
+// base is what step executions in the element must not be older than.
+func (w *walk) base(at core.Element) core.StepExecutionID {
+	if since, ok := w.recall(roundAt + at.ElementName()); ok && len(core.Flows(at)) > 0 {
+		if id, is := since.(int64); is {
+			return max(w.baseHere(at), core.StepExecutionID(id)+1)
+		}
+	}
+	return w.baseHere(at)
+}
+
+func (w *walk) baseHere(at core.Element) core.StepExecutionID {
+	if w.round.at != "" && (w.round.looped || w.leads(at.ElementName(), w.round.at)) {
+		return max(w.round.base, w.round.since)
+	}
+	return w.round.base
+}
+
+// behind moves on: the element is in front now.
+func (w *walk) behind(at core.Element, since core.StepExecutionID) {
+	w.round.at, w.round.since = at.ElementName(), since
+}
+
+// leads reports whether transitions lead from one element of the flow to another.
+func (w *walk) leads(from, to string) bool {
+	reached := []string{from}
+	for i := 0; i < len(reached); i++ {
+		e, ok := w.flow.Find(reached[i])
+		if !ok {
+			continue
+		}
+		for _, t := range e.Edges() {
+			switch {
+			case t.Target.Kind != core.TargetElement:
+			case t.Target.Name == to:
+				return true
+			case !slices.Contains(reached, t.Target.Name):
+				reached = append(reached, t.Target.Name)
+			}
+		}
+	}
+	return false
 }

@@ -1,0 +1,176 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// attempted is a group of steps while its transaction is open, with the steps that
+// ran in it.
+type attempted struct {
+	*core.Group
+	records []core.StepExecution
+	// begun are the steps whose start was recorded before the transaction began, by
+	// name, until they run.
+	begun map[string]*core.StepExecution
+}
+
+// groupError rolls a group back because of how its flow ended.
+type groupError struct{ out core.Outcome }
+
+func (e *groupError) Error() string { return e.out.Message }
+
+// atomic walks a flow of steps in one outer transaction (rule T6). What the
+// transaction itself could not record is recorded when it is over: with a commit
+// the ends that were put off; with a rollback that none of the steps is done, but
+// for those that had a transaction of their own.
+func (w *walk) atomic(ctx context.Context, e *core.AtomicElement) (core.Outcome, error) {
+	group := &attempted{Group: &core.Group{Name: e.Name, Database: e.Database}}
+	sub := w.sub(e, e.Flow, group)
+	if err := sub.begin(ctx, e); err != nil {
+		return core.Outcome{}, err
+	}
+	var out core.Outcome
+	var broken error
+	err := e.Do(ctx, func(ctx context.Context) error {
+		if out, broken = sub.walk(ctx); broken != nil {
+			return broken
+		}
+		if out.Status != core.StatusCompleted {
+			return &groupError{out}
+		}
+		return nil
+	})
+	w.leave(e, sub)
+	undone, recorded := w.record(ctx, group, err)
+	recorded = errors.Join(recorded, w.release(ctx, group))
+	var rolledBack *groupError
+	switch {
+	case broken != nil || recorded != nil:
+		return core.Outcome{}, errors.Join(broken, recorded)
+	case errors.As(err, &rolledBack), !undone:
+		return out, nil
+	}
+	out.Status, out.ExitCode, out.Message = core.StatusFailed, core.ExitFailed, fmt.Sprintf("group %s: %v", e.Name, err)
+	if w.unknown(group, err) {
+		out.Status, out.ExitCode = core.StatusUnknown, core.ExitUnknown
+	}
+	return out, nil
+}
+
+// unknown reports whether nobody can say what became of the group. In the
+// repository's own database its records say it: they are part of the transaction.
+func (w *walk) unknown(group *attempted, failure error) bool {
+	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != w.config.Repository.Database()
+}
+
+// record writes the ends of the group's steps that are not recorded yet. undone says
+// that the work of the group is not done: a COMMIT that was reported as failed may
+// have committed the records all the same.
+func (w *walk) record(ctx context.Context, group *attempted, failure error) (undone bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	var errs []error
+	undone = failure != nil && len(group.records) == 0
+	for _, s := range group.records {
+		change, needed := w.change(group, s, failure)
+		if !needed {
+			continue
+		}
+		answer, err := w.recordOne(ctx, s, change, failure != nil && group.Inside)
+		undone = undone || failure != nil && answer != core.Duplicate
+		errs = append(errs, err)
+	}
+	return undone, errors.Join(errs...)
+}
+
+// change is the end of a step of the group that is still to be recorded, if it is.
+func (w *walk) change(group *attempted, s core.StepExecution, failure error) (core.StepChange, bool) {
+	change := core.StepChange{
+		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
+	}
+	switch {
+	case failure == nil:
+		put := slices.ContainsFunc(group.Deferred, func(d core.DeferredEnd) bool { return d.Ref.ID == s.ID })
+		return change, put // else recorded in the transaction, and committed with it
+	case s.Status != core.StatusCompleted:
+	case w.unknown(group, failure):
+		change = core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
+	default:
+		change = core.StepChange{
+			To: core.StatusFailed, ExitCode: core.ExitFailed, Error: "rolled back with group " + group.Name, Counters: core.Counters{Rollback: 1},
+		}
+	}
+	return change, true
+}
+
+// recordOne writes one end. Where the step had a transaction of its own and is
+// recorded as COMPLETED, that stands. A record that the rollback has taken away is
+// made anew: its id may be another step's by now.
+func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (core.Answer, error) {
+	if anew {
+		again, err := w.config.Repository.StartStep(ctx, w.ref, s.Name, nil)
+		if err != nil {
+			return "", fmt.Errorf("step %s: record it again: %w", s.Name, err)
+		}
+		s.ID, s.Owner, s.Epoch, s.StartedAt = again.ID, again.Owner, again.Epoch, again.StartedAt
+	}
+	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+	answer, err := w.config.Repository.EndStep(ctx, ref, change)
+	if err != nil {
+		return answer, fmt.Errorf("step %s: record its end: %w", s.Name, err)
+	}
+	if answer == core.Applied {
+		s.Status, s.ExitCode, s.Error, s.Counters = change.To, change.ExitCode, change.Error, change.Counters
+		w.memory.ran(s)
+	}
+	return answer, nil
+}
+
+// begin records the starts of the group's steps where its transaction could not see
+// them later.
+func (w *walk) begin(ctx context.Context, e *core.AtomicElement) error {
+	if !e.Snapshot {
+		return nil
+	}
+	w.group.begun = map[string]*core.StepExecution{}
+	for _, at := range e.Flow.Elements {
+		step, ok := at.(*core.StepElement)
+		if !ok {
+			continue
+		}
+		before, known := w.memory.of(step.Step.Name())
+		if w.passes(step, before, false) {
+			continue
+		}
+		var earlier *core.StepExecution
+		if known && !isDone(before.Last) {
+			earlier = &before.Last
+		}
+		record, err := w.config.Repository.StartStep(ctx, w.ref, step.Step.Name(), earlier)
+		if err != nil {
+			return errors.Join(fmt.Errorf("step %s: start: %w", step.Step.Name(), err), w.release(ctx, w.group))
+		}
+		w.group.begun[record.Name] = record
+	}
+	return nil
+}
+
+// release ends the steps that the group did not come to.
+func (w *walk) release(ctx context.Context, group *attempted) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	var errs []error
+	for _, s := range group.begun {
+		_, err := w.recordOne(ctx, *s, core.StepChange{
+			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " did not come to it",
+		}, false)
+		errs = append(errs, err)
+	}
+	group.begun = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,142 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// after runs what comes after the flow: in every execution, whatever its outcome,
+// each element whatever became of the one before. Their failures are recorded and
+// change nothing; only what concerns the records themselves is an error.
+func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.Outcome, error) {
+	if failure != nil {
+		out = failed(failure)
+	}
+	if len(r.job.Finally.Elements) == 0 {
+		return out, failure
+	}
+	r.ended = &out
+	w := &walk{run: r, flow: r.job.Finally}
+	var errs []error
+	for _, at := range r.job.Finally.Elements {
+		e, ok := at.(*core.StepElement)
+		if !ok {
+			errs = append(errs, fmt.Errorf("finally: element %s: a %T cannot be run there", at.ElementName(), at))
+			continue
+		}
+		if err := w.visitFinally(ctx, e); err != nil {
+			errs = append(errs, fmt.Errorf("finally: %w", err))
+		}
+	}
+	err := errors.Join(errs...)
+	if errors.Is(err, core.ErrLostOwner) {
+		return out, errors.Join(failure, err)
+	}
+	if err != nil { // a step has no record that could show it
+		out.Message = joinText(out.Message, err.Error())
+		if failure != nil {
+			failure = errors.Join(failure, err)
+		}
+	}
+	return out, failure
+}
+
+func joinText(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// visitFinally runs a step from its beginning, in each execution anew.
+func (w *walk) visitFinally(ctx context.Context, e *core.StepElement) error {
+	holds, err := w.holds(ctx, e)
+	if err != nil {
+		return err
+	}
+	if !holds {
+		_, err := w.noop(ctx, e, nil)
+		return err
+	}
+	step := w.stepRun(e.Step)
+	step.Stop, step.Asked = make(chan struct{}), nil // what cleans up is not stopped by a stop
+	_, err = w.execute(ctx, e, step)
+	return err
+}
+
+// listeners are those of one execution.
+type listeners struct{ list []any }
+
+func (r *run) listeners(ctx context.Context) (*listeners, error) {
+	l := &listeners{}
+	if r.job.Listeners == nil {
+		return l, nil
+	}
+	err := exception.Guard(func() (err error) {
+		l.list, err = r.job.Listeners(ctx, &core.View{Job: r.jobNow()})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listeners: %w", err)
+	}
+	return l, nil
+}
+
+// before tells them of the start; the first error ends it.
+func (l *listeners) before(ctx context.Context, exec *core.JobExecution) error {
+	for _, one := range l.list {
+		b, ok := one.(core.BeforeJob)
+		if !ok {
+			continue
+		}
+		told := *exec
+		if err := exception.Guard(func() error { return b.BeforeJob(ctx, &told) }); err != nil {
+			return fmt.Errorf("listener %T: before the job: %w", one, err)
+		}
+	}
+	return nil
+}
+
+// after tells them of the end, in reverse order, and closes them. An error fails
+// the execution (rule C16).
+func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure error) (core.Outcome, error) {
+	if errors.Is(failure, core.ErrLostOwner) {
+		return out, errors.Join(failure, l.close(ctx))
+	}
+	var errs []error
+	for _, one := range slices.Backward(l.list) {
+		a, ok := one.(core.AfterJob)
+		if !ok {
+			continue
+		}
+		told := r.jobNow()
+		told.Status, told.ExitCode, told.Error = out.Status, out.ExitCode, out.Message
+		if err := exception.Guard(func() error { return a.AfterJob(ctx, told) }); err != nil {
+			errs = append(errs, fmt.Errorf("listener %T: after the job: %w", one, err))
+			continue
+		}
+		if failure == nil {
+			out.ExitCode = told.ExitCode
+		}
+	}
+	errs = append(errs, l.close(ctx))
+	if err := errors.Join(errs...); err != nil {
+		return out, errors.Join(failure, err)
+	}
+	return out, failure
+}
+
+func (l *listeners) close(ctx context.Context) error {
+	var errs []error
+	for _, one := range l.list {
+		if c, ok := one.(core.Closer); ok {
+			errs = append(errs, exception.Guard(func() error { return c.Close(ctx) }))
+		}
+	}
+	return errors.Join(errs...)
+}

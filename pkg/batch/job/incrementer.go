@@ -1,0 +1,98 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Count returns an incrementer that counts the named int parameter on by one, from
+// 1. A text that is a number counts as one; anything else is a
+// *core.ParameterError. The other parameters stay those of the last execution.
+// What the caller gives, the named one too, is taken as it is.
+func Count(name string) core.Incrementer {
+	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
+		next := core.Parameter{Name: name, Type: core.TypeInt, Value: int64(1), Identifying: true}
+		if before, ok := parameterOf(last, name); ok {
+			n, err := count(before.Value)
+			if err != nil {
+				return core.Parameters{}, &core.ParameterError{Name: name, Err: err}
+			}
+			next.Value = n
+		}
+		return following(last, given, &next)
+	}
+}
+
+func count(before any) (int64, error) {
+	var n int64
+	switch v := before.(type) {
+	case int64:
+		n = v
+	case string:
+		var err error
+		if n, err = strconv.ParseInt(v, 10, 64); err != nil {
+			return 0, fmt.Errorf("%q of the last execution is not an int, so there is no next one", v)
+		}
+	default:
+		return 0, fmt.Errorf("%v of the last execution is not an int, so there is no next one", v)
+	}
+	if n == math.MaxInt64 {
+		return 0, fmt.Errorf("%d of the last execution is the greatest int, so there is no next one", n)
+	}
+	return n + 1, nil
+}
+
+// NextDay returns an incrementer that moves the named date parameter to the day
+// after. Where there is no last execution, or it has no such parameter, the first
+// day is the parameter's default or given. A text that is a date counts as one;
+// anything else is a *core.ParameterError. Other parameters are as with Count.
+func NextDay(name string) core.Incrementer {
+	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
+		before, ok := parameterOf(last, name)
+		if !ok {
+			return following(last, given, nil)
+		}
+		day, isDate := before.Value.(core.Date)
+		if text, isText := before.Value.(string); isText {
+			if v, err := core.ParseParameter(core.TypeDate, text); err == nil {
+				day, isDate = v.(core.Date)
+			}
+		}
+		if !isDate {
+			return core.Parameters{}, &core.ParameterError{Name: name,
+				Err: fmt.Errorf("%v of the last execution is not a date, so there is no next one", before.Value)}
+		}
+		return following(last, given, &core.Parameter{Name: name, Type: core.TypeDate, Value: day.AddDays(1), Identifying: true})
+	}
+}
+
+func parameterOf(exec *core.JobExecution, name string) (core.Parameter, bool) {
+	if exec == nil {
+		return core.Parameter{}, false
+	}
+	return exec.Params.Get(name)
+}
+
+// following are the parameters of last, with the next one, with those given.
+func following(last *core.JobExecution, given core.Parameters, next *core.Parameter) (core.Parameters, error) {
+	all := map[string]core.Parameter{}
+	if last != nil {
+		for _, p := range last.Params.All() {
+			all[p.Name] = p
+		}
+	}
+	if next != nil {
+		all[next.Name] = *next
+	}
+	for _, p := range given.All() {
+		all[p.Name] = p
+	}
+	list := make([]core.Parameter, 0, len(all))
+	for _, p := range all {
+		list = append(list, p)
+	}
+	return core.NewParameters(list...)
+}

@@ -1,0 +1,344 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// soakVariable is how many random flows to try; `make soak` sets it.
+const soakVariable = "SURFIN_SOAK"
+
+// TestARandomFlowDoesTheSameHoweverOftenItDies compares a flow that runs through
+// with the same one whose steps fail and whose process dies at random moments, and
+// that is launched again until it completes: every step must have done its work as
+// often as without, in loops, branches, nested flows and groups.
+func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		cases := 15
+		if n, err := strconv.Atoi(os.Getenv(soakVariable)); err == nil {
+			cases = n / 10
+		}
+		if testing.Short() {
+			cases = 10
+		}
+		e := testengine.New(t, url)
+		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
+		for seed := range cases {
+			require.NoError(t, randomCase(t, e, uint64(seed)), "seed %d", seed)
+		}
+	})
+}
+
+func randomCase(t *testing.T, e *testengine.Engine, seed uint64) error {
+	calm := &weather{Engine: e, name: fmt.Sprintf("calm%d", seed), random: rand.New(rand.NewPCG(seed, 0))}
+	exec, err := calm.launch(calm.job())
+	if err != nil || exec.Status != core.StatusCompleted {
+		return fmt.Errorf("the calm run ended %v: %w", exec, err)
+	}
+	stormy := &weather{Engine: e, name: fmt.Sprintf("stormy%d", seed), random: rand.New(rand.NewPCG(seed, 0))}
+	j := stormy.job()
+	stormy.storm = rand.New(rand.NewPCG(seed, 1))
+	var history []string
+	for range 200 {
+		exec, err := stormy.launch(j)
+		if exec == nil {
+			exec = &core.JobExecution{}
+		}
+		history = append(history, fmt.Sprintf("%v %v %s", exec.Status, stormy.trail(), strings.ReplaceAll(fmt.Sprint(exec.Error, err), "\n", "; ")))
+		if err == nil && exec.Status == core.StatusCompleted || errors.As(err, new(*core.InstanceCompleteError)) {
+			want, got := calm.done(t), stormy.done(t)
+			if !slices.Equal(want, got) {
+				return fmt.Errorf("flow %s\n%s\n%s", describe(j.Flow), difference(want, got), strings.Join(history, "\n"))
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("flow %s did not complete\n%s", describe(j.Flow), strings.Join(history[len(history)-5:], "\n"))
+}
+
+// difference names the steps that did their work more or less often.
+func difference(want, got []string) string {
+	count := map[string]int{}
+	for _, name := range got {
+		count[name]++
+	}
+	for _, name := range want {
+		count[name]--
+	}
+	maps.DeleteFunc(count, func(_ string, n int) bool { return n == 0 })
+	return fmt.Sprint("too often: ", count)
+}
+
+// weather makes a flow, and what happens to it.
+type weather struct {
+	*testengine.Engine
+	name   string
+	random *rand.Rand // of the flow
+	steps  int
+
+	mu    sync.Mutex
+	storm *rand.Rand // nil: it is calm
+	ran   []string
+	// launches make the storm calm down.
+	launches int
+}
+
+func (w *weather) trail() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ran := w.ran
+	w.ran = nil
+	return ran
+}
+
+func (w *weather) lightning(one int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.storm != nil && w.storm.IntN(one+w.launches) == 0
+}
+
+func (w *weather) done(t *testing.T) []string {
+	rows, err := w.Database.Conn().QueryContext(t.Context(), "SELECT step FROM done WHERE job = '"+w.name+"' ORDER BY step")
+	require.NoError(t, err)
+	defer rows.Close() //nolint:errcheck // rows.Err is checked
+	var list []string
+	for rows.Next() {
+		var name string
+		require.NoError(t, rows.Scan(&name))
+		list = append(list, name)
+	}
+	require.NoError(t, rows.Err())
+	return list
+}
+
+func (w *weather) job() *core.Job {
+	return &core.Job{
+		Name: w.name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"},
+		Flow: w.flow(0),
+	}
+}
+
+// flow is a sequence of elements, with a loop back from some of them.
+func (w *weather) flow(depth int) core.Flow {
+	n := 1 + w.random.IntN(4-depth)
+	var f core.Flow
+	var names []string
+	for i := range n {
+		made := w.elements(depth, i > 0 && w.random.IntN(3) == 0, names)
+		f.Elements = append(f.Elements, made...)
+		names = append(names, made[0].ElementName())
+	}
+	for i, at := range f.Elements {
+		if i+1 < len(f.Elements) {
+			w.lead(at, f.Elements[i+1].ElementName())
+		}
+	}
+	return f
+}
+
+// lead makes the next element follow.
+func (w *weather) lead(at core.Element, next string) {
+	follow := core.Transition{Success: true, Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: next}}
+	switch e := at.(type) {
+	case *core.StepElement:
+		e.Next = append(e.Next, follow)
+	case *core.DecisionElement:
+		e.Next = append(e.Next, follow)
+	case *core.SplitElement:
+		e.Next = append(e.Next, follow)
+	case *core.FlowElement:
+		e.Next = append(e.Next, follow)
+	case *core.AtomicElement:
+		e.Next = append(e.Next, follow)
+	}
+}
+
+func (w *weather) elements(depth int, loop bool, before []string) []core.Element {
+	w.steps++
+	name := fmt.Sprintf("e%d", w.steps)
+	var made core.Element
+	switch kind := w.random.IntN(8); {
+	case kind < 4 || depth > 1:
+		made = w.step("s" + name)
+	case kind == 4:
+		made = &core.SplitElement{Name: name, Workers: w.random.IntN(3), Branches: []core.Flow{w.flow(depth + 1), w.flow(depth + 1)}}
+	case kind == 5:
+		made = &core.FlowElement{Name: name, Flow: w.flow(depth + 1)}
+	case kind == 6:
+		made = &core.FlowElement{Name: name, Flow: w.flow(depth + 1), AsStep: true}
+	default:
+		made = w.group(name)
+	}
+	w.condition(made)
+	if !loop {
+		return []core.Element{made}
+	}
+	marker := w.step("m" + name)
+	rounds := int64(2 + w.random.IntN(2))
+	back := before[w.random.IntN(len(before))]
+	d := &core.DecisionElement{
+		Name: "d" + name,
+		Decide: func(context.Context, *core.View) (string, error) {
+			if w.lightning(10) {
+				return "", errors.New("undecided")
+			}
+			if w.rows(marker.Step.Name())%rounds != 0 {
+				return "AGAIN", nil
+			}
+			return "ON", nil
+		},
+		Next: []core.Transition{{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: back}}},
+	}
+	return []core.Element{made, marker, d}
+}
+
+func (w *weather) rows(step string) int64 {
+	return w.Ints(fmt.Sprintf("SELECT count(*) FROM done WHERE job = '%s' AND step = '%s'", w.name, step))[0]
+}
+
+func (w *weather) condition(at core.Element) {
+	if w.random.IntN(5) > 0 {
+		return
+	}
+	holds := w.random.IntN(2) == 0
+	c := &core.Condition{Text: "random", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
+	switch e := at.(type) {
+	case *core.StepElement:
+		e.When = c
+	case *core.SplitElement:
+		e.When = c
+	case *core.FlowElement:
+		e.When = c
+	case *core.AtomicElement:
+		e.When = c
+	case *core.DecisionElement:
+	}
+}
+
+// step works once per execution: it writes a row.
+func (w *weather) step(name string) *core.StepElement {
+	return w.Tasklet(name, tx.Attr{}, func(ctx context.Context, _ *core.StepContribution) error {
+		w.mu.Lock()
+		w.ran = append(w.ran, name)
+		w.mu.Unlock()
+		if w.lightning(12) {
+			return errors.New("told to fail")
+		}
+		_, err := tx.ConnOf(ctx, w.Database).ExecContext(ctx, "INSERT INTO done (job, step) VALUES ('"+w.name+"', '"+name+"')")
+		if err == nil && w.lightning(12) {
+			return errors.New("told to fail late")
+		}
+		return err
+	})
+}
+
+func (w *weather) group(name string) *core.AtomicElement {
+	a, b := w.step("a"+name), w.step("b"+name)
+	w.lead(a, b.ElementName())
+	manager := tx.NewManager(w.Database)
+	return &core.AtomicElement{
+		Name: name, Database: w.Database.Name(), Flow: core.Flow{Elements: []core.Element{a, b}},
+		Do: func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
+	}
+}
+
+// launch runs the job in a process of its own, which may die.
+func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
+	w.launches++
+	r := &mortal{JobRepository: w.Repository, weather: w}
+	launcher, err := job.NewLauncher(job.Config{
+		Repository: r, Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), nil),
+		Dead: func(core.Owner) bool { return true },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return launcher.Run(context.Background(), j, core.Parameters{}, nil)
+}
+
+// mortal is the repository as a process sees it that dies at some write, just
+// before or just after it.
+type mortal struct {
+	core.JobRepository
+	weather *weather
+	mu      sync.Mutex
+	dead    bool
+}
+
+var errDead = fmt.Errorf("the process is dead: %w", core.ErrLostOwner)
+
+func (m *mortal) live(write func() error) error {
+	before, after := m.weather.lightning(40), m.weather.lightning(40)
+	m.mu.Lock()
+	m.dead = m.dead || before
+	dead := m.dead
+	m.mu.Unlock()
+	if dead {
+		return errDead
+	}
+	err := write()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.dead = m.dead || after; m.dead {
+		return errDead
+	}
+	return err
+}
+
+func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (a core.Answer, err error) {
+	err = m.live(func() (err error) { a, err = m.JobRepository.ChangeJob(ctx, ref, c); return err })
+	return a, err
+}
+
+func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, name string, earlier *core.StepExecution) (s *core.StepExecution, err error) {
+	err = m.live(func() (err error) { s, err = m.JobRepository.StartStep(ctx, ref, name, earlier); return err })
+	return s, err
+}
+
+func (m *mortal) EndStep(ctx context.Context, ref core.StepRef, c core.StepChange) (a core.Answer, err error) {
+	err = m.live(func() (err error) { a, err = m.JobRepository.EndStep(ctx, ref, c); return err })
+	return a, err
+}
+
+func (m *mortal) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
+	return m.live(func() error { return m.JobRepository.SaveJobContext(ctx, ref, c) })
+}
+
+// describe writes a flow on one line.
+func describe(f core.Flow) string {
+	var words []string
+	for _, e := range f.Elements {
+		word := strings.TrimPrefix(fmt.Sprintf("%T", e), "*core.")[:1] + ":" + e.ElementName()
+		if d, ok := e.(*core.DecisionElement); ok {
+			word += "(back to " + d.Next[0].Target.Name + ")"
+		}
+		for _, inner := range core.Flows(e) {
+			word += describe(inner)
+		}
+		words = append(words, word)
+	}
+	return "[" + strings.Join(words, " ") + "]"
+}
+
+func (m *mortal) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
+	return m.live(func() error { return m.JobRepository.SaveStepContext(ctx, ref, c) })
+}

@@ -1,0 +1,59 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Running is an execution that runs beside the caller, in this process.
+type Running struct {
+	launched core.JobExecution
+	stop     chan struct{}
+	once     sync.Once
+	done     chan struct{}
+	exec     *core.JobExecution
+	err      error
+}
+
+// Start launches the job as Run does, and returns when its execution exists; the
+// refusals of a launch are its error. The execution does not end with ctx, whose
+// values it keeps: ask it to Stop. Where Config.Spawn refuses, the execution is
+// ended as FAILED, and that is how it is described.
+func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameters) (*Running, error) {
+	running := &Running{stop: make(chan struct{}), done: make(chan struct{})}
+	r, err := l.prepare(ctx, j, params, running.stop)
+	if err != nil {
+		return nil, err
+	}
+	running.launched = *r.exec
+	running.launched.Context = r.exec.Context.Clone()
+	ctx = context.WithoutCancel(ctx)
+	err = l.config.Spawn(func() {
+		defer close(running.done)
+		running.exec, running.err = r.run(ctx)
+	})
+	if err != nil {
+		defer close(running.done)
+		running.exec = r.exec
+		running.err = r.end(ctx, core.Outcome{}, fmt.Errorf("the execution could not be started: %w", err))
+	}
+	return running, nil
+}
+
+// Execution is the record as it was launched.
+func (r *Running) Execution() core.JobExecution { return r.launched }
+
+// Stop asks for a stop: the chunk in hand is finished. It may be called often.
+func (r *Running) Stop() { r.once.Do(func() { close(r.stop) }) }
+
+// Done is closed when the execution is over.
+func (r *Running) Done() <-chan struct{} { return r.done }
+
+// Wait returns what Run would have returned.
+func (r *Running) Wait() (*core.JobExecution, error) {
+	<-r.done
+	return r.exec, r.err
+}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -106,8 +106,12 @@ type App struct {
 	repository  *repository.Repository
 	checkpoints *repository.Checkpoints
 	launcher    *job.Launcher
+	operator    *job.Operator
 	settings    Settings
 	fx          *fx.App
+
+	files   sync.Map // paths of job files, by the job's name
+	running runnings
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -118,6 +122,10 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 		fx.Populate(&a.registry, &a.provider, &a.repository, &a.checkpoints, &a.launcher))
 	if err := a.fx.Err(); err != nil {
 		return nil, errors.Join(rootCause(err), a.fx.Stop(context.WithoutCancel(ctx)))
+	}
+	var err error
+	if a.operator, err = a.newOperator(a.job); err != nil {
+		return nil, errors.Join(err, a.fx.Stop(context.WithoutCancel(ctx)))
 	}
 	if err := a.fx.Start(ctx); err != nil {
 		return nil, rootCause(err)
@@ -146,15 +154,7 @@ func (a *App) Run(ctx context.Context, file string, params map[string]string) (*
 	if err := a.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	f, err := jobfile.Load(file, a.registry)
-	if err != nil {
-		return nil, err
-	}
-	values, err := job.ValidateParameters(f.Parameters(), params)
-	if err != nil {
-		return nil, err
-	}
-	j, err := f.Compile(jobfile.Deps{Provider: a.provider, Registry: a.registry})
+	j, values, err := a.load(file, params)
 	if err != nil {
 		return nil, err
 	}
@@ -164,9 +164,12 @@ func (a *App) Run(ctx context.Context, file string, params map[string]string) (*
 // Repository is the history of executions.
 func (a *App) Repository() core.JobRepository { return a.repository }
 
-// Close closes the databases and stops what opts started.
+// Close stops the jobs that Start and Restart began and waits until they are over,
+// then closes the databases and stops what opts started. ctx limits the waiting:
+// what still runs then loses its databases, and can be restarted.
 func (a *App) Close(ctx context.Context) error {
-	if err := a.fx.Stop(ctx); err != nil {
+	waiting := a.running.stop(ctx)
+	if err := errors.Join(waiting, a.fx.Stop(context.WithoutCancel(ctx))); err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
 	return nil

@@ -51,6 +51,7 @@ func rooms() []room {
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(engine, "pkg/batch/adaptor/...")},
 		{path: "pkg/batch/adaptor/cli/...", may: append(engine, "pkg/batch/adaptor/...")},
 		{path: "pkg/batch/adaptor/console/...", may: append(engine, "pkg/batch/adaptor/...")},
+		{path: "pkg/batch/adaptor/observe/*/...", may: append(engine, "pkg/batch/adaptor/cli/settings/...")},
 		{path: "pkg/batch/adaptor/*/*/...", may: engine},
 		{path: "pkg/batch/batchtest/...", may: []string{"pkg/batch/...", "internal/..."}},
 		{path: "pkg/batch", may: []string{"pkg/batch/...", "internal/..."}},
@@ -102,6 +103,8 @@ func libraries() []guarded {
 		{"github.com/spf13/cobra", screens},
 		{"github.com/vbauerster/mpb", screens},
 		{"charm.land/lipgloss", screens},
+		{"github.com/prometheus", []string{"pkg/batch/adaptor/observe/prometheus/..."}},
+		{"go.opentelemetry.io/otel", []string{"pkg/batch/adaptor/observe/otel/..."}},
 		{"github.com/stretchr/testify", kits},
 		{"pgregory.net/rapid", kits},
 		{"go.uber.org/goleak", kits},
@@ -114,7 +117,7 @@ func libraries() []guarded {
 func heavy() []string {
 	return []string{
 		"github.com/parquet-go/parquet-go", "github.com/xuri/excelize", "github.com/twmb/avro",
-		"github.com/riverqueue/river", "go.opentelemetry.io/otel",
+		"github.com/riverqueue/river", "go.opentelemetry.io/otel", "github.com/prometheus/client_golang",
 	}
 }
 
@@ -167,6 +170,10 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/adaptor/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
 		{"pkg/batch/a.go", "github.com/parquet-go/parquet-go", "heavy"},
 		{"pkg/batch/adaptor/item/csv/a.go", "github.com/expr-lang/expr", "only in internal/expression"},
+		{"pkg/batch/adaptor/observe/otel/module.go", module + "/pkg/batch/adaptor/cli/settings", ""},
+		{"pkg/batch/adaptor/observe/otel/a.go", module + "/pkg/batch/adaptor/observe/slog", "may not import"},
+		{"pkg/batch/adaptor/observe/slog/a.go", "go.opentelemetry.io/otel/trace", "only in pkg/batch/adaptor/observe/otel"},
+		{"pkg/batch/chunk/a.go", "github.com/prometheus/client_golang/prometheus", "only in pkg/batch/adaptor/observe/prometheus"},
 		{"internal/filestream/a.go", module + "/pkg/batch/adaptor/item/csv", "may not import"},
 		{"cmd/surfin/main.go", module + "/internal/expression", "may not import"},
 		{"example/hello/main.go", module + "/pkg/batch", ""},

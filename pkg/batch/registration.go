@@ -62,6 +62,29 @@ func Tasklet(name string, constructor any, about ...About) fx.Option {
 	})
 }
 
+// Partitioner registers under name what divides the work of a step, for the
+// `partition` of job files. What its constructor returns implements
+// core.Partitioner; see Reader for the constructor. [Part] says what the parts
+// know, for expressions such as ${part.from}:
+//
+//	batch.Partitioner("months", NewMonths, batch.Part[batch.Date]("from"), batch.Part[batch.Date]("to"))
+func Partitioner(name string, constructor any, about ...About) fx.Option {
+	return register(core.KindPartitioner, name, constructor, about, signature{
+		erase: func(made any) (any, bool) { p, ok := made.(core.Partitioner); return p, ok },
+		fits:  implements[core.Partitioner],
+	})
+}
+
+// Decider registers under name what answers the exit code of a decision, for the
+// `decider` of job files. What its constructor returns implements core.Decider; see
+// Reader for the constructor.
+func Decider(name string, constructor any, about ...About) fx.Option {
+	return register(core.KindDecider, name, constructor, about, signature{
+		erase: func(made any) (any, bool) { d, ok := made.(core.Decider); return d, ok },
+		fits:  implements[core.Decider],
+	})
+}
+
 // Listener registers a listener under name, for the `listeners` of job files. What
 // its constructor returns implements at least one of the interfaces of
 // core/listener.go, such as core.OnSkipWrite; see Reader for the constructor.
@@ -70,7 +93,7 @@ func Listener(name string, constructor any, about ...About) fx.Option {
 		erase: func(made any) (any, bool) { return made, !isNil(made) },
 		fits: func(t reflect.Type) error {
 			if !core.Listens(t) {
-				return fmt.Errorf("%v, which implements no interface of a listener (package core: BeforeChunk, AfterChunk, OnSkipRead, ...)", t)
+				return fmt.Errorf("%v, which implements no interface of a listener (package core: BeforeJob, AfterStep, AfterChunk, OnSkipRead, ...)", t)
 			}
 			return nil
 		},
@@ -108,6 +131,31 @@ func Summary(line string) About { return func(c *core.Component) { c.Summary = l
 
 // NoTransaction says that a tasklet needs no transaction around it.
 func NoTransaction() About { return func(c *core.Component) { c.NoTransaction = true } }
+
+// Part says that every part of a partitioner has a value of type T under key: it
+// puts it into the Context of each core.Partition. T is a type that an
+// ExecutionContext holds: string, int64, float64, bool, Date, time.Time or
+// time.Duration. The parts' `name` and `index` are known without it.
+func Part[T any](key string) About {
+	return func(c *core.Component) {
+		before := c.Parts
+		c.Parts = func(cfg any) (map[string]reflect.Type, error) {
+			types := map[string]reflect.Type{}
+			if before != nil {
+				var err error
+				if types, err = before(cfg); err != nil {
+					return nil, err
+				}
+			}
+			var zero T
+			if err := core.NewExecutionContext().Put(key, zero); err != nil {
+				return nil, fmt.Errorf("%s: a %v cannot be a value of a part (allowed: string, int64, float64, bool, Date, time.Time, time.Duration)", key, reflect.TypeFor[T]())
+			}
+			types[key] = reflect.TypeFor[T]()
+			return types, nil
+		}
+	}
+}
 
 // signature is what one kind of registration asks of a constructor's result.
 type signature struct {

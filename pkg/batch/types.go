@@ -21,6 +21,10 @@ type (
 
 	StepContribution = core.StepContribution
 	TaskletFunc      = core.TaskletFunc
+	Partition        = core.Partition
+	DeciderFunc      = core.DeciderFunc
+	View             = core.View
+	ExecutionContext = core.ExecutionContext
 	Row              = core.Row
 	Date             = core.Date
 	BatchError       = exception.BatchError
@@ -28,3 +32,6 @@ type (
 
 // ErrFilter is the answer of a processor that leaves the item out.
 var ErrFilter = core.ErrFilter
+
+// NewExecutionContext returns an empty context, such as a Partition has.
+func NewExecutionContext() *ExecutionContext { return core.NewExecutionContext() }

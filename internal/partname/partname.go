@@ -1,0 +1,67 @@
+// Package partname makes names of partitions out of texts such as file names.
+//
+// Standard library only.
+package partname
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Max is how many bytes the name of a partition may have.
+const Max = 200
+
+// Clean returns a name that a partition may have: every other character than
+// letters, digits and _ - . / becomes _, and what is too long is cut.
+func Clean(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./", r) {
+			return '_'
+		}
+		return r
+	}, text)
+	if name == "" {
+		return "_"
+	}
+	return cut(name, Max)
+}
+
+// cut shortens text to n bytes, without breaking a character.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// Unique returns the cleaned names, and where one is there twice the later ones
+// with a number behind: a, a-2, a-3. A name that is there once keeps its form.
+func Unique(texts []string) []string {
+	names, taken, next := make([]string, len(texts)), make(map[string]bool, len(texts)), map[string]int{}
+	for i, text := range texts {
+		names[i] = Clean(text)
+		taken[names[i]] = true
+	}
+	first := make(map[string]bool, len(texts))
+	for i, name := range names {
+		if !first[name] {
+			first[name] = true
+			continue
+		}
+		n := max(2, next[name])
+		for ; ; n++ {
+			tail := fmt.Sprintf("-%d", n)
+			if candidate := cut(name, Max-len(tail)) + tail; !taken[candidate] {
+				names[i], taken[candidate], first[candidate] = candidate, true, true
+				break
+			}
+		}
+		next[name] = n + 1
+	}
+	return names
+}

@@ -1,0 +1,73 @@
+// Package count is the partitioner `count`: so many parts of equal standing.
+package count
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Config configures the partitioner.
+type Config struct {
+	Parts int `key:"parts" main:"true" required:"true" doc:"The number of parts."`
+}
+
+// Validate checks the number.
+func (c *Config) Validate() error {
+	if c.Parts < 1 || c.Parts > core.MaxPartitions {
+		return &core.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)}
+	}
+	return nil
+}
+
+// Components describes the partitioner.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindPartitioner, Name: "count", Config: reflect.TypeFor[Config](), Parts: types,
+		Summary: "makes a number of parts",
+		Doc: `For work that a part can tell from its number: every part knows its ` + "`part.index`" + `,
+from 0, and ` + "`part.count`" + `, the number of all parts. They are named by their index. In SQL,
+` + "`where id % ${part.count} = ${part.index}`" + ` takes every row once, if no id is negative; an
+index serves the ranges of ` + "`range`" + ` better.`,
+		Example: "partition:\n  by: {count: 8}\n  workers: 4\n",
+	}}
+}
+
+func types(any) (map[string]reflect.Type, error) {
+	return map[string]reflect.Type{"count": reflect.TypeFor[int64]()}, nil
+}
+
+// Factories make partitioners.
+func Factories() []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindPartitioner, Name: "count",
+		New: func(_ context.Context, cfg any, _ core.Use) (any, error) { return New(*cfg.(*Config)) },
+	}}
+}
+
+// Partitioner makes so many parts.
+type Partitioner struct{ config Config }
+
+// New checks config.
+func New(config Config) (*Partitioner, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Partitioner{config: config}, nil
+}
+
+// Partition answers the parts.
+func (p *Partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
+	parts := make([]core.Partition, p.config.Parts)
+	for i := range parts {
+		values := core.NewExecutionContext()
+		if err := values.Put("count", p.config.Parts); err != nil {
+			return nil, fmt.Errorf("count: %w", err)
+		}
+		parts[i] = core.Partition{Name: strconv.Itoa(i), Index: i, Context: values}
+	}
+	return parts, nil
+}

@@ -1,0 +1,168 @@
+// Package files is the partitioner `files`: one part for each file that a pattern
+// matches.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/partname"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Config configures the partitioner.
+type Config struct {
+	Glob     string `key:"glob" main:"true" path:"true" required:"true" doc:"The pattern: * is any run of characters but /, ? one character, [a-z] one of a range; a backslash takes the character behind it as it is."`
+	Required bool   `key:"required" default:"false" doc:"Whether the step fails when no file matches; else it has nothing to do, and completes."`
+}
+
+// Validate checks the pattern.
+func (c *Config) Validate() error {
+	err := error(nil)
+	switch _, bad := filepath.Match(c.Glob, ""); {
+	case c.Glob == "":
+		err = errors.New("there is no pattern")
+	case bad != nil:
+		err = fmt.Errorf("%q is no pattern: a [ needs its ], and a range its two ends (a literal [ is written \\[)", c.Glob)
+	case strings.Contains(c.Glob, "**"):
+		err = fmt.Errorf("%q: ** would be the same as *, one folder; name the folders, such as */*.csv", c.Glob)
+	}
+	if err != nil {
+		return &core.ConfigError{Key: "glob", Err: err}
+	}
+	return nil
+}
+
+// Components describes the partitioner.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindPartitioner, Name: "files", Config: reflect.TypeFor[Config](), Parts: types,
+		Summary: "makes a part of each file that a pattern matches",
+		Doc: `Every part knows its file as ` + "`part.path`" + `, an absolute path. It is named after the file,
+with _ for what is no letter, digit or one of _ - . and with its folders where two files
+have one name. The parts are in the order of their paths.
+
+The files are those that are there when the step starts for the first time; a restart
+keeps to them. Folders do not match.`,
+		Example: "partition:\n  by: {files: \"in/*.csv\"}\n  workers: 4\n",
+	}}
+}
+
+func types(any) (map[string]reflect.Type, error) {
+	return map[string]reflect.Type{"path": reflect.TypeFor[string]()}, nil
+}
+
+// Factories make partitioners.
+func Factories() []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindPartitioner, Name: "files",
+		New: func(_ context.Context, cfg any, _ core.Use) (any, error) { return New(*cfg.(*Config)) },
+	}}
+}
+
+// Partitioner finds files.
+type Partitioner struct{ config Config }
+
+// New checks config.
+func New(config Config) (*Partitioner, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Partitioner{config: config}, nil
+}
+
+// Partition answers a part for each file.
+func (p *Partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
+	paths, err := p.find()
+	if err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
+	if len(paths) == 0 && p.config.Required {
+		return nil, fmt.Errorf("files: no file matches %s", p.config.Glob)
+	}
+	names := namesOf(paths)
+	parts := make([]core.Partition, len(paths))
+	for i, path := range paths {
+		values := core.NewExecutionContext()
+		if err := values.Put("path", path); err != nil {
+			return nil, fmt.Errorf("files: %w", err)
+		}
+		parts[i] = core.Partition{Name: names[i], Index: i, Context: values}
+	}
+	return parts, nil
+}
+
+// find returns the absolute paths of the files, sorted.
+func (p *Partitioner) find() ([]string, error) {
+	// A glob leaves out in silence what it may not look into.
+	if _, err := os.ReadDir(folderOf(p.config.Glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	found, err := filepath.Glob(p.config.Glob)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.config.Glob, err)
+	}
+	var paths []string
+	for _, path := range found {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			continue
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// folderOf is the folder in front of the first part of the pattern that is not
+// taken literally.
+func folderOf(glob string) string {
+	folder := glob
+	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {
+		folder = glob[:i]
+	}
+	return filepath.Dir(folder + "x")
+}
+
+// namesOf are the files' own names; with their folders, as few as it takes for all,
+// where two are the same.
+func namesOf(paths []string) []string {
+	names := make([]string, len(paths))
+	count := map[string]int{}
+	for i, path := range paths {
+		names[i] = filepath.Base(path)
+		count[names[i]]++
+	}
+	for depth := 2; slices.ContainsFunc(names, func(n string) bool { return count[n] > 1 }) && depth <= maxFolders; depth++ {
+		again := map[string]int{}
+		for i, path := range paths {
+			if count[names[i]] > 1 {
+				names[i] = lastParts(path, depth)
+			}
+			again[names[i]]++
+		}
+		count = again
+	}
+	return partname.Unique(names)
+}
+
+// maxFolders bounds how much of a path becomes a name.
+const maxFolders = 8
+
+func lastParts(path string, n int) string {
+	parts := strings.Split(strings.TrimPrefix(filepath.ToSlash(path), "/"), "/")
+	return strings.Join(parts[max(0, len(parts)-n):], "/")
+}

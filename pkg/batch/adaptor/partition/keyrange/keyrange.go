@@ -1,0 +1,170 @@
+// Package keyrange is the partitioner `range`: ranges of an integer key that
+// together have every row of a table.
+//
+// It imports core and tx; gormdb gives it its connections.
+package keyrange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Config configures the partitioner.
+type Config struct {
+	Database string   `key:"database" doc:"The database; default: the job's."`
+	Table    string   `key:"table" required:"true" doc:"The table, or SCHEMA.TABLE."`
+	Key      string   `key:"key" required:"true" doc:"A column of integers, never null, best one with an index."`
+	Parts    int      `key:"parts" required:"true" doc:"How many ranges there are at most."`
+	Where    core.SQL `key:"where" doc:"A condition on the rows that count, as in a SELECT; the reader of the step needs it as well."`
+}
+
+// Validate checks what needs no database.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Table == "" {
+		errs = append(errs, &core.ConfigError{Key: "table", Err: errors.New("there is no table")})
+	}
+	if c.Key == "" {
+		errs = append(errs, &core.ConfigError{Key: "key", Err: errors.New("there is no column")})
+	}
+	if c.Parts < 1 || c.Parts > core.MaxPartitions {
+		errs = append(errs, &core.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)})
+	}
+	return errors.Join(errs...)
+}
+
+// Components describes the partitioner.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindPartitioner, Name: "range", Config: reflect.TypeFor[Config](), Parts: types,
+		Summary: "makes ranges of an integer key",
+		Doc: `From the smallest to the largest key that the table has when the step starts for the
+first time, the parts are ranges of equal width: ` + "`part.min`" + ` to ` + "`part.max`" + `, both of them
+included, without gap or overlap. They are named by their bounds. A table without rows has
+no parts, and one with fewer possible keys than ` + "`parts`" + ` has fewer. Ranges are
+of equal width, not of equal work: where keys have gaps, more parts than workers even it out.
+
+Rows that come later with a key beyond the largest are in no part.`,
+		Example: "partition:\n  by: {range: {table: customer, key: id, parts: 16}}\n  workers: 4\n",
+	}}
+}
+
+func types(any) (map[string]reflect.Type, error) {
+	return map[string]reflect.Type{"min": reflect.TypeFor[int64](), "max": reflect.TypeFor[int64]()}, nil
+}
+
+// Factories make partitioners on the databases of provider.
+func Factories(provider tx.Provider) []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindPartitioner, Name: "range",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			c := cfg.(*Config)
+			db, err := provider.Database(use.DatabaseOr(c.Database))
+			if err != nil {
+				return nil, &core.ConfigError{Key: "database", Err: err}
+			}
+			return New(db, *c)
+		},
+	}}
+}
+
+// Partitioner makes ranges of a key.
+type Partitioner struct {
+	db     tx.Database
+	config Config
+}
+
+// New checks config.
+func New(db tx.Database, config Config) (*Partitioner, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Partitioner{db: db, config: config}, nil
+}
+
+// Partition answers the ranges.
+func (p *Partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
+	low, high, empty, err := p.bounds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("range of %s.%s: %w", p.config.Table, p.config.Key, err)
+	}
+	if empty {
+		return nil, nil
+	}
+	ranges := Split(low, high, p.config.Parts)
+	parts := make([]core.Partition, len(ranges))
+	for i, r := range ranges {
+		values := core.NewExecutionContext()
+		if err := errors.Join(values.Put("min", r.Min), values.Put("max", r.Max)); err != nil {
+			return nil, fmt.Errorf("range: %w", err)
+		}
+		parts[i] = core.Partition{Name: fmt.Sprintf("%d..%d", r.Min, r.Max), Index: i, Context: values}
+	}
+	return parts, nil
+}
+
+// bounds reads the smallest and the largest key, and whether there is a row that no
+// range would have, in one statement.
+func (p *Partitioner) bounds(ctx context.Context) (low, high int64, empty bool, err error) {
+	text, args, err := p.statement()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	var least, most any
+	var outside bool
+	if err := tx.ConnOf(ctx, p.db).QueryRowContext(ctx, text, args...).Scan(&least, &most, &outside); err != nil {
+		return 0, 0, false, err
+	}
+	if outside {
+		return 0, 0, false, errors.New("in some rows the key is null, or no integer: they would be in no range; leave them out by `where`")
+	}
+	if least == nil {
+		return 0, 0, true, nil
+	}
+	if low, err = integer(least); err == nil {
+		high, err = integer(most)
+	}
+	return low, high, false, err
+}
+
+func integer(x any) (int64, error) {
+	n, ok := x.(int64)
+	if !ok {
+		return 0, fmt.Errorf("%v is no integer, but a %T: the key must be a column of integers", x, x)
+	}
+	return n, nil
+}
+
+func (p *Partitioner) statement() (string, []any, error) {
+	d := p.db.Dialect()
+	table, key := d.Quote(p.config.Table), quoted(p.config.Key)
+	where, condition := "", ""
+	var args []any
+	if !p.config.Where.IsZero() {
+		text, values := p.config.Where.Render(d.Placeholder)
+		bind := sqlvalue.SQLite
+		if d == tx.Postgres {
+			bind = sqlvalue.Postgres
+		}
+		var err error
+		if args, err = sqlvalue.Args(values, bind); err != nil {
+			return "", nil, err
+		}
+		where, condition = "\nwhere (\n"+text+"\n)", " and (\n"+text+"\n)"
+	}
+	misfit := key + " is null"
+	if d == tx.SQLite { // whose columns may hold anything
+		misfit = "typeof(" + key + ") <> 'integer'"
+	}
+	return fmt.Sprintf("select min(%s), max(%s), exists (select 1 from %s where %s%s) from %s%s", key, key, table, misfit, condition, table, where), args, nil
+}
+
+// quoted quotes a column, in whose name a dot means nothing.
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

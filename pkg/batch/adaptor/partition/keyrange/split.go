@@ -1,0 +1,32 @@
+package keyrange
+
+// Range is what lies from Min to Max, both included.
+type Range struct{ Min, Max int64 }
+
+// Split divides what lies from low to high into ranges of equal width, but for one,
+// without gap or overlap, in ascending order: parts of them, or as many as there are
+// integers where these are fewer. low must not exceed high, and parts be positive.
+func Split(low, high int64, parts int) []Range {
+	span := uint64(high) - uint64(low) // one less than the integers there are: these may be 2^64
+	n := uint64(parts)
+	if span < n {
+		n = span + 1
+	}
+	// n*width + wider is the number of integers; wider of the ranges have one more.
+	width, wider := span/n, span%n+1
+	if wider == n {
+		wider = 0
+		width++ // 0 means 2^64, where n is 1
+	}
+	ranges := make([]Range, n)
+	at := uint64(low)
+	for i := range ranges {
+		last := at + width - 1
+		if uint64(i) < wider {
+			last++
+		}
+		ranges[i] = Range{Min: int64(at), Max: int64(last)}
+		at = last + 1
+	}
+	return ranges
+}

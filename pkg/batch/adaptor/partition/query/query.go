@@ -1,0 +1,245 @@
+// Package query is the partitioner `query`: one part for each row that a SELECT
+// answers.
+//
+// It imports core and tx; gormdb gives it its connections.
+package query
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/partname"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Config configures the partitioner.
+type Config struct {
+	SQL      core.SQL      `key:"sql" main:"true" required:"true" doc:"One SELECT; the parts have its order."`
+	Item     core.ItemType `key:"item" required:"true" doc:"The columns that become part.COLUMN, with their types: a type of the job's, or an inline map such as {region: string, since: date}. They are never null."`
+	Database string        `key:"database" doc:"The database; default: the job's."`
+}
+
+// What every part has anyway.
+const (
+	columnName  = "name"
+	columnIndex = "index"
+)
+
+// Validate checks the statement and the columns.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.SQL.IsZero() {
+		errs = append(errs, &core.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
+	}
+	if err := c.checkItem(); err != nil {
+		errs = append(errs, &core.ConfigError{Key: "item", Err: err})
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) checkItem() error {
+	if c.Item == nil {
+		return errors.New("name the columns and their types: what ${part.COLUMN} is has to be known before the database is asked")
+	}
+	schema := c.Item.Schema()
+	if schema == nil || schema.IsOpen() || schema.Len() == 0 {
+		return fmt.Errorf("%s does not name columns and types", c.Item.Name())
+	}
+	var errs []error
+	for i := range schema.Len() {
+		switch f := schema.Field(i); {
+		case f.Nullable:
+			errs = append(errs, fmt.Errorf("%s is %s, and what a part knows is never null: leave such rows out, or use coalesce", f.Name, f.Type()))
+		case f.Name == columnIndex:
+			errs = append(errs, errors.New("index is the number of the part: give the column another name"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Components describes the partitioner.
+func Components() []core.Component {
+	return []core.Component{{
+		Kind: core.KindPartitioner, Name: "query", Config: reflect.TypeFor[Config](), Parts: types,
+		Summary: "makes a part of each row of a SELECT",
+		Doc: `The columns of the row that ` + "`item`" + ` names are ` + "`part.COLUMN`" + `. A column ` + "`name`" + ` names the
+parts, with _ for what is no letter, digit or one of _ - . / and a number behind where two
+have one name; without it they are named by the number of their row, from 1. ` + "`part.name`" + ` is
+what became of the text: take it as another column too where it is needed as it is.
+
+The statement runs when the step starts for the first time; a restart keeps to what it
+answered. No row is no work: the step completes. A value that does not fit its type, or is
+null, fails the step.`,
+		Example: "partition:\n  by:\n    query:\n      sql: select code as name, since from region where active\n      item: {name: string, since: date}\n  workers: 2\n",
+	}}
+}
+
+// types are those of the columns.
+func types(cfg any) (map[string]reflect.Type, error) {
+	c := cfg.(*Config)
+	if err := c.checkItem(); err != nil {
+		return nil, &core.ConfigError{Key: "item", Err: err}
+	}
+	schema, parts := c.Item.Schema(), map[string]reflect.Type{}
+	for i := range schema.Len() {
+		if f := schema.Field(i); f.Name != columnName {
+			parts[f.Name] = goType(f.Kind)
+		}
+	}
+	return parts, nil
+}
+
+func goType(k row.Kind) reflect.Type {
+	switch k {
+	case row.Int:
+		return reflect.TypeFor[int64]()
+	case row.Float:
+		return reflect.TypeFor[float64]()
+	case row.Bool:
+		return reflect.TypeFor[bool]()
+	case row.DateKind:
+		return reflect.TypeFor[row.Date]()
+	case row.Timestamp:
+		return reflect.TypeFor[time.Time]()
+	case row.String, row.Null:
+	}
+	return reflect.TypeFor[string]()
+}
+
+// Factories make partitioners on the databases of provider.
+func Factories(provider tx.Provider) []core.Factory {
+	return []core.Factory{{
+		Kind: core.KindPartitioner, Name: "query",
+		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			c := cfg.(*Config)
+			db, err := provider.Database(use.DatabaseOr(c.Database))
+			if err != nil {
+				return nil, &core.ConfigError{Key: "database", Err: err}
+			}
+			return New(db, *c)
+		},
+	}}
+}
+
+// Partitioner makes a part of each row.
+type Partitioner struct {
+	db     tx.Database
+	config Config
+}
+
+// New checks config.
+func New(db tx.Database, config Config) (*Partitioner, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Partitioner{db: db, config: config}, nil
+}
+
+// Partition runs the statement.
+func (p *Partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
+	parts, err := p.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	names := make([]string, len(parts))
+	for i := range parts {
+		names[i] = parts[i].Name
+	}
+	for i, name := range partname.Unique(names) {
+		parts[i].Name = name
+	}
+	return parts, nil
+}
+
+func (p *Partitioner) read(ctx context.Context) (parts []core.Partition, err error) {
+	text, args := p.config.SQL.Render(p.db.Dialect().Placeholder)
+	bind := sqlvalue.SQLite
+	if p.db.Dialect() == tx.Postgres {
+		bind = sqlvalue.Postgres
+	}
+	if args, err = sqlvalue.Args(args, bind); err != nil {
+		return nil, err
+	}
+	rows, err := tx.ConnOf(ctx, p.db).QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return nil, err
+	}
+	places, err := p.places(columns)
+	if err != nil {
+		return nil, err
+	}
+	for rows.Next() {
+		if len(parts) == core.MaxPartitions {
+			return nil, fmt.Errorf("it answers more than %d rows, and a step may have as many partitions", core.MaxPartitions)
+		}
+		part, err := p.part(rows, len(columns), places, len(parts))
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", len(parts)+1, err)
+		}
+		parts = append(parts, part)
+	}
+	return parts, rows.Err()
+}
+
+// places finds the column of every field, by its name or its name in the source.
+func (p *Partitioner) places(columns []string) ([]int, error) {
+	schema := p.config.Item.Schema()
+	places := make([]int, schema.Len())
+	var errs []error
+	for i := range places {
+		f := schema.Field(i)
+		if places[i] = slices.Index(columns, f.Name); places[i] < 0 {
+			places[i] = slices.Index(columns, f.Source())
+		}
+		if places[i] < 0 {
+			errs = append(errs, fmt.Errorf("it answers no column %s%s", f.Source(), nearest.Hint(f.Source(), columns)))
+		}
+	}
+	return places, errors.Join(errs...)
+}
+
+// part makes one of the row that rows is at.
+func (p *Partitioner) part(rows *sql.Rows, width int, places []int, index int) (core.Partition, error) {
+	cells, targets := make([]any, width), make([]any, width)
+	for i := range cells {
+		targets[i] = &cells[i]
+	}
+	if err := rows.Scan(targets...); err != nil {
+		return core.Partition{}, err
+	}
+	part := core.Partition{Name: strconv.Itoa(index + 1), Index: index, Context: core.NewExecutionContext()}
+	schema := p.config.Item.Schema()
+	var errs []error
+	for i, at := range places {
+		f, x := schema.Field(i), cells[at]
+		if text, ok := x.([]byte); ok && p.db.Dialect() == tx.Postgres { // types that the driver hands on as text
+			x = string(text)
+		}
+		v, err := sqlvalue.Fit(f, x)
+		switch {
+		case err != nil:
+		case f.Name == columnName:
+			part.Name = strings.TrimSpace(v.String())
+		default:
+			err = part.Context.Put(f.Name, v.Any())
+		}
+		errs = append(errs, err)
+	}
+	return part, errors.Join(errs...)
+}

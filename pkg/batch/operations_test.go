@@ -1,0 +1,235 @@
+package batch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// waiting is a tasklet that runs until its context ends; running is told when it
+// runs.
+type waiting struct{ running chan struct{} }
+
+func (w *waiting) Execute(ctx context.Context, _ *core.StepContribution) error {
+	close(w.running)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (w *waiting) Stop(context.Context) error { return nil }
+
+const endlessText = `
+job: numbers
+flow:
+- step: forever
+  chunk: {size: 2, reader: endless, writer: {table: {name: orders, create: true}}}
+`
+
+// endless reads without end; a channel tells of the first item.
+type endless struct {
+	began chan struct{}
+	n     int64
+}
+
+func (e *endless) Read(context.Context) (Order, error) {
+	if e.n++; e.n == 1 {
+		close(e.began)
+	}
+	return Order{ID: e.n}, nil
+}
+
+func TestWhatStartBeganIsStoppedAbandonedAndRefusedByTheApplication(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		began := make(chan struct{})
+		app := newApp(t, settingsFor(t, url, "SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"),
+			batch.Reader[Order]("endless", func() *endless { return &endless{began: began} }))
+		ctx := t.Context()
+		running, err := app.Start(ctx, jobFile(t, endlessText), nil)
+		require.NoError(t, err)
+		id := running.Execution().ID
+		<-began
+		stopped, err := app.Stop(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, id, stopped.ID)
+		exec, err := running.Wait()
+		require.NoError(t, err)
+		require.Equal(t, core.StatusStopped, exec.Status)
+
+		abandoned, err := app.Abandon(ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusAbandoned, abandoned.Status)
+		_, err = app.Restart(ctx, id)
+		require.ErrorIs(t, err, core.ErrAbandoned)
+		recovered, err := app.Recover(ctx)
+		require.NoError(t, err)
+		require.Empty(t, recovered)
+		purged, err := app.Purge(ctx, core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		require.Equal(t, core.Purged{Instances: 1, Executions: 1, Steps: 1}, purged)
+		_, err = app.Restart(ctx, id)
+		require.ErrorIs(t, err, core.ErrNotFound)
+	})
+}
+
+func TestCloseWaitsForTheChunkInHandOfWhatRuns(t *testing.T) {
+	t.Parallel()
+	url, began := testdb.SQLite(t), make(chan struct{})
+	file := jobFile(t, endlessText)
+	app, err := batch.New(t.Context(), settingsFor(t, url), batch.Reader[Order]("endless", func() *endless { return &endless{began: began} }))
+	require.NoError(t, err)
+	running, err := app.Start(t.Context(), file, nil)
+	require.NoError(t, err)
+	<-began
+	require.NoError(t, app.Close(context.Background()))
+	exec, err := running.Wait()
+	require.NoError(t, err)
+	require.Equal(t, core.StatusStopped, exec.Status)
+}
+
+func TestCloseWaitsNoLongerThanItsContext(t *testing.T) {
+	t.Parallel()
+	w := &waiting{running: make(chan struct{})}
+	app, err := batch.New(t.Context(), settingsFor(t, testdb.SQLite(t)), batch.Tasklet("wait", func() *waiting { return w }, batch.NoTransaction()))
+	require.NoError(t, err)
+	running, err := app.Start(t.Context(), jobFile(t, "job: w\nflow:\n- {step: wait, tasklet: wait, timeout: 5s}\n"), nil)
+	require.NoError(t, err)
+	<-w.running
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, app.Close(ctx), context.Canceled)
+	<-running.Done()
+}
+
+func TestTheOperatorFindsAJobByItsNameInTheHistory(t *testing.T) {
+	t.Parallel()
+	url, ctx := testdb.SQLite(t), t.Context()
+	file := jobFile(t, "job: nightly\nparameters: {run: {type: int, default: 1}}\nincrementer: run\nflow:\n- {step: one, tasklet: {sql: select 1}}\n")
+	first := newApp(t, settingsFor(t, url))
+	_, err := first.Run(ctx, file, nil)
+	require.NoError(t, err)
+
+	app := newApp(t, settingsFor(t, url))
+	running, err := app.Operator().StartNext(ctx, "nightly", nil)
+	require.NoError(t, err)
+	exec, err := running.Wait()
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status)
+	run, _ := exec.Params.Get("run")
+	require.Equal(t, int64(2), run.Value)
+	_, err = app.Operator().StartNext(ctx, "weekly", nil)
+	require.ErrorIs(t, err, core.ErrNoSuchJob)
+}
+
+// A job beside the caller: it is stopped, and goes on where it was.
+func ExampleApp_Start() {
+	began := make(chan struct{})
+	withApp(endlessText, func(ctx context.Context, app *batch.App, file string) error {
+		running, err := app.Start(ctx, file, nil)
+		if err != nil {
+			return err
+		}
+		<-began
+		if _, err := app.Stop(ctx, running.Execution().ID); err != nil {
+			return err
+		}
+		execution, err := running.Wait()
+		if err != nil {
+			return err
+		}
+		fmt.Println(execution.Status, execution.ExitCode)
+		return nil
+	}, began)
+	// Output: STOPPED STOPPED
+}
+
+// What failed is mended, and restarted with its parameters.
+func ExampleApp_Restart() {
+	withApp(`
+job: pay
+parameters: {day: {type: date}}
+flow:
+- step: book
+  tasklet: {sql: "insert into ledger (day) values (${params.day})"}
+`, func(ctx context.Context, app *batch.App, file string) error {
+		failed, err := app.Run(ctx, file, map[string]string{"day": "2026-11-20"})
+		if err != nil {
+			return err
+		}
+		fmt.Println(failed.Status)
+		mended := "job: pay\nparameters: {day: {type: date}}\nflow:\n- step: book\n  tasklet: {sql: \"create table ledger (day date)\"}\n"
+		if err := os.WriteFile(file, []byte(mended), 0o600); err != nil {
+			return err
+		}
+		running, err := app.Restart(ctx, failed.ID)
+		if err != nil {
+			return err
+		}
+		execution, err := running.Wait()
+		if err != nil {
+			return err
+		}
+		fmt.Println(execution.Status, "attempt", execution.Attempt)
+		_, err = app.Restart(ctx, failed.ID)
+		fmt.Println(errors.Is(err, core.ErrNotMostRecent))
+		return nil
+	}, nil)
+	// Output:
+	// FAILED
+	// COMPLETED attempt 2
+	// true
+}
+
+// What is old goes: executions that completed or were abandoned, and their instances.
+func ExampleApp_Purge() {
+	withApp("job: one\nflow:\n- {step: one, tasklet: {sql: select 1}}\n", func(ctx context.Context, app *batch.App, file string) error {
+		if _, err := app.Run(ctx, file, nil); err != nil {
+			return err
+		}
+		purged, err := app.Purge(ctx, core.PurgeFilter{EndedBefore: time.Now().Add(-90 * 24 * time.Hour)})
+		if err != nil {
+			return err
+		}
+		fmt.Println(purged.Executions, "executions are older than 90 days")
+		lost, err := app.Recover(ctx)
+		fmt.Println(len(lost), "have lost their process")
+		return err
+	}, nil)
+	// Output:
+	// 0 executions are older than 90 days
+	// 0 have lost their process
+}
+
+// withApp makes an application, with a job file, for an example.
+func withApp(text string, f func(ctx context.Context, app *batch.App, file string) error, began chan struct{}) {
+	file, done := testexample.File("job.yaml", text)
+	defer done()
+	ctx := context.Background()
+	err := func() (err error) {
+		s, err := settings.Load(settings.Source{Dir: filepath.Dir(file)})
+		if err != nil {
+			return err
+		}
+		app, err := batch.New(ctx, s, batch.Reader[Order]("endless", func() *endless { return &endless{began: began} }))
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, app.Close(ctx)) }()
+		return f(ctx, app, file)
+	}()
+	if err != nil {
+		fmt.Println(err)
+	}
+}

@@ -370,3 +370,20 @@ func TestEveryFunctionIsInTheList(t *testing.T) {
 		require.NotContains(t, at.Msg, "unknown function", usage)
 	}
 }
+
+func TestANameOfAnOpenNamespaceMayBeMissingWhereItIsNullable(t *testing.T) {
+	t.Parallel()
+	open := expression.Scope{"context": {Open: true, Nullable: true}, "env": {Open: true}}
+	_, err := expression.Compile("context.rows == '3'", open)
+	require.ErrorContains(t, err, "context.rows may be null")
+	program, err := expression.Compile("int(context.rows ?? '0')", open)
+	require.NoError(t, err)
+	for want, given := range map[int64]map[string]any{0: {}, 12: {"rows": "12"}} {
+		got, err := program.Eval(map[string]any{"context": given})
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	program, err = expression.Compile("env.HOME", open)
+	require.NoError(t, err)
+	require.False(t, program.Nullable())
+}

@@ -25,7 +25,8 @@ type Var struct {
 	Nullable bool
 	// Fields are the names behind the dot (`params.year`).
 	Fields map[string]Var
-	// Open says that every further name behind the dot is a string.
+	// Open says that every further name behind the dot is a string, which may be
+	// missing where Nullable is set too.
 	Open bool
 }
 
@@ -163,20 +164,20 @@ func sortedNames[T any](m map[string]T) []string {
 }
 
 // scopeNode makes the names of a Scope; values are looked up in Frame.vars.
-func scopeNode(scope map[string]Var, open bool, prefix []string) node {
+func scopeNode(scope map[string]Var, open *Var, prefix []string) node {
 	return node{
 		names: func() []string { return sortedNames(scope) },
 		members: func(name string) (node, bool) {
 			v, ok := scope[name]
-			if !ok && open {
-				v, ok = Var{Type: reflect.TypeFor[string]()}, true
+			if !ok && open != nil {
+				v, ok = *open, true
 			}
 			if !ok {
 				return node{}, false
 			}
 			path := append(slices.Clone(prefix), name)
 			if v.Fields != nil || v.Open {
-				return scopeNode(v.Fields, v.Open, path), true
+				return scopeNode(v.Fields, v.further(), path), true
 			}
 			kind, nullable := kindOf(v.Type)
 			nullable = nullable || v.Nullable
@@ -185,6 +186,15 @@ func scopeNode(scope map[string]Var, open bool, prefix []string) node {
 			return n, true
 		},
 	}
+}
+
+// further is what a name is that an open namespace does not list; nil: there is
+// none.
+func (v Var) further() *Var {
+	if !v.Open {
+		return nil
+	}
+	return &Var{Type: reflect.TypeFor[string](), Nullable: v.Nullable}
 }
 
 // lookup reads the variable at path from the vars given to Eval.

@@ -1,13 +1,14 @@
 package jobfile
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -22,10 +23,12 @@ type binding struct {
 	types     *itemTypes
 	env       core.ExpressionEnv
 	// scope is there at load, when expressions are compiled.
-	scope expression.Scope
+	scope *names
 	// values is there later.
 	values *values
-	open   bool // something stayed late-bound
+	// lenient overlooks files that are not there.
+	lenient bool
+	open    bool // something stayed late-bound
 }
 
 // decode makes a config struct. It reports whether all of it is right.
@@ -47,7 +50,7 @@ func (b *binding) decode() (cfg any, ok bool) {
 		return v.Interface(), true
 	}
 	if validator, is := v.Interface().(interface{ Validate() error }); is {
-		if err := exception.Guard(validator.Validate); err != nil {
+		if err := exception.Guard(validator.Validate); err != nil && !(b.lenient && errors.Is(err, fs.ErrNotExist)) {
 			u.reportConfig(b.collector, err)
 			return v.Interface(), false
 		}
@@ -239,15 +242,7 @@ func (b *binding) expressionForm(d *strict.Decoder, n *strict.Node, f strict.Fie
 }
 
 func (b *binding) expression(d *strict.Decoder, n *strict.Node, f strict.Field) (core.Expression, bool) {
-	if !d.Expect(n, strict.Scalar, f) {
-		return core.Expression{}, false
-	}
-	if strings.HasPrefix(n.Text, "${") {
-		d.Add(n, f.Key+" is an expression itself, without ${ }", "write "+strings.TrimSpace(strings.TrimSuffix(n.Text[2:], "}")))
-		return core.Expression{}, false
-	}
-	if strings.TrimSpace(n.Text) == "" {
-		d.Add(n, f.Key+": the expression is empty", "")
+	if !bareExpression(d, n, f) {
 		return core.Expression{}, false
 	}
 	return core.Expression{Text: n.Text, Env: b.env}, true

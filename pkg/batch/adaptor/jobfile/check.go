@@ -6,22 +6,32 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stepDef is a checked step.
+// stepDef is a checked step. A child job is one too: it has a child instead of a
+// model.
 type stepDef struct {
-	name  string
-	model *elementModel
+	name    string
+	element *elementDef
+	model   *stepModel
+	child   *childDef
 	// A chunk step has a reader, processors and writers, a tasklet step a tasklet.
 	reader     *use
 	processors []*use
 	writers    []*use
 	tasklet    *use
 	listeners  []*use
-	edges      []core.Transition
+	// partitioner says what the parts are; nil: there are none.
+	partitioner *use
+	part        map[string]expression.Var
+	expect      *condition
+	promote     *core.Promotion
 	// chunk is what the chunk says, with the defaults of the file.
 	chunk chunkDefaults
 	retry *config.ItemRetryConfig
@@ -30,39 +40,21 @@ type stepDef struct {
 
 // uses returns the components of the step, in the order of the pipeline.
 func (s *stepDef) uses() []*use {
+	list := append([]*use{s.partitioner}, s.work()...)
+	return slices.DeleteFunc(append(list, s.listeners...), func(u *use) bool { return u == nil })
+}
+
+// work returns the components that do the step's work, in the order of the
+// pipeline.
+func (s *stepDef) work() []*use {
 	list := append([]*use{s.reader}, s.processors...)
-	list = append(append(append(list, s.writers...), s.tasklet), s.listeners...)
+	list = append(append(list, s.writers...), s.tasklet)
 	return slices.DeleteFunc(list, func(u *use) bool { return u == nil })
 }
 
-// declareSteps collects the steps' names.
-func (l *loader) declareSteps() {
-	lines := map[string]int{}
-	model := l.file.model
-	if at := l.file.doc.Root.Get("flow"); at != nil && at.Kind == strict.List && len(at.Items) == 0 {
-		l.problems.Add(at, "the flow is empty", "a job needs at least one step")
-	}
-	for i := range model.Flow {
-		m := &model.Flow[i]
-		at := m.Node.Get("step")
-		if at == nil || at.Kind != strict.Scalar || at.Empty || at.Bad {
-			continue // reported by the decoder, or an element of a later version
-		}
-		switch {
-		case m.Step == "" && at.Text != "":
-			continue // reported: it has ${...}
-		case !identifier.MatchString(m.Step):
-			l.problems.Add(at, fmt.Sprintf("the step name %q is no identifier", m.Step), identifierHint)
-		case slices.Contains(reserved(), m.Step):
-			l.problems.Add(at, fmt.Sprintf("a step cannot be named %s", m.Step), "end, fail and stop are where a flow ends")
-		case lines[m.Step] > 0:
-			l.problems.Add(at, fmt.Sprintf("there are two steps named %s", m.Step), fmt.Sprintf("the other one is in line %d", lines[m.Step]))
-			continue
-		}
-		lines[m.Step] = at.Line
-		l.stepNames = append(l.stepNames, m.Step)
-		l.file.steps = append(l.file.steps, &stepDef{name: m.Step, model: m})
-	}
+// at is where the step's components stand.
+func (s *stepDef) at() place {
+	return place{element: s.element, step: s.name, part: s.part, unknown: s.model.Partition != nil && s.part == nil}
 }
 
 func (l *loader) checkStep(s *stepDef) {
@@ -74,19 +66,87 @@ func (l *loader) checkStep(s *stepDef) {
 		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s does nothing", s.name), "it needs `chunk` or `tasklet`")
 	}
 	l.positive(m.Node, "timeout", m.Timeout)
-	if m.StartLimit != nil && *m.StartLimit < 1 {
-		l.problems.Add(m.Node.Get("start_limit"), "start_limit must be at least 1", "")
-	}
+	l.atLeastOne(m.Node, "start_limit", m.StartLimit)
 	if m.Transaction != nil {
-		l.checkTransaction(m)
+		l.checkTransaction(s)
+	}
+	if m.Partition != nil {
+		l.checkPartition(s)
 	}
 	if m.Tasklet != nil {
 		l.checkTasklet(s)
 	}
 	if m.Chunk != nil {
 		l.checkChunk(s)
-	} else if len(m.Listeners) > 0 && m.Tasklet != nil {
-		l.problems.Add(m.Node.KeyOf("listeners"), "listeners are for chunk steps", "they are told of items and chunks")
+	}
+	for _, ref := range m.Listeners {
+		u := l.resolve(core.KindListener, ref, s.at())
+		s.listeners = append(s.listeners, u)
+		l.fixedDatabase(u)
+	}
+	gate := s.at()
+	gate.own, gate.part, gate.unknown = true, nil, false
+	s.expect = l.condition(m.Expect, "expect", gate)
+	l.checkPromote(s)
+}
+
+func (l *loader) atLeastOne(n *strict.Node, key string, x *int) {
+	if x != nil && *x < 1 {
+		l.problems.Add(n.Get(key), key+" must be at least 1", "")
+	}
+}
+
+// checkPartition checks the partitioner, and asks it for the names of `part`.
+func (l *loader) checkPartition(s *stepDef) {
+	m := s.model.Partition
+	l.atLeastOne(m.Node, "workers", m.Workers)
+	s.part = map[string]expression.Var{
+		"name": {Type: reflect.TypeFor[string]()}, "index": {Type: reflect.TypeFor[int64]()},
+	}
+	s.partitioner = l.resolve(core.KindPartitioner, m.By, place{element: s.element, step: s.name})
+	u := s.partitioner
+	if u == nil || !u.sound || u.component.Parts == nil {
+		if u == nil || !u.sound { // what it would have said is not known
+			s.part = nil
+		}
+		return
+	}
+	var parts map[string]reflect.Type
+	err := exception.Guard(func() (err error) {
+		parts, err = u.component.Parts(u.cfg)
+		return err
+	})
+	if err != nil {
+		u.reportConfig(l.problems, err)
+		s.part = nil
+		return
+	}
+	for name, t := range parts {
+		s.part[name] = expression.Var{Type: t}
+	}
+}
+
+// checkPromote reads {step key: job key}.
+func (l *loader) checkPromote(s *stepDef) {
+	jobKeys := map[string]string{}
+	for _, e := range s.model.Promote {
+		to := e.Value.node
+		if to == nil {
+			continue // reported by the decoder
+		}
+		switch key := to.Text; {
+		case !identifier.MatchString(key):
+			l.problems.Add(to, fmt.Sprintf("promote: the job key %q is no identifier", key), identifierHint)
+			continue
+		case jobKeys[key] != "":
+			l.problems.Add(to, fmt.Sprintf("promote: %s and %s are both promoted to %s", jobKeys[key], e.Name, key), "")
+			continue
+		}
+		jobKeys[to.Text] = e.Name
+		if s.promote == nil {
+			s.promote = &core.Promotion{Keys: map[string]string{}}
+		}
+		s.promote.Keys[e.Name] = to.Text
 	}
 }
 
@@ -96,9 +156,13 @@ func (l *loader) positive(n *strict.Node, key string, d *time.Duration) {
 	}
 }
 
-func (l *loader) checkTransaction(m *elementModel) {
+func (l *loader) checkTransaction(s *stepDef) {
+	m := s.model
 	t := m.Transaction
 	l.positive(t.Node, "timeout", t.Timeout)
+	if of := s.element.in.of; t.Propagation == string(tx.Mandatory) && (of == nil || of.kind != atomicKind) {
+		l.problems.Add(t.Node.Get("propagation"), "propagation MANDATORY needs a transaction around the step", "put it into an atomic group")
+	}
 	if m.Chunk == nil {
 		return
 	}
@@ -113,7 +177,7 @@ func (l *loader) checkTransaction(m *elementModel) {
 }
 
 func (l *loader) checkTasklet(s *stepDef) {
-	s.tasklet = l.resolve(core.KindTasklet, s.model.Tasklet, s.name)
+	s.tasklet = l.resolve(core.KindTasklet, s.model.Tasklet, s.at())
 	u := s.tasklet
 	if u == nil || !u.sound {
 		return
@@ -137,20 +201,17 @@ func (l *loader) checkTasklet(s *stepDef) {
 func (l *loader) checkChunk(s *stepDef) {
 	m := s.model.Chunk
 	l.checkTolerance(s)
-	s.reader = l.resolve(core.KindReader, m.Reader, s.name)
+	s.reader = l.resolve(core.KindReader, m.Reader, s.at())
 	complete := s.reader != nil && s.reader.sound
 	for _, ref := range m.Processor {
-		u := l.resolve(core.KindProcessor, ref, s.name)
+		u := l.resolve(core.KindProcessor, ref, s.at())
 		complete = complete && u != nil && u.sound
 		s.processors = append(s.processors, u)
 	}
 	for _, ref := range m.Writer {
-		s.writers = append(s.writers, l.resolve(core.KindWriter, ref, s.name))
+		s.writers = append(s.writers, l.resolve(core.KindWriter, ref, s.at()))
 	}
-	for _, ref := range s.model.Listeners {
-		s.listeners = append(s.listeners, l.resolve(core.KindListener, ref, s.name))
-	}
-	for _, u := range s.uses() {
+	for _, u := range s.work() {
 		l.fixedDatabase(u)
 	}
 	if complete {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -35,19 +33,19 @@ func (f *File) Compile(deps Deps) (*core.Job, error) {
 	compiled := &core.Job{
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(),
 		Definition: f.Definition(), Restartable: f.model.Restartable, Bind: f.bind,
+		Incrementer: f.increment(), Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
 	}
 	var errs []error
-	for _, s := range f.steps {
-		element, err := c.element(s)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("step %s: %w", s.name, err))
-			continue
-		}
-		compiled.Flow.Elements = append(compiled.Flow.Elements, element)
+	var err error
+	if compiled.Flow, err = c.flow(f.flow); err != nil {
+		errs = append(errs, err)
+	}
+	if compiled.Finally, err = c.flow(f.finally); err != nil {
+		errs = append(errs, err)
 	}
 	errs = append(errs, c.missing...)
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	if err := compiled.Flow.Validate(); err != nil {
 		return nil, err
@@ -81,35 +79,64 @@ func (c *compiler) checkDatabases() {
 		return
 	}
 	for _, s := range c.file.steps {
-		good := true
-		for _, u := range s.uses() {
-			name, has := u.database()
-			if !has || name == "" {
-				continue
-			}
-			if _, err := c.deps.Provider.Database(name); err != nil {
-				c.problems.Add(u.find("database"), u.what+": "+err.Error(), "")
-				good = false
-			}
-		}
-		t := s.model.Transaction
-		if !good || t == nil {
-			continue
-		}
-		db, err := c.deps.Provider.Database(c.database(s))
-		if err == nil {
-			err = db.Check(c.attr(s))
-		}
-		if err != nil {
-			at := t.Node
-			for _, key := range []string{"propagation", "read_only", "isolation"} {
-				if t.Node.Get(key) != nil {
-					at = t.Node.Get(key)
-				}
-			}
-			c.problems.Add(at, "transaction: "+err.Error(), "")
+		switch {
+		case s.child == nil:
+			c.checkStepDatabases(s)
+		case s.child.file == nil:
+			c.problems.Add(s.child.model.Node.Find("file"), s.child.missing, "")
 		}
 	}
+	if c.file.flow != nil {
+		c.file.flow.walk(func(e *elementDef) {
+			if e.kind == atomicKind {
+				c.checkGroup(e)
+			}
+		})
+	}
+}
+
+func (c *compiler) checkStepDatabases(s *stepDef) {
+	good := true
+	for _, u := range s.uses() {
+		name, has := u.database()
+		if !has || name == "" {
+			continue
+		}
+		if _, err := c.deps.Provider.Database(name); err != nil {
+			c.problems.Add(u.find("database"), u.what+": "+err.Error(), "")
+			good = false
+		}
+	}
+	if !good {
+		return
+	}
+	db, err := c.deps.Provider.Database(c.database(s))
+	if err != nil {
+		return // reported
+	}
+	if t := s.model.Transaction; t != nil {
+		c.checkAttr(t, db, c.attr(s))
+	}
+	if p := s.model.Partition; p != nil && p.Workers != nil {
+		if err := step.CheckPool(db, *p.Workers); err != nil {
+			c.problems.Add(p.Node.Get("workers"), "workers: "+err.Error(), "")
+		}
+	}
+}
+
+// checkAttr reports what of a transaction the database cannot do.
+func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) {
+	err := db.Check(attr)
+	if err == nil {
+		return
+	}
+	at := t.Node
+	for _, key := range []string{"propagation", "read_only", "isolation"} {
+		if t.Node.Get(key) != nil {
+			at = t.Node.Get(key)
+		}
+	}
+	c.problems.Add(at, "transaction: "+err.Error(), "")
 }
 
 // database is the name of the step's own database: where its writers or its
@@ -126,20 +153,22 @@ func (c *compiler) database(s *stepDef) string {
 // attr is the transaction of a tasklet step, or of each chunk.
 func (c *compiler) attr(s *stepDef) tx.Attr {
 	attr := tx.Attr{}
-	if s.tasklet != nil && s.tasklet.component.NoTransaction {
+	if t := s.model.Transaction; t != nil {
+		attr = t.attr()
+	}
+	if attr.Propagation == "" && s.tasklet != nil && s.tasklet.component.NoTransaction {
 		attr.Propagation = tx.NotSupported
 	}
-	t := s.model.Transaction
-	if t == nil {
-		return attr
-	}
-	if t.Propagation != "" {
-		attr.Propagation = tx.Propagation(t.Propagation)
-	}
-	attr.Isolation = isolation(t.Isolation)
-	attr.ReadOnly = t.ReadOnly
-	attr.Timeout = timeout(t.Timeout)
 	return attr
+}
+
+func (t *transactionModel) attr() tx.Attr {
+	if t == nil {
+		return tx.Attr{}
+	}
+	return tx.Attr{
+		Propagation: tx.Propagation(t.Propagation), Isolation: isolation(t.Isolation), ReadOnly: t.ReadOnly, Timeout: timeout(t.Timeout),
+	}
 }
 
 func isolation(name string) sql.IsolationLevel {
@@ -163,50 +192,27 @@ func timeout(d *time.Duration) time.Duration {
 	return *d
 }
 
-// element compiles one step.
-func (c *compiler) element(s *stepDef) (core.Element, error) {
-	db, err := c.deps.Provider.Database(c.database(s))
-	if err != nil {
-		return nil, err
-	}
-	e := &core.StepElement{Next: s.edges, AllowStartIfComplete: s.model.AllowStartIfComplete}
-	if s.model.StartLimit != nil {
-		e.StartLimit = *s.model.StartLimit
-	}
-	a := assembly{file: c.file, step: s, factories: map[*use]core.Factory{}}
-	for _, u := range s.uses() {
-		factory, ok := c.deps.Registry.Factory(u.kind, u.component.Name)
-		if !ok {
-			c.missing = append(c.missing, fmt.Errorf("%s has no factory in this application", u.what))
-		}
-		a.factories[u] = factory
-	}
-	if s.tasklet != nil {
-		e.Step, err = step.NewTasklet(step.TaskletConfig{
-			Name: s.name, Database: db, Attr: c.attr(s), Timeout: timeout(s.model.Timeout), Assemble: a.tasklet,
-		})
-		return e, err
-	}
-	config := chunk.Config{
-		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.model.Timeout), Assemble: a.parts,
-	}
-	if err := c.tolerance(s, &config); err != nil {
-		return nil, err
-	}
-	if c.assembled != nil {
-		config.Assemble = c.assembled(config.Assemble)
-	}
-	e.Step, err = chunk.New(config)
-	return e, err
-}
-
 // bind decodes every config with what the launch knows, so that a value that does
 // not fit refuses the launch, before an execution exists.
 func (f *File) bind(_ context.Context, params core.Parameters) error {
 	problems := f.doc.NewCollector()
+	uses := f.listeners
 	for _, s := range f.steps {
-		for _, u := range s.uses() {
-			f.config(u, f.launchValues(params), problems)
+		uses = append(uses[:len(uses):len(uses)], s.uses()...)
+	}
+	if f.flow != nil {
+		f.flow.walk(func(e *elementDef) {
+			if e.decider != nil {
+				uses = append(uses, e.decider)
+			}
+		})
+	}
+	for _, u := range uses {
+		f.config(u, f.launchValues(params), problems)
+	}
+	for _, s := range f.steps {
+		if s.child != nil {
+			f.bindChild(s.child, params, problems)
 		}
 	}
 	return problems.Err()
@@ -218,84 +224,7 @@ func (f *File) config(u *use, v *values, problems *strict.Collector) any {
 	if u.component.Config == nil {
 		return nil
 	}
-	b := &binding{file: f, use: u, collector: problems, types: f.types, values: v, env: v.env(f.env)}
+	b := &binding{file: f, use: u, collector: problems, types: f.types, values: v, env: v.env(u.env)}
 	cfg, _ := b.decode()
 	return cfg
-}
-
-// assembly makes the components of one step, anew for every execution.
-type assembly struct {
-	file      *File
-	step      *stepDef
-	factories map[*use]core.Factory
-}
-
-func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
-	var parts chunk.Parts
-	made, err := a.make(ctx, run)
-	if err != nil {
-		return parts, err
-	}
-	var errs []error
-	for _, u := range a.step.uses() {
-		switch u.kind {
-		case core.KindReader:
-			errs = append(errs, as(u, made[u], func(r core.Reader) { parts.Reader = r }))
-		case core.KindProcessor:
-			errs = append(errs, as(u, made[u], func(p core.Processor) { parts.Processors = append(parts.Processors, p) }))
-		case core.KindWriter:
-			errs = append(errs, as(u, made[u], func(w core.Writer) { parts.Writers = append(parts.Writers, w) }))
-		case core.KindListener:
-			if !core.Listens(reflect.TypeOf(made[u])) {
-				errs = append(errs, fmt.Errorf("the factory of %s made a %T, which is no listener", u.what, made[u]))
-				continue
-			}
-			parts.Listeners = append(parts.Listeners, made[u])
-		case core.KindTasklet:
-		}
-	}
-	return parts, errors.Join(errs...)
-}
-
-func (a assembly) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
-	made, err := a.make(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	var tasklet core.Tasklet
-	err = as(a.step.tasklet, made[a.step.tasklet], func(t core.Tasklet) { tasklet = t })
-	return tasklet, err
-}
-
-func as[T any](u *use, made any, set func(T)) error {
-	t, ok := made.(T)
-	if !ok {
-		return fmt.Errorf("the factory of %s made a %T, which is no %s", u.what, made, u.kind)
-	}
-	set(t)
-	return nil
-}
-
-// make binds the configs with all values and calls the factories.
-func (a assembly) make(ctx context.Context, run *core.StepRun) (map[*use]any, error) {
-	problems := a.file.doc.NewCollector()
-	configs := map[*use]any{}
-	for _, u := range a.step.uses() {
-		configs[u] = a.file.config(u, a.file.stepValues(run), problems)
-	}
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	made := map[*use]any{}
-	for _, u := range a.step.uses() {
-		instance, err := a.factories[u].New(ctx, configs[u], core.Use{
-			Job: a.file.name, Step: a.step.name, Execution: run.Job.ID,
-			Database: a.file.model.Database, In: u.in, Out: u.out,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", u.what, err)
-		}
-		made[u] = instance
-	}
-	return made, nil
 }

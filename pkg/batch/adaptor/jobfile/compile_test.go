@@ -85,7 +85,7 @@ func TestNextBecomesExplicitEdges(t *testing.T) {
 	job, err := compile(t, testdb.SQLite(t), `
 job: x
 flow:
-- {step: implicit, tasklet: idle, start_limit: 3, allow_start_if_complete: true}
+- {step: implicit, tasklet: idle, start_limit: 3, allow_start_if_complete: true, next: {A: failing, B: stops, C: ends, D: named_end}}
 - {step: named, tasklet: idle, next: last}
 - {step: failing, tasklet: idle, next: {FAILED: last, "CODE *": {stop: {restart: named, message: look}}}}
 - {step: all, tasklet: idle, next: {"*": last}}
@@ -98,18 +98,21 @@ flow:
 	to := func(name, code string) core.Target {
 		e, ok := job.Flow.Find(name)
 		require.True(t, ok)
-		target, ok := core.Next(e.Edges(), code)
-		require.True(t, ok, "%s %s", name, code)
+		status := core.StatusCompleted
+		if code == core.ExitFailed {
+			status = core.StatusFailed
+		}
+		target, _ := core.Next(e.Edges(), status, code) // none: the zero target
 		return target
 	}
 	element := func(name string) core.Target { return core.Target{Kind: core.TargetElement, Name: name} }
-	fail := core.Target{Kind: core.TargetFail}
+	none := core.Target{}
 
 	require.Equal(t, element("named"), to("implicit", "COMPLETED"))
 	require.Equal(t, element("named"), to("implicit", "COMPLETED WITH SKIPS"))
-	require.Equal(t, fail, to("implicit", "FAILED"))
+	require.Equal(t, none, to("implicit", "FAILED"))
 	require.Equal(t, element("last"), to("named", "NOOP"))
-	require.Equal(t, fail, to("named", "FAILED"))
+	require.Equal(t, none, to("named", "FAILED"))
 	require.Equal(t, element("last"), to("failing", "FAILED"))
 	require.Equal(t, core.Target{Kind: core.TargetStop, Restart: "named", Message: "look"}, to("failing", "CODE 3"))
 	require.Equal(t, element("all"), to("failing", "COMPLETED"))
@@ -119,10 +122,10 @@ flow:
 	require.Equal(t, core.Target{Kind: core.TargetEnd, Exit: "EMPTY"}, to("ends", "COMPLETED"))
 	require.Equal(t, core.Target{Kind: core.TargetFail, Exit: "BAD"}, to("named_end", "FAILED"))
 	require.Equal(t, core.Target{Kind: core.TargetEnd}, to("last", "COMPLETED"))
-	require.Equal(t, fail, to("last", "FAILED"))
+	require.Equal(t, none, to("last", "FAILED"))
 
 	first := job.Flow.Elements[0].(*core.StepElement)
-	require.Equal(t, 3, first.StartLimit)
+	require.Equal(t, 3, *first.StartLimit)
 	require.True(t, first.AllowStartIfComplete)
 }
 

@@ -17,6 +17,12 @@
 // that a value that does not fit refuses the launch. At the start of its step it
 // is decoded with everything, into a fresh struct for the factory.
 //
+// The flow is a tree of elements (element.go). Their names are known before
+// anything is checked, since any of them may be named anywhere; edges and what
+// they make of the graph come last (flow.go), and with them which steps may have
+// run where `steps.NAME` is written (condition.go). [Compare] says what a changed
+// file means for an instance that goes on (changes.go).
+//
 // # Paths
 //
 // A path in the file is relative to the file, a parameter's value to the working

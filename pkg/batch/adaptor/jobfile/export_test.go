@@ -18,3 +18,17 @@ func StepConfig(f *File, step string) any {
 	}
 	return nil
 }
+
+// MayPrecede reports whether one element may have run when the other is reached.
+func MayPrecede(f *File, before, after string) bool {
+	var a, b *elementDef
+	f.flow.walk(func(e *elementDef) {
+		if e.name == before {
+			a = e
+		}
+		if e.name == after {
+			b = e
+		}
+	})
+	return mayPrecede(a, b)
+}

@@ -3,30 +3,66 @@ package jobfile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// checkFlow checks the targets of all steps and makes their edges explicit.
+// checkFlow checks where the elements lead, makes their edges explicit, and looks
+// at the graph that they make.
 func (l *loader) checkFlow() {
-	for i, s := range l.file.steps {
-		following := core.Target{Kind: core.TargetEnd}
-		if i+1 < len(l.file.steps) {
-			following = core.Target{Kind: core.TargetElement, Name: l.file.steps[i+1].name}
+	before := l.problems.Len()
+	l.connect(l.file.flow)
+	l.brokenFlow = l.brokenFlow || l.problems.Len() > before || len(l.refused) > 0
+	if l.brokenFlow {
+		return
+	}
+	for _, p := range skeleton(l.file.flow).Suspicious() {
+		e := l.elements[p.Element]
+		switch p.Kind {
+		case core.Unreachable:
+			l.problems.Add(e.at, fmt.Sprintf("%s cannot be reached", e.name), "no element leads to it")
+		case core.EndlessLoop:
+			if !reaches(e.in, e, e) {
+				continue // it leads into the loop
+			}
+			l.problems.Add(e.at, fmt.Sprintf("%s is in a loop without an exit", e.name), "as long as nothing fails, no end of the flow can be reached from it")
+		case core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope: // reported already
 		}
-		s.edges = l.edges(s, following)
+	}
+}
+
+// connect makes the edges of a list's elements, and of the lists inside of them.
+func (l *loader) connect(list *listDef) {
+	for i, e := range list.elements {
+		following := core.Target{Kind: core.TargetEnd}
+		if i+1 < len(list.elements) {
+			following = core.Target{Kind: core.TargetElement, Name: list.elements[i+1].name}
+		}
+		if len(e.choices) > 0 {
+			l.choiceEdges(e, following)
+		} else {
+			e.edges = l.edges(e, following)
+		}
+		for _, inner := range e.lists {
+			l.connect(inner)
+		}
 	}
 }
 
 // edges turns `next` into transitions (rule F1). What the file leaves open is
-// said: a step that completed goes on to the following element, whatever its exit
-// code; any other outcome ends the job.
-func (l *loader) edges(s *stepDef, following core.Target) []core.Transition {
+// said: an element that completed goes on to the following one, whatever its exit
+// code; any other outcome ends the flow.
+func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 	var edges []core.Transition
-	if next := &s.model.Next; next.node != nil {
+	if next := &e.keys.Next; next.node != nil {
 		for _, c := range next.cases {
-			target, ok := l.target(s, c)
+			target, ok := l.target(e, c.target)
+			if ok && c.target.name == e.name && (c.pattern == "" || c.pattern == "*") {
+				l.problems.Add(c.target.at, fmt.Sprintf("next: %s leads to itself", e.name), "")
+				ok = false
+			}
 			switch {
 			case !ok:
 			case c.pattern == "":
@@ -36,43 +72,115 @@ func (l *loader) edges(s *stepDef, following core.Target) []core.Transition {
 			}
 		}
 		l.checkEnds(next)
-	}
-	named := slices.Clone(edges)
-	if !slices.ContainsFunc(named, func(t core.Transition) bool { return t.Pattern == "*" }) {
-		edges = append(edges, core.Transition{Pattern: "*", Target: following})
-		for _, code := range []string{core.ExitFailed, core.ExitUnknown} {
-			if _, ok := core.Next(named, code); !ok {
-				edges = append(edges, core.Transition{Pattern: code, Target: core.Target{Kind: core.TargetFail}})
-			}
+		if len(next.cases) < max(1, len(next.node.Entries)) && !isTarget(next.node) {
+			l.brokenFlow = true // reported by the decoder
 		}
+	} else if e.model.node.Get("next") != nil {
+		l.brokenFlow = true
+	}
+	if !slices.ContainsFunc(edges, func(t core.Transition) bool { return t.Pattern == "*" }) {
+		edges = append(edges, core.Transition{Pattern: "*", Success: true, Target: following})
 	}
 	return edges
 }
 
-// target resolves the target of one case.
-func (l *loader) target(s *stepDef, c nextCase) (core.Target, bool) {
-	t := c.target
+// choiceEdges gives every choice a verdict and an edge. Verdicts are stored and
+// shown: they read as where they lead.
+func (l *loader) choiceEdges(e *elementDef, following core.Target) {
+	verdicts := map[string]core.Target{}
+	if e.when != nil { // a decision that is passed by
+		verdicts[core.ExitNoop] = following
+		e.edges = append(e.edges, core.Transition{Pattern: core.ExitNoop, Target: following})
+	}
+	for i := range e.choices {
+		m := &e.model.decide.Choose[i]
+		if m.Next == nil {
+			l.brokenFlow = true // reported by the decoder
+			continue
+		}
+		target, ok := l.target(e, m.Next.target)
+		if !ok {
+			continue
+		}
+		if target.Kind == core.TargetElement && target.Name == e.name {
+			l.problems.Add(m.Next.target.at, fmt.Sprintf("next: %s leads to itself", e.name), "")
+			continue
+		}
+		name := verdictOf(target)
+		for n := 2; ; n++ {
+			other, taken := verdicts[name]
+			if taken && other == target {
+				break
+			}
+			if !taken {
+				verdicts[name] = target
+				e.edges = append(e.edges, core.Transition{Pattern: name, Target: target})
+				break
+			}
+			name = fmt.Sprintf("%s-%d", verdictOf(target), n)
+		}
+		e.choices[i].verdict = name
+	}
+}
+
+// verdictOf is how the history calls a choice.
+func verdictOf(t core.Target) string {
+	switch {
+	case t.Kind == core.TargetElement:
+		return t.Name
+	case t.Exit != "" && !strings.ContainsAny(t.Exit, "*?"):
+		return t.Exit
+	}
+	return string(t.Kind)
+}
+
+// target resolves a target: an element of the same list, or an end.
+func (l *loader) target(e *elementDef, t target) (core.Target, bool) {
 	switch t.name {
 	case "end":
 		return core.Target{Kind: core.TargetEnd, Exit: t.exit}, true
 	case "fail":
 		return core.Target{Kind: core.TargetFail, Exit: t.exit}, true
 	case "stop":
-		if t.restart != "" && !slices.Contains(l.stepNames, t.restart) {
-			l.problems.Add(t.restartAt, fmt.Sprintf("restart: there is no step %s", t.restart), strict.Suggest(t.restart, l.stepNames))
+		if t.restart != "" && !l.here(e, t.restart, t.restartAt, "restart", nil) {
 			return core.Target{}, false
 		}
 		return core.Target{Kind: core.TargetStop, Restart: t.restart, Message: t.message}, true
 	}
-	if !slices.Contains(l.stepNames, t.name) {
-		l.problems.Add(t.at, fmt.Sprintf("next: there is no step %s", t.name), strict.Suggest(t.name, append(slices.Clone(l.stepNames), reserved()...)))
-		return core.Target{}, false
-	}
-	if t.name == s.name {
-		l.problems.Add(t.at, fmt.Sprintf("next: step %s leads to itself", s.name), "")
+	if !l.here(e, t.name, t.at, "next", reserved()) {
 		return core.Target{}, false
 	}
 	return core.Target{Kind: core.TargetElement, Name: t.name}, true
+}
+
+// here reports whether the name is one of an element that e can lead to, and says
+// so where it is not.
+func (l *loader) here(e *elementDef, name string, at *strict.Node, key string, also []string) bool {
+	if e.in.find(name) != nil {
+		return true
+	}
+	allowed := append(e.in.names(), also...)
+	switch {
+	case l.refused[name]: // it was wrong itself
+	case l.elements[name] != nil:
+		l.problems.Add(at, fmt.Sprintf("%s: %s is in another flow", key, name), "one flow cannot lead into another; "+strict.Suggest("", allowed))
+	default:
+		l.problems.Add(at, fmt.Sprintf("%s: there is no element %s", key, name), strict.Suggest(name, allowed))
+	}
+	return false
+}
+
+// skeleton is the graph of a list, without the work.
+func skeleton(list *listDef) core.Flow {
+	var flow core.Flow
+	for _, e := range list.elements {
+		var inner []core.Flow
+		for _, below := range e.lists {
+			inner = append(inner, skeleton(below))
+		}
+		flow.Elements = append(flow.Elements, &core.SplitElement{Name: e.name, Branches: inner, Next: e.edges})
+	}
+	return flow
 }
 
 // checkEnds refuses an `end` that a failure reaches through a pattern that does
@@ -84,7 +192,7 @@ func (l *loader) checkEnds(next *nextModel) {
 			all = append(all, core.Transition{Pattern: c.pattern, Target: core.Target{Name: c.pattern}})
 		}
 	}
-	chosen, ok := core.Next(all, core.ExitFailed)
+	chosen, ok := core.Next(all, core.StatusFailed, core.ExitFailed)
 	if !ok || chosen.Name == core.ExitFailed {
 		return
 	}

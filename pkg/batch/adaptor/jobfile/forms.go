@@ -18,6 +18,9 @@ func modelForms() map[reflect.Type]strict.Form {
 		reflect.TypeFor[componentRefs](): refsForm,
 		reflect.TypeFor[nextModel]():     nextForm,
 		reflect.TypeFor[rowModel]():      rowForm,
+		reflect.TypeFor[elementModel]():  elementForm,
+		reflect.TypeFor[conditionText](): conditionForm,
+		reflect.TypeFor[targetText]():    targetForm,
 	}
 }
 
@@ -90,7 +93,77 @@ func refsForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value
 	v.Set(reflect.ValueOf(refs))
 }
 
-// reserved are the targets that are no steps.
+// elementForm reads an element: the one key that names it says what it is.
+func elementForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if !d.Expect(n, strict.Map, f) {
+		return
+	}
+	var kinds []elementKind
+	later := false
+	for _, e := range n.Entries {
+		switch {
+		case e.Key.Bad:
+		case slices.Contains(elementKinds(), elementKind(e.Key.Text)):
+			kinds = append(kinds, elementKind(e.Key.Text))
+		case slices.Contains(laterElements(), e.Key.Text):
+			d.Add(e.Key, e.Key.Text+": this version does not support it yet", "")
+			later = true
+		}
+	}
+	switch {
+	case len(kinds) > 1:
+		second := n.KeyOf(string(kinds[1]))
+		d.Add(second, fmt.Sprintf("an element is one thing, and here are %s and %s", kinds[0], kinds[1]), "make it two elements")
+	case len(kinds) == 0 && !later && len(n.Entries) > 0:
+		d.Add(n.Entries[0].Key, "an element has one key that says what it is: "+kindList(), strict.Suggest(n.Entries[0].Key.Text, kindNames()))
+	case len(kinds) == 0 && !later:
+		d.Add(n, "an element has one key that says what it is: "+kindList(), "")
+	case len(kinds) == 1:
+		m := elementModel{kind: kinds[0], node: n}
+		d.Field(n, strict.Field{Key: m.kind.article()}, m.model())
+		v.Set(reflect.ValueOf(m))
+		return
+	}
+	v.Set(reflect.ValueOf(elementModel{node: n}))
+}
+
+// conditionForm reads a bare expression.
+func conditionForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if bareExpression(d, n, f) {
+		v.Set(reflect.ValueOf(conditionText{node: n, text: n.Text}))
+	}
+}
+
+// bareExpression reports what is no bare expression at all.
+func bareExpression(d *strict.Decoder, n *strict.Node, f strict.Field) bool {
+	if !d.Expect(n, strict.Scalar, f) {
+		return false
+	}
+	if strings.HasPrefix(n.Text, "${") {
+		d.Add(n, f.Key+" is an expression itself, without ${ }", "write "+strings.TrimSpace(strings.TrimSuffix(n.Text[2:], "}")))
+		return false
+	}
+	if strings.TrimSpace(n.Text) == "" {
+		d.Add(n, f.Key+": the expression is empty", "")
+		return false
+	}
+	return true
+}
+
+// targetForm reads the one target of a choice.
+func targetForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if n.Kind == strict.Map && !isTarget(n) && !n.Bad {
+		d.Add(n, "a choice has one target, without patterns", targetHint)
+		return
+	}
+	if t, ok := readTarget(d, n, f); ok {
+		v.Set(reflect.ValueOf(targetText{node: n, target: t}))
+	}
+}
+
+const targetHint = "an element, end, fail, stop, {end: {exit: CODE}}, {fail: {exit: CODE}} or {stop: {restart: ELEMENT, message: TEXT}}"
+
+// reserved are the targets that are no elements.
 func reserved() []string { return []string{"end", "fail", "stop"} }
 
 // nextForm reads a target, or a map of patterns to targets.
@@ -136,7 +209,7 @@ func readTarget(d *strict.Decoder, n *strict.Node, f strict.Field) (target, bool
 		return target{name: n.Text, at: n}, true
 	}
 	if len(n.Entries) != 1 {
-		d.Add(n, f.Key+" takes one target", "a step, end, fail, stop, {end: {exit: CODE}}, {fail: {exit: CODE}} or {stop: {restart: STEP, message: TEXT}}")
+		d.Add(n, f.Key+" takes one target", targetHint)
 		return target{}, false
 	}
 	var m targetModel

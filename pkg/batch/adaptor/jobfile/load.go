@@ -23,10 +23,14 @@ type File struct {
 	name  string
 	model *jobModel
 	specs []core.ParameterSpec
-	steps []*stepDef
-	outs  map[string]*row.Schema // named results of steps, where they have types
-	types *itemTypes
-	env   core.ExpressionEnv
+	// flow and finally are the elements as a tree, steps all steps and child jobs in
+	// it, in the order of the file.
+	flow, finally *listDef
+	steps         []*stepDef
+	outs          map[string]*row.Schema // named results of steps, where they have types
+	types         *itemTypes
+	listeners     []*use
+	expect        *condition
 }
 
 // Path returns the file as it was given.
@@ -45,7 +49,8 @@ func (f *File) Database() string { return f.model.Database }
 // with expressions such as ${today()} were computed when the file was loaded.
 func (f *File) Parameters() []core.ParameterSpec { return slices.Clone(f.specs) }
 
-// Steps returns the names of the steps, in the order of the file.
+// Steps returns the names of all steps and child jobs, also of those inside of
+// other elements and in `finally`, in the order of the file.
 func (f *File) Steps() []string {
 	names := make([]string, len(f.steps))
 	for i, s := range f.steps {
@@ -54,33 +59,59 @@ func (f *File) Steps() []string {
 	return names
 }
 
-// Definition returns the text of the file and its hash (rule F4).
+// Definition returns the text of the file and its hash (rule F4). A child job is
+// not part of it: its own execution has its own definition.
 func (f *File) Definition() core.Definition {
 	sum := sha256.Sum256([]byte(f.doc.Text))
-	return core.Definition{Hash: hex.EncodeToString(sum[:]), Text: f.doc.Text}
+	d := core.Definition{Hash: hex.EncodeToString(sum[:]), Text: f.doc.Text}
+	if abs, err := filepath.Abs(f.doc.Path); err == nil {
+		d.Path = abs
+	}
+	return d
 }
 
-// Load reads and checks a job file. Where the file is wrong, the error is
-// [Problems], all of them; a file that cannot be read is an error of package os.
+// Load reads and checks a job file, and the files of its child jobs. Where one is
+// wrong, the error is [Problems], all of them; a file that cannot be read is an
+// error of package os.
 func Load(path string, reg *core.Registry) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("job file: %w", err)
 	}
-	return Parse(path, text, reg)
+	return newLoader(path, text, reg).parse()
 }
 
 // Parse checks the text of a job file; path is for messages, and its folder is
-// where relative paths begin. The error is [Problems].
+// where relative paths begin. The error is [Problems]. The text may be that of an
+// execution some time ago: what other files are, the job files of children above
+// all, is no problem of it but of Compile, where they are needed.
 func Parse(path string, text []byte, reg *core.Registry) (*File, error) {
+	l := newLoader(path, text, reg)
+	l.lenient = true
+	return l.parse()
+}
+
+func newLoader(path string, text []byte, reg *core.Registry) *loader {
 	doc, problems := strict.Parse(path, text)
-	l := &loader{problems: problems, reg: reg, now: time.Now}
+	l := &loader{problems: problems, reg: reg, now: time.Now, family: &family{files: map[string]*File{}}}
 	l.file = &File{doc: doc, dir: filepath.Dir(path), outs: map[string]*row.Schema{}}
-	if doc.Root != nil {
+	l.chain = []string{identity(path)}
+	return l
+}
+
+func (l *loader) parse() (*File, error) {
+	if l.file.doc.Root != nil {
 		l.load()
 	}
-	if err := problems.Err(); err != nil {
-		return nil, err
+	var all Problems
+	if err := l.problems.Err(); err != nil {
+		all = append(all, err.(Problems)...) //nolint:forcetypeassert,errorlint // a collector has nothing else
+	}
+	if len(l.chain) == 1 && !l.lenient { // those of the children come once, behind the file's own
+		all = append(all, l.family.problems...)
+	}
+	if len(all) > 0 {
+		return nil, all
 	}
 	return l.file, nil
 }
@@ -108,6 +139,18 @@ type loader struct {
 	types     itemTypes
 	stepNames []string
 	now       func() time.Time
+	// elements by name; refused are names of elements that could not be read.
+	elements map[string]*elementDef
+	refused  map[string]bool
+	mentions []mention
+	// brokenFlow says that elements or targets are wrong, so that nothing more can be
+	// said about the graph.
+	brokenFlow bool
+	// chain are the files from the first one to this, each a child of the one before.
+	chain  []string
+	family *family
+	// lenient says that other files are no matter: see Parse.
+	lenient bool
 }
 
 func (l *loader) load() {
@@ -121,11 +164,16 @@ func (l *loader) load() {
 	}
 	l.declareTypes(f.model)
 	l.declareParameters(f.model)
-	f.types, f.env = &l.types, l.env()
+	l.checkIncrementer()
+	f.types = &l.types
 	l.checkDefaults()
-	l.declareSteps()
-	for _, s := range f.steps {
-		l.checkStep(s)
+	l.declareElements()
+	for _, ref := range f.model.Listeners {
+		f.listeners = append(f.listeners, l.resolve(core.KindListener, ref, place{begin: true}))
 	}
+	l.checkElements(f.flow)
+	l.checkElements(f.finally)
+	f.expect = l.condition(f.model.Expect, "expect", place{end: true})
 	l.checkFlow()
+	l.checkMentions()
 }

@@ -14,7 +14,7 @@ import (
 // jobModel is a job file.
 type jobModel struct {
 	strict.At
-	_ strict.Extra `later:"include templates timezone incrementer listeners finally expect" ignore:"x-"`
+	_ strict.Extra `later:"include templates timezone" ignore:"x-"`
 
 	Job         string                            `key:"job" required:"true" doc:"The job's name: letters, digits, '_', '-' and '.', beginning with a letter."`
 	Description string                            `key:"description" doc:"What the job is for, in a sentence."`
@@ -23,7 +23,11 @@ type jobModel struct {
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else."`
-	Flow        []elementModel                    `key:"flow" item:"a step" required:"true" doc:"What the job does, in order."`
+	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
+	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"Who is told of the beginning and the end of an execution, in this order: one listener, or a list."`
+	Flow        []elementModel                    `key:"flow" item:"an element" required:"true" doc:"What the job does, in order."`
+	Finally     []elementModel                    `key:"finally" item:"an element" doc:"Steps that run after the flow in every execution, whatever its status, one after the other. A failure there is recorded and does not change the status. After a kill they run at take-over or restart: at least once."`
+	Expect      *conditionText                    `key:"expect" doc:"What must hold when the flow has completed; else the job is FAILED with the exit code EXPECT_FAILED [nothing]."`
 }
 
 // parameterModel declares a parameter. Its texts are read in parameters.go, as
@@ -65,20 +69,95 @@ type chunkDefaults struct {
 	Concurrency          *int   `key:"concurrency" default:"1" doc:"How many goroutines process the items of a chunk. The order of the items stays."`
 }
 
-// elementModel is one element of the flow.
-type elementModel struct {
-	strict.At
-	_ strict.Extra `later:"decide split flow atomic job use choose decider branches steps file parameters with for_each parallel when partition expect promote"`
+// connected are the keys that every element has.
+type connected struct {
+	When *conditionText `key:"when" doc:"Whether the element runs; if not, it is COMPLETED with the exit code NOOP. The answer is kept for a restart [true]."`
+	Next nextModel      `key:"next" doc:"Where to go from here: an element, end, fail or stop after success, or a map of exit code patterns to such targets [the following element]. Not in 'finally'."`
+}
 
-	Step                 string            `key:"step" required:"true" doc:"The step's name, an identifier that is there once; not end, fail or stop."`
-	Chunk                *chunkModel       `key:"chunk" doc:"Read, process and write items, chunk by chunk."`
-	Tasklet              *componentRef     `key:"tasklet" kind:"tasklet" doc:"Do one thing."`
-	Transaction          *transactionModel `key:"transaction" doc:"The transaction of the step."`
-	Listeners            componentRefs     `key:"listeners" kind:"listener" doc:"Who is told of what happens in a chunk step, in this order: one listener, or a list."`
-	Timeout              *time.Duration    `key:"timeout" doc:"The step fails when it runs longer [none]."`
-	StartLimit           *int              `key:"start_limit" doc:"How often the step may be attempted in one instance [none]."`
-	AllowStartIfComplete bool              `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`
-	Next                 nextModel         `key:"next" doc:"Where to go from here: a step, end, fail or stop after success, or a map of exit code patterns to such targets [the following step]."`
+// stepModel is an element that does some work.
+type stepModel struct {
+	strict.At
+
+	Step                 string                     `key:"step" required:"true" doc:"The step's name, an identifier that is there once in the file; not end, fail or stop."`
+	Chunk                *chunkModel                `key:"chunk" doc:"Read, process and write items, chunk by chunk."`
+	Tasklet              *componentRef              `key:"tasklet" kind:"tasklet" doc:"Do one thing."`
+	Partition            *partitionModel            `key:"partition" doc:"Do the work in parts, side by side, each with components of its own."`
+	Transaction          *transactionModel          `key:"transaction" doc:"The transaction of the step."`
+	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"Who is told of what happens in the step, in this order: one listener, or a list. Those of a partitioned step are told of each part."`
+	Timeout              *time.Duration             `key:"timeout" doc:"The step fails when it runs longer [none]; in a partitioned step, each part."`
+	Expect               *conditionText             `key:"expect" doc:"What must hold when the work is done; else the step is FAILED with the exit code EXPECT_FAILED [nothing]."`
+	Promote              strict.OrderedMap[rawText] `key:"promote" doc:"Keys of the step's context that are copied to the job's when the step completes: {step key: job key}."`
+	StartLimit           *int                       `key:"start_limit" doc:"How often the step may be attempted in one instance [none]."`
+	AllowStartIfComplete bool                       `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`
+	connected
+}
+
+// partitionModel says what the parts of a step are.
+type partitionModel struct {
+	strict.At
+	_ strict.Extra `later:"remote"`
+
+	By      *componentRef `key:"by" kind:"partitioner" required:"true" doc:"What the parts are. It is asked once in an instance."`
+	Workers *int          `key:"workers" doc:"How many parts are worked on at once [the number of CPUs]."`
+}
+
+// decideModel is an element that only says where to go.
+type decideModel struct {
+	strict.At
+
+	Decide  string        `key:"decide" required:"true" doc:"The decision's name, an identifier that is there once in the file."`
+	Choose  []choiceModel `key:"choose" item:"a choice" doc:"The first choice whose 'when' holds; the last one has none."`
+	Decider *componentRef `key:"decider" kind:"decider" doc:"The component that answers an exit code, which 'next' maps to a target."`
+	connected
+}
+
+// choiceModel is one way of a decision.
+type choiceModel struct {
+	strict.At
+
+	When *conditionText `key:"when" doc:"When to go there. The last choice has no 'when'."`
+	Next *targetText    `key:"next" required:"true" doc:"Where to go: an element, end, fail, or a stop with its restart point."`
+}
+
+// splitModel is an element whose flows run side by side.
+type splitModel struct {
+	strict.At
+
+	Split    string           `key:"split" required:"true" doc:"The split's name, an identifier that is there once in the file."`
+	Branches [][]elementModel `key:"branches" item:"a branch" required:"true" doc:"Lists of elements, which run side by side; the split has the outcome of the most severe."`
+	connected
+}
+
+// flowModel is a flow inside of a flow.
+type flowModel struct {
+	strict.At
+
+	Flow  string         `key:"flow" required:"true" doc:"The flow's name, an identifier that is there once in the file."`
+	Steps []elementModel `key:"steps" item:"an element" required:"true" doc:"Its elements. The end of this flow is the outcome of the element."`
+	connected
+}
+
+// atomicModel is a group of steps in one transaction.
+type atomicModel struct {
+	strict.At
+
+	Atomic      string            `key:"atomic" required:"true" doc:"The group's name, an identifier that is there once in the file."`
+	Steps       []elementModel    `key:"steps" item:"an element" required:"true" doc:"Its tasklet steps. Each relates to the group's transaction as its transaction.propagation says."`
+	Transaction *transactionModel `key:"transaction" doc:"The transaction of the group; it has no propagation."`
+	connected
+}
+
+// childModel is another job as an element.
+type childModel struct {
+	strict.At
+
+	Job                  string                     `key:"job" required:"true" doc:"The name of the element, an identifier that is there once in the file."`
+	File                 string                     `key:"file" required:"true" doc:"The job file, relative to this file."`
+	Parameters           strict.OrderedMap[rawText] `key:"parameters" doc:"The parameters of the job; they may have ${...}, and are fixed when it is first started."`
+	StartLimit           *int                       `key:"start_limit" doc:"How often the job may be attempted in one instance [none]."`
+	AllowStartIfComplete bool                       `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`
+	connected
 }
 
 // chunkModel is the work of a chunk step.
@@ -107,23 +186,23 @@ type transactionModel struct {
 type targetModel struct {
 	strict.At
 
-	End  *exitModel `key:"end" doc:"The job is COMPLETED."`
-	Fail *exitModel `key:"fail" doc:"The job is FAILED."`
+	End  *exitModel `key:"end" doc:"The flow is COMPLETED."`
+	Fail *exitModel `key:"fail" doc:"The flow is FAILED."`
 	Stop *stopModel `key:"stop" doc:"The job is STOPPED; a restart goes on."`
 }
 
-// exitModel is the job's end.
+// exitModel is a flow's end.
 type exitModel struct {
 	strict.At
 
-	Exit string `key:"exit" doc:"The exit code of the job [COMPLETED, FAILED]."`
+	Exit string `key:"exit" doc:"The exit code of the flow [COMPLETED, FAILED]."`
 }
 
 // stopModel is a stop.
 type stopModel struct {
 	strict.At
 
-	Restart string `key:"restart" doc:"The step where a restart goes on [this one again]."`
+	Restart string `key:"restart" doc:"The element of the same flow where a restart goes on [this one again]."`
 	Message string `key:"message" doc:"What the operator is told."`
 }
 
@@ -154,6 +233,30 @@ type componentRef struct {
 // componentRefs are one component or a list of them.
 type componentRefs []*componentRef
 
+// elementModel is one element of a flow: exactly one of the models of its kinds.
+type elementModel struct {
+	kind   elementKind // none: it was refused
+	node   *strict.Node
+	step   *stepModel
+	decide *decideModel
+	split  *splitModel
+	flow   *flowModel
+	atomic *atomicModel
+	job    *childModel
+}
+
+// conditionText is a bare expression of type bool.
+type conditionText struct {
+	node *strict.Node
+	text string
+}
+
+// targetText is a single target.
+type targetText struct {
+	node   *strict.Node
+	target target
+}
+
 // nextModel are the transitions of an element, as written.
 type nextModel struct {
 	node  *strict.Node
@@ -169,7 +272,7 @@ type nextCase struct {
 
 // target is where a case leads.
 type target struct {
-	name    string // a step, or end, fail, stop
+	name    string // an element, or end, fail, stop
 	at      *strict.Node
 	exit    string
 	restart string

@@ -141,7 +141,7 @@ func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) 
 			break
 		}
 		h := t.holes[i]
-		prog, err := compileHole(l.problems, n, h, scope)
+		prog, err := compileHole(l.problems, n, h, &names{scope: scope})
 		if err != nil {
 			return "", false
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -36,8 +37,9 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 		return nil, &redrive.DatabaseError{Step: of.name, Database: database, Items: r.Plan.Database()}
 	}
 	only, alone := *f, *of
-	alone.reader, alone.edges = nil, nil
-	only.steps = []*stepDef{&alone}
+	// The numbers of a redrive are others: its gate and promotion are not asked.
+	alone.reader, alone.partitioner, alone.expect, alone.promote = nil, nil, nil, nil
+	only.steps, only.flow, only.finally, only.listeners = []*stepDef{&alone}, nil, nil, nil
 	c := &compiler{file: &only, deps: deps, problems: f.doc.NewCollector()}
 	c.checkDatabases()
 	if err := c.problems.Err(); err != nil {
@@ -45,11 +47,11 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	}
 	inner := func(s *redrive.Step) (core.Step, error) {
 		c.assembled = r.assembled(s, of.reader.out)
-		made, err := c.element(&alone)
+		made, err := c.work(&alone)
 		if err := errors.Join(append(c.missing, err)...); err != nil {
 			return nil, fmt.Errorf("step %s: %w", alone.name, err)
 		}
-		return made.(*core.StepElement).Step, nil //nolint:forcetypeassert // a step is compiled to nothing else
+		return made, nil
 	}
 	step, err := redrive.NewStep(r.Plan, r.Steps, inner)
 	if err != nil {
@@ -62,7 +64,10 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	}, nil
 }
 
-func (f *File) chunkStep(name string) (*stepDef, error) {
+// chunkStep finds a step by the name of its executions: those of partitions are
+// called STEP:PARTITION.
+func (f *File) chunkStep(recorded string) (*stepDef, error) {
+	name, _, _ := strings.Cut(recorded, ":")
 	for _, s := range f.steps {
 		if s.name != name {
 			continue
@@ -79,6 +84,10 @@ func (f *File) chunkStep(name string) (*stepDef, error) {
 func (r Redrive) assembled(s *redrive.Step, item core.ItemType) func(assemble) assemble {
 	return func(next assemble) assemble {
 		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+			if partition, is := r.partition(run); is {
+				of := *run
+				of.Part, run = partition, &of
+			}
 			parts, err := next(ctx, run)
 			if err != nil {
 				return parts, err
@@ -92,4 +101,22 @@ func (r Redrive) assembled(s *redrive.Step, item core.ItemType) func(assemble) a
 			return parts, err
 		}
 	}
+}
+
+// partitionIndexKey is where the context of a partition has its place in the plan.
+const partitionIndexKey = "surfin.index"
+
+// partition is the partition whose items are redriven: what ${part.NAME} reads.
+func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
+	_, name, is := strings.Cut(r.Plan.Step, ":")
+	if !is {
+		return nil, false
+	}
+	kept := run.Steps[r.Plan.Step].Context
+	if kept == nil {
+		kept = core.NewExecutionContext()
+	}
+	place, _ := kept.Get(partitionIndexKey)
+	index, _ := place.(int64)
+	return &core.Partition{Name: name, Index: int(index), Context: kept}, true
 }

@@ -71,3 +71,42 @@ flow:
 	_, err = compile("lod")
 	require.EqualError(t, err, "there is no step lod in j.yaml (did you mean load? allowed: load, idle)")
 }
+
+// The skipped items of a partition go through the components of its step, in which
+// ${part.NAME} is what it was.
+func TestARedriveOfAPartitionKnowsItsPart(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), "j.yaml", `
+job: j
+flow:
+- step: parts
+  partition: {by: {chapters: {names: [a, b]}}}
+  chunk:
+    reader: {count: {from: "${part.last - 1}", to: "${part.last}", label: "${part.name}"}}
+    writer: {sink: "${part.file}"}
+    skip: 5
+`)
+	s.refuse = "n=3 label=b "
+	exec, err := s.launch(t, nil)
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	require.Len(t, s.rows, 3)
+	s.refuse = ""
+	plan, err := redrive.New(t.Context(), s.Repository, redrive.Request{Execution: exec.ID})
+	require.NoError(t, err)
+	require.Equal(t, "parts:b", plan.Step)
+	records, err := s.Repository.Steps(t.Context(), exec.ID)
+	require.NoError(t, err)
+	steps := map[string]core.StepExecution{}
+	for _, record := range records {
+		steps[record.Name] = record
+	}
+	again, err := s.file.CompileRedrive(jobfile.Deps{Provider: s.Provider, Registry: s.registry(t)}, jobfile.Redrive{Plan: plan, Steps: steps})
+	require.NoError(t, err)
+	params, err := core.NewParameters(core.Parameter{Name: "again", Type: core.TypeInt, Value: int64(1), Identifying: true})
+	require.NoError(t, err)
+	exec, err = s.Launcher.Run(t.Context(), again, params, nil)
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	require.Contains(t, s.rows, "n=3 label=b ")
+}

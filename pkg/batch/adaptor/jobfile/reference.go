@@ -82,7 +82,18 @@ func jobFilePage(reg *core.Registry) []byte {
 	p.section("Job", "The top level of the file.", reflect.TypeFor[jobModel]())
 	p.section("Parameter", "An entry of `parameters`, by its name.", reflect.TypeFor[parameterModel]())
 	p.section("Row field", "A field of a row type: an entry of `types`, or of a component's `item`. The type alone may be written directly: `id: int`.", reflect.TypeFor[fieldModel]())
-	p.section("Step", "An element of `flow`. It has a `chunk` or a `tasklet`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[elementModel]())
+	p.printf("\n## Elements\n\nAn element of a flow is one of [step](#step), [decide](#decide), [split](#split), [flow](#flow), [atomic](#atomic) and [job](#child-job): " +
+		"the key that has its name says which. Names are identifiers, there once in the file; `end`, `fail` and `stop` are none. " +
+		"A flow begins with its first element; elements lead to elements of the same list.\n")
+	p.section("Step", "Some work: a `chunk` or a `tasklet`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[stepModel]())
+	p.section("Partition", "The parts of a step's work. Each part has a step execution STEP:PART of its own; a restart runs those that did not complete. "+
+		"The partitioner says what `${part.NAME}` is in the components of the step.", reflect.TypeFor[partitionModel]())
+	p.section("Decide", "It leads to one of several elements: by `choose`, or by a `decider` with `next`.", reflect.TypeFor[decideModel]())
+	p.section("Choice", "One way of a decision.", reflect.TypeFor[choiceModel]())
+	p.section("Split", "Flows side by side.", reflect.TypeFor[splitModel]())
+	p.section("Flow", "A flow as one element.", reflect.TypeFor[flowModel]())
+	p.section("Atomic", "Tasklet steps in one transaction: all of them commit, or none does. They work in one database.", reflect.TypeFor[atomicModel]())
+	p.section("Child job", "Another job file as one element, with an instance and executions of its own. Its results are `steps.NAME.out.execution`, `status` and `exit`, as texts.", reflect.TypeFor[childModel]())
 	p.section("Chunk", "The work of a chunk step.", reflect.TypeFor[chunkModel]())
 	p.section("Retry", "Errors of reader and processor are tried again item by item, those of the writer with the whole chunk in a new transaction. A bare number is `limit`.", reflect.TypeFor[config.ItemRetryConfig]())
 	p.section("Backoff", "The waits between attempts.", reflect.TypeFor[config.Backoff]())
@@ -90,9 +101,10 @@ func jobFilePage(reg *core.Registry) []byte {
 	p.classes(reg)
 	p.section("Defaults", "What steps use that say nothing else: a step's key replaces the whole default and is never merged with it. The keys of `chunk` are replaced one by one.", reflect.TypeFor[defaultsModel]())
 	p.section("Transaction", "The transaction of a tasklet step, or of each chunk.", reflect.TypeFor[transactionModel]())
-	p.printf("\n## Next\n\nA target is the name of a step, `end`, `fail`, `stop`, or one of the maps below. `next: TARGET` follows success. " +
+	p.printf("\n## Next\n\nA target is the name of an element of the same list, `end`, `fail`, `stop`, or one of the maps below. `next: TARGET` follows success. " +
 		"`next: {PATTERN: TARGET}` follows an exit code that matches (`*` any characters, `?` one; the most specific pattern wins); " +
-		"an unmatched exit code of a completed step goes to the following step, and any other ends the job with its outcome.\n")
+		"an unmatched exit code of an element that completed goes to the following one, and any other ends the flow with its outcome. " +
+		"`end` and `fail` inside of another element end the flow that they are in, and its element has that outcome; `stop` stops the job.\n")
 	p.section("Target end, fail", "`{end: {...}}` or `{fail: {...}}`.", reflect.TypeFor[exitModel]())
 	p.section("Target stop", "`{stop: {...}}`.", reflect.TypeFor[stopModel]())
 	p.expressions()
@@ -130,11 +142,16 @@ func (p *page) expressions() {
 		"| `job.name` | the job's name | at launch |\n" +
 		"| `job.execution` | the number of the execution | at the start of the step |\n")
 	for _, f := range stepFields() {
-		p.printf("| `steps.NAME.%s` | a count of an earlier step | at the start of the step |\n", f)
+		p.printf("| `steps.NAME.%s` | a count of an earlier step, with the attempts that it went on from | at the start of the step |\n", f)
 	}
 	p.printf("| `steps.NAME.duration` | its time | at the start of the step |\n" +
-		"| `steps.NAME.status`, `steps.NAME.exit` | its status and exit code | at the start of the step |\n" +
-		"| `steps.NAME.out.KEY` | its result, of the type that its tasklet's `out` declares, else as a text | at the start of the step |\n")
+		"| `steps.NAME.status`, `steps.NAME.exit` | its status and exit code; empty if it has not run | at the start of the step |\n" +
+		"| `steps.NAME.out.KEY` | its result, of the type that its tasklet's `out` declares, else as a text | at the start of the step |\n" +
+		"| `context.KEY` | a value of the job's context, as a text; null if there is none | at the start of the step |\n" +
+		"| `part.NAME` | of the partition: `name`, `index`, and what the partitioner gives | in the components of a step with `partition` |\n" +
+		"| `job.status`, `job.exit`, `job.error`, `job.failed_step` | how the flow ended; `failed_step` is empty if none failed | in `finally` and the job's `expect` |\n")
+	p.printf("\n`when` and `expect` are expressions themselves, of type bool, without `${ }`, over all these names. " +
+		"In the `expect` of a step its own numbers have no prefix: `read == written + filtered + skipped`.\n")
 	p.printf("\nThe default of a parameter may use functions, such as `${today()}`, and no names.\n")
 }
 
@@ -164,11 +181,21 @@ func (p *page) component(c core.Component) {
 // exampleOf is the example below the key of the component's kind, whether its
 // description has that key or not.
 func exampleOf(c core.Component) string {
-	text := strings.TrimRight(c.Example, "\n")
-	if strings.HasPrefix(text, string(c.Kind)+":") {
+	text, key := strings.TrimRight(c.Example, "\n"), string(c.Kind)
+	switch c.Kind {
+	case core.KindPartitioner:
+		key = "partition"
+	case core.KindListener:
+		key = "listeners"
+	case core.KindReader, core.KindProcessor, core.KindWriter, core.KindTasklet, core.KindDecider:
+	}
+	if strings.HasPrefix(text, key+":") {
 		return text
 	}
-	return string(c.Kind) + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
+	if c.Kind == core.KindPartitioner {
+		return "partition:\n  by:\n    " + strings.ReplaceAll(text, "\n", "\n    ")
+	}
+	return key + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
 // shorthand says how the config may be written in short.
@@ -259,6 +286,9 @@ func typeWord(t reflect.Type, f strict.Field) string {
 		return "map of [row fields](#row-field)"
 	}
 	if m, ok := reflect.Zero(t).Interface().(interface{ Elem() reflect.Type }); ok {
+		if m.Elem() == reflect.TypeFor[rawText]() {
+			return "map of text"
+		}
 		return "map of " + typeWord(m.Elem(), f)
 	}
 	return kindWord(t, f)
@@ -304,7 +334,15 @@ func sectionWord(t reflect.Type) string {
 	case reflect.TypeFor[parameterModel]():
 		return "[parameter](#parameter)"
 	case reflect.TypeFor[elementModel]():
-		return "[step](#step)"
+		return "[element](#elements)"
+	case reflect.TypeFor[partitionModel]():
+		return "[partition](#partition)"
+	case reflect.TypeFor[choiceModel]():
+		return "[choice](#choice)"
+	case reflect.TypeFor[conditionText]():
+		return "expression"
+	case reflect.TypeFor[targetText]():
+		return "[target](#next)"
 	case reflect.TypeFor[chunkModel]():
 		return "[chunk](#chunk)"
 	case reflect.TypeFor[transactionModel]():

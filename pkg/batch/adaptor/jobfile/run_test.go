@@ -200,7 +200,7 @@ job: skipped
 flow:
 - step: a
   tasklet: note
-  next: c
+  next: {RARE: b, "*": c}
 - step: b
   tasklet: idle
 - step: c

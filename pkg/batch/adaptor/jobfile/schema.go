@@ -160,8 +160,12 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 		return b.orText(nil, `-?([0-9.]+(ns|us|µs|ms|s|m|h))+`)
 	case reflect.TypeFor[core.Size]():
 		return b.orText(object{"type": "integer", "minimum": 0}, `[0-9]+(KB|MB|GB)?`)
-	case reflect.TypeFor[core.SQL](), reflect.TypeFor[core.Expression](), reflect.TypeFor[rawText]():
+	case reflect.TypeFor[core.SQL](), reflect.TypeFor[core.Expression](), reflect.TypeFor[rawText](), reflect.TypeFor[conditionText]():
 		return text()
+	case reflect.TypeFor[elementModel]():
+		return b.element()
+	case reflect.TypeFor[targetText]():
+		return b.target()
 	case reflect.TypeFor[core.Expressions]():
 		return object{"type": "object", "additionalProperties": text()}
 	case reflect.TypeFor[core.ItemType]():
@@ -298,17 +302,39 @@ func needsConfig(c core.Component) bool {
 	return false
 }
 
-// next is the schema of `next`: a target, or patterns with targets.
-func (b *schemaBuilder) next() object {
+// element is the schema of an element of a flow.
+func (b *schemaBuilder) element() object {
+	if _, ok := b.defs["element"]; !ok {
+		b.defs["element"] = object{} // elements are inside of elements
+		var choices []any
+		for _, kind := range elementKinds() {
+			m := elementModel{kind: kind}
+			choices = append(choices, b.structure(m.model().Type()))
+		}
+		b.defs["element"] = object{"anyOf": choices, "description": "An element of a flow: one of " + kindList() + "."}
+	}
+	return object{"$ref": "#/$defs/element"}
+}
+
+// target is the schema of one target.
+func (b *schemaBuilder) target() object {
+	return object{"anyOf": []any{object{"type": "string"}, b.longTarget()}}
+}
+
+func (b *schemaBuilder) longTarget() object {
 	long := b.structure(reflect.TypeFor[targetModel]())
 	long["maxProperties"], long["minProperties"] = 1, 1
 	for name, s := range long["properties"].(object) {
 		long["properties"].(object)[name] = object{"anyOf": []any{s, object{"type": "null"}}}
 	}
-	target := object{"anyOf": []any{object{"type": "string"}, long}}
+	return long
+}
+
+// next is the schema of `next`: a target, or patterns with targets.
+func (b *schemaBuilder) next() object {
 	patterns := object{
-		"type": "object", "additionalProperties": target, "minProperties": 1,
+		"type": "object", "additionalProperties": b.target(), "minProperties": 1,
 		"propertyNames": object{"not": object{"enum": reserved()}},
 	}
-	return object{"anyOf": []any{object{"type": "string"}, long, patterns}}
+	return object{"anyOf": []any{object{"type": "string"}, b.longTarget(), patterns}}
 }

@@ -2,8 +2,8 @@ package jobfile
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,27 +17,111 @@ import (
 // laterNames are names of expressions that jobfile.md knows and this version does
 // not: namespaces, and fields of `job`.
 func laterNames() (namespaces, job []string) {
-	return []string{"secret", "part", "context", "with"}, []string{"time", "status", "error", "failed_step"}
+	return []string{"secret", "with"}, []string{"time"}
 }
 
-// scope is what ${...} in the config of a step may use.
-func (l *loader) scope(step string) expression.Scope {
+// outcomeFields are the names of `job` that say how the flow ended.
+func outcomeFields() []string { return []string{"status", "exit", "error", "failed_step"} }
+
+// place is where an expression stands: it says which names are known there.
+type place struct {
+	// element is the one it belongs to; nil: the job.
+	element *elementDef
+	// step is the step whose component, condition or gate it is: its own numbers are
+	// not among `steps`.
+	step string
+	// own says that the numbers of that step are there without a prefix: its `expect`.
+	own bool
+	// part are the names of `part`; nil: there is none here.
+	part map[string]expression.Var
+	// unknown says that there is a partition, and that it is wrong.
+	unknown bool
+	// begin says that nothing has run yet: the listeners of the job.
+	begin bool
+	// end says that the flow is over: `finally`, and the job's `expect`.
+	end bool
+}
+
+// after reports whether the outcome of the flow is known.
+func (p place) after() bool {
+	return p.end || p.element != nil && p.element.in.finally
+}
+
+// names are what an expression may use where it stands.
+type names struct {
+	scope expression.Scope
+	// here says why a name of the scope cannot be used, or nothing; may be nil.
+	here func(path string) string
+	// unknown are the beginnings of names of which nothing is known, as what would say
+	// it is wrong itself.
+	unknown []string
+	// steps is told of every step that an expression names; may be nil.
+	steps func(c *strict.Collector, n *strict.Node, offset int, step string)
+}
+
+// scope is what ${...} and conditions may use at a place. Names that are known
+// elsewhere only are in it, for a message that says where.
+func (l *loader) scope(p place) *names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
 	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}}
 	namespaces, fields := laterNames()
-	for _, name := range fields {
+	for _, name := range append(fields, outcomeFields()...) {
 		job[name] = text
 	}
 	scope := expression.Scope{
-		"params": {Fields: l.paramVars()},
-		"job":    {Fields: job},
-		"env":    {Open: true},
-		"steps":  {Fields: l.stepVars(step)},
+		"params":  {Fields: l.paramVars()},
+		"job":     {Fields: job},
+		"env":     {Open: true},
+		"steps":   {Fields: l.stepVars(p.step)},
+		"context": {Open: true, Nullable: true},
+		"part":    {Open: true},
+	}
+	if p.part != nil {
+		scope["part"] = expression.Var{Fields: p.part}
+	}
+	if p.own {
+		for name, v := range l.ownVars(p.step) {
+			scope[name] = v
+		}
 	}
 	for _, name := range namespaces {
 		scope[name] = expression.Var{Open: true}
 	}
-	return scope
+	return &names{scope: scope, here: p.refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
+		l.mentions = append(l.mentions, mention{node: n, offset: offset, step: step, place: p})
+	}}
+}
+
+// unknown are names that depend on a partitioner or a tasklet that is wrong.
+func (l *loader) unknown(p place) []string {
+	var list []string
+	if p.unknown {
+		list = append(list, "part.")
+	}
+	for _, s := range l.file.steps {
+		if s.model != nil && s.model.Tasklet != nil && s.tasklet != nil && !s.tasklet.sound {
+			list = append(list, "steps."+s.name+".out.")
+			if p.own && p.step == s.name {
+				list = append(list, "out.")
+			}
+		}
+	}
+	return list
+}
+
+// refusal says why a name cannot be used at the place.
+func (p place) refusal(path string) string {
+	namespaces, fields := laterNames()
+	head, rest, _ := strings.Cut(path, ".")
+	switch {
+	case slices.Contains(namespaces, head), head == "job" && slices.Contains(fields, rest):
+		return path + " is not supported by this version yet"
+	case head == "job" && slices.Contains(outcomeFields(), rest) && !p.after():
+		return path + " is only known in finally and in the expect of the job"
+	case head == "part" && p.part == nil && !p.unknown:
+		return path + " is only known in the components of a step with partition"
+	}
+	return ""
 }
 
 func (l *loader) paramVars() map[string]expression.Var {
@@ -59,18 +143,24 @@ func (l *loader) stepVars(except string) map[string]expression.Var {
 		if name == except {
 			continue
 		}
-		fields := map[string]expression.Var{
-			"duration": {Type: reflect.TypeFor[time.Duration]()},
-			"status":   {Type: reflect.TypeFor[string]()},
-			"exit":     {Type: reflect.TypeFor[string]()},
-			"out":      l.file.outVar(name),
-		}
-		for _, f := range stepFields() {
-			fields[f] = expression.Var{Type: reflect.TypeFor[int64]()}
-		}
+		fields := l.ownVars(name)
+		fields["status"] = expression.Var{Type: reflect.TypeFor[string]()}
 		vars[name] = expression.Var{Fields: fields}
 	}
 	return vars
+}
+
+// ownVars are the names of a step's own gate.
+func (l *loader) ownVars(step string) map[string]expression.Var {
+	fields := map[string]expression.Var{
+		"duration": {Type: reflect.TypeFor[time.Duration]()},
+		"exit":     {Type: reflect.TypeFor[string]()},
+		"out":      l.file.outVar(step),
+	}
+	for _, f := range stepFields() {
+		fields[f] = expression.Var{Type: reflect.TypeFor[int64]()}
+	}
+	return fields
 }
 
 // outVar types the named results of a step: by the row type that its tasklet's
@@ -87,8 +177,8 @@ func (f *File) outVar(step string) expression.Var {
 	return expression.Var{Fields: fields}
 }
 
-// env is what the expressions over items may use, at load.
-func (l *loader) env() core.ExpressionEnv {
+// env is what the expressions over items may use at a place, at load.
+func (l *loader) env(p place) core.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
 		params[name] = v.Type
@@ -96,46 +186,91 @@ func (l *loader) env() core.ExpressionEnv {
 			params[name] = reflect.PointerTo(v.Type)
 		}
 	}
-	return core.ExpressionEnv{Types: map[string]map[string]reflect.Type{
+	env := core.ExpressionEnv{Types: map[string]map[string]reflect.Type{
 		"params": params,
 		"job":    {"name": reflect.TypeFor[string](), "execution": reflect.TypeFor[int64]()},
 	}}
+	if p.part != nil {
+		part := map[string]reflect.Type{}
+		for name, v := range p.part {
+			part[name] = v.Type
+		}
+		env.Types["part"] = part
+	}
+	return env
 }
 
 var errReported = errors.New("reported")
 
-// compileHole compiles one ${...}, and refuses names that are not supported yet.
-func compileHole(c *strict.Collector, n *strict.Node, h hole, scope expression.Scope) (*expression.Program, error) {
+// compileHole compiles one ${...}, and refuses names that are not known there.
+func compileHole(c *strict.Collector, n *strict.Node, h hole, in *names) (*expression.Program, error) {
 	if h.text == "" {
 		c.AddAt(n, h.offset, "${} is empty", "a literal ${ is written $${")
 		return nil, errReported
 	}
-	prog, err := expression.Compile(h.text, scope)
+	return in.compile(c, n, h.text, h.offset, "${"+h.text+"}: ")
+}
+
+// compile compiles an expression that stands at an offset of a node's text; what
+// begins its messages.
+func (in *names) compile(c *strict.Collector, n *strict.Node, text string, offset int, what string) (*expression.Program, error) {
+	prog, err := expression.Compile(text, in.scope)
 	if err != nil {
-		offset := 0
+		if slices.ContainsFunc(in.unknown, func(begin string) bool { return strings.Contains(text, begin) }) {
+			return nil, errReported // where it should be known
+		}
+		if in.elsewhere(c, n, text, offset, what) {
+			return nil, errReported
+		}
+		at := 0
 		var where *expression.Error
 		if errors.As(err, &where) {
-			offset = where.Offset
+			at = where.Offset
 		}
-		c.AddAt(n, h.offset+offset, fmt.Sprintf("${%s}: %v", h.text, err), "")
+		c.AddAt(n, offset+at, what+err.Error(), commentHint(n))
 		return nil, errReported
 	}
-	namespaces, fields := laterNames()
 	for _, path := range prog.Vars() {
-		head, rest, _ := strings.Cut(path, ".")
-		if slices.Contains(namespaces, head) || head == "job" && slices.Contains(fields, rest) {
-			c.AddAt(n, h.offset, fmt.Sprintf("${%s}: %s is not supported by this version yet", h.text, path), "")
-			return nil, errReported
+		if slices.ContainsFunc(in.unknown, func(begin string) bool { return strings.HasPrefix(path, begin) }) {
+			return nil, errReported // where it should be known
+		}
+		if in.here != nil {
+			if why := in.here(path); why != "" {
+				c.AddAt(n, offset, what+why, "")
+				return nil, errReported
+			}
+		}
+		if rest, is := strings.CutPrefix(path, "steps."); is && in.steps != nil {
+			step, _, _ := strings.Cut(rest, ".")
+			in.steps(c, n, offset, step)
 		}
 	}
 	return prog, nil
 }
 
+// elsewhere reports the first name of a text that does not compile and is known in
+// other places: what is wrong with its type matters less.
+func (in *names) elsewhere(c *strict.Collector, n *strict.Node, text string, offset int, what string) bool {
+	if in.here == nil {
+		return false
+	}
+	for _, at := range dotted.FindAllStringIndex(text, -1) {
+		if why := in.here(text[at[0]:at[1]]); why != "" {
+			c.AddAt(n, offset+at[0], what+why, "")
+			return true
+		}
+	}
+	return false
+}
+
+var dotted = regexp.MustCompile(`\b[a-z]+\.[A-Za-z_]+`)
+
 // needsStep reports whether a program uses what is only known when its step
 // starts.
 func needsStep(prog *expression.Program) bool {
 	return slices.ContainsFunc(prog.Vars(), func(path string) bool {
-		return strings.HasPrefix(path, "steps.") || path == "job.execution"
+		head, rest, _ := strings.Cut(path, ".")
+		return head != "params" && head != "env" && path != "job.name" && rest != ""
 	})
 }
 

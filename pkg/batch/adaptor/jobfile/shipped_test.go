@@ -3,6 +3,7 @@ package jobfile_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,6 +21,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/keyrange"
+	partquery "github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
@@ -35,6 +40,7 @@ func shipped(t *testing.T, provider tx.Provider) *core.Registry {
 	for _, family := range [][]core.Component{
 		csv.Components(), filter.Components(), json.Components(), jsonl.Components(), mapping.Components(), query.Components(),
 		table.Components(), validate.Components(), shell.Components(), sqltask.Components(), migration.Components(),
+		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	} {
 		list = append(list, family...)
 	}
@@ -50,6 +56,7 @@ func shipped(t *testing.T, provider tx.Provider) *core.Registry {
 	for _, family := range [][]core.Factory{
 		csv.Factories(), filter.Factories(), json.Factories(), jsonl.Factories(), mapping.Factories(), query.Factories(provider),
 		table.Factories(provider), validate.Factories(), shell.Factories(), sqltask.Factories(provider), migration.Factories(provider, nil),
+		count.Factories(), files.Factories(), keyrange.Factories(provider), partquery.Factories(provider),
 	} {
 		factories = append(factories, family...)
 	}
@@ -79,9 +86,12 @@ func TestTheExamplesOfTheShippedComponentsLoad(t *testing.T) {
 		require.True(t, ok, "%s %s has no example", c.Kind, c.Name)
 		example, _, _ := strings.Cut(rest, "```")
 		text := "job: example\nparameters: {year: {type: int}, date: {type: date}}\nflow:\n- step: a\n"
-		if c.Kind == core.KindTasklet {
+		switch c.Kind {
+		case core.KindTasklet:
 			text += indent("  ", example)
-		} else {
+		case core.KindPartitioner:
+			text += indent("  ", example) + "  tasklet: {sql: \"insert into x values (${part.index}, ${part.name})\"}\n"
+		default:
 			text += "  chunk:\n" + indent("    ", around[c.Kind]+"\n"+example)
 		}
 		_, err = jobfile.Parse(filepath.Join(dir, "example.yaml"), []byte(text), reg)
@@ -156,5 +166,44 @@ func TestAFileWithTheShippedComponentsRunsFromCSVToTablesToCSV(t *testing.T) {
 		out, err := os.ReadFile(filepath.Join(dir, "out", "summary_2.csv"))
 		require.NoError(t, err)
 		require.Equal(t, "airport,n,cost\nAAA,1,10\nBBB,1,0\nunknown,1,2.5\n", string(out))
+	})
+}
+
+// The example of every element runs as it is, and again as the next instance.
+func TestTheFlowOfTheExamplesRunsOnBothDatabases(t *testing.T) {
+	t.Parallel()
+	const root = "../../../../"
+	data, err := filepath.Abs(root + "example/birdstrikes/data/birdstrikes.csv")
+	require.NoError(t, err)
+	testdb.Each(t, func(t *testing.T, url string) {
+		dir := t.TempDir()
+		for _, name := range []string{"flow.yaml", "flow_child.yaml"} {
+			text, err := os.ReadFile(root + "jobs/" + name)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
+		}
+		engine := testengine.New(t, url)
+		reg := shipped(t, engine.Provider)
+		file, err := jobfile.Load(filepath.Join(dir, "flow.yaml"), reg)
+		require.NoError(t, err)
+		compiled, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: reg})
+		require.NoError(t, err)
+		for run := int64(1); run <= 2; run++ {
+			params, err := job.ValidateParameters(file.Parameters(), map[string]string{"input": data, "run": strconv.FormatInt(run, 10)})
+			require.NoError(t, err)
+			exec, err := engine.Launcher.Run(t.Context(), compiled, params, nil)
+			require.NoError(t, err)
+			require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+			require.Contains(t, exec.Gate, "holds")
+			require.Equal(t, []int64{1985, 8, 83, 50, 33}, []int64{
+				engine.Ints("select strikes from flow_result order by run")[run-1], engine.Ints("select skipped from flow_result order by run")[run-1],
+				engine.Ints("select costs from flow_result order by run")[run-1], engine.Ints("select airports from flow_result order by run")[run-1],
+				engine.Ints("select species from flow_result order by run")[run-1],
+			})
+			report, err := os.ReadFile(filepath.Join(dir, "out", "flow_"+strconv.FormatInt(run, 10)+".csv"))
+			require.NoError(t, err)
+			require.Equal(t, 30, strings.Count(string(report), "\n"))
+		}
+		require.Len(t, engine.Ints("select execution from flow_journal"), 2)
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -87,6 +88,15 @@ type watchConfig struct {
 	Note string `key:"note" main:"true" default:"seen" doc:"A word before each note."`
 }
 
+type chaptersConfig struct {
+	Names []string `key:"names" main:"true" required:"true" doc:"The parts."`
+	Width int      `key:"width" default:"2" doc:"How many numbers a part counts."`
+}
+
+type coinConfig struct {
+	Side string `key:"side" main:"true" required:"true" doc:"The answer."`
+}
+
 type noteInner struct {
 	Level string `key:"level" default:"low" enum:"low,high" doc:"A level."`
 	Names []int  `key:"names" default:"[1, 2]" doc:"Numbers."`
@@ -104,6 +114,8 @@ type bench struct {
 	fail   error // the note tasklet's next answer
 	out    map[string]any
 	exit   string
+	// acts are what the note tasklets of these steps do instead.
+	acts map[string]func(c *core.StepContribution) error
 }
 
 func components() []core.Component {
@@ -129,6 +141,19 @@ func components() []core.Component {
 		{Kind: core.KindTasklet, Name: "note", Summary: "Notes its config.", Config: reflect.TypeFor[noteConfig]()},
 		{Kind: core.KindTasklet, Name: "idle", Summary: "Does nothing.", NoTransaction: true},
 		{Kind: core.KindListener, Name: "watch", Summary: "Notes skips.", Config: reflect.TypeFor[watchConfig]()},
+		{Kind: core.KindListener, Name: "gong", Summary: "Notes the begin and end of jobs.", Config: reflect.TypeFor[watchConfig]()},
+		{Kind: core.KindListener, Name: "bell", Summary: "Notes the begin and end of steps.", Config: reflect.TypeFor[watchConfig]()},
+		{Kind: core.KindListener, Name: "deaf", Summary: "Is no listener."},
+		{
+			Kind: core.KindPartitioner, Name: "chapters", Summary: "Makes a part of each name.", Config: reflect.TypeFor[chaptersConfig](),
+			Parts: func(cfg any) (map[string]reflect.Type, error) {
+				if cfg.(*chaptersConfig).Width < 0 {
+					return nil, &core.ConfigError{Key: "width", Err: errors.New("it is negative")}
+				}
+				return map[string]reflect.Type{"last": reflect.TypeFor[int64](), "file": reflect.TypeFor[string]()}, nil
+			},
+		},
+		{Kind: core.KindDecider, Name: "coin", Summary: "Answers its side.", Config: reflect.TypeFor[coinConfig]()},
 	}
 	return list
 }
@@ -188,8 +213,15 @@ func (b *bench) registry(t testing.TB) *core.Registry {
 		}},
 		{Kind: core.KindTasklet, Name: "note", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
 			b.use(use)
+			b.mu.Lock()
+			defer b.mu.Unlock()
 			b.notes = append(b.notes, cfg.(*noteConfig))
 			return core.TaskletFunc(func(_ context.Context, c *core.StepContribution) error {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				if act := b.acts[use.Step]; act != nil {
+					return act(c)
+				}
 				c.Out, c.ExitCode = b.out, b.exit
 				return b.fail
 			}), nil
@@ -198,7 +230,24 @@ func (b *bench) registry(t testing.TB) *core.Registry {
 			b.use(use)
 			return &watch{bench: b, note: cfg.(*watchConfig).Note}, nil
 		}},
-		pass(core.KindReader, "apples"), pass(core.KindReader, "broken"), pass(core.KindProcessor, "keep"), pass(core.KindProcessor, "set"),
+		{Kind: core.KindListener, Name: "gong", New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
+			return &gong{&watch{bench: b, note: cfg.(*watchConfig).Note}}, nil
+		}},
+		{Kind: core.KindListener, Name: "bell", New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
+			return &bell{&watch{bench: b, note: cfg.(*watchConfig).Note}}, nil
+		}},
+		{Kind: core.KindListener, Name: "deaf", New: func(context.Context, any, core.Use) (any, error) { return 7, nil }},
+		{Kind: core.KindPartitioner, Name: "chapters", New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
+			return cfg.(*chaptersConfig), nil
+		}},
+		{Kind: core.KindDecider, Name: "coin", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			b.use(use)
+			return core.DeciderFunc(func(context.Context, *core.View) (string, error) { return cfg.(*coinConfig).Side, nil }), nil
+		}},
+		{Kind: core.KindProcessor, Name: "keep", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+			return filter.New(filter.Config{When: cfg.(*keepConfig).When}, use.In)
+		}},
+		pass(core.KindReader, "apples"), pass(core.KindReader, "broken"), pass(core.KindProcessor, "set"),
 		pass(core.KindProcessor, "peel"), pass(core.KindWriter, "crate"), pass(core.KindTasklet, "idle"),
 	})
 	require.NoError(t, err)
@@ -254,6 +303,39 @@ func (w *watch) OnSkipWrite(_ context.Context, item any, _ error) error {
 
 func (w *watch) BeforeRetry(_ context.Context, phase core.Phase, n int, _ error) error {
 	w.see("%s %d", phase, n)
+	return nil
+}
+
+// Partition makes a part of each name; chapter n ends with the number n*Width.
+func (c *chaptersConfig) Partition(context.Context, *core.View) ([]core.Partition, error) {
+	var parts []core.Partition
+	for i, name := range c.Names {
+		kept := core.NewExecutionContext()
+		if err := errors.Join(kept.Put("last", (i+1)*c.Width), kept.Put("file", name+".txt")); err != nil {
+			return nil, err
+		}
+		parts = append(parts, core.Partition{Name: name, Index: i, Context: kept})
+	}
+	return parts, nil
+}
+
+// gong is told of jobs, bell of steps.
+type gong struct{ w *watch }
+
+func (g *gong) BeforeJob(_ context.Context, job *core.JobExecution) error {
+	g.w.see("before job %s", job.JobName)
+	return nil
+}
+
+func (g *gong) AfterJob(_ context.Context, job *core.JobExecution) error {
+	g.w.see("after job %s", job.Status)
+	return nil
+}
+
+type bell struct{ w *watch }
+
+func (b *bell) AfterStep(_ context.Context, step *core.StepExecution) error {
+	b.w.see("after step %s", step.Name)
 	return nil
 }
 

@@ -22,6 +22,8 @@ type use struct {
 	// sound says that nothing was wrong with the config.
 	sound   bool
 	in, out core.ItemType
+	// env is what its expressions over items may use.
+	env core.ExpressionEnv
 }
 
 // lateValue is a text with compiled ${...}.
@@ -32,7 +34,7 @@ type lateValue struct {
 }
 
 // resolve looks the component up and checks its config.
-func (l *loader) resolve(kind core.ComponentKind, ref *componentRef, step string) *use {
+func (l *loader) resolve(kind core.ComponentKind, ref *componentRef, at place) *use {
 	if ref == nil {
 		return nil
 	}
@@ -43,7 +45,7 @@ func (l *loader) resolve(kind core.ComponentKind, ref *componentRef, step string
 	}
 	u := &use{
 		kind: kind, component: component, ref: ref, what: string(kind) + " " + ref.name,
-		node: ref.node, late: map[*strict.Node]*lateValue{},
+		node: ref.node, late: map[*strict.Node]*lateValue{}, env: l.env(at),
 	}
 	if u.node == nil {
 		u.node = &strict.Node{Kind: strict.Map, Line: ref.at.Line, Col: ref.at.Col}
@@ -56,7 +58,7 @@ func (l *loader) resolve(kind core.ComponentKind, ref *componentRef, step string
 		}
 		return u
 	}
-	b := &binding{file: l.file, use: u, collector: l.problems, scope: l.scope(step), types: &l.types, env: l.env()}
+	b := &binding{file: l.file, use: u, collector: l.problems, scope: l.scope(at), types: &l.types, env: u.env, lenient: l.lenient}
 	u.cfg, u.sound = b.decode()
 	return u
 }

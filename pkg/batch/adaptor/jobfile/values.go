@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -19,6 +20,7 @@ type values struct {
 	vars   map[string]any
 	paths  []string // names of parameters of type path
 	atStep bool
+	ran    map[string]core.StepExecution
 }
 
 // launchValues are those that are known before an execution exists.
@@ -47,25 +49,93 @@ func (f *File) launchValues(params core.Parameters) *values {
 	return v
 }
 
-// stepValues are those that are known when a step starts.
-func (f *File) stepValues(run *core.StepRun) *values {
-	v := f.launchValues(run.Job.Params)
+// viewValues are those that are known when a step starts, or a condition is
+// asked.
+func (f *File) viewValues(view *core.View) *values {
+	v := f.launchValues(view.Job.Params)
 	v.atStep = true
-	v.vars["job"].(map[string]any)["execution"] = int64(run.Job.ID)
+	job := v.vars["job"].(map[string]any)
+	job["execution"] = int64(view.Job.ID)
+	if o := view.Outcome; o != nil {
+		job["status"], job["exit"], job["error"], job["failed_step"] = string(o.Status), o.ExitCode, o.Message, o.Step
+	}
 	steps := map[string]any{}
-	for name, s := range run.Steps {
-		c := s.Counters
-		fields := map[string]any{
-			"read": c.Read, "filtered": c.Filter, "written": c.Write, "skipped": c.Skips(),
-			"read_skipped": c.ReadSkip, "process_skipped": c.ProcessSkip, "write_skipped": c.WriteSkip,
-			"commits": c.Commit, "rollbacks": c.Rollback,
-			"duration": s.EndedAt.Sub(s.StartedAt), "status": string(s.Status), "exit": s.ExitCode,
-			"out": f.outValues(name, s.Out),
-		}
+	for _, s := range f.steps {
+		// A step that has not run has no numbers; that it has not can be asked.
+		steps[s.name] = map[string]any{"status": "", "exit": ""}
+	}
+	for name, s := range view.Steps {
+		fields := f.stepFields(name, s)
+		fields["status"] = string(s.Status)
 		steps[name] = fields
 	}
-	v.vars["steps"] = steps
+	v.vars["steps"], v.ran = steps, view.Steps
+	v.vars["context"] = contextTexts(view.Job.Context)
+	if view.Part != nil {
+		v.part(view.Part)
+	}
 	return v
+}
+
+// own adds the numbers of the view's own step, without a prefix.
+func (v *values) own(f *File, view *core.View) {
+	if view.Step == nil {
+		return
+	}
+	name, _, _ := strings.Cut(view.Step.Name, ":") // of a partition: those of its step
+	for key, x := range f.stepFields(name, *view.Step) {
+		v.vars[key] = x
+	}
+	if view.Step.ExitCode == "" { // it is about to be this
+		v.vars["exit"] = core.ExitCompleted
+	}
+}
+
+// stepFields are the numbers of a step: those of all its attempts that went on
+// from each other.
+func (f *File) stepFields(name string, s core.StepExecution) map[string]any {
+	c := s.Total()
+	ended := s.EndedAt
+	if ended.IsZero() && !s.StartedAt.IsZero() {
+		ended = time.Now() // its own gate: it has not ended yet
+	}
+	return map[string]any{
+		"read": c.Read, "filtered": c.Filter, "written": c.Write, "skipped": c.Skips(),
+		"read_skipped": c.ReadSkip, "process_skipped": c.ProcessSkip, "write_skipped": c.WriteSkip,
+		"commits": c.Commit, "rollbacks": c.Rollback,
+		"duration": max(ended.Sub(s.StartedAt), 0), "exit": s.ExitCode,
+		"out": f.outValues(name, s.Out),
+	}
+}
+
+// contextTexts are the values of the job's context, as texts.
+func contextTexts(c *core.ExecutionContext) map[string]any {
+	texts := map[string]any{}
+	if c == nil {
+		return texts
+	}
+	for _, key := range c.Keys() {
+		if x, ok := c.Get(key); ok {
+			texts[key] = textOf(x)
+		}
+	}
+	return texts
+}
+
+// part adds what ${part.NAME} reads. A text of the partitioner's own may be a
+// path, which is as the working directory sees it.
+func (v *values) part(p *core.Partition) {
+	fields := map[string]any{}
+	if p.Context != nil {
+		for _, key := range p.Context.Keys() {
+			if x, ok := p.Context.Get(key); ok {
+				fields[key] = x
+				v.paths = append(v.paths, "part."+key)
+			}
+		}
+	}
+	fields["name"], fields["index"] = p.Name, int64(p.Index)
+	v.vars["part"] = fields
 }
 
 // outValues gives the results of a step the types that outVar declared: through
@@ -99,40 +169,72 @@ func (v *values) env(types core.ExpressionEnv) core.ExpressionEnv {
 		"params": v.vars["params"].(map[string]any),
 		"job":    v.vars["job"].(map[string]any),
 	}
+	if part, ok := v.vars["part"].(map[string]any); ok {
+		types.Values["part"] = part
+	}
 	return types
 }
 
 // eval evaluates one ${...}.
 func (v *values) eval(h hole) (any, error) {
-	for _, path := range h.prog.Vars() {
-		head, name, _ := strings.Cut(path, ".")
-		switch head {
-		case "env":
-			text, ok := os.LookupEnv(name)
-			if !ok {
-				return nil, fmt.Errorf("the environment variable %s is not set", name)
-			}
-			v.vars["env"].(map[string]any)[name] = text
-		case "steps":
-			step, _, _ := strings.Cut(name, ".")
-			if _, ran := v.vars["steps"].(map[string]any)[step]; !ran {
-				return nil, fmt.Errorf("${%s}: step %s has not run", h.text, step)
-			}
-		}
+	if err := v.environment(h.prog); err != nil {
+		return nil, err
 	}
-	x, err := h.prog.Eval(v.vars)
+	x, err := v.compute(h.prog)
 	if err != nil {
 		return nil, fmt.Errorf("${%s}: %w", h.text, err)
 	}
 	return x, nil
 }
 
+// environment adds the variables of the environment that an expression uses.
+func (v *values) environment(prog *expression.Program) error {
+	for _, path := range prog.Vars() {
+		if name, is := strings.CutPrefix(path, "env."); is {
+			text, ok := os.LookupEnv(name)
+			if !ok {
+				return fmt.Errorf("the environment variable %s is not set", name)
+			}
+			v.vars["env"].(map[string]any)[name] = text
+		}
+	}
+	return nil
+}
+
+// compute evaluates an expression.
+func (v *values) compute(prog *expression.Program) (any, error) {
+	if err := v.environment(prog); err != nil {
+		return nil, err
+	}
+	x, err := prog.Eval(v.vars)
+	if err == nil {
+		return x, nil
+	}
+	if step, missing := v.notRun(prog); missing {
+		return nil, fmt.Errorf("step %s has not run, so that it has no numbers; steps.%s.status == '' asks for that", step, step)
+	}
+	return nil, err
+}
+
+// notRun returns the first step that a program asks for numbers and that has not
+// run: a decision or a condition passed it by.
+func (v *values) notRun(prog *expression.Program) (string, bool) {
+	for _, path := range prog.Vars() {
+		parts := strings.Split(path, ".")
+		if parts[0] != "steps" || len(parts) < 3 || parts[2] == "status" || parts[2] == "exit" {
+			continue
+		}
+		if _, ran := v.ran[parts[1]]; !ran {
+			return parts[1], true
+		}
+	}
+	return "", false
+}
+
 // render evaluates a text: a single ${...} keeps its type. In a path, resolved
 // says that the text begins with a parameter that was resolved already.
 func (v *values) render(late *lateValue, path bool) (value strict.Value, resolved bool, err error) {
-	if path && late.texts[0] == "" && len(late.holes) > 0 {
-		resolved = slices.ContainsFunc(late.holes[0].prog.Vars(), func(used string) bool { return slices.Contains(v.paths, used) })
-	}
+	resolved = path && v.resolved(late)
 	if late.whole() {
 		x, err := v.eval(late.holes[0])
 		if err == nil && x == nil {
@@ -156,6 +258,12 @@ func (v *values) render(late *lateValue, path bool) (value strict.Value, resolve
 		b.WriteString(textOf(x))
 	}
 	return strict.Value{Text: b.String()}, resolved, nil
+}
+
+// resolved reports whether a text begins with a path that was resolved already.
+func (v *values) resolved(late *lateValue) bool {
+	return late.texts[0] == "" && len(late.holes) > 0 &&
+		slices.ContainsFunc(late.holes[0].prog.Vars(), func(used string) bool { return slices.Contains(v.paths, used) })
 }
 
 // textOf is the text form of a value in a file: that of parameters, where it has

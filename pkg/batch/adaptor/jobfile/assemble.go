@@ -1,0 +1,199 @@
+package jobfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// assembly makes the components of one step, anew for every execution.
+type assembly struct {
+	file      *File
+	step      string
+	of        *stepDef // nil: of the job, or of a decision
+	factories map[*use]core.Factory
+}
+
+// assembly finds the factories of components; those that the application lacks
+// are c.missing.
+func (c *compiler) assembly(step string, of *stepDef, uses ...*use) assembly {
+	a := assembly{file: c.file, step: step, of: of, factories: map[*use]core.Factory{}}
+	for _, u := range uses {
+		factory, ok := c.deps.Registry.Factory(u.kind, u.component.Name)
+		if !ok {
+			c.missing = append(c.missing, fmt.Errorf("%s has no factory in this application", u.what))
+		}
+		a.factories[u] = factory
+	}
+	return a
+}
+
+func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+	var parts chunk.Parts
+	made, err := a.make(ctx, run.View(), a.of.work()...)
+	if err != nil {
+		return parts, err
+	}
+	var errs []error
+	for i, u := range a.of.work() {
+		switch u.kind {
+		case core.KindReader:
+			errs = append(errs, as(u, made[i], func(r core.Reader) { parts.Reader = r }))
+		case core.KindProcessor:
+			errs = append(errs, as(u, made[i], func(p core.Processor) { parts.Processors = append(parts.Processors, p) }))
+		case core.KindWriter:
+			errs = append(errs, as(u, made[i], func(w core.Writer) { parts.Writers = append(parts.Writers, w) }))
+		case core.KindTasklet, core.KindListener, core.KindPartitioner, core.KindDecider: // no parts of a chunk
+		}
+	}
+	return parts, errors.Join(errs...)
+}
+
+func (a assembly) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
+	return one[core.Tasklet](ctx, a, run.View(), a.of.tasklet)
+}
+
+func (a assembly) partitioner(ctx context.Context, run *core.StepRun) (core.Partitioner, error) {
+	return one[core.Partitioner](ctx, a, run.View(), a.of.partitioner)
+}
+
+// one makes the only component of its kind.
+func one[T any](ctx context.Context, a assembly, view *core.View, u *use) (made T, err error) {
+	list, err := a.make(ctx, view, u)
+	if err != nil {
+		return made, err
+	}
+	err = as(u, list[0], func(t T) { made = t })
+	return made, err
+}
+
+func as[T any](u *use, made any, set func(T)) error {
+	t, ok := made.(T)
+	if !ok {
+		return fmt.Errorf("the factory of %s made a %T, which is no %s", u.what, made, u.kind)
+	}
+	set(t)
+	return nil
+}
+
+// make binds the configs with all values and calls the factories.
+func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]any, error) {
+	problems := a.file.doc.NewCollector()
+	configs := make([]any, len(uses))
+	for i, u := range uses {
+		configs[i] = a.file.config(u, a.file.viewValues(view), problems)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	made := make([]any, len(uses))
+	for i, u := range uses {
+		instance, err := a.factories[u].New(ctx, configs[i], core.Use{
+			Job: a.file.name, Step: a.step, Execution: view.Job.ID,
+			Database: a.file.model.Database, In: u.in, Out: u.out,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", u.what, err)
+		}
+		made[i] = instance
+	}
+	return made, nil
+}
+
+// stepListeners makes the listeners of a step.
+func (a assembly) stepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	made, err := a.make(ctx, run.View(), a.of.listeners...)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for i, u := range a.of.listeners {
+		errs = append(errs, listensToStep(u, made[i], a.of.model.Chunk != nil))
+	}
+	return listening(ctx, made, errs)
+}
+
+// listening answers the listeners, or closes them where one of them is wrong.
+func listening(ctx context.Context, made []any, errs []error) ([]any, error) {
+	err := errors.Join(errs...)
+	if err == nil {
+		return made, nil
+	}
+	for _, one := range made {
+		if closer, ok := one.(core.Closer); ok {
+			err = errors.Join(err, closer.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return nil, err
+}
+
+// What a listener is told of is known only when its factory has made it.
+func listensToStep(u *use, made any, chunk bool) error {
+	if toldOfSteps(made) || chunk && toldOfChunks(made) {
+		return nil
+	}
+	switch {
+	case toldOfChunks(made):
+		return fmt.Errorf("%s is told of chunks and items, which a tasklet step has not: there it needs BeforeStep or AfterStep", u.what)
+	case toldOfJobs(made):
+		return fmt.Errorf("%s is told of jobs (BeforeJob, AfterJob), not of steps: name it in the listeners of the job", u.what)
+	}
+	return notListening(u, made)
+}
+
+// jobListeners makes the listeners of an execution; nil if there are none.
+func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]any, error) {
+	uses := c.file.listeners
+	if len(uses) == 0 {
+		return nil
+	}
+	a := c.assembly("", nil, uses...)
+	return func(ctx context.Context, view *core.View) ([]any, error) {
+		made, err := a.make(ctx, view, uses...)
+		if err != nil {
+			return nil, err
+		}
+		var errs []error
+		for i, u := range uses {
+			switch {
+			case toldOfJobs(made[i]):
+			case toldOfSteps(made[i]) || toldOfChunks(made[i]):
+				errs = append(errs, fmt.Errorf("%s is told of steps, chunks or items, not of jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob", u.what))
+			default:
+				errs = append(errs, notListening(u, made[i]))
+			}
+		}
+		return listening(ctx, made, errs)
+	}
+}
+
+func notListening(u *use, made any) error {
+	return fmt.Errorf("the factory of %s made a %T, which is no listener", u.what, made)
+}
+
+func toldOfJobs(listener any) bool {
+	_, before := listener.(core.BeforeJob)
+	_, after := listener.(core.AfterJob)
+	return before || after
+}
+
+func toldOfSteps(listener any) bool {
+	_, before := listener.(core.BeforeStep)
+	_, after := listener.(core.AfterStep)
+	return before || after
+}
+
+func toldOfChunks(listener any) bool {
+	switch listener.(type) {
+	case core.BeforeChunk, core.AfterChunk, core.OnChunkError,
+		core.BeforeRead, core.AfterRead, core.OnReadError,
+		core.BeforeProcess, core.AfterProcess, core.OnProcessError,
+		core.BeforeWrite, core.AfterWrite, core.OnWriteError,
+		core.OnSkipRead, core.OnSkipProcess, core.OnSkipWrite, core.BeforeRetry:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,318 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// childDef is a job as an element of another one.
+type childDef struct {
+	model *childModel
+	// file is nil where it could not be used: see Parse. missing says why.
+	file       *File
+	missing    string
+	parameters []childParameter
+}
+
+// childParameter is what the file gives one of the child's parameters.
+type childParameter struct {
+	spec core.ParameterSpec
+	node *strict.Node
+	late *lateValue
+}
+
+// family are the files that were loaded together.
+type family struct {
+	files    map[string]*File // by identity; nil: it is wrong
+	problems Problems
+}
+
+// identity is what tells one file from another.
+func identity(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}
+
+// checkChild loads the file of a child job and checks its parameters. For a text
+// that is parsed on its own, what is wrong there is only wrong once the job is to
+// be compiled.
+func (l *loader) checkChild(e *elementDef) {
+	l.atLeastOne(e.model.job.Node, "start_limit", e.model.job.StartLimit)
+	if !l.lenient {
+		l.checkFamily(e)
+		return
+	}
+	aside := *l
+	aside.problems = l.file.doc.NewCollector()
+	aside.checkFamily(e)
+	l.mentions = aside.mentions
+	if err := aside.problems.Err(); err != nil {
+		e.step.child.file = nil
+		e.step.child.missing = err.(Problems)[0].Msg //nolint:forcetypeassert,errorlint // a collector has nothing else
+	}
+}
+
+func (l *loader) checkFamily(e *elementDef) {
+	m, child := e.model.job, e.step.child
+	if at := m.Node.Get("file"); m.File != "" && at != nil {
+		child.file = l.loadChild(at, m.File)
+	}
+	p := place{element: e, step: e.name}
+	var known []core.ParameterSpec
+	if child.file != nil {
+		known = child.file.specs
+	}
+	given := map[string]bool{}
+	for _, entry := range m.Parameters {
+		given[entry.Name] = true
+		if child.file == nil {
+			if late := l.parameterTemplate(entry, nil, p); late != nil {
+				child.parameters = append(child.parameters, childParameter{spec: core.ParameterSpec{Name: entry.Name}, node: entry.Value.node, late: late})
+			}
+			continue
+		}
+		i := slices.IndexFunc(known, func(s core.ParameterSpec) bool { return s.Name == entry.Name })
+		if i < 0 {
+			l.problems.Add(entry.Key, fmt.Sprintf("job %s has no parameter %s", child.file.name, entry.Name), strict.Suggest(entry.Name, specNames(known)))
+			continue
+		}
+		if late := l.parameterTemplate(entry, &known[i], p); late != nil {
+			child.parameters = append(child.parameters, childParameter{spec: known[i], node: entry.Value.node, late: late})
+		}
+	}
+	for _, spec := range known {
+		if spec.Required && spec.Default == nil && !given[spec.Name] {
+			l.problems.Add(e.at, fmt.Sprintf("job %s needs the parameter %s", child.file.name, spec.Name), fmt.Sprintf("its type is %s: parameters: {%s: ...}", spec.Type, spec.Name))
+		}
+	}
+}
+
+func specNames(specs []core.ParameterSpec) []string {
+	names := make([]string, len(specs))
+	for i, s := range specs {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// loadChild reads the file of a child job, once however often it is named; nil if
+// it cannot be used.
+func (l *loader) loadChild(at *strict.Node, name string) *File {
+	path := l.file.resolve(name)
+	id := identity(path)
+	if slices.Contains(l.chain, id) {
+		var names []string
+		for _, file := range append(slices.Clone(l.chain[slices.Index(l.chain, id):]), id) {
+			names = append(names, filepath.Base(file))
+		}
+		l.problems.Add(at, "file: this job would run itself: "+strings.Join(names, " -> "), "")
+		return nil
+	}
+	if file, known := l.family.files[id]; known {
+		return file
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
+		}
+		l.problems.Add(at, fmt.Sprintf("file: %s cannot be read: %v", path, err), "it is relative to this file")
+		return nil
+	}
+	inner := newLoader(path, text, l.reg)
+	inner.lenient = l.lenient
+	inner.chain, inner.family, inner.now = append(slices.Clone(l.chain), id), l.family, l.now
+	file, err := inner.parse()
+	if err != nil {
+		file = nil
+		if l.lenient {
+			l.problems.Add(at, "file: "+path+" is wrong: see surfin validate "+path, "")
+		}
+		l.family.problems = append(l.family.problems, err.(Problems)...) //nolint:forcetypeassert,errorlint // parse answers nothing else
+	}
+	l.family.files[id] = file
+	return file
+}
+
+// parameterTemplate checks what is given for a parameter of a child; nil if it is
+// wrong. spec is nil where it is not known.
+func (l *loader) parameterTemplate(entry strict.Named[rawText], spec *core.ParameterSpec, p place) *lateValue {
+	n := entry.Value.node
+	if n == nil {
+		return nil // reported by the decoder
+	}
+	t, err := parseTemplate(n.Text)
+	if err != nil {
+		l.problems.AddAt(n, offsetOf(err), entry.Name+": "+err.Error(), "a literal ${ is written $${")
+		return nil
+	}
+	late := &lateValue{template: t}
+	if len(t.holes) == 0 {
+		if spec == nil {
+			return late
+		}
+		if x, ok := l.typed(spec.Type, n, t.literal()); ok {
+			if err := job.CheckParameter(*spec, x); err != nil {
+				l.problems.Add(n, entry.Name+": "+err.Error(), "")
+				return nil
+			}
+			return late
+		}
+		return nil
+	}
+	good, in := true, l.scope(p)
+	for i := range t.holes {
+		h := &t.holes[i]
+		if h.prog, err = compileHole(l.problems, n, *h, in); err != nil {
+			good = false
+			continue
+		}
+		late.atStep = late.atStep || needsStep(h.prog)
+		good = l.fitsParameter(entry, n, late, h, spec) && good
+	}
+	if !good {
+		return nil
+	}
+	return late
+}
+
+// fitsParameter checks the type of one ${...} that is given for a parameter.
+func (l *loader) fitsParameter(entry strict.Named[rawText], n *strict.Node, late *lateValue, h *hole, spec *core.ParameterSpec) bool {
+	optional := late.whole() && spec != nil && (!spec.Required || spec.Default != nil)
+	if h.prog.Nullable() && !optional && spec != nil {
+		l.problems.AddAt(n, h.offset, fmt.Sprintf("%s: ${%s} may be null", entry.Name, h.text), "give it a value for that case: "+h.text+" ?? ...")
+		return false
+	}
+	if spec == nil || !late.whole() {
+		return true
+	}
+	want := parameterGoType(spec.Type)
+	if !fits(h.prog.Type(), want) {
+		l.problems.AddAt(n, h.offset, fmt.Sprintf("the parameter %s takes %s, and ${%s} is %s", spec.Name, typeName(want), h.text, typeName(h.prog.Type())), "")
+		return false
+	}
+	return true
+}
+
+// childParameters computes the parameters of a child job. A null one is not
+// given: its default counts.
+func (f *File) childParameters(child *childDef, view *core.View) (core.Parameters, error) {
+	given := map[string]string{}
+	v := f.viewValues(view)
+	for _, p := range child.parameters {
+		value, ok, err := f.childValue(v, p)
+		if err != nil {
+			return core.Parameters{}, fmt.Errorf("%s:%d:%d: parameter %s: %w", f.Path(), p.node.Line, p.node.Col, p.spec.Name, err)
+		}
+		if ok {
+			given[p.spec.Name] = value
+		}
+	}
+	return job.ValidateParameters(child.file.specs, given)
+}
+
+// bindChild checks the parameters of a child that the launch knows already.
+func (f *File) bindChild(child *childDef, params core.Parameters, problems *strict.Collector) {
+	v := f.launchValues(params)
+	for _, p := range child.parameters {
+		if p.late.atStep || child.file == nil {
+			continue
+		}
+		text, given, err := f.childValue(v, p)
+		if err == nil && given {
+			var x any
+			if x, err = core.ParseParameter(p.spec.Type, text); err == nil {
+				err = job.CheckParameter(p.spec, x)
+			}
+		}
+		if err != nil {
+			problems.Add(p.node, p.spec.Name+": "+err.Error(), "")
+		}
+	}
+}
+
+func (f *File) childValue(v *values, p childParameter) (text string, given bool, err error) {
+	path, resolved := p.spec.Type == core.TypePath, false
+	switch {
+	case len(p.late.holes) == 0:
+		text = p.late.literal()
+	case p.late.whole():
+		x, err := v.eval(p.late.holes[0])
+		if err != nil || x == nil {
+			return "", false, err
+		}
+		text = textOf(x)
+		resolved = v.resolved(p.late)
+	default:
+		value, done, err := v.render(p.late, path)
+		if err != nil {
+			return "", false, err
+		}
+		text, resolved = value.Text, done
+	}
+	if path && !resolved {
+		text = f.resolve(text)
+	}
+	return text, true, nil
+}
+
+// checkIncrementer checks that the incrementer is a parameter that can be counted
+// on.
+func (l *loader) checkIncrementer() {
+	name := l.file.model.Incrementer
+	at := l.file.doc.Root.Get("incrementer")
+	if name == "" || at == nil {
+		return
+	}
+	var countable []string
+	for _, spec := range l.file.specs {
+		if spec.Type == core.TypeInt || spec.Type == core.TypeDate {
+			countable = append(countable, spec.Name)
+		}
+		if spec.Name == name && !spec.Identifying {
+			l.problems.Add(at, fmt.Sprintf("incrementer: the parameter %s is not identifying", name), "with another value of it the instance would be the same")
+		}
+	}
+	if slices.Contains(countable, name) {
+		return
+	}
+	hint := strict.Suggest(name, countable)
+	if len(countable) == 0 {
+		hint = "the job has no such parameter; declare one: run: {type: int, default: 1}"
+	}
+	l.problems.Add(at, fmt.Sprintf("incrementer: %s is no parameter of type int or date", name), hint)
+}
+
+// Incrementer returns the name of the parameter that makes the next instance, or
+// nothing.
+func (f *File) Incrementer() string { return f.model.Incrementer }
+
+// increment makes the next instance; nil if the file has none.
+func (f *File) increment() core.Incrementer {
+	for _, spec := range f.specs {
+		if spec.Name != f.model.Incrementer {
+			continue
+		}
+		if spec.Type == core.TypeDate {
+			return job.NextDay(spec.Name)
+		}
+		return job.Count(spec.Name)
+	}
+	return nil
+}

@@ -22,6 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	parts "github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 // app is a real application: real components on real databases, and a few
 // components that misbehave.
 func app() cli.App {
-	components := slices.Concat(csv.Components(), table.Components(), filter.Components(), oddComponents())
+	components := slices.Concat(csv.Components(), table.Components(), filter.Components(), parts.Components(), oddComponents())
 	registry, err := core.NewRegistry(components, []core.NamedItem{{Name: "number", Type: core.ItemOf[number]("number")}})
 	if err != nil {
 		panic(err)
@@ -68,7 +69,7 @@ func app() cli.App {
 			return fail(err)
 		}
 		r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: observer})
-		factories := slices.Concat(csv.Factories(), table.Factories(provider), filter.Factories(), oddFactories())
+		factories := slices.Concat(csv.Factories(), table.Factories(provider), filter.Factories(), parts.Factories(), oddFactories())
 		full, err := registry.WithFactories(factories)
 		if err != nil {
 			return fail(err)

@@ -1,5 +1,6 @@
-// Package cli is the command line of a Surfin application: run, validate,
-// restart, list, show, skips, sql, migrate, schema, describe, version and completion.
+// Package cli is the command line of a Surfin application: run, next, restart,
+// stop, abandon, recover and purge; list, show and skips; validate, sql, migrate,
+// schema, describe, version and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
 // error. [Main] documents the exit codes. The package assembles nothing itself:
@@ -50,8 +51,10 @@ type Session struct {
 	// Checkpoints makes the tables that steps need in databases other than the
 	// repository's (rule C18).
 	Checkpoints CheckpointTables
-	Launcher    *job.Launcher
-	Close       func(ctx context.Context) error
+	// Sweep deletes the checkpoints of deleted instances there; nil: there are none.
+	Sweep    func(ctx context.Context) error
+	Launcher *job.Launcher
+	Close    func(ctx context.Context) error
 }
 
 // CheckpointTables are the tables for checkpoints in databases other than the
@@ -64,8 +67,8 @@ type CheckpointTables interface {
 
 // Main runs one command line, given without the program's name, and returns the
 // exit code: 0 completed, 1 failed, 2 usage or invalid definition, 3 stopped, 4
-// refused because of the state of the job instance (ExitCompleted and following
-// have the details).
+// refused because of the state of the job instance, 5 a gate failed (ExitCompleted
+// and following have the details).
 //
 // While run and restart work, SIGINT and SIGTERM ask for a stop, a second one
 // cancels, and a third one kills (rule L4). ctx cancels as the second one does.
@@ -136,7 +139,8 @@ Exit codes:
 	})
 	p.addGlobalFlags(root)
 	root.AddCommand(
-		p.runCommand(), p.validateCommand(), p.restartCommand(), p.listCommand(), p.showCommand(), p.skipsCommand(),
+		p.withDryRun(p.runCommand()), p.validateCommand(), p.nextCommand(), p.restartCommand(), p.stopCommand(), p.abandonCommand(),
+		p.recoverCommand(), p.purgeCommand(), p.listCommand(), p.showCommand(), p.explainCommand(), p.topCommand(), p.skipsCommand(),
 		p.sqlCommand(), p.migrateCommand(), p.schemaCommand(), p.describeCommand(), p.versionCommand(),
 		p.settingsTopic(),
 	)

@@ -20,24 +20,34 @@ const (
 	ExitCompleted = 0
 	// ExitFailed: the job FAILED and can be restarted; or something outside of the
 	// command line is wrong: the database cannot be reached, its schema is missing,
-	// an SQL statement failed, the process lost its execution to another one.
+	// an SQL statement failed, the process lost its execution to another one; or the
+	// execution that a command names is in a status that the command is not for
+	// (stop of one that is over, abandon of one that runs or completed, restart of
+	// one that neither failed nor stopped), or there is no next instance. Nothing
+	// was changed then.
 	ExitFailed = 1
 	// ExitUsage: the command line, the settings, the job file or the parameters are
 	// wrong. Nothing was run.
 	ExitUsage = 2
 	// ExitStopped: the job STOPPED on request and can be restarted.
 	ExitStopped = 3
-	// ExitRefused: the instance is complete, is running, was abandoned, ended with
-	// an unknown outcome, or may not be restarted. Nothing was run.
+	// ExitRefused: a launch was refused: the instance is complete, is running, was
+	// abandoned, ended with an unknown outcome, or may not be restarted. Nothing was
+	// run.
 	ExitRefused = 4
+	// ExitExpect: the job FAILED because of a gate: what a step or the job was to
+	// `expect` does not hold. Its exit code is EXPECT_FAILED.
+	ExitExpect = 5
 )
 
 func exitCodeHelp() string {
 	return `  0  completed
-  1  failed: the job (restart it), or the database that it needs
+  1  failed: the job (restart it), or the database that it needs; or the named
+     execution is in a status that the command is not for, and nothing changed
   2  wrong usage, settings, job file or parameters; nothing was run
   3  stopped on request (restart it)
   4  refused: already complete, already running, or not restartable; nothing was run
+  5  a gate failed: what the job was to expect does not hold (look, then restart it)
 `
 }
 
@@ -95,9 +105,10 @@ func codeOf(err error) int {
 	var parameter *core.ParameterError
 	switch {
 	case errors.As(err, &complete), errors.As(err, &running),
-		errors.Is(err, core.ErrNotRestartable), errors.Is(err, core.ErrAbandoned), errors.Is(err, core.ErrUnknownStatus):
+		errors.Is(err, core.ErrNotRestartable), errors.Is(err, core.ErrAbandoned), errors.Is(err, core.ErrUnknownStatus),
+		errors.Is(err, core.ErrNotMostRecent), errors.Is(err, core.ErrIllegalState):
 		return ExitRefused
-	case errors.As(err, &parameter):
+	case errors.As(err, &parameter), errors.Is(err, core.ErrNoSuchJob):
 		return ExitUsage
 	}
 	return ExitFailed

@@ -22,13 +22,16 @@ func (p *program) jobHelp(cmd *cobra.Command, path string) {
 	if text := strings.TrimSpace(file.Description()); text != "" {
 		b.WriteString("\n" + text + "\n")
 	}
-	fmt.Fprintf(&b, "\nUsage:\n  %s run %s", p.app.Name, shellQuote(path))
+	fmt.Fprintf(&b, "\nUsage:\n  %s %s %s", p.app.Name, cmd.Name(), shellQuote(path))
 	if len(file.Parameters()) > 0 {
 		b.WriteString(" [NAME=VALUE ...]")
 	}
 	b.WriteString(" [flags]\n\nSteps:\n  " + strings.Join(file.Steps(), ", ") + "\n")
 	if specs := file.Parameters(); len(specs) > 0 {
 		b.WriteString("\nParameters:\n" + indent(specTable(specs)))
+	}
+	if name := file.Incrementer(); name != "" {
+		b.WriteString("\nThe next instance:\n  " + name + " is counted on\n")
 	}
 	b.WriteString("\nFlags:\n" + cmd.LocalFlags().FlagUsages())
 	_ = p.print(b.String()) //nolint:errcheck // a help function cannot fail

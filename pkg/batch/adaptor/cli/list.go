@@ -5,62 +5,92 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// listing are the flags of list.
+type listing struct {
+	filter       core.ExecutionFilter
+	statuses     []string
+	since, until string
+	running      bool
+	before       int64
+	instance     int64
+}
+
 func (p *program) listCommand() *cobra.Command {
-	var (
-		jobName  string
-		statuses []string
-		before   int64
-		limit    int
-	)
+	var l listing
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List executions, newest first; or components",
-		Example: "  " + p.app.Name + " list --job load --status FAILED,STOPPED",
-		Args:    cobra.NoArgs,
+		Use:   "list",
+		Short: "List executions, newest first; or jobs, instances, components",
+		Example: "  " + p.app.Name + " list --job load --status FAILED,STOPPED --since 7d\n" +
+			"  " + p.app.Name + " list --running",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			filter := core.ExecutionFilter{JobName: jobName, Before: core.JobExecutionID(before), Limit: limit}
-			if limit < 1 {
-				return usagef("--limit %d: at least 1", limit)
-			}
-			var err error
-			if filter.Statuses, err = parseStatuses(statuses); err != nil {
+			filter, err := l.executions(p.now())
+			if err != nil {
 				return err
 			}
 			return p.list(cmd.Context(), filter)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&jobName, "job", "", "only executions of the job with this `NAME`")
-	f.StringSliceVar(&statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(joinWords(statusNames())))
-	f.Int64Var(&before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
-	f.IntVar(&limit, "limit", 20, "at most `N` executions")
+	f.StringVar(&l.filter.JobName, "job", "", "only executions of the job with this `NAME`")
+	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(joinWords(statusNames())))
+	f.BoolVar(&l.running, "running", false, "only executions that are not over: starting, started, stopping")
+	f.StringVar(&l.filter.ExitCode, "exit", "", "only executions with this exit `CODE`, such as EXPECT_FAILED")
+	f.Int64Var(&l.instance, "instance", 0, "only executions of the `INSTANCE` with this number")
+	f.StringVar(&l.since, "since", "", "only executions made at this `TIME` or later: a date, a time, or how long ago (7d, 12h)")
+	f.StringVar(&l.until, "until", "", "only executions made before this `TIME`")
+	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
+	f.IntVar(&l.filter.Limit, "limit", 20, "at most `N` executions")
 	p.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
-	cmd.AddCommand(p.listComponentsCommand())
+	cmd.AddCommand(p.listComponentsCommand(), p.listJobsCommand(), p.listInstancesCommand())
 	return cmd
 }
 
-func (p *program) list(ctx context.Context, filter core.ExecutionFilter) error {
-	if err := p.configure(); err != nil {
-		return err
+// executions is what the flags ask for.
+func (l *listing) executions(now time.Time) (filter core.ExecutionFilter, err error) {
+	filter = l.filter
+	filter.Before, filter.Instance = core.JobExecutionID(l.before), core.JobInstanceID(l.instance)
+	if filter.Limit < 1 {
+		return filter, usagef("--limit %d: at least 1", filter.Limit)
 	}
+	if filter.Statuses, err = parseStatuses(l.statuses); err != nil {
+		return filter, err
+	}
+	if l.running {
+		if len(l.statuses) > 0 {
+			return filter, usagef("--running and --status: one of them")
+		}
+		filter.Statuses = []core.Status{core.StatusStarting, core.StatusStarted, core.StatusStopping}
+	}
+	if l.since != "" {
+		if filter.CreatedFrom, err = parseMoment("--since", l.since, now); err != nil {
+			return filter, err
+		}
+	}
+	if l.until != "" {
+		filter.CreatedTo, err = parseMoment("--until", l.until, now)
+	}
+	return filter, err
+}
+
+func (p *program) list(ctx context.Context, filter core.ExecutionFilter) error {
 	var page []core.JobExecution
 	limit := filter.Limit
 	filter.Limit++ // one more tells whether there is a next page
-	if !p.absent(p.settings.Repository.Database) {
-		err := p.withSession(ctx, p.quiet(), func(s *Session) (err error) {
-			page, err = s.Repository.Executions(ctx, filter)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	err := p.read(ctx, func(s *Session) (err error) {
+		page, err = s.Repository.Executions(ctx, filter)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	more := len(page) > limit
 	page = page[:min(len(page), limit)]
@@ -72,8 +102,7 @@ func (p *program) list(ctx context.Context, filter core.ExecutionFilter) error {
 		return p.printJSON(records)
 	}
 	if len(page) == 0 {
-		p.log.InfoContext(ctx, "no executions in "+p.databaseText(p.settings.Repository.Database))
-		return nil
+		return p.nothing(ctx)
 	}
 	if err := p.print(p.executionTable(page)); err != nil {
 		return err
@@ -124,13 +153,13 @@ func (p *program) listComponentsCommand() *cobra.Command {
 	var kind string
 	cmd := &cobra.Command{
 		Use:   "components",
-		Short: "List the readers, processors, writers, tasklets, listeners and item types for job files",
+		Short: "List the components and item types for job files",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return p.listComponents(core.ComponentKind(kind))
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: reader, processor, writer, tasklet, listener or item")
+	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+joinWords(kindNames()))
 	p.addFormatFlag(cmd)
 	completeFlag(cmd, "kind", kindNames()...)
 	return cmd

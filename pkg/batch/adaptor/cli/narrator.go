@@ -25,22 +25,25 @@ type narrator struct {
 	bars *bars // nil: log lines tell the progress
 	now  func() time.Time
 
-	mu        sync.Mutex
-	execution core.JobExecutionID
-	running   map[core.StepExecutionID]*stepProgress
-	passed    []core.StepExecution
-	stacks    [][]byte
+	mu      sync.Mutex
+	job     string // the job that was asked for: those inside of it tell of theirs
+	running map[core.StepExecutionID]*stepProgress
+	parts   map[core.StepExecutionID]*partsProgress // of partitions that run
+	passed  []core.StepExecution
+	stacks  [][]byte
 }
 
-// stepProgress is a step that runs.
+// stepProgress is a step that runs; its partitions count as the step.
 type stepProgress struct {
 	name     string
 	speed    speed
 	lastNews time.Time
+	parts    *partsProgress // nil: it has none so far
 }
 
 func newNarrator(log *slog.Logger, bars *bars, now func() time.Time) *narrator {
-	return &narrator{log: log, bars: bars, now: now, running: map[core.StepExecutionID]*stepProgress{}}
+	return &narrator{log: log, bars: bars, now: now,
+		running: map[core.StepExecutionID]*stepProgress{}, parts: map[core.StepExecutionID]*partsProgress{}}
 }
 
 // Observe tells of the event.
@@ -61,6 +64,18 @@ func (n *narrator) Observe(ctx context.Context, e core.Event) {
 	case core.ChunkRolledBack:
 		n.keepStack(e.Err)
 		n.log.DebugContext(ctx, "chunk rolled back", "step", e.Step, "error", oneLine(e.Err.Error()))
+	case core.Decided:
+		n.decided(ctx, e)
+	case core.ElementSkipped:
+		n.elementSkipped(ctx, e)
+	case core.GateChecked:
+		n.gateChecked(ctx, e)
+	case core.StopAsked:
+		n.log.InfoContext(ctx, "a stop was asked for: stopping once the chunk in hand is committed", "execution", int64(e.Execution))
+	case core.StopFailed:
+		n.log.WarnContext(ctx, "a tasklet cannot be stopped: it is waited for", "execution", int64(e.Execution), "step", e.Step, "error", oneLine(e.Err.Error()))
+	case core.CloseFailed:
+		n.log.WarnContext(ctx, "a component did its work, and could not be closed", "step", e.Step, "error", oneLine(e.Err.Error()))
 	case core.Transitioned:
 		n.transitioned(ctx, e)
 	case core.OwnerLost:
@@ -72,7 +87,9 @@ func (n *narrator) Observe(ctx context.Context, e core.Event) {
 
 func (n *narrator) jobStarted(ctx context.Context, e core.JobStarted) {
 	n.mu.Lock()
-	n.execution = e.Execution.ID
+	if n.job == "" {
+		n.job = e.Execution.JobName
+	}
 	n.mu.Unlock()
 	verb := "job started"
 	if e.Restarted {
@@ -82,6 +99,9 @@ func (n *narrator) jobStarted(ctx context.Context, e core.JobStarted) {
 }
 
 func (n *narrator) stepStarted(ctx context.Context, e core.StepStarted) {
+	if n.partStarted(ctx, e.Step) {
+		return
+	}
 	now := n.now()
 	n.mu.Lock()
 	s := &stepProgress{name: e.Step.Name, lastNews: now, speed: speed{at: now}}
@@ -99,14 +119,23 @@ func (n *narrator) stepStarted(ctx context.Context, e core.StepStarted) {
 
 func (n *narrator) stepPassed(ctx context.Context, e core.StepPassed) {
 	n.mu.Lock()
-	n.passed = append(n.passed, e.Step)
+	if e.Step.JobName == n.job || n.job == "" {
+		n.passed = append(n.passed, e.Step)
+	}
 	n.mu.Unlock()
 	n.log.InfoContext(ctx, "step passed: it completed before", "step", e.Step.Name, "execution", int64(e.Step.JobExecutionID))
 }
 
 func (n *narrator) stepEnded(ctx context.Context, e core.StepEnded) {
 	n.keepStack(e.Err)
+	if n.partEnded(ctx, e.Step) {
+		return
+	}
 	n.mu.Lock()
+	var parts *partsProgress
+	if s, ok := n.running[e.Step.ID]; ok {
+		parts = s.parts
+	}
 	delete(n.running, e.Step.ID)
 	n.mu.Unlock()
 	if n.bars != nil {
@@ -115,6 +144,9 @@ func (n *narrator) stepEnded(ctx context.Context, e core.StepEnded) {
 	attrs := []any{"step", e.Step.Name, "status", string(e.Step.Status)}
 	if c := e.Step.Counters; c != (core.Counters{}) {
 		attrs = append(attrs, "read", c.Read, "written", c.Write)
+	}
+	if parts != nil {
+		attrs = append(attrs, "partitions", statusCounts(parts.ended))
 	}
 	if e.Step.Status == core.StatusFailed || e.Step.Status == core.StatusUnknown {
 		n.log.ErrorContext(ctx, "step ended", append(attrs, "error", oneLine(e.Step.Error))...)
@@ -126,6 +158,10 @@ func (n *narrator) stepEnded(ctx context.Context, e core.StepEnded) {
 func (n *narrator) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 	now := n.now()
 	n.mu.Lock()
+	if parts, ok := n.parts[e.StepID]; ok {
+		parts.add(e.StepID, e.Counters)
+		e.StepID, e.Counters = parts.step, parts.total
+	}
 	s, ok := n.running[e.StepID]
 	if !ok {
 		n.mu.Unlock()
@@ -141,7 +177,7 @@ func (n *narrator) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 		n.bars.update(e.StepID, e.Counters, perSecond)
 	}
 	if tell {
-		n.log.InfoContext(ctx, "committed", "step", e.Step, "read", e.Counters.Read, "written", e.Counters.Write,
+		n.log.InfoContext(ctx, "committed", "step", s.name, "read", e.Counters.Read, "written", e.Counters.Write,
 			"skipped", e.Counters.Skips(), "rows_per_second", int64(perSecond))
 	}
 }

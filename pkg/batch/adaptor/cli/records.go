@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -32,8 +33,14 @@ type (
 		RedriveOf  int64   `json:"redrive_of,omitempty"`
 		RedrivenBy []int64 `json:"redriven_by,omitempty"`
 
+		// Gate says how what the job was to expect was answered.
+		Gate string `json:"gate,omitempty"`
+
 		Steps   []stepRecord `json:"steps,omitempty"`
 		Targets []target     `json:"targets,omitempty"` // of run and restart
+		// Decisions and Audit are those of show, and of show --audit.
+		Decisions []decisionRecord `json:"decisions,omitempty"`
+		Audit     []auditRecord    `json:"audit,omitempty"`
 		// Restart is the command that goes on where it ended.
 		Restart string `json:"restart,omitempty"`
 	}
@@ -61,7 +68,12 @@ type (
 		Ended         *time.Time     `json:"ended,omitempty"`
 		Duration      float64        `json:"duration"`
 		RowsPerSecond float64        `json:"rows_per_second"`
+		Gate          string         `json:"gate,omitempty"`
 		Out           map[string]any `json:"out,omitempty"`
+		// Child is the execution of the job that the step ran.
+		Child int64 `json:"child,omitempty"`
+		// Partitions are those of a partitioned step.
+		Partitions *partitionsRecord `json:"partitions,omitempty"`
 	}
 )
 
@@ -69,7 +81,7 @@ func (p *program) executionRecord(e core.JobExecution) executionRecord {
 	r := executionRecord{
 		Execution: int64(e.ID), Instance: int64(e.InstanceID), Job: e.JobName,
 		Status: string(e.Status), Exit: e.ExitCode, Error: e.Error, Attempt: e.Attempt, RedriveOf: int64(e.RedriveOf),
-		Parameters: map[string]any{}, File: e.Definition.Path,
+		Parameters: map[string]any{}, File: e.Definition.Path, Gate: e.Gate,
 		Created: timeRecord(e.CreatedAt), Started: timeRecord(e.StartedAt), Ended: timeRecord(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, p.now())),
 	}
@@ -94,7 +106,7 @@ func (p *program) stepRecord(s core.StepExecution) stepRecord {
 		ReadSkipped: c.ReadSkip, ProcessSkip: c.ProcessSkip, WriteSkipped: c.WriteSkip,
 		Commits: c.Commit, Rollbacks: c.Rollback,
 		Started: timeRecord(s.StartedAt), Ended: timeRecord(s.EndedAt), Duration: seconds(took),
-		RowsPerSecond: float64(int64(rowsPerSecond(c, took))), Out: s.Out,
+		RowsPerSecond: float64(int64(rowsPerSecond(c, took))), Out: s.Out, Gate: s.Gate, Child: int64(childOf(s)),
 	}
 }
 
@@ -138,11 +150,14 @@ func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
 // printJSON prints one indented JSON document.
 func (p *program) printJSON(v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // conditions have < and >, and are to be read
+	e.SetIndent("", "  ")
+	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
-	return p.print(string(data) + "\n")
+	return p.print(b.String())
 }
 
 // print writes a result to standard output.

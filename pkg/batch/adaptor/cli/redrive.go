@@ -287,7 +287,7 @@ func (p *program) redriveRefused(err error) error {
 	hints := p.hints(err)
 	var running *core.AlreadyRunningError
 	if errors.As(err, &running) {
-		hints = append(hints, "what it does:  "+p.command("show", idText(running.ExecutionID)))
+		hints = append(hints, p.runningHints(running.ExecutionID, running.Owner)...)
 	}
 	code := codeOf(err)
 	if errors.As(err, new(jobfile.Problems)) {

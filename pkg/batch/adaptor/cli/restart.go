@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -14,16 +15,20 @@ import (
 )
 
 func (p *program) restartCommand() *cobra.Command {
-	var path string
+	var l launch
 	cmd := &cobra.Command{
 		Use:   "restart EXECUTION",
 		Short: "Go on with a failed or stopped execution, with its parameters",
 		Long: `Makes another attempt of the instance of EXECUTION, with the same parameters: it
 passes the steps that are complete and goes on with the one that is not, behind
-the last committed chunk.
+the last committed chunk. --from-start runs everything anew instead.
+
+EXECUTION is the newest of its instance, and FAILED or STOPPED: one that
+completed, was abandoned or has an unknown outcome is refused with exit code 1.
 
 The job file is read from where it was at that time, or from --file. It may have
-changed; a warning says so, and a file without a step that is complete is refused.`,
+changed; a warning says what. Where that touches what was done already, the
+restart is refused unless you --accept-changes.`,
 		Example:           "  " + p.app.Name + " restart 12",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -32,49 +37,77 @@ changed; a warning says so, and a file without a step that is complete is refuse
 			if err != nil {
 				return err
 			}
-			return p.restart(cmd.Context(), id, path)
+			return p.restart(cmd.Context(), id, l)
 		},
 	}
-	cmd.Flags().StringVar(&path, "file", "", "the job `FILE` (default: the one that the execution was started with)")
+	cmd.Flags().StringVar(&l.path, "file", "", "the job `FILE` (default: the one that the execution was started with)")
+	cmd.Flags().BoolVar(&l.fromStart, "from-start", false, "go on with nothing: run every step anew, whatever is complete")
+	cmd.Flags().BoolVar(&l.accept, "accept-changes", false, "go on though the job file has changed in what was done already")
 	p.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) restart(ctx context.Context, id core.JobExecutionID, path string) error {
+func (p *program) restart(ctx context.Context, id core.JobExecutionID, l launch) error {
 	if err := p.configure(); err != nil {
 		return err
 	}
-	exec, err := p.execution(ctx, id, func(*Session) error { return nil })
+	var newest *core.JobExecution
+	exec, err := p.executionWith(ctx, id, func(s *Session, e *core.JobExecution) (err error) {
+		newest, err = s.Repository.LastExecution(ctx, e.JobName, e.Params.Key())
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if exec.Status == core.StatusCompleted {
-		return &exitError{code: ExitRefused, err: &core.InstanceCompleteError{Execution: *exec},
-			hints: []string{"what it did:  " + p.command("show", idText(id))}}
+	if err := p.checkRestart(exec, newest); err != nil {
+		return err
 	}
-	if exec.RedriveOf != 0 {
-		return usage(fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", id, exec.RedriveOf),
-			"go on:  "+p.redriveLine(*exec))
-	}
-	if path == "" {
-		if path = exec.Definition.Path; path == "" {
+	if l.path == "" {
+		if l.path = exec.Definition.Path; l.path == "" {
 			return usage(fmt.Errorf("execution %d does not know its job file", id),
 				"name it:  "+p.command("restart", idText(id), "--file", "FILE"))
 		}
 	}
-	file, err := p.load(path)
-	if err != nil {
+	if l.file, err = p.load(l.path); err != nil {
 		return withHint(err, "another file:  "+p.command("restart", idText(id), "--file", "FILE"))
 	}
-	params, err := parametersAgain(file, exec)
-	if err != nil {
+	if l.params, err = parametersAgain(l.file, exec, nil); err != nil {
 		return err
 	}
-	return p.perform(ctx, launch{path: path, file: file, params: params})
+	return p.perform(ctx, l)
+}
+
+// checkRestart refuses what is not to be restarted. What runs is for the launch to
+// judge: its owner may be dead.
+func (p *program) checkRestart(exec, newest *core.JobExecution) error {
+	look := "what it did:  " + p.command("show", idText(exec.ID))
+	switch {
+	case exec.RedriveOf != 0:
+		return usage(fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", exec.ID, exec.RedriveOf),
+			"go on:  "+p.redriveLine(*exec))
+	case exec.Status == core.StatusCompleted:
+		return &exitError{code: ExitFailed, err: &core.InstanceCompleteError{Execution: *exec}, hints: append([]string{look}, p.anewHints(*exec)...)}
+	case exec.Status == core.StatusAbandoned:
+		return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: %w", exec.ID, core.ErrAbandoned), hints: append([]string{look}, p.anewHints(*exec)...)}
+	case exec.Status == core.StatusUnknown:
+		return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: %w", exec.ID, core.ErrUnknownStatus),
+			hints: append([]string{look, "give it up:  " + p.command("abandon", idText(exec.ID)) + "   (once you have looked)"}, p.anewHints(*exec)...)}
+	case newest.ID != exec.ID:
+		hints := []string{"what that did:  " + p.command("show", idText(newest.ID))}
+		if restartable(newest.Status) {
+			hints = append(hints, "restart it:     "+p.restartLine(*newest, "FILE"))
+		}
+		return &exitError{code: ExitRefused, err: fmt.Errorf("execution %d: %w: execution %d (%s)", exec.ID, core.ErrNotMostRecent, newest.ID, newest.Status), hints: hints}
+	}
+	return nil
 }
 
 // execution reads one execution; one that does not exist is a matter of usage.
-func (p *program) execution(ctx context.Context, id core.JobExecutionID, also func(s *Session) error) (exec *core.JobExecution, err error) {
+func (p *program) execution(ctx context.Context, id core.JobExecutionID, also func(s *Session) error) (*core.JobExecution, error) {
+	return p.executionWith(ctx, id, func(s *Session, _ *core.JobExecution) error { return also(s) })
+}
+
+func (p *program) executionWith(ctx context.Context, id core.JobExecutionID, also func(s *Session, e *core.JobExecution) error) (exec *core.JobExecution, err error) {
 	if p.absent(p.settings.Repository.Database) {
 		return nil, p.notFound(core.ErrNotFound, id)
 	}
@@ -82,7 +115,7 @@ func (p *program) execution(ctx context.Context, id core.JobExecutionID, also fu
 		if exec, err = s.Repository.Execution(ctx, id); err != nil {
 			return p.notFound(err, id)
 		}
-		return also(s)
+		return also(s, exec)
 	})
 	return exec, err
 }
@@ -97,8 +130,8 @@ func (p *program) notFound(err error, id core.JobExecutionID) error {
 
 // parametersAgain checks the execution's parameters against the file's present
 // declarations: parameters may have been added to it, but the instance must be
-// the same.
-func parametersAgain(file *jobfile.File, exec *core.JobExecution) (core.Parameters, error) {
+// the same. changed are those that are given anew.
+func parametersAgain(file *jobfile.File, exec *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	given := map[string]string{}
 	var number int64
 	for _, q := range exec.Params.All() {
@@ -112,6 +145,7 @@ func parametersAgain(file *jobfile.File, exec *core.JobExecution) (core.Paramete
 		}
 		given[q.Name] = text
 	}
+	maps.Copy(given, changed)
 	params, err := job.ValidateParameters(file.Parameters(), given)
 	if err == nil {
 		params, err = withAgain(params, number)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,7 @@ import (
 )
 
 func (p *program) runCommand() *cobra.Command {
-	var again bool
+	var l launch
 	cmd := &cobra.Command{
 		Use:   "run FILE [NAME=VALUE ...]",
 		Short: "Run a job; an instance that failed or stopped goes on where it was",
@@ -29,20 +28,57 @@ complete is refused (exit code 4) unless --again makes a new one.
 least N that makes a new instance; the newest such instance goes on instead where
 it has not completed.
 
+A job with an incrementer needs neither: its newest instance goes on where it has
+not completed, else the incrementer makes the next one. --next always does.
+
 ` + p.app.Name + ` run FILE --help lists the parameters of the job.`),
-		Example: "  " + p.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage(errors.New("which job file?"), "usage:  "+p.app.Name+" run FILE [NAME=VALUE ...]")
-			}
-			return nil
-		},
+		Example:           "  " + p.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
+		Args:              p.fileAndParameters,
 		ValidArgsFunction: p.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.run(cmd.Context(), args[0], args[1:], again)
+			if l.again && l.next {
+				return usagef("--again and --next: one of them")
+			}
+			return p.run(cmd.Context(), l, args)
 		},
 	}
-	cmd.Flags().BoolVar(&again, "again", false, "make a new instance of a job that is complete with these parameters")
+	cmd.Flags().BoolVar(&l.again, "again", false, "make a new instance of a job that is complete with these parameters")
+	cmd.Flags().BoolVar(&l.next, "next", false, "make the next instance with the job's incrementer")
+	p.addLaunchFlags(cmd, &l)
+	return cmd
+}
+
+func (p *program) nextCommand() *cobra.Command {
+	l := launch{next: true}
+	cmd := &cobra.Command{
+		Use:   "next FILE [NAME=VALUE ...]",
+		Short: "Run the next instance of a job, which its incrementer makes",
+		Long: `Runs the job of FILE with the parameters that its incrementer makes of those of
+the newest execution. A job without an incrementer is refused (exit code 1).
+
+It is "run --next". Without --next, "run" goes on first with an instance that has
+not completed.`,
+		Example:           "  " + p.app.Name + " next jobs/nightly.yaml",
+		Args:              p.fileAndParameters,
+		ValidArgsFunction: p.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.run(cmd.Context(), l, args)
+		},
+	}
+	p.addLaunchFlags(cmd, &l)
+	return cmd
+}
+
+func (p *program) fileAndParameters(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage(errors.New("which job file?"), "usage:  "+p.app.Name+" "+cmd.Name()+" FILE [NAME=VALUE ...]")
+	}
+	return nil
+}
+
+// addLaunchFlags adds what run and next have both.
+func (p *program) addLaunchFlags(cmd *cobra.Command, l *launch) {
+	cmd.Flags().BoolVar(&l.accept, "accept-changes", false, "go on with an instance though its job file has changed in what was done already")
 	p.addFormatFlag(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -52,26 +88,27 @@ it has not completed.
 		}
 		help(cmd, args)
 	})
-	return cmd
 }
 
-func (p *program) run(ctx context.Context, path string, words []string, again bool) error {
-	given, err := parseParameters(words)
-	if err != nil {
+func (p *program) run(ctx context.Context, l launch, args []string) (err error) {
+	l.path = args[0]
+	if l.given, err = parseParameters(args[1:]); err != nil {
 		return err
 	}
-	file, err := p.load(path)
-	if err != nil {
+	if l.file, err = p.load(l.path); err != nil {
 		return err
 	}
-	params, err := job.ValidateParameters(file.Parameters(), given)
-	if err != nil {
-		return usage(err, "parameters:  "+p.app.Name+" run "+shellQuote(path)+" --help")
+	l.params, l.invalid = job.ValidateParameters(l.file.Parameters(), l.given)
+	if l.invalid != nil {
+		l.invalid = usage(l.invalid, "parameters:  "+p.app.Name+" run "+shellQuote(l.path)+" --help")
+	}
+	if l.invalid != nil && !p.mayIncrement(l) {
+		return l.invalid
 	}
 	if err := p.configure(); err != nil {
 		return err
 	}
-	return p.perform(ctx, launch{path: path, file: file, params: params, again: again})
+	return p.perform(ctx, l)
 }
 
 // load reads a job file; whatever is wrong with it is a matter of usage.
@@ -99,12 +136,17 @@ func parseParameters(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-// launch is what run and restart ask for.
+// launch is what run, next and restart ask for.
 type launch struct {
 	path   string // of the job file, as given
 	file   *jobfile.File
+	given  map[string]string // NAME=VALUE as written; nil: params are fixed
 	params core.Parameters
-	again  bool
+	// invalid is what is wrong with given alone: an incrementer may add what lacks.
+	invalid error
+
+	again, next, fromStart bool
+	accept                 bool // changes of the definition
 }
 
 // perform launches a job, tells what happens, and prints the summary.
@@ -126,20 +168,18 @@ func (p *program) perform(ctx context.Context, l launch) error {
 		if j.Definition.Path, err = filepath.Abs(l.path); err != nil {
 			return err
 		}
-		if l.again {
-			if l.params, err = nextInstance(ctx, s.Repository, j, l.params); err != nil {
-				return err
-			}
+		if l.params, err = p.chooseInstance(ctx, s, j, l); err != nil {
+			return err
 		}
-		if err := p.warnOfChanges(ctx, s.Repository, j, l.params); err != nil {
+		if err := p.checkChanges(ctx, s.Repository, j, l); err != nil {
 			return err
 		}
 		ctx, signals := p.obeySignals(ctx)
 		defer signals.end()
-		exec, err := s.Launcher.Run(ctx, j, l.params, signals.stop)
+		exec, err := s.Launcher.With(job.Options{FromStart: l.fromStart}).Run(ctx, j, l.params, signals.stop)
 		p.err.endProgress()
 		if exec == nil {
-			return p.refused(err, j, l)
+			return p.refused(context.WithoutCancel(ctx), s, err, j, l)
 		}
 		exec, failure := p.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.all())
 		if failure != nil {
@@ -149,48 +189,10 @@ func (p *program) perform(ctx context.Context, l launch) error {
 	})
 }
 
-// refused gives a refused launch its ways out.
-func (p *program) refused(err error, j *core.Job, l launch) error {
-	var complete *core.InstanceCompleteError
-	var running *core.AlreadyRunningError
-	code, hints := codeOf(err), p.hints(err)
-	switch {
-	case errors.As(err, &complete):
-		if other, ok := otherParameter(j, l.params); ok {
-			hints = append(hints, "another instance:  "+p.command(runWords(l.path, other)...))
-		}
-		hints = append(hints, "the same again:    "+p.command(runWords(l.path, declaredWords(j, l.params), "--again")...), "what it did:       "+p.command("show", idText(complete.Execution.ID)))
-	case errors.As(err, &running):
-		hints = append(hints, "what it does:  "+p.command("show", idText(running.ExecutionID)))
-		if running.Owner.PID > 0 {
-			hints = append(hints, fmt.Sprintf("stop it:       kill -TERM %d  (on %s)", running.Owner.PID, running.Owner.Host))
-		}
-	case code == ExitRefused:
-		hints = append(hints, "its history:       "+p.command("list", "--job", j.Name),
-			"a new instance:    "+p.command(runWords(l.path, declaredWords(j, l.params), "--again")...))
-	case errors.As(err, new(jobfile.Problems)):
-		code = ExitUsage
-	}
-	return &exitError{code: code, err: err, hints: hints}
-}
-
-func runWords(path string, parameters []string, flags ...string) []string {
-	return slices.Concat([]string{"run", path}, parameters, flags)
-}
-
 // explain turns the end of an execution into the command's end.
+// path is the job file where the history does not have it; n may be nil.
 func (p *program) explain(exec *core.JobExecution, err error, path string, n *narrator) error {
-	hints := []string{
-		"restart it:  " + p.restartLine(*exec, path),
-		"details:     " + p.command("show", idText(exec.ID)),
-	}
-	if p.debug {
-		for _, stack := range n.stacks {
-			hints = append(hints, "stack:\n"+string(stack))
-		}
-	} else if len(n.stacks) > 0 {
-		hints = append(hints, "the stack:   add --debug")
-	}
+	hints := append(p.goOnHints(exec, path), p.stackHints(n)...)
 	if err != nil { // the record itself is broken: its status is not to be believed
 		return &exitError{code: ExitFailed, err: err, hints: hints}
 	}
@@ -201,7 +203,39 @@ func (p *program) explain(exec *core.JobExecution, err error, path string, n *na
 		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", exec.JobName, because(exec.Error)), hints: hints}
 	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusStopping:
 	}
-	return &exitError{code: ExitFailed, err: fmt.Errorf("job %s %s%s", exec.JobName, strings.ToLower(string(exec.Status)), because(exec.Error)), hints: hints}
+	code := ExitFailed
+	if exec.ExitCode == core.ExitExpectFailed {
+		code = ExitExpect
+	}
+	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", exec.JobName, strings.ToLower(string(exec.Status)), because(exec.Error)), hints: hints}
+}
+
+// goOnHints are what can be done about an execution that did not complete.
+func (p *program) goOnHints(exec *core.JobExecution, path string) []string {
+	details := "details:     " + p.command("show", idText(exec.ID))
+	switch exec.Status {
+	case core.StatusUnknown:
+		return []string{details, "give it up:  " + p.command("abandon", idText(exec.ID)) + "   (once you have looked)"}
+	case core.StatusAbandoned:
+		return append([]string{details}, p.anewHints(*exec)...)
+	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	}
+	return []string{"restart it:  " + p.restartLine(*exec, path), details}
+}
+
+// stackHints show where a component panicked.
+func (p *program) stackHints(n *narrator) []string {
+	switch {
+	case n == nil || len(n.stacks) == 0:
+		return nil
+	case !p.debug:
+		return []string{"the stack:   add --debug"}
+	}
+	var hints []string
+	for _, stack := range n.stacks {
+		hints = append(hints, "stack:\n"+string(stack))
+	}
+	return hints
 }
 
 func because(reason string) string {

@@ -147,7 +147,7 @@ func TestAChangedJobFileIsWarnedOfAndRefusedWhereACompleteStepIsGone(t *testing.
 	s.write("j.yaml", "job: j\nflow:\n- {step: uno, tasklet: nothing}\n- {step: two, tasklet: nothing}\n")
 	r := s.run("run", "j.yaml")
 	require.Equal(t, cli.ExitUsage, r.code)
-	require.Contains(t, r.err, "surfin: the job file has changed since execution 1: it has no step one any more, which is complete\n")
+	require.Contains(t, r.err, "surfin: the job file has changed since execution 1 in what a restart relies on\nsurfin: step one has completed, and is not in the file any more\n")
 	require.Contains(t, r.err, "compare: surfin show 1 --definition --database-url URL | diff - DIR/j.yaml")
 	require.Contains(t, s.run("show", "1", "--definition").out, "- {step: two, tasklet: panic}")
 

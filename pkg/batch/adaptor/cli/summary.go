@@ -27,19 +27,22 @@ func (p *program) printSummary(ctx context.Context, s *Session, exec *core.JobEx
 	if err != nil {
 		return fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
 	}
-	steps = slices.Concat(passed, steps)
+	steps, parts := splitPartitions(slices.Concat(passed, steps))
 	if p.format == formatJSON {
 		r := p.executionRecord(*exec)
 		r.Database, r.Targets = p.databaseText(p.settings.Repository.Database), written
-		for _, step := range steps {
-			r.Steps = append(r.Steps, p.stepRecord(step))
-		}
+		r.Steps = p.stepRecords(steps, parts, false)
 		return p.printJSON(r)
 	}
 	var b strings.Builder
 	b.WriteString(p.headline(*exec) + "\n")
 	if len(steps) > 0 {
 		b.WriteString("\n" + stepTable(steps, exec.ID, p.now()))
+	}
+	for _, step := range steps {
+		if ps, ok := parts[step.ID]; ok {
+			b.WriteString("\n" + p.partitionText(ps, *exec, false))
+		}
 	}
 	if len(written) > 0 {
 		b.WriteString("\n" + p.targetText(written))

@@ -31,7 +31,7 @@ func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 		{[]string{"show", "12"}, "surfin: there is no execution 12 in DATABASE\n those there are: surfin list --database-url URL\n"},
 		{[]string{"show"}, "surfin: which execution? one number is expected\n usage: surfin show EXECUTION [flags]\n"},
 		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: there is no such status (there are: STARTING, STARTED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)\n"},
-		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: there is no such kind (there are: reader, processor, writer, tasklet, listener, item)\n"},
+		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: there is no such kind (there are: reader, processor, writer, tasklet, listener, partitioner, decider, item)\n"},
 		{[]string{"sql", "select 1", "--database", "orders"}, "surfin: there is no database \"orders\" (there are: default)\n"},
 		{[]string{"sql"}, "surfin: one statement is expected (in quotes)\n usage: surfin sql STATEMENT [flags]\n"},
 		{[]string{"migrate", "--database", "orders"}, "surfin: there is no database \"orders\" (there are: default)\n"},
@@ -123,6 +123,7 @@ Parameters:
  least int 0 (not identifying)
 
 Flags:
+ --accept-changes go on with an instance though its job file has changed in what was done already
  --again make a new instance of a job that is complete with these parameters
 `)
 }
@@ -132,8 +133,8 @@ func TestHelpNamesCommandsExitCodesAndSettings(t *testing.T) {
 	s := newScene(t, testdb.SQLite(t), nil)
 	r := s.run("--help")
 	require.Equal(t, cli.ExitCompleted, r.code)
-	for _, want := range []string{"run", "validate", "restart", "list", "show", "skips", "sql", "migrate", "schema", "describe", "version", "completion",
-		" 4 refused: already complete, already running, or not restartable; nothing was run"} {
+	for _, want := range []string{"run", "next", "validate", "restart", "stop", "abandon", "recover", "purge", "list", "show", "skips", "sql", "migrate", "schema", "describe", "version", "completion",
+		" 4 refused: already complete, already running, or not restartable; nothing was run", " 5 a gate failed"} {
 		require.Contains(t, r.out, want)
 	}
 	r = s.run("help", "settings")

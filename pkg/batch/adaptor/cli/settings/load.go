@@ -231,8 +231,18 @@ func (l *loader) decode() Settings {
 		}
 		s.Databases[name] = d
 	}
+	s.Log.Events = l.path("log.events", s.Log.Events)
+	s.Metrics.Textfile = l.path("metrics.textfile", s.Metrics.Textfile)
 	l.crossChecks(s)
 	return *s
+}
+
+// path is relative to where it was said.
+func (l *loader) path(key, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(l.origins[key].dir, path)
 }
 
 var databaseName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)

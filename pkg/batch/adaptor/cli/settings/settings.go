@@ -9,6 +9,7 @@ package settings
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,8 @@ type Settings struct {
 	// heartbeat; Heartbeat is the time between two (rule L2).
 	Lease, Heartbeat time.Duration
 	Log              Log
+	Metrics          Metrics
+	Traces           Traces
 	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
 	// setting.
 	Warnings []string
@@ -60,6 +63,30 @@ type Repository struct {
 type Log struct {
 	Level  string // debug, info, warn, error
 	Format string // text, json
+	// Events is the absolute path of a file to which every event is appended as a
+	// line of JSON; empty: none.
+	Events string
+}
+
+// Metrics says where metrics for Prometheus are offered. The zero value offers
+// none.
+type Metrics struct {
+	// Listen is HOST:PORT of an HTTP listener for /metrics; empty: none.
+	Listen string
+	// Textfile is the absolute path of a file NAME.prom for the text file collector
+	// of node_exporter; empty: none.
+	Textfile string
+	// Every is the time between two writings of the text file.
+	Every time.Duration
+}
+
+// Traces says where traces are sent.
+type Traces struct {
+	// Endpoint is the URL of an OTLP/HTTP receiver; empty: the OTEL_ variables of the
+	// environment decide.
+	Endpoint string
+	// Chunks is the most chunk spans of one step.
+	Chunks int
 }
 
 // AutoMigrate is when the repository's schema is made or updated on start.
@@ -140,7 +167,51 @@ func catalog() []setting {
 			}},
 		{"log.format", "text", "text or json",
 			func(s *Settings, text string) error { s.Log.Format = text; return oneOf(text, "text", "json") }},
+		{"log.events", "", "file to which every event is appended as a line of JSON",
+			func(s *Settings, text string) error { s.Log.Events = text; return nil }},
+		{"metrics.listen", "", "HOST:PORT at which a job that runs offers /metrics to Prometheus",
+			func(s *Settings, text string) error { s.Metrics.Listen = text; return listenAddress(text) }},
+		{"metrics.textfile", "", "file NAME.prom for the text file collector of node_exporter; jobs add up in it",
+			func(s *Settings, text string) error { s.Metrics.Textfile = text; return textfileName(text) }},
+		{"metrics.every", "15s", "time between two writings of metrics.textfile",
+			func(s *Settings, text string) (err error) { s.Metrics.Every, err = duration(text); return err }},
+		{"traces.endpoint", "", "URL of an OTLP/HTTP receiver of traces; empty: as the OTEL_ variables say",
+			func(s *Settings, text string) error { s.Traces.Endpoint = text; return receiverURL(text) }},
+		{"traces.chunks", "1000", "most chunk spans of one step; 0: none",
+			func(s *Settings, text string) (err error) {
+				if s.Traces.Chunks, err = strconv.Atoi(text); err != nil || s.Traces.Chunks < 0 {
+					return fmt.Errorf("%q is not a number of spans", text)
+				}
+				return nil
+			}},
 	}
+}
+
+func listenAddress(text string) error {
+	if text == "" {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(text)
+	if n, nerr := strconv.Atoi(port); err != nil || nerr != nil || n < 0 || n > 65535 {
+		return fmt.Errorf("%q is not HOST:PORT (such as :9464, localhost:9464)", text)
+	}
+	return nil
+}
+
+// textfileName: the collector of node_exporter reads no other files.
+func textfileName(text string) error {
+	if text == "" || strings.HasSuffix(text, ".prom") {
+		return nil
+	}
+	return fmt.Errorf("%q does not end in .prom: node_exporter would not read it", text)
+}
+
+func receiverURL(text string) error {
+	u, err := url.Parse(text)
+	if text == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return nil
+	}
+	return fmt.Errorf("%q is not the URL of a receiver (such as http://localhost:4318)", text)
 }
 
 func databaseSettings(name string) []setting {

@@ -28,7 +28,7 @@ func TestDefaultsNeedNothing(t *testing.T) {
 		Repository:  Repository{Database: tx.Default, Prefix: "surfin_"},
 		AutoMigrate: MigrateSQLite,
 		Lease:       30 * time.Second, Heartbeat: 5 * time.Second,
-		Log: Log{Level: "info", Format: "text"},
+		Log: Log{Level: "info", Format: "text"}, Metrics: Metrics{Every: 15 * time.Second}, Traces: Traces{Chunks: 1000},
 	}, s)
 }
 
@@ -108,10 +108,10 @@ colour: red
 	require.EqualError(t, err, file+`:3:12: unknown key databases.orders.max_opne (allowed: max_open, url)
     3 |   orders: {max_opne: 3}
       |            ^
-`+file+`:5:3: unknown key log.levle (allowed: level, format)
+`+file+`:5:3: unknown key log.levle (allowed: level, format, events)
     5 |   levle: info
       |   ^
-`+file+`:7:1: unknown key colour (allowed: auto_migrate, databases, heartbeat, lease, log, repository)
+`+file+`:7:1: unknown key colour (allowed: auto_migrate, databases, heartbeat, lease, log, metrics, repository, traces)
     7 | colour: red
       | ^
 `+file+`:6:8: lease: "5" is not a duration above zero (such as 30s, 5m)
@@ -122,6 +122,33 @@ SURFIN_LOG_FORMAT: log.format: "xml" is not allowed (allowed: text, json)
 `+file+`:2:12: databases.default.url: mysql: databases of this kind are not known (known: sqlite:PATH, postgres://USER:PASSWORD@HOST/NAME)
     2 |   default: mysql://h/d
       |            ^`)
+}
+
+func TestPathsOfObservationAreRelativeToWhereTheyAreSaid(t *testing.T) {
+	t.Parallel()
+	dir, work := write(t, "log: {events: log/events.jsonl}\nmetrics: {listen: \":9464\", textfile: surfin.prom, every: 1m}\ntraces: {chunks: 0}\n"), t.TempDir()
+	s, err := Load(Source{Dir: work, File: filepath.Join(dir, FileName), Environ: []string{
+		"SURFIN_LOG_EVENTS=events.jsonl", "SURFIN_TRACES_ENDPOINT=http://localhost:4318"}})
+	require.NoError(t, err)
+	require.Empty(t, s.Warnings)
+	require.Equal(t, filepath.Join(work, "events.jsonl"), s.Log.Events)
+	require.Equal(t, Metrics{Listen: ":9464", Textfile: filepath.Join(dir, "surfin.prom"), Every: time.Minute}, s.Metrics)
+	require.Equal(t, Traces{Endpoint: "http://localhost:4318"}, s.Traces)
+}
+
+func TestWhatCannotBeObservedIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"metrics: {listen: \"9464\"}":            `"9464" is not HOST:PORT`,
+		"metrics: {listen: \"localhost:http\"}":  "is not HOST:PORT",
+		"metrics: {textfile: surfin.txt}":        "does not end in .prom",
+		"metrics: {every: 0s}":                   "is not a duration above zero",
+		"traces: {endpoint: \"localhost:4318\"}": "is not the URL of a receiver",
+		"traces: {chunks: -1}":                   "is not a number of spans",
+	} {
+		_, err := Load(Source{Dir: write(t, text)})
+		require.ErrorContains(t, err, want, text)
+	}
 }
 
 func TestBrokenYamlIsReportedAtItsPlace(t *testing.T) {

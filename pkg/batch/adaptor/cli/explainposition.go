@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// readerPosition is what the positions of the shipped readers say of themselves.
+type readerPosition struct {
+	Lines  *int64 `json:"lines"`  // csv, json: lines before the next record
+	Line   *int64 `json:"line"`   // jsonl: the same
+	Offset *int64 `json:"offset"` // bytes of a file
+	Read   *int64 `json:"read"`   // query: rows handed out
+	Key    []struct{ Name, Value string }
+}
+
+// positionText says up to where a chunk step is committed: "line 1,004 of in.csv".
+// source is what it reads, empty if that is not known. Without a position, and for
+// one that is not of a chunk step, there is nothing to say. A position that only its
+// reader understands is quoted.
+func positionText(at core.Position, source string) string {
+	if len(at) == 0 {
+		return ""
+	}
+	reader, outcomes, err := chunk.ParseMark(at)
+	if err != nil {
+		return ""
+	}
+	text := readerText(reader, source)
+	switch {
+	case outcomes == 0:
+		return text
+	case text == "":
+		return "item " + count(outcomes) + of(source)
+	}
+	return "the " + ordinal(outcomes) + " item after " + text
+}
+
+func readerText(at core.Position, source string) string {
+	if len(at) == 0 {
+		return ""
+	}
+	var p readerPosition
+	if err := json.Unmarshal(at, &p); err != nil {
+		return "position " + clip(string(at), 80) + of(source)
+	}
+	switch {
+	case len(p.Key) > 0:
+		var words []string
+		for _, k := range p.Key {
+			words = append(words, k.Name+" = "+k.Value)
+		}
+		text := strings.Join(words, ", ")
+		if p.Read != nil {
+			text += " (row " + count(*p.Read) + ")"
+		}
+		return text
+	case p.Lines != nil:
+		return "line " + count(*p.Lines) + of(source)
+	case p.Line != nil:
+		return "line " + count(*p.Line) + of(source)
+	case p.Offset != nil:
+		return "byte " + count(*p.Offset) + of(source)
+	}
+	return "position " + clip(string(at), 80) + of(source)
+}
+
+func of(source string) string {
+	if source == "" {
+		return ""
+	}
+	return " of " + source
+}
+
+func ordinal(n int64) string {
+	suffix := "th"
+	switch n % 10 {
+	case 1:
+		suffix = "st"
+	case 2:
+		suffix = "nd"
+	case 3:
+		suffix = "rd"
+	}
+	if n%100 >= 11 && n%100 <= 13 {
+		suffix = "th"
+	}
+	return count(n) + suffix
+}
+
+// writerBytes is how many bytes of a file the position of a writer covers; false
+// where it does not say.
+func writerBytes(at core.Position, writer int) (int64, bool) {
+	var p struct {
+		Writers []json.RawMessage `json:"writers"`
+	}
+	if json.Unmarshal(at, &p) != nil || writer >= len(p.Writers) {
+		return 0, false
+	}
+	var w struct {
+		Offset *int64 `json:"offset"`
+	}
+	if json.Unmarshal(p.Writers[writer], &w) != nil || w.Offset == nil {
+		return 0, false
+	}
+	return *w.Offset, true
+}

@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+)
+
+// leastInterval keeps a refresh from being a load.
+const leastInterval = 10 * time.Millisecond
+
+// topOrder is what `top` is asked for.
+type topOrder struct {
+	interval time.Duration
+	once     bool
+	job      string
+}
+
+func (p *program) topCommand() *cobra.Command {
+	var o topOrder
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch what is running: progress, speed, time left",
+		Long: `Shows the running executions of the database, from any terminal: what their steps
+have read, written, filtered and skipped, how fast, and who runs them. Percent and
+the time left are estimated from the newest completed executions of the same job;
+without any they are "?".
+
+On a terminal it is drawn in place until Ctrl-C; elsewhere each refresh is a line
+for each running step.`,
+		Example: "  " + p.app.Name + " top\n  " + p.app.Name + " top --once --format json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.interval < leastInterval {
+				return usagef("--interval %v: at least %v", o.interval, leastInterval)
+			}
+			return p.top(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&o.interval, "interval", time.Second, "`TIME` between two refreshes")
+	f.BoolVar(&o.once, "once", false, "print once")
+	f.StringVar(&o.job, "job", "", "only executions of the job with this `NAME`")
+	p.addFormatFlag(cmd)
+	return cmd
+}
+
+func (p *program) top(ctx context.Context, o topOrder) error {
+	if err := p.configure(); err != nil {
+		return err
+	}
+	if p.absent(p.settings.Repository.Database) {
+		return p.printProgress(nil)
+	}
+	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer end()
+	return p.withSession(ctx, p.quiet(), func(s *Session) error {
+		m := newMeter(s.Repository, p.now, p.leaseOf)
+		ticker := time.NewTicker(o.interval)
+		defer ticker.Stop()
+		screen := p.newTopScreen()
+		for {
+			records, err := m.refresh(ctx, o.job)
+			if ctx.Err() != nil {
+				return nil // that is how one leaves it
+			}
+			if err != nil {
+				return err
+			}
+			if o.once {
+				return p.printProgress(records)
+			}
+			if err := screen.draw(records); err != nil {
+				return err
+			}
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	})
+}
+
+// printProgress prints what runs, once.
+func (p *program) printProgress(records []progressRecord) error {
+	if p.format == formatJSON {
+		if records == nil {
+			records = []progressRecord{}
+		}
+		return p.printJSON(records)
+	}
+	return p.print(progressTable(records, p.databaseText(p.settings.Repository.Database)))
+}
+
+// topScreen shows one refresh after the other.
+type topScreen struct {
+	*program
+	terminal *os.File // nil: there is none
+	lines    int      // drawn by the last refresh
+}
+
+func (p *program) newTopScreen() *topScreen {
+	s := &topScreen{program: p}
+	if w, ok := p.out.(*colorprofile.Writer); ok && w.Profile > colorprofile.NoTTY {
+		if f, ok := w.Forward.(*os.File); ok && hasWidth(f) {
+			s.terminal = f
+		}
+	}
+	return s
+}
+
+func (s *topScreen) draw(records []progressRecord) error {
+	switch {
+	case s.format == formatJSON:
+		if records == nil {
+			records = []progressRecord{}
+		}
+		line, err := json.Marshal(records)
+		if err != nil {
+			return fmt.Errorf("print the result: %w", err)
+		}
+		return s.print(string(line) + "\n")
+	case s.terminal == nil:
+		return s.print(progressLines(records, s.now()))
+	}
+	text := progressTable(records, s.databaseText(s.settings.Repository.Database))
+	width, height, err := term.GetSize(s.terminal.Fd())
+	if err != nil {
+		return fmt.Errorf("the size of the terminal: %w", err)
+	}
+	frame, lines := redraw(text, s.lines, width, height)
+	s.lines = lines
+	return s.print(frame)
+}
+
+// redraw takes the lines of the last frame back and draws the new one, no wider and
+// no higher than the terminal: what wraps could not be taken back.
+func redraw(text string, before, width, height int) (frame string, lines int) {
+	list := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	list = list[:min(len(list), max(1, height-1))]
+	for i, line := range list {
+		list[i] = lipgloss.NewStyle().MaxWidth(max(1, width)).Render(line)
+	}
+	if before > 0 {
+		frame = fmt.Sprintf("\x1b[%dA\x1b[J", before)
+	}
+	return frame + strings.Join(list, "\n") + "\n", len(list)
+}
+
+// progressTable shows what runs, for people.
+func progressTable(records []progressRecord, database string) string {
+	if len(records) == 0 {
+		return "nothing is running in " + database + "\n"
+	}
+	columns := []column{
+		{title: "execution", right: true}, {title: "job"}, {title: "step"}, {title: "read", right: true}, {title: "written", right: true},
+		{title: "filtered", right: true}, {title: "skipped", right: true}, {title: "items/s", right: true}, {title: "done", right: true},
+		{title: "left", right: true}, {title: "partitions", right: true}, {title: "running", right: true}, {title: "state"}, {title: "owner"},
+	}
+	var rows [][]string
+	for _, r := range records {
+		rows = append(rows, []string{
+			fmt.Sprint(r.Execution), r.Job, orDash(r.Step), count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped),
+			count(int64(r.PerSecond)), r.percentText(), r.leftText(), r.partitionsText(), durationText(r.running()), r.stateText(), r.ownerText(),
+		})
+	}
+	return renderTable(columns, rows)
+}
+
+// progressLines are one line for each running step.
+func progressLines(records []progressRecord, now time.Time) string {
+	at := now.UTC().Format(time.TimeOnly)
+	if len(records) == 0 {
+		return at + " nothing is running\n"
+	}
+	var b strings.Builder
+	for _, r := range records {
+		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.Job)
+		if r.Step != "" {
+			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s items/s",
+				r.Step, count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped), count(int64(r.PerSecond)))
+		}
+		fmt.Fprintf(&b, "; %s done, %s left", r.percentText(), r.leftText())
+		if r.Partitions > 0 {
+			b.WriteString(", partitions " + r.partitionsText())
+		}
+		fmt.Fprintf(&b, "; %s, %s\n", r.stateText(), r.ownerText())
+	}
+	return b.String()
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func (r progressRecord) running() time.Duration {
+	return time.Duration(r.Duration * float64(time.Second))
+}
+
+func (r progressRecord) percentText() string {
+	if r.Percent == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.0f%%", *r.Percent)
+}
+
+func (r progressRecord) leftText() string {
+	if r.Left == nil {
+		return "?"
+	}
+	return durationText(time.Duration(*r.Left * float64(time.Second)))
+}
+
+func (r progressRecord) partitionsText() string {
+	if r.Partitions == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", r.PartitionsDone, r.Partitions)
+}
+
+// stateText is the status, and what an operator should know besides.
+func (r progressRecord) stateText() string {
+	text := r.Status
+	if r.StopRequested {
+		text += " (stop requested)"
+	}
+	switch r.Lease {
+	case leaseExpired:
+		text += " (lease expired)"
+	case leaseDead:
+		text += " (owner gone)"
+	case leaseHeld:
+	}
+	return text
+}
+
+func (r progressRecord) ownerText() string {
+	return fmt.Sprintf("process %d on %s", r.Owner.PID, r.Owner.Host)
+}

@@ -1,0 +1,179 @@
+package prometheus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	client "github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// DefaultEvery is the time between two writings of the text file.
+const DefaultEvery = 15 * time.Second
+
+// ExporterConfig says where metrics are offered.
+type ExporterConfig struct {
+	// Listen is HOST:PORT for GET /metrics while jobs run; empty: none. Where it is
+	// taken, the jobs run all the same, and a warning says so.
+	Listen string
+	// Textfile is NAME.prom for the text file collector of node_exporter; empty: none.
+	Textfile string
+	// Every is the time between two writings of the text file; 0: DefaultEvery.
+	Every time.Duration
+	// Log is told what could not be offered; nil: slog.Default().
+	Log *slog.Logger
+}
+
+// Exporter observes, counts and offers the metrics of this process. It begins with
+// the first job: a process that runs none has no listener and no goroutine, and
+// writes the text file only if there was something to count. Close it.
+type Exporter struct {
+	config  ExporterConfig
+	metrics *Metrics
+
+	registry *client.Registry
+
+	counted atomic.Bool
+
+	mu      sync.Mutex // guards what follows
+	began   bool
+	server  *http.Server
+	address string
+
+	done    chan struct{} // closed by Close
+	closing sync.Once
+	running sync.WaitGroup
+	writing sync.Mutex // guards file
+	file    *Textfile
+}
+
+// NewExporter returns an exporter that has not begun.
+func NewExporter(config ExporterConfig) (*Exporter, error) {
+	if config.Every == 0 {
+		config.Every = DefaultEvery
+	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	e := &Exporter{config: config, metrics: New(), registry: client.NewRegistry(), done: make(chan struct{})}
+	if err := e.registry.Register(e.metrics); err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	if config.Textfile != "" {
+		e.file = NewTextfile(config.Textfile, e.registry)
+	}
+	return e, nil
+}
+
+// Observe counts the event.
+func (e *Exporter) Observe(ctx context.Context, event core.Event) {
+	e.metrics.Observe(ctx, event)
+	e.counted.Store(true)
+	if _, begins := event.(core.JobStarted); !begins {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.began {
+		e.began = true
+		e.begin(ctx)
+	}
+}
+
+// Handler answers the metrics, for an HTTP server of the application's own.
+func (e *Exporter) Handler() http.Handler {
+	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{})
+}
+
+// Address is where the listener is; empty before the first job, and where there is
+// none.
+func (e *Exporter) Address() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.address
+}
+
+func (e *Exporter) begin(ctx context.Context) {
+	if e.config.Listen != "" {
+		e.listen(ctx)
+	}
+	if e.file != nil {
+		e.running.Go(e.writeRegularly)
+	}
+}
+
+func (e *Exporter) listen(ctx context.Context) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", e.config.Listen)
+	if err != nil {
+		e.config.Log.WarnContext(ctx, "metrics are not offered: metrics.listen cannot be used", "error", err.Error())
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", e.Handler())
+	e.address = listener.Addr().String()
+	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	server := e.server
+	e.running.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			e.config.Log.Warn("metrics are not offered any more", "error", err.Error())
+		}
+	})
+}
+
+// writeRegularly begins at once: that a job was started is known of a process that
+// is killed a moment later.
+func (e *Exporter) writeRegularly() {
+	e.write()
+	ticker := time.NewTicker(e.config.Every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-e.done:
+			return
+		case <-ticker.C:
+			e.write()
+		}
+	}
+}
+
+// write: metrics that cannot be written do not end a job.
+func (e *Exporter) write() {
+	e.writing.Lock()
+	defer e.writing.Unlock()
+	if err := e.file.Write(); err != nil {
+		e.config.Log.Warn("metrics are not written", "error", err.Error())
+	}
+}
+
+// Close writes the text file a last time and ends the listener. A scrape in
+// progress has until ctx ends.
+func (e *Exporter) Close(ctx context.Context) error {
+	var err error
+	e.closing.Do(func() {
+		close(e.done)
+		e.mu.Lock()
+		server := e.server
+		e.began = true // and never again
+		e.mu.Unlock()
+		if server != nil {
+			if err = server.Shutdown(ctx); err != nil {
+				err = errors.Join(err, server.Close())
+			}
+		}
+		e.running.Wait()
+		if e.file != nil && e.counted.Load() {
+			e.write()
+		}
+	})
+	return err
+}

@@ -1,0 +1,313 @@
+// Package slog makes structured log records of what happens while jobs run: one
+// record per event, whose attribute `event` is its stable name. Catalog lists all
+// of them; docs/howto/observability.md shows the same table.
+//
+// It imports core and the standard library; module.go adds it to an application.
+package slog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Entry describes the record of one kind of event.
+type Entry struct {
+	// Event is the value of the attribute `event`.
+	Event string
+	// Levels are those that it may have, and when.
+	Levels string
+	// Attributes besides `event`, in order; one in brackets is there only where there
+	// is something to say.
+	Attributes string
+}
+
+// Catalog lists every record, in the order of core's events.
+func Catalog() []Entry {
+	counters := "[read] [filtered] [written] [skipped] [commits] [rollbacks]"
+	return []Entry{
+		{"job.started", "INFO", "job execution attempt restarted"},
+		{"job.ended", "INFO; ERROR if it is FAILED or UNKNOWN", "job execution attempt status exit_code [gate] duration_seconds [error]"},
+		{"step.started", "INFO", "job execution step step_execution [kind] restarted"},
+		{"step.passed", "INFO", "job [execution] step step_execution completed_in exit_code"},
+		{"step.ended", "INFO; ERROR if it is FAILED or UNKNOWN", "job execution step step_execution [kind] status exit_code [gate] duration_seconds " + counters + " [error]"},
+		{"chunk.committed", "DEBUG", "job execution step step_execution duration_seconds " + counters},
+		{"chunk.rolled_back", "DEBUG", "job execution step step_execution [error]"},
+		{"decision.taken", "INFO", "job execution element verdict kept"},
+		{"element.skipped", "INFO", "job execution element condition"},
+		{"gate.checked", "INFO; WARN if it does not hold", "job execution [step] gate held"},
+		{"stop.asked", "INFO", "execution"},
+		{"stop.failed", "WARN", "execution step [error]"},
+		{"close.failed", "WARN", "job execution step [error]"},
+		{"transition", "DEBUG; WARN for a duplicate; ERROR for a rejected one", "machine id trigger to [current] result"},
+		{"owner.lost", "ERROR", "execution"},
+		{"heartbeat.failed", "WARN", "execution [error]"},
+	}
+}
+
+// Observer logs events. It is safe for concurrent use.
+type Observer struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	jobs map[core.JobExecutionID]*jobInHand
+}
+
+// jobInHand is an execution that runs in this process. Times are of this process's
+// clock: those of records are of the database's as well.
+type jobInHand struct {
+	began time.Time
+	steps map[core.StepExecutionID]time.Time // when they began
+	// told: a step has said what went wrong, and the job does not repeat it.
+	told bool
+}
+
+// New returns an observer that logs to log; nil: slog.Default().
+func New(log *slog.Logger) *Observer {
+	if log == nil {
+		log = slog.Default()
+	}
+	return &Observer{log: log, jobs: map[core.JobExecutionID]*jobInHand{}}
+}
+
+// Observe logs the event.
+func (o *Observer) Observe(ctx context.Context, e core.Event) {
+	var r record
+	switch e := e.(type) {
+	case core.JobStarted:
+		o.change(e.Execution.ID, func(j *jobInHand) { j.began = time.Now() })
+		r = begin("job.started", "job started")
+		r.add(slog.String("job", e.Execution.JobName), execution(e.Execution.ID), slog.Int("attempt", e.Execution.Attempt), slog.Bool("restarted", e.Restarted))
+	case core.JobEnded:
+		r = o.jobEnded(e)
+	case core.StepStarted:
+		o.change(e.Step.JobExecutionID, func(j *jobInHand) { j.steps[e.Step.ID] = time.Now() })
+		r = begin("step.started", "step started")
+		r.step(e.Step.JobName, e.Step.JobExecutionID, e.Step.Name, e.Step.ID)
+		r.text("kind", e.Kind)
+		r.add(slog.Bool("restarted", e.Restarted))
+	case core.StepPassed:
+		r = begin("step.passed", "step passed: it completed before")
+		r.text("job", e.Step.JobName)
+		if e.Execution != 0 {
+			r.add(execution(e.Execution))
+		}
+		r.add(slog.String("step", e.Step.Name), slog.Int64("step_execution", int64(e.Step.ID)),
+			slog.Int64("completed_in", int64(e.Step.JobExecutionID)), slog.String("exit_code", e.Step.ExitCode))
+	case core.StepEnded:
+		r = o.stepEnded(e)
+	case core.ChunkCommitted:
+		r = begin("chunk.committed", "chunk committed").at(slog.LevelDebug)
+		r.step(e.JobName, e.Execution, e.Step, e.StepID)
+		r.add(seconds(e.Took))
+		r.counters(e.Counters)
+	case core.ChunkRolledBack:
+		r = begin("chunk.rolled_back", "chunk rolled back").at(slog.LevelDebug)
+		r.step(e.JobName, e.Execution, e.Step, e.StepID)
+		r.err(e.Err)
+	case core.Transitioned:
+		r = transitioned(e)
+	case core.OwnerLost:
+		o.forget(e.Execution)
+		r = rare(e)
+	default:
+		r = rare(e)
+	}
+	if r.event != "" {
+		o.log.LogAttrs(ctx, r.level, r.message, r.attrs...)
+	}
+}
+
+// rare are the events that most runs do not have.
+func rare(e core.Event) record {
+	var r record
+	switch e := e.(type) {
+	case core.Decided:
+		r = begin("decision.taken", "decision taken")
+		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("element", e.Element), slog.String("verdict", e.Verdict), slog.Bool("kept", e.Kept))
+	case core.ElementSkipped:
+		r = begin("element.skipped", "element skipped: its condition does not hold")
+		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("element", e.Element), slog.String("condition", e.Condition))
+	case core.GateChecked:
+		r = begin("gate.checked", "gate checked")
+		if !e.Held {
+			r = r.at(slog.LevelWarn)
+		}
+		r.add(slog.String("job", e.JobName), execution(e.Execution))
+		r.text("step", e.Step)
+		r.add(slog.String("gate", e.Gate), slog.Bool("held", e.Held))
+	case core.StopAsked:
+		r = begin("stop.asked", "stop asked for")
+		r.add(execution(e.Execution))
+	case core.StopFailed:
+		r = begin("stop.failed", "a tasklet could not be stopped").at(slog.LevelWarn)
+		r.add(execution(e.Execution), slog.String("step", e.Step))
+		r.err(e.Err)
+	case core.CloseFailed:
+		r = begin("close.failed", "a component could not be closed").at(slog.LevelWarn)
+		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("step", e.Step))
+		r.err(e.Err)
+	case core.OwnerLost:
+		r = begin("owner.lost", "another process took the execution over").at(slog.LevelError)
+		r.add(execution(e.Execution))
+	case core.HeartbeatFailed:
+		r = begin("heartbeat.failed", "a heartbeat did not reach the database").at(slog.LevelWarn)
+		r.add(execution(e.Execution))
+		r.err(e.Err)
+	}
+	return r
+}
+
+func (o *Observer) jobEnded(ended core.JobEnded) record {
+	e := ended.Execution
+	r := begin("job.ended", "job ended").at(levelOf(e.Status))
+	r.add(slog.String("job", e.JobName), execution(e.ID), slog.Int("attempt", e.Attempt),
+		slog.String("status", string(e.Status)), slog.String("exit_code", e.ExitCode))
+	r.text("gate", e.Gate)
+	j := o.forget(e.ID)
+	r.add(seconds(since(j.began)))
+	switch {
+	case ended.Err != nil: // besides what its steps told
+		r.err(ended.Err)
+	case !j.told:
+		r.text("error", e.Error)
+	}
+	return r
+}
+
+func (o *Observer) stepEnded(e core.StepEnded) record {
+	s := e.Step
+	r := begin("step.ended", "step ended").at(levelOf(s.Status))
+	r.step(s.JobName, s.JobExecutionID, s.Name, s.ID)
+	r.text("kind", e.Kind)
+	r.add(slog.String("status", string(s.Status)), slog.String("exit_code", s.ExitCode))
+	r.text("gate", s.Gate)
+	var began time.Time
+	o.change(s.JobExecutionID, func(j *jobInHand) {
+		began = j.steps[s.ID]
+		delete(j.steps, s.ID)
+		j.told = j.told || r.level == slog.LevelError && s.Error != ""
+	})
+	r.add(seconds(since(began)))
+	r.counters(s.Counters)
+	r.text("error", s.Error)
+	return r
+}
+
+// change alters what is known of an execution.
+func (o *Observer) change(id core.JobExecutionID, f func(j *jobInHand)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	j := o.jobs[id]
+	if j == nil {
+		j = &jobInHand{steps: map[core.StepExecutionID]time.Time{}}
+		o.jobs[id] = j
+	}
+	f(j)
+}
+
+// forget answers what was known of an execution that is over.
+func (o *Observer) forget(id core.JobExecutionID) jobInHand {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	j := o.jobs[id]
+	delete(o.jobs, id)
+	if j == nil {
+		return jobInHand{}
+	}
+	return *j
+}
+
+func transitioned(e core.Transitioned) record {
+	r := begin("transition", "transition").at(slog.LevelDebug)
+	switch e.Answer {
+	case core.Applied:
+	case core.Duplicate:
+		r = r.at(slog.LevelWarn)
+	case core.Rejected:
+		r = r.at(slog.LevelError)
+	}
+	r.add(slog.String("machine", e.Machine), slog.Int64("id", e.ID), slog.String("trigger", e.Trigger), slog.String("to", string(e.To)))
+	r.text("current", string(e.Current))
+	r.add(slog.String("result", string(e.Answer)))
+	return r
+}
+
+// record is a log record in the making.
+type record struct {
+	event, message string
+	level          slog.Level
+	attrs          []slog.Attr
+}
+
+func begin(event, message string) record {
+	return record{event: event, message: message, attrs: append(make([]slog.Attr, 0, 16), slog.String("event", event))}
+}
+
+func (r record) at(level slog.Level) record { r.level = level; return r }
+
+func (r *record) add(attrs ...slog.Attr) { r.attrs = append(r.attrs, attrs...) }
+
+// text adds an attribute unless it is empty.
+func (r *record) text(key, value string) {
+	if value != "" {
+		r.add(slog.String(key, value))
+	}
+}
+
+func (r *record) err(err error) {
+	if err != nil {
+		r.add(slog.String("error", err.Error()))
+	}
+}
+
+func (r *record) step(job string, id core.JobExecutionID, step string, stepID core.StepExecutionID) {
+	r.add(slog.String("job", job), execution(id), slog.String("step", step), slog.Int64("step_execution", int64(stepID)))
+}
+
+// counters adds those that are not zero.
+func (r *record) counters(c core.Counters) {
+	for _, n := range []struct {
+		key   string
+		value int64
+	}{
+		{"read", c.Read}, {"filtered", c.Filter}, {"written", c.Write}, {"skipped", c.Skips()},
+		{"commits", c.Commit}, {"rollbacks", c.Rollback},
+	} {
+		if n.value != 0 {
+			r.add(slog.Int64(n.key, n.value))
+		}
+	}
+}
+
+func execution(id core.JobExecutionID) slog.Attr { return slog.Int64("execution", int64(id)) }
+
+func seconds(d time.Duration) slog.Attr { return slog.Float64("duration_seconds", d.Seconds()) }
+
+// since is 0 for what did not begin here.
+func since(began time.Time) time.Duration {
+	if began.IsZero() {
+		return 0
+	}
+	return time.Since(began)
+}
+
+func levelOf(s core.Status) slog.Level {
+	if s == core.StatusFailed || s == core.StatusUnknown {
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+// Table is the catalog as a table of Markdown.
+func Table() string {
+	text := "| event | level | attributes |\n|---|---|---|\n"
+	for _, e := range Catalog() {
+		text += fmt.Sprintf("| `%s` | %s | `%s` |\n", e.Event, e.Levels, e.Attributes)
+	}
+	return text
+}

@@ -146,6 +146,28 @@ func (f Flow) closure(names []string, next func(name string) []string) []string 
 	return reached
 }
 
+// Leads reports whether transitions of the flow lead from one element to another,
+// restart points not included; an element leads to itself in a loop only.
+func (f Flow) Leads(from, to string) bool {
+	reached := []string{from}
+	for i := 0; i < len(reached); i++ {
+		e, ok := f.Find(reached[i])
+		if !ok {
+			continue
+		}
+		for _, t := range e.Edges() {
+			switch name := t.Target.elementName(); {
+			case name == "":
+			case name == to:
+				return true
+			case !slices.Contains(reached, name):
+				reached = append(reached, name)
+			}
+		}
+	}
+	return false
+}
+
 // successors are where an element may lead, restart points included.
 func (f Flow) successors(name string) []string {
 	e, ok := f.Find(name)

@@ -283,7 +283,7 @@ func (w *planWalk) step(f core.Flow, e *core.StepElement, repeat bool) core.Outc
 	name := e.Step.Name()
 	h, known := w.history[name]
 	completed := known && isOver(h.Last)
-	earlier := known && w.front != "" && h.Last.ID < w.since && leads(f, e.ElementName(), w.front)
+	earlier := known && w.front != "" && h.Last.ID < w.since && f.Leads(e.ElementName(), w.front)
 	if completed && !repeat && !e.AllowStartIfComplete && !earlier && !w.ran[name] {
 		w.pass(h.Last)
 		w.front, w.since = e.ElementName(), h.Last.ID
@@ -317,27 +317,6 @@ func (w *planWalk) ifText(e *core.StepElement) string {
 		return " (if " + w.under + ")"
 	}
 	return ""
-}
-
-// leads reports whether transitions lead from one element of the flow to another.
-func leads(f core.Flow, from, to string) bool {
-	reached := []string{from}
-	for i := 0; i < len(reached); i++ {
-		e, ok := f.Find(reached[i])
-		if !ok {
-			continue
-		}
-		for _, t := range e.Edges() {
-			switch {
-			case t.Target.Kind != core.TargetElement:
-			case t.Target.Name == to:
-				return true
-			case !slices.Contains(reached, t.Target.Name):
-				reached = append(reached, t.Target.Name)
-			}
-		}
-	}
-	return false
 }
 
 func (w *planWalk) pass(s core.StepExecution) {

@@ -13,13 +13,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/partname"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -94,27 +93,10 @@ func types(cfg any) (map[string]reflect.Type, error) {
 	schema, parts := c.Item.Schema(), map[string]reflect.Type{}
 	for i := range schema.Len() {
 		if f := schema.Field(i); f.Name != columnName {
-			parts[f.Name] = goType(f.Kind)
+			parts[f.Name] = expression.GoType(f.Kind)
 		}
 	}
 	return parts, nil
-}
-
-func goType(k row.Kind) reflect.Type {
-	switch k {
-	case row.Int:
-		return reflect.TypeFor[int64]()
-	case row.Float:
-		return reflect.TypeFor[float64]()
-	case row.Bool:
-		return reflect.TypeFor[bool]()
-	case row.DateKind:
-		return reflect.TypeFor[row.Date]()
-	case row.Timestamp:
-		return reflect.TypeFor[time.Time]()
-	case row.String, row.Null:
-	}
-	return reflect.TypeFor[string]()
 }
 
 // Factories make partitioners on the databases of provider.

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // launchTime bounds a launch: a step that never ends is a failure with a name.
@@ -88,11 +87,7 @@ func (r *chunkRun) prepare() {
 	var err error
 	r.classes, err = newClasses(r.scenario)
 	require.NoError(r.t, err)
-	sequence := "bigserial primary key"
-	if r.engine.Database.Dialect() == tx.SQLite {
-		sequence = "integer primary key autoincrement"
-	}
-	r.exec(fmt.Sprintf("create table %s (seq %s, place bigint not null, value text not null)", r.name, sequence))
+	require.NoError(r.t, makeItemTable(r.t.Context(), r.engine.Database, r.name))
 }
 
 func (r *chunkRun) exec(statement string) {
@@ -173,7 +168,7 @@ func (r *chunkRun) config(seen *record, list []fault, e *expectation, again bool
 func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 	s := r.scenario
 	source := &reader{record: seen, list: s.Items}
-	target := &writer{record: seen, database: r.engine.Database, fresh: s.Processor == replay, insert: r.insert()}
+	target := &writer{record: seen, database: r.engine.Database, fresh: s.Processor == replay, insert: insertInto(r.engine.Database, r.name)}
 	parts := chunk.Parts{
 		Reader:     core.EraseReader[entry](source),
 		Processors: []core.Processor{core.EraseProcessor[entry, *product](&processor{record: seen, filters: s.Filters})},
@@ -197,24 +192,10 @@ func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 	return parts
 }
 
-func (r *chunkRun) insert() string {
-	d := r.engine.Database.Dialect()
-	return fmt.Sprintf("insert into %s (place, value) values (%s, %s)", r.name, d.Placeholder(1), d.Placeholder(2))
-}
-
-// written reads what is committed, in the order in which it was written.
 func (r *chunkRun) written() []string {
 	r.t.Helper()
-	rows, err := r.engine.Database.Conn().QueryContext(r.t.Context(), "select value from "+r.name+" order by seq")
+	list, err := itemsOf(r.t.Context(), r.engine.Database, r.name)
 	require.NoError(r.t, err)
-	defer rows.Close() //nolint:errcheck // rows.Err is checked
-	list := []string{}
-	for rows.Next() {
-		var value string
-		require.NoError(r.t, rows.Scan(&value))
-		list = append(list, value)
-	}
-	require.NoError(r.t, rows.Err())
 	return list
 }
 

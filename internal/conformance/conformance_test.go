@@ -23,7 +23,7 @@ type family func(t *testing.T) func(t *testing.T, s document)
 
 // families are the ones that this runner implements.
 func families() map[string]family {
-	return map[string]family{"chunk": chunkFamily}
+	return map[string]family{"chunk": chunkFamily, "flow": flowFamily, "lifecycle": lifeFamily}
 }
 
 // TestConformance runs every scenario of testdata, or of the folder that the

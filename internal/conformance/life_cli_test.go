@@ -1,0 +1,239 @@
+package conformance_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// scriptedTasklet is the component of the scenarios' job files: it does what the
+// script of its step says.
+const scriptedTasklet = "scripted"
+
+// writeFile writes the scenario's job as a job file, for command lines. It can say
+// what jobs of scripted steps have.
+func (r *lifeRun) writeFile() {
+	r.t.Helper()
+	r.file = filepath.Join(r.t.TempDir(), "job.yaml")
+	require.NoError(r.t, os.WriteFile(r.file, []byte(r.fileText()), 0o600))
+}
+
+func (r *lifeRun) fileText() string {
+	spec := r.spec()
+	var b strings.Builder
+	fmt.Fprintf(&b, "job: %s\n", r.name)
+	if spec.Restartable != nil {
+		fmt.Fprintf(&b, "restartable: %t\n", *spec.Restartable)
+	}
+	if spec.Incrementer != "" {
+		fmt.Fprintf(&b, "incrementer: %s\n", spec.Incrementer)
+	}
+	// What is declared twice is written twice.
+	declared := r.declared(&lifeJob{OptionalParams: spec.OptionalParams, Incrementer: spec.Incrementer})
+	declared = slices.DeleteFunc(declared, func(p core.ParameterSpec) bool {
+		return spec.OptionalParams == nil && slices.Contains(spec.RequiredParams, p.Name)
+	})
+	for _, name := range spec.RequiredParams {
+		p := r.given(name)
+		p.Required = true
+		declared = append(declared, p)
+	}
+	if len(declared) > 0 {
+		b.WriteString("parameters:\n")
+	}
+	for _, p := range declared {
+		fmt.Fprintf(&b, "  %s: {type: %s, required: %t, identifying: %t}\n", p.Name, p.Type, p.Required, p.Identifying)
+	}
+	b.WriteString("flow:\n")
+	for _, s := range *spec.Steps {
+		fmt.Fprintf(&b, "- step: %s\n  tasklet: %s\n  allow_start_if_complete: %t\n", s.Name, scriptedTasklet, s.AllowStartIfComplete)
+		if s.StartLimit != nil {
+			fmt.Fprintf(&b, "  start_limit: %d\n", *s.StartLimit)
+		}
+	}
+	return b.String()
+}
+
+// nameForFile gives the scenario's parameters names that a job file may have.
+func (s *lifeScenario) nameForFile() {
+	if s.Job != nil {
+		s.Job.Incrementer = inFile(s.Job.Incrementer)
+		for i, name := range s.Job.RequiredParams {
+			s.Job.RequiredParams[i] = inFile(name)
+		}
+		if s.Job.OptionalParams != nil {
+			for i, name := range *s.Job.OptionalParams {
+				(*s.Job.OptionalParams)[i] = inFile(name)
+			}
+		}
+	}
+	for i := range s.Actions {
+		a := &s.Actions[i]
+		a.Params, a.Params2, a.Expect.Params = renamed(a.Params), renamed(a.Params2), renamed(a.Expect.Params)
+		for k, params := range a.Expect.ExecutionParams {
+			a.Expect.ExecutionParams[k] = renamed(params)
+		}
+	}
+}
+
+func renamed[M ~map[string]V, V any](m M) M {
+	if m == nil {
+		return nil
+	}
+	out := M{}
+	for name, value := range m {
+		out[inFile(name)] = value
+	}
+	return out
+}
+
+// inFile is a name as a job file may have it.
+func inFile(name string) string { return strings.NewReplacer(".", "_", "-", "_").Replace(name) }
+
+// definition is what executions are of.
+func (r *lifeRun) definition() core.Definition {
+	if r.file == "" {
+		return core.Definition{Hash: "test", Text: "test"}
+	}
+	file, err := jobfile.Load(r.file, r.registry())
+	require.NoError(r.t, err, "the job file")
+	return file.Definition()
+}
+
+func (r *lifeRun) registry() *core.Registry {
+	r.t.Helper()
+	registry, err := core.NewRegistry([]core.Component{
+		{Kind: core.KindTasklet, Name: scriptedTasklet, Summary: "Does what the scenario says.", NoTransaction: true},
+	}, nil)
+	require.NoError(r.t, err)
+	return registry
+}
+
+// app is the command line over the engine of this scenario.
+func (r *lifeRun) app() cli.App {
+	return cli.App{Name: "surfin", Version: "0.0.0", Registry: r.registry(), Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
+		full, err := r.registry().WithFactories([]core.Factory{{Kind: core.KindTasklet, Name: scriptedTasklet, New: r.scripted}})
+		if err != nil {
+			return nil, err
+		}
+		return &cli.Session{
+			Registry: full, Provider: r.engine.Provider, Repository: r.engine.Repository, Launcher: r.launcher(nil),
+			Migrate: r.engine.Repository.Migrate, CheckSchema: r.engine.Repository.CheckSchema,
+			Close: func(context.Context) error { return nil },
+		}, nil
+	}}
+}
+
+// scripted makes the tasklet of a step of the job file.
+func (r *lifeRun) scripted(_ context.Context, _ any, use core.Use) (any, error) {
+	steps := *r.spec().Steps
+	at := slices.IndexFunc(steps, func(s lifeStep) bool { return s.Name == use.Step })
+	if at < 0 {
+		return nil, fmt.Errorf("the scenario has no step %s", use.Step)
+	}
+	return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, &steps[at]) }), nil
+}
+
+// cliError is what a command line said. It is the errors whose words it has.
+type cliError struct{ text string }
+
+func (e *cliError) Error() string { return e.text }
+
+// Is compares by the text, which is all that a process leaves behind.
+func (e *cliError) Is(target error) bool { return strings.Contains(e.text, target.Error()) }
+
+// As is Is for the errors that have data, which the text has not.
+func (e *cliError) As(target any) bool {
+	switch target := target.(type) {
+	case **core.InstanceCompleteError:
+		*target = &core.InstanceCompleteError{}
+		return strings.Contains(e.text, "is already complete")
+	case **core.AlreadyRunningError:
+		*target = &core.AlreadyRunningError{}
+		return strings.Contains(e.text, "is already running")
+	}
+	return false
+}
+
+// command runs a command line, and looks at the execution that it made, or else at
+// id.
+func (r *lifeRun) command(id core.JobExecutionID, args ...string) *seen {
+	r.t.Helper()
+	before := r.newestExecution()
+	var out, errs bytes.Buffer
+	args = append([]string{"--database-url", r.url}, args...)
+	ctx, cancel := context.WithTimeout(r.t.Context(), flowTime)
+	defer cancel()
+	code := cli.Main(ctx, r.app(), args, strings.NewReader(""), &out, &errs)
+	if made := r.newestExecution(); made != before {
+		id, r.current = made, made
+	}
+	s := r.look(id, nil)
+	if errs.Len() > 0 && code != cli.ExitCompleted {
+		s.failure = errors.Join(s.failure, &cliError{errs.String()})
+	}
+	s.facts["process_exit"] = code
+	r.t.Logf("surfin %s: exit %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
+	return s
+}
+
+func (r *lifeRun) newestExecution() core.JobExecutionID {
+	r.t.Helper()
+	list, err := r.engine.Repository.Executions(r.t.Context(), core.ExecutionFilter{JobName: r.name, Limit: 1})
+	require.NoError(r.t, err)
+	if len(list) == 0 {
+		return 0
+	}
+	return list[0].ID
+}
+
+// onTarget runs a command about an execution.
+func onTarget(command string) func(r *lifeRun, a *action) *seen {
+	return func(r *lifeRun, a *action) *seen {
+		id := r.target(a)
+		return r.command(id, command, fmt.Sprint(id))
+	}
+}
+
+func (r *lifeRun) cliRecoverOp(a *action) *seen { return r.command(r.target(a), "recover") }
+
+func (r *lifeRun) cliNextOp(a *action) *seen {
+	return r.command(0, append([]string{"next", r.file}, arguments(a)...)...)
+}
+
+func (r *lifeRun) cliStartOp(a *action) *seen {
+	return r.command(0, append([]string{"run", r.file}, arguments(a)...)...)
+}
+
+func arguments(a *action) []string {
+	var list []string
+	for _, name := range sortedKeys(a.Params) {
+		list = append(list, name+"="+a.Params[name].text)
+	}
+	return list
+}
+
+// validJob has the command line check the job, as a job file: the definition must be
+// right before anything is asked of it.
+func (r *lifeRun) validJob() error {
+	if r.file == "" {
+		r.writeFile()
+		defer func() { r.file = "" }()
+	}
+	var out, errs bytes.Buffer
+	if cli.Main(r.t.Context(), r.app(), []string{"validate", r.file}, strings.NewReader(""), &out, &errs) != cli.ExitCompleted {
+		return fmt.Errorf("%w: %s", errConfig, errs.String())
+	}
+	return nil
+}

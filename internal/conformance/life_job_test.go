@@ -1,0 +1,387 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// spec is the scenario's job; one that says nothing of its steps has one.
+func (r *lifeRun) spec() *lifeJob {
+	spec := lifeJob{}
+	if r.scenario.Job != nil {
+		spec = *r.scenario.Job
+	}
+	if spec.Steps == nil {
+		spec.Steps = &[]lifeStep{{Name: "s1"}}
+	}
+	return &spec
+}
+
+// job builds the definition anew, as every process does. Scripts go on.
+func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
+	j := &core.Job{
+		Name: name, Restartable: spec.Restartable == nil || *spec.Restartable,
+		Definition: r.definition(),
+		Parameters: r.declared(spec),
+		Listeners: func(context.Context, *core.View) ([]any, error) {
+			return []any{&lifeListener{run: r, throws: spec.ListenerThrows}}, nil
+		},
+	}
+	if spec.Incrementer != "" {
+		j.Incrementer = job.Count(spec.Incrementer)
+	}
+	seen := map[string]int{}
+	for i := range *spec.Steps {
+		s := &(*spec.Steps)[i]
+		built, err := r.step(s, name)
+		if err != nil {
+			return nil, err
+		}
+		e := &core.StepElement{ID: s.Name, Step: built, AllowStartIfComplete: s.AllowStartIfComplete, StartLimit: s.StartLimit}
+		if seen[s.Name]++; seen[s.Name] > 1 {
+			e.ID = fmt.Sprintf("%s#%d", s.Name, seen[s.Name])
+		}
+		if n := len(j.Flow.Elements); n > 0 {
+			before := j.Flow.Elements[n-1].(*core.StepElement)
+			before.Next = []core.Transition{{Pattern: "*", Success: true, Target: core.Target{Kind: core.TargetElement, Name: e.ID}}}
+		}
+		j.Flow.Elements = append(j.Flow.Elements, e)
+	}
+	return j, nil
+}
+
+// declared are the job's parameters: those that it says, and, where it does not say
+// which others there may be, those that the scenario gives.
+func (r *lifeRun) declared(spec *lifeJob) []core.ParameterSpec {
+	byName := map[string]core.ParameterSpec{}
+	if spec.OptionalParams == nil {
+		for _, a := range r.scenario.Actions {
+			specs, _ := a.Params.specs()
+			for _, p := range specs {
+				byName[p.Name] = p
+			}
+		}
+	} else {
+		for _, name := range *spec.OptionalParams {
+			byName[name] = r.given(name)
+		}
+	}
+	for _, name := range spec.RequiredParams {
+		p := r.given(name)
+		p.Required = true
+		byName[name] = p
+	}
+	if spec.Incrementer != "" {
+		byName[spec.Incrementer] = core.ParameterSpec{Name: spec.Incrementer, Type: core.TypeInt, Identifying: true}
+	}
+	var list []core.ParameterSpec
+	for _, name := range sortedKeys(byName) {
+		list = append(list, byName[name])
+	}
+	return list
+}
+
+// given is a parameter as the scenario gives it somewhere, or a text.
+func (r *lifeRun) given(name string) core.ParameterSpec {
+	for _, a := range r.scenario.Actions {
+		if p, ok := a.Params[name]; ok {
+			return core.ParameterSpec{Name: name, Type: p.kind, Identifying: !p.nonIdentifying}
+		}
+	}
+	return core.ParameterSpec{Name: name, Type: core.TypeString, Identifying: true}
+}
+
+// step builds the step that its keys ask for.
+func (r *lifeRun) step(s *lifeStep, jobName string) (core.Step, error) {
+	switch {
+	case s.ChildJob != nil:
+		return r.childStep(s, jobName)
+	case s.Partitions != nil:
+		return r.partitioned(s)
+	case s.hasItems():
+		return r.chunkStep(s)
+	}
+	return r.tasklet(s)
+}
+
+// tasklet does what the script of its step, or of its partition, says. One that
+// waits for a stop has no transaction: on a database with one writer it would keep
+// the request away.
+func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
+	attr := tx.Attr{}
+	waits, err := r.prepare(s)
+	if err != nil {
+		return nil, err
+	}
+	if waits {
+		attr.Propagation = tx.NotSupported
+	}
+	config := step.TaskletConfig{
+		Name: s.Name, Database: r.engine.Database, Attr: attr,
+		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, s) }), nil
+		},
+	}
+	if s.Partitions == nil {
+		config.Promote, config.Listeners = s.promotion(), r.listeners(s)
+	}
+	return step.NewTasklet(config)
+}
+
+// prepare makes the scripts of a step, and answers whether any waits for a stop.
+func (r *lifeRun) prepare(s *lifeStep) (waits bool, err error) {
+	for key, outcome := range s.outcomes() {
+		script, err := r.script(key, outcome)
+		if err != nil {
+			return false, err
+		}
+		waits = waits || script.waits()
+	}
+	return waits, nil
+}
+
+// outcomes are those of the step or of its partitions, by the name they run under.
+func (s *lifeStep) outcomes() map[string][]string {
+	if s.Partitions == nil {
+		return map[string][]string{s.Name: s.Outcome}
+	}
+	outcomes := map[string][]string{}
+	for _, name := range *s.Partitions {
+		outcomes[core.PartName(s.Name, name)] = s.Outcome
+		if own, has := s.PartitionOutcome[name]; has {
+			outcomes[core.PartName(s.Name, name)] = own
+		}
+	}
+	return outcomes
+}
+
+func (s *lifeStep) promotion() *core.Promotion {
+	keys := map[string]string{}
+	for key := range s.PutsJobContext {
+		keys[key] = key
+	}
+	if s.Promote != nil {
+		for key, to := range s.Promote.Keys {
+			keys[key] = to
+		}
+		return &core.Promotion{Keys: keys, Statuses: s.Promote.Statuses, Strict: s.Promote.Strict}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return &core.Promotion{Keys: keys, Statuses: []string{"*"}}
+}
+
+// script goes on over all launches.
+func (r *lifeRun) script(key string, outcomes []string) (*script, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s, ok := r.scripts[key]; ok {
+		return s, nil
+	}
+	s, err := newScript(outcomes)
+	if err == nil {
+		r.scripts[key] = s
+	}
+	return s, err
+}
+
+// blockers is how many steps begin to wait for a stop at once, if the job is
+// launched now.
+func (r *lifeRun) blockers() int {
+	for i := range *r.spec().Steps {
+		s := &(*r.spec().Steps)[i]
+		n := 0
+		for key, outcome := range s.outcomes() {
+			if script, err := r.script(key, outcome); err == nil && script.now().isBlocking() {
+				n++
+			}
+		}
+		if n > 0 {
+			return n
+		}
+	}
+	return 1
+}
+
+// play is the work of a scripted step or partition.
+func (r *lifeRun) play(ctx context.Context, c *core.StepContribution, s *lifeStep) error {
+	r.enter(c.Step.Name, c.Context)
+	if r.gate != nil {
+		r.blocked <- struct{}{}
+		<-r.gate
+	}
+	if err := r.lookAtJob(ctx, c); err != nil {
+		return err
+	}
+	script, err := r.script(c.Step.Name, s.Outcome)
+	if err != nil {
+		return err
+	}
+	a, n := script.take()
+	part := ""
+	index := 0
+	if c.View != nil && c.View.Part != nil {
+		part, index = c.View.Part.Name, c.View.Part.Index
+		if err := r.persisted(ctx, c, expanded(s.PartitionContext, part, index)); err != nil {
+			return err
+		}
+	}
+	errs := []error{
+		put(c.Context, s.PutsStepContext), put(c.Context, s.PutsJobContext), put(c.Context, expanded(s.PartitionPutsContext, part, index)),
+	}
+	for key, sequence := range s.StepContextSequence {
+		errs = append(errs, c.Context.Put(key, sequence[min(n, len(sequence)-1)].value))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return stage{repository: r.engine.Repository, blocked: func() { r.blocked <- struct{}{} }}.play(ctx, c, a)
+}
+
+// lookAtJob notes what the database says of the job while a step runs.
+func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error {
+	exec, err := r.engine.Repository.Execution(ctx, c.Step.JobExecutionID)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.statusSeen[c.Step.Name] = exec.Status
+	return nil
+}
+
+// enter notes that a step or partition runs, and what its context is.
+func (r *lifeRun) enter(name string, c *core.ExecutionContext) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.invoked = append(r.invoked, name)
+	if c == nil {
+		c = core.NewExecutionContext()
+	}
+	r.started[name] = c.Clone()
+}
+
+// startedWith is the context with which a step began, or, after a colon, a partition.
+func (r *lifeRun) startedWith(name string) *core.ExecutionContext {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range sortedKeys(r.started) {
+		if key == name || strings.HasPrefix(name, ":") && strings.HasSuffix(key, name) {
+			return r.started[key]
+		}
+	}
+	return nil
+}
+
+// persisted checks that what a partition begins with is in the database already.
+func (r *lifeRun) persisted(ctx context.Context, c *core.StepContribution, want contextValues) error {
+	steps, err := r.engine.Repository.Steps(ctx, c.Step.JobExecutionID)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(steps, func(s core.StepExecution) bool { return s.ID == c.Step.ID })
+	if at < 0 {
+		return fmt.Errorf("partition %s runs without a record", c.Step.Name)
+	}
+	for key, value := range want {
+		if stored, _ := steps[at].Context.Get(key); stored != value.value {
+			return fmt.Errorf("partition %s runs before its context is stored: %s is %v", c.Step.Name, key, stored)
+		}
+	}
+	return nil
+}
+
+func put(c *core.ExecutionContext, list contextValues) error {
+	var errs []error
+	for key, s := range list {
+		errs = append(errs, c.Put(key, s.value))
+	}
+	return errors.Join(errs...)
+}
+
+// expanded are the values for one partition: {name} and {i} stand for its own.
+func expanded(list contextValues, name string, index int) contextValues {
+	out := contextValues{}
+	for key, s := range list {
+		if text, isText := s.value.(string); isText {
+			s.value = strings.NewReplacer("{name}", name, "{i}", fmt.Sprint(index)).Replace(text)
+		}
+		out[key] = s
+	}
+	return out
+}
+
+// childStep runs a job of its own, whose history is that of another job.
+func (r *lifeRun) childStep(s *lifeStep, jobName string) (core.Step, error) {
+	spec := s.ChildJob.lifeJob
+	if spec.Steps == nil {
+		spec.Steps = &[]lifeStep{{Name: s.Name + "_child", Outcome: s.ChildJob.Outcome}}
+	}
+	child, err := r.job(&spec, jobName+"_child")
+	if err != nil {
+		return nil, err
+	}
+	child.Listeners = nil // those that count are the parent's
+	return step.NewJob(step.JobConfig{
+		Name: s.Name, Job: child, Promote: s.promotion(), Listeners: r.listeners(s),
+		Params: func(context.Context, *core.View) (core.Parameters, error) {
+			return job.ValidateParameters(s.ChildJob.Params.specs())
+		},
+	})
+}
+
+// lifeListener counts the calls of a job's or a step's callbacks.
+type lifeListener struct {
+	run    *lifeRun
+	throws texts
+}
+
+func (r *lifeRun) listeners(s *lifeStep) func(context.Context, *core.StepRun) ([]any, error) {
+	return func(context.Context, *core.StepRun) ([]any, error) {
+		return []any{stepListener{&lifeListener{run: r, throws: s.ListenerThrow}}}, nil
+	}
+}
+
+func (l *lifeListener) called(name string) error {
+	l.run.mu.Lock()
+	defer l.run.mu.Unlock()
+	l.run.calls[name]++
+	if slices.Contains(l.throws, name) {
+		return fmt.Errorf("%s: %w", name, errListener)
+	}
+	return nil
+}
+
+func (l *lifeListener) BeforeJob(_ context.Context, exec *core.JobExecution) error {
+	l.run.mu.Lock()
+	l.run.atLaunch = core.NewExecutionContext()
+	if exec.Context != nil {
+		l.run.atLaunch = exec.Context.Clone()
+	}
+	l.run.mu.Unlock()
+	return l.called("before_job")
+}
+
+func (l *lifeListener) AfterJob(context.Context, *core.JobExecution) error {
+	return l.called("after_job")
+}
+
+// stepListener is the same for steps: a listener is asked for all that it implements.
+type stepListener struct{ of *lifeListener }
+
+func (l stepListener) BeforeStep(context.Context, *core.StepExecution) error {
+	return l.of.called("before_step")
+}
+
+func (l stepListener) AfterStep(context.Context, *core.StepExecution) error {
+	return l.of.called("after_step")
+}

@@ -1,0 +1,256 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+)
+
+// lifeFamily runs scenarios of a job and of what is done to it: each has a job of
+// its own.
+func lifeFamily(t *testing.T) func(t *testing.T, d document) {
+	each := onDatabases(t)
+	runs := 0
+	return func(t *testing.T, d document) {
+		s, err := decodeLife(d)
+		require.NoError(t, err, "%s: scenario %s", d.path, d.id)
+		reason, err := s.differing()
+		require.NoError(t, err)
+		if reason != "" {
+			t.Skip(reason)
+		}
+		for _, p := range s.tables.problems() {
+			assert.Fail(t, p)
+		}
+		if len(s.Actions) == 0 {
+			return
+		}
+		each(t, func(t *testing.T, p place) {
+			runs++
+			newLifeRun(t, p, s, fmt.Sprintf("life_%d", runs)).run()
+		})
+	}
+}
+
+// lifeRun is a scenario on one database.
+type lifeRun struct {
+	t        *testing.T
+	engine   *testengine.Engine
+	url      string
+	scenario *lifeScenario
+	name     string // of the job, and of the table of its items
+	table    bool   // it is there
+	file     string // the job file, for command lines
+
+	aliases map[string]core.JobExecutionID
+	running map[core.JobExecutionID]*job.Running
+	current core.JobExecutionID // the last one that was made
+	jobs    map[string]func(ctx context.Context) (*core.Job, error)
+
+	mu         sync.Mutex
+	events     []core.Event
+	scripts    map[string]*script
+	records    map[string]*record // of the components of steps of items
+	calls      map[string]int     // of listeners, in this action
+	atLaunch   *core.ExecutionContext
+	started    map[string]*core.ExecutionContext // contexts at the start of steps
+	statusSeen map[string]core.Status
+	invoked    []string      // steps and partitions that ran, in this action
+	blocked    chan struct{} // one value for each step that begins to wait
+	release    func()        // opens the gate
+	gate       chan struct{} // steps do not begin before it is closed; may be nil
+	grid       *int          // what a partitioner would answer now
+
+	check checker // may be nil
+}
+
+func newLifeRun(t *testing.T, p place, s *lifeScenario, name string) *lifeRun {
+	r := &lifeRun{
+		t: t, engine: p.engine, url: p.url, scenario: s, name: name,
+		aliases: map[string]core.JobExecutionID{}, running: map[core.JobExecutionID]*job.Running{},
+		scripts: map[string]*script{}, records: map[string]*record{}, blocked: make(chan struct{}, 1000),
+		release: func() {},
+	}
+	r.jobs = map[string]func(context.Context) (*core.Job, error){
+		name: func(context.Context) (*core.Job, error) { return r.job(r.spec(), name) },
+	}
+	t.Cleanup(r.stopAll)
+	if slices.ContainsFunc(s.Actions, func(a action) bool { return strings.HasPrefix(a.Op, "cli_") }) {
+		s.nameForFile()
+		r.writeFile()
+	}
+	return r
+}
+
+// stopAll ends what an action has left running.
+func (r *lifeRun) stopAll() {
+	r.release()
+	for _, running := range r.running {
+		running.Stop()
+		<-running.Done()
+	}
+}
+
+func (r *lifeRun) run() {
+	for i := range r.scenario.Actions {
+		a := &r.scenario.Actions[i]
+		s := r.act(a)
+		problems := r.problems(&a.Expect, s)
+		if len(problems) == 0 && r.check != nil {
+			r.check(&a.Expect, s.failure, func() []string { return r.problems(&a.Expect, s) })
+		}
+		for _, p := range problems {
+			assert.Fail(r.t, fmt.Sprintf("action %d %s: %s", i+1, a.Op, p))
+		}
+		if len(problems) > 0 {
+			r.t.Logf("action %d %s: %s\ninvoked %v, listeners %v, facts %v", i+1, a.Op, s, r.invoked, r.calls, s.facts)
+		}
+	}
+}
+
+// act does one action. What is seen begins anew with it.
+func (r *lifeRun) act(a *action) *seen {
+	r.t.Helper()
+	r.mu.Lock()
+	r.calls, r.started, r.invoked, r.atLaunch = map[string]int{}, map[string]*core.ExecutionContext{}, nil, nil
+	r.grid, r.statusSeen = a.Grid, map[string]core.Status{}
+	r.mu.Unlock()
+	s := operations()[a.Op].do(r, a)
+	if s.exec != nil && a.As != "" {
+		r.aliases[a.As] = s.exec.ID
+	}
+	return s
+}
+
+// target is the execution that the action is about: the one it names, or the last.
+func (r *lifeRun) target(a *action) core.JobExecutionID {
+	r.t.Helper()
+	if a.Target == "" {
+		require.NotZero(r.t, r.current, "the action needs an execution")
+		return r.current
+	}
+	id, known := r.aliases[a.Target]
+	require.True(r.t, known, "target %s is not the name of an execution", a.Target)
+	return id
+}
+
+func (r *lifeRun) record(alias string) *core.JobExecution {
+	r.t.Helper()
+	id, known := r.aliases[alias]
+	require.True(r.t, known, "%s is not the name of an execution", alias)
+	exec, err := r.engine.Repository.Execution(r.t.Context(), id)
+	require.NoError(r.t, err)
+	return exec
+}
+
+// look reads what became of an execution. failure, if any, is why the op did not do
+// what it was asked to.
+func (r *lifeRun) look(id core.JobExecutionID, failure error) *seen {
+	r.t.Helper()
+	s := &seen{facts: map[string]any{}}
+	if id == 0 {
+		s.refusal, s.failure = failure, failure
+		return s
+	}
+	s.exec = &core.JobExecution{ID: id}
+	s.read(r.t, r.engine.Repository, r.snapshot())
+	if failure != nil {
+		s.refusal, s.failure = failure, failure
+	}
+	return s
+}
+
+func (r *lifeRun) observe(_ context.Context, event core.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, event)
+}
+
+func (r *lifeRun) snapshot() []core.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.events)
+}
+
+// launcher is one of this process, with an owner of its own.
+func (r *lifeRun) launcher(change func(*job.Config)) *job.Launcher {
+	r.t.Helper()
+	observer := core.ObserverFunc(r.observe)
+	config := job.Config{
+		Repository: r.engine.Repository, Observer: observer,
+		Executor: step.NewSimpleStepExecutor(r.engine.Repository, r.engine.Database.Name(), observer),
+		Lease:    time.Minute, Heartbeat: 20 * time.Millisecond,
+	}
+	if change != nil {
+		change(&config)
+	}
+	l, err := job.NewLauncher(config)
+	require.NoError(r.t, err)
+	return l
+}
+
+// errNoRoom is a pool that takes no more work.
+var errNoRoom = errors.New("the scenario says that the pool is full")
+
+// errHook is a stop hook that fails.
+var errHook = errors.New("the scenario says that the stop hook fails")
+
+// operator is what operators use, with a launcher for this action.
+func (r *lifeRun) operator(a *action) *job.Operator {
+	r.t.Helper()
+	config := job.OperatorConfig{
+		Repository: r.engine.Repository, Launcher: r.pool(a), Actor: "conformance",
+		Jobs: func(ctx context.Context, name string) (*core.Job, error) {
+			if job, known := r.jobs[name]; known {
+				return job(ctx)
+			}
+			return nil, fmt.Errorf("job %s: %w", name, core.ErrNoSuchJob)
+		},
+	}
+	if a.StopHook != "" {
+		config.Notify = func(context.Context, core.JobExecution) error { return errHook }
+	}
+	o, err := job.NewOperator(config)
+	require.NoError(r.t, err)
+	return o
+}
+
+// pool is a launcher with room for as much as the action says.
+func (r *lifeRun) pool(a *action) *job.Launcher {
+	l := r.launcher(func(c *job.Config) {
+		if a.Executor == "rejects" {
+			c.Spawn = accepting(0)
+		}
+		if a.PoolAccepts != nil {
+			c.Spawn = accepting(*a.PoolAccepts)
+		}
+	})
+	return l.With(job.Options{FromStart: a.FromStart})
+}
+
+// accepting is a pool that takes n works and no more.
+func accepting(n int) func(work func()) error {
+	var mu sync.Mutex
+	return func(work func()) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if n--; n < 0 {
+			return errNoRoom
+		}
+		go work()
+		return nil
+	}
+}

@@ -1,0 +1,321 @@
+package conformance_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// lifeScenario is a scenario of family lifecycle: a job, and what is done to it.
+type lifeScenario struct {
+	common  `yaml:",inline"`
+	tables  `yaml:",inline"`
+	Job     *lifeJob `yaml:"job"`
+	Actions []action `yaml:"actions"`
+	// Derived names what was inferred; it is compared like the rest.
+	Derived []string `yaml:"derived"`
+}
+
+// lifeJob is a job of steps one after the other. Without steps it has one.
+type lifeJob struct {
+	Name           string      `yaml:"name"`
+	Restartable    *bool       `yaml:"restartable"`
+	Incrementer    string      `yaml:"incrementer"`
+	RequiredParams []string    `yaml:"required_params"`
+	OptionalParams *[]string   `yaml:"optional_params"`
+	Steps          *[]lifeStep `yaml:"steps"`
+	// ListenerThrows names callbacks: before_job, after_job.
+	ListenerThrows texts `yaml:"listener_throws"`
+}
+
+// lifeStep is a step: of items if it has any or fails at them, of partitions, of a
+// child job, or else one that does what its outcome says.
+type lifeStep struct {
+	Name                 string `yaml:"name"`
+	Outcome              texts  `yaml:"outcome"`
+	AllowStartIfComplete bool   `yaml:"allow_start_if_complete"`
+	StartLimit           *int   `yaml:"start_limit"`
+
+	PutsStepContext     contextValues       `yaml:"puts_step_context"`
+	PutsJobContext      contextValues       `yaml:"puts_job_context"`
+	StepContextSequence map[string][]scalar `yaml:"step_context_sequence"`
+	Promote             *lifePromotion      `yaml:"promote"`
+
+	Items         []string    `yaml:"items"`
+	ItemsRange    []int       `yaml:"items_range"`
+	ChunkSize     int         `yaml:"chunk_size"`
+	SkipLimit     limit       `yaml:"skip_limit"`
+	RetryLimit    int         `yaml:"retry_limit"`
+	Faults        []lifeFault `yaml:"faults"`
+	StreamThrows  texts       `yaml:"stream_throws"`
+	TxThrows      texts       `yaml:"tx_throws"`
+	ListenerThrow texts       `yaml:"listener_throws"`
+
+	Partitions           *partNames       `yaml:"partitions"`
+	PartitionContext     contextValues    `yaml:"partition_context"`
+	PartitionOutcome     map[string]texts `yaml:"partition_outcome"`
+	PartitionPutsContext contextValues    `yaml:"partition_puts_context"`
+	ItemsPerPartition    int              `yaml:"items_per_partition"`
+	Workers              int              `yaml:"workers"`
+
+	ChildJob *childJob `yaml:"child_job"`
+
+	allParts bool // a restart runs the partitions as well that completed
+}
+
+// childJob is a job that a step runs.
+type childJob struct {
+	lifeJob `yaml:",inline"`
+	Outcome texts      `yaml:"outcome"` // of its only step
+	Params  parameters `yaml:"params"`
+}
+
+// lifePromotion is what a step copies to the job's context.
+type lifePromotion struct {
+	Keys     promoted `yaml:"keys"`
+	Statuses []string `yaml:"statuses"`
+	Strict   bool     `yaml:"strict"`
+}
+
+// promoted maps keys of the step to keys of the job; a list keeps their names.
+type promoted map[string]string
+
+func (p *promoted) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.MappingNode {
+		return node.Decode((*map[string]string)(p))
+	}
+	var keys []string
+	if err := node.Decode(&keys); err != nil {
+		return err
+	}
+	*p = promoted{}
+	for _, key := range keys {
+		(*p)[key] = key
+	}
+	return nil
+}
+
+// partNames are the names of partitions, or how many there are.
+type partNames []string
+
+func (p *partNames) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.ScalarNode {
+		return node.Decode((*[]string)(p))
+	}
+	n, err := strconv.Atoi(node.Value)
+	if err != nil || n < 0 {
+		return fmt.Errorf("line %d: partitions %q is neither a list of names nor a number", node.Line, node.Value)
+	}
+	*p = numbered(n)
+	return nil
+}
+
+// numbered are n names.
+func numbered(n int) partNames {
+	names := partNames{}
+	for i := range n {
+		names = append(names, fmt.Sprintf("partition%d", i))
+	}
+	return names
+}
+
+// lifeFault is a failure at the item with an index, of some partitions or of all.
+type lifeFault struct {
+	Partitions []string `yaml:"partitions"`
+	Phase      string   `yaml:"phase"`
+	Index      *int     `yaml:"index"`
+	Item       string   `yaml:"item"`
+	Times      times    `yaml:"times"`
+	ErrorClass string   `yaml:"error_class"`
+}
+
+// scalar is a value of a context, of the Go type that it is stored as.
+type scalar struct{ value any }
+
+func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: a value is expected", node.Line)
+	}
+	kind, text := typeOf(node)
+	value, err := core.ParseParameter(kind, text)
+	s.value = value
+	return err
+}
+
+// contextValues are those of a context.
+type contextValues map[string]scalar
+
+// typeOf is the type of parameter that a YAML value is meant as.
+func typeOf(node *yaml.Node) (core.ParameterType, string) {
+	switch node.Tag {
+	case "!!int":
+		return core.TypeInt, node.Value
+	case "!!float":
+		return core.TypeFloat, node.Value
+	case "!!bool":
+		return core.TypeBool, node.Value
+	case "!!null":
+		return core.TypeString, ""
+	}
+	return core.TypeString, node.Value
+}
+
+// parameter is identifying unless it says otherwise.
+type parameter struct {
+	kind           core.ParameterType
+	text           string
+	nonIdentifying bool
+}
+
+func (p *parameter) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.MappingNode {
+		var long struct {
+			V           yaml.Node `yaml:"v"`
+			Identifying *bool     `yaml:"identifying"`
+		}
+		if err := decodeNode(node, &long); err != nil {
+			return err
+		}
+		p.nonIdentifying = long.Identifying != nil && !*long.Identifying
+		node = &long.V
+	}
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: the value of a parameter is expected", node.Line)
+	}
+	p.kind, p.text = typeOf(node)
+	return nil
+}
+
+type parameters map[string]parameter
+
+// specs declare the parameters, as a job file would, and given are their texts.
+func (ps parameters) specs() (specs []core.ParameterSpec, given map[string]string) {
+	given = map[string]string{}
+	for _, name := range sortedKeys(ps) {
+		p := ps[name]
+		if p.kind == "" { // nothing is written there: an empty text
+			p.kind = core.TypeString
+		}
+		specs = append(specs, core.ParameterSpec{Name: name, Type: p.kind, Identifying: !p.nonIdentifying})
+		given[name] = p.text
+	}
+	return specs, given
+}
+
+func decodeLife(d document) (*lifeScenario, error) {
+	s := &lifeScenario{}
+	if err := d.decode(s); err != nil {
+		return nil, err
+	}
+	return s, s.validate()
+}
+
+func (s *lifeScenario) validate() error {
+	var errs []error
+	if s.ID == "" {
+		errs = append(errs, errors.New("it has no id"))
+	}
+	if len(s.Actions) == 0 && s.tables.empty() {
+		errs = append(errs, errors.New("it has neither actions nor tables"))
+	}
+	errs = append(errs, s.tables.validate())
+	if s.Job != nil {
+		errs = append(errs, s.Job.validate())
+	}
+	for i := range s.Actions {
+		if err := s.Actions[i].validate(); err != nil {
+			errs = append(errs, fmt.Errorf("action %d %s: %w", i+1, s.Actions[i].Op, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (j *lifeJob) validate() error {
+	errs := []error{oneOf("listener_throws", j.ListenerThrows, "before_job", "after_job")}
+	if j.Steps == nil {
+		return errors.Join(errs...)
+	}
+	for i := range *j.Steps {
+		if err := (*j.Steps)[i].validate(); err != nil {
+			errs = append(errs, fmt.Errorf("step %d: %w", i+1, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lifeCallbacks are those of jobs and steps.
+func lifeCallbacks() []string {
+	return []string{"before_job", "after_job", "before_step", "after_step"}
+}
+
+func (s *lifeStep) validate() error {
+	errs := []error{
+		oneOf("listener_throws", s.ListenerThrow, lifeCallbacks()...),
+		oneOf("stream_throws", s.StreamThrows, "open", "update", "close"),
+		oneOf("tx_throws", s.TxThrows, "commit", "rollback", "commit_rolled_back"),
+	}
+	if s.Name == "" {
+		errs = append(errs, errors.New("it has no name"))
+	}
+	parted := s.PartitionContext != nil || s.PartitionOutcome != nil || s.PartitionPutsContext != nil || s.ItemsPerPartition != 0
+	if s.Partitions == nil && parted {
+		errs = append(errs, errors.New("what is of partitions needs partitions"))
+	}
+	if s.ChildJob != nil && (s.Partitions != nil || s.hasItems()) {
+		errs = append(errs, errors.New("child_job excludes items and partitions"))
+	}
+	for _, outcome := range append(slices.Collect(maps.Values(s.PartitionOutcome)), s.Outcome) {
+		if _, err := newScript(outcome); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	for _, f := range s.Faults {
+		if !slices.Contains([]string{phaseRead, phaseProcess, phaseWrite}, f.Phase) || (f.Index == nil) == (f.Item == "") {
+			errs = append(errs, errors.New("a fault has a phase, and an index or an item"))
+		}
+	}
+	if s.ChildJob != nil {
+		errs = append(errs, s.ChildJob.validate())
+	}
+	return errors.Join(errs...)
+}
+
+// hasItems reports whether it is a step of items.
+func (s *lifeStep) hasItems() bool {
+	return s.Items != nil || s.ItemsRange != nil || s.ChunkSize != 0 || s.ItemsPerPartition != 0 ||
+		s.Faults != nil || s.StreamThrows != nil || s.TxThrows != nil
+}
+
+// list are the items of one execution of the step.
+func (s *lifeStep) list() []string {
+	switch {
+	case s.Items != nil:
+		return s.Items
+	case len(s.ItemsRange) == 2:
+		var list []string
+		for i := s.ItemsRange[0]; i <= s.ItemsRange[1]; i++ {
+			list = append(list, strconv.Itoa(i))
+		}
+		return list
+	}
+	var list []string
+	for i := range max(s.ItemsPerPartition, 1) {
+		list = append(list, strconv.Itoa(i))
+	}
+	return list
+}
+
+func oneOf(key string, list []string, known ...string) error {
+	for _, text := range list {
+		if !slices.Contains(known, text) {
+			return fmt.Errorf("%s: %q is unknown (known: %v)", key, text, known)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// texts is a list of texts; a single one may stand for a list of one.
+type texts []string
+
+func (l *texts) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind == yaml.ScalarNode {
+		*l = texts{node.Value}
+		return nil
+	}
+	return node.Decode((*[]string)(l))
+}
+
+// act is one entry of `outcome` or `returns`: a word and an exit code of its own.
+type act struct{ word, exit string }
+
+// The words of outcomes.
+const (
+	actCompleted = "COMPLETED"
+	actFailed    = "FAILED"
+	actStopped   = "STOPPED"
+	actStopping  = "STOPPING"
+	actUnknown   = "UNKNOWN"
+	actPanic     = "PANIC"
+	// actInterrupted: the step ends because somebody interrupted it.
+	actInterrupted = "INTERRUPTED"
+	// actStopRequested: a stop of the execution arrives while the step runs.
+	actStopRequested = "STOP_REQUESTED"
+	// actError: the decider answers an error.
+	actError = "ERROR"
+	// actUntilStopped: the step works until it is asked to stop.
+	actUntilStopped = "RUN_UNTIL_STOPPED"
+	// actSlow: the step takes slowTime, unless it is asked to stop.
+	actSlow = "SLOW"
+)
+
+// slowTime is how long a SLOW step works: long enough for what comes next to find
+// it at work.
+const slowTime = 400 * time.Millisecond
+
+func words() []string {
+	return []string{
+		actCompleted, actFailed, actStopped, actStopping, actUnknown, actPanic, actInterrupted,
+		actStopRequested, actError, actUntilStopped, actSlow,
+	}
+}
+
+// parseAct reads STATUS or STATUS:EXIT_CODE.
+func parseAct(text string) (act, error) {
+	word, exit, _ := strings.Cut(text, ":")
+	if !slices.Contains(words(), word) {
+		return act{}, fmt.Errorf("outcome %q is unknown (known: %v)", text, words())
+	}
+	return act{word, exit}, nil
+}
+
+// parseVerdict reads what a decision returns: a verdict is any text, and a status
+// in front of it is no part of it.
+func parseVerdict(text string) act {
+	if text == actError || text == actPanic {
+		return act{word: text}
+	}
+	if a, err := parseAct(text); err == nil && a.exit != "" {
+		return a
+	}
+	return act{actCompleted, text}
+}
+
+// isBlocking reports whether the step stays at work until something happens.
+func (a act) isBlocking() bool { return a.word == actUntilStopped || a.word == actSlow }
+
+// script is what a step or decision does: one act per invocation over all launches
+// of the scenario; the last one repeats.
+type script struct {
+	mu   sync.Mutex
+	acts []act
+	next int
+}
+
+func newScript(outcomes []string) (*script, error) {
+	s := &script{}
+	for _, text := range outcomes {
+		a, err := parseAct(text)
+		if err != nil {
+			return nil, err
+		}
+		s.acts = append(s.acts, a)
+	}
+	if len(s.acts) == 0 {
+		s.acts = []act{{word: actCompleted}}
+	}
+	return s, nil
+}
+
+// waits reports whether any act waits for a stop.
+func (s *script) waits() bool {
+	return slices.ContainsFunc(s.acts, func(a act) bool { return a.isBlocking() || a.word == actStopRequested })
+}
+
+// now is what the next invocation will do.
+func (s *script) now() act {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.acts[min(s.next, len(s.acts)-1)]
+}
+
+// take is what this invocation, the n-th from 0, does.
+func (s *script) take() (a act, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = s.next
+	s.next++
+	return s.acts[min(n, len(s.acts)-1)], n
+}
+
+// errScripted is what a step fails with because its script says so.
+var errScripted = errors.New("the scenario says FAILED")
+
+// stage is what scripted steps play on.
+type stage struct {
+	repository core.JobRepository
+	// blocked is told when a step begins to work until it is stopped; may be nil.
+	blocked func()
+}
+
+// play does what the act says, as the work of a step.
+func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error {
+	c.ExitCode = a.exit
+	switch a.word {
+	case actFailed:
+		return errScripted
+	case actStopped, actStopping, actInterrupted:
+		return fmt.Errorf("the scenario says %s: %w", a.word, core.ErrStopped)
+	case actUnknown:
+		return fmt.Errorf("the scenario says %s: %w", a.word, core.ErrUnknownOutcome)
+	case actPanic:
+		panic("the scenario says PANIC")
+	case actStopRequested:
+		if _, err := s.repository.RequestStop(ctx, c.Step.JobExecutionID); err != nil {
+			return err
+		}
+		return s.work(ctx, c, nil)
+	case actUntilStopped:
+		return s.work(ctx, c, nil)
+	case actSlow:
+		timer := time.NewTimer(slowTime)
+		defer timer.Stop()
+		return s.work(ctx, c, timer.C)
+	}
+	return nil
+}
+
+// work lasts until a stop was asked for, or until the time is over.
+func (s stage) work(ctx context.Context, c *core.StepContribution, over <-chan time.Time) error {
+	if s.blocked != nil {
+		s.blocked()
+	}
+	select {
+	case <-over:
+		return nil
+	case <-c.Stop:
+		return core.ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,46 @@
+package conformance_test
+
+import (
+	"errors"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// errDecider is what a decision's decider fails with because the scenario says so.
+var errDecider = errors.New("the scenario says ERROR")
+
+// errListener is what a listener fails with because the scenario says so.
+var errListener = errors.New("the scenario says that the listener throws")
+
+// errConfig is a definition that was refused before anything ran.
+var errConfig = errors.New("the definition is not valid")
+
+// reasons are the words for why a launch is refused or an execution did not
+// complete, told by the types of errors.
+func reasons() map[string]func(err error) bool {
+	isErr := func(target error) func(error) bool {
+		return func(err error) bool { return errors.Is(err, target) }
+	}
+	return map[string]func(err error) bool{
+		"none":                      func(err error) bool { return err == nil },
+		"instance_already_complete": is[*core.InstanceCompleteError],
+		"already_running":           is[*core.AlreadyRunningError],
+		"unknown_status":            isErr(core.ErrUnknownStatus),
+		"not_restartable":           isErr(core.ErrNotRestartable),
+		"not_most_recent":           isErr(core.ErrNotMostRecent),
+		"abandoned":                 isErr(core.ErrAbandoned),
+		"no_such_job":               isErr(core.ErrNoSuchJob),
+		"illegal_state":             isErr(core.ErrIllegalState),
+		"start_limit_exceeded":      isErr(core.ErrStartLimit),
+		"invalid_params":            is[*core.ParameterError],
+		"config_invalid":            isErr(errConfig),
+		"no_incrementer":            isErr(core.ErrNoIncrementer),
+		"missing_key":               isErr(core.ErrMissingKey),
+		"decider_error":             isErr(errDecider),
+		"no_matching_transition":    isErr(core.ErrNoTransition),
+		"interrupted":               isErr(core.ErrStopped),
+		"not_found":                 isErr(core.ErrNotFound),
+		"no_such_execution":         isErr(core.ErrNotFound),
+		"listener_failed":           isErr(errListener),
+	}
+}

@@ -49,7 +49,9 @@ type FlowElement struct {
 	// have: it is passed on a restart once it completed.
 	AsStep               bool
 	AllowStartIfComplete bool
-	Next                 []Transition
+	// StartLimit is the most attempts of it per instance; nil: no limit.
+	StartLimit *int
+	Next       []Transition
 }
 
 // AtomicElement is a flow of steps in one outer transaction: all of them commit

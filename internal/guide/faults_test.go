@@ -243,7 +243,7 @@ func (s *stand) written() []int64 {
 func (s *stand) restart(before []int64) {
 	t := s.t
 	require.NotZero(t, s.row.resumes)
-	mended := batchtest.New(t, s.application(nil)...)
+	mended := batchtest.New(t, s.application(&failingListener{at: "never"})...) // the file as it was names it
 	run := mended.Job(s.job("witness", []string{"skip: 10"}), "input="+s.faulty.Path("in.csv")).Completed()
 	c := run.Step("load").Counters
 	require.Equal(t, 11-s.row.resumes, int(c.Read+c.ReadSkip), "items read by the restart")

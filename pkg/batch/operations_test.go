@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -232,4 +234,37 @@ func withApp(text string, f func(ctx context.Context, app *batch.App, file strin
 	if err != nil {
 		fmt.Println(err)
 	}
+}
+
+func TestARestartByTheApplicationIsRefusedWhenTheFileChangedInWhatWasDone(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		app := newApp(t, settingsFor(t, url))
+		const text = `
+job: changing
+flow:
+- step: done
+  tasklet: {shell: {command: ["true"]}}
+- step: fails
+  tasklet: {shell: {command: ["false"]}}
+`
+		file := jobFile(t, text)
+		exec, err := app.Run(t.Context(), file, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(text, "step: done", "step: renamed", 1)), 0o600))
+		_, err = app.Restart(t.Context(), exec.ID)
+		var changed *jobfile.ChangedError
+		require.ErrorAs(t, err, &changed)
+		require.Equal(t, exec.ID, changed.Execution)
+		require.ErrorContains(t, err, "step done has completed, and is not in the file any more")
+
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(text, `"false"`, `"true"`, 1)), 0o600))
+		running, err := app.Restart(t.Context(), exec.ID)
+		require.NoError(t, err)
+		exec, err = running.Wait()
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	})
 }

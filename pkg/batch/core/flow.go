@@ -30,6 +30,10 @@ type Job struct {
 	// Bind checks and fixes what depends on the launch's parameters, before an
 	// execution exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
+	// CheckRestart is asked before an instance goes on whose last execution had another
+	// definition: its error refuses the launch (rule F4). nil: any definition may
+	// follow.
+	CheckRestart func(ctx context.Context, last *JobExecution, history Explorer, params Parameters) error
 	// RedriveOf is the execution whose skipped items the job redrives; 0: none.
 	RedriveOf JobExecutionID
 }

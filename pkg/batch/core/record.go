@@ -50,9 +50,24 @@ type JobExecution struct {
 	EndedAt   time.Time // zero while it runs
 }
 
+// AnewSince is the execution since which the steps of the instance count: that which
+// ran everything anew (FromStartKey); 0: all of them do.
+func (e *JobExecution) AnewSince() JobExecutionID {
+	if e.Context == nil {
+		return 0
+	}
+	value, _ := e.Context.Get(FromStartKey)
+	id, _ := value.(int64) //nolint:errcheck // absent is zero
+	return JobExecutionID(id)
+}
+
 // StepExecution is one attempt of a step in a job execution.
 type StepExecution struct {
-	ID             StepExecutionID
+	ID StepExecutionID
+	// First is the first of the attempts that this one goes on from, itself if it began
+	// anew; 0: nobody wrote it down. What is older than First and belongs to the step,
+	// such as its partitions, is of work that was completed before.
+	First          StepExecutionID
 	JobExecutionID JobExecutionID
 	JobName        string
 	Name           string

@@ -78,9 +78,7 @@ func (r *run) work(ctx, owned context.Context) (core.Outcome, error) {
 // work.
 func (r *run) begin(ctx context.Context) (context.Context, error) {
 	if r.previous != nil {
-		since, _ := r.exec.Context.Get(core.FromStartKey)
-		id, _ := since.(int64)
-		history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, core.JobExecutionID(id))
+		history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
 		if err != nil {
 			return ctx, fmt.Errorf("read the history of the instance: %w", err)
 		}

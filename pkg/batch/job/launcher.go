@@ -46,6 +46,9 @@ type Options struct {
 	// FromStart makes attempts that run everything anew: they go on with nothing of
 	// the attempts before them. Rows that those committed are still there.
 	FromStart bool
+	// AcceptChanges lets an instance go on though its definition has changed in what
+	// was done already (rule F4).
+	AcceptChanges bool
 }
 
 // Launcher runs jobs in this process. It is safe for concurrent use.
@@ -115,6 +118,9 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 			return nil, err
 		}
 	}
+	if err := l.checkRestart(ctx, j, params); err != nil {
+		return nil, fmt.Errorf("job %s: %w", j.Name, err)
+	}
 	launched, err := l.launch(ctx, j, params)
 	if err != nil {
 		return nil, err
@@ -123,6 +129,25 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 		launched.Execution.Context = core.NewExecutionContext()
 	}
 	return newRun(l, j, launched, stop), nil
+}
+
+// checkRestart lets the job compare itself with the last attempt of the instance, if
+// that is to go on. Who launches at the same time is no matter: the comparison is a
+// service, the repository is the referee.
+func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters) error {
+	if j.CheckRestart == nil || l.options != (Options{}) {
+		return nil
+	}
+	last, err := l.config.Repository.LastExecution(ctx, j.Name, params.Key())
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash:
+		return nil
+	}
+	return j.CheckRestart(ctx, last, l.config.Repository, params)
 }
 
 func validate(j *core.Job) error {

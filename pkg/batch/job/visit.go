@@ -119,6 +119,9 @@ func goneOnWith(last core.StepExecution, parts map[string]core.StepExecution) *c
 	}
 	last.Before, last.Counters, last.InHand = core.Counters{}, core.Counters{}, core.Counters{}
 	for _, part := range parts {
+		if part.ID < last.First { // of work that was completed before
+			continue
+		}
 		last.Counters = last.Counters.Add(part.Carried())
 	}
 	return &last
@@ -240,7 +243,7 @@ func (w *walk) view() *core.View {
 // asStep makes a step of a flow, with a record of its own.
 func (w *walk) asStep(e *core.FlowElement) *core.StepElement {
 	s := &flowStep{name: e.Name, walk: func(ctx context.Context) (core.Outcome, error) { return w.inner(ctx, e, e.Flow) }}
-	return &core.StepElement{Step: s, When: e.When, Next: e.Next, AllowStartIfComplete: e.AllowStartIfComplete}
+	return &core.StepElement{Step: s, When: e.When, Next: e.Next, AllowStartIfComplete: e.AllowStartIfComplete, StartLimit: e.StartLimit}
 }
 
 // flowStep is a flow as a step.

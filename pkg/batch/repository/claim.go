@@ -206,7 +206,7 @@ func (s *claimed) decide(before *checkpoint) error {
 	switch {
 	case before.StepExecutionID >= s.ref.ID:
 		return fmt.Errorf("%w (step execution %d has claimed it)", core.ErrLostOwner, before.StepExecutionID)
-	case s.run.Earlier == nil: // from the start, whatever is left of an execution before
+	case s.isOver(before.StepExecutionID): // from the start, whatever is left of an execution before
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	case before.StepExecutionID == 0 && len(s.run.Earlier.Position) > 0:
@@ -219,6 +219,13 @@ func (s *claimed) decide(before *checkpoint) error {
 	var err error
 	s.start, err = before.record()
 	return err
+}
+
+// isOver reports whether an attempt belongs to work that is not gone on with: the
+// step completed behind it, in an earlier round of a loop, or all is run anew. That
+// the attempt before this one did not come to claim the row must not revive it.
+func (s *claimed) isOver(attempt core.StepExecutionID) bool {
+	return s.run.Earlier == nil || attempt != 0 && attempt < s.run.Earlier.First
 }
 
 // blamed adds to a claim that waited too long whose transaction it waited for.

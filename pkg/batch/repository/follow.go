@@ -191,7 +191,7 @@ func (s *claimed) ofEarlier(ctx context.Context, row *checkpoint) (bool, error) 
 // countBefore adds to what came before this attempt what the earlier one counted
 // here and the repository did not know when this attempt began.
 func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
-	if s.run.Earlier == nil { // nothing came before
+	if s.isOver(row.CountedID) { // nothing came before
 		return nil
 	}
 	r := s.repository

@@ -144,13 +144,13 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 	for _, row := range batch {
 		fields := []any{
 			int64(row.JobExecutionID), row.JobName, row.Name, string(row.Status), row.Owner, row.Epoch,
-			row.Position, row.Context, row.BeforeCounts,
+			row.Position, row.Context, row.BeforeCounts, row.firstID(),
 		}
 		values = append(values, r.row(len(args), len(fields), "{now}"))
 		args = append(args, fields...)
 	}
 	text := r.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
-		before_counts, started_at)
+		before_counts, first_id, started_at)
 		VALUES ` + strings.Join(values, ", ") + " RETURNING id, name, started_at")
 	found, err := tx.ConnOf(ctx, r.db).QueryContext(ctx, text, args...)
 	if err != nil {
@@ -171,6 +171,14 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 		byName[name].ID, byName[name].StartedAt = core.StepExecutionID(id), at
 	}
 	return found.Err()
+}
+
+// firstID is the column's value.
+func (s *stepExecution) firstID() any {
+	if s.FirstID == nil {
+		return nil
+	}
+	return int64(*s.FirstID)
 }
 
 // BeginStep implements core.PartitionPlans: one guarded UPDATE, and an audit row in

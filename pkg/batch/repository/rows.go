@@ -78,7 +78,10 @@ type stepExecution struct {
 	EndedAt          instant
 	BeforeCounts     string // of the attempts before, as JSON
 	InHandCounts     string // of the counters, what is not committed, as JSON
-	Gate             string
+	// FirstID is the first of the attempts that this one goes on from: 0 for itself,
+	// NULL where nobody wrote it down.
+	FirstID *core.StepExecutionID
+	Gate    string
 }
 
 // audit is one transition. It refers to executions without a foreign key: what
@@ -141,11 +144,22 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 		position = core.Position(s.Position)
 	}
 	return &core.StepExecution{
-		ID: s.ID, JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
+		ID: s.ID, First: s.first(), JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
 		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText,
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 	}, nil
+}
+
+// first is the first attempt; 0 where it is not known.
+func (s *stepExecution) first() core.StepExecutionID {
+	switch {
+	case s.FirstID == nil:
+		return 0
+	case *s.FirstID == 0:
+		return s.ID
+	}
+	return *s.FirstID
 }
 
 func (s *stepExecution) counters() core.Counters {

@@ -62,7 +62,11 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 		Owner: job.Owner.String(), Epoch: job.Epoch, StartedAt: clock(0),
 	}
 	if earlier == nil {
+		row.FirstID = new(core.StepExecutionID)
 		return row, nil
+	}
+	if earlier.First != 0 {
+		row.FirstID = &earlier.First
 	}
 	if err := checkPosition(earlier.Position); err != nil {
 		return nil, err

@@ -68,13 +68,14 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 // in the order of the plan, and those that are passed, as they ended.
 //
 // A restart runs those that did not complete. A repetition from the start, of a step
-// that completed (core.StepRun.Earlier is nil), runs all of them again; so does a
-// restart with AllowStartIfComplete. ErrUnknownOutcome if nobody can say whether the
+// that completed (core.StepRun.Earlier is nil), runs all of them again, and so does
+// its restart, where it came to an end before it had planned them; so does a restart
+// with AllowStartIfComplete. ErrUnknownOutcome if nobody can say whether the
 // work of one is committed, ErrAbandoned if somebody has given one up.
 func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
-	all := run.Earlier == nil || s.config.AllowStartIfComplete
 	for _, name := range frozen(run.Parts) {
 		last := run.Parts[name]
+		all := isOver(run, last) || s.config.AllowStartIfComplete
 		switch {
 		case last.Status == core.StatusUnknown || last.Status.IsRunning():
 			return nil, nil, fmt.Errorf("partition %s of step %s is %s (step execution %d): %w", name, s.Name(), last.Status, last.ID, core.ErrUnknownOutcome)
@@ -89,9 +90,15 @@ func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []c
 	return due, passed, nil
 }
 
+// isOver reports whether what a partition did belongs to work that is not gone on
+// with: the whole step completed since.
+func isOver(run *core.StepRun, last core.StepExecution) bool {
+	return run.Earlier == nil || last.ID < run.Earlier.First
+}
+
 // goesOn reports whether a partition is resumed where its last attempt ended.
 func goesOn(run *core.StepRun, last core.StepExecution) bool {
-	return run.Earlier != nil && last.Status != core.StatusCompleted
+	return !isOver(run, last) && last.Status != core.StatusCompleted
 }
 
 // frozen are the names of planned partitions, in the order of the plan.

@@ -28,35 +28,11 @@ func (p *program) checkChanges(ctx context.Context, history core.Explorer, j *co
 		p.log.WarnContext(ctx, fmt.Sprintf("the job file has changed since execution %d; everything runs anew", last.ID))
 		return nil
 	}
-	changes, err := p.changes(ctx, history, l, last)
+	changes, err := l.file.Changes(ctx, last, history, l.params, p.app.Registry)
 	if err != nil {
 		return err
 	}
 	return p.judgeChanges(ctx, changes, l, last)
-}
-
-// changes are the differences between the stored text of the last attempt and the
-// file as it is.
-func (p *program) changes(ctx context.Context, history core.Explorer, l launch, last *core.JobExecution) ([]jobfile.Change, error) {
-	steps, err := history.LastSteps(ctx, last.InstanceID, anewSince(last))
-	if err != nil {
-		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
-	}
-	before, err := jobfile.Parse(l.path, []byte(last.Definition.Text), p.app.Registry)
-	if err != nil { // such as a component that is no more
-		return []jobfile.Change{{What: "the file as it was cannot be read any more, so that nobody can tell what is different: " + oneLine(err.Error()), Refused: true}}, nil
-	}
-	return jobfile.Compare(before, l.file, l.params, steps), nil
-}
-
-// anewSince is the execution since which the instance's steps count.
-func anewSince(last *core.JobExecution) core.JobExecutionID {
-	if last.Context == nil {
-		return 0
-	}
-	value, _ := last.Context.Get(core.FromStartKey)
-	id, _ := value.(int64) // zero where there is none: all of them count
-	return core.JobExecutionID(id)
 }
 
 func (p *program) judgeChanges(ctx context.Context, changes []jobfile.Change, l launch, last *core.JobExecution) error {
@@ -64,7 +40,7 @@ func (p *program) judgeChanges(ctx context.Context, changes []jobfile.Change, l 
 	var refused []error
 	for _, c := range changes {
 		if c.Refused && !l.accept {
-			refused = append(refused, errors.New(changeText(c)))
+			refused = append(refused, errors.New(c.String()))
 		}
 	}
 	if len(refused) > 0 {
@@ -80,17 +56,10 @@ func (p *program) judgeChanges(ctx context.Context, changes []jobfile.Change, l 
 	p.log.WarnContext(ctx, fmt.Sprintf("the job file has changed since execution %d", last.ID), "compare", compare)
 	for _, c := range changes {
 		if c.Refused {
-			p.log.WarnContext(ctx, "accepted: "+changeText(c))
+			p.log.WarnContext(ctx, "accepted: "+c.String())
 		} else if c.What != "" {
-			p.log.WarnContext(ctx, "changed: "+changeText(c))
+			p.log.WarnContext(ctx, "changed: "+c.String())
 		}
 	}
 	return nil
-}
-
-func changeText(c jobfile.Change) string {
-	if c.Step == "" {
-		return c.What
-	}
-	return "step " + c.Step + " " + c.What
 }

@@ -176,7 +176,7 @@ func (p *program) perform(ctx context.Context, l launch) error {
 		}
 		ctx, signals := p.obeySignals(ctx)
 		defer signals.end()
-		exec, err := s.Launcher.With(job.Options{FromStart: l.fromStart}).Run(ctx, j, l.params, signals.stop)
+		exec, err := s.Launcher.With(job.Options{FromStart: l.fromStart, AcceptChanges: true}).Run(ctx, j, l.params, signals.stop)
 		p.err.endProgress()
 		if exec == nil {
 			return p.refused(context.WithoutCancel(ctx), s, err, j, l)
@@ -220,7 +220,7 @@ func (p *program) goOnHints(exec *core.JobExecution, path string) []string {
 		return append([]string{details}, p.anewHints(*exec)...)
 	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusStopping:
 	}
-	return []string{"restart it:  " + p.restartLine(*exec, path), details}
+	return []string{"restart it:  " + p.restartLine(*exec, path), details, "why, and what then:  " + p.command("explain", idText(exec.ID))}
 }
 
 // stackHints show where a component panicked.

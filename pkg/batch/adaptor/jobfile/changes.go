@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"reflect"
@@ -20,6 +21,59 @@ type Change struct {
 	What string
 	// Refused says that a restart must not go on by itself: what was done rests on it.
 	Refused bool
+}
+
+// ChangedError refuses to go on with an instance because the job file has changed in
+// what was done already (rule F4).
+type ChangedError struct {
+	Execution core.JobExecutionID
+	Changes   []Change
+}
+
+// Error names the changes that are refused.
+func (e *ChangedError) Error() string {
+	var texts []string
+	for _, c := range e.Changes {
+		if c.Refused {
+			texts = append(texts, c.String())
+		}
+	}
+	return fmt.Sprintf("the job file has changed since execution %d in what a restart relies on: %s", e.Execution, strings.Join(texts, "; "))
+}
+
+// String is the change as a sentence.
+func (c Change) String() string {
+	if c.Step == "" {
+		return c.What
+	}
+	return "step " + c.Step + " " + c.What
+}
+
+// Changes compares the file with the definition of the instance's last execution,
+// if that is another one.
+func (f *File) Changes(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters, reg *core.Registry) ([]Change, error) {
+	if last.Definition.Hash == f.Definition().Hash {
+		return nil, nil
+	}
+	steps, err := history.LastSteps(ctx, last.InstanceID, last.AnewSince())
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
+	}
+	before, err := Parse(f.Path(), []byte(last.Definition.Text), reg)
+	if err != nil { // such as a component that is no more
+		text := strings.Join(strings.Fields(err.Error()), " ")
+		return []Change{{What: "the file as it was cannot be read any more, so that nobody can tell what is different: " + text, Refused: true}}, nil
+	}
+	return Compare(before, f, params, steps), nil
+}
+
+// checkRestart refuses changes of what was done already.
+func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters) error {
+	changes, err := c.file.Changes(ctx, last, history, params, c.deps.Registry)
+	if err == nil && slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
+		err = &ChangedError{Execution: last.ID, Changes: changes}
+	}
+	return err
 }
 
 // Compare says what is different for a restart (rule F4): a step that completed

@@ -10,6 +10,9 @@ ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS gate text NOT NUL
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS before_counts text NOT NULL DEFAULT '';
 -- What a failed attempt had counted and not committed, as JSON.
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS in_hand_counts text NOT NULL DEFAULT '';
+-- The first of the attempts that this one goes on from: 0 for one that began anew, NULL
+-- where nobody wrote it down.
+ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS first_id bigint;
 -- Of two copies of the context that are written, the one of the greater revision stays.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS context_revision bigint NOT NULL DEFAULT 0;
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS gate text NOT NULL DEFAULT '';

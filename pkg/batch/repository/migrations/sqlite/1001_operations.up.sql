@@ -12,6 +12,9 @@ ALTER TABLE "{{prefix}}job_execution" ADD COLUMN gate TEXT NOT NULL DEFAULT '';
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN before_counts TEXT NOT NULL DEFAULT '';
 -- What a failed attempt had counted and not committed, as JSON.
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN in_hand_counts TEXT NOT NULL DEFAULT '';
+-- The first of the attempts that this one goes on from: 0 for one that began anew, NULL
+-- where nobody wrote it down.
+ALTER TABLE "{{prefix}}step_execution" ADD COLUMN first_id INTEGER;
 -- Of two copies of the context that are written, the one of the greater revision stays.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN context_revision INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN gate TEXT NOT NULL DEFAULT '';

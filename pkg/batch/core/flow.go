@@ -36,6 +36,8 @@ type Job struct {
 	CheckRestart func(ctx context.Context, last *JobExecution, history Explorer, params Parameters) error
 	// RedriveOf is the execution whose skipped items the job redrives; 0: none.
 	RedriveOf JobExecutionID
+	// Parent is the execution of which the job runs as a step; 0: none.
+	Parent JobExecutionID
 }
 
 // Incrementer answers the parameters of the instance after last, which is the

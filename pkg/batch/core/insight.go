@@ -9,6 +9,8 @@ type Insight interface {
 	// StepsOf returns the step executions of several job executions, in order, by
 	// their job execution.
 	StepsOf(ctx context.Context, ids ...JobExecutionID) (map[JobExecutionID][]StepExecution, error)
+	// LastExecutions returns the newest execution of each of the instances that has one.
+	LastExecutions(ctx context.Context, ids ...JobInstanceID) (map[JobInstanceID]JobExecution, error)
 	// SkipCounts counts the skipped items of a job execution, by step, phase and
 	// class, in this order.
 	SkipCounts(ctx context.Context, id JobExecutionID) ([]SkipCount, error)

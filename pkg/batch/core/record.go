@@ -42,6 +42,8 @@ type JobExecution struct {
 	Attempt int
 	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// Parent is the execution that ran this one as a step (rule F2); 0: none.
+	Parent JobExecutionID
 	// Gate says how the job's `expect` was answered; empty: it has none, or was not
 	// asked.
 	Gate      string

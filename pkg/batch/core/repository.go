@@ -33,6 +33,8 @@ type LaunchRequest struct {
 	Dead func(Owner) bool
 	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// Parent is the execution that runs the new one as a step; 0: none.
+	Parent JobExecutionID
 	// FromStart makes an attempt that goes on with nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool
@@ -66,7 +68,8 @@ type Launches interface {
 	// Heartbeat extends the lease from now (the database's clock, rule L6) and reads
 	// the stop flag. ErrLostOwner if the guard finds no row.
 	Heartbeat(ctx context.Context, ref JobRef, lease time.Duration) (stop bool, err error)
-	// RequestStop asks the owner of a running execution to stop, from any process.
+	// RequestStop asks the owner of a running execution to stop, from any process, and
+	// with it those of the child jobs that it runs.
 	RequestStop(ctx context.Context, id JobExecutionID) (Answer, error)
 }
 
@@ -209,7 +212,9 @@ type SkippedItems interface {
 
 // StepHistory is the newest execution of a step in an instance.
 type StepHistory struct {
-	Last     StepExecution
+	Last StepExecution
+	// Attempts is how often it was run: records of a condition that did not hold
+	// (ExitNoop) do not count.
 	Attempts int
 }
 

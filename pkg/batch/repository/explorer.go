@@ -212,7 +212,7 @@ func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since
 	var rows []stepHistory
 	err := r.session(ctx).Model(&stepExecution{}).
 		Select(r.columns(&stepExecution{})+", h.attempts").
-		Joins(r.sql(`JOIN (SELECT MAX(s.id) AS last_id, COUNT(*) AS attempts
+		Joins(r.sql(`JOIN (SELECT MAX(s.id) AS last_id, COUNT(CASE WHEN s.exit_code <> 'NOOP' THEN 1 END) AS attempts
 			FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id
 			WHERE e.instance_id = ? AND e.id >= ? GROUP BY s.name) h ON h.last_id = {step_execution}.id`), id, since).
 		Scan(&rows).Error

@@ -29,6 +29,24 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 	return steps, nil
 }
 
+// LastExecutions implements core.Insight with two statements, over the index of the
+// instances' executions.
+func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
+	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
+	if len(ids) == 0 {
+		return last, nil
+	}
+	found, err := r.executions(ctx, r.session(ctx).
+		Where(r.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids))
+	if err != nil {
+		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)
+	}
+	for _, e := range found {
+		last[e.InstanceID] = e
+	}
+	return last, nil
+}
+
 // SkipCounts implements core.Insight with one statement, over the index of the
 // execution's skipped items.
 func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]core.SkipCount, error) {

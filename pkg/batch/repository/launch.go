@@ -203,8 +203,11 @@ func (l *launch) admit(ctx context.Context, last *standing) error {
 		if err := l.takeOver(ctx, last); err != nil {
 			return err
 		}
-		if !l.req.Restartable {
+		switch {
+		case !l.req.Restartable:
 			l.refused = about(core.ErrNotRestartable)
+		case last.Uncertain:
+			l.refused = about(core.ErrUnknownStatus)
 		}
 	case core.StatusFailed, core.StatusStopped:
 		if !l.req.Restartable {
@@ -269,6 +272,9 @@ func (l *launch) insert(ctx context.Context) error {
 			}
 			row.Context = string(text)
 		}
+	}
+	if l.req.Parent != 0 {
+		row.ParentID = &l.req.Parent
 	}
 	if l.req.RedriveOf != 0 {
 		row.RedriveOf = &l.req.RedriveOf

@@ -41,6 +41,7 @@ type jobExecution struct {
 	StartedAt      instant
 	EndedAt        instant
 	RedriveOf      *core.JobExecutionID // NULL for all but redrives
+	ParentID       *core.JobExecutionID // NULL for all but child jobs
 	Gate           string
 }
 
@@ -108,12 +109,15 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 	if err != nil {
 		return nil, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
-	var redriveOf core.JobExecutionID
+	var redriveOf, parent core.JobExecutionID
+	if j.ParentID != nil {
+		parent = *j.ParentID
+	}
 	if j.RedriveOf != nil {
 		redriveOf = *j.RedriveOf
 	}
 	return &core.JobExecution{
-		RedriveOf: redriveOf, Gate: j.Gate,
+		RedriveOf: redriveOf, Parent: parent, Gate: j.Gate,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: params,
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath}, Context: context,

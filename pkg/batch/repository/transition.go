@@ -47,14 +47,29 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 }
 
 // RequestStop implements core.Launches. Anybody may ask, so no owner is compared.
-// An execution that is over already answers Duplicate.
+// An execution that is over already answers Duplicate. Child jobs that run are asked
+// as well: each sees the request with its own next commit.
 func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (core.Answer, error) {
 	m := &move{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop,
 		to: core.StatusStopping,
 	}
 	m.set("stop_requested = ?", true)
-	return r.transition(ctx, m)
+	answer, err := r.transition(ctx, m)
+	if err != nil {
+		return answer, err
+	}
+	var children []core.JobExecutionID
+	err = r.session(ctx).Raw(r.sql("SELECT id FROM {job_execution} WHERE parent_id = ? AND active = 1"), id).Scan(&children).Error
+	if err != nil {
+		return answer, fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
+	}
+	for _, child := range children {
+		if _, err := r.RequestStop(ctx, child); err != nil {
+			return answer, err
+		}
+	}
+	return answer, nil
 }
 
 // EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its

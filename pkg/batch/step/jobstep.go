@@ -88,7 +88,9 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 	}
 	stop, release := eitherStop(run)
 	defer release()
-	child, err := run.Jobs.Run(ctx, s.config.Job, params, stop)
+	job := *s.config.Job
+	job.Parent = run.Job.ID
+	child, err := run.Jobs.Run(ctx, &job, params, stop)
 	var complete *core.InstanceCompleteError
 	if errors.As(err, &complete) { // in an earlier attempt, which could not say so
 		child, err = &complete.Execution, nil

@@ -225,3 +225,57 @@ func TestAChildJobInAnAtomicGroupIsRefused(t *testing.T) {
 	_, err = step.NewJob(step.JobConfig{})
 	require.ErrorContains(t, err, "needs a name")
 }
+
+// ticking reads without end, and tells of every item.
+type ticking struct{ read chan int }
+
+func (r *ticking) Read(context.Context) (int, error) {
+	r.read <- 1
+	return 1, nil
+}
+
+type passing struct{}
+
+func (passing) Process(_ context.Context, i int) (int, error) { return i, nil }
+
+type discarding struct{}
+
+func (discarding) Write(context.Context, []int) error { return nil }
+
+func TestAStopOfTheParentInTheDatabaseIsSeenByTheChildsOwnCommit(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url, func(c *job.Config) { c.Lease, c.Heartbeat = time.Hour, 10*time.Minute })
+		items := make(chan int)
+		inner := testengine.Job("child", testengine.Chunk(e, "work", 1, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+			return &ticking{read: items}, passing{}, discarding{}
+		}))
+		s, err := step.NewJob(step.JobConfig{Name: "call", Job: inner, Params: func(context.Context, *core.View) (core.Parameters, error) {
+			return core.NewParameters()
+		}})
+		require.NoError(t, err)
+		running, err := e.Launcher.Start(context.Background(), testengine.Job("parent", &core.StepElement{Step: s}), core.Parameters{})
+		require.NoError(t, err)
+		<-items
+		<-items
+		_, err = e.Repository.RequestStop(context.Background(), running.Execution().ID)
+		require.NoError(t, err)
+		after := 0
+		for over := false; !over; {
+			select {
+			case <-items:
+				after++
+			case <-running.Done():
+				over = true
+			}
+		}
+		require.LessOrEqual(t, after, 2, "chunks of one item that were begun after the request")
+		exec, err := running.Wait()
+		require.NoError(t, err)
+		require.Equal(t, core.StatusStopped, exec.Status)
+		ran, err := e.Repository.Execution(context.Background(), exec.ID+1)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusStopped, ran.Status)
+		require.Equal(t, exec.ID, ran.Parent)
+	})
+}

@@ -96,17 +96,12 @@ func (p *program) listInstances(ctx context.Context, filter core.InstanceFilter)
 		if err != nil {
 			return err
 		}
+		last, err := lastExecutions(ctx, s.Repository, page)
 		for _, instance := range page {
-			last, err := s.Repository.LastExecution(ctx, instance.JobName, instance.Key)
-			if errors.Is(err, core.ErrNotFound) {
-				last, err = &core.JobExecution{}, nil
-			}
-			if err != nil {
-				return err
-			}
-			records = append(records, newInstanceRecord(instance, last))
+			e := last[instance.ID]
+			records = append(records, newInstanceRecord(instance, &e))
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		return err
@@ -126,6 +121,30 @@ func (p *program) listInstances(ctx context.Context, filter core.InstanceFilter)
 		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", records[len(records)-1].Instance))
 	}
 	return nil
+}
+
+// lastExecutions are the newest executions of the instances; one that has none, as
+// after a purge, is left out.
+func lastExecutions(ctx context.Context, history core.JobRepository, page []core.JobInstance) (map[core.JobInstanceID]core.JobExecution, error) {
+	if insight, ok := history.(core.Insight); ok {
+		ids := make([]core.JobInstanceID, len(page))
+		for i, instance := range page {
+			ids[i] = instance.ID
+		}
+		return insight.LastExecutions(ctx, ids...)
+	}
+	last := map[core.JobInstanceID]core.JobExecution{}
+	for _, instance := range page {
+		e, err := history.LastExecution(ctx, instance.JobName, instance.Key)
+		switch {
+		case errors.Is(err, core.ErrNotFound):
+		case err != nil:
+			return nil, err
+		default:
+			last[instance.ID] = *e
+		}
+	}
+	return last, nil
 }
 
 func newInstanceRecord(instance core.JobInstance, last *core.JobExecution) instanceRecord {

@@ -32,6 +32,8 @@ type (
 		// are those that redrive its own, newest first (show only).
 		RedriveOf  int64   `json:"redrive_of,omitempty"`
 		RedrivenBy []int64 `json:"redriven_by,omitempty"`
+		// Parent is the execution that ran this one as a step.
+		Parent int64 `json:"parent,omitempty"`
 
 		// Gate says how what the job was to expect was answered.
 		Gate string `json:"gate,omitempty"`
@@ -80,7 +82,7 @@ type (
 func (p *program) executionRecord(e core.JobExecution) executionRecord {
 	r := executionRecord{
 		Execution: int64(e.ID), Instance: int64(e.InstanceID), Job: e.JobName,
-		Status: string(e.Status), Exit: e.ExitCode, Error: e.Error, Attempt: e.Attempt, RedriveOf: int64(e.RedriveOf),
+		Status: string(e.Status), Exit: e.ExitCode, Error: e.Error, Attempt: e.Attempt, RedriveOf: int64(e.RedriveOf), Parent: int64(e.Parent),
 		Parameters: map[string]any{}, File: e.Definition.Path, Gate: e.Gate,
 		Created: timeRecord(e.CreatedAt), Started: timeRecord(e.StartedAt), Ended: timeRecord(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, p.now())),

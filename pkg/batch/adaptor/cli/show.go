@@ -147,6 +147,9 @@ func (p *program) writeFacts(b *strings.Builder, shown page) {
 	if e.RedriveOf != 0 {
 		line("redrive of", "execution "+idText(e.RedriveOf))
 	}
+	if e.Parent != 0 {
+		line("child of", "execution "+idText(e.Parent))
+	}
 	line("redriven by", redrivesText(shown.redrives))
 	line("created", timeText(e.CreatedAt))
 	line("started", timeText(e.StartedAt))

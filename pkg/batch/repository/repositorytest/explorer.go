@@ -110,6 +110,14 @@ func lastOfInstance(b *bench) {
 	require.Equal(b, last.Params, found.Params)
 	_, err = b.repo.LastExecution(b.ctx, "other", b.request("a", 1).Params.Key())
 	require.ErrorIs(b, err, core.ErrNotFound)
+
+	i, ok := b.repo.(core.Insight)
+	require.True(b, ok)
+	w := b.watch()
+	all, err := i.LastExecutions(b.ctx, last.InstanceID, last.InstanceID+99)
+	require.NoError(b, err)
+	require.Len(b, w.take(), 2)
+	require.Equal(b, map[core.JobInstanceID]core.JobExecution{last.InstanceID: *found}, all)
 }
 
 func insight(b *bench) {

@@ -17,6 +17,10 @@ ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS first_id bigint;
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS context_revision bigint NOT NULL DEFAULT 0;
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS gate text NOT NULL DEFAULT '';
 
+-- The execution that ran this one as a step.
+ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS parent_id bigint;
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_parent" ON "{{prefix}}job_execution" (parent_id) WHERE parent_id IS NOT NULL;
+
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_instance_job" ON "{{prefix}}job_instance" (job_name, id);
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_exit" ON "{{prefix}}job_execution" (exit_code, id);
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_job_exit" ON "{{prefix}}job_execution" (job_name, exit_code, id);

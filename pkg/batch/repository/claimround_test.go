@@ -1,0 +1,35 @@
+package repository_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded: the checkpoint of
+// completed work is not that of the work that began anew, died, and is restarted.
+func TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		first := c.claimed("first")
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Write: 1}, Position: core.Position("end")}))
+		_, err := c.repo.EndStep(c.Context(), first.Ref, core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Write: 1}})
+		require.NoError(c, err)
+
+		died := c.attempt("died") // a repetition from the start
+		require.Nil(c, died.Earlier)
+		again := c.claimed("again")
+		require.Equal(c, died.Step.ID, again.Earlier.ID)
+		require.Empty(c, again.Step.Position, "it begins anew")
+		require.Zero(c, again.Step.Before)
+		require.NoError(c, c.commit(again, 2, core.Checkpoint{Counters: core.Counters{Write: 1}, Position: core.Position("one")}))
+
+		unclaimed := c.attempt("unclaimed")
+		require.Equal(c, died.Step.ID, unclaimed.Earlier.First)
+		last := c.claimed("last")
+		require.Equal(c, died.Step.ID, last.Earlier.First)
+		require.Equal(c, core.Position("one"), last.Step.Position, "what the attempts of this round committed is gone on from")
+	})
+}

@@ -111,9 +111,9 @@ func lastOfInstance(b *bench) {
 	_, err = b.repo.LastExecution(b.ctx, "other", b.request("a", 1).Params.Key())
 	require.ErrorIs(b, err, core.ErrNotFound)
 
+	w := b.watch()
 	i, ok := b.repo.(core.Insight)
 	require.True(b, ok)
-	w := b.watch()
 	all, err := i.LastExecutions(b.ctx, last.InstanceID, last.InstanceID+99)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 2)

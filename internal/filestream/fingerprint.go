@@ -24,11 +24,17 @@ type Fingerprint struct {
 type ChangedError struct {
 	Path string // absolute
 	What string // what changed, such as "its size is 12 bytes, it was 10"
+	// Acceptable says that InputConfig.Accept might go on.
+	Acceptable bool
 }
 
 // Error says what changed.
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("cannot restart: %s changed since it was read: %s", e.Path, e.What)
+	text := fmt.Sprintf("cannot restart: %s changed since it was read: %s", e.Path, e.What)
+	if e.Acceptable {
+		text += "; where only what comes behind that was corrected, --accept-changes goes on"
+	}
+	return text
 }
 
 func fingerprint(f *os.File) (Fingerprint, error) {

@@ -27,6 +27,12 @@ type InputConfig struct {
 	Compression string // auto (or empty), none, gzip
 	Encoding    string // one of Encodings; empty: utf-8 or what a byte order mark says
 	Max         int64  // longest record in bytes; 0: no limit
+	// Accept goes on in a file that is not the one that was read, behind what was
+	// read: somebody corrected what comes after it.
+	Accept bool
+	// Lines says that records end with a line: where Accept goes on, one must have
+	// ended.
+	Lines bool
 }
 
 // InputPosition is where a restart goes on, part of a reader's core.Position.
@@ -58,7 +64,8 @@ type Input struct {
 }
 
 // OpenInput opens a file at its start, or at a position of an earlier attempt:
-// then the file must be the same (*ChangedError otherwise). The offset of a plain
+// then the file must be the same, unless cfg accepts another (*ChangedError
+// otherwise). The offset of a plain
 // UTF-8 file is found by one seek; compressed and other text is read again from
 // the start and thrown away up to the offset, at the cost of decoding it.
 func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input, error) {
@@ -68,12 +75,15 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	}
 	in := &Input{cfg: cfg, file: file}
 	if in.print, err = fingerprint(file); err == nil && at != nil {
-		if what := changed(at.File, in.print); what != "" {
-			err = &ChangedError{Path: absolute(cfg.Path), What: what}
+		if what := changed(at.File, in.print); what != "" && !cfg.Accept {
+			err = &ChangedError{Path: absolute(cfg.Path), What: what, Acceptable: true}
 		}
 	}
 	if err == nil {
 		err = in.decode()
+	}
+	if err == nil && at != nil && cfg.Accept {
+		err = in.fits(at.Offset)
 	}
 	if err == nil && at != nil {
 		err = in.skipTo(ctx, at.Offset)
@@ -137,6 +147,28 @@ func (in *Input) seekTo(offset int64) error {
 		return err
 	}
 	in.src, in.base, in.keep = in.file, offset, offset
+	return nil
+}
+
+// fits makes sure that an accepted file can be gone on with at the offset, as far as
+// that can be told: compressed and other text is not looked into.
+func (in *Input) fits(offset int64) error {
+	if in.src != io.Reader(in.file) {
+		return nil
+	}
+	if offset > in.print.Size {
+		return &ChangedError{Path: absolute(in.cfg.Path), What: fmt.Sprintf("it has %d bytes, and %d were read", in.print.Size, offset)}
+	}
+	if !in.cfg.Lines || offset <= in.first {
+		return nil
+	}
+	var last [1]byte
+	if _, err := in.file.ReadAt(last[:], offset-1); err != nil {
+		return err
+	}
+	if last[0] != '\n' && last[0] != '\r' {
+		return &ChangedError{Path: absolute(in.cfg.Path), What: fmt.Sprintf("no line ends where the reading had come to, at byte %d", offset)}
+	}
 	return nil
 }
 

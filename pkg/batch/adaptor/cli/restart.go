@@ -42,7 +42,7 @@ restart is refused unless you --accept-changes.`,
 	}
 	cmd.Flags().StringVar(&l.path, "file", "", "the job `FILE` (default: the one that the execution was started with)")
 	cmd.Flags().BoolVar(&l.fromStart, "from-start", false, "go on with nothing: run every step anew, whatever is complete")
-	cmd.Flags().BoolVar(&l.accept, "accept-changes", false, "go on though the job file has changed in what was done already")
+	cmd.Flags().BoolVar(&l.accept, "accept-changes", false, "go on though the job file has changed in what was done already, or a file behind what was read of it")
 	p.addFormatFlag(cmd)
 	return cmd
 }

@@ -78,7 +78,7 @@ func (p *program) fileAndParameters(cmd *cobra.Command, args []string) error {
 
 // addLaunchFlags adds what run and next have both.
 func (p *program) addLaunchFlags(cmd *cobra.Command, l *launch) {
-	cmd.Flags().BoolVar(&l.accept, "accept-changes", false, "go on with an instance though its job file has changed in what was done already")
+	cmd.Flags().BoolVar(&l.accept, "accept-changes", false, "go on with an instance though its job file has changed in what was done already, or a file behind what was read of it")
 	p.addFormatFlag(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -176,7 +176,7 @@ func (p *program) perform(ctx context.Context, l launch) error {
 		}
 		ctx, signals := p.obeySignals(ctx)
 		defer signals.end()
-		exec, err := s.Launcher.With(job.Options{FromStart: l.fromStart, AcceptChanges: true}).Run(ctx, j, l.params, signals.stop)
+		exec, err := s.Launcher.With(job.Options{FromStart: l.fromStart, AcceptChanges: l.accept}).Run(ctx, j, l.params, signals.stop)
 		p.err.endProgress()
 		if exec == nil {
 			return p.refused(context.WithoutCancel(ctx), s, err, j, l)

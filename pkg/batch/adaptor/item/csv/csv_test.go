@@ -256,6 +256,27 @@ func TestARestartTellsWhatChanged(t *testing.T) {
 	change("a\n1\n2\n", now.Add(time.Hour), "it was modified at")
 }
 
+func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
+	t.Parallel()
+	path := file(t, "in.csv", "a\n1\nx2\n")
+	at := positionBehind(t, path, 1)
+	open := func(content string) (*reader, error) {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
+		require.NoError(t, err)
+		return r.Component().(*reader), r.Component().(core.Opener).Open(core.AcceptChanges(context.Background()), at)
+	}
+	_, err := open("a\n1\n2\n3\n")
+	require.NoError(t, err, "a line behind it was corrected")
+	var changed *filestream.ChangedError
+	_, err = open("a\n10\n2\n")
+	require.ErrorAs(t, err, &changed)
+	require.ErrorContains(t, err, "no line ends where the reading had come to, at byte 4")
+	_, err = open("a\n")
+	require.ErrorAs(t, err, &changed)
+	require.ErrorContains(t, err, "it has 2 bytes, and 4 were read")
+}
+
 func positionBehind(t testing.TB, path string, n int) core.Position {
 	t.Helper()
 	r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)

@@ -73,7 +73,7 @@ func (r *reader) open(ctx context.Context, at core.Position) error {
 		}
 		from = &pos.InputPosition
 	}
-	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Max: int64(r.cfg.MaxLine)}
+	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Max: int64(r.cfg.MaxLine), Accept: core.ChangesAccepted(ctx)}
 	in, err := filestream.OpenInput(ctx, cfg, from)
 	if err != nil {
 		return err

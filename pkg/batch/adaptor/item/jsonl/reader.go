@@ -59,7 +59,9 @@ func (r *reader) Open(ctx context.Context, at core.Position) error {
 		}
 		from = &pos.InputPosition
 	}
-	in, err := filestream.OpenInput(ctx, filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression}, from)
+	in, err := filestream.OpenInput(ctx, filestream.InputConfig{
+		Path: r.cfg.Path, Compression: r.cfg.Compression, Accept: core.ChangesAccepted(ctx), Lines: true,
+	}, from)
 	if err != nil {
 		return fmt.Errorf("jsonl: %w", err)
 	}

@@ -275,6 +275,9 @@ func (l *launch) insert(ctx context.Context) error {
 	}
 	if l.req.Parent != 0 {
 		row.ParentID = &l.req.Parent
+		if err := l.inheritStop(ctx, &row); err != nil {
+			return err
+		}
 	}
 	if l.req.RedriveOf != 0 {
 		row.RedriveOf = &l.req.RedriveOf
@@ -315,6 +318,19 @@ func (l *launch) markFromStart(ctx context.Context, row *jobExecution) error {
 	}
 	row.Context = string(text)
 	return l.session(ctx).Exec(l.sql("UPDATE {job_execution} SET context = ? WHERE id = ?"), row.Context, row.ID).Error
+}
+
+// inheritStop lets a child begin with the stop that its parent was asked for. The
+// parent's row is locked until the child is there: a request either comes before, and
+// is seen here, or after, and finds the child.
+func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
+	var parents []jobExecution
+	err := l.session(ctx).Select("stop_requested").Where("id = ?", l.req.Parent).
+		Clauses(clause.Locking{Strength: "SHARE"}).Find(&parents).Error
+	if err == nil && len(parents) > 0 {
+		child.StopRequested = parents[0].StopRequested
+	}
+	return err
 }
 
 func alreadyRunning(row *jobExecution) error {

@@ -16,6 +16,7 @@ func leaseTests() []test {
 		{"a heartbeat tells of a stop request", heartbeatTellsStop},
 		{"a heartbeat of who is not the owner is refused", heartbeatIsGuarded},
 		{"a stop request is answered for every state", stopInEveryState},
+		{"a stop request reaches the child jobs that run, and those that are launched later", stopOfChildren},
 		{"the owner finishes what it was asked to stop", ownerFinishesStopping},
 		{"where there is one writer a running instance is refused without waiting for it", runningRefusedWithoutWaiting},
 		{"where there is one writer a take-over that waited for it names the owner", waitingNamesOwner},
@@ -83,6 +84,30 @@ func stopInEveryState(b *bench) {
 	answer, err := b.repo.RequestStop(b.ctx, exec.ID+1)
 	require.Equal(b, core.Rejected, answer)
 	require.ErrorIs(b, err, core.ErrNotFound)
+}
+
+func stopOfChildren(b *bench) {
+	parent, _ := b.started("a", 1)
+	child := func(day int64, of core.JobExecutionID) *core.JobExecution {
+		req := b.request("a", day)
+		req.JobName, req.Parent = "child", of
+		launched, err := b.repo.Launch(b.ctx, req)
+		require.NoError(b, err)
+		require.Equal(b, of, launched.Execution.Parent)
+		return launched.Execution
+	}
+	running, over, other := child(1, parent.ID), child(2, parent.ID), child(3, b.launch("a", 2).ID)
+	grandchild := child(4, running.ID)
+	b.change(jobRef(over), core.JobChange{To: core.StatusFailed})
+	_, err := b.other().RequestStop(b.ctx, parent.ID)
+	require.NoError(b, err)
+	late := child(5, parent.ID)
+	for id, want := range map[core.JobExecutionID]bool{
+		running.ID: true, grandchild.ID: true, late.ID: true, over.ID: false, other.ID: false,
+	} {
+		require.Equal(b, want, b.execution(id).StopRequested, "execution %d", id)
+	}
+	require.Equal(b, core.StatusFailed, b.execution(over.ID).Status)
 }
 
 func ownerFinishesStopping(b *bench) {

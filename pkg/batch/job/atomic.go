@@ -126,7 +126,7 @@ func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.
 	}
 	if answer == core.Applied {
 		s.Status, s.ExitCode, s.Error, s.Counters = change.To, change.ExitCode, change.Error, change.Counters
-		w.memory.ran(s)
+		w.memory.ended(s)
 	}
 	return answer, nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // What begins the keys of the job context under which verdicts are stored: of
@@ -18,15 +17,23 @@ const (
 	whenAt    = "surfin.when."
 )
 
+// lastVerdict is there instead of an id where the verdict ended the execution: it is
+// history, and not kept.
+const lastVerdict = "last"
+
 // decide takes a decision and stores the verdict before it is acted on: a process
 // that dies in between must not decide otherwise when it is asked again.
 func (w *walk) decide(ctx context.Context, e *core.DecisionElement, again bool) (core.Outcome, error) {
-	verdict, kept := w.verdict(decidedAt+e.Name, again)
+	verdict, kept := w.verdict(e, decidedAt+e.Name, again)
 	if !kept {
-		err := exception.Guard(func() (err error) {
-			verdict, err = e.Decide(ctx, w.view())
+		view, answer := w.view(), ""
+		err := w.awaited(ctx, func() (err error) {
+			answer, err = e.Decide(ctx, view)
 			return err
 		})
+		if err == nil {
+			verdict = answer
+		}
 		if err != nil {
 			return core.Outcome{}, &DecisionError{Decision: e.Name, Err: err}
 		}
@@ -58,14 +65,14 @@ func (e *DecisionError) Unwrap() error { return e.Err }
 // before is the same execution of it, since then nothing has happened that could be
 // decided on; and on the way to a restart point, which another verdict would miss
 // (rule F3). Reached again in one execution, by a loop, a decision is taken again.
-func (w *walk) verdict(key string, again bool) (string, bool) {
+func (w *walk) verdict(at core.Element, key string, again bool) (string, bool) {
 	stored, ok := w.recall(key)
 	text, isText := stored.(string)
 	if !ok || !isText || again {
 		return "", false
 	}
 	after, verdict, _ := strings.Cut(text, " ")
-	return verdict, after == w.lastID() || w.onTheWay()
+	return verdict, after == w.lastID() || after != lastVerdict && w.onTheWay(at)
 }
 
 func (w *walk) store(ctx context.Context, key, verdict string) error {
@@ -81,13 +88,19 @@ func (w *walk) lastID() string {
 }
 
 // onTheWay reports whether an earlier execution stopped with a restart point that
-// this one has not come to yet.
-func (w *walk) onTheWay() bool {
+// this one has not come to yet. In a loop, a stop that is older than the step in front
+// of the element was in an earlier round.
+func (w *walk) onTheWay(at core.Element) bool {
+	inLoop := w.round.looped || w.leads(at.ElementName(), at.ElementName())
 	w.contextMu.Lock()
 	defer w.contextMu.Unlock()
 	for _, key := range w.exec.Context.Keys() {
 		element, is := strings.CutPrefix(key, stoppedAt)
 		if !is || w.memory.hasLeft(element) {
+			continue
+		}
+		after, known := w.exec.Context.Get(stoppedAfter + element)
+		if id, _ := after.(int64); known && inLoop && core.StepExecutionID(id) < w.after() { //nolint:errcheck // absent is zero
 			continue
 		}
 		if point, _ := w.exec.Context.Get(key); point != "" {
@@ -122,7 +135,7 @@ func (w *walk) admits(ctx context.Context, e core.Element, again bool) (bool, er
 		return true, nil
 	}
 	key := whenAt + e.ElementName()
-	if verdict, kept := w.verdict(key, again); kept {
+	if verdict, kept := w.verdict(e, key, again); kept {
 		return verdict == "true", nil
 	}
 	held, err := w.holds(ctx, e)

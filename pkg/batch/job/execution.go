@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // run is one execution in progress.
@@ -29,7 +31,7 @@ type run struct {
 func newRun(l *Launcher, j *core.Job, launched core.Launched, stop <-chan struct{}) *run {
 	exec := launched.Execution
 	return &run{
-		launcher: l.With(Options{}), config: l.config, job: j, exec: exec, previous: launched.Previous,
+		launcher: l.With(Options{AcceptChanges: l.options.AcceptChanges}), config: l.config, job: j, exec: exec, previous: launched.Previous,
 		ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, memory: newMemory(nil), stop: newStopSignal(stop),
 	}
 }
@@ -37,6 +39,9 @@ func newRun(l *Launcher, j *core.Job, launched core.Launched, stop <-chan struct
 // run runs the execution to its end. Its heartbeats go on while a cancelled run
 // cleans up: they end with the execution, or with its ownership.
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
+	if r.launcher.options.AcceptChanges {
+		ctx = core.AcceptChanges(ctx)
+	}
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
 	runCtx, cancel := context.WithCancelCause(ctx)
@@ -62,16 +67,68 @@ func (r *run) work(ctx, owned context.Context) (core.Outcome, error) {
 	if err != nil {
 		return core.Outcome{}, err
 	}
+	late, over := r.late(ctx, owned)
+	defer over()
+	var out core.Outcome
 	listeners, err := r.listeners(ctx)
-	if err != nil {
-		return core.Outcome{}, err
+	if err == nil {
+		out, err = r.flow(ctx, listeners)
 	}
-	out, err := r.flow(ctx, listeners)
 	if errors.Is(err, core.ErrLostOwner) {
-		return out, errors.Join(err, listeners.close(owned))
+		return out, errors.Join(err, listeners.close(late))
 	}
-	out, err = r.after(owned, out, err)
-	return listeners.after(owned, r, out, err)
+	if r.cutOff(ctx, err) {
+		out, err = stopped("stopped on request"), nil
+	}
+	out, err = r.after(late, out, err)
+	return listeners.after(late, r, out, err)
+}
+
+// late is the context of what comes after the flow. It ends with the ownership, and
+// some time after ctx has ended: a second signal must not wait for ever (rule L4).
+func (r *run) late(ctx, owned context.Context) (late context.Context, over func()) {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	lost := context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
+	ended := context.AfterFunc(ctx, func() {
+		grace := time.NewTimer(r.config.Grace)
+		defer grace.Stop()
+		select {
+		case <-late.Done():
+		case <-grace.C:
+			cancel(fmt.Errorf("what comes after the flow was given %v: %w", r.config.Grace, context.Cause(ctx)))
+		}
+	})
+	return late, func() {
+		lost()
+		ended()
+		cancel(nil)
+	}
+}
+
+// cutOff reports whether err is only that a stop was asked for, and then, as it took
+// too long, the context was ended: between two steps, which themselves say STOPPED.
+func (r *run) cutOff(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
+}
+
+// awaited calls what an author wrote, and does not wait for it when it goes on long
+// after ctx has ended (rule L8): its goroutine is left behind.
+func (r *run) awaited(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- exception.Guard(f) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(r.config.Grace)
+	defer late.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-late.C:
+		return fmt.Errorf("it did not return in time; its goroutine is left behind (%w)", context.Cause(ctx))
+	}
 }
 
 // begin reads the history and records the start. It answers the context of the
@@ -84,8 +141,12 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 		}
 		r.memory = newMemory(history)
 	}
-	if _, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted}); err != nil {
+	answer, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
+	if err != nil {
 		return ctx, fmt.Errorf("record the start: %w", err)
+	}
+	if answer == core.Duplicate { // it is STOPPING already
+		r.askStop()
 	}
 	r.exec.Status = core.StatusStarted
 	r.exec.StartedAt = time.Now().UTC()
@@ -94,11 +155,12 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 
 // flow walks the job's flow and checks its gate.
 func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, error) {
-	if err := listeners.before(ctx, r.exec); err != nil {
+	if err := listeners.before(ctx, r); err != nil {
 		return core.Outcome{}, err
 	}
 	w := &walk{run: r, flow: r.job.Flow}
 	out, err := w.walk(ctx)
+	r.retake(out, w.verdicts)
 	if err != nil || out.Status != core.StatusCompleted || r.job.Expect == nil {
 		return out, err
 	}
@@ -116,6 +178,26 @@ func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, err
 	return out, nil
 }
 
+// retake has decisions taken again that ended the execution otherwise than completed:
+// nothing came after them, and with the same verdict no restart could come to another
+// end. It is stored with the end.
+func (r *run) retake(out core.Outcome, decisions []string) {
+	if out.Status != core.StatusFailed && out.Status != core.StatusStopped {
+		return
+	}
+	r.contextMu.Lock()
+	defer r.contextMu.Unlock()
+	for _, name := range decisions {
+		stored, _ := r.exec.Context.Get(decidedAt + name)
+		text, _ := stored.(string) //nolint:errcheck // absent is empty
+		if _, verdict, ok := strings.Cut(text, " "); ok {
+			if err := r.exec.Context.Put(decidedAt+name, lastVerdict+" "+verdict); err != nil {
+				r.exec.Context.Delete(decidedAt + name)
+			}
+		}
+	}
+}
+
 // failed is the outcome of an execution that an error ended.
 func failed(failure error) core.Outcome {
 	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: failure.Error()}
@@ -128,9 +210,13 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	if failure != nil {
 		out = failed(failure)
 	}
+	keep := r.exec.Context
+	if _, err := keep.Encode(); err != nil { // what cannot be stored must not keep the end from it
+		keep, out = nil, worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
+	}
 	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, time.Now().UTC()
 	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{
-		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Gate: r.exec.Gate, Context: r.exec.Context,
+		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Gate: r.exec.Gate, Context: keep,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("job %s, execution %d: record the end: %w", r.job.Name, r.exec.ID, err), failure)
@@ -183,13 +269,20 @@ func (r *run) remember(ctx context.Context, change func(*core.ExecutionContext) 
 	return nil
 }
 
+// change makes a change wholly or not at all: a context that has become too large
+// could not be stored at the end either.
 func (r *run) change(change func(*core.ExecutionContext) error) (*core.ExecutionContext, error) {
 	r.contextMu.Lock()
 	defer r.contextMu.Unlock()
-	if err := change(r.exec.Context); err != nil {
+	changed := r.exec.Context.Clone()
+	if err := change(changed); err != nil {
 		return nil, err
 	}
-	return r.exec.Context.Clone(), nil
+	if _, err := changed.Encode(); err != nil {
+		return nil, fmt.Errorf("the job's context: %w", err)
+	}
+	r.exec.Context = changed
+	return changed.Clone(), nil
 }
 
 // promote puts values of a step into the job's context (rule D4).

@@ -77,26 +77,31 @@ func (r *run) listeners(ctx context.Context) (*listeners, error) {
 	if r.job.Listeners == nil {
 		return l, nil
 	}
-	err := exception.Guard(func() (err error) {
-		l.list, err = r.job.Listeners(ctx, &core.View{Job: r.jobNow()})
+	var list []any
+	err := r.awaited(ctx, func() (err error) {
+		list, err = r.job.Listeners(ctx, &core.View{Job: r.jobNow()})
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listeners: %w", err)
+		return l, fmt.Errorf("listeners: %w", err)
 	}
+	l.list = list
 	return l, nil
 }
 
 // before tells them of the start; the first error ends it.
-func (l *listeners) before(ctx context.Context, exec *core.JobExecution) error {
+func (l *listeners) before(ctx context.Context, r *run) error {
 	for _, one := range l.list {
 		b, ok := one.(core.BeforeJob)
 		if !ok {
 			continue
 		}
-		told := *exec
-		if err := exception.Guard(func() error { return b.BeforeJob(ctx, &told) }); err != nil {
+		told := r.jobNow()
+		if err := r.awaited(ctx, func() error { return b.BeforeJob(ctx, told) }); err != nil {
 			return fmt.Errorf("listener %T: before the job: %w", one, err)
+		}
+		if told.Context != nil {
+			r.exec.Context = told.Context
 		}
 	}
 	return nil
@@ -116,19 +121,33 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 		}
 		told := r.jobNow()
 		told.Status, told.ExitCode, told.Error = out.Status, out.ExitCode, out.Message
-		if err := exception.Guard(func() error { return a.AfterJob(ctx, told) }); err != nil {
+		if err := r.awaited(ctx, func() error { return a.AfterJob(ctx, told) }); err != nil {
 			errs = append(errs, fmt.Errorf("listener %T: after the job: %w", one, err))
 			continue
 		}
-		if failure == nil {
+		if told.ExitCode != "" {
 			out.ExitCode = told.ExitCode
 		}
 	}
-	errs = append(errs, l.close(ctx))
-	if err := errors.Join(errs...); err != nil {
+	errs = append(errs, r.awaited(ctx, func() error { return l.close(ctx) }))
+	err := errors.Join(errs...)
+	switch {
+	case err == nil:
+		return out, failure
+	case failure != nil:
 		return out, errors.Join(failure, err)
 	}
-	return out, failure
+	return worsened(out, err), nil
+}
+
+// worsened is an outcome of an execution in which something else went wrong at the
+// end: it has failed, unless it was worse, and what was wrong before is still said.
+func worsened(out core.Outcome, err error) core.Outcome {
+	if worse := core.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
+		out.Status, out.ExitCode = worse, core.ExitFailed
+	}
+	out.Message = joinText(out.Message, err.Error())
+	return out
 }
 
 func (l *listeners) close(ctx context.Context) error {

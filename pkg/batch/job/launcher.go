@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // The default times of a lease (rule L2): how long an execution belongs to its
@@ -15,6 +16,9 @@ const (
 	DefaultLease     = 30 * time.Second
 	DefaultHeartbeat = 5 * time.Second
 )
+
+// DefaultGrace is Config.Grace.
+const DefaultGrace = 30 * time.Second
 
 // recordTime bounds the final update, which is written though the run's context
 // has ended.
@@ -33,6 +37,11 @@ type Config struct {
 	// Lease and Heartbeat are DefaultLease and DefaultHeartbeat where zero. The
 	// heartbeat must be shorter than half the lease.
 	Lease, Heartbeat time.Duration
+	// Grace is how long what comes after the flow, the steps of Finally and the
+	// listeners, may go on after the context of the run has ended, and how long a
+	// decision, condition or listener that does not heed its context is waited for then
+	// (rule L8). 0: DefaultGrace.
+	Grace time.Duration
 	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
 	Dead func(core.Owner) bool
 	// Spawn runs work on a goroutine of its own, or refuses, for what runs beside the
@@ -47,7 +56,7 @@ type Options struct {
 	// the attempts before them. Rows that those committed are still there.
 	FromStart bool
 	// AcceptChanges lets an instance go on though its definition has changed in what
-	// was done already (rule F4).
+	// was done already (rule F4), or a file in which a reader goes on (rule C15).
 	AcceptChanges bool
 }
 
@@ -71,6 +80,9 @@ func NewLauncher(config Config) (*Launcher, error) {
 	if config.Heartbeat == 0 {
 		config.Heartbeat = min(DefaultHeartbeat, config.Lease/4)
 	}
+	if config.Grace == 0 {
+		config.Grace = DefaultGrace
+	}
 	if config.Heartbeat < 0 || config.Lease < 2*config.Heartbeat {
 		return nil, fmt.Errorf("lease %v and heartbeat %v: the lease must be at least twice the heartbeat", config.Lease, config.Heartbeat)
 	}
@@ -85,8 +97,12 @@ func NewLauncher(config Config) (*Launcher, error) {
 		config.Dead = DeadOwner
 	}
 	config.Observer = core.Observers(config.Observer)
-	if config.Spawn == nil {
-		config.Spawn = func(work func()) error { go work(); return nil }
+	spawn := config.Spawn
+	if spawn == nil {
+		spawn = func(work func()) error { go work(); return nil }
+	}
+	config.Spawn = func(work func()) error { // a panic is a refusal
+		return exception.Guard(func() error { return spawn(work) })
 	}
 	return &Launcher{config: config}, nil
 }
@@ -167,6 +183,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead,
-		RedriveOf: j.RedriveOf, FromStart: l.options.FromStart,
+		RedriveOf: j.RedriveOf, Parent: j.Parent, FromStart: l.options.FromStart,
 	})
 }

@@ -40,6 +40,12 @@ func (m *memory) visit(element string) (again bool) {
 	return again
 }
 
+func (m *memory) hasVisited(element string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.visited[element]
+}
+
 // forget makes the elements, and those inside of them, ones that were not come to
 // yet.
 func (m *memory) forget(elements []core.Element) {
@@ -93,9 +99,18 @@ func (m *memory) ran(s core.StepExecution) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	h := m.history[s.Name]
-	if h.Last.ID != s.ID {
+	if h.Last.ID != s.ID && s.ExitCode != core.ExitNoop {
 		h.Attempts++
 	}
+	h.Last = s
+	m.history[s.Name], m.steps[s.Name] = h, s
+}
+
+// ended notes how a step ended that is known to have run.
+func (m *memory) ended(s core.StepExecution) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.history[s.Name]
 	h.Last = s
 	m.history[s.Name], m.steps[s.Name] = h, s
 }

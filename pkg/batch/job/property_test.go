@@ -33,7 +33,7 @@ const soakVariable = "SURFIN_SOAK"
 func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		cases := 15
+		cases := 25
 		if n, err := strconv.Atoi(os.Getenv(soakVariable)); err == nil {
 			cases = n / 10
 		}
@@ -65,11 +65,11 @@ func randomCase(t *testing.T, e *testengine.Engine, seed uint64) error {
 		}
 		history = append(history, fmt.Sprintf("%v %v %s", exec.Status, stormy.trail(), strings.ReplaceAll(fmt.Sprint(exec.Error, err), "\n", "; ")))
 		if err == nil && exec.Status == core.StatusCompleted || errors.As(err, new(*core.InstanceCompleteError)) {
-			want, got := calm.done(t), stormy.done(t)
+			want, got := calm.strict(t), stormy.strict(t)
 			if !slices.Equal(want, got) {
 				return fmt.Errorf("flow %s\n%s\n%s", describe(j.Flow), difference(want, got), strings.Join(history, "\n"))
 			}
-			return nil
+			return promotedAlike(calm, stormy)
 		}
 	}
 	return fmt.Errorf("flow %s did not complete\n%s", describe(j.Flow), strings.Join(history[len(history)-5:], "\n"))
@@ -94,12 +94,16 @@ type weather struct {
 	name   string
 	random *rand.Rand // of the flow
 	steps  int
+	// loose are steps of which it is not said how often they do their work.
+	loose map[string]bool
 
 	mu    sync.Mutex
 	storm *rand.Rand // nil: it is calm
 	ran   []string
 	// launches make the storm calm down.
 	launches int
+	// killAt is a single death instead of a storm.
+	killAt *killAt
 }
 
 func (w *weather) trail() []string {
@@ -130,11 +134,20 @@ func (w *weather) done(t *testing.T) []string {
 	return list
 }
 
+// strict leaves out the loose ones.
+func (w *weather) strict(t *testing.T) []string {
+	return slices.DeleteFunc(w.done(t), func(step string) bool { return w.loose[step] })
+}
+
 func (w *weather) job() *core.Job {
-	return &core.Job{
-		Name: w.name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"},
-		Flow: w.flow(0),
+	w.loose = map[string]bool{}
+	j := w.ofFlow(func(w *weather) core.Flow { return w.flow(0) })
+	w.inLoops(j.Flow)
+	if w.random.IntN(3) == 0 {
+		w.loose["finally"] = true
+		j.Finally = core.Flow{Elements: []core.Element{w.step("finally")}}
 	}
+	return j
 }
 
 // flow is a sequence of elements, with a loop back from some of them.
@@ -148,9 +161,12 @@ func (w *weather) flow(depth int) core.Flow {
 		names = append(names, made[0].ElementName())
 	}
 	for i, at := range f.Elements {
+		next := ""
 		if i+1 < len(f.Elements) {
-			w.lead(at, f.Elements[i+1].ElementName())
+			next = f.Elements[i+1].ElementName()
+			w.lead(at, next)
 		}
+		w.hold(at, next)
 	}
 	return f
 }
@@ -176,9 +192,20 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 	w.steps++
 	name := fmt.Sprintf("e%d", w.steps)
 	var made core.Element
-	switch kind := w.random.IntN(8); {
+	var more []core.Element
+	switch kind := w.random.IntN(13); {
 	case kind < 4 || depth > 1:
 		made = w.step("s" + name)
+	case kind == 8:
+		made = w.partitioned("p"+name, w.random.IntN(3))
+	case kind == 9:
+		made = w.child("c"+name, "bc"+name)
+	case kind == 10:
+		made = w.holding("h" + name)
+	case kind == 11:
+		made, more = w.recovering("f"+name, "r"+name)
+	case kind == 12:
+		made = w.repeated("t" + name)
 	case kind == 4:
 		made = &core.SplitElement{Name: name, Workers: w.random.IntN(3), Branches: []core.Flow{w.flow(depth + 1), w.flow(depth + 1)}}
 	case kind == 5:
@@ -190,7 +217,7 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 	}
 	w.condition(made)
 	if !loop {
-		return []core.Element{made}
+		return append([]core.Element{made}, more...)
 	}
 	marker := w.step("m" + name)
 	rounds := int64(2 + w.random.IntN(2))
@@ -201,14 +228,20 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 			if w.lightning(10) {
 				return "", errors.New("undecided")
 			}
+			if w.lightning(10) {
+				return "HOLD", nil
+			}
 			if w.rows(marker.Step.Name())%rounds != 0 {
 				return "AGAIN", nil
 			}
 			return "ON", nil
 		},
-		Next: []core.Transition{{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: back}}},
+		Next: []core.Transition{
+			{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: back}},
+			{Pattern: "HOLD", Target: core.Target{Kind: core.TargetStop}},
+		},
 	}
-	return []core.Element{made, marker, d}
+	return append(append([]core.Element{made}, more...), marker, d)
 }
 
 func (w *weather) rows(step string) int64 {
@@ -234,9 +267,23 @@ func (w *weather) condition(at core.Element) {
 	}
 }
 
-// step works once per execution: it writes a row.
+// step works once per execution: it writes a row, and says so in the job's context.
 func (w *weather) step(name string) *core.StepElement {
-	return w.Tasklet(name, tx.Attr{}, func(ctx context.Context, _ *core.StepContribution) error {
+	work := w.working(name)
+	s, err := step.NewTasklet(step.TaskletConfig{
+		Name: name, Database: w.Database, Promote: &core.Promotion{Keys: map[string]string{"done": name}, Strict: true},
+		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
+				return errors.Join(c.Context.Put("done", true), work(ctx, c))
+			}), nil
+		},
+	})
+	require.NoError(w.T, err)
+	return &core.StepElement{Step: s}
+}
+
+func (w *weather) working(name string) core.TaskletFunc {
+	return func(ctx context.Context, _ *core.StepContribution) error {
 		w.mu.Lock()
 		w.ran = append(w.ran, name)
 		w.mu.Unlock()
@@ -248,7 +295,7 @@ func (w *weather) step(name string) *core.StepElement {
 			return errors.New("told to fail late")
 		}
 		return err
-	})
+	}
 }
 
 func (w *weather) group(name string) *core.AtomicElement {
@@ -265,6 +312,8 @@ func (w *weather) group(name string) *core.AtomicElement {
 func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	w.launches++
 	r := &mortal{JobRepository: w.Repository, weather: w}
+	stop := make(chan struct{})
+	r.stop = sync.OnceFunc(func() { close(stop) })
 	launcher, err := job.NewLauncher(job.Config{
 		Repository: r, Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), nil),
 		Dead: func(core.Owner) bool { return true },
@@ -272,7 +321,14 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	if err != nil {
 		return nil, err
 	}
-	return launcher.Run(context.Background(), j, core.Parameters{}, nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r.cancel = cancel
+	exec, err := launcher.Run(ctx, j, core.Parameters{}, stop)
+	if exec != nil && !r.isDead() {
+		w.nothingRuns(exec.ID)
+	}
+	return exec, err
 }
 
 // mortal is the repository as a process sees it that dies at some write, just
@@ -280,6 +336,8 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 type mortal struct {
 	core.JobRepository
 	weather *weather
+	stop    func()
+	cancel  func()
 	mu      sync.Mutex
 	dead    bool
 }
@@ -287,7 +345,7 @@ type mortal struct {
 var errDead = fmt.Errorf("the process is dead: %w", core.ErrLostOwner)
 
 func (m *mortal) live(write func() error) error {
-	before, after := m.weather.lightning(40), m.weather.lightning(40)
+	before, after := m.strikes()
 	m.mu.Lock()
 	m.dead = m.dead || before
 	dead := m.dead
@@ -302,6 +360,36 @@ func (m *mortal) live(write func() error) error {
 		return errDead
 	}
 	return err
+}
+
+func (m *mortal) strikes() (before, after bool) {
+	if m.weather.killAt != nil {
+		return m.weather.killAt.strikes()
+	}
+	if m.weather.lightning(60) {
+		m.stop()
+	}
+	if m.weather.lightning(60) {
+		m.cancel()
+	}
+	return m.weather.lightning(40), m.weather.lightning(40)
+}
+
+func (m *mortal) Launch(ctx context.Context, r core.LaunchRequest) (launched core.Launched, err error) {
+	err = m.live(func() (err error) { launched, err = m.JobRepository.Launch(ctx, r); return err })
+	return launched, err
+}
+
+func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, step string, parts []core.Partition, earlier map[string]core.StepExecution) (s []core.StepExecution, err error) {
+	err = m.live(func() (err error) {
+		s, err = m.JobRepository.PlanPartitions(ctx, ref, step, parts, earlier)
+		return err
+	})
+	return s, err
+}
+
+func (m *mortal) BeginStep(ctx context.Context, ref core.StepRef) error {
+	return m.live(func() error { return m.JobRepository.BeginStep(ctx, ref) })
 }
 
 func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (a core.Answer, err error) {

@@ -46,6 +46,9 @@ func (w *walk) split(ctx context.Context, e *core.SplitElement) (core.Outcome, e
 				b.out, err = b.walk.walk(ctx)
 				return err
 			})
+			if w.cutOff(ctx, b.err) {
+				b.out, b.err = stopped("stopped on request"), nil
+			}
 			if b.out.Status == core.StatusStopped {
 				stopping.Store(true)
 			}

@@ -12,6 +12,7 @@ import (
 // visit runs one element, or passes it. repeat says that it is run again although
 // it completed.
 func (w *walk) visit(ctx context.Context, at core.Element, repeat bool) (core.Outcome, error) {
+	w.verdicts = nil
 	again := w.memory.visit(at.ElementName())
 	if again {
 		if err := w.beginRound(ctx, at); err != nil {
@@ -66,6 +67,7 @@ func (w *walk) sub(at core.Element, flow core.Flow, group *attempted) *walk {
 func (w *walk) leave(at core.Element, flows ...*walk) {
 	since := w.round.base
 	for _, sub := range flows {
+		w.verdicts = append(w.verdicts, sub.verdicts...)
 		if sub.last != nil && (w.last == nil || sub.last.ID > w.last.ID) {
 			w.last = sub.last
 		}
@@ -84,7 +86,7 @@ func (w *walk) visitStep(ctx context.Context, e *core.StepElement, repeat, again
 	if w.passes(e, before, again || repeat) {
 		w.memory.pass(before.Last)
 		w.last = &before.Last
-		w.behind(e, before.Last.ID)
+		w.behind(e, w.since(e, before.Last))
 		w.config.Observer.Observe(ctx, core.StepPassed{Execution: w.exec.ID, Step: before.Last})
 		return passedOutcome(before.Last), nil
 	}
@@ -94,6 +96,11 @@ func (w *walk) visitStep(ctx context.Context, e *core.StepElement, repeat, again
 	}
 	if e.StartLimit != nil && before.Attempts >= *e.StartLimit {
 		return core.Outcome{}, fmt.Errorf("step %s was attempted %d times, its start_limit is %d: %w", name, before.Attempts, *e.StartLimit, core.ErrStartLimit)
+	}
+	if known && !over && (again || earlier) && w.group == nil {
+		if err := w.noteRound(ctx, e); err != nil {
+			return core.Outcome{}, err
+		}
 	}
 	step := w.stepRun(e.Step)
 	if _, composite := e.Step.(core.Composite); composite && again {
@@ -106,7 +113,7 @@ func (w *walk) visitStep(ctx context.Context, e *core.StepElement, repeat, again
 	}
 	out, err := w.execute(ctx, e, step)
 	if err == nil && known && !again && !earlier {
-		w.behind(e, before.Last.ID) // still the round of the attempt before
+		w.behind(e, w.since(e, before.Last)) // still the round of the attempt before
 	}
 	return out, err
 }
@@ -160,7 +167,7 @@ func isDone(s core.StepExecution) bool {
 // passes reports whether the step is passed.
 func (w *walk) passes(e *core.StepElement, before core.StepHistory, repeat bool) bool {
 	last := before.Last
-	return before.Attempts > 0 && isDone(last) && !repeat && !e.AllowStartIfComplete &&
+	return last.ID != 0 && isDone(last) && !repeat && !e.AllowStartIfComplete &&
 		last.JobExecutionID != w.exec.ID && !w.isOver(e, last)
 }
 
@@ -178,7 +185,7 @@ func (w *walk) execute(ctx context.Context, e *core.StepElement, step *core.Step
 		w.group.records = append(w.group.records, *record)
 	}
 	w.last = record
-	w.behind(e, record.ID)
+	w.behind(e, w.since(e, *record))
 	out := core.Outcome{Status: record.Status, ExitCode: record.ExitCode, Message: explain(record)}
 	if record.Status != core.StatusCompleted {
 		out.Step = record.Name

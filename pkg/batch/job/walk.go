@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,9 @@ type walk struct {
 	round round
 	// group is the group whose transaction the steps take part in; nil: none.
 	group *attempted
+	// verdicts are the decisions that the element at hand, or what is in it, ended with
+	// otherwise than completed.
+	verdicts []string
 }
 
 // walk visits elements from the first one on, along the transitions that their exit
@@ -26,6 +30,9 @@ type walk struct {
 func (w *walk) walk(ctx context.Context) (core.Outcome, error) {
 	at := w.flow.Elements[0]
 	for {
+		if w.stop.requested() {
+			return stopped("stopped on request"), nil
+		}
 		target, repeat, err := w.leaveStop(ctx, at)
 		if err != nil {
 			return core.Outcome{}, err
@@ -41,17 +48,36 @@ func (w *walk) walk(ctx context.Context) (core.Outcome, error) {
 		next, ok := core.Next(at.Edges(), out.Status, out.ExitCode)
 		switch {
 		case !ok && w.flow.Strict && len(at.Edges()) > 0:
-			return core.Outcome{}, fmt.Errorf("element %s ended with exit code %s: %w", at.ElementName(), out.ExitCode, core.ErrNoTransition)
+			return core.Outcome{}, noTransition(at, out)
 		case !ok:
-			return unmatched(at, out), nil
+			if out = unmatched(at, out); out.Status != core.StatusCompleted {
+				w.endedBy(at)
+			}
+			return out, nil
 		case next.Kind != core.TargetElement:
+			if next.Kind == core.TargetFail {
+				w.endedBy(at)
+			}
 			return w.arrive(ctx, at, next, out)
-		case w.stop.requested():
-			return stopped("stopped on request"), nil
 		}
 		if at, ok = w.flow.Find(next.Name); !ok {
 			return core.Outcome{}, fmt.Errorf("next %q: no such element", next.Name)
 		}
+	}
+}
+
+func noTransition(at core.Element, out core.Outcome) error {
+	why := ""
+	if out.Message != "" {
+		why = " (" + out.Message + ")"
+	}
+	return fmt.Errorf("element %s ended with exit code %s%s: %w", at.ElementName(), out.ExitCode, why, core.ErrNoTransition)
+}
+
+// endedBy notes the decision that the flow ends with, if it is one.
+func (w *walk) endedBy(at core.Element) {
+	if _, is := at.(*core.DecisionElement); is {
+		w.verdicts = append(w.verdicts, at.ElementName())
 	}
 }
 
@@ -111,6 +137,10 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 // point, so that a restart goes on there instead of stopping again.
 const stoppedAt = "surfin.stopped_at."
 
+// stoppedAfter begins the keys under which the id of the newest step execution at such
+// a stop is kept: a stop of an earlier round of a loop is over.
+const stoppedAfter = "surfin.stopped_after."
+
 // stopAt remembers the stop. A step that failed is given up where the restart goes
 // on elsewhere: it is ABANDONED, and will be passed.
 func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) error {
@@ -127,7 +157,7 @@ func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) 
 		if restart == "" {
 			c.Delete(decidedAt + at.ElementName())
 		}
-		return c.Put(stoppedAt+at.ElementName(), restart)
+		return errors.Join(c.Put(stoppedAt+at.ElementName(), restart), c.Put(stoppedAfter+at.ElementName(), int64(w.after())))
 	})
 }
 
@@ -165,28 +195,53 @@ func recordOf(at core.Element) (string, bool) {
 	return "", false
 }
 
+// after is the id of the newest step execution in front; 0: there is none.
+func (w *walk) after() core.StepExecutionID {
+	if w.last == nil {
+		return 0
+	}
+	return w.last.ID
+}
+
 // leaveStop answers where a restart goes on if an earlier execution stopped at
 // this element: at the restart point; where there is none, the element is run
 // again. It happens once per execution: a restart point before the element comes
-// back to it.
+// back to it. A stop is over when the element is come to once more, by a loop.
 func (w *walk) leaveStop(ctx context.Context, at core.Element) (target core.Element, repeat bool, err error) {
 	name := at.ElementName()
 	restart, stopped := w.recall(stoppedAt + name)
-	if !stopped || !w.memory.leave(name) {
+	if !stopped {
 		return nil, false, nil
 	}
-	if point, ok := restart.(string); ok && point != "" {
+	after, known := w.recall(stoppedAfter + name)
+	id, _ := after.(int64) //nolint:errcheck // absent is zero
+	since := core.StepExecutionID(id)
+	over := known && since < w.base(at)
+	first := w.memory.leave(name)
+	if point, ok := restart.(string); ok && point != "" && first && !over {
 		if target, ok = w.flow.Find(point); ok {
-			w.pass(at)
-			w.memory.forget(w.flow.Elements) // a jump is no round of a loop
-			w.round = round{base: w.round.base, looped: w.round.looped}
+			w.jump(at, target, since)
 			return target, false, nil
 		}
 	}
-	return nil, true, w.remember(ctx, func(c *core.ExecutionContext) error {
+	return nil, first && !over, w.remember(ctx, func(c *core.ExecutionContext) error {
 		c.Delete(stoppedAt + name)
+		c.Delete(stoppedAfter + name)
 		return nil
 	})
+}
+
+// jump leads from an element that stopped to the restart point. It is no round of a
+// loop: what is in front of the element counts as it did, and what comes behind it has
+// not been run since the stop.
+func (w *walk) jump(at, target core.Element, since core.StepExecutionID) {
+	w.pass(at)
+	before := w.memory.hasVisited(target.ElementName())
+	w.memory.forget(w.flow.Elements)
+	w.round = round{base: w.round.base, looped: w.round.looped}
+	if !before {
+		w.behind(at, since)
+	}
 }
 
 // pass notes the step of an element that the flow goes on behind.
@@ -233,9 +288,31 @@ func (w *walk) beginRound(ctx context.Context, at core.Element) error {
 	if len(core.Flows(at)) == 0 || w.last == nil {
 		return nil
 	}
+	return w.noteRound(ctx, at)
+}
+
+// noteRound is for those elements, and for a step that goes on, in another round, with
+// an attempt of an earlier one.
+func (w *walk) noteRound(ctx context.Context, at core.Element) error {
 	return w.remember(ctx, func(c *core.ExecutionContext) error {
-		return c.Put(roundAt+at.ElementName(), int64(w.last.ID))
+		return c.Put(roundAt+at.ElementName(), int64(w.after()))
 	})
+}
+
+// since is what comes behind the step in this round newer than: its first attempt in
+// it. A later one is no measure: a step that failed, and whose failure was made good,
+// is repeated by each restart.
+func (w *walk) since(at core.Element, s core.StepExecution) core.StepExecutionID {
+	first := s.First
+	if first == 0 {
+		first = s.ID
+	}
+	noted, _ := w.recall(roundAt + at.ElementName())
+	id, _ := noted.(int64)                               //nolint:errcheck // absent is zero
+	if since := core.StepExecutionID(id); since < s.ID { // else it has not run in that round
+		first = max(first, since+1)
+	}
+	return max(first, w.baseHere(at))
 }
 
 // base is what step executions in the element must not be older than.

@@ -131,9 +131,21 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	if err := a.close(ctx); err != nil {
 		return nil, err
 	}
+	if err := storable(a.run.Step); err != nil {
+		return nil, err
+	}
 	end := &ending{outcome: out, part: a.part, promoted: a.promoted}
 	end.seal(a.run.Step, a.now())
 	return end, nil
+}
+
+// storable reports a context that is too large to be stored.
+func storable(s *core.StepExecution) error {
+	if s.Context == nil {
+		return nil
+	}
+	_, err := s.Context.Encode()
+	return err
 }
 
 // recordInside records the success in the step's transaction, where that is one of
@@ -189,6 +201,12 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	}
 	end.note(a.close(ctx))
 	a.run.Step.ExitCode = end.exit
+	if err := storable(a.run.Step); err != nil { // the end is recorded without it
+		a.run.Step.Context = nil
+		if !errors.Is(failure, core.ErrContextTooLarge) {
+			end.note(err)
+		}
+	}
 	end.seal(a.run.Step, a.now())
 	return end
 }

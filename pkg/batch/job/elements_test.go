@@ -1,0 +1,109 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// promotedAlike compares what the steps have put into the job's context.
+func promotedAlike(calm, stormy *weather) error {
+	var keys [2][]string
+	for i, w := range []*weather{calm, stormy} {
+		last, err := w.Repository.Executions(context.Background(), core.ExecutionFilter{JobName: w.name, Limit: 1})
+		if err != nil {
+			return err
+		}
+		keys[i] = slices.DeleteFunc(last[0].Context.Keys(), func(key string) bool {
+			return strings.HasPrefix(key, "surfin.") || w.loose[key]
+		})
+	}
+	if !slices.Equal(keys[0], keys[1]) {
+		return fmt.Errorf("promoted are %v, and not %v", keys[1], keys[0])
+	}
+	return nil
+}
+
+// nothingRuns holds when a process that lives has left an execution: no record of it
+// is unfinished.
+func (w *weather) nothingRuns(since core.JobExecutionID) {
+	for table, key := range map[string]string{"job_execution": "id", "step_execution": "job_execution_id"} {
+		require.Zero(w.T, w.Ints(fmt.Sprintf(`SELECT count(*) FROM surfin_%s
+			WHERE %s >= %d AND status IN ('STARTING', 'STARTED', 'STOPPING')`, table, key, since))[0], table)
+	}
+}
+
+func (m *mortal) isDead() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dead
+}
+
+// holding is a step that sometimes does its work and stops the job: to go on behind
+// it, where there is something, else to be run again.
+func (w *weather) holding(name string) *core.StepElement {
+	work := w.working(name)
+	return w.Tasklet(name, tx.Attr{}, func(ctx context.Context, c *core.StepContribution) error {
+		err := work(ctx, c)
+		if err == nil && w.lightning(4) {
+			c.ExitCode = "HOLD"
+		}
+		return err
+	})
+}
+
+// hold gives a step that holds its transition.
+func (w *weather) hold(at core.Element, next string) {
+	e, ok := at.(*core.StepElement)
+	if !ok || e.Step.Name()[0] != 'h' {
+		return
+	}
+	e.Next = append(e.Next, core.Transition{Pattern: "HOLD", Target: core.Target{Kind: core.TargetStop, Restart: next}})
+	w.loose[e.Step.Name()] = next == ""
+}
+
+// recovering is a step whose failure another one makes good.
+func (w *weather) recovering(name, by string) (*core.StepElement, []core.Element) {
+	w.loose[name], w.loose[by] = true, true
+	e := w.step(name)
+	e.Next = []core.Transition{{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetElement, Name: by}}}
+	return e, []core.Element{w.step(by)}
+}
+
+// inLoops makes the repeated steps of flows with loops ordinary ones: which round it
+// is, is not told apart by a step that a restart runs again in each.
+func (w *weather) inLoops(f core.Flow) {
+	loops := slices.ContainsFunc(elementsOf(f), func(e core.Element) bool {
+		_, is := e.(*core.DecisionElement)
+		return is
+	})
+	for _, at := range elementsOf(f) {
+		if e, ok := at.(*core.StepElement); ok && loops && e.AllowStartIfComplete {
+			e.AllowStartIfComplete, w.loose[e.Step.Name()] = false, false
+		}
+	}
+}
+
+func elementsOf(f core.Flow) []core.Element {
+	all := slices.Clone(f.Elements)
+	for _, e := range f.Elements {
+		for _, inner := range core.Flows(e) {
+			all = append(all, elementsOf(inner)...)
+		}
+	}
+	return all
+}
+
+// repeated is a step that a restart runs again though it completed.
+func (w *weather) repeated(name string) *core.StepElement {
+	w.loose[name] = true
+	e := w.step(name)
+	e.AllowStartIfComplete = true
+	return e
+}

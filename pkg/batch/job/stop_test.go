@@ -1,0 +1,207 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// meddler is a repository that does something else before a write.
+type meddler struct {
+	core.JobRepository
+	changeJob, startStep func()
+}
+
+func (m *meddler) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (core.Answer, error) {
+	if m.changeJob != nil {
+		m.changeJob()
+	}
+	return m.JobRepository.ChangeJob(ctx, ref, c)
+}
+
+func (m *meddler) StartStep(ctx context.Context, ref core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, error) {
+	if m.startStep != nil {
+		m.startStep()
+	}
+	return m.JobRepository.StartStep(ctx, ref, name, earlier)
+}
+
+// meddled is an engine whose launcher's repository is meddled with; its heartbeats
+// are slow.
+func meddled(t *testing.T, url string, change ...func(*job.Config)) (*testengine.Engine, *meddler) {
+	t.Helper()
+	m := &meddler{}
+	e := testengine.New(t, url, append(change, func(c *job.Config) {
+		m.JobRepository, c.Repository, c.Heartbeat = c.Repository, m, 10*time.Second
+		c.Executor = step.NewSimpleStepExecutor(m, tx.Default, nil)
+	})...)
+	return e, m
+}
+
+func closed() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}
+
+func TestAStopThatIsAskedForBeforeTheFirstStepRunsNone(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := &script{e: testengine.New(t, url)}
+		j := testengine.Job("job", s.step("a"), s.step("b"))
+		exec, err := s.e.Launcher.Run(t.Context(), j, core.Parameters{}, closed())
+		require.NoError(t, err)
+		require.Equal(t, core.StatusStopped, exec.Status)
+		require.Empty(t, s.ran)
+		exec, ran := s.run(j)
+		require.Equal(t, core.StatusCompleted, exec.Status)
+		require.Equal(t, []string{"a", "b"}, ran)
+	})
+}
+
+// TestAStopThatOvertakesTheStartIsSeenAtOnce: another process asks for it when the
+// execution is there and has not started.
+func TestAStopThatOvertakesTheStartIsSeenAtOnce(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e, m := meddled(t, url)
+		s := &script{e: e}
+		j := testengine.Job("job", s.step("a"), s.step("b"))
+		m.changeJob = func() {
+			m.changeJob = nil
+			active, err := e.Repository.Executions(context.Background(), core.ExecutionFilter{})
+			require.NoError(t, err)
+			_, err = e.Repository.RequestStop(context.Background(), active[0].ID)
+			require.NoError(t, err)
+		}
+		exec, ran := s.run(j)
+		require.Equal(t, core.StatusStopped, exec.Status, exec.Error)
+		require.Empty(t, ran)
+		exec, ran = s.run(j)
+		require.Equal(t, core.StatusCompleted, exec.Status)
+		require.Equal(t, []string{"a", "b"}, ran)
+	})
+}
+
+// TestASecondSignalBetweenStepsLeavesAStoppedExecution: the flow's own statements are
+// cut off, not a step.
+func TestASecondSignalBetweenStepsLeavesAStoppedExecution(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e, m := meddled(t, url)
+		s := &script{e: e}
+		j := testengine.Job("job", s.step("a"), s.step("b"))
+		ctx, second := context.WithCancel(t.Context())
+		first := make(chan struct{})
+		m.startStep = func() {
+			if len(s.ran) == 1 {
+				close(first)
+				second()
+			}
+		}
+		exec, err := e.Launcher.Run(ctx, j, core.Parameters{}, first)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusStopped, exec.Status, exec.Error)
+		m.startStep = nil
+		exec, ran := s.run(j)
+		require.Equal(t, core.StatusCompleted, exec.Status)
+		require.Equal(t, []string{"b"}, ran)
+	})
+}
+
+// TestAStopDuringTheLastElementCompletesTheJob: there is nothing left to do.
+func TestAStopDuringTheLastElementCompletesTheJob(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		stop := make(chan struct{})
+		last := e.Tasklet("last", tx.Attr{}, func(context.Context, *core.StepContribution) error {
+			close(stop)
+			return nil
+		})
+		cleaned := false
+		j := testengine.Job("job", last)
+		j.Finally = core.Flow{Elements: []core.Element{e.Tasklet("clean", tx.Attr{}, func(_ context.Context, c *core.StepContribution) error {
+			cleaned = true
+			select {
+			case <-c.Stop:
+				return errors.New("what cleans up is not stopped by a stop")
+			default:
+				return nil
+			}
+		})}}
+		exec, err := e.Launcher.Run(t.Context(), j, core.Parameters{}, stop)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.True(t, cleaned)
+		require.Equal(t, core.StatusCompleted, e.Step(exec, "clean").Status)
+	})
+}
+
+// TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded: steps of finally that
+// heed their context, and listeners, deciders and conditions that do not.
+func TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url, func(c *job.Config) { c.Grace = 50 * time.Millisecond })
+		ctx, second := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		j := testengine.Job("job", e.Tasklet("a", tx.Attr{}, func(ctx context.Context, _ *core.StepContribution) error {
+			second()
+			<-ctx.Done()
+			return ctx.Err()
+		}))
+		j.Finally = core.Flow{Elements: []core.Element{e.Tasklet("clean", tx.Attr{}, func(ctx context.Context, _ *core.StepContribution) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})}}
+		j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{&deaf{release: release}}, nil }
+		exec, err := e.Launcher.Run(ctx, j, core.Parameters{}, nil)
+		require.NoError(t, err)
+		stored, err := e.Repository.Execution(t.Context(), exec.ID)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, stored.Status)
+		require.Contains(t, stored.Error, "did not return in time")
+		require.Equal(t, core.StatusFailed, e.Step(exec, "clean").Status)
+	})
+}
+
+// deaf is a listener that does not return.
+type deaf struct{ release chan struct{} }
+
+func (d *deaf) AfterJob(context.Context, *core.JobExecution) error {
+	<-d.release
+	return nil
+}
+
+func TestADecisionThatDoesNotReturnIsNotWaitedForWhenTheContextHasEnded(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url, func(c *job.Config) { c.Grace = 50 * time.Millisecond })
+		ctx, second := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		t.Cleanup(func() { close(release) })
+		j := &core.Job{Name: "job", Restartable: true, Flow: core.Flow{Elements: []core.Element{&core.DecisionElement{
+			Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+				second()
+				<-release
+				return "ON", nil
+			},
+		}}}}
+		exec, err := e.Launcher.Run(ctx, j, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, "did not return in time")
+	})
+}

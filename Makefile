@@ -47,7 +47,7 @@ check-generated: ## fail if a generated file is not what `make generate` writes
 	if diff -ru "$$before/reference" docs/reference; then rm -r "$$before"; \
 	else rm -r "$$before"; echo "docs/reference was stale; it is up to date now: commit it" >&2; exit 1; fi
 
-crash: ## long crash test: kill a 200,000-row load at KILLS (500) random moments, on both databases
+crash: ## long crash test: kill loads, a flow and partitions at KILLS (500) random moments each, on both databases
 	tools/ensure postgresql
 	SURFIN_CRASH_KILLS=$(KILLS) $(WITH_POSTGRES) \
 		$(GO) test -timeout 120m -count 1 -v -run ThoughTheProcessIsKilled $(FLAGS) ./internal/acceptance/

@@ -110,17 +110,25 @@ func shellQuote(word string) string {
 
 // settingsTopic is `help settings`.
 func (p *program) settingsTopic() *cobra.Command {
+	topic := &cobra.Command{
+		Use:   "settings",
+		Short: "Settings: surfin.yaml, environment variables and flags",
+	}
+	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = settingsText() // only now: to lay it out takes longer than most commands
+		cmd.Root().HelpFunc()(cmd, args)
+	})
+	return topic
+}
+
+func settingsText() string {
 	rows := [][]string{}
 	for _, r := range settings.Reference() {
 		rows = append(rows, r[:])
 	}
-	return &cobra.Command{
-		Use:   "settings",
-		Short: "Settings: surfin.yaml, environment variables and flags",
-		Long: `Flags win over environment variables, which win over ` + settings.FileName + ` of the
+	return `Flags win over environment variables, which win over ` + settings.FileName + ` of the
 working directory (or --config FILE), which wins over the defaults. None is
 needed. A relative sqlite path in ` + settings.FileName + ` is relative to that file.
 
-` + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows),
-	}
+` + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows)
 }

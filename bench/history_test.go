@@ -1,0 +1,334 @@
+// Package bench measures what nobody should have to wait for: launching a job and
+// looking at the history when that is long.
+//
+//	make bench PKG=./bench/
+//
+// Each of them is to take less than 5 ms with 10,000 executions in the history.
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+
+// past is how many executions the history has, but for two.
+const past = 10_000
+
+// nightly has a bit of all that the history keeps. It fails for odd nights.
+const nightly = `
+job: nightly
+parameters: {night: {type: int}, region: {type: string, default: north}, big: {type: int, default: 10, identifying: false}}
+flow:
+- step: seed
+  tasklet: nothing
+- step: load
+  chunk:
+    size: 10
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    writer: {table: {name: rows, create: true}}
+    skip: {limit: 5}
+  expect: read == written
+- decide: size
+  choose:
+  - {when: steps.load.written > params.big, next: parts}
+  - next: report
+- step: parts
+  partition: {by: {count: 4}, workers: 1}
+  tasklet: nothing
+- step: report
+  when: steps.load.skipped == 0
+  tasklet: nothing
+- step: publish
+  tasklet: odd
+`
+
+// history is a database with a long history, and what works on it.
+type history struct {
+	b       *testing.B
+	db      tx.Database
+	repo    *repository.Repository
+	session *cli.Session
+	app     cli.App
+	dir     string
+	owner   core.Owner
+}
+
+// each runs f on every database.
+func each(b *testing.B, f func(h *history)) {
+	b.Helper()
+	for name, url := range map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres} {
+		b.Run(name, func(b *testing.B) {
+			h := newHistory(b, url(b))
+			b.ReportAllocs()
+			f(h)
+		})
+	}
+}
+
+func newHistory(b *testing.B, url string) *history {
+	b.Helper()
+	ctx := context.Background()
+	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {URL: url}})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, provider.Close()) })
+	db, err := provider.Database(tx.Default)
+	require.NoError(b, err)
+	h := &history{b: b, db: db, repo: repository.New(db, repository.Options{}), dir: b.TempDir()}
+	require.NoError(b, h.repo.Migrate(ctx))
+	h.owner, err = job.CurrentOwner()
+	require.NoError(b, err)
+	h.assemble(provider)
+	b.Chdir(h.dir)
+	b.Setenv("DATABASE_URL", url)
+	h.write("nightly.yaml", nightly)
+	h.write("in.csv", "id,name\n"+strings.Repeat("1,a\n", 95))
+	h.surfin(0, "run", "nightly.yaml", "night=0")
+	h.surfin(1, "run", "nightly.yaml", "night=1")
+	h.multiply()
+	return h
+}
+
+// assemble builds the command as an application does, with a session that stays open.
+func (h *history) assemble(provider *gormdb.DBProvider) {
+	h.b.Helper()
+	tasklet := func(name string) core.Component {
+		return core.Component{Kind: core.KindTasklet, Name: name, Summary: "for benchmarks"}
+	}
+	does := func(name string, f core.TaskletFunc) core.Factory {
+		return core.Factory{Kind: core.KindTasklet, Name: name, New: func(context.Context, any, core.Use) (any, error) { return f, nil }}
+	}
+	descriptors, err := core.NewRegistry(slices.Concat(csv.Components(), table.Components(), count.Components(), []core.Component{tasklet("nothing"), tasklet("odd")}), nil)
+	require.NoError(h.b, err)
+	matchers, err := exception.NewMatchers(errorclass.Stock()...)
+	require.NoError(h.b, err)
+	descriptors = descriptors.WithMatchers(matchers)
+	full, err := descriptors.WithFactories(slices.Concat(csv.Factories(), table.Factories(provider), count.Factories(), []core.Factory{
+		does("nothing", func(context.Context, *core.StepContribution) error { return nil }),
+		does("odd", func(ctx context.Context, c *core.StepContribution) error {
+			if night, _ := c.Params.Get("night"); night.Value.(int64)%2 == 1 {
+				return errors.New("the printer is on fire")
+			}
+			return nil
+		}),
+	}))
+	require.NoError(h.b, err)
+	checkpoints := repository.NewCheckpoints(h.repo, provider, repository.CheckpointOptions{AutoMigrate: func(tx.Dialect) bool { return true }})
+	launcher, err := job.NewLauncher(job.Config{
+		Repository: h.repo, Stores: checkpoints, Observer: core.ObserverFunc(func(context.Context, core.Event) {}), Lease: 30 * time.Second, Heartbeat: 5 * time.Second,
+		Executor: step.NewSimpleStepExecutor(h.repo, h.db.Name(), core.ObserverFunc(func(context.Context, core.Event) {})),
+	})
+	require.NoError(h.b, err)
+	h.session = &cli.Session{
+		Registry: full, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
+		CheckSchema: h.repo.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return nil },
+	}
+	h.app = cli.App{Name: "surfin", Version: "bench", Registry: descriptors, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
+		return h.session, nil
+	}}
+}
+
+func (h *history) write(name, text string) {
+	h.b.Helper()
+	require.NoError(h.b, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600))
+}
+
+// surfin runs a command in this process and returns what it printed.
+func (h *history) surfin(want int, args ...string) string {
+	h.b.Helper()
+	var out, log bytes.Buffer
+	if got := cli.Main(context.Background(), h.app, args, strings.NewReader(""), &out, &log); got != want {
+		require.Equal(h.b, want, got, "%v\n%s%s", args, out.String(), log.String())
+	}
+	return out.String()
+}
+
+func (h *history) exec(query string, args ...any) {
+	h.b.Helper()
+	_, err := h.db.Conn().ExecContext(context.Background(), query, args...)
+	require.NoError(h.b, err, query)
+}
+
+// apart is the distance of the ids of two copies.
+const apart = 100
+
+// multiply copies the two executions until there are enough, each copy as an instance
+// of its own with a night of its own.
+func (h *history) multiply() {
+	h.b.Helper()
+	copies := past / 2
+	for from := 1; from <= copies; from += 500 {
+		var values []string
+		for i := from; i < from+500; i++ {
+			for _, night := range []int64{0, 1} {
+				values = append(values, fmt.Sprintf("(%d, 'nightly', '%s', (select created_at from surfin_job_instance where id = 1))", int64(i*apart)+night+1, h.params(int64(2*i)+night).Key()))
+			}
+		}
+		h.exec("insert into surfin_job_instance (id, job_name, instance_key, created_at) values " + strings.Join(values, ", "))
+	}
+	h.copied("job_execution", copies, map[string]string{"id": "t.id + n.i * %d", "instance_id": "t.instance_id + n.i * %d"})
+	h.copied("job_execution_param", copies, map[string]string{
+		"job_execution_id": "t.job_execution_id + n.i * %d",
+		"value":            "case t.name when 'night' then cast(2 * n.i + cast(case t.name when 'night' then t.value else '0' end as integer) as text) else t.value end",
+	})
+	h.copied("step_execution", copies, map[string]string{"id": "t.id + n.i * %d", "job_execution_id": "t.job_execution_id + n.i * %d", "first_id": "t.first_id + n.i * %d"})
+	h.copied("audit", copies, map[string]string{"id": "t.id + n.i * %d", "job_execution_id": "t.job_execution_id + n.i * %d", "step_execution_id": "case t.step_execution_id when 0 then 0 else t.step_execution_id + n.i * %d end"})
+	if h.db.Dialect() == tx.Postgres {
+		for _, table := range []string{"job_instance", "job_execution", "step_execution", "audit"} {
+			h.exec(fmt.Sprintf("select setval(pg_get_serial_sequence('surfin_%[1]s', 'id'), (select max(id) from surfin_%[1]s))", table))
+		}
+		h.exec("analyze")
+	}
+	h.check()
+}
+
+func (h *history) copied(table string, copies int, replaced map[string]string) {
+	h.b.Helper()
+	columns := h.columns(table)
+	values := make([]string, len(columns))
+	for i, c := range columns {
+		values[i] = "t." + c
+		if v, ok := replaced[c]; ok {
+			values[i] = strings.ReplaceAll(v, "%d", fmt.Sprint(apart))
+		}
+	}
+	h.exec(fmt.Sprintf("insert into surfin_%s (%s) with recursive n(i) as (select 1 union all select i + 1 from n where i < %d) select %s from surfin_%s t, n order by n.i",
+		table, strings.Join(columns, ", "), copies, strings.Join(values, ", "), table))
+}
+
+func (h *history) columns(table string) []string {
+	h.b.Helper()
+	rows, err := h.db.Conn().QueryContext(context.Background(), "select * from surfin_"+table+" limit 0")
+	require.NoError(h.b, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	require.NoError(h.b, err)
+	require.NoError(h.b, rows.Err())
+	return columns
+}
+
+func (h *history) params(night int64) core.Parameters {
+	h.b.Helper()
+	params, err := core.NewParameters(
+		core.Parameter{Name: "night", Type: core.TypeInt, Value: night, Identifying: true},
+		core.Parameter{Name: "region", Type: core.TypeString, Value: "north", Identifying: true},
+		core.Parameter{Name: "big", Type: core.TypeInt, Value: int64(10)},
+	)
+	require.NoError(h.b, err)
+	return params
+}
+
+// The executions that are looked at: in the middle, one of an even night and one of an odd one.
+const (
+	completed = past/4*apart + 1
+	failed    = past/4*apart + 2
+)
+
+// check makes sure that the copies are what they should be.
+func (h *history) check() {
+	h.b.Helper()
+	for table, least := range map[string]int{"job_execution": past + 2, "step_execution": 8 * past, "audit": 10 * past} {
+		var n int
+		require.NoError(h.b, h.db.Conn().QueryRowContext(context.Background(), "select count(*) from surfin_"+table).Scan(&n))
+		require.GreaterOrEqual(h.b, n, least, table)
+	}
+	said := h.surfin(0, "explain", fmt.Sprint(failed))
+	require.Contains(h.b, said, "the printer is on fire")
+	require.Contains(h.b, said, "surfin restart "+fmt.Sprint(failed))
+	require.Contains(h.b, said, fmt.Sprintf("night=%d", past/2+1))
+	require.Contains(h.b, h.surfin(4, "run", "nightly.yaml", fmt.Sprintf("night=%d", past/2)), "")
+	require.Contains(h.b, h.surfin(0, "show", fmt.Sprint(completed)), "4 partitions: 4 COMPLETED")
+}
+
+// BenchmarkLaunch is the launch itself: the instance, its parameters and its execution,
+// after all refusals were asked for.
+func BenchmarkLaunch(b *testing.B) {
+	each(b, func(h *history) {
+		ctx, night := context.Background(), int64(10*past)
+		for h.b.Loop() {
+			night++
+			launched, err := h.repo.Launch(ctx, core.LaunchRequest{
+				JobName: "nightly", Params: h.params(night), Restartable: true, Owner: h.owner, Lease: time.Minute, Definition: core.Definition{Hash: "bench", Text: nightly},
+			})
+			require.NoError(h.b, err)
+			h.b.StopTimer()
+			exec := launched.Execution
+			_, err = h.repo.ChangeJob(ctx, core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, core.JobChange{To: core.StatusFailed})
+			require.NoError(h.b, err)
+			h.b.StartTimer()
+		}
+	})
+}
+
+// BenchmarkRun is a job of one step that does nothing, from its launch to its end.
+func BenchmarkRun(b *testing.B) {
+	each(b, func(h *history) {
+		nothing, err := step.NewTasklet(step.TaskletConfig{Name: "nothing", Database: h.db, Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+			return core.TaskletFunc(func(context.Context, *core.StepContribution) error { return nil }), nil
+		}})
+		require.NoError(h.b, err)
+		j := &core.Job{Name: "nightly", Restartable: true, Definition: core.Definition{Hash: "bench", Text: nightly}}
+		j.Flow.Elements = []core.Element{&core.StepElement{Step: nothing}}
+		night := int64(10 * past)
+		for h.b.Loop() {
+			night++
+			exec, err := h.session.Launcher.Run(context.Background(), j, h.params(night), nil)
+			require.NoError(h.b, err)
+			require.Equal(h.b, core.StatusCompleted, exec.Status)
+		}
+	})
+}
+
+// The commands, as they are typed, without the start of a process and without opening
+// the database.
+func BenchmarkList(b *testing.B) { commands(b, "list") }
+
+func BenchmarkListFiltered(b *testing.B) {
+	commands(b, "list", "--job", "nightly", "--status", "failed", "--before", fmt.Sprint(failed))
+}
+
+func BenchmarkListInstances(b *testing.B) { commands(b, "list", "instances", "--job", "nightly") }
+
+func BenchmarkListJobs(b *testing.B) { commands(b, "list", "jobs") }
+
+func BenchmarkShow(b *testing.B) { commands(b, "show", fmt.Sprint(failed)) }
+
+func BenchmarkShowAudit(b *testing.B) { commands(b, "show", fmt.Sprint(failed), "--audit") }
+
+func BenchmarkExplainCompleted(b *testing.B) { commands(b, "explain", fmt.Sprint(completed)) }
+
+func BenchmarkExplainFailed(b *testing.B) { commands(b, "explain", fmt.Sprint(failed)) }
+
+func commands(b *testing.B, args ...string) {
+	b.Helper()
+	each(b, func(h *history) {
+		for h.b.Loop() {
+			h.surfin(0, args...)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package acceptance
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+)
+
+// TestTheCommandsOfTheFlowAndPartitionPagesPrintWhatIsShown runs the pages from the top
+// to the bottom, on both databases.
+func TestTheCommandsOfTheFlowAndPartitionPagesPrintWhatIsShown(t *testing.T) {
+	for _, page := range []string{"flows.md", "partitions.md"} {
+		t.Run(page, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, url string) {
+				s := newScene(t, url, nil)
+				code, out := s.run("migrate")
+				require.Zero(t, code, out)
+				s.followPage(blocks(t, page))
+			})
+		})
+	}
+}
+
+// followPage does what a page says: a block that begins with "# NAME.yaml", or has the
+// comment "file NAME", is written; the lines of a block of sh are run, and the comment
+// "exits N" is about the last one; a block of text is what those lines print, where
+// "..." stands for lines that are left out.
+func (s *scene) followPage(page []block) {
+	s.t.Helper()
+	printed, commands := "", 0
+	for _, b := range page {
+		switch {
+		case strings.HasPrefix(b.comment, "file "):
+			name := strings.TrimPrefix(b.comment, "file ")
+			require.NoError(s.t, os.MkdirAll(filepath.Dir(filepath.Join(s.dir, name)), 0o755))
+			s.write(name, b.text)
+		case b.language == "yaml":
+			s.writeNamed([]block{b})
+		case b.language == "sh":
+			printed = s.runLines(b)
+			commands++
+		case b.language == "text":
+			s.assertPrinted(b.text, printed)
+		}
+	}
+	require.Greater(s.t, commands, 3)
+}
+
+// runLines runs the lines of a block; all but the last command must succeed.
+func (s *scene) runLines(b block) (printed string) {
+	s.t.Helper()
+	want := 0
+	if text, ok := strings.CutPrefix(b.comment, "exits "); ok {
+		var err error
+		want, err = strconv.Atoi(text)
+		require.NoError(s.t, err, b.comment)
+	}
+	lines := strings.Split(strings.TrimSpace(b.text), "\n")
+	for i, line := range lines {
+		code, out := 0, ""
+		if strings.HasPrefix(line, "surfin ") {
+			code, out = s.run(commandWords(s.t, line)...)
+		} else {
+			cmd := exec.Command("sh", "-c", line)
+			cmd.Dir = s.dir
+			text, err := cmd.CombinedOutput()
+			require.NoError(s.t, err, "%s\n%s", line, text)
+			out = string(text)
+		}
+		if i == len(lines)-1 {
+			require.Equal(s.t, want, code, "%s\n%s", line, out)
+		} else {
+			require.Zero(s.t, code, "%s\n%s", line, out)
+		}
+		printed += out
+	}
+	return printed
+}
+
+var (
+	shownTimes = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\dZ?|\d\d:\d\d:\d\d|\b[0-9.]+m?s\b`)
+	spaces     = regexp.MustCompile(` +`)
+)
+
+// assertPrinted checks that the lines are among those that were printed, in their
+// order: side by side where no "..." is between them. Times are as they come.
+func (s *scene) assertPrinted(shown, printed string) {
+	s.t.Helper()
+	plain := func(text string) []string {
+		text = spaces.ReplaceAllString(shownTimes.ReplaceAllString(text, "TIME"), " ")
+		text = strings.ReplaceAll(text, s.dir+"/", "")
+		var lines []string
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	all := "\n" + strings.Join(plain(printed), "\n") + "\n"
+	rest := all
+	for part := range strings.SplitSeq(strings.Join(plain(shown), "\n"), "\n...") {
+		part = "\n" + strings.Trim(part, "\n") + "\n"
+		_, behind, found := strings.Cut(rest, part)
+		require.True(s.t, found, "this is not printed:\n%s\nbut this is:\n%s", part, all)
+		rest = "\n" + behind
+	}
+}

@@ -1,0 +1,159 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// wideJob works in a split, in partitions and in a child job, in this order. %s is the
+// time of writing by the database's clock.
+const wideJob = `
+job: wide
+flow:
+- step: create
+  tasklet: {sql: "create table wide (step text, id bigint, name text, amount double precision, written double precision default %s); create index wide_step on wide (step)"}
+- split: both
+  branches:
+  - - step: left
+      chunk:
+        size: 10
+        reader: {csv: {path: in/p0.csv, item: {id: int, name: string, amount: float}}}
+        processor: {map: {step: "'left'"}}
+        writer: {table: wide}
+  - - step: right
+      chunk:
+        size: 10
+        reader: {csv: {path: in/p0.csv, item: {id: int, name: string, amount: float}}}
+        processor: {map: {step: "'right'"}}
+        writer: {table: wide}
+- step: parts
+  partition: {by: {count: 4}, workers: 2}
+  chunk:
+    size: 10
+    reader: {csv: {path: in/p0.csv, item: {id: int, name: string, amount: float}}}
+    processor: {map: {step: part.name}}
+    writer: {table: wide}
+- job: child
+  file: child.yaml
+`
+
+const wideChild = `
+job: child
+flow:
+- step: below
+  chunk:
+    size: 10
+    reader: {csv: {path: in/below.csv, item: {id: int, name: string, amount: float}}}
+    processor: {map: {step: "'below'"}}
+    writer: {table: wide}
+`
+
+// TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process
+// in each of them. Without heartbeats the commits tell of the stop: after it was stored,
+// each of those that run at once commits two chunks more at most. Each restart goes on.
+func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
+	const rows, below = 10_000, 60_000
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"child.yaml": wideChild, "in/p0.csv": partText(0, rows), "in/below.csv": partText(0, below)})
+		db, r := s.open()
+		now := "(unixepoch('subsec'))"
+		if db.Dialect() == tx.Postgres {
+			now = "extract(epoch from clock_timestamp())"
+		}
+		s.write("wide.yaml", fmt.Sprintf(wideJob, now))
+		s.env = []string{"SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"}
+		for i, at := range []struct {
+			rows    string // which rows tell that it is at work
+			beside  int64  // how many run at once
+			stopped []string
+		}{
+			{"'left', 'right'", 2, []string{"left", "right"}},
+			{"'0', '1'", 2, []string{"parts", "parts:0", "parts:1"}},
+			{"'below'", 1, []string{"child"}}, // the request is passed on to the child
+		} {
+			p := s.start("run", "wide.yaml")
+			s.awaitWide(p, db, at.rows)
+			id := core.JobExecutionID(i + 1)
+			_, err := r.RequestStop(t.Context(), id) // at once: a command takes its time to start
+			require.NoError(t, err)
+			var stored float64
+			require.NoError(t, db.Conn().QueryRowContext(t.Context(), "select "+now).Scan(&stored))
+			code, out := p.wait()
+			require.Equal(t, 3, code, out)
+			late := s.ints(db, fmt.Sprintf("select count(*) from wide where written > %f", stored), 1)[0]
+			t.Logf("%s: %d rows were written after the stop was stored", at.rows, late)
+			require.LessOrEqual(t, late, at.beside*3*10, "%s: the chunk that was on its way, and two more", at.rows)
+			s.assertStoppedAt(r, id, at.stopped)
+		}
+		for _, file := range []string{"wide.yaml", "child.yaml"} { // the rest in fewer chunks
+			s.write(file, strings.ReplaceAll(s.read(file), "size: 10", "size: 5000"))
+		}
+		code, out := s.run("run", "wide.yaml")
+		require.Zero(t, code, out)
+		s.assertWide(db, r, rows, below)
+	})
+}
+
+// awaitWide returns when the process has written some of the rows.
+func (s *scene) awaitWide(p *process, db tx.Database, rows string) {
+	s.t.Helper()
+	for count := int64(0); count < 50; {
+		require.False(s.t, p.waitFor(0), "it ended: %s", p.out.String())
+		if err := db.Conn().QueryRowContext(context.Background(), "select count(*) from (select id from wide where step in ("+rows+") limit 50) as found").Scan(&count); err != nil {
+			count = 0 // the table is not there yet
+		}
+	}
+}
+
+// assertStoppedAt checks that exactly these steps of an execution stopped, and that
+// nothing of it, or of a child, is open.
+func (s *scene) assertStoppedAt(r *repository.Repository, id core.JobExecutionID, want []string) {
+	s.t.Helper()
+	executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
+	require.NoError(s.t, err)
+	var stopped []string
+	for _, e := range executions {
+		require.Equal(s.t, core.StatusStopped, e.Status, "execution %d of %s", e.ID, e.JobName)
+		steps, err := r.Steps(context.Background(), e.ID)
+		require.NoError(s.t, err)
+		for _, step := range steps {
+			require.Contains(s.t, []core.Status{core.StatusCompleted, core.StatusStopped}, step.Status, step.Name)
+			if e.ID == id && step.Status == core.StatusStopped && !strings.HasPrefix(step.Name, "parts:2") && !strings.HasPrefix(step.Name, "parts:3") {
+				stopped = append(stopped, step.Name)
+			}
+		}
+	}
+	require.ElementsMatch(s.t, want, stopped)
+}
+
+// assertWide checks that every row is there once for each of those that wrote it, and
+// that no step ran again once it had completed.
+func (s *scene) assertWide(db tx.Database, r *repository.Repository, rows, below int) {
+	s.t.Helper()
+	var want []string
+	for _, step := range []string{"0", "1", "2", "3", "below", "left", "right"} {
+		n := rows
+		if step == "below" {
+			n = below
+		}
+		want = append(want, fmt.Sprintf("%s %d %d", step, n, n))
+	}
+	require.Equal(s.t, want, s.lines(db, "select step||' '||cast(count(*) as text)||' '||cast(count(distinct id) as text) from wide group by step order by step"))
+	for _, job := range []string{"wide", "child"} {
+		executions, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: job})
+		require.NoError(s.t, err)
+		completed := map[string]core.JobExecutionID{}
+		for i := range executions {
+			s.assertNoneAgain(r, executions[len(executions)-1-i].ID, completed)
+		}
+	}
+}

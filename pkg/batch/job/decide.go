@@ -91,7 +91,7 @@ func (w *walk) lastID() string {
 // this one has not come to yet. In a loop, a stop that is older than the step in front
 // of the element was in an earlier round.
 func (w *walk) onTheWay(at core.Element) bool {
-	inLoop := w.round.looped || w.leads(at.ElementName(), at.ElementName())
+	inLoop := w.round.looped || w.flow.Leads(at.ElementName(), at.ElementName())
 	w.contextMu.Lock()
 	defer w.contextMu.Unlock()
 	for _, key := range w.exec.Context.Keys() {

@@ -190,6 +190,23 @@ func TestARestartPointBeforeTheStopDoesNotLoop(t *testing.T) {
 	})
 }
 
+func TestAStepThatFailedIsRunAgainWhereItsRestartPointLeadsBackToIt(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := &script{e: testengine.New(t, url), fails: map[string]bool{"load": true}}
+		stop := on(core.ExitFailed, core.TargetStop, func(t *core.Target) { t.Restart = "prepare" })
+		j := testengine.Job("job", s.step("prepare", to("load")), s.step("load", stop, to("report")), s.step("report"))
+		j.Flow.Elements[0].(*core.StepElement).AllowStartIfComplete = true
+		exec, _ := s.run(j)
+		require.Equal(t, core.StatusStopped, exec.Status)
+		require.Equal(t, core.StatusFailed, s.e.Step(exec, "load").Status, "it is not given up")
+		s.fails = nil
+		exec, ran := s.run(j)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, []string{"prepare", "load", "report"}, ran)
+	})
+}
+
 func TestOfManyLaunchersExactlyOneRunsAnInstance(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -22,13 +22,19 @@ type memory struct {
 	// left are the elements from which this execution went on though an earlier one
 	// had stopped there.
 	left map[string]bool
+	// replayed are the steps that ran in this execution on the way to a jump, by the id
+	// of their records: behind the jump they are passed.
+	replayed map[string]core.StepExecutionID
 }
 
 func newMemory(history map[string]core.StepHistory) *memory {
 	if history == nil {
 		history = map[string]core.StepHistory{}
 	}
-	return &memory{history: history, steps: map[string]core.StepExecution{}, visited: map[string]bool{}, left: map[string]bool{}}
+	return &memory{
+		history: history, steps: map[string]core.StepExecution{}, visited: map[string]bool{}, left: map[string]bool{},
+		replayed: map[string]core.StepExecutionID{},
+	}
 }
 
 // visit notes that the element is come to; again says that it was before.
@@ -57,10 +63,20 @@ func (m *memory) forget(elements []core.Element) {
 func (m *memory) forgetLocked(elements []core.Element) {
 	for _, e := range elements {
 		delete(m.visited, e.ElementName())
+		if name, ok := recordOf(e); ok {
+			m.replayed[name] = m.steps[name].ID
+		}
 		for _, inner := range core.Flows(e) {
 			m.forgetLocked(inner.Elements)
 		}
 	}
+}
+
+// isReplayed reports whether the step's record was there before a jump.
+func (m *memory) isReplayed(s core.StepExecution) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return s.ID != 0 && m.replayed[s.Name] == s.ID
 }
 
 // leave notes that the execution goes on from where an earlier one stopped; it

@@ -59,7 +59,7 @@ func (w *walk) inner(ctx context.Context, at core.Element, flow core.Flow) (core
 
 func (w *walk) sub(at core.Element, flow core.Flow, group *attempted) *walk {
 	return &walk{run: w.run, flow: flow, last: w.last, group: group, round: round{
-		base: w.base(at), looped: w.round.looped || w.leads(at.ElementName(), at.ElementName()),
+		base: w.base(at), looped: w.round.looped || w.flow.Leads(at.ElementName(), at.ElementName()),
 	}}
 }
 
@@ -167,8 +167,10 @@ func isDone(s core.StepExecution) bool {
 // passes reports whether the step is passed.
 func (w *walk) passes(e *core.StepElement, before core.StepHistory, repeat bool) bool {
 	last := before.Last
-	return last.ID != 0 && isDone(last) && !repeat && !e.AllowStartIfComplete &&
-		last.JobExecutionID != w.exec.ID && !w.isOver(e, last)
+	if last.ID == 0 || !isDone(last) || repeat || w.isOver(e, last) {
+		return false
+	}
+	return w.memory.isReplayed(last) || !e.AllowStartIfComplete && last.JobExecutionID != w.exec.ID
 }
 
 // execute runs the step and notes how it ended.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -148,7 +147,7 @@ func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) 
 	if restart == at.ElementName() {
 		restart = ""
 	}
-	if restart != "" {
+	if restart != "" && !w.flow.Leads(restart, at.ElementName()) { // else the restart comes back to it
 		if err := w.giveUp(ctx, at); err != nil {
 			return err
 		}
@@ -326,7 +325,7 @@ func (w *walk) base(at core.Element) core.StepExecutionID {
 }
 
 func (w *walk) baseHere(at core.Element) core.StepExecutionID {
-	if w.round.at != "" && (w.round.looped || w.leads(at.ElementName(), w.round.at)) {
+	if w.round.at != "" && (w.round.looped || w.flow.Leads(at.ElementName(), w.round.at)) {
 		return max(w.round.base, w.round.since)
 	}
 	return w.round.base
@@ -335,25 +334,4 @@ func (w *walk) baseHere(at core.Element) core.StepExecutionID {
 // behind moves on: the element is in front now.
 func (w *walk) behind(at core.Element, since core.StepExecutionID) {
 	w.round.at, w.round.since = at.ElementName(), since
-}
-
-// leads reports whether transitions lead from one element of the flow to another.
-func (w *walk) leads(from, to string) bool {
-	reached := []string{from}
-	for i := 0; i < len(reached); i++ {
-		e, ok := w.flow.Find(reached[i])
-		if !ok {
-			continue
-		}
-		for _, t := range e.Edges() {
-			switch {
-			case t.Target.Kind != core.TargetElement:
-			case t.Target.Name == to:
-				return true
-			case !slices.Contains(reached, t.Target.Name):
-				reached = append(reached, t.Target.Name)
-			}
-		}
-	}
-	return false
 }

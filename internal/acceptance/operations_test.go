@@ -45,10 +45,9 @@ func newStampedScene(t *testing.T, url string) (*scene, tx.Database) {
 	return s, db
 }
 
-// TestAStopFromAnotherProcessTakesEffectWithinTwoChunkCommits stops a load that
-// sends no heartbeat for ten minutes: what tells it of the stop is its commit.
-// How few commits follow a request is counted by TestAStopReachesSplitsPartitionsAndChildJobs:
-// the command takes its time to start.
+// The load sends no heartbeat for ten minutes: what tells it of the stop is its
+// commit. How few commits follow is counted by
+// TestAStopReachesSplitsPartitionsAndChildJobs: the command takes its time to start.
 func TestAStopCommandOfAnotherProcessStopsAndARestartGoesOn(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s, db := newStampedScene(t, url)

@@ -47,3 +47,64 @@ func ExampleNewTasklet_refused() {
 	fmt.Println(err)
 	// Output: tasklet step count: database default (sqlite) does not have the isolation level Read Committed
 }
+
+// three are the parts of the work.
+type three struct{}
+
+func (three) Partition(context.Context, *core.View) ([]core.Partition, error) {
+	return []core.Partition{{Name: "one", Index: 0}, {Name: "two", Index: 1}, {Name: "three", Index: 2}}, nil
+}
+
+// A step that runs another one for each part of its work, two at a time. Job files
+// say `partition: {by: ..., workers: 2}`.
+func ExampleNewPartitioned() {
+	_, db, done := testexample.SQLite()
+	defer done()
+	inner, err := step.NewTasklet(step.TaskletConfig{
+		Name: "load", Database: db, Attr: tx.Attr{Propagation: tx.NotSupported},
+		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+			return core.TaskletFunc(func(context.Context, *core.StepContribution) error { return nil }), nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := step.NewPartitioned(step.PartitionConfig{
+		Step: inner, Workers: 2,
+		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return three{}, nil },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Name(), s.Kind(), s.Workers(), core.PartName(s.Name(), "two"))
+	// Output: load partition 2 load:two
+}
+
+// A step that runs another job: the parameters are made when it is first started.
+func ExampleNewJob() {
+	_, db, done := testexample.SQLite()
+	defer done()
+	report, err := step.NewTasklet(step.TaskletConfig{
+		Name: "write", Database: db,
+		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+			return core.TaskletFunc(func(context.Context, *core.StepContribution) error { return nil }), nil
+		},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	child := &core.Job{Name: "report", Restartable: true, Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: report}}}}
+	s, err := step.NewJob(step.JobConfig{
+		Name: "call", Job: child,
+		Params: func(_ context.Context, v *core.View) (core.Parameters, error) { return v.Job.Params, nil },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(s.Name(), s.Kind(), s.Child().Name)
+	// Output: call job report
+}

@@ -1,0 +1,23 @@
+package files_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// One part per file, by name.
+func ExampleNew() {
+	file, done := testexample.File("north.csv", "id\n1\n")
+	defer done()
+	p := testexample.Must(files.New(files.Config{Glob: filepath.Join(filepath.Dir(file), "*.csv")}))
+	for _, part := range testexample.Must(p.Partition(context.Background(), &core.View{})) {
+		path, _ := part.Context.Get("path")
+		fmt.Println(part.Name, path == file)
+	}
+	// Output: north.csv true
+}

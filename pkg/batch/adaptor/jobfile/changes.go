@@ -52,7 +52,7 @@ func (c Change) String() string {
 // Changes compares the file with the definition of the instance's last execution,
 // if that is another one.
 func (f *File) Changes(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters, reg *core.Registry) ([]Change, error) {
-	if last.Definition.Hash == f.Definition().Hash {
+	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // that of a job made in Go
 		return nil, nil
 	}
 	steps, err := history.LastSteps(ctx, last.InstanceID, last.AnewSince())

@@ -3,6 +3,10 @@ package conformance_test
 import (
 	"errors"
 	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -92,4 +96,18 @@ func winsWhateverTheOrder(specific, general string) bool {
 	first, _ := core.Next([]core.Transition{a, b}, core.StatusCompleted, specific)
 	second, _ := core.Next([]core.Transition{b, a}, core.StatusCompleted, specific)
 	return first.Name == "specific" && second.Name == "specific"
+}
+
+// compareTables looks at every row of a scenario's tables; a scenario that assumes
+// another choice than ours is skipped, with the knob as the reason.
+func compareTables(t *testing.T, differing func() (string, error), rows *tables) {
+	t.Helper()
+	reason, err := differing()
+	require.NoError(t, err)
+	if reason != "" {
+		t.Skip(reason)
+	}
+	for _, p := range rows.problems() {
+		assert.Fail(t, p)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -36,11 +37,7 @@ type Engine struct {
 func New(t testing.TB, url string, change ...func(*job.Config)) *Engine {
 	t.Helper()
 	ctx := context.Background()
-	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {URL: url}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, provider.Close()) })
-	db, err := provider.Database(tx.Default)
-	require.NoError(t, err)
+	provider, db := Database(t, url)
 	e := &Engine{T: t, Provider: provider, Database: db}
 	e.Repository = repository.New(db, repository.Options{Observer: core.ObserverFunc(e.observe)})
 	require.NoError(t, e.Repository.Migrate(ctx))
@@ -52,9 +49,36 @@ func New(t testing.TB, url string, change ...func(*job.Config)) *Engine {
 	for _, c := range change {
 		c(&config)
 	}
+	var err error
 	e.Launcher, err = job.NewLauncher(config)
 	require.NoError(t, err)
 	return e
+}
+
+// Database opens the database and closes it after the test.
+func Database(t testing.TB, url string) (tx.Provider, tx.Database) {
+	t.Helper()
+	provider, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, provider.Close()) })
+	db, err := provider.Database(tx.Default)
+	require.NoError(t, err)
+	return provider, db
+}
+
+// EachDatabase runs f on an empty database of every kind.
+func EachDatabase(t *testing.T, f func(t *testing.T, db tx.Database)) {
+	t.Helper()
+	testdb.Each(t, func(t *testing.T, url string) {
+		_, db := Database(t, url)
+		f(t, db)
+	})
+}
+
+// Exec runs a statement outside of any transaction.
+func Exec(t require.TestingT, db tx.Database, statement string, args ...any) {
+	_, err := db.Conn().ExecContext(context.Background(), statement, args...)
+	require.NoError(t, err, statement)
 }
 
 func (e *Engine) observe(_ context.Context, event core.Event) {
@@ -73,8 +97,7 @@ func (e *Engine) Events() []core.Event {
 // Exec runs a statement outside of any transaction.
 func (e *Engine) Exec(query string, args ...any) {
 	e.T.Helper()
-	_, err := e.Database.Conn().ExecContext(context.Background(), query, args...)
-	require.NoError(e.T, err, query)
+	Exec(e.T, e.Database, query, args...)
 }
 
 // Ints reads one column of ints.

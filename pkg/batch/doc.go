@@ -10,8 +10,10 @@
 //		)
 //	}
 //
-// [Listener] registers who is told of skips, retries and chunks; [Matcher] a class
-// of errors for the job file's retry and skip.
+// [Listener] registers who is told of jobs, steps, chunks and skips; [Decider] and
+// [Partitioner] what decides in a flow and what splits a step's work; [Matcher] a
+// class of errors for the job file's retry and skip. An [App] runs and operates jobs
+// inside of a Go program.
 //
 // # Map
 //
@@ -19,11 +21,12 @@
 //     core/exception: what an error means, and the classes that job files name.
 //   - tx: transactions and their propagation.
 //   - chunk: the chunk step, read, process, write, checkpoint.
-//   - step: the step executor and the tasklet step.
-//   - job: launcher, flow, restart, leases.
+//   - step: the step executor; tasklet steps, partitioned steps, child jobs.
+//   - job: launcher, flow walker, restart, leases, operator.
 //   - repository: the history in a database, and every guarded transition.
-//   - adaptor/jobfile: YAML to a job. adaptor/item, adaptor/tasklet: what is
-//     shipped. adaptor/database/gorm: databases. adaptor/cli: the commands.
+//   - adaptor/jobfile: YAML to a job. adaptor/item, adaptor/tasklet,
+//     adaptor/partition: what is shipped. adaptor/observe: metrics, traces and
+//     structured events. adaptor/database/gorm: databases. adaptor/cli: the commands.
 //
 // A new reader or writer is a folder in adaptor/item with a Components and a
 // Factories function, named in this package's stock list (stock.go).

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/keyrange"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -62,13 +63,13 @@ func TestRangesCoverEverythingWithoutGapOrOverlapAndNeverOverflow(t *testing.T) 
 
 func TestEveryRowIsInOneRange(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
-		exec(t, db, `create table "kunde" (id bigint primary key, "a.b" int)`)
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		testengine.Exec(t, db, `create table "kunde" (id bigint primary key, "a.b" int)`)
 		rapid.Check(t, func(t *rapid.T) {
-			exec(t, db, "delete from kunde")
+			testengine.Exec(t, db, "delete from kunde")
 			ids := rapid.SliceOfNDistinct(rapid.OneOf(rapid.Int64Range(-50, 50), rapid.Int64()), 0, 30, rapid.ID[int64]).Draw(t, "ids")
 			for _, id := range ids {
-				exec(t, db, fmt.Sprintf("insert into kunde values (%s, 1)", db.Dialect().Placeholder(1)), id)
+				testengine.Exec(t, db, fmt.Sprintf("insert into kunde values (%s, 1)", db.Dialect().Placeholder(1)), id)
 			}
 			parts, err := partition(t, db, keyrange.Config{Table: "kunde", Key: "id", Parts: rapid.IntRange(1, 20).Draw(t, "parts")})
 			require.NoError(t, err)
@@ -83,8 +84,8 @@ func TestEveryRowIsInOneRange(t *testing.T) {
 				require.Equal(t, 1, in, "%d", id)
 			}
 		})
-		exec(t, db, "delete from kunde")
-		exec(t, db, "insert into kunde values (1, 7), (2, 9)")
+		testengine.Exec(t, db, "delete from kunde")
+		testengine.Exec(t, db, "insert into kunde values (1, 7), (2, 9)")
 		parts, err := partition(t, db, keyrange.Config{Table: "kunde", Key: "a.b", Parts: 1})
 		require.NoError(t, err)
 		require.Equal(t, "7..9", parts[0].Name)
@@ -93,9 +94,9 @@ func TestEveryRowIsInOneRange(t *testing.T) {
 
 func TestWhereNarrowsTheRangesByBindVariables(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
-		exec(t, db, "create table kunde (id int, region text)")
-		exec(t, db, "insert into kunde values (1, 'a'), (10, 'b'), (19, 'b'), (100, 'a'), (null, 'a')")
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		testengine.Exec(t, db, "create table kunde (id int, region text)")
+		testengine.Exec(t, db, "insert into kunde values (1, 'a'), (10, 'b'), (19, 'b'), (100, 'a'), (null, 'a')")
 		parts, err := partition(t, db, keyrange.Config{
 			Table: "kunde", Key: "id", Parts: 2, Where: statement("region = ${} or id = ${}", "b", int64(10)),
 		})
@@ -111,9 +112,9 @@ func TestWhereNarrowsTheRangesByBindVariables(t *testing.T) {
 
 func TestAKeyThatWouldLoseRowsIsRefused(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
-		exec(t, db, "create table kunde (id int, name text, amount numeric(10,2))")
-		exec(t, db, "insert into kunde values (1, '9', 1.5), (null, '10', 2.5), (7, 'x', 3)")
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		testengine.Exec(t, db, "create table kunde (id int, name text, amount numeric(10,2))")
+		testengine.Exec(t, db, "insert into kunde values (1, '9', 1.5), (null, '10', 2.5), (7, 'x', 3)")
 		for key, want := range map[string]string{"id": "the key is null", "name": "no integer", "amount": "no integer", "missing": "missing"} {
 			_, err := partition(t, db, keyrange.Config{Table: "kunde", Key: key, Parts: 2})
 			require.ErrorContains(t, err, want, key)

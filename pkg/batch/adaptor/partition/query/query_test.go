@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -29,9 +30,9 @@ func partition(t *testing.T, db tx.Database, config query.Config) ([]core.Partit
 
 func TestEveryRowIsAPartThatKnowsItsColumns(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
-		exec(t, db, "create table region (code text, since date, at timestamp, active boolean, n bigint, x double precision)")
-		exec(t, db, "insert into region values ('north east', '2020-02-29', '2021-01-02 03:04:05', true, 9007199254740993, 1.5), ('zoo', '2021-01-01', '2021-01-02 03:04:05', true, -1, 2)")
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		testengine.Exec(t, db, "create table region (code text, since date, at timestamp, active boolean, n bigint, x double precision)")
+		testengine.Exec(t, db, "insert into region values ('north east', '2020-02-29', '2021-01-02 03:04:05', true, 9007199254740993, 1.5), ('zoo', '2021-01-01', '2021-01-02 03:04:05', true, -1, 2)")
 		parts, err := partition(t, db, query.Config{
 			SQL: statement("select code as name, since, at, active, n, x as \"X Y\", 1 as other from region where n < ${} order by code desc", int64(1)<<62),
 			Item: item(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "since", Kind: row.DateKind}, row.Field{Name: "at", Kind: row.Timestamp},
@@ -56,9 +57,9 @@ func TestEveryRowIsAPartThatKnowsItsColumns(t *testing.T) {
 
 func TestWithoutANamePartsAreNamedByTheirRowAndOtherwiseMadeUnique(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
-		exec(t, db, "create table region (code int)")
-		exec(t, db, "insert into region values (7), (7), (8)")
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		testengine.Exec(t, db, "create table region (code int)")
+		testengine.Exec(t, db, "insert into region values (7), (7), (8)")
 		n := row.Field{Name: "code", Kind: row.Int}
 		parts, err := partition(t, db, query.Config{SQL: statement("select code from region order by code"), Item: item(t, n)})
 		require.NoError(t, err)
@@ -75,9 +76,9 @@ func TestWithoutANamePartsAreNamedByTheirRowAndOtherwiseMadeUnique(t *testing.T)
 
 func TestAValueThatDoesNotFitFailsAndNamesTheRow(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
-		exec(t, db, "create table region (code text)")
-		exec(t, db, "insert into region values ('7'), ('x'), (null)")
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		testengine.Exec(t, db, "create table region (code text)")
+		testengine.Exec(t, db, "insert into region values ('7'), ('x'), (null)")
 		n := item(t, row.Field{Name: "code", Kind: row.Int})
 		for from, want := range map[string]string{"code = 'x'": "row 1: field code", "code is null": "row 1: field code", "code is not null": "row 2: "} {
 			_, err := partition(t, db, query.Config{SQL: statement("select code from region where " + from + " order by code"), Item: n})

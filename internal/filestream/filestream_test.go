@@ -114,11 +114,12 @@ func TestAFinishThatFailedMayBeCalledAgain(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.txt")
 	o := NewOutput(OutputConfig{Path: path, Trailer: []byte("end\n")})
-	require.NoError(t, o.Open(nil))
+	require.NoError(t, o.Open(context.Background(), nil))
 	_, err := o.Write([]byte("text\n"))
 	require.NoError(t, err)
 	require.NoError(t, o.Sync())
 	at := o.Position()
+	require.NoError(t, o.Release())
 	// A folder in the way of the name.
 	require.NoError(t, os.MkdirAll(filepath.Join(path, "full"), 0o755))
 	require.Error(t, o.Finish())
@@ -137,15 +138,16 @@ func TestAFileInViewIsOnlyOursIfItIsWhatWeCommitted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.txt")
 	o := NewOutput(OutputConfig{Path: path, Trailer: []byte("end\n")})
-	require.NoError(t, o.Open(nil))
+	require.NoError(t, o.Open(context.Background(), nil))
 	_, err := o.Write([]byte("text\n"))
 	require.NoError(t, err)
 	require.NoError(t, o.Sync())
 	at := o.Position()
+	require.NoError(t, o.Release())
 	require.NoError(t, o.Finish())
 
 	again := NewOutput(OutputConfig{Path: path, Trailer: []byte("end\n")})
-	require.NoError(t, again.Open(&at))
+	require.NoError(t, again.Open(context.Background(), &at))
 	require.True(t, again.Finished())
 	_, err = again.Write([]byte("more"))
 	require.ErrorContains(t, err, "is complete already")
@@ -154,7 +156,7 @@ func TestAFileInViewIsOnlyOursIfItIsWhatWeCommitted(t *testing.T) {
 	for _, other := range []string{"TEXT\nend\n", "text\nend", "text\nend\nmore", "te"} {
 		require.NoError(t, os.WriteFile(path, []byte(other), 0o600))
 		o := NewOutput(OutputConfig{Path: path, Trailer: []byte("end\n")})
-		require.ErrorContains(t, o.Open(&at), path+".part is gone, with the 5 bytes that were committed")
+		require.ErrorContains(t, o.Open(context.Background(), &at), " is gone, with the 5 bytes that were committed")
 		require.NoError(t, o.Close())
 	}
 }
@@ -163,9 +165,10 @@ func TestAnEmptyCompressedFileIsAGzipFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.gz")
 	o := NewOutput(OutputConfig{Path: path})
-	require.NoError(t, o.Open(nil))
+	require.NoError(t, o.Open(context.Background(), nil))
 	require.NoError(t, o.Sync())
 	at := o.Position()
+	require.NoError(t, o.Release())
 	require.NoError(t, o.Finish())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -173,14 +176,14 @@ func TestAnEmptyCompressedFileIsAGzipFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, text)
 	again := NewOutput(OutputConfig{Path: path})
-	require.NoError(t, again.Open(&at))
+	require.NoError(t, again.Open(context.Background(), &at))
 	require.True(t, again.Finished())
 }
 
 func TestADirectoryIsNoTarget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	require.EqualError(t, NewOutput(OutputConfig{Path: dir}).Open(nil), dir+": it is a directory")
+	require.EqualError(t, NewOutput(OutputConfig{Path: dir}).Open(context.Background(), nil), dir+": it is a directory")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
-	require.ErrorContains(t, NewOutput(OutputConfig{Path: filepath.Join(dir, "file", "out")}).Open(nil), "not a directory")
+	require.ErrorContains(t, NewOutput(OutputConfig{Path: filepath.Join(dir, "file", "out")}).Open(context.Background(), nil), "not a directory")
 }

@@ -3,6 +3,7 @@ package filestream
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -10,11 +11,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-)
+	"slices"
 
-// PartSuffix is appended to the name of a file that is not complete yet.
-const PartSuffix = ".part"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
 
 // OutputConfig says what is written, and how.
 type OutputConfig struct {
@@ -22,26 +22,45 @@ type OutputConfig struct {
 	Compression string // auto (or empty), none, gzip: one gzip member per commit
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
+	// Attempt tells in whose name the file is written; nil: in that of one writer
+	// alone, whose predecessors are all over.
+	Attempt func(ctx context.Context) (core.Attempt, error)
 }
 
 // OutputPosition is what of a file is committed, part of a writer's
 // core.Position.
 type OutputPosition struct {
-	Offset int64 `json:"offset"` // bytes of the file, compressed where it is
-	// Sum is the CRC-32C of these bytes. It tells after a crash whether the file in
-	// view is the one that this step finished.
+	// Path is the absolute path of the file that comes into view, Part the rest of
+	// the name of the file that holds what is committed.
+	Path string `json:"path"`
+	Part string `json:"part"`
+	// Offset is in bytes of the file, compressed where it is.
+	Offset int64 `json:"offset"`
+	// Sum is the CRC-32C of these bytes.
 	Sum uint32 `json:"sum"`
 }
 
-// Output is a file that comes into view when it is complete (rule C15).
+// Output is a file that comes into view when it is complete (rules C15, C15b).
 //
-// It is written as PATH.part. Sync makes what was written so far survive a
-// crash; Open and Rewind cut the file back to what a position covers; Finish
-// renames it to PATH, replacing what was there. It is not safe for concurrent
-// use.
+// It is written under a name of its own, which no other attempt uses:
+// PATH.part.SCOPE-ATTEMPT-RANDOM. Sync makes what was written so far survive a
+// crash; Open and Rewind cut the file back to what a position covers; Release,
+// after a commit, removes what earlier attempts left; Finish renames the file to
+// PATH, replacing what was there. An attempt that was frozen and wakes when a
+// later one has committed finds its name gone, and can publish nothing. It is not
+// safe for concurrent use.
 type Output struct {
-	cfg      OutputConfig
-	file     *os.File
+	cfg     OutputConfig
+	disk    disk
+	attempt core.Attempt
+	name    string // of the part
+	file    *os.File
+	// earlier are the names of files of earlier attempts.
+	earlier []string
+	// asked says that a position with the name was handed out, and may be committed;
+	// named that one is.
+	asked, named bool
+
 	gz       *gzip.Writer
 	inMember bool // gz has an unfinished member
 	at       OutputPosition
@@ -51,78 +70,228 @@ type Output struct {
 }
 
 // NewOutput returns an output that is not open yet.
-func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg} }
+func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg, disk: system{}} }
 
-// Open starts the file anew where at is nil, or goes on behind at. Where the
-// step crashed after Finish had renamed the file, Open finds that out, and
-// Finished reports it. A PATH.part that is missing or too short is an error.
-func (o *Output) Open(at *OutputPosition) error {
-	if info, err := os.Stat(o.cfg.Path); err == nil && info.IsDir() {
-		return fmt.Errorf("%s: it is a directory", absolute(o.cfg.Path))
-	}
-	dir := filepath.Dir(o.cfg.Path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return pathError(dir, err)
-	}
-	flags := os.O_RDWR
-	if at == nil {
-		flags |= os.O_CREATE
-	}
-	file, err := os.OpenFile(o.part(), flags, 0o644)
+// Open starts a file of its own where at is nil. Else it takes up what at covers:
+// in the same file where its attempts are known to be over, and in a copy where one
+// of them may wake. Either way the bytes are read and compared with the checksum.
+// Where the step crashed after Finish had renamed the file, Open finds that out,
+// and Finished reports it. It refuses a PATH that is no regular file, one that
+// somebody else is writing, and a part that is missing, too short or changed.
+func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
+	path, err := filepath.Abs(o.cfg.Path)
 	if err != nil {
-		if at != nil && errors.Is(err, fs.ErrNotExist) {
-			return o.resumeFinished(*at)
-		}
-		return pathError(o.part(), err)
+		return pathError(o.cfg.Path, err)
 	}
-	o.file = file
-	if at == nil {
-		at = &OutputPosition{}
-		if err := syncDir(dir); err != nil {
+	o.cfg.Path = path
+	if err := checkTarget(path); err != nil {
+		return err
+	}
+	if err := o.makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	o.attempt = core.Attempt{Exclusive: true}
+	if o.cfg.Attempt != nil {
+		if o.attempt, err = o.cfg.Attempt(ctx); err != nil {
 			return err
 		}
 	}
-	return o.cut(*at)
+	unlock, err := lockFolder(ctx, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	err = o.claim(at)
+	unlock()
+	if err != nil || o.finished {
+		return err
+	}
+	if at == nil {
+		o.at = OutputPosition{Path: path, Part: o.part()}
+		return nil
+	}
+	return o.takeUp(ctx, *at)
 }
 
-func (o *Output) part() string { return o.cfg.Path + PartSuffix }
+// makeFolder makes the folder where it lacks, so that it survives a crash.
+func (o *Output) makeFolder(dir string) error {
+	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else is wrong with it is said when it is used
+	}
+	parent := filepath.Dir(dir)
+	if err := o.makeFolder(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return pathError(dir, err)
+	}
+	return o.disk.SyncDir(parent)
+}
+
+// checkTarget refuses a target that Finish could not, or should not, replace.
+func checkTarget(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return pathError(path, err)
+	case info.IsDir():
+		return fmt.Errorf("%s: it is a directory", path)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return fmt.Errorf("%s: it is a symbolic link; only a regular file is replaced, so name the file itself", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: it is no regular file (%v), and only such a file is replaced", path, info.Mode().Type())
+	}
+	return nil
+}
+
+// claim finds or makes the file to write, and locks it, while the folder is
+// locked: of two executions that open the same PATH at once, the later one sees
+// the file of the other.
+func (o *Output) claim(at *OutputPosition) error {
+	if err := o.survey(); err != nil {
+		return err
+	}
+	if at != nil && o.attempt.Exclusive {
+		name := o.cfg.Path + at.Part
+		file, err := openPart(name, os.O_RDWR)
+		switch {
+		case err == nil && lockFile(file) == nil:
+			o.file, o.name, o.named = file, name, true
+			o.earlier = slices.DeleteFunc(o.earlier, func(other string) bool { return other == name })
+			return nil
+		case err == nil: // a process that is left of the attempt before holds it
+			file.Close() //nolint:errcheck // it was not written
+		case !errors.Is(err, fs.ErrNotExist):
+			return pathError(name, err)
+		}
+	}
+	if at != nil {
+		if _, err := o.source(*at); err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				return o.resumeFinished(*at)
+			}
+			return err
+		}
+	}
+	return o.create()
+}
+
+// create makes the attempt's own file.
+func (o *Output) create() error {
+	name, err := partName(o.cfg.Path, o.attempt)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, 0o644)
+	if err != nil {
+		return pathError(name, err)
+	}
+	o.file, o.name = file, name
+	if err := lockFile(file); err != nil {
+		return pathError(name, err)
+	}
+	return o.disk.SyncDir(filepath.Dir(name))
+}
+
+// source is the path of the file that holds what at covers: beside PATH, or beside
+// what PATH was when it was written.
+func (o *Output) source(at OutputPosition) (string, error) {
+	var err error
+	for _, path := range []string{o.cfg.Path, at.Path} {
+		if path == "" {
+			continue
+		}
+		if _, err = os.Lstat(path + at.Part); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return path + at.Part, err
+		}
+	}
+	return "", err
+}
+
+// takeUp checks what at covers, copies it where the file is another's, and goes to
+// its end.
+func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
+	from, name, to := o.file, o.name, io.Discard
+	if !o.named {
+		var err error
+		if name, err = o.source(at); err != nil {
+			return fmt.Errorf("cannot restart: %w", pathError(name, err))
+		}
+		if from, err = openPart(name, os.O_RDONLY); err != nil {
+			return pathError(name, err)
+		}
+		defer from.Close() //nolint:errcheck // it is only read
+		to, o.dirty = io.Writer(o.file), true
+		if filepath.Dir(name) != filepath.Dir(o.name) {
+			o.earlier = append(o.earlier, name)
+		}
+	}
+	sum := crc32.New(castagnoli())
+	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(reader{ctx, from}, at.Offset))
+	switch {
+	case err != nil:
+		return pathError(name, err)
+	case n < at.Offset:
+		return fmt.Errorf("cannot restart: %s has %d bytes, but %d were committed: it was changed or replaced", name, n, at.Offset)
+	case sum.Sum32() != at.Sum:
+		return fmt.Errorf("cannot restart: the %d bytes of %s that were committed have changed since (their checksum is another)", at.Offset, name)
+	}
+	at.Path, at.Part = o.cfg.Path, o.part()
+	return o.cut(at)
+}
+
+// reader ends a long copy with its context.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}
+
+// part is what the name of the part has behind PATH.
+func (o *Output) part() string { return o.name[len(o.cfg.Path):] }
 
 // cut makes at the end of the file.
 func (o *Output) cut(at OutputPosition) error {
 	info, err := o.file.Stat()
 	if err != nil {
-		return pathError(o.part(), err)
-	}
-	if info.Size() < at.Offset {
-		return fmt.Errorf("cannot restart: %s has %d bytes, but %d were committed: it was changed or replaced", absolute(o.part()), info.Size(), at.Offset)
+		return pathError(o.name, err)
 	}
 	if err := o.file.Truncate(at.Offset); err != nil {
-		return pathError(o.part(), err)
+		return pathError(o.name, err)
 	}
 	if _, err := o.file.Seek(at.Offset, io.SeekStart); err != nil {
-		return pathError(o.part(), err)
+		return pathError(o.name, err)
 	}
 	o.dirty = o.dirty || info.Size() != at.Offset
 	o.at, o.inMember, o.body = at, false, nil
 	return nil
 }
 
-// resumeFinished decides what a missing PATH.part means: the file in view is
-// what was committed with the trailer behind it, or the part is lost.
+// resumeFinished decides what a missing part means: the file in view is what was
+// committed with the trailer behind it, or the part is lost.
 func (o *Output) resumeFinished(at OutputPosition) error {
-	lost := fmt.Errorf("cannot restart: %s is gone, with the %d bytes that were committed", absolute(o.part()), at.Offset)
-	file, err := os.Open(o.cfg.Path)
+	path := o.cfg.Path
+	lost := fmt.Errorf("cannot restart: %s is gone, with the %d bytes that were committed, and %s is not what the step would have made of it; restart it --from-start, or put the file back",
+		path+at.Part, at.Offset, path)
+	file, err := os.Open(path)
 	if err != nil {
 		return lost
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // it is only read
 	sum := crc32.New(castagnoli())
 	if n, err := io.CopyN(sum, file, at.Offset); err != nil || n != at.Offset || sum.Sum32() != at.Sum {
 		return lost
 	}
 	rest, err := io.ReadAll(io.LimitReader(file, int64(len(o.cfg.Trailer))+4096))
 	if err != nil {
-		return pathError(o.cfg.Path, err)
+		return pathError(path, err)
 	}
 	if o.compressed() && len(rest) > 0 {
 		if rest, err = gunzip(rest); err != nil {
@@ -152,10 +321,10 @@ func (o *Output) Finished() bool { return o.finished }
 // Write appends to the file.
 func (o *Output) Write(p []byte) (int, error) {
 	if o.finished {
-		return 0, fmt.Errorf("%s is complete already: it was renamed into view before the restart", absolute(o.cfg.Path))
+		return 0, fmt.Errorf("%s is complete already: it was renamed into view before the restart", o.cfg.Path)
 	}
 	if o.file == nil {
-		return 0, fmt.Errorf("%s: %w", absolute(o.part()), fs.ErrClosed)
+		return 0, o.closed()
 	}
 	if len(p) == 0 {
 		return 0, nil
@@ -174,6 +343,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.gz.Write(p)
 }
 
+func (o *Output) closed() error { return fmt.Errorf("%s: %w", o.cfg.Path, fs.ErrClosed) }
+
 type appender struct{ o *Output }
 
 func (a appender) Write(p []byte) (int, error) { return a.o.append(p) }
@@ -184,7 +355,7 @@ func (o *Output) append(p []byte) (int, error) {
 	o.at.Offset += int64(n)
 	o.dirty = true
 	if err != nil {
-		return n, pathError(o.part(), err)
+		return n, pathError(o.name, err)
 	}
 	return n, nil
 }
@@ -199,7 +370,7 @@ func (o *Output) Sync() error {
 		return nil
 	}
 	if o.file == nil {
-		return fmt.Errorf("%s: %w", absolute(o.part()), fs.ErrClosed)
+		return o.closed()
 	}
 	if o.inMember {
 		if err := o.gz.Close(); err != nil {
@@ -210,8 +381,8 @@ func (o *Output) Sync() error {
 	if !o.dirty {
 		return nil
 	}
-	if err := o.file.Sync(); err != nil {
-		return pathError(o.part(), err)
+	if err := o.disk.Sync(o.file); err != nil {
+		return pathError(o.name, err)
 	}
 	o.dirty = false
 	return nil
@@ -220,29 +391,51 @@ func (o *Output) Sync() error {
 // Position returns the end of the file. It is right after Sync, before the next
 // Write.
 func (o *Output) Position() OutputPosition {
+	o.asked = true
 	if o.body != nil {
 		return *o.body
 	}
 	return o.at
 }
 
+// Release removes the files of earlier attempts: a commit has stored a Position,
+// and with it the name of this attempt's file, so that none of them is needed, and
+// none of those attempts can commit, any more. A file that cannot be removed is an
+// error, since its attempt could still publish it.
+func (o *Output) Release() error {
+	for len(o.earlier) > 0 {
+		if err := o.disk.Remove(o.earlier[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove what an earlier attempt left: %w", pathError(o.earlier[0], err))
+		}
+		o.earlier = o.earlier[1:]
+	}
+	o.named = true
+	return nil
+}
+
 // Rewind forgets what was written behind at; nil forgets all.
 func (o *Output) Rewind(at *OutputPosition) error {
 	if o.finished || o.file == nil {
-		return fmt.Errorf("%s: %w", absolute(o.part()), fs.ErrClosed)
+		return o.closed()
 	}
-	if at == nil {
-		at = &OutputPosition{}
+	to := OutputPosition{}
+	if at != nil {
+		to = *at
 	}
-	return o.cut(*at)
+	to.Path, to.Part = o.cfg.Path, o.part()
+	return o.cut(to)
 }
 
 // Finish writes the trailer and renames the file into view. It may be called
-// again, also after it failed.
+// again, also after it failed. It needs a Release: before a commit has stored the
+// file's name, a later attempt would not know which file to remove.
 func (o *Output) Finish() error {
 	dir := filepath.Dir(o.cfg.Path)
 	if o.finished {
-		return syncDir(dir)
+		return o.disk.SyncDir(dir)
+	}
+	if !o.named {
+		return fmt.Errorf("%s: its position is not committed, so it cannot be published", o.name)
 	}
 	if o.body != nil {
 		if err := o.Rewind(o.body); err != nil {
@@ -260,27 +453,17 @@ func (o *Output) Finish() error {
 	if err := o.Sync(); err != nil {
 		return err
 	}
-	// Renamed while open: some systems refuse, so it is closed first and opened
-	// again where the rename fails, for another Finish.
-	if err := o.file.Close(); err != nil {
-		return pathError(o.part(), err)
+	if err := checkTarget(o.cfg.Path); err != nil {
+		return err
 	}
-	o.file = nil
-	if err := os.Rename(o.part(), o.cfg.Path); err != nil {
-		return errors.Join(pathError(o.cfg.Path, err), o.reopen(body))
+	if err := o.disk.Rename(o.name, o.cfg.Path); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or somebody removed it%w", o.name, silent{err})
+		}
+		return pathError(o.cfg.Path, err)
 	}
 	o.finished = true
-	return syncDir(dir)
-}
-
-// reopen undoes the part of Finish that was done.
-func (o *Output) reopen(body OutputPosition) error {
-	file, err := os.OpenFile(o.part(), os.O_RDWR, 0)
-	if err != nil {
-		return pathError(o.part(), err)
-	}
-	o.file = file
-	return o.cut(body)
+	return errors.Join(o.Close(), o.disk.SyncDir(dir))
 }
 
 // end writes the trailer. A gzip file without any member would not be one.
@@ -293,35 +476,21 @@ func (o *Output) end() error {
 	return gzip.NewWriter(appender{o}).Close()
 }
 
-// Close closes the file. PATH.part stays, for a restart.
+// Close closes the file. The part stays, for a restart, unless no position can
+// name it.
 func (o *Output) Close() error {
 	if o.file == nil {
 		return nil
 	}
-	err := o.file.Close()
+	var errs []error
+	if err := o.file.Close(); err != nil {
+		errs = append(errs, pathError(o.name, err))
+	}
 	o.file = nil
-	if err != nil {
-		return pathError(o.part(), err)
+	if !o.finished && !o.named && !o.asked {
+		if err := o.disk.Remove(o.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, pathError(o.name, err))
+		}
 	}
-	return nil
-}
-
-// syncDir makes a new name in dir survive a crash. Windows has no such call, and
-// keeps names in order by itself.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return pathError(dir, err)
-	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return pathError(dir, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -101,6 +101,9 @@ func Write[T any](w core.Writer, items ...T) {
 	if p, ok := w.Component().(core.Preparer); ok {
 		Check(p.Prepare(ctx))
 	}
+	if r, ok := w.Component().(core.Releaser); ok {
+		Check(r.Release(ctx))
+	}
 	if f, ok := w.Component().(core.Finisher); ok {
 		Check(f.Finish(ctx))
 	}

@@ -149,8 +149,22 @@ func (p *pipeline) begin() {
 	p.settled, p.passed, p.undoing = 0, 0, false
 }
 
-// finish lets the writers do what comes after the last commit.
+// finish lets the writers do what comes after the last commit, such as publishing a
+// file. First it commits once more: the guard says that the step is still this
+// attempt's, and the position that is stored then names what is published (rule
+// C15b).
 func (p *pipeline) finish(ctx context.Context) error {
+	if !slices.ContainsFunc(p.writers, func(w core.Writer) bool { _, is := w.Component().(core.Finisher); return is }) {
+		return nil
+	}
+	p.begin()
+	p.next = p.at
+	if err := p.settle(ctx); err != nil {
+		return p.failed(ctx, err)
+	}
+	if err := p.release(ctx); err != nil {
+		return err
+	}
 	for _, w := range p.writers {
 		finisher, ok := w.Component().(core.Finisher)
 		if !ok {
@@ -158,6 +172,20 @@ func (p *pipeline) finish(ctx context.Context) error {
 		}
 		if err := guarded(func() error { return finisher.Finish(ctx) }); err != nil {
 			return fmt.Errorf("finish: %w", err)
+		}
+	}
+	return nil
+}
+
+// release tells the writers that a commit has stored their positions.
+func (p *pipeline) release(ctx context.Context) error {
+	for i, w := range p.writers {
+		releaser, ok := w.Component().(core.Releaser)
+		if !ok {
+			continue
+		}
+		if err := guarded(func() error { return releaser.Release(ctx) }); err != nil {
+			return fmt.Errorf("writer %d: %w", i+1, err)
 		}
 	}
 	return nil

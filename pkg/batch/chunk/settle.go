@@ -94,7 +94,7 @@ func (p *pipeline) repeat(ctx context.Context, attempt int, err error) error {
 // The limit does not matter yet: it is about items, and none is found.
 func (p *pipeline) splits(ctx context.Context, err error) (bool, error) {
 	var write *writeError
-	if p.step.config.Skip == nil || isFatal(ctx, err) || !errors.As(err, &write) {
+	if p.step.config.Skip == nil || p.items.Len() == 0 || isFatal(ctx, err) || !errors.As(err, &write) {
 		return false, nil
 	}
 	ok, refused := p.policy(err, p.exec.Step.Counters.Skips()+int64(len(p.skips)))
@@ -308,6 +308,9 @@ func (p *pipeline) committed(ctx context.Context, c *part) {
 	}
 	p.skips, p.passed, p.settled, p.at = left, p.passed+reads, c.to, c.at
 	p.rollbacks, p.undoing = 0, false
+	if c.counters == (core.Counters{}) {
+		return // of the position alone, before writers finish: no chunk
+	}
 	p.exec.Observer.Observe(ctx, core.ChunkCommitted{
 		Execution: p.exec.Job.ID, JobName: p.exec.Job.JobName, Step: step.Name, StepID: step.ID,
 		Counters: step.Counters, Took: time.Since(p.began),

@@ -237,6 +237,9 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 		return false, err
 	}
 	p.undoing = true // nothing is left that could be undone
+	if err := p.release(ctx); err != nil {
+		return false, err
+	}
 	if err := p.exec.Committed(ctx); err != nil {
 		return false, err
 	}

@@ -88,6 +88,9 @@ type Use struct {
 	// Database is the name of the database that SQL components use unless their
 	// config names another.
 	Database string
+	// Attempt tells in which attempt of its step a reader, processor or writer works;
+	// nil where there is none, as for a listener of the job.
+	Attempt func(ctx context.Context) (Attempt, error)
 	// In is the type of the items handed in (processor, writer); Out of those
 	// handed out (reader, processor), as Types answered.
 	In, Out ItemType

@@ -174,6 +174,10 @@ type StepRun struct {
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution
+	// Attempts tells what became of earlier attempts, and Dead whether an owner is
+	// known to be dead; see Attempt.
+	Attempts Attempts
+	Dead     func(Owner) bool
 	// Plans, Executor and Jobs are what steps made of other steps or jobs work with.
 	Plans    PartitionPlans
 	Executor StepExecutor

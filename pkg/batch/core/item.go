@@ -83,7 +83,7 @@ var ErrFilter = errors.New("item filtered")
 // called more than once with the same items, after a rollback.
 //
 // A writer may also implement [Opener], [Positioner], [Closer], [Preparer],
-// [Rewinder] and [Finisher].
+// [Rewinder], [Releaser] and [Finisher].
 type ItemWriter[T any] interface {
 	Write(ctx context.Context, items []T) error
 }
@@ -194,9 +194,20 @@ type Rewinder interface {
 	Rewind(ctx context.Context, at Position) error
 }
 
+// Releaser is implemented by writers that keep what only an earlier position
+// needs, such as the file of an earlier attempt. Release is called after a commit:
+// the position that the writer answered last is the one that a restart gets, and
+// what only earlier ones needed may go. It is called again after later commits.
+type Releaser interface {
+	Release(ctx context.Context) error
+}
+
 // Finisher is implemented by writers that have something to do once all items
 // are committed and before the step is COMPLETED, such as renaming a file into
-// view. It may be called again after a crash, so it must be idempotent.
+// view. Before it the engine commits once more, with Prepare, Position and
+// Release: so the attempt still owned its step, and the stored position is the
+// writer's last (rule C15b). It may be called again after a crash, so it must be
+// idempotent.
 type Finisher interface {
 	Finish(ctx context.Context) error
 }

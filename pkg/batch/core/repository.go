@@ -91,7 +91,10 @@ type StepChange struct {
 	Error    string
 	Counters Counters
 	// InHand is the part of Counters that is not committed.
-	InHand  Counters
+	InHand Counters
+	// Closed says that the attempt's own goroutine returned and its components are
+	// closed: it touches nothing any more (rule C15b).
+	Closed  bool
 	Gate    string // empty leaves it
 	Context *ExecutionContext
 	Out     map[string]any
@@ -293,4 +296,5 @@ type JobRepository interface {
 	CheckpointStore
 	Explorer
 	SkippedItems
+	Attempts
 }

@@ -235,7 +235,7 @@ func (w *walk) stepRun(s core.Step) *core.StepRun {
 		Job: w.jobNow(), JobRef: w.ref, Checkpoints: w.config.Repository, Stores: w.config.Stores, Observer: w.config.Observer,
 		Stop: w.stop.channel, Asked: w.stop.asked, OnStop: w.askStop, Steps: w.memory.seen(), Last: w.last, Outcome: w.ended,
 		Plans: w.config.Repository, Executor: w.config.Executor, Jobs: w.launcher, Spawn: w.config.Spawn, Promote: w.promote,
-		Parts: w.memory.parts(s.Name()),
+		Parts: w.memory.parts(s.Name()), Attempts: w.config.Repository, Dead: w.config.Dead,
 	}
 	if w.group != nil {
 		step.Group, step.Planned = w.group.Group, w.group.begun[s.Name()]

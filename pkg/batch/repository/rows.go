@@ -83,6 +83,9 @@ type stepExecution struct {
 	// NULL where nobody wrote it down.
 	FirstID *core.StepExecutionID
 	Gate    string
+	// Closed says that the attempt's own goroutine recorded its end, after its
+	// components were closed; take-over and operators never set it (rule C15b).
+	Closed bool
 }
 
 // audit is one transition. It refers to executions without a foreign key: what

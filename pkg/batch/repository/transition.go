@@ -92,6 +92,9 @@ func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.
 		if inHand != "" {
 			m.set("in_hand_counts = ?", inHand)
 		}
+		if change.Closed {
+			m.set("closed = ?", true)
+		}
 	}
 	if err := m.context(change.Context); err != nil {
 		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)

@@ -135,7 +135,7 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 		return nil, err
 	}
 	end := &ending{outcome: out, part: a.part, promoted: a.promoted}
-	end.seal(a.run.Step, a.now())
+	end.seal(a.run.Step, a.now(), true)
 	return end, nil
 }
 
@@ -207,7 +207,7 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 			end.note(err)
 		}
 	}
-	end.seal(a.run.Step, a.now())
+	end.seal(a.run.Step, a.now(), true)
 	return end
 }
 

@@ -66,10 +66,11 @@ func (end *ending) note(err error) {
 }
 
 // seal makes the change of it.
-func (end *ending) seal(s *core.StepExecution, at time.Time) {
+// closed says that the attempt's goroutine has returned.
+func (end *ending) seal(s *core.StepExecution, at time.Time, closed bool) {
 	end.endedAt = at
 	end.change = core.StepChange{
-		To: end.status, ExitCode: end.exit, Error: end.message,
+		To: end.status, ExitCode: end.exit, Error: end.message, Closed: closed,
 		Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
 }

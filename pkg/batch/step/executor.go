@@ -163,7 +163,7 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 		failure = errors.Join(failure, err)
 	}
 	end := &ending{err: failure, outcome: outcome{core.StatusFailed, core.ExitFailed, failure.Error()}, part: true}
-	end.seal(run.Step, time.Now().UTC())
+	end.seal(run.Step, time.Now().UTC(), false)
 	return end
 }
 

@@ -204,7 +204,7 @@ func (c *crew) runOf(p *part) *core.StepRun {
 		Checkpoints: r.Checkpoints, Stores: r.Stores, Observer: r.Observer,
 		Stop: r.Stop, Asked: r.Asked, OnStop: r.OnStop,
 		Steps: maps.Clone(r.Steps), Last: r.Last, Outcome: r.Outcome, Promote: r.Promote,
-		Plans: r.Plans, Executor: r.Executor, Jobs: r.Jobs, Spawn: r.Spawn,
+		Plans: r.Plans, Executor: r.Executor, Jobs: r.Jobs, Spawn: r.Spawn, Attempts: r.Attempts, Dead: r.Dead,
 	}
 }
 

@@ -91,20 +91,22 @@ func ordinal(n int64) string {
 	return count(n) + suffix
 }
 
-// writerBytes is how many bytes of a file the position of a writer covers; false
-// where it does not say.
-func writerBytes(at core.Position, writer int) (int64, bool) {
+// writerFile is what the position of a writer says of its file: the name that holds
+// what is committed, behind that of the file, and how many bytes are; false where it
+// does not say.
+func writerFile(at core.Position, writer int) (part string, bytes int64, ok bool) {
 	var p struct {
 		Writers []json.RawMessage `json:"writers"`
 	}
 	if json.Unmarshal(at, &p) != nil || writer >= len(p.Writers) {
-		return 0, false
+		return "", 0, false
 	}
 	var w struct {
+		Part   string `json:"part"`
 		Offset *int64 `json:"offset"`
 	}
 	if json.Unmarshal(p.Writers[writer], &w) != nil || w.Offset == nil {
-		return 0, false
+		return "", 0, false
 	}
-	return *w.Offset, true
+	return w.Part, *w.Offset, true
 }

@@ -69,12 +69,13 @@ type committedRecord struct {
 }
 
 // fileRecord is a file that a step writes. It is in view once the step completed;
-// before, what is committed is in PATH.part.
+// before, what is committed is in Part.
 type fileRecord struct {
 	Step   string `json:"step"`
 	Path   string `json:"path"`
 	InView bool   `json:"in_view"`
-	Bytes  *int64 `json:"committed_bytes,omitempty"` // of PATH.part
+	Part   string `json:"part,omitempty"`
+	Bytes  *int64 `json:"committed_bytes,omitempty"` // of Part
 }
 
 type skipCountRecord struct {
@@ -251,8 +252,8 @@ func (f *past) files() []fileRecord {
 			}
 			if u.File && u.Target != "" {
 				file := fileRecord{Step: s.Name, Path: u.Target, InView: s.Status == core.StatusCompleted && s.ExitCode != core.ExitNoop}
-				if n, ok := writerBytes(s.Position, writer); ok && !file.InView {
-					file.Bytes = &n
+				if part, n, ok := writerFile(s.Position, writer); ok && !file.InView {
+					file.Part, file.Bytes = u.Target+part, &n
 				}
 				if s.ExitCode != core.ExitNoop {
 					files = append(files, file)

@@ -154,7 +154,7 @@ func stepsText(e *explanation, f *past) []string {
 		case file.InView:
 			list = append(list, "File "+file.Path+" is complete and in view.")
 		case file.Bytes != nil:
-			list = append(list, fmt.Sprintf("File %s is not in view yet: %s.part has %s committed bytes.", file.Path, file.Path, count(*file.Bytes)))
+			list = append(list, fmt.Sprintf("File %s is not in view yet: %s has %s committed bytes.", file.Path, file.Part, count(*file.Bytes)))
 		default:
 			list = append(list, "Nothing of file "+file.Path+" is committed.")
 		}

@@ -15,6 +15,14 @@ type assembly struct {
 	step      string
 	of        *stepDef // nil: of the job, or of a decision
 	factories map[*use]core.Factory
+	// run is the step execution; nil: the components are for none.
+	run *core.StepRun
+}
+
+// attempt is the assembly for one step execution.
+func (a assembly) attempt(run *core.StepRun) assembly {
+	a.run = run
+	return a
 }
 
 // assembly finds the factories of components; those that the application lacks
@@ -33,7 +41,7 @@ func (c *compiler) assembly(step string, of *stepDef, uses ...*use) assembly {
 
 func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
 	var parts chunk.Parts
-	made, err := a.make(ctx, run.View(), a.of.work()...)
+	made, err := a.attempt(run).make(ctx, run.View(), a.of.work()...)
 	if err != nil {
 		return parts, err
 	}
@@ -89,12 +97,14 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	use := core.Use{Job: a.file.name, Step: a.step, Execution: view.Job.ID, Database: a.file.model.Database}
+	if a.run != nil {
+		use.Attempt = a.run.Attempt
+	}
 	made := make([]any, len(uses))
 	for i, u := range uses {
-		instance, err := a.factories[u].New(ctx, configs[i], core.Use{
-			Job: a.file.name, Step: a.step, Execution: view.Job.ID,
-			Database: a.file.model.Database, In: u.in, Out: u.out,
-		})
+		use.In, use.Out = u.in, u.out
+		instance, err := a.factories[u].New(ctx, configs[i], use)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", u.what, err)
 		}

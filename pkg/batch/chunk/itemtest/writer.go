@@ -25,6 +25,9 @@ type WriterConfig struct {
 	Want string
 	// Hidden says that nothing is seen before Finish.
 	Hidden bool
+	// NewFor returns a writer of an attempt, always onto the same target; nil for a
+	// writer that does not tell attempts apart.
+	NewFor func(t testing.TB, attempt core.Attempt) core.Writer
 	// Lose destroys what a restart needs, so that it must be refused; may be nil.
 	Lose func(t testing.TB)
 }
@@ -40,8 +43,9 @@ func Chunks[T any](chunks ...[]T) []core.Items {
 
 // Writer checks the contract of a writer outside the transaction: whenever it
 // is cut off, a restart at the last committed position writes the same target;
-// Finish may be called again, also after a crash; Rewind forgets a chunk; and
-// Close works whatever happened before.
+// Finish may be called again, also after a crash; Rewind forgets a chunk; an attempt
+// that wakes when its successor has finished changes nothing; and Close works
+// whatever happened before.
 func Writer(t *testing.T, cfg WriterConfig) {
 	t.Helper()
 	c := &writerCheck{WriterConfig: cfg, chunks: len(cfg.Chunks(t))}
@@ -57,6 +61,9 @@ func Writer(t *testing.T, cfg WriterConfig) {
 	t.Run("finishes without items", c.finishesEmpty)
 	t.Run("rewinds to what is committed", c.rewinds)
 	t.Run("can be closed at any time", c.closes)
+	if c.NewFor != nil {
+		t.Run("an attempt that wakes changes nothing", c.wakes)
+	}
 	if c.Lose != nil {
 		t.Run("refuses to restart without what was committed", c.refusesLoss)
 	}
@@ -105,13 +112,38 @@ func (c *writerCheck) commit(t testing.TB, w core.Writer, i int) core.Position {
 	return position(t, w.Component())
 }
 
-func finish(t testing.TB, w core.Writer) {
+// release says that a commit has stored the position.
+func release(t testing.TB, w core.Writer) {
 	t.Helper()
+	if r, ok := w.Component().(core.Releaser); ok {
+		if err := r.Release(context.Background()); err != nil {
+			t.Fatalf("Release: %v", err)
+		}
+	}
+}
+
+// seal is the commit before Finish. It returns the position.
+func seal(t testing.TB, w core.Writer) (at core.Position) {
+	t.Helper()
+	prepare(t, w)
+	if _, ok := w.Component().(core.Positioner); ok {
+		at = position(t, w.Component())
+	}
+	release(t, w)
+	return at
+}
+
+// finish does what the engine does after the last chunk. It returns the position
+// that is committed before Finish.
+func finish(t testing.TB, w core.Writer) core.Position {
+	t.Helper()
+	at := seal(t, w)
 	if f, ok := w.Component().(core.Finisher); ok {
 		if err := f.Finish(context.Background()); err != nil {
 			t.Fatalf("Finish: %v", err)
 		}
 	}
+	return at
 }
 
 func (c *writerCheck) expect(t testing.TB, what string) {
@@ -175,11 +207,10 @@ func (c *writerCheck) resumes(t *testing.T) {
 func (c *writerCheck) finishesAgain(t *testing.T) {
 	c.Clear(t)
 	w := c.opened(t, nil)
-	var at core.Position
 	for i := range c.chunks {
-		at = c.commit(t, w, i)
+		c.commit(t, w, i)
 	}
-	finish(t, w)
+	at := finish(t, w)
 	finish(t, w)
 	shut(t, w.Component())
 	c.expect(t, "finished twice")
@@ -202,6 +233,80 @@ func (c *writerCheck) finishesEmpty(t *testing.T) {
 	shut(t, w.Component())
 	if got := c.Contents(t); got != empty {
 		t.Fatalf("run again without items the target holds %q, before %q", got, empty)
+	}
+}
+
+// wakes freezes an attempt behind each commit, behind the next Prepare and before
+// Finish, lets its successor write the target, and wakes it. The successor does not
+// know whether the attempt is over.
+func (c *writerCheck) wakes(t *testing.T) {
+	for committed := 0; committed <= c.chunks; committed++ {
+		for _, prepared := range []bool{false, true} {
+			if prepared && committed == c.chunks {
+				continue
+			}
+			c.Clear(t)
+			frozen := c.attempt(t, 1, nil)
+			var at core.Position
+			for i := range committed {
+				at = c.commit(t, frozen, i)
+				release(t, frozen)
+			}
+			if prepared {
+				c.commit(t, frozen, committed)
+			}
+			if committed == c.chunks {
+				at = seal(t, frozen)
+			}
+
+			next := c.attempt(t, 2, at)
+			for i := committed; i < c.chunks; i++ {
+				c.commit(t, next, i)
+			}
+			finish(t, next)
+			shut(t, next.Component())
+			c.expect(t, "an attempt was frozen behind chunk "+itoa(committed)+", and its successor finished")
+
+			c.wake(t, frozen, at)
+			c.expect(t, "the attempt that was frozen behind chunk "+itoa(committed)+" woke")
+		}
+	}
+}
+
+// attempt opens the writer of an attempt that has the target to itself only if it
+// is the first.
+func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at core.Position) core.Writer {
+	t.Helper()
+	w := c.NewFor(t, core.Attempt{Repository: "itemtest", Instance: 1, Step: "step", ID: id, Exclusive: id == 1})
+	if err := open(w.Component(), at); err != nil {
+		shut(t, w.Component())
+		t.Fatalf("Open of attempt %d at %s: %v", id, at, err)
+	}
+	return w
+}
+
+// wake does what a component could still be told to do: whether that works or fails
+// is no matter, but for Finish, which must not succeed.
+func (c *writerCheck) wake(t testing.TB, w core.Writer, at core.Position) {
+	t.Helper()
+	defer shut(t, w.Component())
+	note := func(what string, err error) {
+		if err != nil {
+			t.Logf("%s: %v", what, err)
+		}
+	}
+	ctx := context.Background()
+	if r, ok := w.Component().(core.Rewinder); ok {
+		note("Rewind", r.Rewind(ctx, at))
+	}
+	note("Write", w.Write(ctx, c.Chunks(t)[0]))
+	if p, ok := w.Component().(core.Preparer); ok {
+		note("Prepare", p.Prepare(ctx))
+	}
+	if f, ok := w.Component().(core.Finisher); ok {
+		if err := f.Finish(ctx); err == nil {
+			t.Errorf("Finish of an attempt whose successor has finished succeeded")
+		}
 	}
 }
 

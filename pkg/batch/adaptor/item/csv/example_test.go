@@ -34,7 +34,7 @@ func ExampleNewWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.csv")
-	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Header: true}, core.ItemOf[Customer]("customer"))
+	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Header: true}, core.Use{In: core.ItemOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,8 +15,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewWriter returns a writer of items of the type.
-func NewWriter(cfg WriterConfig, item core.ItemType) (core.Writer, error) {
+// NewWriter returns a writer of items of the type use.In. The file belongs to
+// use.Attempt (rule C15b).
+func NewWriter(cfg WriterConfig, use core.Use) (core.Writer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
@@ -29,8 +30,8 @@ func NewWriter(cfg WriterConfig, item core.ItemType) (core.Writer, error) {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
 	w := &writer{
-		cfg: cfg, comma: comma, item: item.Schema(), enc: enc,
-		out: filestream.NewOutput(filestream.OutputConfig{Path: cfg.Path, Compression: cfg.Compression}),
+		cfg: cfg, comma: comma, item: use.In.Schema(), enc: enc,
+		out: filestream.NewOutput(filestream.OutputConfig{Path: cfg.Path, Compression: cfg.Compression, Attempt: use.Attempt}),
 		end: "\n",
 	}
 	if cfg.LineEnd == "crlf" {
@@ -40,7 +41,7 @@ func NewWriter(cfg WriterConfig, item core.ItemType) (core.Writer, error) {
 	if comma < utf8.RuneSelf {
 		w.special[comma] = true
 	}
-	return item.ToRecords(w)
+	return use.In.ToRecords(w)
 }
 
 // writer is the core.RecordWriter.
@@ -69,9 +70,9 @@ type writerPosition struct {
 	Columns []string `json:"columns,omitempty"`
 }
 
-// Open starts the file, or cuts it back to what is committed.
-func (w *writer) Open(_ context.Context, at core.Position) error {
-	return w.start(at, w.out.Open)
+// Open starts the file, or takes up what is committed.
+func (w *writer) Open(ctx context.Context, at core.Position) error {
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
 // Rewind forgets what was written since at (core.Rewinder).
@@ -236,6 +237,14 @@ func (w *writer) Position() (core.Position, error) {
 		pos.Columns = w.columns
 	}
 	return json.Marshal(pos)
+}
+
+// Release removes what earlier attempts left (core.Releaser).
+func (w *writer) Release(context.Context) error {
+	if err := w.out.Release(); err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
+	return nil
 }
 
 // Finish renames the file into view.

@@ -59,7 +59,13 @@ func (f target) contents(t testing.TB) string {
 }
 
 func (f target) clear(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(f.path))) }
-func (f target) lose(t testing.TB)  { require.NoError(t, os.Remove(f.path+filestream.PartSuffix)) }
+func (f target) lose(t testing.TB)  { itemtest.RemoveParts(t, f.path) }
+
+func (f target) writer(t testing.TB, item core.ItemType, attempt core.Attempt) core.Writer {
+	w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, itemtest.Use(item, attempt))
+	require.NoError(t, err)
+	return w
+}
 
 func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 	t.Parallel()
@@ -98,11 +104,8 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 			t.Parallel()
 			f := target{filepath.Join(t.TempDir(), "new", "folder", c.file)}
 			itemtest.Writer(t, itemtest.WriterConfig{
-				New: func(t testing.TB) core.Writer {
-					w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, c.item)
-					require.NoError(t, err)
-					return w
-				},
+				New:    func(t testing.TB) core.Writer { return f.writer(t, c.item, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return f.writer(t, c.item, attempt) },
 				Chunks: c.chunks, Contents: f.contents, Clear: f.clear, Want: want, Hidden: true, Lose: f.lose,
 			})
 		})
@@ -122,13 +125,14 @@ func write(t require.TestingT, cfg WriterConfig, item core.ItemType, records ...
 		}
 		list[i] = row.New(item.Schema(), values)
 	}
-	w, err := NewWriter(cfg, item)
+	w, err := NewWriter(cfg, core.Use{In: item})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
 	if err := w.Write(ctx, itemtest.Chunks(list)[0]); err != nil {
 		return "", errors.Join(err, c.Close(ctx))
 	}
+	require.NoError(t, c.Release(ctx))
 	require.NoError(t, c.Finish(ctx))
 	require.NoError(t, c.Close(ctx))
 	data, err := os.ReadFile(cfg.Path)
@@ -171,9 +175,7 @@ func TestACharacterThatTheEncodingLacksIsAnInvalidItemAndWritesNothing(t *testin
 	_, err := write(t, cfg, texts(t, "x"), []string{"fine"}, []string{"日本"})
 	require.ErrorContains(t, err, "日本")
 	require.True(t, exception.IsSkippable(err))
-	info, err := os.Stat(cfg.Path + filestream.PartSuffix)
-	require.NoError(t, err)
-	require.Zero(t, info.Size())
+	require.NoFileExists(t, cfg.Path)
 }
 
 func TestOtherColumnsInTheMiddleOfAFileAreRefused(t *testing.T) {
@@ -181,7 +183,7 @@ func TestOtherColumnsInTheMiddleOfAFileAreRefused(t *testing.T) {
 	ctx := context.Background()
 	open, err := row.Open()
 	require.NoError(t, err)
-	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, core.RowOf("", open))
+	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, core.Use{In: core.RowOf("", open)})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -204,7 +206,7 @@ func TestAVeryWideOpenFileRestartsWithOneHeader(t *testing.T) {
 	f := target{filepath.Join(t.TempDir(), "sub", "wide.csv")}
 	itemtest.Writer(t, itemtest.WriterConfig{
 		New: func(t testing.TB) core.Writer {
-			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, core.RowOf("", open))
+			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, core.Use{In: core.RowOf("", open)})
 			require.NoError(t, err)
 			return w
 		},
@@ -221,7 +223,7 @@ func TestAPartThatIsShorterThanCommittedIsRefused(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "out.csv")
 	make1 := func() *writer {
-		w, err := NewWriter(WriterConfig{Path: path, Header: true}, texts(t, "a"))
+		w, err := NewWriter(WriterConfig{Path: path, Header: true}, core.Use{In: texts(t, "a")})
 		require.NoError(t, err)
 		return w.Component().(*writer)
 	}
@@ -231,7 +233,7 @@ func TestAPartThatIsShorterThanCommittedIsRefused(t *testing.T) {
 	at, err := w.Position()
 	require.NoError(t, err)
 	require.NoError(t, w.Close(ctx))
-	require.NoError(t, os.Truncate(path+filestream.PartSuffix, 1))
+	require.NoError(t, os.Truncate(itemtest.Parts(t, path)[0], 1))
 	w = make1()
 	require.ErrorContains(t, w.Open(ctx, at), "has 1 bytes, but 2 were committed")
 	require.NoError(t, w.Close(ctx))

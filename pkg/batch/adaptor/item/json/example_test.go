@@ -34,7 +34,7 @@ func ExampleNewWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.json")
-	writer, err := json.NewWriter(json.WriterConfig{Path: path}, core.ItemOf[Customer]("customer"))
+	writer, err := json.NewWriter(json.WriterConfig{Path: path}, core.Use{In: core.ItemOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return

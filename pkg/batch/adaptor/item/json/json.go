@@ -73,7 +73,7 @@ func Factories() []core.Factory {
 			return NewReader(*cfg.(*ReaderConfig), use.Out)
 		}},
 		{Kind: core.KindWriter, Name: "json", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewWriter(*cfg.(*WriterConfig), use.In)
+			return NewWriter(*cfg.(*WriterConfig), use)
 		}},
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -151,11 +150,8 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			itemtest.Writer(t, itemtest.WriterConfig{
-				New: func(t testing.TB) core.Writer {
-					w, err := NewWriter(WriterConfig{Path: path}, core.ItemOf[thing]("thing"))
-					require.NoError(t, err)
-					return w
-				},
+				New:    func(t testing.TB) core.Writer { return writing(t, path, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return writing(t, path, attempt) },
 				Chunks: func(testing.TB) []core.Items {
 					return itemtest.Chunks([]thing{{1, "a"}, {2, "b"}}, []thing{{3, "c"}}, []thing{{4, "d"}})
 				},
@@ -165,12 +161,18 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 					return text
 				},
 				Clear:  func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:   func(t testing.TB) { require.NoError(t, os.Remove(path+filestream.PartSuffix)) },
+				Lose:   func(t testing.TB) { itemtest.RemoveParts(t, path) },
 				Want:   "[\n{\"id\":1,\"name\":\"a\"},\n{\"id\":2,\"name\":\"b\"},\n{\"id\":3,\"name\":\"c\"},\n{\"id\":4,\"name\":\"d\"}\n]\n",
 				Hidden: true,
 			})
 		})
 	}
+}
+
+func writing(t testing.TB, path string, attempt core.Attempt) core.Writer {
+	w, err := NewWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[thing]("thing"), attempt))
+	require.NoError(t, err)
+	return w
 }
 
 func seen(t testing.TB, path string) string {

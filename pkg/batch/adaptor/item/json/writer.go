@@ -10,10 +10,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NewWriter returns a writer of items of the type.
-func NewWriter(cfg WriterConfig, item core.ItemType) (core.Writer, error) {
-	return item.ToDocuments(&writer{out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Trailer: []byte("\n]\n"),
+// NewWriter returns a writer of items of the type use.In. The file belongs to
+// use.Attempt (rule C15b).
+func NewWriter(cfg WriterConfig, use core.Use) (core.Writer, error) {
+	return use.In.ToDocuments(&writer{out: filestream.NewOutput(filestream.OutputConfig{
+		Path: cfg.Path, Compression: cfg.Compression, Trailer: []byte("\n]\n"), Attempt: use.Attempt,
 	})})
 }
 
@@ -30,8 +31,10 @@ type writerPosition struct {
 	Items int64 `json:"items"`
 }
 
-// Open starts the file, or cuts it back to what is committed.
-func (w *writer) Open(_ context.Context, at core.Position) error { return w.start(at, w.out.Open) }
+// Open starts the file, or takes up what is committed.
+func (w *writer) Open(ctx context.Context, at core.Position) error {
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+}
 
 // Rewind forgets what was written since at (core.Rewinder).
 func (w *writer) Rewind(_ context.Context, at core.Position) error {
@@ -89,6 +92,14 @@ func (w *writer) Prepare(context.Context) error {
 // Position returns the end of the elements.
 func (w *writer) Position() (core.Position, error) {
 	return stdjson.Marshal(writerPosition{OutputPosition: w.out.Position(), Items: w.items})
+}
+
+// Release removes what earlier attempts left (core.Releaser).
+func (w *writer) Release(context.Context) error {
+	if err := w.out.Release(); err != nil {
+		return fmt.Errorf("json: %w", err)
+	}
+	return nil
 }
 
 // Finish ends the array and renames the file into view.

@@ -70,7 +70,7 @@ func Factories() []core.Factory {
 			return NewReader(*cfg.(*ReaderConfig), use.Out)
 		}},
 		{Kind: core.KindWriter, Name: "jsonl", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewWriter(*cfg.(*WriterConfig), use.In)
+			return NewWriter(*cfg.(*WriterConfig), use)
 		}},
 	}
 }

@@ -165,22 +165,25 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			itemtest.Writer(t, itemtest.WriterConfig{
-				New: func(t testing.TB) core.Writer {
-					w, err := NewWriter(WriterConfig{Path: path}, core.ItemOf[thing]("thing"))
-					require.NoError(t, err)
-					return w
-				},
+				New:    func(t testing.TB) core.Writer { return writing(t, path, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return writing(t, path, attempt) },
 				Chunks: func(testing.TB) []core.Items {
 					return itemtest.Chunks([]thing{{ID: 1, Name: "a\nb"}, {ID: 2}}, []thing{{ID: 3, Tags: []string{"x"}}})
 				},
 				Contents: func(t testing.TB) string { return seen(t, path) },
 				Clear:    func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:     func(t testing.TB) { require.NoError(t, os.Remove(path+filestream.PartSuffix)) },
+				Lose:     func(t testing.TB) { itemtest.RemoveParts(t, path) },
 				Want:     `{"id":1,"name":"a\nb"}` + "\n" + `{"id":2,"name":""}` + "\n" + `{"id":3,"name":"","tags":["x"]}` + "\n",
 				Hidden:   true,
 			})
 		})
 	}
+}
+
+func writing(t testing.TB, path string, attempt core.Attempt) core.Writer {
+	w, err := NewWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[thing]("thing"), attempt))
+	require.NoError(t, err)
+	return w
 }
 
 func seen(t testing.TB, path string) string {
@@ -206,6 +209,7 @@ func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	require.NoError(t, w.Open(ctx, nil))
 	require.NoError(t, w.WriteDocuments(ctx, [][]byte{[]byte("{\n \"a\": 1\r\n}"), []byte("2")}))
 	require.True(t, exception.IsSkippable(w.WriteDocuments(ctx, [][]byte{[]byte("3"), []byte("{\n")})))
+	require.NoError(t, w.Release(ctx))
 	require.NoError(t, w.Finish(ctx))
 	require.NoError(t, w.Close(ctx))
 	require.Equal(t, "{\"a\":1}\n2\n", seen(t, path))

@@ -11,9 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// NewWriter returns a writer of items of the type.
-func NewWriter(cfg WriterConfig, item core.ItemType) (core.Writer, error) {
-	return item.ToDocuments(&writer{out: filestream.NewOutput(filestream.OutputConfig{Path: cfg.Path, Compression: cfg.Compression})})
+// NewWriter returns a writer of items of the type use.In. The file belongs to
+// use.Attempt (rule C15b).
+func NewWriter(cfg WriterConfig, use core.Use) (core.Writer, error) {
+	return use.In.ToDocuments(&writer{out: filestream.NewOutput(filestream.OutputConfig{
+		Path: cfg.Path, Compression: cfg.Compression, Attempt: use.Attempt,
+	})})
 }
 
 // writer is the core.DocumentWriter.
@@ -22,8 +25,10 @@ type writer struct {
 	buf bytes.Buffer
 }
 
-// Open starts the file, or cuts it back to what is committed.
-func (w *writer) Open(_ context.Context, at core.Position) error { return place(at, w.out.Open) }
+// Open starts the file, or takes up what is committed.
+func (w *writer) Open(ctx context.Context, at core.Position) error {
+	return place(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+}
 
 // Rewind forgets what was written since at (core.Rewinder).
 func (w *writer) Rewind(_ context.Context, at core.Position) error { return place(at, w.out.Rewind) }
@@ -72,6 +77,14 @@ func (w *writer) Prepare(context.Context) error {
 
 // Position returns the end of the file.
 func (w *writer) Position() (core.Position, error) { return json.Marshal(w.out.Position()) }
+
+// Release removes what earlier attempts left (core.Releaser).
+func (w *writer) Release(context.Context) error {
+	if err := w.out.Release(); err != nil {
+		return fmt.Errorf("jsonl: %w", err)
+	}
+	return nil
+}
 
 // Finish renames the file into view.
 func (w *writer) Finish(context.Context) error {

@@ -16,6 +16,8 @@ ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS first_id bigint;
 -- Of two copies of the context that are written, the one of the greater revision stays.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS context_revision bigint NOT NULL DEFAULT 0;
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS gate text NOT NULL DEFAULT '';
+-- The attempt itself recorded its end, after its components were closed.
+ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS closed boolean NOT NULL DEFAULT false;
 
 -- The execution that ran this one as a step.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS parent_id bigint;

@@ -18,6 +18,8 @@ ALTER TABLE "{{prefix}}step_execution" ADD COLUMN first_id INTEGER;
 -- Of two copies of the context that are written, the one of the greater revision stays.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN context_revision INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE "{{prefix}}step_execution" ADD COLUMN gate TEXT NOT NULL DEFAULT '';
+-- The attempt itself recorded its end, after its components were closed.
+ALTER TABLE "{{prefix}}step_execution" ADD COLUMN closed INTEGER NOT NULL DEFAULT 0;
 
 -- The execution that ran this one as a step.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN parent_id INTEGER;

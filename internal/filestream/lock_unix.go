@@ -1,0 +1,24 @@
+//go:build unix && !solaris && !aix
+
+package filestream
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+const (
+	noFollow = syscall.O_NOFOLLOW
+	nonBlock = syscall.O_NONBLOCK
+)
+
+// lockFile locks the file until it is closed, or answers errLocked. A file system
+// without locks is no error: names are the safety, locks only refuse early.
+func lockFile(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return errLocked
+	}
+	return nil
+}

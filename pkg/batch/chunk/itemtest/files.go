@@ -1,0 +1,36 @@
+package itemtest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Use is what a factory is told of a writer of such items in an attempt.
+func Use(in core.ItemType, attempt core.Attempt) core.Use {
+	return core.Use{In: in, Attempt: func(context.Context) (core.Attempt, error) { return attempt, nil }}
+}
+
+// Parts returns the files that are not in view yet of a shipped writer to path, by
+// name: one for each attempt that left one.
+func Parts(t testing.TB, path string) []string {
+	t.Helper()
+	names, err := filepath.Glob(path + ".part.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// RemoveParts removes them.
+func RemoveParts(t testing.TB, path string) {
+	t.Helper()
+	for _, name := range Parts(t, path) {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package core
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+)
+
+// Attempt names the step execution in which a component works. A component that
+// keeps something outside of any database, such as a file, needs it to tell what
+// is its own from what belongs to others (rule C15b).
+type Attempt struct {
+	// Repository is the identity of the history.
+	Repository string
+	Instance   JobInstanceID
+	// Step is the name that the step is recorded as: STEP, or STEP:PARTITION.
+	Step string
+	// ID grows from attempt to attempt of a step.
+	ID StepExecutionID
+	// Exclusive says that all earlier attempts from which this one takes up the work
+	// are over: they recorded it after their components were closed, or their process
+	// is dead. What they left is then this attempt's. Otherwise one of them may wake.
+	Exclusive bool
+}
+
+// Scope is a short text that all attempts of one step of one instance share, and
+// no other step: 12 hexadecimal digits.
+func (a Attempt) Scope() string {
+	sum := sha256.Sum256([]byte(a.Repository + "\x00" + strconv.FormatInt(int64(a.Instance), 10) + "\x00" + a.Step))
+	return hex.EncodeToString(sum[:6])
+}
+
+// Attempts tells what became of the attempts of a step.
+type Attempts interface {
+	// OpenAttempts returns the identity of the repository, and the owners of those
+	// attempts of the step in the instance that have not recorded that their
+	// components are closed, of the ids from first up to, not including, before.
+	OpenAttempts(ctx context.Context, instance JobInstanceID, step string, first, before StepExecutionID) (repository string, owners []Owner, err error)
+}
+
+// Attempt describes the attempt that the run is. It asks the repository.
+func (r *StepRun) Attempt(ctx context.Context) (Attempt, error) {
+	if r.Attempts == nil || r.Step == nil {
+		return Attempt{}, errors.New("the step has no record of its attempts")
+	}
+	first := r.Step.ID
+	if r.Earlier != nil {
+		first = r.Earlier.First // 0 where it is unknown: all attempts count
+	}
+	repository, open, err := r.Attempts.OpenAttempts(ctx, r.Job.InstanceID, r.Step.Name, first, r.Step.ID)
+	if err != nil {
+		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", r.Step.Name, err)
+	}
+	alive := func(o Owner) bool { return r.Dead == nil || !r.Dead(o) }
+	return Attempt{
+		Repository: repository, Instance: r.Job.InstanceID, Step: r.Step.Name, ID: r.Step.ID,
+		Exclusive: !slices.ContainsFunc(open, alive),
+	}, nil
+}

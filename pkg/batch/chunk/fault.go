@@ -109,15 +109,15 @@ func (e *ListenerError) Error() string { return "listener " + e.Callback + ": " 
 func (e *ListenerError) Unwrap() error { return e.Err }
 
 // isFatal reports an error that is neither tried again nor skipped, however it is
-// classified: the end of the step's context or of ownership, a stop, a panic, a
-// listener's failure, a policy's refusal. Whether the step's context has ended is
+// classified: the end of the step's context or of ownership, a stop, a panic, a full
+// or broken disk, a listener's failure, a policy's refusal. Whether the step's context has ended is
 // asked of ctx: a network time-out claims to be a deadline as well, and is not.
 func isFatal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
 	var listener *ListenerError
 	var limit *SkipLimitError
 	var refused *refusedError
-	return ctx.Err() != nil || errors.Is(err, context.Canceled) ||
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) ||
 		errors.As(err, &panicked) || errors.As(err, &listener) || errors.As(err, &limit) || errors.As(err, &refused)
 }

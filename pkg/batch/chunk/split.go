@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // split writes the items of a chunk that could not be written together one by
@@ -81,7 +82,7 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 // isOver reports an error after which no part of the chunk can be written.
 func isOver(ctx context.Context, err error) bool {
 	var unknown *refusedError
-	return ctx.Err() != nil || errors.Is(err, context.Canceled) ||
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.As(err, &unknown)
 }
 

@@ -40,6 +40,10 @@ type Config struct {
 	// Assemble makes the components of one step execution.
 	Assemble func(ctx context.Context, run *core.StepRun) (Parts, error)
 
+	// Targets names what the writers of one execution would write that no other may,
+	// such as files, without making them; nil: nothing.
+	Targets func(ctx context.Context, run *core.StepRun) ([]string, error)
+
 	// Retry says what is tried again; zero: nothing.
 	Retry Retry
 	// Skip decides which items may be left out; nil: none.
@@ -140,6 +144,14 @@ func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, err
 		return nil, nil
 	}
 	return s.config.Listeners(ctx, run)
+}
+
+// Targets implements core.Targeted.
+func (s *Step) Targets(ctx context.Context, run *core.StepRun) ([]string, error) {
+	if s.config.Targets == nil {
+		return nil, nil
+	}
+	return s.config.Targets(ctx, run)
 }
 
 // Expect is the step's gate; nil: it has none.

@@ -39,7 +39,8 @@ func ComponentKinds() []ComponentKind {
 // Config is a struct type whose fields carry tags: `key:"path"` the name in the
 // job file, `doc:"..."`, `default:"..."`, `required:"true"`, `enum:"a,b"`,
 // `main:"true"` for the one field that may be given directly (`filter: ...`),
-// `path:"true"` for a text that is a path relative to the job file,
+// `path:"true"` for a text that is a path relative to the job file, with
+// `output:"true"` for a file that this writer alone writes,
 // `literal:"true"` for a text in which ${...} is not evaluated, as in a script
 // that has a ${...} of its own, `rest:"true"` for the one [Expressions] or map that takes all keys of no other field (`map:
 // {only: true, id: item.id}`; its `key` is for the reference only). Fields may be

@@ -124,6 +124,12 @@ type Step interface {
 	Execute(ctx context.Context, run *StepRun) error
 }
 
+// Targeted is implemented by steps that know, before they start, what they would
+// write that no other step or partition may write, such as files: a text for each.
+type Targeted interface {
+	Targets(ctx context.Context, run *StepRun) ([]string, error)
+}
+
 // StepRun is what a step is told and what it reports.
 type StepRun struct {
 	// Name is what the execution is recorded as; empty: the step's name. Partitions

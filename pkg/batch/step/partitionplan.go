@@ -44,6 +44,9 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 	if err != nil || len(due) == 0 {
 		return plan{passed: passed}, err
 	}
+	if err := s.checkTargets(ctx, run, due, passed); err != nil {
+		return plan{}, err
+	}
 	earlier := map[string]core.StepExecution{}
 	for _, p := range due {
 		if last, ok := run.Parts[p.Name]; ok && goesOn(run, last) {
@@ -62,6 +65,37 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 		}
 	}
 	return plan{due: parts, passed: passed}, nil
+}
+
+// checkTargets refuses partitions that would write one file, or whatever else the
+// step says belongs to one writer (rule C15b): also one that a partition has written
+// in an earlier attempt.
+func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due []core.Partition, passed []core.StepExecution) error {
+	inner, ok := s.config.Step.(core.Targeted)
+	if !ok {
+		return nil
+	}
+	prefix := core.PartName(run.RecordName(s), "")
+	all := slices.Clone(due)
+	for _, p := range passed {
+		all = append(all, core.Partition{Name: strings.TrimPrefix(p.Name, prefix), Index: indexOf(p), Context: contextOf(p)})
+	}
+	written := map[string]string{}
+	for i := range all {
+		own := *run // it is only read
+		own.Part, own.Name = &all[i], prefix+all[i].Name
+		targets, err := inner.Targets(ctx, &own)
+		if err != nil {
+			return fmt.Errorf("partition %s of step %s: %w", all[i].Name, s.Name(), err)
+		}
+		for _, target := range targets {
+			if first, twice := written[target]; twice {
+				return fmt.Errorf("partition step %s: partitions %s and %s would both write %s; name the partition in the path, as in out-${part.index}.csv", s.Name(), first, all[i].Name, target)
+			}
+			written[target] = all[i].Name
+		}
+	}
+	return nil
 }
 
 // Due answers, of the partitions that earlier attempts planned, those that run now,

@@ -97,6 +97,11 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
+	if a.run != nil && a.of != nil {
+		if err := a.of.checkBound(uses, configs); err != nil {
+			return nil, err
+		}
+	}
 	use := core.Use{Job: a.file.name, Step: a.step, Execution: view.Job.ID, Database: a.file.model.Database}
 	if a.run != nil {
 		use.Attempt = a.run.Attempt

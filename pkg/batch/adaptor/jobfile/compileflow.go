@@ -112,6 +112,9 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.model.Timeout), Assemble: a.parts,
 		Listeners: listeners, Expect: expect, Promote: promote,
 	}
+	if s.hasTargets() {
+		config.Targets = a.targets
+	}
 	if err := c.tolerance(s, &config); err != nil {
 		return nil, err
 	}

@@ -175,5 +175,6 @@ func (l *loader) load() {
 	l.checkElements(f.finally)
 	f.expect = l.condition(f.model.Expect, "expect", place{end: true})
 	l.checkFlow()
+	l.checkFiles()
 	l.checkMentions()
 }

@@ -60,7 +60,7 @@ func (c *ReaderConfig) Validate() error {
 
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
-	Path        string `key:"path" main:"true" path:"true" required:"true" doc:"The file to write. It is written as PATH.part and renamed when the step is done; what was there is replaced."`
+	Path        string `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Header      bool   `key:"header" default:"true" doc:"Whether the first record names the columns."`
 	Delimiter   string `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	LineEnd     string `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`

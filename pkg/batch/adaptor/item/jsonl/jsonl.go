@@ -31,7 +31,7 @@ func (c *ReaderConfig) Validate() error {
 
 // WriterConfig configures the jsonl writer.
 type WriterConfig struct {
-	Path        string `key:"path" main:"true" path:"true" required:"true" doc:"The file to write. It is written as PATH.part and renamed when the step is done; what was there is replaced."`
+	Path        string `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
 }
 

@@ -30,6 +30,8 @@ type Field struct {
 	Rest bool
 	// Path says that the text is a path relative to the file.
 	Path bool
+	// Output says that it is a file that this component alone writes.
+	Output bool
 	// Literal says that the text is taken as it is: a ${...} in it is no expression.
 	Literal bool
 	// Kind is the kind of component that the field names, for the forms of those.
@@ -87,7 +89,7 @@ func fieldOf(f reflect.StructField) Field {
 	field := Field{
 		Index: f.Index, Type: f.Type, Key: f.Tag.Get("key"), Doc: f.Tag.Get("doc"),
 		Default: def, HasDefault: has, Required: f.Tag.Get("required") == "true",
-		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"),
+		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"),
 		Rest: f.Tag.Get("rest") == "true", Item: f.Tag.Get("item"),
 		Later: strings.Fields(f.Tag.Get("later")),
 	}

@@ -1,0 +1,251 @@
+package acceptance
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+)
+
+// exportJob writes a table into a file, or one into each of three. %s is what is
+// between the parts of the name, and the writer.
+const exportJob = `
+job: export
+parameters:
+  to: {type: path}
+flow:
+- step: out
+  chunk:
+    size: 100
+    reader: {query: {sql: "select id, name, amount from src", key: [id]}}
+    writer: {%s: "${params.to}%s"}
+    retry: {limit: 3}
+`
+
+const exportPartsJob = `
+job: export
+parameters:
+  to: {type: path}
+flow:
+- step: out
+  partition: {by: {range: {table: src, key: id, parts: 3}}, workers: 2}
+  chunk:
+    size: 100
+    reader: {query: {sql: "select id, name, amount from src where id between ${part.min} and ${part.max}", key: [id]}}
+    writer: {%s: "${params.to}-${part.index}%s"}
+    retry: {limit: 3}
+`
+
+// kind is a way of writing the files.
+type kind struct{ job, writer, suffix string }
+
+func kinds() (list []kind) {
+	for _, job := range []string{exportJob, exportPartsJob} {
+		for _, k := range [][2]string{{"csv", ".csv"}, {"csv", ".csv.gz"}, {"jsonl", ".jsonl"}, {"json", ".json"}} {
+			list = append(list, kind{job, k[0], k[1]})
+		}
+	}
+	return list
+}
+
+// TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake freezes a process that writes
+// files over a slow connection at a random moment, lets another take over, and wakes
+// the first at another one, SURFIN_FROZEN times (8). Every finished file equals that
+// of an undisturbed run (rule C15b).
+func TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake(t *testing.T) {
+	t.Parallel()
+	server := testdb.Postgres(t)
+	prepareExport(t, server)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	slots := make(chan struct{}, 4)
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	for i := range envInt(t, "SURFIN_FROZEN", len(kinds())) {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			k := kinds()[i%len(kinds())]
+			f := newFrozen(t, server, k, rand.New(rand.NewPCG(seed, uint64(i))))
+			f.undisturbed()
+			f.disturbed()
+			f.assertEqual()
+		})
+	}
+}
+
+func prepareExport(t *testing.T, url string) {
+	t.Helper()
+	s := newScene(t, url, nil)
+	code, out := s.run("migrate")
+	require.Zero(t, code, out)
+	db, _ := s.open()
+	for _, text := range []string{
+		"create table src(id bigint primary key, name text, amount numeric)",
+		"insert into src select n, 'name ' || n, n * 0.25 from generate_series(1, 3000) n",
+	} {
+		_, err := db.Conn().ExecContext(context.Background(), text)
+		require.NoError(t, err)
+	}
+}
+
+// frozen is one freeze.
+type frozen struct {
+	*scene
+	random *rand.Rand
+	slow   string // the URL of the proxy
+	took   time.Duration
+	want   map[string][]byte
+}
+
+func newFrozen(t *testing.T, server string, k kind, random *rand.Rand) *frozen {
+	t.Helper()
+	s := newScene(t, server, map[string]string{"export.yaml": fmt.Sprintf(k.job, k.writer, k.suffix)})
+	s.env = []string{"SURFIN_LEASE=1s", "SURFIN_HEARTBEAT=100ms"}
+	return &frozen{scene: s, random: random, slow: delayed(t, server, 2*time.Millisecond), want: map[string][]byte{}}
+}
+
+// undisturbed notes what the files must be, and how long the slow way takes.
+func (f *frozen) undisturbed() {
+	from := time.Now()
+	code, out := f.startOn(f.slow, "calm").wait()
+	f.took = time.Since(from)
+	require.Zero(f.t, code, out)
+	for name, data := range f.files("calm") {
+		f.want[name] = data
+	}
+	require.NotEmpty(f.t, f.want)
+}
+
+// startOn runs the export into files of that name. The folder is part of the
+// instance: each run of the test has its own.
+func (f *frozen) startOn(url, name string) *process {
+	f.t.Helper()
+	on := *f.scene
+	on.url = url
+	return on.start("run", "export.yaml", "to="+filepath.Join(f.dir, name))
+}
+
+// disturbed runs the export in a process that is frozen at a random moment and woken
+// at another one: while its successor runs, or after that.
+func (f *frozen) disturbed() {
+	first := f.startOn(f.slow, "shaken")
+	if first.waitFor(f.took/4 + time.Duration(f.random.Int64N(int64(f.took*3/4)))) {
+		return // it was faster than before
+	}
+	first.signal(syscall.SIGSTOP)
+	wake := time.AfterFunc(time.Second+time.Duration(f.random.Int64N(int64(2*f.took))), func() { first.signal(syscall.SIGCONT) })
+	deadline := time.Now().Add(time.Minute)
+	for {
+		code, out := f.startOn(f.url, "shaken").wait()
+		if code == 0 || strings.Contains(out, "already complete") {
+			break
+		}
+		require.True(f.t, time.Now().Before(deadline), out)
+	}
+	if wake.Stop() {
+		first.signal(syscall.SIGCONT)
+	}
+	code, out := first.wait()
+	require.Contains(f.t, []int{0, 1, 4}, code, out) // 4: it was frozen before it launched
+}
+
+func (f *frozen) assertEqual() {
+	require.Equal(f.t, len(f.want), len(f.files("shaken")))
+	for name, data := range f.files("shaken") {
+		calm := strings.Replace(name, "shaken", "calm", 1)
+		require.True(f.t, bytes.Equal(f.want[calm], data), "%s differs: %d bytes, want %d", name, len(data), len(f.want[calm]))
+		require.Empty(f.t, itemtest.Parts(f.t, filepath.Join(f.dir, name)))
+	}
+}
+
+// files are those in view, by name.
+func (f *frozen) files(prefix string) map[string][]byte {
+	names, err := filepath.Glob(filepath.Join(f.dir, prefix+"*"))
+	require.NoError(f.t, err)
+	found := map[string][]byte{}
+	for _, name := range names {
+		if strings.Contains(name, ".part.") {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		require.NoError(f.t, err)
+		found[filepath.Base(name)] = data
+	}
+	return found
+}
+
+// delayed is the URL of a proxy before the server that holds everything back for a
+// while, in both directions.
+func delayed(t *testing.T, server string, by time.Duration) string {
+	t.Helper()
+	u, err := url.Parse(server)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	target := u.Host
+	var open sync.WaitGroup
+	open.Add(1)
+	go func() {
+		defer open.Done()
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", target)
+			if err != nil {
+				in.Close() //nolint:errcheck // the client sees it
+				return
+			}
+			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+				open.Add(1)
+				go func() {
+					defer open.Done()
+					relay(way[1], way[0], by)
+				}()
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close() //nolint:errcheck // nothing to lose
+		open.Wait()
+	})
+	u.Host = listener.Addr().String()
+	return u.String()
+}
+
+// relay copies until one side closes, and then closes both.
+func relay(to io.WriteCloser, from io.ReadCloser, by time.Duration) {
+	defer to.Close()   //nolint:errcheck // nothing to lose
+	defer from.Close() //nolint:errcheck // nothing to lose
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		time.Sleep(by)
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package csv
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+)
+
+func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+
+// line is an item of these tests.
+type line struct{ Text string }
+
+// lines reads lines of a text, and fails where told to.
+type lines struct {
+	text string
+	left int
+	n    int
+}
+
+func (r *lines) Read(context.Context) (line, error) {
+	if r.left--; r.left < 0 {
+		return line{}, io.EOF
+	}
+	r.n++
+	return line{r.text}, nil
+}
+
+// barrier is a writer whose Finish waits, as a frozen process would between the
+// guard and the rename of the file writer behind it.
+type barrier struct {
+	reached chan struct{} // closed by the first Finish
+	open    chan struct{}
+	closed  chan struct{} // closed by the Close of a barrier that waited
+	waited  bool
+}
+
+func (b *barrier) Write(context.Context, []line) error { return nil }
+
+func (b *barrier) Finish(context.Context) error {
+	select {
+	case <-b.reached:
+		return nil
+	default:
+	}
+	b.waited = true
+	close(b.reached)
+	<-b.open
+	return nil
+}
+
+func (b *barrier) Close(context.Context) error {
+	if b.waited {
+		close(b.closed)
+	}
+	return nil
+}
+
+// export is a job whose step writes n lines of a text in chunks of two; writers
+// come before the file's.
+func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...core.Writer) *core.Job {
+	t.Helper()
+	s, err := chunk.New(chunk.Config{
+		Name: "export", Size: 2, Database: e.Database,
+		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+			out, err := NewWriter(WriterConfig{Path: path}, core.Use{In: core.ItemOf[line]("line"), Attempt: run.Attempt})
+			return chunk.Parts{Reader: core.EraseReader(&lines{text: text, left: n}), Writers: append(writers[:len(writers):len(writers)], out)}, err
+		},
+	})
+	require.NoError(t, err)
+	return testengine.Job(text, &core.StepElement{Step: s})
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+// An attempt is frozen between the guard and the rename. Its successor, in the same
+// process, publishes, then another instance does, then the attempt wakes.
+func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		path := filepath.Join(t.TempDir(), "out.csv")
+		e := testengine.New(t, url, func(c *job.Config) {
+			executor := c.Executor.(*step.SimpleStepExecutor)
+			executor.StopTimeout = time.Millisecond
+		})
+		b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+		first := export(t, e, path, "first", 5, core.EraseWriter(b))
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			<-b.reached
+			cancel()
+		}()
+		exec, err := e.Launcher.Run(ctx, first, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, "did not return in time")
+		require.NoFileExists(t, path)
+		require.Len(t, itemtest.Parts(t, path), 1)
+
+		exec, err = e.Launcher.Run(context.Background(), first, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, "first\nfirst\nfirst\nfirst\nfirst\n", content(t, path))
+		require.Empty(t, itemtest.Parts(t, path), "the name is the fence")
+
+		exec, err = e.Launcher.Run(context.Background(), export(t, e, path, "second", 1), core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+
+		close(b.open)
+		<-b.closed
+		require.Equal(t, "second\n", content(t, path))
+	})
+}
+
+// An attempt that takes up the work of a frozen one may freeze as well, with nothing
+// to write but the end: what it copied must not be published when it wakes.
+func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		path := filepath.Join(t.TempDir(), "out.csv")
+		e := testengine.New(t, url, func(c *job.Config) {
+			c.Executor.(*step.SimpleStepExecutor).StopTimeout = time.Millisecond
+		})
+		var barriers []*barrier
+		for range 2 {
+			b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+			barriers = append(barriers, b)
+			ctx, cancel := context.WithCancel(context.Background())
+			go func() {
+				<-b.reached
+				cancel()
+			}()
+			exec, err := e.Launcher.Run(ctx, export(t, e, path, "first", 5, core.EraseWriter(b)), core.Parameters{}, nil)
+			require.NoError(t, err)
+			require.Equal(t, core.StatusFailed, exec.Status)
+		}
+		require.Len(t, itemtest.Parts(t, path), 1, "the second has removed the file of the first")
+		exec, err := e.Launcher.Run(context.Background(), export(t, e, path, "first", 5, core.EraseWriter(open())), core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.NoError(t, os.WriteFile(path, []byte("changed since\n"), 0o600))
+		for _, b := range barriers {
+			close(b.open)
+			<-b.closed
+		}
+		require.Equal(t, "changed since\n", content(t, path))
+		require.Empty(t, itemtest.Parts(t, path))
+	})
+}
+
+// open is a barrier that lets everybody through.
+func open() *barrier {
+	b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+	close(b.reached)
+	return b
+}
+
+// full is a writer on a disk that is full.
+type full struct{ writes int }
+
+func (f *full) Write(context.Context, []line) error {
+	f.writes++
+	return &os.PathError{Op: "write", Path: "out.csv", Err: syscall.ENOSPC}
+}
+
+// skipAll skips whatever it is asked about.
+type skipAll struct{}
+
+func (skipAll) Admit(error, int64) (bool, error) { return true, nil }
+
+func TestAFullDiskFailsTheStepUnderAPolicyThatSkipsAndRetriesEverything(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		w := &full{}
+		s, err := chunk.New(chunk.Config{
+			Name: "export", Size: 2, Database: e.Database, Skip: skipAll{}, Isolate: chunk.IsolateBisect,
+			Retry: chunk.Retry{Limit: 5, Retryable: func(error) bool { return true }},
+			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+				return chunk.Parts{Reader: core.EraseReader(&lines{text: "x", left: 5}), Writers: []core.Writer{core.EraseWriter(w)}}, nil
+			},
+		})
+		require.NoError(t, err)
+		exec, err := e.Launcher.Run(context.Background(), testengine.Job("full", &core.StepElement{Step: s}), core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, "no space left on device")
+		require.Equal(t, 1, w.writes)
+		require.Equal(t, []int64{0}, e.Ints("select count(*) from surfin_skipped_item"))
+	})
+}

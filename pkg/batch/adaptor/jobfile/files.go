@@ -1,0 +1,202 @@
+package jobfile
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// A file that a writer writes belongs to that writer alone (rule C15b). What can be
+// seen of it in the file is checked at load, and the rest when a step starts and
+// when partitions are planned.
+
+// fileUse is a key of a component that names a file.
+type fileUse struct {
+	use   *use
+	field strict.Field
+	node  *strict.Node
+}
+
+// files are the keys of the component that name files it reads, or, of a writer,
+// that it writes: those with the tag `output`.
+func (u *use) files() []fileUse {
+	if u == nil || u.component.Config == nil {
+		return nil
+	}
+	var list []fileUse
+	for _, f := range strict.FieldsOf(u.component.Config).Fields {
+		if f.Type.Kind() != reflect.String || !f.Path || u.kind == core.KindWriter && !f.Output {
+			continue
+		}
+		at := u.node.Get(f.Key)
+		if f.Main && u.node.Kind == strict.Scalar {
+			at = u.node
+		}
+		if at != nil && at.Kind == strict.Scalar {
+			list = append(list, fileUse{u, f, at})
+		}
+	}
+	return list
+}
+
+// same is equal for two keys that surely name one file: the same path, or the same
+// text with ${...}.
+func (l *loader) same(f fileUse) string {
+	if late := f.use.late[f.node]; late != nil && len(late.holes) > 0 {
+		return "${}" + f.node.Text
+	}
+	return filepath.Clean(l.file.resolve(f.node.Text))
+}
+
+// ofPart reports whether the name depends on the partition.
+func (f fileUse) ofPart() bool {
+	late := f.use.late[f.node]
+	if late == nil {
+		return false
+	}
+	for _, h := range late.holes {
+		if h.prog == nil {
+			return true // reported
+		}
+		for _, name := range h.prog.Vars() {
+			if name == "part" || strings.HasPrefix(name, "part.") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkFiles reports files that two writers would write, or that are read and
+// written by one step.
+func (l *loader) checkFiles() {
+	for _, s := range l.file.steps {
+		l.checkStepFiles(s)
+	}
+	for _, list := range []*listDef{l.file.flow, l.file.finally} {
+		if list == nil {
+			continue
+		}
+		list.walk(func(e *elementDef) {
+			if e.kind == splitKind {
+				l.checkBranchFiles(e)
+			}
+		})
+	}
+}
+
+func (l *loader) checkStepFiles(s *stepDef) {
+	known := map[string]fileUse{}
+	for _, f := range s.reader.files() {
+		known[l.same(f)] = f
+	}
+	for _, w := range s.writers {
+		for _, f := range w.files() {
+			if first, twice := known[l.same(f)]; twice {
+				l.problems.Add(f.node, fmt.Sprintf("%s is also the file of %s in line %d", f.node.Text, first.use.what, first.node.Line), "a file belongs to one writer, and is not read by its own step")
+				continue
+			}
+			known[l.same(f)] = f
+			if s.partitioner != nil && !f.ofPart() {
+				l.problems.Add(f.node, "all partitions would write "+f.node.Text, "name the partition in it, as in out-${part.index}.csv")
+			}
+		}
+	}
+}
+
+// checkBranchFiles compares what the branches of a split write: they run at once.
+func (l *loader) checkBranchFiles(e *elementDef) {
+	known := map[string]fileUse{}
+	for _, branch := range e.lists {
+		own := map[string]fileUse{}
+		branch.walk(func(inner *elementDef) {
+			if inner.step == nil {
+				return
+			}
+			for _, w := range inner.step.writers {
+				for _, f := range w.files() {
+					own[l.same(f)] = f
+				}
+			}
+		})
+		for key, f := range own {
+			if first, twice := known[key]; twice {
+				l.problems.Add(f.node, fmt.Sprintf("%s is also written in another branch of split %s, in line %d", f.node.Text, e.name, first.node.Line), "branches run at once, and a file belongs to one writer")
+				continue
+			}
+			known[key] = f
+		}
+	}
+}
+
+// path is where the key says that the file is, in a bound config. Links in the
+// folder are resolved, so that one file has one path.
+func (f fileUse) path(cfg any) string {
+	text := reflect.ValueOf(cfg).Elem().FieldByIndex(f.field.Index).String()
+	abs, err := filepath.Abs(text)
+	if err != nil {
+		return text
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		abs = filepath.Join(dir, filepath.Base(abs))
+	}
+	if f.use.kind == core.KindReader {
+		if target, err := filepath.EvalSymlinks(abs); err == nil {
+			return target
+		}
+	}
+	return abs
+}
+
+// checkBound refuses a step two of whose components have one file.
+func (s *stepDef) checkBound(uses []*use, configs []any) error {
+	known := map[string]*use{}
+	for i, u := range uses {
+		if u.kind != core.KindReader && u.kind != core.KindWriter {
+			continue
+		}
+		for _, f := range u.files() {
+			path := f.path(configs[i])
+			if first, twice := known[path]; twice && u.kind == core.KindWriter {
+				return fmt.Errorf("step %s: %s and %s have one file, %s: a file belongs to one writer, and is not read by its own step", s.name, first.what, u.what, path)
+			}
+			known[path] = u
+		}
+	}
+	return nil
+}
+
+// targets are the files that the step's writers write, in the order of the writers.
+func (a assembly) targets(_ context.Context, run *core.StepRun) ([]string, error) {
+	problems := a.file.doc.NewCollector()
+	var list []string
+	for _, w := range a.of.writers {
+		files := w.files()
+		if len(files) == 0 {
+			continue
+		}
+		cfg := a.file.config(w, a.file.viewValues(run.View()), problems)
+		if err := problems.Err(); err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			list = append(list, f.path(cfg))
+		}
+	}
+	return list, nil
+}
+
+// hasTargets reports whether the step writes files.
+func (s *stepDef) hasTargets() bool {
+	for _, w := range s.writers {
+		if len(w.files()) > 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,19 @@
+package exception
+
+import (
+	"errors"
+	"syscall"
+)
+
+// IsStorage reports an error of the place where data is kept, not of an item: a disk
+// that is full, over quota, read-only or broken. The engine neither tries such work
+// again nor skips or splits for it, whatever is configured (rule C15b): every further
+// item would fail as well.
+func IsStorage(err error) bool {
+	for _, code := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return false
+}

@@ -421,6 +421,8 @@ func (o *Output) Rewind(at *OutputPosition) error {
 	to := OutputPosition{}
 	if at != nil {
 		to = *at
+	} else {
+		o.asked = false // nothing is committed
 	}
 	to.Path, to.Part = o.cfg.Path, o.part()
 	return o.cut(to)

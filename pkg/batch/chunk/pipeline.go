@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // pipeline is one execution of a chunk step. The fields below "the chunk in hand"
@@ -20,6 +21,7 @@ type pipeline struct {
 	reader  core.Reader
 	writers []core.Writer
 	opened  []core.Closer // in the order of opening
+	ready   int           // writers that are open
 	parts   []any         // the authors' own values: reader, processors, writers
 	told    listeners     // who is told once the step is open
 	listen  listeners
@@ -120,12 +122,34 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 				return err
 			}
 		}
+		p.ready = max(0, i+1-(len(p.parts)-len(p.writers)))
 	}
 	if err := p.discard(ctx, at.Items); err != nil {
 		return err
 	}
 	p.listen = p.told
 	return nil
+}
+
+// forget takes writers of which nothing is committed back to the start, so that they
+// leave nothing behind. Where the outcome of a COMMIT may be unknown they keep what
+// they have: a position may be stored that needs it.
+func (p *pipeline) forget(ctx context.Context, failure error) error {
+	var unknown *tx.CommitError
+	if failure == nil || errors.As(failure, &unknown) {
+		return nil
+	}
+	var errs []error
+	for i, w := range p.writers[:p.ready] {
+		rewinder, ok := w.Component().(core.Rewinder)
+		if !ok || p.at.writer(i) != nil {
+			continue
+		}
+		if err := guarded(func() error { return rewinder.Rewind(context.WithoutCancel(ctx), nil) }); err != nil {
+			errs = append(errs, fmt.Errorf("take writer %d back to its start: %w", i+1, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // close closes what was opened, last first, even if ctx has ended.

@@ -186,7 +186,7 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = p.closed(ctx, err, p.close(ctx)) }()
+	defer func() { err = p.closed(ctx, err, errors.Join(p.forget(ctx, err), p.close(ctx))) }()
 	if err := p.open(ctx, at); err != nil {
 		return err
 	}

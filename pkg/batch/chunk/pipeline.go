@@ -168,6 +168,8 @@ func (p *pipeline) close(ctx context.Context) error {
 func (p *pipeline) begin() {
 	p.began = time.Now()
 	p.items.Reset()
+	p.output.Reset() // a chunk of no items is not processed
+	p.outOf = p.outOf[:0]
 	p.verdicts, p.skips = p.verdicts[:0], p.skips[:0]
 	p.start, p.next, p.failures = p.at, position{}, nil
 	p.settled, p.passed, p.undoing = 0, 0, false

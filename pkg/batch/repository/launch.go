@@ -29,9 +29,8 @@ const (
 	actPurge       = "purge"
 )
 
-// auditBatch is how many audit rows one INSERT takes: below the databases' limits
-// of bind variables.
-const auditBatch = 500
+// auditColumns is the number of bind variables of an audit row.
+const auditColumns = 9
 
 // openStep selects the steps that are not over: literally as the partial index has
 // it, since no database matches bind variables with that.

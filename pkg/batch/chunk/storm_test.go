@@ -112,7 +112,7 @@ func TestAStopIsSeenBetweenReadsAndCommitsWhatWasRead(t *testing.T) {
 			f := fixture{
 				e: engine(t, testdb.SQLite(t)), reader: r, listen: c.listen,
 				process: func(int) (int, error) { return 0, core.ErrFilter },
-				config: chunk.Config{Size: 1 << 21, MaxSkippedReads: 1 << 21, Skip: chunk.LimitSkip{Limit: endless}},
+				config:  chunk.Config{Size: 1 << 21, MaxSkippedReads: 1 << 21, Skip: chunk.LimitSkip{Limit: endless}},
 			}
 			exec := f.runUntil(t, stop)
 			require.Equal(t, core.StatusStopped, exec.Status, exec.Error)

@@ -29,8 +29,9 @@ const (
 	actPurge       = "purge"
 )
 
-// auditColumns is the number of bind variables of an audit row.
-const auditColumns = 9
+// auditBatch is how many audit rows one INSERT takes: below the databases' limits
+// of bind variables.
+const auditBatch = 500
 
 // openStep selects the steps that are not over: literally as the partial index has
 // it, since no database matches bind variables with that.

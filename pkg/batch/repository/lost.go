@@ -73,7 +73,7 @@ func (r *Repository) write(ctx context.Context, l *ledger) error {
 	if len(l.audits) == 0 {
 		return nil
 	}
-	return r.session(ctx).CreateInBatches(&l.audits, r.rowsAtOnce(auditColumns)).Error
+	return r.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
 }
 
 // tell tells the observer.

@@ -235,7 +235,7 @@ func (r *Repository) applied(ctx context.Context, m *move, moved audit) (verdict
 		}
 	}
 	audits := append([]audit{moved}, v.failed...)
-	return v, r.session(ctx).CreateInBatches(&audits, r.rowsAtOnce(auditColumns)).Error
+	return v, r.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
 // update is the guarded UPDATE; it answers the audit row of what it did, or nil.

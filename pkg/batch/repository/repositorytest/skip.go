@@ -22,7 +22,7 @@ func skipTests() []test {
 		{"a skipped item is marked as redriven once", redrivenOnce},
 		{"a marked item is forgotten with the transaction that marked it", redrivenRollsBack},
 		{"a redrive and what it redrives know each other", redriveIsLinked},
-		{"skipped items cost one more statement in a checkpoint", skipCost},
+		{"skipped items cost one more statement for each small batch", skipCost},
 		{"a reclaimed step answers what is committed and shuts out the old epoch", reclaims},
 		{"reclaiming waits for the transaction whose commit is in doubt", reclaimWaits},
 		{"a step that is over or another owner's cannot be reclaimed", reclaimIsGuarded},

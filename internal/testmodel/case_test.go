@@ -116,6 +116,7 @@ type scenario struct {
 	Filters    []int // values that the processor filters
 	FilterFrom int   // from this attempt at the item on: filters may change their mind
 	Size       int
+	MaxSkips   int // skipped reads that end a chunk
 	SkipLimit  int // -1: no skip policy
 	RetryLimit int
 	Keep       bool // outputs
@@ -131,8 +132,8 @@ type scenario struct {
 
 func (s *scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "values %v plain %v filters %v from %d size %d skip %d retry %d keep %v in_tx %v isolate %s workers %d reader %s, %s listen %v faults %v\n",
-		s.Values, s.Plain, s.Filters, s.FilterFrom, s.Size, s.SkipLimit, s.RetryLimit, s.Keep, s.InTx, s.Isolate, s.Workers, s.Restart, s.Reading, s.Listen, s.Faults)
+	fmt.Fprintf(&b, "values %v plain %v filters %v from %d size %d max skips %d skip %d retry %d keep %v in_tx %v isolate %s workers %d reader %s, %s listen %v faults %v\n",
+		s.Values, s.Plain, s.Filters, s.FilterFrom, s.Size, s.MaxSkips, s.SkipLimit, s.RetryLimit, s.Keep, s.InTx, s.Isolate, s.Workers, s.Restart, s.Reading, s.Listen, s.Faults)
 	for i, l := range s.Launches {
 		fmt.Fprintf(&b, "  launch %d:", i+1)
 		if l.Commit > 0 {
@@ -156,6 +157,7 @@ func scenarios() *rapid.Generator[*scenario] {
 		s := &scenario{
 			Values:     rapid.SliceOfN(rapid.IntRange(0, values-1), rapid.SampledFrom([]int{6, 0, 12}).Draw(t, "least"), 20).Draw(t, "values"),
 			Size:       rapid.SampledFrom([]int{4, 3, 5, 2, 6, 1, 7, 9, 8}).Draw(t, "size"),
+			MaxSkips:   rapid.SampledFrom([]int{chunk.LeastSkippedReads, 1, 2, 3}).Draw(t, "max skips"),
 			SkipLimit:  rapid.SampledFrom([]int{100, 3, 5, 2, 1, 100, 0, -1}).Draw(t, "skip limit"),
 			RetryLimit: rapid.IntRange(0, 3).Draw(t, "retry limit"),
 			Keep:       rapid.Bool().Draw(t, "keep"),

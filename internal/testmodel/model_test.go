@@ -155,9 +155,9 @@ func (a *attempt) pass() error {
 	return nil
 }
 
-// read fills the chunk; end says that there is no more (rules C1, C2).
+// read fills the chunk; end says that there is no more (rules C1, C1a, C2).
 func (a *attempt) read() (end bool, err error) {
-	for items := 0; items < a.s.Size; {
+	for items := 0; items < a.s.Size && len(a.chunk)-items < a.s.MaxSkips; {
 		if a.next == len(a.s.Values) {
 			return true, nil
 		}

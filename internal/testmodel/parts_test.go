@@ -175,7 +175,7 @@ func (l skips) OnSkipWrite(_ context.Context, it any, _ error) error {
 func config(w *world, db tx.Database, t *target) chunk.Config {
 	s := w.s
 	c := chunk.Config{
-		Name: "step", Size: s.Size, Database: db, Retry: chunk.Retry{Limit: s.RetryLimit}, Isolate: s.Isolate,
+		Name: "step", Size: s.Size, MaxSkippedReads: s.MaxSkips, Database: db, Retry: chunk.Retry{Limit: s.RetryLimit}, Isolate: s.Isolate,
 		KeepOutputs: s.Keep, ProcessInTransaction: s.InTx, Concurrency: s.Workers,
 		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 			listeners := []any{skips{w}}

@@ -31,7 +31,10 @@ type fixture struct {
 	listen  []any
 }
 
-func (f fixture) run(t *testing.T) *core.JobExecution {
+func (f fixture) run(t *testing.T) *core.JobExecution { return f.runUntil(t, nil) }
+
+// runUntil runs the step until stop is closed.
+func (f fixture) runUntil(t *testing.T, stop chan struct{}) *core.JobExecution {
 	t.Helper()
 	c := f.config
 	c.Name = "load"
@@ -53,7 +56,9 @@ func (f fixture) run(t *testing.T) *core.JobExecution {
 	}
 	s, err := chunk.New(c)
 	require.NoError(t, err)
-	return f.e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+	exec, err := f.e.Launcher.Run(context.Background(), testengine.Job("load", &core.StepElement{Step: s}), core.Parameters{}, stop)
+	require.NoError(t, err)
+	return exec
 }
 
 func times(n int, err error) func() error {

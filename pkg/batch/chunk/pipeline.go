@@ -29,6 +29,8 @@ type pipeline struct {
 
 	// at is the position of the last commit.
 	at position
+	// stride is how many items are read before somebody looks for a stop.
+	stride int
 	// stopped says that a commit saw the request to stop.
 	stopped bool
 
@@ -75,7 +77,7 @@ func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
 	if parts.Reader == nil || len(parts.Writers) == 0 {
 		return nil, fmt.Errorf("chunk step %s needs a reader and a writer", s.Name())
 	}
-	p := &pipeline{step: s, exec: run, reader: parts.Reader, writers: parts.Writers}
+	p := &pipeline{step: s, exec: run, reader: parts.Reader, writers: parts.Writers, stride: 1}
 	p.items = p.reader.NewItems(s.config.Size)
 	p.output = p.items
 	p.parts = append(p.parts, p.reader.Component())

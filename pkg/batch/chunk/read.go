@@ -12,9 +12,10 @@ import (
 )
 
 // read fills the chunk in hand; last says that the data ended. A skipped read
-// does not use a place (rule C1).
+// does not use a place (rule C1), but their number ends a chunk as well, so that
+// skips, memory and a stop have a bound (rule C1a).
 func (p *pipeline) read(ctx context.Context) (last bool, err error) {
-	for p.items.Len() < p.step.config.Size {
+	for p.items.Len() < p.step.config.Size && len(p.skips) < p.step.config.MaxSkippedReads {
 		err := p.fill(ctx, p.step.config.Size)
 		if err == nil {
 			break
@@ -59,12 +60,34 @@ func (p *pipeline) fill(ctx context.Context, want int) error {
 	}
 }
 
-// readAhead reads as much as can be read without being asked about single items.
+// strideTime is about how long a reader reads before somebody looks for a stop.
+const (
+	strideTime = time.Millisecond
+	maxStride  = 1 << 20
+)
+
+// readAhead reads as much as can be read without being asked about single items. A
+// stop ends it without an error: what was read is the chunk (rule C14).
 func (p *pipeline) readAhead(ctx context.Context, want int) error {
-	if !p.listen.reads() {
-		return guarded(func() error { return p.reader.Fill(ctx, p.items, want) })
+	if p.listen.reads() {
+		return p.readSingly(ctx, want)
 	}
-	for p.items.Len() < want {
+	for p.items.Len() < want && !p.exec.Stopping() {
+		began, next := time.Now(), min(want, p.items.Len()+p.stride)
+		if err := guarded(func() error { return p.reader.Fill(ctx, p.items, next) }); err != nil {
+			return err
+		}
+		if time.Since(began) < strideTime {
+			p.stride = min(2*p.stride, maxStride)
+		} else {
+			p.stride = max(1, p.stride/2)
+		}
+	}
+	return nil
+}
+
+func (p *pipeline) readSingly(ctx context.Context, want int) error {
+	for p.items.Len() < want && !p.exec.Stopping() {
 		if err := p.listen.beforeRead(ctx); err != nil {
 			return err
 		}
@@ -181,6 +204,9 @@ func (p *pipeline) counted(to int, all bool) position {
 // stepped over: its skip is committed and counted already.
 func (p *pipeline) discard(ctx context.Context, n int64) error {
 	for n > 0 {
+		if p.exec.Stopping() {
+			return core.ErrStopped
+		}
 		p.items.Reset()
 		err := p.fill(ctx, int(min(n, int64(p.step.config.Size))))
 		n -= int64(p.items.Len())

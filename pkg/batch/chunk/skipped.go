@@ -20,17 +20,16 @@ func (p *pipeline) inOrder() []*skip {
 func (p *pipeline) records(c *part) []core.SkippedItem {
 	var list []core.SkippedItem
 	at := p.start
-	for i, s := range p.inOrder() {
+	reads := int64(0) // skipped ones before it
+	for _, s := range p.inOrder() {
 		if s.place >= c.to && !c.all {
-			continue
+			break
 		}
-		at.Items = p.start.Items + p.passed + int64(s.place-p.settled)
-		for _, earlier := range p.skips[:i] {
-			if earlier.phase == core.PhaseRead {
-				at.Items++
-			}
-		}
+		at.Items = p.start.Items + p.passed + int64(s.place-p.settled) + reads
 		list = append(list, p.record(s, at))
+		if s.phase == core.PhaseRead {
+			reads++
+		}
 	}
 	return list
 }

@@ -13,6 +13,9 @@ import (
 // DefaultSize is the number of items per chunk where none is given.
 const DefaultSize = 1000
 
+// LeastSkippedReads is how many skipped reads a chunk may always have (rule C1a).
+const LeastSkippedReads = 1000
+
 // Isolation is how a split finds the items that cannot be written (rule C7).
 type Isolation string
 
@@ -28,6 +31,9 @@ type Config struct {
 	Name string
 	// Size is the number of items read per chunk; 0 means DefaultSize.
 	Size int
+	// MaxSkippedReads is how many skipped reads, which take no place, end a chunk as
+	// well; 0 means the larger of Size and LeastSkippedReads (rule C1a).
+	MaxSkippedReads int
 	// Database is where the writers write and the position is kept: in the
 	// repository's own rows, or, where the repository is in another database, in a
 	// checkpoint beside the data (rule C18).
@@ -92,6 +98,9 @@ func New(config Config) (*Step, error) {
 	if config.Size == 0 {
 		config.Size = DefaultSize
 	}
+	if config.MaxSkippedReads == 0 {
+		config.MaxSkippedReads = max(config.Size, LeastSkippedReads)
+	}
 	if config.Isolate == "" {
 		config.Isolate = IsolateEach
 	}
@@ -110,6 +119,7 @@ func (c Config) validate() error {
 	}
 	wrong(c.Name == "", "it needs a name")
 	wrong(c.Size < 0, "size %d is less than 1", c.Size)
+	wrong(c.MaxSkippedReads < 0, "max skipped reads %d is less than 1", c.MaxSkippedReads)
 	wrong(c.Assemble == nil, "it has nothing to assemble")
 	wrong(c.Attr.Propagation != "", "propagation %s: a chunk step owns its transactions", c.Attr.Propagation)
 	wrong(c.Attr.ReadOnly, "its transactions write, and cannot be read-only")

@@ -38,6 +38,12 @@ type Job struct {
 	RedriveOf JobExecutionID
 	// Parent is the execution of which the job runs as a step; 0: none.
 	Parent JobExecutionID
+	// ParentCall is the first of the attempts at the parent's step that go on from each
+	// other: what it has called is done only for them (rule F2a).
+	ParentCall StepExecutionID
+	// ParentAnew is the execution since which the parent runs everything anew: with it
+	// the job does; 0: it does not.
+	ParentAnew JobExecutionID
 }
 
 // Incrementer answers the parameters of the instance after last, which is the

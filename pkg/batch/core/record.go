@@ -44,6 +44,8 @@ type JobExecution struct {
 	RedriveOf JobExecutionID
 	// Parent is the execution that ran this one as a step (rule F2); 0: none.
 	Parent JobExecutionID
+	// ParentCall is the first attempt at that step (Job.ParentCall).
+	ParentCall StepExecutionID
 	// Gate says how the job's `expect` was answered; empty: it has none, or was not
 	// asked.
 	Gate      string

@@ -35,6 +35,9 @@ type LaunchRequest struct {
 	RedriveOf JobExecutionID
 	// Parent is the execution that runs the new one as a step; 0: none.
 	Parent JobExecutionID
+	// ParentCall and ParentAnew are as Job has them.
+	ParentCall StepExecutionID
+	ParentAnew JobExecutionID
 	// FromStart makes an attempt that goes on with nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool

@@ -183,6 +183,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead,
-		RedriveOf: j.RedriveOf, Parent: j.Parent, FromStart: l.options.FromStart,
+		RedriveOf: j.RedriveOf, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart,
 	})
 }

@@ -13,9 +13,8 @@ import (
 
 // Checkpoint implements core.CheckpointStore: exactly one statement, in the
 // transaction that ctx must carry (tx.ErrNoTransaction otherwise), and one more for
-// every skipsBatch skipped items. A position
-// above core.MaxPositionBytes and a context above core.MaxContextBytes are refused
-// before it (core.ErrContextTooLarge).
+// every batch of skipped items. A position above core.MaxPositionBytes and a context
+// above core.MaxContextBytes are refused before it (core.ErrContextTooLarge).
 //
 // The context is written if it changed. It is not marked as stored here, because
 // only the caller knows whether the transaction was committed: call its Stored

@@ -13,9 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stageBatch is how many skips one statement stages.
-const stageBatch = 250
-
 // stagedSkip is a skipped item on its way to the repository. The item is a text,
 // so that it stays as it is.
 type stagedSkip struct {
@@ -34,7 +31,7 @@ type stagedSkip struct {
 // They are numbered by the attempt's counters, so that each has a number once.
 func (s *claimed) stage(ctx context.Context, conn tx.Conn, c core.Checkpoint) error {
 	number := c.Counters.Skips() - int64(len(c.Skipped))
-	for batch := range slices.Chunk(c.Skipped, stageBatch) {
+	for batch := range slices.Chunk(c.Skipped, s.rowsAtOnce(4)) {
 		var args []any
 		var rows []string
 		for _, skip := range batch {
@@ -67,6 +64,23 @@ func (p *place) row(n, columns int, more ...string) string {
 		binds[i] = p.variable(n + i + 1)
 	}
 	return "(" + strings.Join(binds, ", ") + ")"
+}
+
+// The number of bind variables in one INSERT of many rows. SQLite's driver takes a
+// time for each that grows with their number, and there is no round trip to be saved:
+// a row of 11 costs 22 µs in statements of 10 rows, and 1100 µs in one of 1000.
+// PostgreSQL takes 9 µs in each, and saves round trips.
+const (
+	sqliteBinds = 165
+	serverBinds = 5000
+)
+
+// rowsAtOnce is how many rows one INSERT takes.
+func (p *place) rowsAtOnce(columns int) int {
+	if p.db.Dialect() == tx.SQLite {
+		return max(1, sqliteBinds/columns)
+	}
+	return max(1, serverBinds/columns)
 }
 
 // variable is the nth bind variable of a statement with many, in their order.

@@ -265,6 +265,7 @@ func (l *launch) insert(ctx context.Context) error {
 	}
 	if p := l.launched.Previous; p != nil {
 		row.Attempt, row.Epoch = p.Attempt+1, p.Epoch
+		l.req.FromStart = l.req.FromStart || p.Parent < l.req.ParentAnew
 		if !l.req.FromStart {
 			text, err := p.Context.Encode()
 			if err != nil {
@@ -274,7 +275,7 @@ func (l *launch) insert(ctx context.Context) error {
 		}
 	}
 	if l.req.Parent != 0 {
-		row.ParentID = &l.req.Parent
+		row.ParentID, row.ParentCall = &l.req.Parent, &l.req.ParentCall
 		if err := l.inheritStop(ctx, &row); err != nil {
 			return err
 		}

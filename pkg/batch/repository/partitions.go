@@ -11,10 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// planBatch is how many planned steps one INSERT takes: below the databases' limits
-// of bind variables.
-const planBatch = 500
-
 // maxPartitionName is the length of a partition's name in bytes.
 const maxPartitionName = 200
 
@@ -123,7 +119,7 @@ func planRows(job core.JobRef, step string, parts []core.Partition, earlier map[
 // would take seconds for a large plan.
 func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
-	for batch := range slices.Chunk(rows, planBatch) {
+	for batch := range slices.Chunk(rows, r.rowsAtOnce(10)) {
 		for _, row := range batch {
 			row.JobName = jobName
 			byName[row.Name] = row

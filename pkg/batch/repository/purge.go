@@ -28,7 +28,8 @@ const (
 // instance goes alone only where the newest is COMPLETED or ABANDONED; the newest
 // goes with all of its instance, which is forgotten then and may run again. So a
 // FAILED instance goes only where the filter names FAILED. An instance that runs, or
-// whose skipped items are just redriven, is not touched.
+// whose skipped items are just redriven, is not touched, nor a child job that a restart
+// of its parent would pass or go on with (rule F2a).
 //
 // Checkpoints in other databases are not reached from here: Checkpoints.Sweep
 // deletes those that it left behind.
@@ -86,6 +87,7 @@ type purgeable struct {
 	EndedAt    instant
 	Old        bool // it ended before the time of the filter
 	Redriven   bool // a running execution redrives its skipped items
+	Called     bool // by a job that may go on, and would then read what came of it
 }
 
 // run goes through the executions by the time of their end, from the oldest on.
@@ -211,7 +213,10 @@ func (p *purge) purgeables(ctx context.Context, instances []core.JobInstanceID) 
 	var found []purgeable
 	err := p.session(ctx).Raw(p.sql(`SELECT e.id, e.instance_id, e.job_name, e.status,
 			COALESCE(e.ended_at < ?, FALSE) AS old,
-			EXISTS (SELECT 1 FROM {job_execution} r WHERE r.redrive_of = e.id AND r.active = 1) AS redriven
+			EXISTS (SELECT 1 FROM {job_execution} r WHERE r.redrive_of = e.id AND r.active = 1) AS redriven,
+			EXISTS (SELECT 1 FROM {job_execution} p JOIN {job_execution} n ON n.instance_id = p.instance_id
+				WHERE p.id = e.parent_id AND n.status NOT IN ('COMPLETED', 'ABANDONED')
+				AND NOT EXISTS (SELECT 1 FROM {job_execution} m WHERE m.instance_id = n.instance_id AND m.id > n.id)) AS called
 		FROM {job_execution} e WHERE e.instance_id IN ?`), instant{Time: p.filter.EndedBefore}, instances).Scan(&found).Error
 	slices.SortFunc(found, func(a, b purgeable) int { return cmp.Compare(a.ID, b.ID) })
 	return found, err
@@ -237,7 +242,7 @@ func byInstance(executions []purgeable) [][]purgeable {
 // deleted.
 func judgeInstance(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
 	for _, e := range executions {
-		if e.Status.IsRunning() || e.Redriven {
+		if e.Status.IsRunning() || e.Redriven || e.Called {
 			return nil
 		}
 	}

@@ -42,6 +42,7 @@ type jobExecution struct {
 	EndedAt        instant
 	RedriveOf      *core.JobExecutionID // NULL for all but redrives
 	ParentID       *core.JobExecutionID // NULL for all but child jobs
+	ParentCall     *core.StepExecutionID
 	Gate           string
 }
 
@@ -116,11 +117,15 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 	if j.ParentID != nil {
 		parent = *j.ParentID
 	}
+	var call core.StepExecutionID
+	if j.ParentCall != nil {
+		call = *j.ParentCall
+	}
 	if j.RedriveOf != nil {
 		redriveOf = *j.RedriveOf
 	}
 	return &core.JobExecution{
-		RedriveOf: redriveOf, Parent: parent, Gate: j.Gate,
+		RedriveOf: redriveOf, Parent: parent, ParentCall: call, Gate: j.Gate,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: params,
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath}, Context: context,

@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// skipsBatch is how many skipped items one statement writes or marks: below the
-// databases' limits of bind variables.
-const skipsBatch = 1000
+// markBatch is how many skipped items one statement marks: below the databases'
+// limits of bind variables.
+const markBatch = 1000
 
 // skippedItem is a row of its table, with the name of its step.
 type skippedItem struct {
@@ -52,7 +52,7 @@ func (s *skippedItem) record() core.SkippedItem {
 // storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
 // checkpoint has found its row, so the job execution is that of the step.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, skipsBatch) {
+	for batch := range slices.Chunk(skips, r.rowsAtOnce(11)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
@@ -139,7 +139,7 @@ func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, i
 	if _, ok := tx.From(ctx, r.db.Name()); !ok {
 		return fmt.Errorf("mark redriven items in database %s: %w", r.db.Name(), tx.ErrNoTransaction)
 	}
-	for batch := range slices.Chunk(ids, skipsBatch) {
+	for batch := range slices.Chunk(ids, markBatch) {
 		done := r.session(ctx).Exec(r.sql("UPDATE {skipped_item} SET redriven_by = ? WHERE id IN ? AND redriven_by IS NULL"), by, batch)
 		if done.Error != nil {
 			return fmt.Errorf("mark redriven items: %w", done.Error)

@@ -89,11 +89,14 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 	stop, release := eitherStop(run)
 	defer release()
 	job := *s.config.Job
-	job.Parent = run.Job.ID
+	job.Parent, job.ParentCall, job.ParentAnew = run.Job.ID, run.Step.First, run.Job.AnewSince()
 	child, err := run.Jobs.Run(ctx, &job, params, stop)
 	var complete *core.InstanceCompleteError
-	if errors.As(err, &complete) { // in an earlier attempt, which could not say so
-		child, err = &complete.Execution, nil
+	if errors.As(err, &complete) {
+		if call := complete.Execution.ParentCall; call == 0 || call != run.Step.First {
+			return s.completed(run, complete)
+		}
+		child, err = &complete.Execution, nil // in an earlier attempt, which could not say so
 	}
 	if child != nil {
 		run.Step.Out = map[string]any{"execution": int64(child.ID), "status": string(child.Status), "exit": child.ExitCode}
@@ -102,6 +105,24 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 		return s.refused(err)
 	}
 	return s.outcome(run, child)
+}
+
+// completed refuses a child that completed, though not for this step: to take it for
+// done would be to leave it out in silence (rule F2a).
+func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteError) error {
+	by := "on its own"
+	switch parent := complete.Execution.Parent; {
+	case parent == run.Job.ID:
+		by = "for another step, or another round, of this execution"
+	case parent != 0:
+		by = fmt.Sprintf("for execution %d", parent)
+		if anew := run.Job.AnewSince(); parent < anew {
+			by += ", before this job was run from its start"
+		}
+	}
+	return fmt.Errorf("child job %s has run with these parameters before, %s, and would not run again: "+
+		"give it an identifying parameter that differs (a date, a round), and run this job with other parameters or from its start: %w",
+		s.config.Job.Name, by, complete)
 }
 
 // outcome passes the child's on.

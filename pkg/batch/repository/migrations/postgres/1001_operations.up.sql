@@ -21,6 +21,7 @@ ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS closed boolean N
 
 -- The execution that ran this one as a step.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS parent_id bigint;
+ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS parent_call bigint;
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_parent" ON "{{prefix}}job_execution" (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_instance_job" ON "{{prefix}}job_instance" (job_name, id);

@@ -23,6 +23,7 @@ ALTER TABLE "{{prefix}}step_execution" ADD COLUMN closed INTEGER NOT NULL DEFAUL
 
 -- The execution that ran this one as a step.
 ALTER TABLE "{{prefix}}job_execution" ADD COLUMN parent_id INTEGER;
+ALTER TABLE "{{prefix}}job_execution" ADD COLUMN parent_call INTEGER;
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_parent" ON "{{prefix}}job_execution" (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_instance_job" ON "{{prefix}}job_instance" (job_name, id);

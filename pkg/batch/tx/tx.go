@@ -171,8 +171,8 @@ func (e *RollbackOnlyError) Error() string {
 func (e *RollbackOnlyError) Unwrap() error { return e.Cause }
 
 // CommitError is a COMMIT that failed: whether the transaction took effect is
-// not known, unless the database said so (rule C10): ErrRolledBack is in its chain
-// then.
+// not known (rule C10), unless the database said that it did not (rule C10a):
+// ErrRolledBack is in its chain then.
 type CommitError struct{ Err error }
 
 // Error names the cause.

@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Retry says what is tried again (rules C2, C6). The zero value tries nothing
@@ -109,8 +110,8 @@ func (e *ListenerError) Error() string { return "listener " + e.Callback + ": " 
 func (e *ListenerError) Unwrap() error { return e.Err }
 
 // isFatal reports an error that is neither tried again nor skipped, however it is
-// classified: the end of the step's context or of ownership, a stop, a panic, a
-// listener's failure, a policy's refusal. Whether the step's context has ended is
+// classified: the end of the step's context or of ownership, a stop, the end
+// of a transaction by a statement (rules T8, T8a), a panic, a listener's failure, a policy's refusal. Whether the step's context has ended is
 // asked of ctx: a network time-out claims to be a deadline as well, and is not.
 func isFatal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
@@ -118,7 +119,7 @@ func isFatal(ctx context.Context, err error) bool {
 	var limit *SkipLimitError
 	var refused *refusedError
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) ||
-		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) ||
+		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
 		errors.As(err, &panicked) || errors.As(err, &listener) || errors.As(err, &limit) || errors.As(err, &refused)
 }
 

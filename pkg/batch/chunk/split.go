@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // split writes the items of a chunk that could not be written together one by
@@ -82,7 +83,8 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 func isOver(ctx context.Context, err error) bool {
 	var unknown *refusedError
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) ||
-		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.As(err, &unknown)
+		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
+		errors.As(err, &unknown)
 }
 
 // tryGroup processes a group again and commits it.

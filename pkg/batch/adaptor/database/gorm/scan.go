@@ -90,6 +90,23 @@ func isScript(query string) bool {
 	return more
 }
 
+// mayBeScript reports whether something follows a semicolon, be it in a literal: what
+// this says is one statement is one.
+func mayBeScript(query string) bool {
+	i := strings.IndexByte(query, ';')
+	return i >= 0 && strings.Trim(query[i:], "; \t\r\n") != ""
+}
+
+// resetsAll reports RESET ALL.
+func resetsAll(query string) bool {
+	var first []string
+	words(query, func(word string) bool {
+		first = append(first, word)
+		return len(first) < 2 && word == "RESET"
+	})
+	return len(first) == 2 && first[1] == "ALL"
+}
+
 // transactionControl returns the statement's first word if the statement begins
 // or ends a transaction. Savepoints are none of these.
 func transactionControl(query string) string {

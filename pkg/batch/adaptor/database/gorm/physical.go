@@ -1,0 +1,182 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"modernc.org/sqlite"
+)
+
+// physical is a connection as database/sql has it: the driver's own, which Raw hands
+// out, and what we remember of the statements on it.
+type physical interface {
+	driver.Conn
+	// own is the driver's connection.
+	own() any
+	// note takes notice of a statement before it runs; "" is one that is not known.
+	note(ctx context.Context, query string)
+}
+
+// connector opens connections and wraps them.
+type connector struct {
+	driver.Connector
+	wrap func(c driver.Conn) (physical, error)
+}
+
+// Connect opens a connection.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := c.wrap(conn)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return wrapped, nil
+}
+
+// physicalOf returns what is below conn, which the caller must hold.
+func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
+	err = conn.Raw(func(driverConn any) error {
+		var ok bool
+		if p, ok = driverConn.(T); !ok {
+			return fmt.Errorf("the connection is a %T, and should be a %T", driverConn, p)
+		}
+		return nil
+	})
+	return p, err
+}
+
+// pgConn is a connection to PostgreSQL.
+type pgConn struct {
+	*stdlib.Conn
+	// nonce names the transaction in progress.
+	nonce string
+	// scripted says that since the transaction was proved there was a statement that
+	// may have ended it.
+	scripted atomic.Bool
+}
+
+func wrapPostgres(c driver.Conn) (physical, error) {
+	own, ok := c.(*stdlib.Conn)
+	if !ok {
+		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
+	}
+	return &pgConn{Conn: own}, nil
+}
+
+func (c *pgConn) own() any { return c.Conn }
+
+func (c *pgConn) note(_ context.Context, query string) {
+	if query == "" || mayBeScript(query) {
+		c.scripted.Store(true)
+	}
+}
+
+// BeginTx begins a transaction that can be told from any other (rule T8a), with one
+// message. surfin.tx is reverted at its end, whatever that is; surfin.begun at a
+// ROLLBACK only, and so remembers a COMMIT.
+func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	begin := "begin"
+	switch sql.IsolationLevel(opts.Isolation) {
+	case sql.LevelDefault:
+	case sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable:
+		begin += " isolation level " + strings.ToLower(sql.IsolationLevel(opts.Isolation).String())
+	case sql.LevelSnapshot:
+		begin += " isolation level repeatable read"
+	case sql.LevelWriteCommitted, sql.LevelLinearizable:
+		return nil, fmt.Errorf("PostgreSQL does not have the isolation level %s", sql.IsolationLevel(opts.Isolation))
+	}
+	if opts.ReadOnly {
+		begin += " read only"
+	}
+	c.nonce = strconv.FormatUint(rand.Uint64(), 36)
+	c.scripted.Store(false)
+	begin += "; set local surfin.tx = '" + c.nonce + "'; set surfin.begun = '" + c.nonce + "'"
+	t, err := c.Conn.Conn().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
+	if err != nil {
+		return nil, err
+	}
+	return pgTx{ctx, t}, nil
+}
+
+// pgTx is pgx's transaction for database/sql.
+type pgTx struct {
+	ctx context.Context // as the interface takes none
+	tx  pgx.Tx
+}
+
+func (t pgTx) Commit() error { return t.tx.Commit(t.ctx) }
+
+func (t pgTx) Rollback() error { return t.tx.Rollback(t.ctx) }
+
+func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.note(ctx, query)
+	return c.Conn.ExecContext(ctx, query, args)
+}
+
+func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.note(ctx, query)
+	return c.Conn.QueryContext(ctx, query, args)
+}
+
+func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	c.note(ctx, query)
+	return c.Conn.PrepareContext(ctx, query)
+}
+
+// status is the transaction status of the session, as its last answer said.
+func (c *pgConn) status() byte { return c.Conn.Conn().PgConn().TxStatus() }
+
+// The transaction statuses of a session.
+const (
+	idle   = 'I'
+	within = 'T'
+)
+
+// modernc is what modernc's connection can do.
+type modernc interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+	RegisterCommitHook(hook sqlite.CommitHookFn)
+	RegisterRollbackHook(hook sqlite.RollbackHookFn)
+}
+
+// liteConn is a connection to SQLite.
+type liteConn struct{ modernc }
+
+func wrapSQLite(c driver.Conn) (physical, error) {
+	own, ok := c.(modernc)
+	if !ok {
+		return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
+	}
+	return &liteConn{own}, nil
+}
+
+func (c *liteConn) own() any { return c.modernc }
+
+func (c *liteConn) note(context.Context, string) {}
+
+var (
+	_ physical = (*pgConn)(nil)
+	_ physical = (*liteConn)(nil)
+)

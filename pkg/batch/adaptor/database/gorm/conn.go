@@ -183,7 +183,9 @@ func raw(ctx context.Context, conn *sql.Conn, f func(driverConn any) error) erro
 	err := conn.Raw(func(driverConn any) error {
 		defer func() { panicked = recover() }()
 		if p, ok := driverConn.(physical); ok {
-			p.note(ctx, tx.RunningIn(ctx))
+			if ferr = p.note(ctx, tx.RunningIn(ctx)); ferr != nil {
+				return nil
+			}
 			driverConn = p.own()
 		}
 		ferr = f(driverConn)

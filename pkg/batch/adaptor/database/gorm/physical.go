@@ -22,8 +22,9 @@ type physical interface {
 	driver.Conn
 	// own is the driver's connection.
 	own() any
-	// note takes notice of a statement before it runs; "" is one that is not known.
-	note(ctx context.Context, query string)
+	// note takes notice of a statement before it runs, and may refuse it; "" is one that
+	// is not known.
+	note(ctx context.Context, query string) error
 }
 
 // connector opens connections and wraps them.
@@ -60,7 +61,7 @@ func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
 // pgConn is a connection to PostgreSQL.
 type pgConn struct {
 	*stdlib.Conn
-	// nonce names the transaction in progress.
+	// nonce names the transaction in progress; "": there is none.
 	nonce string
 	// scripted says that since the transaction was proved there was a statement that
 	// may have ended it.
@@ -77,10 +78,15 @@ func wrapPostgres(c driver.Conn) (physical, error) {
 
 func (c *pgConn) own() any { return c.Conn }
 
-func (c *pgConn) note(_ context.Context, query string) {
+// note refuses what would commit by itself, as a script has ended the transaction.
+func (c *pgConn) note(_ context.Context, query string) error {
+	if c.nonce != "" && c.status() == idle && !c.Conn.Conn().IsClosed() {
+		return errEnded
+	}
 	if query == "" || mayBeScript(query) {
 		c.scripted.Store(true)
 	}
+	return nil
 }
 
 // BeginTx begins a transaction that can be told from any other (rule T8a), with one
@@ -108,33 +114,47 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 	begin += "; set local surfin.tx = '" + c.nonce + "'; set surfin.begun = '" + c.nonce + "'"
 	t, err := c.Conn.Conn().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
 	if err != nil {
+		c.nonce = ""
 		return nil, err
 	}
-	return pgTx{ctx, t}, nil
+	return pgTx{ctx, t, c}, nil
 }
 
 // pgTx is pgx's transaction for database/sql.
 type pgTx struct {
-	ctx context.Context // as the interface takes none
-	tx  pgx.Tx
+	ctx  context.Context // as the interface takes none
+	tx   pgx.Tx
+	conn *pgConn
 }
 
-func (t pgTx) Commit() error { return t.tx.Commit(t.ctx) }
+func (t pgTx) Commit() error {
+	t.conn.nonce = ""
+	return t.tx.Commit(t.ctx)
+}
 
-func (t pgTx) Rollback() error { return t.tx.Rollback(t.ctx) }
+func (t pgTx) Rollback() error {
+	t.conn.nonce = ""
+	return t.tx.Rollback(t.ctx)
+}
 
 func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	c.note(ctx, query)
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
 	return c.Conn.ExecContext(ctx, query, args)
 }
 
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.note(ctx, query)
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
 	return c.Conn.QueryContext(ctx, query, args)
 }
 
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	c.note(ctx, query)
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
 	return c.Conn.PrepareContext(ctx, query)
 }
 
@@ -162,19 +182,67 @@ type modernc interface {
 }
 
 // liteConn is a connection to SQLite.
-type liteConn struct{ modernc }
+type liteConn struct {
+	modernc
+	// watch is the writing transaction in progress, or nil.
+	watch *sqliteTx
+}
 
 func wrapSQLite(c driver.Conn) (physical, error) {
 	own, ok := c.(modernc)
 	if !ok {
 		return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
 	}
-	return &liteConn{own}, nil
+	return &liteConn{modernc: own}, nil
 }
 
 func (c *liteConn) own() any { return c.modernc }
 
-func (c *liteConn) note(context.Context, string) {}
+// note refuses what would commit by itself, as the transaction was rolled back.
+func (c *liteConn) note(context.Context, string) error {
+	if c.watch != nil && c.watch.dead.Load() {
+		return rolledBack
+	}
+	return nil
+}
+
+func (c *liteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.modernc.ExecContext(ctx, query, args)
+}
+
+func (c *liteConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.modernc.QueryContext(ctx, query, args)
+}
+
+func (c *liteConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.modernc.PrepareContext(ctx, query)
+}
+
+// watched sets who watches the transaction in progress; nil: nobody.
+func (c *liteConn) watched(by *sqliteTx) {
+	c.watch = by
+	if by == nil {
+		c.RegisterCommitHook(nil)
+		c.RegisterRollbackHook(nil)
+		return
+	}
+	c.RegisterCommitHook(func() int32 {
+		if by.committing.Load() {
+			return 0
+		}
+		return 1
+	})
+	c.RegisterRollbackHook(func() { by.dead.Store(true) })
+}
 
 var (
 	_ physical = (*pgConn)(nil)

@@ -26,15 +26,15 @@ func newPostgresHandle(conn *sql.Conn, t *sql.Tx) (*handle, error) {
 	p := postgresTx{physical, physical.nonce}
 	return &handle{
 		c:        &txConn{conn: conn, tx: t, explain: explainPostgres},
-		fence:    p.fence,
+		fence:    func() (string, error) { return p.fence(conn) },
 		commit:   p.commit,
 		rollback: p.rollback,
 	}, nil
 }
 
 // fence leaves the proof to the statement that asks for the nonce.
-func (p postgresTx) fence() (string, error) {
-	if p.physical.status() == idle && !p.closed() {
+func (p postgresTx) fence(conn *sql.Conn) (string, error) {
+	if status, closed := state(conn); status == idle && !closed {
 		return "", errEnded
 	}
 	p.physical.scripted.Store(false)
@@ -46,8 +46,8 @@ func (p postgresTx) fence() (string, error) {
 const proofTime = 10 * time.Second
 
 func (p postgresTx) commit(c *txConn) error {
-	if err := p.prove(c.tx); err != nil {
-		if rerr := c.tx.Rollback(); rerr != nil && !p.closed() {
+	if err := p.prove(c); err != nil {
+		if rerr := c.tx.Rollback(); rerr != nil && !gone(c.conn) {
 			err = errors.Join(err, rerr)
 		}
 		return err
@@ -58,21 +58,22 @@ func (p postgresTx) commit(c *txConn) error {
 // rollback succeeds when the connection is gone: the server has rolled back then. It
 // fails where what was to be rolled back had been committed before.
 func (p postgresTx) rollback(c *txConn) error {
-	proof := p.prove(c.tx)
+	proof := p.prove(c)
 	scripted := p.physical.scripted.Load()
 	err := c.tx.Rollback()
-	if p.closed() || errors.Is(err, driver.ErrBadConn) {
+	closed := errors.Is(err, driver.ErrBadConn) || gone(c.conn)
+	if closed {
 		err = nil
 	}
 	switch {
 	case errors.Is(proof, tx.ErrForeignEnd):
 		return errors.Join(proof, err)
-	case err != nil || !scripted || p.closed():
+	case err != nil || !scripted || closed:
 		return err
 	}
 	begun, err := p.setting(c.conn, "surfin.begun")
 	switch {
-	case err != nil && !p.closed():
+	case err != nil && !gone(c.conn):
 		return fmt.Errorf("ask whether a statement had committed: %w", err)
 	case err == nil && begun == p.nonce:
 		return errEnded
@@ -85,16 +86,17 @@ var errEnded = fmt.Errorf("rows that were written before it may be committed: %w
 
 // prove fails with ErrForeignEnd where the session is not in the transaction that was
 // begun. In one that has failed nothing can be asked, and nothing can be committed.
-func (p postgresTx) prove(t *sql.Tx) error {
+func (p postgresTx) prove(c *txConn) error {
+	status, closed := state(c.conn)
 	switch {
-	case p.closed():
+	case closed:
 		return nil
-	case p.physical.status() == idle:
+	case status == idle:
 		return errEnded
-	case p.physical.status() != within || !p.physical.scripted.Load():
+	case status != within || !p.physical.scripted.Load():
 		return nil
 	}
-	now, err := p.setting(t, "surfin.tx")
+	now, err := p.setting(c.tx, "surfin.tx")
 	if err != nil {
 		return withoutBadConn(fmt.Errorf("ask for the transaction: %w", err))
 	}
@@ -116,4 +118,21 @@ func (p postgresTx) setting(on interface {
 	return value.String, err
 }
 
-func (p postgresTx) closed() bool { return p.physical.Conn.Conn().IsClosed() }
+// state asks the driver, once the statement in progress is over. A connection that
+// database/sql has given up is closed.
+func state(conn *sql.Conn) (status byte, closed bool) {
+	err := conn.Raw(func(driverConn any) error {
+		c, ok := driverConn.(*pgConn)
+		if !ok {
+			return fmt.Errorf("the connection is a %T", driverConn)
+		}
+		status, closed = c.status(), c.Conn.Conn().IsClosed()
+		return nil
+	})
+	return status, closed || err != nil
+}
+
+func gone(conn *sql.Conn) bool {
+	_, closed := state(conn)
+	return closed
+}

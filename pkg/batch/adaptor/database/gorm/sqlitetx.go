@@ -28,22 +28,17 @@ func newSQLiteHandle(conn *sql.Conn, t *sql.Tx) (*handle, error) {
 		return nil, errors.Join(err, t.Rollback(), conn.Close())
 	}
 	w := &sqliteTx{}
-	physical.RegisterCommitHook(func() int32 {
-		if w.committing.Load() {
-			return 0
-		}
-		return 1
-	})
-	physical.RegisterRollbackHook(func() { w.dead.Store(true) })
+	physical.watched(w)
 	return &handle{
 		c:        &txConn{conn: conn, tx: t, explain: explainSQLite},
 		fence:    w.fence,
 		commit:   w.commit,
 		rollback: rollbackSQLite,
-		release: func(*sql.Conn) error {
-			physical.RegisterCommitHook(nil)
-			physical.RegisterRollbackHook(nil)
-			return nil
+		release: func(conn *sql.Conn) error {
+			return conn.Raw(func(any) error {
+				physical.watched(nil)
+				return nil
+			})
 		},
 	}, nil
 }

@@ -180,7 +180,7 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	aborter := aborterOf(ctx)
+	aborter := AborterOf(ctx)
 	if !aborter.add(h) {
 		return errors.Join(ErrAborted, h.Rollback())
 	}

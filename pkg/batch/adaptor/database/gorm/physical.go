@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -66,6 +67,7 @@ type pgConn struct {
 	// scripted says that since the transaction was proved there was a statement that
 	// may have ended it.
 	scripted atomic.Bool
+	trace    trace
 }
 
 func wrapPostgres(c driver.Conn) (physical, error) {
@@ -73,20 +75,61 @@ func wrapPostgres(c driver.Conn) (physical, error) {
 	if !ok {
 		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
 	}
-	return &pgConn{Conn: own}, nil
+	p := &pgConn{Conn: own}
+	p.trace = trace{renew: p.renew, keeps: keepsPostgres, known: map[string]bool{}}
+	return p, nil
 }
 
 func (c *pgConn) own() any { return c.Conn }
 
 // note refuses what would commit by itself, as a script has ended the transaction.
-func (c *pgConn) note(_ context.Context, query string) error {
+func (c *pgConn) note(ctx context.Context, query string) error {
 	if c.nonce != "" && c.status() == idle && !c.Conn.Conn().IsClosed() {
 		return errEnded
 	}
 	if query == "" || mayBeScript(query) {
 		c.scripted.Store(true)
 	}
+	c.trace.notice(ctx, query)
 	return nil
+}
+
+// ResetSession is called before the connection leaves the pool.
+func (c *pgConn) ResetSession(ctx context.Context) error {
+	if err := c.trace.acquired(ctx); err != nil {
+		return err
+	}
+	return c.Conn.ResetSession(ctx)
+}
+
+// IsValid is called when the connection comes back to the pool.
+func (c *pgConn) IsValid() bool { return c.trace.released() && !c.Conn.Conn().IsClosed() }
+
+// Close closes the connection.
+func (c *pgConn) Close() error {
+	c.trace.mu.Lock()
+	defer c.trace.mu.Unlock()
+	c.trace.broken = true
+	return c.Conn.Close()
+}
+
+// renewTime bounds renewal.
+const renewTime = 5 * time.Second
+
+// renew does in one message what DISCARD ALL does, but for the statements that pgx has
+// prepared, and knows.
+func (c *pgConn) renew() error {
+	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	defer cancel()
+	conn := c.Conn.Conn()
+	if conn.IsClosed() || c.status() != idle {
+		return driver.ErrBadConn
+	}
+	return conn.PgConn().Exec(ctx, `SET SESSION AUTHORIZATION DEFAULT; RESET ALL; CLOSE ALL; UNLISTEN *;
+		SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES;
+		DO $$ DECLARE n text; BEGIN
+			FOR n IN SELECT name FROM pg_catalog.pg_prepared_statements WHERE from_sql LOOP EXECUTE format('DEALLOCATE %I', n); END LOOP;
+		END $$`).Close()
 }
 
 // BeginTx begins a transaction that can be told from any other (rule T8a), with one
@@ -185,7 +228,9 @@ type modernc interface {
 type liteConn struct {
 	modernc
 	// watch is the writing transaction in progress, or nil.
-	watch *sqliteTx
+	watch  *sqliteTx
+	trace  trace
+	closed bool
 }
 
 func wrapSQLite(c driver.Conn) (physical, error) {
@@ -193,18 +238,52 @@ func wrapSQLite(c driver.Conn) (physical, error) {
 	if !ok {
 		return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
 	}
-	return &liteConn{modernc: own}, nil
+	l := &liteConn{modernc: own}
+	l.trace = trace{renew: l.renew, keeps: keepsSQLite, known: map[string]bool{}}
+	return l, nil
 }
 
 func (c *liteConn) own() any { return c.modernc }
 
 // note refuses what would commit by itself, as the transaction was rolled back.
-func (c *liteConn) note(context.Context, string) error {
+func (c *liteConn) note(ctx context.Context, query string) error {
 	if c.watch != nil && c.watch.dead.Load() {
-		return rolledBack
+		return errRolledBack
 	}
+	c.trace.notice(ctx, query)
 	return nil
 }
+
+// ResetSession is called before the connection leaves the pool.
+func (c *liteConn) ResetSession(ctx context.Context) error {
+	if err := c.trace.acquired(ctx); err != nil {
+		return err
+	}
+	return c.modernc.ResetSession(ctx)
+}
+
+// IsValid is called when the connection comes back to the pool.
+func (c *liteConn) IsValid() bool { return c.trace.released() && c.modernc.IsValid() }
+
+// Close closes the connection.
+func (c *liteConn) Close() error {
+	c.trace.mu.Lock()
+	defer c.trace.mu.Unlock()
+	c.trace.broken = true
+	return c.close()
+}
+
+func (c *liteConn) close() error {
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	return c.modernc.Close()
+}
+
+// renew gives the connection up: another one is opened in no time, and nothing says
+// what all there is to reset.
+func (c *liteConn) renew() error { return errors.Join(driver.ErrBadConn, c.close()) }
 
 func (c *liteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	if err := c.note(ctx, query); err != nil {

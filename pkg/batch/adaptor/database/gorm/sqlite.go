@@ -127,7 +127,6 @@ func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	const protect = "PRAGMA query_only = 1"
 	if _, err := conn.ExecContext(ctx, protect); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}

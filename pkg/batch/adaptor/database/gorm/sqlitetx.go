@@ -45,14 +45,14 @@ func newSQLiteHandle(conn *sql.Conn, t *sql.Tx) (*handle, error) {
 
 func (w *sqliteTx) fence() (string, error) {
 	if w.dead.Load() {
-		return "", rolledBack
+		return "", errRolledBack
 	}
 	return "", nil
 }
 
 func (w *sqliteTx) commit(c *txConn) error {
 	if w.dead.Load() {
-		return errors.Join(rolledBack, rollbackSQLite(c))
+		return errors.Join(errRolledBack, rollbackSQLite(c))
 	}
 	w.committing.Store(true)
 	return commitSQLite(c)
@@ -77,8 +77,8 @@ func rollbackSQLite(c *txConn) error {
 	return err
 }
 
-// rolledBack is the end of a transaction of SQLite by a statement: nothing of it was
+// errRolledBack is the end of a transaction of SQLite by a statement: nothing of it was
 // committed.
-var rolledBack = fmt.Errorf("the transaction had been rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
+var errRolledBack = fmt.Errorf("the transaction had been rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
 
-func lost(err error) error { return fmt.Errorf("%w: %w", rolledBack, err) }
+func lost(err error) error { return fmt.Errorf("%w: %w", errRolledBack, err) }

@@ -121,17 +121,28 @@ func IsConnectionLost(err error) bool {
 }
 
 // IsRolledBack reports of a failed COMMIT that the database itself said that the
-// transaction had no effect; otherwise its outcome is unknown (rule C10).
+// transaction had no effect; otherwise its outcome is unknown (rule C10). A server
+// that ends the session as well (FATAL, PANIC) has not said so. SQLite's driver rolls
+// back what COMMIT refused.
 func IsRolledBack(err error) bool {
 	if errors.Is(err, pgx.ErrTxCommitRollback) || errors.Is(err, sql.ErrTxDone) {
 		return true
 	}
-	if state := SQLState(err); state != "" {
-		return state != "40003" && !IsConnectionLost(err)
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return severity(e) == "ERROR" && e.Code != "40003" && !IsConnectionLost(err)
 	}
 	switch SQLiteCode(err) & 0xff {
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY:
 		return true
 	}
 	return false
+}
+
+// severity is that of the protocol, and not in the language of the server, where the
+// server tells both.
+func severity(e *pgconn.PgError) string {
+	if e.SeverityUnlocalized != "" {
+		return e.SeverityUnlocalized
+	}
+	return e.Severity
 }

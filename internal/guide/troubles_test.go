@@ -44,8 +44,8 @@ func troubles() map[string]trouble {
 		"write: the writer's error says skippable":   {faults: struck(core.PhaseWrite, 0, exception.Skippable("send", plain))},
 		"listener: one that is told after a write":   {listener: &failingListener{at: "after_write"}},
 		"listener: one that is told of a skip":       {present: []int64{6}, listener: &failingListener{at: "on_skip_write"}},
-		"commit: a COMMIT fails, and did not happen": {commit: func() fx.Option { return lyingCommit(false) }},
-		"commit: a COMMIT fails, and had happened":   {commit: func() fx.Option { return lyingCommit(true) }},
+		"commit: a COMMIT gets no answer, and did not happen": {commit: func() fx.Option { return lyingCommit(false) }},
+		"commit: a COMMIT gets no answer, and had happened":   {commit: func() fx.Option { return lyingCommit(true) }},
 	}
 	for _, phase := range []core.Phase{core.PhaseProcess, core.PhaseWrite} {
 		for name, faults := range map[string][]batchtest.Fault{

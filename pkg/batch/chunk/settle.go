@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// writeError is the failure of a writer: the only failure of a transaction that
-// may cost an item.
+// writeError is the failure of a writer, or of a COMMIT that the database refused: the
+// only failures of a transaction that may cost an item.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return "write: " + e.err.Error() }
@@ -100,7 +100,10 @@ func (p *pipeline) splits(ctx context.Context, err error) (bool, error) {
 	ok, refused := p.policy(err, p.exec.Step.Counters.Skips()+int64(len(p.skips)))
 	var limit *SkipLimitError
 	if errors.As(refused, &limit) {
-		return true, nil
+		ok, refused = true, nil
+	}
+	if ok && p.step.config.Isolate == IsolateNone {
+		return false, fmt.Errorf("%w (isolate: none: no item is skipped for the failure of its chunk)", err)
 	}
 	return ok, refused
 }
@@ -172,8 +175,12 @@ func (p *pipeline) commit(ctx context.Context, c *part) error {
 		}
 		return p.checkpoint(ctx, c)
 	})
-	var unknown *tx.CommitError
-	if errors.As(err, &unknown) {
+	var failed *tx.CommitError
+	if errors.As(err, &failed) {
+		// What the database itself refused to commit is certain (rule C10a).
+		if errors.Is(err, tx.ErrRolledBack) {
+			return &writeError{err}
+		}
 		err = p.judge(ctx, c, err)
 	}
 	if err != nil {
@@ -265,16 +272,15 @@ func (p *pipeline) checkpoint(ctx context.Context, c *part) (err error) {
 	})
 }
 
-// judge decides a COMMIT that was reported as failed: what is in the guard row,
-// once nobody else can write it, is what happened (rule C10). Where the row cannot
-// be read the outcome is unknown, unless the database said that it rolled back. It
-// is never retried.
+// judge decides a COMMIT of unknown outcome: what is in the guard row, once nobody
+// else can write it, is what happened (rule C10). Where the row cannot be read the
+// outcome stays unknown. It is never retried.
 func (p *pipeline) judge(ctx context.Context, c *part, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgeTime)
 	defer cancel()
 	ref, found, err := p.exec.Checkpoints.Reclaim(ctx, p.exec.Ref)
 	switch {
-	case errors.Is(err, core.ErrLostOwner), err != nil && errors.Is(failure, tx.ErrRolledBack):
+	case errors.Is(err, core.ErrLostOwner):
 		return errors.Join(&refusedError{failure}, err)
 	case err != nil:
 		return errors.Join(fmt.Errorf("%w: %w", core.ErrUnknownOutcome, &refusedError{failure}), err)

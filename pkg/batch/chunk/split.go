@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // split writes the items of a chunk that could not be written together one by
@@ -55,7 +54,7 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 		return nil
 	}
 	err := p.tryGroup(ctx, group)
-	if err == nil || isOver(ctx, err) {
+	if err == nil || endsChunk(ctx, err) {
 		return err
 	}
 	if len(group) > 1 {
@@ -77,13 +76,6 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 		return err
 	}
 	return p.commit(ctx, &part{to: place + 1})
-}
-
-// isOver reports an error after which no part of the chunk can be written.
-func isOver(ctx context.Context, err error) bool {
-	var unknown *refusedError
-	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
-		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.As(err, &unknown)
 }
 
 // tryGroup processes a group again and commits it.

@@ -19,11 +19,14 @@ const LeastSkippedReads = 1000
 // Isolation is how a split finds the items that cannot be written (rule C7).
 type Isolation string
 
-// The isolations. Their outcomes are the same; bisecting makes fewer commits:
-// k bad items of n cost about k·log2(n) transactions instead of n.
+// The isolations. The outcomes of the first two are the same; bisecting makes fewer
+// commits: k bad items of n cost about k·log2(n) transactions instead of n. Both write
+// items without their neighbours: where a constraint spans several items, which only
+// COMMIT checks, they would skip good ones. IsolateNone fails the step instead.
 const (
 	IsolateEach   Isolation = "each"
 	IsolateBisect Isolation = "bisect"
+	IsolateNone   Isolation = "none"
 )
 
 // Config describes a chunk step.
@@ -124,7 +127,7 @@ func (c Config) validate() error {
 	wrong(c.Attr.Propagation != "", "propagation %s: a chunk step owns its transactions", c.Attr.Propagation)
 	wrong(c.Attr.ReadOnly, "its transactions write, and cannot be read-only")
 	wrong(c.Retry.Limit < 0, "retry limit %d is less than 0", c.Retry.Limit)
-	wrong(c.Isolate != IsolateEach && c.Isolate != IsolateBisect, "isolate %q is unknown (allowed: each, bisect)", c.Isolate)
+	wrong(c.Isolate != IsolateEach && c.Isolate != IsolateBisect && c.Isolate != IsolateNone, "isolate %q is unknown (allowed: each, bisect, none)", c.Isolate)
 	wrong(c.Concurrency < 0, "concurrency %d is less than 1", c.Concurrency)
 	wrong(c.Concurrency > 1 && c.ProcessInTransaction, "concurrency and process_in_transaction exclude each other: a transaction has one connection")
 	wrong(c.KeepOutputs && c.ProcessInTransaction, "reprocess: false and process_in_transaction exclude each other: what a processor does in a transaction is undone with it")

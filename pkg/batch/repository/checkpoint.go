@@ -31,15 +31,20 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 	if err != nil {
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
 	}
+	nonce, err := t.Fence()
+	if err != nil {
+		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
+	}
 	args := append(counterValues(c.Counters), string(c.Position), int64(ref.ID), ref.Owner.String(), ref.Epoch, string(core.StatusStarted))
 	statement := r.checkpoints[0]
 	if write {
 		statement, args = r.checkpoints[1], append(args, text)
 	}
+	args = r.fenced(args, nonce)
 	var stop bool
 	err = t.Conn().QueryRowContext(ctx, statement, args...).Scan(&stop)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = core.ErrLostOwner
+		err = r.noRow(ctx, t, nonce)
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
@@ -75,7 +80,44 @@ func (r *Repository) checkpointSQL(withContext bool) string {
 	if withContext {
 		sets = append(sets, bind("context"))
 	}
-	return r.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND ") + " RETURNING " + r.stopAsked())
+	return r.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND ") + r.fence(n+1) +
+		" RETURNING " + r.stopAsked())
+}
+
+// fence is the condition that an UPDATE is part of the transaction that was begun,
+// whose nonce is bind variable n (rule T8a): after a ROLLBACK in a script it would
+// commit by itself. SQLite needs none.
+func (p *place) fence(n int) string {
+	if p.db.Dialect() != tx.Postgres {
+		return ""
+	}
+	return " AND current_setting('surfin.tx', true) = " + p.db.Dialect().Placeholder(n)
+}
+
+func (p *place) fenced(args []any, nonce string) []any {
+	if p.db.Dialect() != tx.Postgres {
+		return args
+	}
+	return append(args, nonce)
+}
+
+// noRow says why a checkpoint found no row: a transaction that is not the one that was
+// begun, else the loss of the owner.
+func (p *place) noRow(ctx context.Context, t tx.Tx, nonce string) error {
+	if p.db.Dialect() != tx.Postgres {
+		return core.ErrLostOwner
+	}
+	var now, begun sql.NullString
+	err := t.Conn().QueryRowContext(ctx, "SELECT current_setting('surfin.tx', true), current_setting('surfin.begun', true)").Scan(&now, &begun)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w, or: %w", core.ErrLostOwner, err)
+	case now.String == nonce:
+		return core.ErrLostOwner
+	case begun.String == nonce:
+		return fmt.Errorf("rows that were written before are committed: %w", tx.ErrForeignEnd)
+	}
+	return fmt.Errorf("rolled back, or by a RESET ALL no longer told from others: rows that were written before may be committed: %w", tx.ErrForeignEnd)
 }
 
 // stopAsked is the flag of the job, for the RETURNING of an update of a step.

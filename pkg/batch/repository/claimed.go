@@ -119,6 +119,10 @@ func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 	if err != nil {
 		return err
 	}
+	nonce, err := t.Fence()
+	if err != nil {
+		return err
+	}
 	s.onStop = c.OnStop
 	args := append(counterValues(c.Counters), string(c.Position), int64(s.ref.ID))
 	args = append(append(args, s.key.values()...), int64(s.ref.ID), s.ref.Owner.String(), s.ref.Epoch)
@@ -126,6 +130,7 @@ func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 	if write {
 		statement, args = s.updates[1], append(args, text)
 	}
+	args = s.fenced(args, nonce)
 	result, err := t.Conn().ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -135,7 +140,7 @@ func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 		return err
 	}
 	if rows != 1 {
-		return core.ErrLostOwner
+		return s.noRow(ctx, t, nonce)
 	}
 	if len(c.Skipped) == 0 {
 		return nil
@@ -159,7 +164,7 @@ func (s *claimed) checkpointSQL(withContext bool) string {
 	if withContext {
 		sets += ", " + bind([]string{"context"}, "")
 	}
-	return s.sql("UPDATE {checkpoint} SET " + sets + " WHERE " + guards)
+	return s.sql("UPDATE {checkpoint} SET " + sets + " WHERE " + guards + s.fence(n+1))
 }
 
 // Reclaim implements core.CheckpointStore, on the row that is here (rule C10). The

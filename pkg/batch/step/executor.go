@@ -123,6 +123,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 		defer cancel()
 	}
 	ctx, aborter := tx.WithAborter(ctx)
+	defer aborter.End()
 	a := &attempt{executor: e, step: s, run: private(run), began: time.Now()}
 	done := make(chan *ending, 1)
 	go func() { done <- a.work(ctx) }()

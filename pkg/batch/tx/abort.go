@@ -12,6 +12,10 @@ type Aborter struct {
 	mu      sync.Mutex
 	open    map[Handle]struct{}
 	aborted bool
+
+	end   sync.Mutex // never held while something is called
+	ended bool
+	atEnd []func()
 }
 
 // ErrAborted is the failure to begin a transaction for work that was aborted.
@@ -64,7 +68,43 @@ func (a *Aborter) release(h Handle) bool {
 	return !a.aborted
 }
 
-func aborterOf(ctx context.Context) *Aborter {
-	a, _ := ctx.Value(aborterKey{}).(*Aborter)
+// AtEnd calls f when the work is over: what belongs to the work outside of its
+// transactions ends with it (rule T8b). Of nil, and after the end, it does nothing.
+func (a *Aborter) AtEnd(f func()) {
+	if a == nil {
+		return
+	}
+	a.end.Lock()
+	defer a.end.Unlock()
+	if !a.ended {
+		a.atEnd = append(a.atEnd, f)
+	}
+}
+
+// End says that the work is over.
+func (a *Aborter) End() {
+	a.end.Lock()
+	list := a.atEnd
+	a.ended, a.atEnd = true, nil
+	a.end.Unlock()
+	for _, f := range list {
+		f()
+	}
+}
+
+// Ended reports whether the work is over; that of nil, outside of any, never is.
+func (a *Aborter) Ended() bool {
+	if a == nil {
+		return false
+	}
+	a.end.Lock()
+	defer a.end.Unlock()
+	return a.ended
+}
+
+// AborterOf returns the innermost Aborter of ctx, which stands for the work itself, or
+// nil.
+func AborterOf(ctx context.Context) *Aborter {
+	a, _ := ctx.Value(aborterKey{}).(*Aborter) //nolint:errcheck // absent is nil
 	return a
 }

@@ -22,7 +22,7 @@ func (m *Manager) Database() Database { return m.db }
 // the current transaction; whatever fn does through it commits or rolls back
 // together. fn's error, and its panic after a rollback, come back unchanged;
 // other errors are ErrNoTransaction, ErrTransaction, ErrSingleWriter,
-// *RollbackOnlyError, *CommitError, the context's error where fn did not notice it,
+// *RollbackOnlyError, *CommitError, ErrForeignEnd, the context's error where fn did not notice it,
 // sql.ErrTxDone where ctx outlived its transaction, or the failure to begin.
 //
 // A transaction belongs to one goroutine at a time.
@@ -78,6 +78,7 @@ func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context
 // savepoint in one, or the mark that the one outside is suspended.
 type scope struct {
 	database     string
+	handle       Handle
 	conn         Conn
 	readOnly     bool
 	suspended    bool
@@ -91,6 +92,8 @@ type scope struct {
 func (s *scope) Database() string { return s.database }
 func (s *scope) Conn() Conn       { return s.conn }
 func (s *scope) ReadOnly() bool   { return s.readOnly }
+
+func (s *scope) Fence() (nonce string, err error) { return s.handle.Fence() }
 
 func (s *scope) SetRollbackOnly(cause error) {
 	s.rollbackOnly.CompareAndSwap(nil, &cause)
@@ -177,11 +180,14 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	aborter := aborterOf(ctx)
+	aborter := AborterOf(ctx)
 	if !aborter.add(h) {
 		return errors.Join(ErrAborted, h.Rollback())
 	}
-	s := &scope{database: m.db.Name(), conn: h.Conn(), readOnly: attr.ReadOnly, singleWriter: m.db.SingleWriter(), outer: outer, savepoints: new(int)}
+	s := &scope{
+		database: m.db.Name(), handle: h, conn: h.Conn(), readOnly: attr.ReadOnly, singleWriter: m.db.SingleWriter(),
+		outer: outer, savepoints: new(int),
+	}
 	defer s.ended.Store(true)
 	returned := false
 	defer func() {
@@ -202,10 +208,11 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 		err = ctx.Err() // a timeout that fn did not notice must not commit
 	}
 	if err == nil {
-		if err := h.Commit(); err != nil {
-			return &CommitError{Err: err}
+		err = h.Commit()
+		if err != nil && !errors.Is(err, ErrForeignEnd) { // else there was nothing to commit
+			err = &CommitError{Err: err}
 		}
-		return nil
+		return err
 	}
 	if rerr := h.Rollback(); rerr != nil && !errors.Is(rerr, sql.ErrTxDone) {
 		return errors.Join(err, fmt.Errorf("rollback: %w", rerr))
@@ -228,7 +235,7 @@ func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(con
 		return fmt.Errorf("savepoint: %w", err)
 	}
 	s := &scope{
-		database: outer.database, conn: outer.conn, readOnly: outer.readOnly, singleWriter: outer.singleWriter,
+		database: outer.database, handle: outer.handle, conn: outer.conn, readOnly: outer.readOnly, singleWriter: outer.singleWriter,
 		outer: outer, savepoints: outer.savepoints,
 	}
 	defer s.ended.Store(true)

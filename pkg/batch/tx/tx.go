@@ -35,6 +35,12 @@ type Handle interface {
 	Commit() error
 	// Rollback after the end is sql.ErrTxDone.
 	Rollback() error
+	// Fence is what a statement needs that must be part of this very transaction
+	// (rule T8a), just before it. ErrForeignEnd: the transaction is over already. On
+	// PostgreSQL current_setting('surfin.tx', true) is nonce in this transaction, and
+	// in no other; let the statement compare. Elsewhere nonce is empty: nothing that
+	// comes after a foreign end can commit.
+	Fence() (nonce string, err error)
 }
 
 // Dialect names a kind of database.
@@ -140,6 +146,8 @@ type Tx interface {
 	ReadOnly() bool
 	// SetRollbackOnly makes the owner's commit fail with a *RollbackOnlyError.
 	SetRollbackOnly(cause error)
+	// Fence is that of the Handle.
+	Fence() (nonce string, err error)
 }
 
 // Errors of the propagation rules.
@@ -156,6 +164,10 @@ var (
 	ErrRolledBack = errors.New("the transaction was rolled back")
 	// ErrNotOwner is Commit or Rollback by who does not own the transaction.
 	ErrNotOwner = errors.New("only the owner of a transaction ends it")
+	// ErrForeignEnd is a transaction that a statement has ended, in a script say, and
+	// not its owner (rule T8a). What was written in it may be committed, so that work
+	// must not be tried again. ErrNotOwner is in its chain.
+	ErrForeignEnd = fmt.Errorf("a statement has ended the transaction: %w", ErrNotOwner)
 )
 
 // RollbackOnlyError is the owner's commit of a transaction that joined work had
@@ -171,8 +183,8 @@ func (e *RollbackOnlyError) Error() string {
 func (e *RollbackOnlyError) Unwrap() error { return e.Cause }
 
 // CommitError is a COMMIT that failed: whether the transaction took effect is
-// not known, unless the database said so (rule C10): ErrRolledBack is in its chain
-// then.
+// not known (rule C10), unless the database said that it did not (rule C10a):
+// ErrRolledBack is in its chain then.
 type CommitError struct{ Err error }
 
 // Error names the cause.
@@ -200,6 +212,22 @@ func ConnOf(ctx context.Context, db Database) Conn {
 		return t.Conn()
 	}
 	return db.Conn()
+}
+
+type runningKey struct{}
+
+// Running returns a context for [Conn.Raw] that says which statement its f runs. Of
+// an f that does not say it everything is expected: that it ended the transaction
+// (rule T8a), that it changed settings of the session (rule T8b), which is then asked
+// or undone at a cost.
+func Running(ctx context.Context, statement string) context.Context {
+	return context.WithValue(ctx, runningKey{}, statement)
+}
+
+// RunningIn returns the statement that ctx names, or "".
+func RunningIn(ctx context.Context) string {
+	statement, _ := ctx.Value(runningKey{}).(string) //nolint:errcheck // absent is ""
+	return statement
 }
 
 // WriterHeld reports whether ctx carries a writing transaction of the database,

@@ -63,7 +63,7 @@ type defaultsModel struct {
 // own. They are embedded in chunkModel, so that both are one.
 type chunkDefaults struct {
 	Size                 *int   `key:"size" default:"1000" doc:"Items per chunk, and so per transaction."`
-	Isolate              string `key:"isolate" enum:"each,bisect" default:"each" doc:"How items that cannot be written are found: one by one, or by halving the chunk. The outcome is the same; halving makes fewer commits."`
+	Isolate              string `key:"isolate" enum:"each,bisect,none" default:"each" doc:"How items that cannot be written are found: one by one, or by halving the chunk, with the same outcome and fewer commits. With none the chunk is not split, and the step fails: for constraints that span items."`
 	Reprocess            bool   `key:"reprocess" default:"true" doc:"Whether items are processed again when their chunk is written again; false for processors that change their item in place."`
 	ProcessInTransaction bool   `key:"process_in_transaction" default:"false" doc:"Whether processors run in the chunk's transaction."`
 	Concurrency          *int   `key:"concurrency" default:"1" doc:"How many goroutines process the items of a chunk. The order of the items stays."`

@@ -63,7 +63,7 @@ func (c *txConn) Raw(ctx context.Context, f func(driverConn any) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return c.say(ctx, raw(c.conn, f))
+	return c.say(ctx, raw(ctx, c.conn, f))
 }
 
 // Commit refuses: gorm finds it by its type assertion.
@@ -78,6 +78,9 @@ func (c *txConn) Rollback() error { return tx.ErrNotOwner }
 func (c *txConn) refuse(query string) error {
 	if word := transactionControl(query); word != "" {
 		return fmt.Errorf("%s: %w", word, tx.ErrNotOwner)
+	}
+	if resetsAll(query) {
+		return fmt.Errorf("RESET ALL would reset what tells the transaction from others; reset a setting by its name: %w", tx.ErrNotOwner)
 	}
 	return nil
 }
@@ -98,6 +101,8 @@ type handle struct {
 	c *txConn
 	// commit and rollback end the transaction as the dialect needs it.
 	commit, rollback func(c *txConn) error
+	// fence is Fence while the transaction is not over.
+	fence func() (nonce string, err error)
 	// release undoes what begin did to the connection.
 	release func(conn *sql.Conn) error
 
@@ -120,7 +125,16 @@ func (h *handle) Commit() error {
 	return err
 }
 
-// Rollback rolls back.
+// Fence implements tx.Handle.
+func (h *handle) Fence() (nonce string, err error) {
+	if h.c.ended.Load() {
+		return "", h.c.say(context.Background(), sql.ErrTxDone)
+	}
+	return h.fence()
+}
+
+// Rollback rolls back. tx.ErrForeignEnd says that a statement had ended the
+// transaction before, and may have committed it.
 func (h *handle) Rollback() error { return h.end(h.rollback) }
 
 // expireAfter rolls the transaction back after the timeout even where the work
@@ -163,11 +177,17 @@ func (h *handle) end(how func(*txConn) error) error {
 // raw calls f with the driver's connection. database/sql sees neither f's error
 // nor its panic: at driver.ErrBadConn, and at a panic, it would close the
 // connection and wait for the open transaction to end, forever.
-func raw(conn *sql.Conn, f func(driverConn any) error) error {
+func raw(ctx context.Context, conn *sql.Conn, f func(driverConn any) error) error {
 	var ferr error
 	var panicked any
 	err := conn.Raw(func(driverConn any) error {
 		defer func() { panicked = recover() }()
+		if p, ok := driverConn.(physical); ok {
+			if ferr = p.note(ctx, tx.RunningIn(ctx)); ferr != nil {
+				return nil
+			}
+			driverConn = p.own()
+		}
 		ferr = f(driverConn)
 		return nil
 	})

@@ -135,7 +135,7 @@ func (c poolConn) Raw(ctx context.Context, f func(driverConn any) error) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	return raw(conn, f)
+	return raw(ctx, conn, f)
 }
 
 // acquire takes a connection out of the pool.

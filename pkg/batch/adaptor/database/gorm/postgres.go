@@ -88,7 +88,7 @@ func fixSession(params map[string]string) {
 }
 
 func (p *postgres) openPool() (*sql.DB, error) {
-	db := stdlib.OpenDB(*p.config.Copy())
+	db := sql.OpenDB(connector{stdlib.GetConnector(*p.config.Copy()), wrapPostgres})
 	db.SetMaxOpenConns(p.maxOpen)
 	db.SetMaxIdleConns(p.maxOpen)
 	db.SetConnMaxIdleTime(idleTime)
@@ -139,11 +139,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 		var t *sql.Tx
 		t, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
 		if err == nil {
-			return &handle{
-				c:        &txConn{conn: conn, tx: t, explain: explainPostgres},
-				commit:   commitPostgres,
-				rollback: rollbackPostgres,
-			}, nil
+			return newPostgresHandle(conn, t)
 		}
 		if cerr := conn.Close(); cerr != nil && !errors.Is(cerr, sql.ErrConnDone) {
 			err = errors.Join(err, cerr)
@@ -163,47 +159,4 @@ func explainPostgres(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
-}
-
-// idle is the transaction status of a session without a transaction.
-const idle = 'I'
-
-// commitPostgres finds a transaction that a statement had ended: what came after
-// it was committed one by one, and COMMIT would only warn (rule T8).
-func commitPostgres(c *txConn) error {
-	status, _, err := session(c.conn)
-	if err == nil && status == idle {
-		err = fmt.Errorf("a statement had ended the transaction: %w", tx.ErrNotOwner)
-		if rerr := c.tx.Rollback(); rerr != nil {
-			err = errors.Join(err, rerr)
-		}
-		return err
-	}
-	// A session that cannot be asked will not commit either.
-	return withoutBadConn(c.tx.Commit())
-}
-
-// rollbackPostgres succeeds when the connection is gone: the server has rolled
-// back then.
-func rollbackPostgres(c *txConn) error {
-	err := c.tx.Rollback()
-	if err == nil || errors.Is(err, driver.ErrBadConn) {
-		return nil
-	}
-	if _, closed, serr := session(c.conn); serr != nil || closed {
-		return nil
-	}
-	return err
-}
-
-func session(conn *sql.Conn) (status byte, closed bool, err error) {
-	err = conn.Raw(func(driverConn any) error {
-		c, ok := driverConn.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
-		}
-		status, closed = c.Conn().PgConn().TxStatus(), c.Conn().IsClosed()
-		return nil
-	})
-	return status, closed, err
 }

@@ -11,6 +11,11 @@ import (
 // literals, quoted names and comments, until yield is false. It tells apart what
 // a statement begins with; it is no parser.
 func words(query string, yield func(word string) bool) {
+	tokens(query, func(word string, _ bool) bool { return yield(word) })
+}
+
+// tokens is words that also says whether a parenthesis follows a word at once.
+func tokens(query string, yield func(word string, call bool) bool) {
 	for i := 0; i < len(query); {
 		c := query[i]
 		switch {
@@ -23,7 +28,7 @@ func words(query string, yield func(word string) bool) {
 		case strings.HasPrefix(query[i:], "/*"):
 			i = after(query, i+2, "*/")
 		case c == ';':
-			if !yield(";") {
+			if !yield(";", false) {
 				return
 			}
 			i++
@@ -32,7 +37,7 @@ func words(query string, yield func(word string) bool) {
 			for j < len(query) && (letter(query[j]) || query[j] >= '0' && query[j] <= '9') {
 				j++
 			}
-			if !yield(strings.ToUpper(query[i:j])) {
+			if !yield(strings.ToUpper(query[i:j]), j < len(query) && query[j] == '(') {
 				return
 			}
 			i = j
@@ -88,6 +93,23 @@ func isScript(query string) bool {
 		return !more
 	})
 	return more
+}
+
+// mayBeScript reports whether something follows a semicolon, be it in a literal: what
+// this says is one statement is one.
+func mayBeScript(query string) bool {
+	i := strings.IndexByte(query, ';')
+	return i >= 0 && strings.Trim(query[i:], "; \t\r\n") != ""
+}
+
+// resetsAll reports RESET ALL.
+func resetsAll(query string) bool {
+	var first []string
+	words(query, func(word string) bool {
+		first = append(first, word)
+		return len(first) < 2 && word == "RESET"
+	})
+	return len(first) == 2 && first[1] == "ALL"
 }
 
 // transactionControl returns the statement's first word if the statement begins

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"modernc.org/sqlite"
@@ -61,11 +60,11 @@ func (s *sqliteFile) openPool(size int, busy time.Duration, lock string, queryOn
 	} else {
 		q.Set("_journal_mode", "WAL")
 	}
-	connector, err := sqlite.NewConnector(s.path + "?" + q.Encode())
+	driver, err := sqlite.NewConnector(s.path + "?" + q.Encode())
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.path, err)
 	}
-	db := sql.OpenDB(connector)
+	db := sql.OpenDB(connector{driver, wrapSQLite})
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db, nil
@@ -118,29 +117,7 @@ func (s *sqliteFile) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	// Only our commit commits. The hook turns every other one into a rollback: a
-	// COMMIT in a script, and a statement after SQLite itself had rolled back
-	// (a write that is interrupted takes its transaction with it), which would
-	// otherwise commit alone.
-	var committing atomic.Bool
-	veto := func() int32 {
-		if committing.Load() {
-			return 0
-		}
-		return 1
-	}
-	if err := commitHook(conn, veto); err != nil {
-		return nil, errors.Join(err, t.Rollback(), conn.Close())
-	}
-	return &handle{
-		c: &txConn{conn: conn, tx: t, explain: explainSQLite},
-		commit: func(c *txConn) error {
-			committing.Store(true)
-			return commitSQLite(c)
-		},
-		rollback: rollbackSQLite,
-		release:  func(conn *sql.Conn) error { return commitHook(conn, nil) },
-	}, nil
+	return newSQLiteHandle(conn, t)
 }
 
 // beginRead begins on a reader, whose query_only is what SQLite has for read-only
@@ -150,7 +127,6 @@ func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	const protect = "PRAGMA query_only = 1"
 	if _, err := conn.ExecContext(ctx, protect); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -162,6 +138,7 @@ func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	}
 	return &handle{
 		c:        &txConn{conn: conn, tx: t, explain: explainSQLite},
+		fence:    func() (string, error) { return "", nil },
 		commit:   commitSQLite,
 		rollback: rollbackSQLite,
 		release: func(conn *sql.Conn) error {
@@ -171,45 +148,11 @@ func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	}, nil
 }
 
-func commitHook(conn *sql.Conn, hook sqlite.CommitHookFn) error {
-	return conn.Raw(func(driverConn any) error {
-		c, ok := driverConn.(interface{ RegisterCommitHook(sqlite.CommitHookFn) })
-		if !ok {
-			return fmt.Errorf("the connection is a %T, and should be modernc's", driverConn)
-		}
-		c.RegisterCommitHook(hook)
-		return nil
-	})
-}
-
-// commitSQLite: SQLITE_ERROR at COMMIT means that there is no transaction any
-// more, as SQLite had rolled it back.
-func commitSQLite(c *txConn) error {
-	err := c.tx.Commit()
-	if dberr.SQLiteCode(err) == sqlite3.SQLITE_ERROR {
-		return lost(err)
-	}
-	return err
-}
-
-// rollbackSQLite succeeds when SQLite had rolled back already.
-func rollbackSQLite(c *txConn) error {
-	err := c.tx.Rollback()
-	if dberr.SQLiteCode(err) == sqlite3.SQLITE_ERROR {
-		return nil
-	}
-	return err
-}
-
 func explainSQLite(_ context.Context, err error) error {
 	if dberr.SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_COMMITHOOK {
 		return lost(err)
 	}
 	return err
-}
-
-func lost(err error) error {
-	return fmt.Errorf("the transaction had been rolled back by an earlier statement: %w: %w", sql.ErrTxDone, err)
 }
 
 // whileBusy repeats f, which must have had no effect when it fails with BUSY,

@@ -64,7 +64,7 @@ func (e *postgres) fits(c *resultColumn) error {
 
 func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
 	var columns []resultColumn
-	err := onConn(ctx, conn, func(c *pgx.Conn) error {
+	err := onConn(tx.Running(ctx, text), conn, func(c *pgx.Conn) error {
 		// Described anew: a statement cached before a migration would not do.
 		rows, err := c.Query(ctx, text, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
 		if err != nil {
@@ -109,7 +109,7 @@ type cell struct{ from, to int32 }
 func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error) {
 	p := &e.page
 	p.columns = columns
-	err := onConn(ctx, conn, func(c *pgx.Conn) error {
+	err := onConn(tx.Running(ctx, text), conn, func(c *pgx.Conn) error {
 		err := p.fetch(ctx, c, text, args)
 		if dberr.SQLState(err) == "0A000" {
 			// A migration changed a type since the statement was prepared; pgx has

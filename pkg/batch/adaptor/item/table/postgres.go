@@ -131,7 +131,7 @@ func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, records [][]
 		text = fmt.Sprintf("copy %s (%s) from stdin", tx.Postgres.Quote(p.config.Name), quotedList(p.names()))
 		p.texts[copyRows] = text
 	}
-	return conn.Raw(ctx, func(driverConn any) error {
+	return conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
 		c, ok := driverConn.(*stdlib.Conn)
 		if !ok {
 			return fmt.Errorf("COPY needs a pgx connection, not a %T", driverConn)

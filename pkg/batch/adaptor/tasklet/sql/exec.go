@@ -57,7 +57,7 @@ func (t *Tasklet) exec(ctx context.Context, text string, statements []statement,
 // execPostgres sends a text without variables by the simple protocol, which takes
 // several statements.
 func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (total int64, err error) {
-	err = conn.Raw(ctx, func(driverConn any) error {
+	err = conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
 		c, ok := driverConn.(*stdlib.Conn)
 		if !ok {
 			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)

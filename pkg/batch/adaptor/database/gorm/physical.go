@@ -1,0 +1,329 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"modernc.org/sqlite"
+)
+
+// physical is a connection as database/sql has it: the driver's own, which Raw hands
+// out, and what we remember of the statements on it.
+type physical interface {
+	driver.Conn
+	// own is the driver's connection.
+	own() any
+	// note takes notice of a statement before it runs, and may refuse it; "" is one that
+	// is not known.
+	note(ctx context.Context, query string) error
+}
+
+// connector opens connections and wraps them.
+type connector struct {
+	driver.Connector
+	wrap func(c driver.Conn) (physical, error)
+}
+
+// Connect opens a connection.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := c.wrap(conn)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return wrapped, nil
+}
+
+// physicalOf returns what is below conn, which the caller must hold.
+func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
+	err = conn.Raw(func(driverConn any) error {
+		var ok bool
+		if p, ok = driverConn.(T); !ok {
+			return fmt.Errorf("the connection is a %T, and should be a %T", driverConn, p)
+		}
+		return nil
+	})
+	return p, err
+}
+
+// pgConn is a connection to PostgreSQL.
+type pgConn struct {
+	*stdlib.Conn
+	// nonce names the transaction in progress; "": there is none.
+	nonce string
+	// scripted says that since the transaction was proved there was a statement that
+	// may have ended it.
+	scripted atomic.Bool
+	trace    trace
+}
+
+func wrapPostgres(c driver.Conn) (physical, error) {
+	own, ok := c.(*stdlib.Conn)
+	if !ok {
+		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
+	}
+	p := &pgConn{Conn: own}
+	p.trace = trace{renew: p.renew, keeps: keepsPostgres, known: map[string]bool{}}
+	return p, nil
+}
+
+func (c *pgConn) own() any { return c.Conn }
+
+// note refuses what would commit by itself, as a script has ended the transaction.
+func (c *pgConn) note(ctx context.Context, query string) error {
+	if c.nonce != "" && c.status() == idle && !c.Conn.Conn().IsClosed() {
+		return errEnded
+	}
+	if query == "" || mayBeScript(query) {
+		c.scripted.Store(true)
+	}
+	c.trace.notice(ctx, query)
+	return nil
+}
+
+// ResetSession is called before the connection leaves the pool.
+func (c *pgConn) ResetSession(ctx context.Context) error {
+	if err := c.trace.acquired(ctx); err != nil {
+		return err
+	}
+	return c.Conn.ResetSession(ctx)
+}
+
+// IsValid is called when the connection comes back to the pool.
+func (c *pgConn) IsValid() bool { return c.trace.released() && !c.Conn.Conn().IsClosed() }
+
+// Close closes the connection.
+func (c *pgConn) Close() error {
+	c.trace.mu.Lock()
+	defer c.trace.mu.Unlock()
+	c.trace.broken = true
+	return c.Conn.Close()
+}
+
+// renewTime bounds renewal.
+const renewTime = 5 * time.Second
+
+// renew does in one message what DISCARD ALL does, but for the statements that pgx has
+// prepared, and knows.
+func (c *pgConn) renew() error {
+	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
+	defer cancel()
+	conn := c.Conn.Conn()
+	if conn.IsClosed() || c.status() != idle {
+		return driver.ErrBadConn
+	}
+	return conn.PgConn().Exec(ctx, `SET SESSION AUTHORIZATION DEFAULT; RESET ALL; CLOSE ALL; UNLISTEN *;
+		SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES;
+		DO $$ DECLARE n text; BEGIN
+			FOR n IN SELECT name FROM pg_catalog.pg_prepared_statements WHERE from_sql LOOP EXECUTE format('DEALLOCATE %I', n); END LOOP;
+		END $$`).Close()
+}
+
+// BeginTx begins a transaction that can be told from any other (rule T8a), with one
+// message. surfin.tx is reverted at its end, whatever that is; surfin.begun at a
+// ROLLBACK only, and so remembers a COMMIT.
+func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	begin := "begin"
+	switch sql.IsolationLevel(opts.Isolation) {
+	case sql.LevelDefault:
+	case sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable:
+		begin += " isolation level " + strings.ToLower(sql.IsolationLevel(opts.Isolation).String())
+	case sql.LevelSnapshot:
+		begin += " isolation level repeatable read"
+	case sql.LevelWriteCommitted, sql.LevelLinearizable:
+		return nil, fmt.Errorf("PostgreSQL does not have the isolation level %s", sql.IsolationLevel(opts.Isolation))
+	}
+	if opts.ReadOnly {
+		begin += " read only"
+	}
+	c.nonce = strconv.FormatUint(rand.Uint64(), 36)
+	c.scripted.Store(false)
+	begin += "; set local surfin.tx = '" + c.nonce + "'; set surfin.begun = '" + c.nonce + "'"
+	t, err := c.Conn.Conn().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
+	if err != nil {
+		c.nonce = ""
+		return nil, err
+	}
+	return pgTx{ctx, t, c}, nil
+}
+
+// pgTx is pgx's transaction for database/sql.
+type pgTx struct {
+	ctx  context.Context // as the interface takes none
+	tx   pgx.Tx
+	conn *pgConn
+}
+
+func (t pgTx) Commit() error {
+	t.conn.nonce = ""
+	return t.tx.Commit(t.ctx)
+}
+
+func (t pgTx) Rollback() error {
+	t.conn.nonce = ""
+	return t.tx.Rollback(t.ctx)
+}
+
+func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.Conn.ExecContext(ctx, query, args)
+}
+
+func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.Conn.QueryContext(ctx, query, args)
+}
+
+func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.Conn.PrepareContext(ctx, query)
+}
+
+// status is the transaction status of the session, as its last answer said.
+func (c *pgConn) status() byte { return c.Conn.Conn().PgConn().TxStatus() }
+
+// The transaction statuses of a session.
+const (
+	idle   = 'I'
+	within = 'T'
+)
+
+// modernc is what modernc's connection can do.
+type modernc interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+	RegisterCommitHook(hook sqlite.CommitHookFn)
+	RegisterRollbackHook(hook sqlite.RollbackHookFn)
+}
+
+// liteConn is a connection to SQLite.
+type liteConn struct {
+	modernc
+	// watch is the writing transaction in progress, or nil.
+	watch  *sqliteTx
+	trace  trace
+	closed bool
+}
+
+func wrapSQLite(c driver.Conn) (physical, error) {
+	own, ok := c.(modernc)
+	if !ok {
+		return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
+	}
+	l := &liteConn{modernc: own}
+	l.trace = trace{renew: l.renew, keeps: keepsSQLite, known: map[string]bool{}}
+	return l, nil
+}
+
+func (c *liteConn) own() any { return c.modernc }
+
+// note refuses what would commit by itself, as the transaction was rolled back.
+func (c *liteConn) note(ctx context.Context, query string) error {
+	if c.watch != nil && c.watch.dead.Load() {
+		return errRolledBack
+	}
+	c.trace.notice(ctx, query)
+	return nil
+}
+
+// ResetSession is called before the connection leaves the pool.
+func (c *liteConn) ResetSession(ctx context.Context) error {
+	if err := c.trace.acquired(ctx); err != nil {
+		return err
+	}
+	return c.modernc.ResetSession(ctx)
+}
+
+// IsValid is called when the connection comes back to the pool.
+func (c *liteConn) IsValid() bool { return c.trace.released() && c.modernc.IsValid() }
+
+// Close closes the connection.
+func (c *liteConn) Close() error {
+	c.trace.mu.Lock()
+	defer c.trace.mu.Unlock()
+	c.trace.broken = true
+	return c.close()
+}
+
+func (c *liteConn) close() error {
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	return c.modernc.Close()
+}
+
+// renew gives the connection up: another one is opened in no time, and nothing says
+// what all there is to reset.
+func (c *liteConn) renew() error { return errors.Join(driver.ErrBadConn, c.close()) }
+
+func (c *liteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.modernc.ExecContext(ctx, query, args)
+}
+
+func (c *liteConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.modernc.QueryContext(ctx, query, args)
+}
+
+func (c *liteConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := c.note(ctx, query); err != nil {
+		return nil, err
+	}
+	return c.modernc.PrepareContext(ctx, query)
+}
+
+// watched sets who watches the transaction in progress; nil: nobody.
+func (c *liteConn) watched(by *sqliteTx) {
+	c.watch = by
+	if by == nil {
+		c.RegisterCommitHook(nil)
+		c.RegisterRollbackHook(nil)
+		return
+	}
+	c.RegisterCommitHook(func() int32 {
+		if by.committing.Load() {
+			return 0
+		}
+		return 1
+	})
+	c.RegisterRollbackHook(func() { by.dead.Store(true) })
+}
+
+var (
+	_ physical = (*pgConn)(nil)
+	_ physical = (*liteConn)(nil)
+)

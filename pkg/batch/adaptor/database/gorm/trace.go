@@ -1,0 +1,101 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// trace remembers whether the session of a connection may have been changed, and by
+// which step's work, so that what a step changes does not outlive it (rule T8b). While
+// the step runs, its connection stays as it is, and a chunk costs nothing more. The
+// session is renewed when the step is over, or before another one gets the connection.
+//
+// What a trigger changes, and a function that is called without parentheses behind its
+// name, is not seen.
+type trace struct {
+	renew func() error // called with mu held: makes the session as it was, or fails
+	keeps func(query string) bool
+	known map[string]bool // what keeps has answered; of the statements' goroutine
+
+	mu      sync.Mutex
+	idle    bool // in the pool
+	changed bool
+	by      *tx.Aborter // whose work; nil: outside of steps
+	broken  bool        // not to be used any more
+}
+
+// keptTexts and longestKept bound what is remembered of answers.
+const (
+	keptTexts   = 200
+	longestKept = 4096
+)
+
+func (t *trace) keepsSession(query string) bool {
+	if kept, ok := t.known[query]; ok {
+		return kept
+	}
+	kept := t.keeps(query)
+	if len(t.known) < keptTexts && len(query) <= longestKept {
+		t.known[query] = kept
+	}
+	return kept
+}
+
+// notice takes notice of a statement; "" is one that is not known.
+func (t *trace) notice(ctx context.Context, query string) {
+	if query != "" && t.keepsSession(query) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.changed {
+		return
+	}
+	t.changed, t.by = true, tx.AborterOf(ctx)
+	t.by.AtEnd(t.over)
+}
+
+// acquired is called before a connection leaves the pool.
+func (t *trace) acquired(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = false
+	if by := tx.AborterOf(ctx); t.changed && by != nil && by != t.by {
+		t.restore()
+	}
+	if t.broken {
+		return driver.ErrBadConn
+	}
+	return nil
+}
+
+// released is called when it comes back, and says whether it may stay.
+func (t *trace) released() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.idle = true
+	if t.changed && t.by.Ended() {
+		t.restore()
+	}
+	return !t.broken
+}
+
+// over is called when the work of a step has ended. A connection that is in use is
+// left to released.
+func (t *trace) over() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.idle && t.changed && t.by.Ended() {
+		t.restore()
+	}
+}
+
+func (t *trace) restore() {
+	t.changed, t.by = false, nil
+	if !t.broken && t.renew() != nil {
+		t.broken = true
+	}
+}

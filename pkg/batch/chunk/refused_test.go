@@ -1,0 +1,108 @@
+package chunk_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// writeErrors counts what a listener is told of failed writes.
+type writeErrors struct{ items []int }
+
+func (l *writeErrors) OnWriteError(_ context.Context, _ error, items core.Items) error {
+	l.items = append(l.items, items.Len())
+	return nil
+}
+
+// lacking makes a table out whose rows must be in ok by the time of the COMMIT, and ok
+// has all numbers below 25 but one.
+func lacking(t *testing.T, url string, but int) *testengine.Engine {
+	t.Helper()
+	e := testengine.New(t, url)
+	e.Exec("create table ok(id bigint primary key)")
+	for i := range 25 {
+		if i != but {
+			e.Exec("insert into ok values ("+e.Database.Dialect().Placeholder(1)+")", i)
+		}
+	}
+	e.Exec("create table out(id bigint references ok(id) deferrable initially deferred)")
+	return e
+}
+
+// epochs are those of all step executions.
+const epochs = "select distinct epoch from surfin_step_execution"
+
+func TestACommitThatTheDatabaseRefusesIsIsolated(t *testing.T) {
+	t.Parallel()
+	for isolate, c := range map[chunk.Isolation]struct {
+		rollbacks, commits int64
+		told               []int
+	}{
+		chunk.IsolateEach:   {2, 11, []int{10, 1}},
+		chunk.IsolateBisect: {4, 5, []int{10, 5, 2, 1}},
+	} {
+		t.Run(string(isolate), func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, url string) {
+				told := &writeErrors{}
+				f := fixture{e: lacking(t, url, 13), reader: &numbers{n: 25}, listen: []any{told}, config: chunk.Config{
+					Isolate: isolate, Skip: chunk.LimitSkip{Limit: 1, Skippable: dberr.IsForeignKeyViolation},
+				}}
+				exec := f.run(t)
+				require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+				require.Equal(t, append(upTo(13), upTo(25)[14:]...), f.e.Ints(allRows))
+				require.Equal(t, core.Counters{Read: 25, Write: 24, WriteSkip: 1, Commit: c.commits, Rollback: c.rollbacks},
+					f.e.Step(exec, "load").Counters)
+				require.Equal(t, c.told, told.items)
+				require.Equal(t, []int64{1}, f.e.Ints(epochs), "a certain outcome needs no judgement")
+			})
+		})
+	}
+}
+
+func TestAChunkThatMustNotBeIsolatedFailsWhole(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		f := fixture{e: lacking(t, url, 13), reader: &numbers{n: 25}, config: chunk.Config{
+			Isolate: chunk.IsolateNone, Skip: chunk.LimitSkip{Limit: 1, Skippable: dberr.IsForeignKeyViolation},
+		}}
+		exec := f.run(t)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, "isolate: none")
+		require.Equal(t, upTo(10), f.e.Ints(allRows))
+		require.Equal(t, core.Counters{Read: 20, Write: 10, Commit: 1, Rollback: 1}, f.e.Step(exec, "load").Counters)
+	})
+}
+
+// A trigger fails the COMMIT, as a serialization failure does: the sequence is outside
+// of all transactions, and counts them.
+func TestACommitThatLostAConflictIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for retries, status := range map[int]core.Status{2: core.StatusCompleted, 1: core.StatusFailed} {
+		e := engine(t, testdb.Postgres(t))
+		e.Exec("create sequence tries")
+		e.Exec(`create function conflict() returns trigger language plpgsql as $$ begin
+			if new.id = 13 and nextval('tries') <= 2 then raise exception 'conflict' using errcode = '40001'; end if;
+			return null; end $$`)
+		e.Exec("create constraint trigger conflicts after insert on out deferrable initially deferred for each row execute function conflict()")
+		f := fixture{e: e, reader: &numbers{n: 25}, config: chunk.Config{Retry: chunk.Retry{Limit: retries, Retryable: dberr.IsConflict}}}
+		exec := f.run(t)
+		require.Equal(t, status, exec.Status, exec.Error)
+		require.Equal(t, []int64{1}, e.Ints(epochs))
+		if status == core.StatusFailed {
+			require.True(t, strings.Contains(exec.Error, "failed 2 times"), exec.Error)
+			require.Equal(t, upTo(10), e.Ints(allRows))
+			continue
+		}
+		require.Equal(t, upTo(25), e.Ints(allRows))
+		require.Equal(t, core.Counters{Read: 25, Write: 25, Commit: 3, Rollback: 2}, e.Step(exec, "load").Counters)
+	}
+}

@@ -1,9 +1,9 @@
 // Package filestream is what the file readers and writers have in common: input
 // that is decompressed and decoded on the way, restarts at a byte offset and
-// refuses a changed file; output that is truncated to the committed offset and
-// renamed into view when all of it is there (rule C15).
+// refuses a changed file; output that belongs to one attempt, goes on at the committed
+// offset and is renamed into view when all of it is there (rules C15, C15b).
 //
-// It imports the standard library and golang.org/x/text only.
+// It imports the standard library, golang.org/x/text and core only.
 package filestream
 
 import (

@@ -3,8 +3,10 @@ package filestream
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -62,6 +64,37 @@ func (o *Output) survey() error {
 		}
 	}
 	return nil
+}
+
+// RemoveLeft removes the parts that attempts of a step left beside the file that the
+// position of one of them names; at may be of a writer of any kind. Files of other
+// steps are not touched, and one that is not there, as on another machine, is no
+// error.
+func RemoveLeft(of core.Attempt, at core.Position) error {
+	var position OutputPosition
+	if json.Unmarshal(at, &position) != nil || position.Path == "" {
+		return nil
+	}
+	dir, base := filepath.Split(position.Path)
+	names, err := readNames(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return pathError(dir, err)
+	}
+	var errs []error
+	for _, name := range names {
+		rest, is := strings.CutPrefix(name, base)
+		found := partPattern().FindStringSubmatch(rest)
+		if !is || found == nil || found[1] != of.Scope() {
+			continue
+		}
+		if err := os.Remove(dir + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, pathError(dir+name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // readNames lists a folder without asking for more than the names.

@@ -8,8 +8,10 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -94,8 +96,17 @@ func newLauncher(r core.JobRepository, c *repository.Checkpoints, s Settings, o 
 	observer := core.Observers(o.List...)
 	return job.NewLauncher(job.Config{
 		Repository: r, Stores: c, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Executor: step.NewSimpleStepExecutor(r, r.Database(), observer),
+		Executor: step.NewSimpleStepExecutor(r, r.Database(), observer), RemoveLeft: removeLeft,
 	})
+}
+
+// removeLeft removes the parts of files that the step's writers left on this machine.
+func removeLeft(_ context.Context, left core.LeftBehind) error {
+	var errs []error
+	for _, at := range chunk.WriterPositions(left.Position) {
+		errs = append(errs, filestream.RemoveLeft(left.Attempt, at))
+	}
+	return errors.Join(errs...)
 }
 
 // App runs jobs inside a Go program: what the surfin command does, without the

@@ -138,7 +138,7 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 // they have: a position may be stored that needs it.
 func (p *pipeline) forget(ctx context.Context, failure error) error {
 	var unknown *tx.CommitError
-	if failure == nil || errors.As(failure, &unknown) {
+	if failure == nil || errors.As(failure, &unknown) && !errors.Is(failure, tx.ErrRolledBack) {
 		return nil
 	}
 	var errs []error

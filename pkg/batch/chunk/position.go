@@ -68,3 +68,17 @@ func stored(raw json.RawMessage) core.Position {
 	}
 	return core.Position(raw)
 }
+
+// WriterPositions returns the positions of the writers in a stored position of a
+// chunk step; nil where it is none.
+func WriterPositions(at core.Position) []core.Position {
+	p, err := parsePosition(at)
+	if err != nil {
+		return nil
+	}
+	list := make([]core.Position, len(p.Writers))
+	for i := range list {
+		list[i] = p.writer(i)
+	}
+	return list
+}

@@ -40,6 +40,16 @@ type Attempts interface {
 	// attempts of the step in the instance that have not recorded that their
 	// components are closed, of the ids from first up to, not including, before.
 	OpenAttempts(ctx context.Context, instance JobInstanceID, step string, first, before StepExecutionID) (repository string, owners []Owner, err error)
+	// LeftBehind returns what attempts of the instance's steps left that did not
+	// complete.
+	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)
+}
+
+// LeftBehind is what a step that did not complete left outside of any database,
+// as far as its last position says: part of a file, for example.
+type LeftBehind struct {
+	Attempt
+	Position Position
 }
 
 // Attempt describes the attempt that the run is. It asks the repository.

@@ -255,7 +255,12 @@ type PurgeFilter struct {
 }
 
 // Purged is what was deleted.
-type Purged struct{ Instances, Executions, Steps, SkippedItems int64 }
+type Purged struct {
+	Instances, Executions, Steps, SkippedItems int64
+	// Left is what the deleted executions left outside of any database. A dry run does
+	// not look for it.
+	Left []LeftBehind
+}
 
 // Operations are what operators do to executions, from any process (rule L3).
 // Each is guarded and leaves an audit row that names the actor.

@@ -222,6 +222,9 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		return errors.Join(fmt.Errorf("job %s, execution %d: record the end: %w", r.job.Name, r.exec.ID, err), failure)
 	}
 	r.config.Observer.Observe(ctx, core.JobEnded{Execution: *r.exec, Err: failure})
+	if out.Status == core.StatusCompleted {
+		r.removeLeft(ctx)
+	}
 	return nil
 }
 

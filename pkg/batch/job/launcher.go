@@ -44,6 +44,9 @@ type Config struct {
 	Grace time.Duration
 	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
 	Dead func(core.Owner) bool
+	// RemoveLeft removes what a step left behind that will not go on, such as part of a
+	// file on this machine (rule C15b); nil: it stays.
+	RemoveLeft func(ctx context.Context, left core.LeftBehind) error
 	// Spawn runs work on a goroutine of its own, or refuses, for what runs beside the
 	// caller: Start, branches of a split, partitions. nil: `go` does. It must not wait
 	// for other work that it was given.

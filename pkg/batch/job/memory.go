@@ -103,6 +103,19 @@ func (m *memory) of(step string) (core.StepHistory, bool) {
 	return h, ok
 }
 
+// hasUnfinished reports whether a step of the instance did not complete, in this
+// execution or in an earlier one.
+func (m *memory) hasUnfinished() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range m.history {
+		if h.Last.Status != core.StatusCompleted || h.Attempts > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // pass notes a step that an earlier execution completed.
 func (m *memory) pass(s core.StepExecution) {
 	m.mu.Lock()

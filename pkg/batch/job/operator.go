@@ -187,6 +187,10 @@ func (o *Operator) Recover(ctx context.Context) ([]core.JobExecution, error) {
 // with an error, too.
 func (o *Operator) Purge(ctx context.Context, filter core.PurgeFilter) (core.Purged, error) {
 	purged, err := o.config.Repository.Purge(ctx, filter, o.config.Actor)
+	if o.config.Launcher != nil {
+		err = errors.Join(err, o.config.Launcher.removeLeft(ctx, purged.Left))
+		purged.Left = nil
+	}
 	if err == nil && purged.Instances > 0 && !filter.DryRun {
 		err = o.sweep(ctx)
 	}
@@ -196,10 +200,17 @@ func (o *Operator) Purge(ctx context.Context, filter core.PurgeFilter) (core.Pur
 // DeleteInstance deletes an instance with all of its history; one that runs is an
 // *core.AlreadyRunningError.
 func (o *Operator) DeleteInstance(ctx context.Context, id core.JobInstanceID) error {
+	left, err := o.config.Repository.LeftBehind(ctx, id)
+	if err != nil {
+		return err
+	}
 	if err := o.config.Repository.DeleteInstance(ctx, id, o.config.Actor); err != nil {
 		return err
 	}
-	return o.sweep(ctx)
+	if o.config.Launcher != nil {
+		err = o.config.Launcher.removeLeft(ctx, left)
+	}
+	return errors.Join(err, o.sweep(ctx))
 }
 
 func (o *Operator) sweep(ctx context.Context) error {

@@ -197,6 +197,7 @@ func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error
 	p.done.Executions += done.Executions
 	p.done.Steps += done.Steps
 	p.done.SkippedItems += done.SkippedItems
+	p.done.Left = append(p.done.Left, done.Left...)
 	return nil
 }
 
@@ -270,6 +271,11 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 		if err != nil {
 			return done, err
 		}
+		left, err := r.leftBehind(ctx, "e.id IN ?", batch)
+		if err != nil {
+			return done, err
+		}
+		done.Left = append(done.Left, left...)
 		var params int64
 		for _, table := range []struct {
 			name  string

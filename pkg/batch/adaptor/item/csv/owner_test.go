@@ -2,6 +2,7 @@ package csv
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -167,6 +168,28 @@ func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
 		require.Empty(t, itemtest.Parts(t, path))
 	})
 }
+
+func TestARunFromTheStartRemovesTheFileOfTheAttemptBefore(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		path := filepath.Join(t.TempDir(), "out.csv")
+		e := testengine.New(t, url)
+		failing := errors.New("it cannot finish")
+		for range 2 {
+			exec, err := e.Launcher.With(job.Options{FromStart: true}).Run(context.Background(), export(t, e, path, "x", 3, core.EraseWriter(unfinished{failing})), core.Parameters{}, nil)
+			require.NoError(t, err)
+			require.Equal(t, core.StatusFailed, exec.Status)
+			require.Contains(t, exec.Error, failing.Error())
+			require.Len(t, itemtest.Parts(t, path), 1)
+		}
+	})
+}
+
+// unfinished is a writer that cannot finish.
+type unfinished struct{ err error }
+
+func (unfinished) Write(context.Context, []line) error { return nil }
+func (u unfinished) Finish(context.Context) error      { return u.err }
 
 // open is a barrier that lets everybody through.
 func open() *barrier {

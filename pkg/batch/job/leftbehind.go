@@ -1,0 +1,38 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// removeLeft removes what steps left behind that will not go on.
+func (l *Launcher) removeLeft(ctx context.Context, left []core.LeftBehind) error {
+	if l.config.RemoveLeft == nil {
+		return nil
+	}
+	var errs []error
+	for _, of := range left {
+		if err := l.config.RemoveLeft(ctx, of); err != nil {
+			errs = append(errs, fmt.Errorf("remove what step %s left behind: %w", of.Step, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeLeft removes what the instance's steps left behind, now that it is complete
+// and none of them goes on. Where that fails, the execution is complete all the same.
+func (r *run) removeLeft(ctx context.Context) {
+	if r.config.RemoveLeft == nil || !r.memory.hasUnfinished() {
+		return
+	}
+	left, err := r.config.Repository.LeftBehind(ctx, r.exec.InstanceID)
+	if err == nil {
+		err = r.launcher.removeLeft(ctx, left)
+	}
+	if err != nil {
+		r.config.Observer.Observe(ctx, core.CloseFailed{Execution: r.exec.ID, JobName: r.exec.JobName, Err: err})
+	}
+}

@@ -1,0 +1,103 @@
+package batch_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// leftText is a job whose first step fails with two rows in its file, and whose
+// second step fails until the table is there.
+const leftText = `
+job: left
+flow:
+- step: out
+  chunk: {size: 2, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {csv: out.csv}}
+  next: {FAILED: other, COMPLETED: end}
+- step: other
+  tasklet: {sql: "insert into needed values (1)"}
+`
+
+// left is an application whose job has left a file behind.
+type left struct {
+	t    *testing.T
+	app  *batch.App
+	file string
+	out  string
+	exec *core.JobExecution
+}
+
+// eachLeft runs f after the job has failed on each database (rule C15b).
+func eachLeft(t *testing.T, f func(l *left)) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		l := &left{t: t, app: newApp(t, settingsFor(t, url)), file: jobFile(t, leftText)}
+		dir := filepath.Dir(l.file)
+		l.out = filepath.Join(dir, "out.csv")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id\n1\n2\n3\nx\n"), 0o600))
+		l.run(core.StatusFailed)
+		require.Len(t, l.parts(), 1)
+		f(l)
+	})
+}
+
+func (l *left) run(want core.Status) {
+	l.t.Helper()
+	var err error
+	l.exec, err = l.app.Run(context.Background(), l.file, nil)
+	require.NoError(l.t, err)
+	require.Equal(l.t, want, l.exec.Status, l.exec.Error)
+}
+
+func (l *left) parts() []string { return itemtest.Parts(l.t, l.out) }
+
+func TestTheFilesOfAStepThatFailedGoWithAPurge(t *testing.T) {
+	eachLeft(t, func(l *left) {
+		part := l.parts()
+		l.run(core.StatusFailed)
+		require.Equal(l.t, part, l.parts(), "the restart went on in the same file")
+		filter := core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), Statuses: []core.Status{core.StatusFailed}, DryRun: true}
+		_, err := l.app.Purge(context.Background(), filter)
+		require.NoError(l.t, err)
+		require.Equal(l.t, part, l.parts())
+		filter.DryRun = false
+		_, err = l.app.Purge(context.Background(), filter)
+		require.NoError(l.t, err)
+		require.Empty(l.t, l.parts())
+	})
+}
+
+func TestTheFilesOfAStepThatFailedGoWithTheirInstance(t *testing.T) {
+	eachLeft(t, func(l *left) {
+		require.NoError(l.t, l.app.Operator().DeleteInstance(context.Background(), l.exec.InstanceID))
+		require.Empty(l.t, l.parts())
+	})
+}
+
+func TestTheFilesOfAStepThatFailedGoWithTheSuccessOfTheInstance(t *testing.T) {
+	eachLeft(t, func(l *left) {
+		mine := l.out + ".part.mine"
+		require.NoError(l.t, os.WriteFile(mine, nil, 0o600))
+		text := `
+job: left
+flow:
+- step: out
+  chunk: {size: 2, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {csv: out.csv}}
+  next: {FAILED: other, COMPLETED: end}
+- step: other
+  tasklet: {sql: "select 1"}
+`
+		require.NoError(l.t, os.WriteFile(l.file, []byte(text), 0o600))
+		l.run(core.StatusCompleted)
+		require.Equal(l.t, []string{mine}, l.parts(), "no other file is touched")
+	})
+}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // scalar decodes a text, number, bool or duration.
@@ -125,7 +127,7 @@ func setTyped(v reflect.Value, typed any) error {
 		v.Set(from)
 		return nil
 	case v.Kind() == reflect.String:
-		v.SetString(fmt.Sprint(typed))
+		v.SetString(textOf(typed))
 		return nil
 	case from.Kind() == reflect.String:
 		return setText(v, from.String())
@@ -148,4 +150,12 @@ func setTyped(v reflect.Value, typed any) error {
 		return nil
 	}
 	return fmt.Errorf("a %T is no %v", typed, v.Type())
+}
+
+// textOf is the canonical text of a value; fmt's for what rows do not hold.
+func textOf(typed any) string {
+	if v, err := row.ValueOf(typed); err == nil {
+		return v.String()
+	}
+	return fmt.Sprint(typed)
 }

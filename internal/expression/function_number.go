@@ -115,17 +115,20 @@ func extreme(c *call, sign int) (*typed, error) {
 	if kind == row.Bool {
 		return nil, errorf(c.args[0].at, "%s cannot compare bools", c.name)
 	}
+	mixed := false
 	for _, arg := range c.args[1:] {
-		if _, _, err := common(c.name, arg.at, c.args[0], arg); err != nil {
+		if err := comparable(c.name, arg.at, c.args[0], arg); err != nil {
 			return nil, err
 		}
-		if arg.kind == row.Float {
-			kind = row.Float
-		}
+		mixed = mixed || arg.kind != kind
 	}
-	order, evals := orderOf(kind), make([]evalFn, len(c.args))
+	at, order := c.at, orderOf(kind, kind)
+	if mixed {
+		kind, order = row.Float, compareNumbers
+	}
+	evals := make([]evalFn, len(c.args))
 	for i, arg := range c.args {
-		evals[i] = promote(arg, kind).eval
+		evals[i] = arg.eval
 	}
 	return &typed{kind: kind, eval: func(f *Frame) (row.Value, error) {
 		best, err := evals[0](f)
@@ -140,6 +143,9 @@ func extreme(c *call, sign int) (*typed, error) {
 			if order(v, best)*sign > 0 {
 				best = v
 			}
+		}
+		if mixed && best.Kind() == row.Int { // only the result is made a float
+			return asFloat(best, at)
 		}
 		return best, nil
 	}}, nil

@@ -97,7 +97,7 @@ func toInt(c *call) (*typed, error) {
 	return c.apply1(row.Int, func(a row.Value) (row.Value, error) {
 		whole := math.Trunc(a.Float())
 		if !(whole >= -(1<<63) && whole < 1<<63) { // NaN fits neither
-			return row.Value{}, fmt.Errorf("%v does not fit an int", a.Float())
+			return row.Value{}, fmt.Errorf("%s does not fit an int", a)
 		}
 		return row.IntValue(int64(whole)), nil
 	}), nil

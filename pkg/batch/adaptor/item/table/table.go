@@ -80,6 +80,9 @@ func (c *Config) mode() Mode {
 	return c.Mode
 }
 
+// onlyCompares says that the key finds rows, and is not written.
+func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
+
 // Components describes the writer.
 func Components() []core.Component {
 	return []core.Component{{

@@ -14,14 +14,14 @@ const manyArguments = 64
 func numberFunctions() []function {
 	return []function{
 		{"abs", "abs(x)", 1, 1, absolute},
-		{"div", "div(a, b): the integer quotient", 2, 2, func(c *call) (*typed, error) {
+		{"div", "div(a, b): the integer quotient of two ints, exact always; a / b is the nearest float", 2, 2, func(c *call) (*typed, error) {
 			return c.apply2(row.Int, onInts(divInt)), c.wantAll(row.Int, row.Int)
 		}},
 		{"round", "round(x) or round(x, places), half away from zero", 1, 2, round},
 		{"floor", "floor(x)", 1, 1, func(c *call) (*typed, error) { return wholeFloat(c, math.Floor) }},
 		{"ceil", "ceil(x)", 1, 1, func(c *call) (*typed, error) { return wholeFloat(c, math.Ceil) }},
-		{"min", "min(a, b, ...)", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
-		{"max", "max(a, b, ...)", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
+		{"min", "min(a, b, ...): ints and floats are compared by their values, and the result is a float then", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
+		{"max", "max(a, b, ...): like min", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
 	}
 }
 

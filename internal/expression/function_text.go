@@ -63,9 +63,9 @@ func substring(text, from, count row.Value) (row.Value, error) {
 
 func conversions() []function {
 	return []function{
-		{"string", "string(x)", 1, 1, toString},
+		{"string", "string(x): the text that files and columns of text have; 1000000.0 is 1000000", 1, 1, toString},
 		{"int", "int(x): of a text, or a float without its fraction", 1, 1, toInt},
-		{"float", "float(x): of a text or an int", 1, 1, toFloat},
+		{"float", "float(x): of a text or an int; the nearest one beyond 2^53", 1, 1, toFloat},
 	}
 }
 

@@ -134,6 +134,11 @@ func setTyped(v reflect.Value, typed any) error {
 	case v.Type() == reflect.TypeFor[time.Duration](), from.Type() == reflect.TypeFor[time.Duration]():
 		// a number is no duration, nor the other way round
 	case v.CanFloat() && (from.CanInt() || from.CanFloat()):
+		if from.CanInt() {
+			if _, exact := row.FloatOf(from.Int()); !exact {
+				return fmt.Errorf("%v is no float, whose 53 bits do not hold it", typed)
+			}
+		}
 		v.Set(from.Convert(v.Type()))
 		return nil
 	case v.CanInt() && from.CanInt():

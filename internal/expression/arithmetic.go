@@ -16,8 +16,11 @@ func arithmetic(op string, at int, left, right *typed) (*typed, error) {
 		return nil, errorf(at, "%s is not defined for %s and %s%s", op, article(left.kind), article(right.kind), operandHelp(op, left, right))
 	}
 	a, b := left, right
-	if isNumber(left.kind) && isNumber(right.kind) && (kind == row.Float) {
-		a, b = promote(left, row.Float), promote(right, row.Float)
+	if isNumber(left.kind) && isNumber(right.kind) && !(op == "/" && left.kind == row.Int && right.kind == row.Int) {
+		var err error
+		if a, b, err = promoteBoth(left, right, kind); err != nil {
+			return nil, err
+		}
 	}
 	t := &typed{kind: kind}
 	t.eval = func(f *Frame) (row.Value, error) {
@@ -53,8 +56,14 @@ func operation(op string, left, right row.Kind) (row.Kind, calculation) {
 	case left == row.String && right == row.String && op == "+":
 		return row.String, func(x, y row.Value) (row.Value, error) { return row.StringValue(x.Str() + y.Str()), nil }
 	case isNumber(left) && isNumber(right):
-		if left == row.Int && right == row.Int && op != "/" && op != "**" && op != "^" {
-			return row.Int, onInts(intOperation(op))
+		if left == row.Int && right == row.Int {
+			switch op {
+			case "/":
+				return row.Float, quotient
+			case "**", "^":
+			default:
+				return row.Int, onInts(intOperation(op))
+			}
 		}
 		calc := floatOperation(op)
 		if calc == nil {

@@ -294,7 +294,10 @@ func (c *checker) conditional(n *ast.ConditionalNode, known facts) (*typed, erro
 	if err != nil {
 		return nil, err
 	}
-	a, b := promote(then, kind), promote(other, kind)
+	a, b, err := promoteBoth(then, other, kind)
+	if err != nil {
+		return nil, err
+	}
 	t := &typed{kind: kind, nullable: then.nullable || other.nullable}
 	t.eval = func(f *Frame) (row.Value, error) {
 		v, err := cond.eval(f)
@@ -420,29 +423,6 @@ func unify(a, b *typed) (row.Kind, error) {
 		return row.Float, nil
 	}
 	return 0, errorf(b.at, "the alternatives are %s and %s", article(a.kind), article(b.kind))
-}
-
-func isNumber(k row.Kind) bool { return k == row.Int || k == row.Float }
-
-// promote makes an int a float where kind is float.
-func promote(t *typed, kind row.Kind) *typed {
-	if kind != row.Float || t.kind != row.Int {
-		return t
-	}
-	p := *t
-	p.kind = row.Float
-	p.eval = func(f *Frame) (row.Value, error) {
-		v, err := t.eval(f)
-		if err != nil || v.IsNull() {
-			return v, err
-		}
-		return row.FloatValue(float64(v.Int())), nil
-	}
-	if t.constant && !t.value.IsNull() {
-		p.value = row.FloatValue(float64(t.value.Int()))
-		p.eval = constantOf(p.value)
-	}
-	return &p
 }
 
 // fold computes t now if all its parts are constant. A failure is an error of

@@ -10,13 +10,16 @@
 // # Types
 //
 // string, int (int64), float (float64), bool, date (row.Date), timestamp
-// (time.Time) and duration. An int meets a float as a float (exact up to 2^53).
-// Everything else is converted by name: int(x), float(x), string(x), date(x),
-// timestamp(x), duration(x).
+// (time.Time) and duration. An int meets a float as a float if one holds it (always
+// up to 2^53), else it is an error; the two are compared by their values. Everything
+// else is converted by name: int(x), float(x), string(x), date(x), timestamp(x),
+// duration(x); float(x) is the nearest float.
 //
 //   - + - * on ints: an int; an overflow is an error, never a wrong number.
-//   - / is a float always (7 / 2 is 3.5); div(a, b) is the integer quotient,
-//     truncated, and % its remainder, with the sign of a. Division by zero is an error.
+//   - / is the float nearest to the quotient, of ints too (7 / 2 is 3.5); a whole
+//     quotient of ints that no float holds is an error. div(a, b) is the integer
+//     quotient, truncated, and % its remainder, with the sign of a. Division by zero
+//     is an error.
 //   - a float result that is not finite is an error.
 //   - ** and ^ give a float.
 //   - + on strings concatenates.

@@ -14,14 +14,14 @@ const manyArguments = 64
 func numberFunctions() []function {
 	return []function{
 		{"abs", "abs(x)", 1, 1, absolute},
-		{"div", "div(a, b): the integer quotient", 2, 2, func(c *call) (*typed, error) {
+		{"div", "div(a, b): the integer quotient of two ints, exact always; a / b is the nearest float", 2, 2, func(c *call) (*typed, error) {
 			return c.apply2(row.Int, onInts(divInt)), c.wantAll(row.Int, row.Int)
 		}},
 		{"round", "round(x) or round(x, places), half away from zero", 1, 2, round},
 		{"floor", "floor(x)", 1, 1, func(c *call) (*typed, error) { return wholeFloat(c, math.Floor) }},
 		{"ceil", "ceil(x)", 1, 1, func(c *call) (*typed, error) { return wholeFloat(c, math.Ceil) }},
-		{"min", "min(a, b, ...)", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
-		{"max", "max(a, b, ...)", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
+		{"min", "min(a, b, ...): ints and floats are compared by their values, and the result is a float then", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
+		{"max", "max(a, b, ...): like min", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
 	}
 }
 
@@ -115,17 +115,20 @@ func extreme(c *call, sign int) (*typed, error) {
 	if kind == row.Bool {
 		return nil, errorf(c.args[0].at, "%s cannot compare bools", c.name)
 	}
+	mixed := false
 	for _, arg := range c.args[1:] {
-		if _, _, err := common(c.name, arg.at, c.args[0], arg); err != nil {
+		if err := comparable(c.name, arg.at, c.args[0], arg); err != nil {
 			return nil, err
 		}
-		if arg.kind == row.Float {
-			kind = row.Float
-		}
+		mixed = mixed || arg.kind != kind
 	}
-	order, evals := orderOf(kind), make([]evalFn, len(c.args))
+	at, order := c.at, orderOf(kind, kind)
+	if mixed {
+		kind, order = row.Float, compareNumbers
+	}
+	evals := make([]evalFn, len(c.args))
 	for i, arg := range c.args {
-		evals[i] = promote(arg, kind).eval
+		evals[i] = arg.eval
 	}
 	return &typed{kind: kind, eval: func(f *Frame) (row.Value, error) {
 		best, err := evals[0](f)
@@ -140,6 +143,9 @@ func extreme(c *call, sign int) (*typed, error) {
 			if order(v, best)*sign > 0 {
 				best = v
 			}
+		}
+		if mixed && best.Kind() == row.Int { // only the result is made a float
+			return asFloat(best, at)
 		}
 		return best, nil
 	}}, nil

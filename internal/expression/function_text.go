@@ -63,9 +63,9 @@ func substring(text, from, count row.Value) (row.Value, error) {
 
 func conversions() []function {
 	return []function{
-		{"string", "string(x)", 1, 1, toString},
+		{"string", "string(x): the text that files and columns of text have; 1000000.0 is 1000000", 1, 1, toString},
 		{"int", "int(x): of a text, or a float without its fraction", 1, 1, toInt},
-		{"float", "float(x): of a text or an int", 1, 1, toFloat},
+		{"float", "float(x): of a text or an int; the nearest one beyond 2^53", 1, 1, toFloat},
 	}
 }
 
@@ -97,7 +97,7 @@ func toInt(c *call) (*typed, error) {
 	return c.apply1(row.Int, func(a row.Value) (row.Value, error) {
 		whole := math.Trunc(a.Float())
 		if !(whole >= -(1<<63) && whole < 1<<63) { // NaN fits neither
-			return row.Value{}, fmt.Errorf("%v does not fit an int", a.Float())
+			return row.Value{}, fmt.Errorf("%s does not fit an int", a)
 		}
 		return row.IntValue(int64(whole)), nil
 	}), nil

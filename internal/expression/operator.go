@@ -125,7 +125,10 @@ func (c *checker) coalesce(n *ast.BinaryNode, known facts) (*typed, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, b := promote(left, kind), promote(right, kind)
+	a, b, err := promoteBoth(left, right, kind)
+	if err != nil {
+		return nil, err
+	}
 	t := &typed{kind: kind, nullable: left.nullable && right.nullable}
 	t.eval = func(f *Frame) (row.Value, error) {
 		v, err := a.eval(f)
@@ -169,11 +172,11 @@ func (c *checker) nilTest(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, of)
 }
 
-// common makes both sides one type that can be compared.
-func common(op string, at int, left, right *typed) (a, b *typed, err error) {
-	kind, err := unify(left, right)
-	if err == nil {
-		return promote(left, kind), promote(right, kind), nil
+// comparable refuses two sides that cannot be compared. An int and a float can: by
+// their values, as none of them is converted.
+func comparable(op string, at int, left, right *typed) error {
+	if _, err := unify(left, right); err == nil {
+		return nil
 	}
 	help := ""
 	switch {
@@ -188,7 +191,7 @@ func common(op string, at int, left, right *typed) (a, b *typed, err error) {
 	case isPair(left, right, row.String, row.Float):
 		help = ": write float(x) or string(x)"
 	}
-	return nil, nil, errorf(at, "%s cannot compare %s and %s%s", op, article(left.kind), article(right.kind), help)
+	return errorf(at, "%s cannot compare %s and %s%s", op, article(left.kind), article(right.kind), help)
 }
 
 func isPair(a, b *typed, k, l row.Kind) bool {
@@ -196,22 +199,21 @@ func isPair(a, b *typed, k, l row.Kind) bool {
 }
 
 func compare(op string, at int, left, right *typed) (*typed, error) {
-	a, b, err := common(op, at, left, right)
-	if err != nil {
+	if err := comparable(op, at, left, right); err != nil {
 		return nil, err
 	}
-	if a.kind == row.Bool && op != "==" && op != "!=" {
+	if left.kind == row.Bool && op != "==" && op != "!=" {
 		return nil, errorf(at, "%s cannot compare bools", op)
 	}
 	holds := comparisons(op)
-	order := orderOf(a.kind)
+	order := orderOf(left.kind, right.kind)
 	t := &typed{kind: row.Bool}
 	t.eval = func(f *Frame) (row.Value, error) {
-		x, err := a.eval(f)
+		x, err := left.eval(f)
 		if err != nil {
 			return x, err
 		}
-		y, err := b.eval(f)
+		y, err := right.eval(f)
 		if err != nil {
 			return y, err
 		}
@@ -237,10 +239,14 @@ func comparisons(op string) func(order int) bool {
 	}
 }
 
-// orderOf compares two values of one kind, neither of them null. A NaN (only a
-// Go struct can bring one) is less than every number and equal to itself.
-func orderOf(kind row.Kind) func(a, b row.Value) int {
-	switch kind {
+// orderOf compares two values of one kind, or of kinds that are both numbers, neither
+// of them null. A NaN (only a Go struct can bring one) is less than every number and
+// equal to itself.
+func orderOf(left, right row.Kind) func(a, b row.Value) int {
+	if left != right {
+		return compareNumbers
+	}
+	switch left {
 	case row.String:
 		return func(a, b row.Value) int { return strings.Compare(a.Str(), b.Str()) }
 	case row.Float:
@@ -338,33 +344,30 @@ func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
 	if !ok {
 		return nil, errorf(c.start(n.Right), "in needs a list [a, b, c] or a range from..to")
 	}
-	parts, kind := []*typed{left}, left.kind
+	parts := []*typed{left}
 	for _, element := range list.Nodes {
 		t, err := c.checkValue(element, known)
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err := common("in", t.at, left, t); err != nil {
+		if err := comparable("in", t.at, left, t); err != nil {
 			return nil, err
-		}
-		if t.kind == row.Float {
-			kind = row.Float
 		}
 		parts = append(parts, t)
 	}
-	t := &typed{kind: row.Bool, eval: inList(parts, kind)}
+	t := &typed{kind: row.Bool, eval: inList(parts)}
 	return t, fold(t, parts...)
 }
 
 // inList compares parts[0] with the others, by a set where they are constants.
-func inList(parts []*typed, kind row.Kind) evalFn {
-	evals, set, order := make([]evalFn, len(parts)), map[row.Value]struct{}{}, orderOf(kind)
-	constants := kind != row.Float // -0 and 0 are equal, but two keys
+func inList(parts []*typed) evalFn {
+	evals, set, kind := make([]evalFn, len(parts)), map[row.Value]struct{}{}, parts[0].kind
+	orders := make([]func(a, b row.Value) int, len(parts))
+	constants := kind != row.Float // two NaNs are equal, but may be two keys
 	for i, p := range parts {
-		p = promote(p, kind)
-		evals[i] = p.eval
+		evals[i], orders[i] = p.eval, orderOf(kind, p.kind)
 		if i > 0 {
-			constants = constants && p.constant
+			constants = constants && p.constant && p.kind == kind
 			set[p.value] = struct{}{}
 		}
 	}
@@ -380,12 +383,12 @@ func inList(parts []*typed, kind row.Kind) evalFn {
 		if err != nil {
 			return v, err
 		}
-		for _, eval := range evals[1:] {
+		for i, eval := range evals[1:] {
 			other, err := eval(f)
 			if err != nil {
 				return other, err
 			}
-			if order(v, other) == 0 {
+			if orders[i+1](v, other) == 0 {
 				return row.BoolValue(true), nil
 			}
 		}

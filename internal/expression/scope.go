@@ -263,6 +263,9 @@ func fromReflect(src reflect.Value) (row.Value, bool) {
 	case row.Bool:
 		return row.BoolValue(src.Bool()), true
 	case row.Float:
+		if src.Kind() == reflect.Float32 {
+			return row.FloatValue(row.Real(float32(src.Float()))), true
+		}
 		return row.FloatValue(src.Float()), true
 	case row.DateKind:
 		return row.DateValue(row.Date(src.Int())), true

@@ -1,6 +1,7 @@
 package sqlvalue
 
 import (
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -35,8 +36,17 @@ func Fit(f *row.Field, x any) (row.Value, error) {
 	return row.Value{}, Misfit(f, fmt.Sprintf("%v", x))
 }
 
-// exact bounds the ints that a float holds exactly.
-const exact = 1 << 53
+// Scanned gives the cells of a row, as database/sql has scanned them into any, the
+// precision of their columns: a real of PostgreSQL comes as the float64 of the same
+// value, 0.10000000149011612 for 0.1 (rule D7). SQLite, where a type is but a word,
+// may hold a float64 in a column of that name: it stays as it is.
+func Scanned(types []*sql.ColumnType, cells []any) {
+	for i, t := range types {
+		if x, ok := cells[i].(float64); ok && t.DatabaseTypeName() == "FLOAT4" && float64(float32(x)) == x {
+			cells[i] = row.Real(float32(x))
+		}
+	}
+}
 
 // FitInt returns an int as a value of the field: a float where that is exact, a
 // bool where it is 0 or 1.
@@ -45,8 +55,8 @@ func FitInt(f *row.Field, x int64) (row.Value, error) {
 	case row.Int:
 		return row.IntValue(x), nil
 	case row.Float:
-		if x >= -exact && x <= exact {
-			return row.FloatValue(float64(x)), nil
+		if f, ok := row.FloatOf(x); ok {
+			return row.FloatValue(f), nil
 		}
 	case row.Bool:
 		if x == 0 || x == 1 {
@@ -62,10 +72,12 @@ func FitFloat(f *row.Field, x float64) (row.Value, error) {
 	switch {
 	case f.Kind == row.Float && x-x == 0:
 		return row.FloatValue(x), nil
-	case f.Kind == row.Int && x >= -exact && x <= exact && x == float64(int64(x)):
-		return row.IntValue(int64(x)), nil
+	case f.Kind == row.Int:
+		if i, ok := row.IntOf(x); ok {
+			return row.IntValue(i), nil
+		}
 	}
-	return row.Value{}, Misfit(f, fmt.Sprintf("the number %v", x))
+	return row.Value{}, Misfit(f, "the number "+row.FloatText(x))
 }
 
 func fitTime(f *row.Field, x time.Time) (row.Value, error) {

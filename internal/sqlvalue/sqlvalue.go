@@ -11,8 +11,6 @@ package sqlvalue
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,9 +24,7 @@ import (
 func Check(v row.Value) error {
 	switch v.Kind() {
 	case row.Float:
-		if x := v.Float(); math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%v is not a finite number", x)
-		}
+		return v.Finite()
 	case row.DateKind:
 		return checkYear(v.Date())
 	case row.Timestamp:
@@ -67,21 +63,13 @@ func checkYear(d row.Date) error {
 // null appends nothing. v must have passed [Check].
 func AppendText(dst []byte, v row.Value) []byte {
 	switch v.Kind() {
-	case row.String:
-		return append(dst, v.Str()...)
 	case row.DateKind:
 		return appendDate(dst, v.Date())
 	case row.Timestamp:
 		return appendTimestamp(dst, v.Time().UnixMicro())
-	case row.Int:
-		return strconv.AppendInt(dst, v.Int(), 10)
-	case row.Float:
-		return strconv.AppendFloat(dst, v.Float(), 'g', -1, 64)
-	case row.Bool:
-		return strconv.AppendBool(dst, v.Bool())
-	case row.Null:
+	case row.String, row.Int, row.Float, row.Bool, row.Null:
 	}
-	return dst
+	return v.AppendText(dst)
 }
 
 // SQLite returns what SQLite stores for v: nil, int64, float64 or string. v must

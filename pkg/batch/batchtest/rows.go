@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -23,7 +24,8 @@ func (e *Env) ExecOn(database, statement string, args ...any) {
 }
 
 // Rows returns the rows of a query on the default database as texts, the values
-// separated by "|": NULL for no value, times in UTC as RFC 3339.
+// separated by "|": NULL for no value, numbers in their canonical text (rule D7),
+// times in UTC as RFC 3339.
 func (e *Env) Rows(query string, args ...any) []string {
 	e.t.Helper()
 	return e.RowsOn("", query, args...)
@@ -63,12 +65,12 @@ func queryText(ctx context.Context, db tx.Database, query string, args ...any) (
 			err = cerr
 		}
 	}()
-	columns, err := rows.Columns()
+	types, err := rows.ColumnTypes()
 	if err != nil {
 		return nil, err
 	}
-	values := make([]any, len(columns))
-	into := make([]any, len(columns))
+	values := make([]any, len(types))
+	into := make([]any, len(types))
 	for i := range values {
 		into[i] = &values[i]
 	}
@@ -76,6 +78,7 @@ func queryText(ctx context.Context, db tx.Database, query string, args ...any) (
 		if err := rows.Scan(into...); err != nil {
 			return nil, err
 		}
+		sqlvalue.Scanned(types, values)
 		texts := make([]string, len(values))
 		for i, v := range values {
 			texts[i] = valueText(v)
@@ -94,7 +97,7 @@ func valueText(v any) string {
 	case time.Time:
 		return v.UTC().Format(time.RFC3339Nano)
 	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
+		return row.FloatText(v)
 	}
 	return fmt.Sprint(v)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"unicode/utf8"
 
@@ -157,8 +156,8 @@ func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	case row.Int, row.Bool:
 		return v.AppendText(dst), nil
 	case row.Float:
-		if math.IsNaN(v.Float()) || math.IsInf(v.Float(), 0) {
-			return dst, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %v has no JSON form", f.Name, v.Float()))
+		if err := v.Finite(); err != nil {
+			return dst, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
 		}
 		return v.AppendText(dst), nil
 	case row.String:

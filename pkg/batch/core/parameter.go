@@ -65,6 +65,9 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 		if err != nil || v != v || v-v != 0 {
 			return nil, fmt.Errorf("%q is not a finite float", text)
 		}
+		if v == 0 {
+			v = 0 // of a negative zero (rule D7)
+		}
 		return v, nil
 	case TypeBool:
 		switch text {
@@ -111,7 +114,7 @@ func (p Parameter) Canonical() (string, error) {
 		}
 	case float64:
 		if p.Type == TypeFloat {
-			return strconv.FormatFloat(v, 'g', -1, 64), nil
+			return row.FloatText(v), nil
 		}
 	case bool:
 		if p.Type == TypeBool {

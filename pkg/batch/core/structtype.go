@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"time"
@@ -220,6 +221,9 @@ func setField(dst reflect.Value, v row.Value) error {
 	case reflect.String:
 		dst.SetString(v.Str())
 	case reflect.Float32, reflect.Float64:
+		if dst.OverflowFloat(v.Float()) {
+			return fmt.Errorf("%s does not fit a %v", v, dst.Type())
+		}
 		dst.SetFloat(v.Float())
 	case reflect.Bool:
 		dst.SetBool(v.Bool())
@@ -259,6 +263,9 @@ func (p *structPlan) get(item reflect.Value, values []row.Value) error {
 			}
 			src = src.Elem()
 		}
+		if src.CanUint() && src.Uint() > math.MaxInt64 {
+			return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %d does not fit an int", p.schema.Field(i).Name, src.Uint()))
+		}
 		values[i] = fieldValue(src, f.kind)
 	}
 	return nil
@@ -269,6 +276,9 @@ func fieldValue(src reflect.Value, kind row.Kind) row.Value {
 	case row.String:
 		return row.StringValue(src.String())
 	case row.Float:
+		if src.Kind() == reflect.Float32 {
+			return row.FloatValue(row.Real(float32(src.Float())))
+		}
 		return row.FloatValue(src.Float())
 	case row.Bool:
 		return row.BoolValue(src.Bool())
@@ -386,7 +396,7 @@ func (d *documentWriter[T]) Write(ctx context.Context, items []T) error {
 		if err != nil {
 			return exception.InvalidItem("", exception.ClassInvalidItem, err)
 		}
-		docs[i] = doc
+		docs[i] = plainNumbers(doc)
 	}
 	return d.w.WriteDocuments(ctx, docs)
 }

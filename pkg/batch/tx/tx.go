@@ -90,6 +90,9 @@ type Database interface {
 	// SingleWriter says that a second writing transaction would wait for the first
 	// (SQLite, rule T3).
 	SingleWriter() bool
+	// Reconnects counts the calls of [Provider.ForceReconnect]. Who keeps what the
+	// catalog said asks it again when the number has changed.
+	Reconnects() int64
 }
 
 // Provider finds databases by name.

@@ -154,7 +154,7 @@ func nextValue(spec core.ParameterSpec, value any) (any, bool) {
 		next = v.Add(24 * time.Hour)
 	default:
 		for i, text := range spec.Enum {
-			if text == fmt.Sprint(value) && len(spec.Enum) > 1 {
+			if text == specText(spec, value) && len(spec.Enum) > 1 {
 				return spec.Enum[(i+1)%len(spec.Enum)], true
 			}
 		}

@@ -33,6 +33,9 @@ func TestSqlPrintsRowsAndWritesOnlyWhenTold(t *testing.T) {
 		require.Regexp(t, `^ 2 NULL +22\.75$`, lines[3])
 		require.Equal(t, " 3 three NULL", lines[4])
 
+		const numbers = "select cast(0.1 as real) as a, cast(1e6 as double precision) as b, cast(1e-7 as double precision) as c"
+		require.Equal(t, "[\n {\"a\": 0.1, \"b\": 1000000, \"c\": 0.0000001}\n]\n", s.run("sql", numbers, "--format", "json").out, "rule D7")
+		require.Regexp(t, `0\.1 +│? *1000000 +│? *0\.0000001`, s.run("sql", numbers).out)
 		r = s.run("sql", "select id, name from a order by id", "--format", "json", "--limit", "2")
 		require.Equal(t, "[\n {\"id\": 1, \"name\": \"one\"},\n {\"id\": 2, \"name\": null}\n]\n", r.out)
 		require.Contains(t, r.err, "WARN only the first 2 rows are printed: --limit 0 prints all")

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // cellValue is a value of a driver as it is printed: nil, bool, a number or a text.
@@ -36,6 +37,7 @@ func cellValue(v any, databaseType string) any {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Sprint(v) // JSON has no such number
 		}
+		return json.Number(row.FloatText(v))
 	case time.Time:
 		if databaseType == "DATE" {
 			return v.Format(time.DateOnly)
@@ -57,8 +59,6 @@ func cellText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "NULL"
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
 	case json.RawMessage:
 		return string(v)
 	}

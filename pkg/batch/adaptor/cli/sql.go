@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -159,6 +160,7 @@ func scan(rows *sql.Rows, limit int) (*sqlResult, error) {
 		if err := rows.Scan(targets...); err != nil {
 			return nil, err
 		}
+		sqlvalue.Scanned(types, values)
 		for i, v := range values {
 			values[i] = cellValue(v, types[i].DatabaseTypeName())
 			r.numeric[i] = r.numeric[i] || isNumber(values[i])

@@ -58,8 +58,14 @@ func StringValue(s string) Value { return Value{kind: String, text: s} }
 // IntValue returns an int value.
 func IntValue(i int64) Value { return Value{kind: Int, num: uint64(i)} }
 
-// FloatValue returns a float value.
-func FloatValue(f float64) Value { return Value{kind: Float, num: math.Float64bits(f)} }
+// FloatValue returns a float value. A negative zero becomes 0 (rule D7): databases
+// differ in whether they keep it, and == of two values compares bits.
+func FloatValue(f float64) Value {
+	if f == 0 {
+		f = 0
+	}
+	return Value{kind: Float, num: math.Float64bits(f)}
+}
 
 // BoolValue returns a bool value.
 func BoolValue(b bool) Value {
@@ -160,7 +166,7 @@ func ValueOf(x any) (Value, error) {
 	case float64:
 		return FloatValue(x), nil
 	case float32:
-		return FloatValue(float64(x)), nil
+		return FloatValue(Real(x)), nil
 	case bool:
 		return BoolValue(x), nil
 	case Date:
@@ -174,7 +180,7 @@ func ValueOf(x any) (Value, error) {
 }
 
 // AppendText appends the value's canonical text: the form in which parameters,
-// CSV and JSON strings write it. A null appends nothing.
+// CSV, JSON and columns of text have it (rule D7). A null appends nothing.
 func (v Value) AppendText(dst []byte) []byte {
 	switch v.kind {
 	case Null:
@@ -184,7 +190,7 @@ func (v Value) AppendText(dst []byte) []byte {
 	case Int:
 		return strconv.AppendInt(dst, v.Int(), 10)
 	case Float:
-		return strconv.AppendFloat(dst, v.Float(), 'g', -1, 64)
+		return AppendFloat(dst, v.Float())
 	case Bool:
 		return strconv.AppendBool(dst, v.Bool())
 	case DateKind:

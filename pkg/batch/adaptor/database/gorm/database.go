@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -27,6 +28,8 @@ type database struct {
 	size    int // connections for data; those that read, on SQLite
 	backend backend
 	gorm    sessions
+
+	reconnects atomic.Int64
 }
 
 var _ tx.Database = (*database)(nil)
@@ -38,6 +41,8 @@ func (d *database) Dialect() tx.Dialect { return d.dialect }
 func (d *database) Conn() tx.Conn { return d.backend.conn() }
 
 func (d *database) SingleWriter() bool { return d.backend.singleWriter() }
+
+func (d *database) Reconnects() int64 { return d.reconnects.Load() }
 
 func (d *database) Open() (*sql.DB, error) { return d.backend.open() }
 

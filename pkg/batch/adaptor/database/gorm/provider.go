@@ -105,8 +105,10 @@ func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
 		return err
 	}
 	err = db.backend.reconnect()
+	db.reconnects.Add(1)
 	if control, ok := p.controls[db.name]; ok {
 		err = errors.Join(err, control.backend.reconnect())
+		control.reconnects.Add(1)
 	}
 	if err != nil {
 		return fmt.Errorf("reconnect database %s: %w", db.name, err)

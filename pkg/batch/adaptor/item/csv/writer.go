@@ -146,6 +146,9 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 			if v.IsNull() && f.Nulls == nil {
 				w.field = append(w.field[:0], w.cfg.Nulls...)
 			} else {
+				if err := v.Finite(); err != nil { // the reader would refuse its text
+					return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
+				}
 				w.field = f.AppendText(w.field[:0], v)
 			}
 			w.appendField(i, len(record), w.field)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -176,6 +177,25 @@ func TestACharacterThatTheEncodingLacksIsAnInvalidItemAndWritesNothing(t *testin
 	require.ErrorContains(t, err, "日本")
 	require.True(t, exception.IsSkippable(err))
 	require.NoFileExists(t, cfg.Path)
+}
+
+// The reader would refuse its text (rule D7).
+func TestANumberThatIsNotFiniteIsAnInvalidItemAndWritesNothing(t *testing.T) {
+	t.Parallel()
+	item := schema(t, row.Field{Name: "x", Kind: row.Float})
+	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, item)
+		require.NoError(t, err)
+		c := w.Component().(*writer)
+		require.NoError(t, c.Open(t.Context(), nil))
+		rows := []core.Row{row.New(item.Schema(), []row.Value{row.FloatValue(1)}), row.New(item.Schema(), []row.Value{row.FloatValue(x)})}
+		before := must(c.Position())
+		err = w.Write(t.Context(), itemtest.Chunks(rows)[0])
+		require.ErrorContains(t, err, "field x: "+row.FloatText(x)+" is not a finite number")
+		require.True(t, exception.IsSkippable(err))
+		require.Equal(t, before, must(c.Position()))
+		require.NoError(t, c.Close(t.Context()))
+	}
 }
 
 func TestOtherColumnsInTheMiddleOfAFileAreRefused(t *testing.T) {

@@ -209,7 +209,7 @@ func decode(c *resultColumn, b []byte) (row.Value, error) {
 	case pgtype.Int8OID:
 		return row.IntValue(int64(binary.BigEndian.Uint64(b))), nil
 	case pgtype.Float4OID:
-		return checked(c, row.FloatValue(float64(math.Float32frombits(binary.BigEndian.Uint32(b)))))
+		return checked(c, row.FloatValue(row.Real(math.Float32frombits(binary.BigEndian.Uint32(b)))))
 	case pgtype.Float8OID:
 		return checked(c, row.FloatValue(math.Float64frombits(binary.BigEndian.Uint64(b))))
 	case pgtype.BoolOID:

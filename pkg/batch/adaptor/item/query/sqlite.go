@@ -56,40 +56,10 @@ func declared(ctx context.Context, conn tx.Conn, text string, args []any) (colum
 	}
 	for _, t := range types {
 		c := resultColumn{name: t.Name(), typ: t.DatabaseTypeName()}
-		c.kind = declaredKind(c.typ)
+		c.kind = sqlvalue.DeclaredKind(c.typ)
 		columns = append(columns, c)
 	}
 	return columns, rows.Err()
-}
-
-// declaredKind is what a declared type means, after SQLite's own rules of
-// affinity; Null where its values have to tell, and for a blob.
-func declaredKind(typ string) row.Kind {
-	name, _, _ := strings.Cut(strings.ToUpper(typ), "(")
-	name = strings.TrimSpace(name)
-	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(name, p) {
-				return true
-			}
-		}
-		return false
-	}
-	switch {
-	case name == "DATE":
-		return row.DateKind
-	case strings.HasPrefix(name, "TIMESTAMP"), name == "DATETIME":
-		return row.Timestamp
-	case strings.HasPrefix(name, "BOOL"):
-		return row.Bool
-	case has("INT"):
-		return row.Int
-	case has("CHAR", "CLOB", "TEXT"):
-		return row.String
-	case has("REAL", "FLOA", "DOUB"):
-		return row.Float
-	}
-	return row.Null
 }
 
 // sample finds the kinds of columns whose declared type does not tell (none, as

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
@@ -17,12 +16,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// copyRows is the number of rows from which COPY, with its extra round trip, is
-// faster than one INSERT over arrays.
-const copyRows = 20
-
 // postgres writes with COPY, or with one statement over an array per column. All
-// values go as text, which the type of the column reads, exactly as with COPY.
+// values go as text, which the type of the column reads, exactly as with COPY. Which
+// of both inserts is decided by what the table is, never by the number of records.
 type postgres struct {
 	buf    []byte
 	arrays [][]byte
@@ -46,52 +42,9 @@ func (e *postgres) typeName(kind row.Kind) string {
 	return "text"
 }
 
-// columnsQuery names types with typmod -1: without length, so that no cast cuts a
-// text short, and "bpchar" where plain "character" would mean one character.
-const columnsQuery = `
-select a.attname, format_type(a.atttypid, -1), a.attgenerated <> '', t.typcategory = 'A',
-       a.atttypid::bigint, case when not c.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(c.collname) end
-from pg_catalog.pg_attribute a
-join pg_catalog.pg_type t on t.oid = a.atttypid
-left join pg_catalog.pg_collation c on c.oid = a.attcollation
-left join pg_catalog.pg_namespace n on n.oid = c.collnamespace
-where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped
-order by a.attnum`
-
-func (e *postgres) columns(ctx context.Context, conn tx.Conn, table string) (list []column, err error) {
-	rows, err := conn.QueryContext(ctx, columnsQuery, tx.Postgres.Quote(table))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var c column
-		var oid int64
-		var collation sql.NullString
-		if err := rows.Scan(&c.name, &c.typ, &c.generated, &c.array, &oid, &collation); err != nil {
-			return nil, err
-		}
-		c.collation = collation.String
-		switch oid {
-		case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
-			c.kind, c.exact = row.Int, true
-		case pgtype.TextOID, pgtype.VarcharOID:
-			c.kind, c.exact = row.String, !collation.Valid
-		case pgtype.BoolOID:
-			c.kind, c.exact = row.Bool, true
-		case pgtype.DateOID:
-			c.kind, c.exact = row.DateKind, true
-		case pgtype.TimestampOID, pgtype.TimestamptzOID:
-			c.kind, c.exact = row.Timestamp, true
-		}
-		list = append(list, c)
-	}
-	return list, rows.Err()
-}
-
 func (e *postgres) write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
 	if p.config.mode() == Insert {
-		if len(records) >= copyRows {
+		if p.copies {
 			return e.copy(ctx, conn, p, records)
 		}
 		return e.exec(ctx, conn, p, records)
@@ -126,10 +79,10 @@ func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, records [][]
 	if err := e.encodeCopy(p, records); err != nil {
 		return err
 	}
-	text, ok := p.texts[copyRows]
+	text, ok := p.texts[0]
 	if !ok {
 		text = fmt.Sprintf("copy %s (%s) from stdin", tx.Postgres.Quote(p.config.Name), quotedList(p.names()))
-		p.texts[copyRows] = text
+		p.texts[0] = text
 	}
 	return conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
 		c, ok := driverConn.(*stdlib.Conn)
@@ -314,13 +267,12 @@ select min(s.ord) from s where s.ord not in (select done.ord from done)`,
 		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
 }
 
-// source is the rows of the arrays as s, with their number. An array of arrays
-// would be unnested to its elements, hence text for those columns.
+// source is the rows of the arrays as s, with their number.
 func (p *plan) source() string {
 	arrays, names := make([]string, len(p.cols)), make([]string, len(p.cols))
 	for i := range p.cols {
 		typ := p.cols[i].typ
-		if p.cols[i].array {
+		if p.cols[i].asText {
 			typ = "text"
 		}
 		arrays[i], names[i] = fmt.Sprintf("$%d::%s[]", i+1, typ), fmt.Sprintf("c%d", i+1)
@@ -337,7 +289,7 @@ func (p *plan) pick(fits func(i int) bool, form string) []string {
 			continue
 		}
 		value := fmt.Sprintf("s.c%d", i+1)
-		if c.array {
+		if c.asText {
 			value += "::" + c.typ
 		}
 		text := strings.ReplaceAll(form, "{value}", value)

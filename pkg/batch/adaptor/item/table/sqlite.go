@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -41,7 +40,7 @@ func (e *sqlite) typeName(kind row.Kind) string {
 	return "text"
 }
 
-func (e *sqlite) columns(ctx context.Context, conn tx.Conn, table string) (list []column, err error) {
+func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r relation, err error) {
 	schema, name := "main", table
 	if s, n, ok := strings.Cut(table, "."); ok {
 		schema, name = s, n
@@ -49,42 +48,22 @@ func (e *sqlite) columns(ctx context.Context, conn tx.Conn, table string) (list 
 	// hidden: 0 is a plain column, 2 and 3 are generated ones.
 	rows, err := conn.QueryContext(ctx, "select name, type, hidden from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid", name, schema)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var c column
 		var hidden int
 		if err := rows.Scan(&c.name, &c.typ, &hidden); err != nil {
-			return nil, err
+			return r, err
 		}
-		c.generated = hidden != 0
-		c.kind = declaredKind(c.typ)
-		list = append(list, c)
+		if hidden != 0 {
+			c.refused = "the database generates column " + c.name
+		}
+		c.kind = sqlvalue.DeclaredKind(c.typ)
+		r.columns = append(r.columns, c)
 	}
-	return list, rows.Err()
-}
-
-// declaredKind is what a declared type means, after SQLite's own rules of
-// affinity; Null where any value may be in the column.
-func declaredKind(typ string) row.Kind {
-	typ = strings.ToUpper(typ)
-	name, _, _ := strings.Cut(typ, "(")
-	switch name = strings.TrimSpace(name); {
-	case name == "DATE":
-		return row.DateKind
-	case strings.HasPrefix(name, "TIMESTAMP") || name == "DATETIME":
-		return row.Timestamp
-	case strings.HasPrefix(name, "BOOL"):
-		return row.Bool
-	case strings.Contains(typ, "INT"):
-		return row.Int
-	case strings.Contains(typ, "CHAR") || strings.Contains(typ, "CLOB") || strings.Contains(typ, "TEXT"):
-		return row.String
-	case strings.Contains(typ, "REAL") || strings.Contains(typ, "FLOA") || strings.Contains(typ, "DOUB"):
-		return row.Float
-	}
-	return row.Null
+	return r, rows.Err()
 }
 
 func (e *sqlite) write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
@@ -136,35 +115,17 @@ func (e *sqlite) batches(ctx context.Context, p *plan, records [][]row.Value, si
 	return nil
 }
 
-// bind appends the record's values. SQLite would store a text that does not fit
-// the declared type as it is; here it is an invalid item, as it is elsewhere.
+// bind appends the record's values. SQLite would store a value that does not fit the
+// declared type as it is; the plan has made it fit, or refused it.
 func (e *sqlite) bind(p *plan, record []row.Value) error {
 	for i := range p.cols {
 		v, err := p.value(record, i)
 		if err != nil {
 			return err
 		}
-		if want := p.cols[i].kind; v.Kind() != want && want != row.Null && want != row.String {
-			if v, err = fit(p, i, v); err != nil {
-				return err
-			}
-		}
 		e.args = append(e.args, sqlvalue.SQLite(v))
 	}
 	return nil
-}
-
-// fit turns a value into what column i declares, where both are not of one kind.
-func fit(p *plan, i int, v row.Value) (row.Value, error) {
-	c := &p.cols[i]
-	switch {
-	case v.Kind() == row.String:
-		f := row.Field{Name: c.name, Kind: c.kind, Nulls: []string{}}
-		return f.Parse(v.Str())
-	case v.Kind() == row.Float && c.kind == row.Int && v.Float() != float64(int64(v.Float())):
-		return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("column %s: %s is not an int", c.name, v))
-	}
-	return v, nil
 }
 
 // each executes a prepared statement per record, in order.

@@ -80,14 +80,21 @@ func (c *Config) mode() Mode {
 	return c.Mode
 }
 
+// onlyCompares says that the key finds rows, and is not written.
+func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
+
 // Components describes the writer.
 func Components() []core.Component {
 	return []core.Component{{
 		Kind: core.KindWriter, Name: "table", Config: reflect.TypeFor[Config](), Types: types,
 		Summary: "inserts, upserts, updates or deletes rows of a table",
 		Doc: `Rows are written in the chunk's transaction, together with its position: after a crash
-every row is there exactly once. PostgreSQL gets COPY for inserts, and one statement over
-arrays for small chunks and every other mode; SQLite gets multi-row statements.
+every row is there exactly once. What the name stands for decides how it is written, and
+never the size of the chunk. PostgreSQL gets COPY for inserts into tables and partitioned
+tables, and one statement over arrays for every other mode, and for views, foreign tables
+and tables with rules or row-level security; SQLite gets multi-row statements. A view or a
+column that takes no values (generated, ` + "`generated always as identity`" + `, computed by a
+view) is an error at the start of the step.
 
 Fields find their columns by name. A field without a column is an error; a column
 without a field gets its default. If a key is in a chunk more than once, the last item
@@ -95,7 +102,10 @@ wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`cre
 
 On SQLite dates are stored as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
 as 0 and 1; text that does not fit the declared type of its column is an invalid item there
-too. Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
+too. A column of text takes every value in its text, 1000000 for the float 1e6. A value of
+another kind than its column goes in if nothing of it is lost (a whole float to an int
+column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
+Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
 		Example: "writer:\n  table: {name: customer, mode: upsert, key: [id], create: true}",
 	}}
 }

@@ -22,8 +22,11 @@ type Writer struct {
 	config Config
 	schema *row.Schema // of the items; open if only they will tell
 	engine engine
-	table  []column // what the table has; nil until it was looked at
+	table  relation // what the catalog says; without columns until it was asked
 	plan   *plan    // for the schema of the last chunk
+	// reconnects counts those of the database when the catalog was asked: after
+	// another one (a migration) it is asked again.
+	reconnects int64
 	// createdIn is the transaction that created the table: once it is over, whether
 	// the table is there has to be looked up again.
 	createdIn tx.Tx
@@ -31,23 +34,37 @@ type Writer struct {
 
 // engine is what the databases do differently.
 type engine interface {
-	// columns returns the table's columns in order, none if it is absent.
-	columns(ctx context.Context, conn tx.Conn, table string) ([]column, error)
+	// describe asks the catalog what the table is; it has no columns if it is absent.
+	describe(ctx context.Context, conn tx.Conn, table string) (relation, error)
 	// typeName is the column type that CREATE TABLE gives to a kind.
 	typeName(kind row.Kind) string
 	// write runs the statements for the records, which are not empty.
 	write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error
 }
 
+// relation is what the name of the table stands for in the database: a table, a
+// view, ... Everything that decides how it is written is here, so that a chunk of
+// one item and one of a thousand are written alike.
+type relation struct {
+	columns []column
+	// copies says that COPY has the effect of INSERT on it (PostgreSQL).
+	copies bool
+	// refuses are the modes that it does not take, with the reason.
+	refuses map[Mode]string
+}
+
+func (r *relation) absent() bool { return len(r.columns) == 0 }
+
 // column is a column of the table.
 type column struct {
 	name string
 	// typ is the type's name, without length or precision, as a cast writes it.
 	typ string
-	// generated says that the database computes it.
-	generated bool
-	// array says that it is of an array type (PostgreSQL).
-	array bool
+	// refused says why no value can be written; empty: one can.
+	refused string
+	// asText says that the values go as an array of texts, which a cast turns into
+	// the type, since an array of the type would be read differently (PostgreSQL).
+	asText bool
 	// kind is the kind whose values the declared type means; Null: any.
 	kind row.Kind
 	// exact says that values of kind are equal to the database only if they are
@@ -64,6 +81,8 @@ type plan struct {
 	cols   []column
 	fields []int          // fields[i] goes to cols[i]
 	keys   []int          // places in cols
+	fits   []bool         // values for cols[i] are made to fit its kind
+	copies bool           // as in relation
 	texts  map[int]string // the statements, by what the engine says of them
 	lasts  lasts
 }
@@ -128,8 +147,8 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	if len(records) == 0 {
 		return nil
 	}
-	if w.createdIn != nil && w.createdIn != t {
-		w.table, w.plan, w.createdIn = nil, nil, nil
+	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
+		w.table, w.plan, w.createdIn = relation{}, nil, nil
 	}
 	if w.plan == nil || (w.plan.schema != schema && !w.plan.schema.SameShape(schema)) {
 		if err := w.prepare(ctx, t.Conn(), schema); err != nil {
@@ -156,7 +175,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	if err := w.present(schema); err != nil {
 		return err
 	}
-	p, err := newPlan(&w.config, schema, w.table, w.db.Dialect())
+	p, err := newPlan(&w.config, schema, &w.table, w.db.Dialect())
 	if err != nil {
 		return fmt.Errorf("table %s: %w", w.config.Name, err)
 	}
@@ -164,31 +183,33 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	return nil
 }
 
-// look reads the table's columns once; with a schema it creates an absent table
-// if it may.
+// look asks the catalog once; with a schema it creates an absent table if it may.
 func (w *Writer) look(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
-	if len(w.table) > 0 {
+	if !w.table.absent() {
 		return nil
 	}
-	var err error
-	if w.table, err = w.engine.columns(ctx, conn, w.config.Name); err != nil {
-		return fmt.Errorf("table %s: look up its columns: %w", w.config.Name, err)
+	w.reconnects = w.db.Reconnects()
+	describe := func() (err error) {
+		if w.table, err = w.engine.describe(ctx, conn, w.config.Name); err != nil {
+			err = fmt.Errorf("table %s: look up its columns: %w", w.config.Name, err)
+		}
+		return err
 	}
-	if len(w.table) > 0 || !w.config.Create || schema == nil {
-		return nil
+	if err := describe(); err != nil || !w.table.absent() || !w.config.Create || schema == nil {
+		return err
 	}
 	if _, err := conn.ExecContext(ctx, w.createStatement(schema)); err != nil {
 		return fmt.Errorf("table %s: create: %w", w.config.Name, err)
 	}
 	w.createdIn, _ = tx.From(ctx, w.db.Name())
-	if w.table, err = w.engine.columns(ctx, conn, w.config.Name); err != nil {
-		return fmt.Errorf("table %s: look up its columns: %w", w.config.Name, err)
-	}
-	return nil
+	return describe()
 }
 
 func (w *Writer) present(schema *row.Schema) error {
-	if len(w.table) > 0 {
+	if !w.table.absent() {
+		if why, refused := w.table.refuses[w.config.mode()]; refused {
+			return fmt.Errorf("table %s: %s", w.config.Name, why)
+		}
 		return nil
 	}
 	e := &AbsentTableError{Table: w.config.Name}
@@ -222,17 +243,17 @@ func (w *Writer) createStatement(schema *row.Schema) string {
 }
 
 // newPlan matches fields and columns, and says everything that does not fit.
-func newPlan(config *Config, schema *row.Schema, table []column, d tx.Dialect) (*plan, error) {
+func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) (*plan, error) {
 	if schema.IsOpen() {
 		return nil, errors.New("the items' columns are not known")
 	}
 	if err := config.check(schema); err != nil {
 		return nil, err
 	}
-	p := &plan{config: config, schema: schema, texts: map[int]string{}}
-	names := make([]string, len(table))
-	for i := range table {
-		names[i] = table[i].name
+	p := &plan{config: config, schema: schema, copies: table.copies, texts: map[int]string{}}
+	names := make([]string, len(table.columns))
+	for i := range table.columns {
+		names[i] = table.columns[i].name
 	}
 	var errs []error
 	for _, name := range config.written(schema) {
@@ -245,15 +266,14 @@ func newPlan(config *Config, schema *row.Schema, table []column, d tx.Dialect) (
 		case i < 0:
 			errs = append(errs, fmt.Errorf("field %s has no column %s%s", config.field(name), name, nearest.Hint(name, names)))
 			continue
-		case table[i].generated:
-			errs = append(errs, fmt.Errorf("field %s: the database generates column %s", config.field(name), name))
+		case table.columns[i].refused != "" && !(isKey && config.onlyCompares()):
+			errs = append(errs, fmt.Errorf("field %s: %s", config.field(name), table.columns[i].refused))
 			continue
 		}
 		if isKey {
 			p.keys = append(p.keys, len(p.cols))
 		}
-		p.cols = append(p.cols, table[i])
-		p.fields = append(p.fields, schema.Index(config.field(name)))
+		p.add(table.columns[i], schema.Index(config.field(name)), d)
 	}
 	if len(p.cols) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("the items have no field to write"))
@@ -262,6 +282,18 @@ func newPlan(config *Config, schema *row.Schema, table []column, d tx.Dialect) (
 		errs = append(errs, errors.New("mode update has nothing to change besides the key"))
 	}
 	return p, errors.Join(errs...)
+}
+
+// add lets a field go to a column. Values of another kind are made to fit that of the
+// column, so that both databases store the same, or refuse the item alike. PostgreSQL
+// reads texts by itself, and makes texts of everything.
+func (p *plan) add(c column, field int, d tx.Dialect) {
+	from := p.schema.Field(field).Kind
+	fits := from != c.kind && c.kind != row.Null
+	if d == tx.Postgres && (from == row.String || c.kind == row.String) {
+		fits = false
+	}
+	p.cols, p.fields, p.fits = append(p.cols, c), append(p.fields, field), append(p.fits, fits)
 }
 
 func (p *plan) isKey(i int) bool { return slices.Contains(p.keys, i) }
@@ -281,6 +313,14 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	}
 	if err := sqlvalue.Check(v); err != nil {
 		return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
+	}
+	if p.fits[i] {
+		c := &p.cols[i]
+		fitting, ok := sqlvalue.Convert(v, c.kind)
+		if !ok {
+			return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %s does not fit column %s of type %s", f.Name, sqlvalue.Quote(v), c.name, c.typ))
+		}
+		v = fitting
 	}
 	return v, nil
 }

@@ -158,11 +158,11 @@ func (p *Partitioner) read(ctx context.Context) (parts []core.Partition, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	columns, err := rows.Columns()
+	types, err := rows.ColumnTypes()
 	if err != nil {
 		return nil, err
 	}
-	places, err := p.places(columns)
+	places, err := p.places(types)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (p *Partitioner) read(ctx context.Context) (parts []core.Partition, err err
 		if len(parts) == core.MaxPartitions {
 			return nil, fmt.Errorf("it answers more than %d rows, and a step may have as many partitions", core.MaxPartitions)
 		}
-		part, err := p.part(rows, len(columns), places, len(parts))
+		part, err := p.part(rows, types, places, len(parts))
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", len(parts)+1, err)
 		}
@@ -180,7 +180,11 @@ func (p *Partitioner) read(ctx context.Context) (parts []core.Partition, err err
 }
 
 // places finds the column of every field, by its name or its name in the source.
-func (p *Partitioner) places(columns []string) ([]int, error) {
+func (p *Partitioner) places(types []*sql.ColumnType) ([]int, error) {
+	columns := make([]string, len(types))
+	for i, t := range types {
+		columns[i] = t.Name()
+	}
 	schema := p.config.Item.Schema()
 	places := make([]int, schema.Len())
 	var errs []error
@@ -197,14 +201,15 @@ func (p *Partitioner) places(columns []string) ([]int, error) {
 }
 
 // part makes one of the row that rows is at.
-func (p *Partitioner) part(rows *sql.Rows, width int, places []int, index int) (core.Partition, error) {
-	cells, targets := make([]any, width), make([]any, width)
+func (p *Partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int, index int) (core.Partition, error) {
+	cells, targets := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {
 		targets[i] = &cells[i]
 	}
 	if err := rows.Scan(targets...); err != nil {
 		return core.Partition{}, err
 	}
+	sqlvalue.Scanned(types, cells)
 	part := core.Partition{Name: strconv.Itoa(index + 1), Index: index, Context: core.NewExecutionContext()}
 	schema := p.config.Item.Schema()
 	var errs []error

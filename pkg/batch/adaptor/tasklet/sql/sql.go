@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -154,9 +155,13 @@ func (t *Tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	names, err := rows.Columns()
+	types, err := rows.ColumnTypes()
 	if err != nil {
 		return nil, err
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = t.Name()
 	}
 	places, err := places(t.config.Out.Schema(), names)
 	if err != nil {
@@ -181,5 +186,6 @@ func (t *Tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
+	sqlvalue.Scanned(types, cells)
 	return fit(t.config.Out.Schema(), places, cells)
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // scalar decodes a text, number, bool or duration.
@@ -125,13 +127,18 @@ func setTyped(v reflect.Value, typed any) error {
 		v.Set(from)
 		return nil
 	case v.Kind() == reflect.String:
-		v.SetString(fmt.Sprint(typed))
+		v.SetString(textOf(typed))
 		return nil
 	case from.Kind() == reflect.String:
 		return setText(v, from.String())
 	case v.Type() == reflect.TypeFor[time.Duration](), from.Type() == reflect.TypeFor[time.Duration]():
 		// a number is no duration, nor the other way round
 	case v.CanFloat() && (from.CanInt() || from.CanFloat()):
+		if from.CanInt() {
+			if _, exact := row.FloatOf(from.Int()); !exact {
+				return fmt.Errorf("%v is no float, whose 53 bits do not hold it", typed)
+			}
+		}
 		v.Set(from.Convert(v.Type()))
 		return nil
 	case v.CanInt() && from.CanInt():
@@ -148,4 +155,12 @@ func setTyped(v reflect.Value, typed any) error {
 		return nil
 	}
 	return fmt.Errorf("a %T is no %v", typed, v.Type())
+}
+
+// textOf is the canonical text of a value; fmt's for what rows do not hold.
+func textOf(typed any) string {
+	if v, err := row.ValueOf(typed); err == nil {
+		return v.String()
+	}
+	return fmt.Sprint(typed)
 }

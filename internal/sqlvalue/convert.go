@@ -1,0 +1,85 @@
+package sqlvalue
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Convert returns v as a value of the kind that a column declares; false if it does
+// not fit. Nothing is lost: a float fits an int if it is whole, an int a bool if it is
+// 0 or 1, a timestamp a date if it is midnight. An int is given to a column of floats
+// as it is, which rounds it.
+func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
+	f := row.Field{Kind: kind, Nulls: []string{}}
+	var err error
+	switch from := v.Kind(); {
+	case from == kind, from == row.Null, from == row.Int && kind == row.Float:
+		return v, true
+	case kind == row.String:
+		return row.StringValue(string(AppendText(make([]byte, 0, 32), v))), true
+	case from == row.String:
+		v, err = f.Parse(v.Str())
+	case from == row.Int:
+		v, err = FitInt(&f, v.Int())
+	case from == row.Float:
+		v, err = FitFloat(&f, v.Float())
+	case from == row.Timestamp:
+		v, err = fitTime(&f, v.Time())
+	case from == row.DateKind && kind == row.Timestamp:
+		return row.TimestampValue(v.Date().Time()), true
+	case from == row.Bool && kind == row.Int:
+		n := int64(0)
+		if v.Bool() {
+			n = 1
+		}
+		return row.IntValue(n), true
+	default:
+		return v, false
+	}
+	return v, err == nil
+}
+
+// Quote shows a value in a message: a text in quotes, shortened.
+func Quote(v row.Value) string {
+	const most = 60
+	text := v.String()
+	if v.Kind() != row.String {
+		return text
+	}
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return strconv.Quote(text)
+}
+
+// DeclaredKind is what a declared type of SQLite means, after its own rules of
+// affinity; Null where any value may be in the column, and for a blob.
+func DeclaredKind(typ string) row.Kind {
+	name, _, _ := strings.Cut(strings.ToUpper(typ), "(")
+	name = strings.TrimSpace(name)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(name, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case name == "DATE":
+		return row.DateKind
+	case strings.HasPrefix(name, "TIMESTAMP"), name == "DATETIME":
+		return row.Timestamp
+	case strings.HasPrefix(name, "BOOL"):
+		return row.Bool
+	case has("INT"):
+		return row.Int
+	case has("CHAR", "CLOB", "TEXT"):
+		return row.String
+	case has("REAL", "FLOA", "DOUB"):
+		return row.Float
+	}
+	return row.Null
+}

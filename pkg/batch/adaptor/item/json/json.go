@@ -87,5 +87,8 @@ func itemOf(item core.ItemType) (core.ItemType, error) {
 	case item.Schema() != nil && item.Schema().IsOpen():
 		return nil, &core.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
 	}
+	if err := core.CheckDocumentKeys(item); err != nil {
+		return nil, &core.ConfigError{Key: "item", Err: err}
+	}
 	return item, nil
 }

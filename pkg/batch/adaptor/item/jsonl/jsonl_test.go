@@ -53,7 +53,7 @@ func file(t testing.TB, name, content string) string {
 
 func rows(t require.TestingT) core.ItemType {
 	s, err := row.NewSchema(
-		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true})
+		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true, Optional: true})
 	require.NoError(t, err)
 	return core.RowOf("", s)
 }
@@ -115,7 +115,7 @@ func TestAnInvalidLineIsNamedAndReadingGoesOn(t *testing.T) {
 		`:3: field id: "two" is not of type int`,
 		"3 C\ny", "4 Dé",
 		":6: not a JSON object: null",
-		`:7: not a JSON object: {"id":5`,
+		`:7: not JSON: the text ends inside a value: {"id":5`,
 		"6 end",
 	}, outcomes(t, reading(path, rows(t))(t), path, nil))
 }

@@ -151,6 +151,23 @@ func TestTheItemMustNameItsFields(t *testing.T) {
 	require.ErrorContains(t, (&ReaderConfig{MaxLine: -1}).Validate(), "max_line")
 }
 
+func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
+	t.Parallel()
+	s, err := row.NewSchema(row.Field{Name: "lon", Kind: row.Float, From: "at[0"})
+	require.NoError(t, err)
+	type place struct {
+		Lon float64 `from:"at[-1]"`
+		Own string  `json:"own" from:"at[x"`
+	}
+	for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
+		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
+		var key *core.ConfigError
+		require.ErrorAs(t, err, &key)
+		require.Equal(t, "item", key.Key)
+		require.ErrorContains(t, err, want)
+	}
+}
+
 func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
 	t.Parallel()
 	err := reading("not/there.jsonl", rows(t))(t).Component().(core.Opener).Open(context.Background(), nil)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -186,4 +187,19 @@ func TestADirectoryIsNoTarget(t *testing.T) {
 	require.EqualError(t, NewOutput(OutputConfig{Path: dir}).Open(context.Background(), nil), dir+": it is a directory")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	require.ErrorContains(t, NewOutput(OutputConfig{Path: filepath.Join(dir, "file", "out")}).Open(context.Background(), nil), "not a directory")
+}
+
+func TestWhatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600)) // without a writer: to open it would wait for one
+	for path, want := range map[string]string{
+		pipe:           pipe + ": it is a pipe, and cannot be read again after a failure: write it to a file first",
+		"/dev/zero":    "/dev/zero: it is a device, and cannot be read again after a failure: write it to a file first",
+		t.TempDir():    "it is a directory",
+		pipe + ".none": "no such file: " + pipe + ".none",
+	} {
+		_, err := OpenInput(t.Context(), InputConfig{Path: path}, nil)
+		require.ErrorContains(t, err, want)
+	}
 }

@@ -42,8 +42,8 @@ func fingerprint(f *os.File) (Fingerprint, error) {
 	if err != nil {
 		return Fingerprint{}, err
 	}
-	if info.IsDir() {
-		return Fingerprint{}, fmt.Errorf("it is a directory")
+	if err := regular(info); err != nil {
+		return Fingerprint{}, err
 	}
 	head := sha256.New()
 	if _, err := io.Copy(head, io.NewSectionReader(f, 0, headBytes)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"golang.org/x/text/encoding/unicode"
@@ -55,6 +56,7 @@ type Input struct {
 	src   io.Reader
 	print Fingerprint
 	first int64 // offset of the first character behind a byte order mark
+	cr    bool  // carriage returns are delivered as line feeds
 
 	buf   []byte // bytes delivered or to be delivered again
 	base  int64  // offset of buf[0]
@@ -69,7 +71,7 @@ type Input struct {
 // UTF-8 file is found by one seek; compressed and other text is read again from
 // the start and thrown away up to the offset, at the cost of decoding it.
 func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input, error) {
-	file, err := os.Open(cfg.Path)
+	file, err := openRegular(cfg.Path)
 	if err != nil {
 		return nil, pathError(cfg.Path, err)
 	}
@@ -96,6 +98,38 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 		err = pathError(cfg.Path, err)
 	}
 	return nil, errors.Join(err, in.Close())
+}
+
+// openRegular refuses what is no regular file, before opening it: to open a pipe
+// waits for its writer, whatever becomes of the context, and neither a pipe nor a
+// device can be read again at an offset.
+func openRegular(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := regular(info); err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// regular refuses what is no regular file.
+func regular(info fs.FileInfo) error {
+	what := ""
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		return nil
+	case mode.IsDir():
+		return errors.New("it is a directory")
+	case mode&fs.ModeNamedPipe != 0:
+		what = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		what = "a socket"
+	default:
+		what = "a device"
+	}
+	return fmt.Errorf("it is %s, and cannot be read again after a failure: write it to a file first", what)
 }
 
 // decode puts decompression and decoding on top of the file.
@@ -197,6 +231,30 @@ func (in *Input) skipTo(ctx context.Context, offset int64) error {
 	return nil
 }
 
+// Holds reports whether offset is buffered still, so that Rewind can go back to it.
+func (in *Input) Holds(offset int64) bool {
+	return offset >= in.base && offset <= in.base+int64(len(in.buf))
+}
+
+// More reads on behind what is buffered, for readers that look at Buffered and do not
+// call Read. io.EOF: nothing follows. ErrTooLong: more than InputConfig.Max bytes are
+// buffered since the last Keep.
+func (in *Input) More(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if in.cfg.Max > 0 && in.base+int64(len(in.buf))-in.keep > in.cfg.Max {
+		return ErrTooLong
+	}
+	in.pos = len(in.buf)
+	in.compact()
+	if n, err := in.fill(); n == 0 {
+		return err
+	}
+	in.pos = len(in.buf)
+	return nil
+}
+
 // Start returns the offset of the first character of the file.
 func (in *Input) Start() int64 { return in.first }
 
@@ -260,6 +318,9 @@ func (in *Input) fill() (int, error) {
 	for empty := 0; empty < 100; empty++ {
 		n, err := in.src.Read(in.buf[have : have+readBytes])
 		in.buf = in.buf[:have+n]
+		if in.cr {
+			turnCR(in.buf[have:])
+		}
 		if n > 0 || err != nil {
 			return n, err // a source repeats its error
 		}

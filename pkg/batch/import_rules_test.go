@@ -60,6 +60,7 @@ func rooms() []room {
 		{path: "internal/test*/..."}, // kits for tests
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/migrator/...", may: []string{core, tx, "internal/dberr/..."}},
+		{path: "internal/jsonfile/...", may: []string{core, "internal/filestream/...", "internal/nearest"}},
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},
 		{path: "example/...", may: []string{"pkg/batch/..."}},

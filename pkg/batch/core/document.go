@@ -4,22 +4,94 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// documentRecords reads JSON objects as records of a schema: a field's Source
-// is its key, an absent key or null is a null, other keys are ignored.
+// KeyExpecter is a DocumentReader that wants to know which keys its items are made of,
+// so that a key that no document has is found before the first item is handed out
+// (rule D9). Fields of a schema that are optional are not among them.
+type KeyExpecter interface {
+	ExpectKeys(keys DocumentKeys)
+}
+
+// DocumentKeys are what a finder looks for, and how messages call its fields.
+type DocumentKeys struct {
+	Finder *jsontext.Finder
+	Fields []string // by the number of Finder.Found
+	Names  []string // key or path of each
+}
+
+func (k *DocumentKeys) named(field, name string) {
+	k.Finder.AddName(name)
+	k.Fields, k.Names = append(k.Fields, field), append(k.Names, name)
+}
+
+// expectKeys says to r which keys must be there, if it asks for that.
+func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
+	e, ok := componentOf(r).(KeyExpecter)
+	if !ok {
+		return
+	}
+	keys := DocumentKeys{Finder: jsontext.NewFinder()}
+	if collect(&keys); len(keys.Names) > 0 {
+		e.ExpectKeys(keys)
+	}
+}
+
+// CheckDocumentKeys refuses an item type with a name that is meant as a path in JSON
+// documents, and is none.
+func CheckDocumentKeys(item ItemType) error {
+	var errs []error
+	check := func(field, name string) {
+		if err := jsontext.CheckName(name); err != nil {
+			errs = append(errs, fmt.Errorf("field %s: %w", field, err))
+		}
+	}
+	if t := structOf(item.GoType()); item.GoType() != reflect.TypeFor[Row]() && t != nil {
+		for i := range t.NumField() {
+			if sf := t.Field(i); hasFrom(sf) {
+				check(sf.Name, sf.Tag.Get("from"))
+			}
+		}
+	} else if s := item.Schema(); s != nil {
+		for i := range s.Len() {
+			check(s.Field(i).Name, s.Field(i).Source())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// documentRecords reads JSON objects as records of a schema: a field's Source is its
+// key, or a path where the object has no such key; an absent key or null is a null,
+// other keys are ignored. Documents are read strictly (rule D9).
 // (An open schema needs its columns named: JSON objects have no header.)
 type documentRecords struct {
 	DocumentReader
 	schema *row.Schema
-	fields map[string]int    // field by key
-	raws   []json.RawMessage // value of each field, void with the document
+	find   *jsontext.Finder
+}
+
+func newDocumentRecords(r DocumentReader, schema *row.Schema) *documentRecords {
+	d := &documentRecords{DocumentReader: r, schema: schema, find: jsontext.NewFinder()}
+	for i := range schema.Len() {
+		d.find.AddName(schema.Field(i).Source())
+	}
+	expectKeys(r, func(k *DocumentKeys) {
+		for i := range schema.Len() {
+			if f := schema.Field(i); !f.Optional {
+				k.named(f.Name, f.Source())
+			}
+		}
+	})
+	return d
 }
 
 func (d *documentRecords) Component() any      { return componentOf(d.DocumentReader) }
@@ -39,29 +111,51 @@ func (d *documentRecords) ReadRecord(ctx context.Context, dst []row.Value) error
 }
 
 func (d *documentRecords) decode(doc []byte, dst []row.Value) error {
-	if d.fields == nil {
-		d.fields = make(map[string]int, d.schema.Len())
-		for i := range d.schema.Len() {
-			d.fields[d.schema.Field(i).Source()] = i
-		}
-		d.raws = make([]json.RawMessage, d.schema.Len())
+	err := d.find.Find(doc)
+	if err == nil && !isObject(doc) {
+		err = fmt.Errorf("not a JSON object: %s", jsontext.Shorten(doc))
+	} else if err != nil {
+		err = d.bad(doc, err)
 	}
-	clear(d.raws)
-	ok := json.Valid(doc) && eachMember(doc, func(key, value []byte) {
-		if i, known := d.fields[string(key)]; known {
-			d.raws[i] = value
-		}
-	})
-	if !ok {
-		return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("not a JSON object: %s", shorten(doc)))
+	if err != nil {
+		return exception.InvalidItem("", exception.ClassParse, err)
 	}
 	for i := range dst {
-		var err error
-		if dst[i], err = jsonValue(d.schema.Field(i), d.raws[i]); err != nil {
+		if dst[i], err = jsonValue(d.schema.Field(i), d.find.Found[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (d *documentRecords) bad(doc []byte, err error) error {
+	var stray *jsontext.PathError
+	if errors.As(err, &stray) {
+		return fmt.Errorf("field %s: %w", d.schema.Field(stray.Field).Name, err)
+	}
+	return badDocument(doc, err)
+}
+
+// badDocument says what is wrong with a document that is no JSON, or not strict, or
+// that a path does not lead through.
+func badDocument(doc []byte, err error) error {
+	var strict *jsontext.StrictError
+	var syntax *jsontext.SyntaxError
+	var stray *jsontext.PathError
+	switch {
+	case errors.As(err, &stray):
+		return err
+	case errors.As(err, &strict):
+		return fmt.Errorf("%w: %s", err, jsontext.Shorten(doc))
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not JSON: %w (byte %d): %s", err, syntax.Offset+1, jsontext.Shorten(doc))
+	}
+	return fmt.Errorf("not JSON: %w: %s", err, jsontext.Shorten(doc))
+}
+
+func isObject(doc []byte) bool {
+	doc = bytes.TrimLeft(doc, " \t\r\n")
+	return len(doc) > 0 && doc[0] == '{'
 }
 
 func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
@@ -72,8 +166,8 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 		if f.Kind == row.Int || f.Kind == row.Float || f.Kind == row.Bool {
 			return row.Value{}, jsonMisfit(f, raw)
 		}
-		text, ok := jsonText(raw)
-		if !ok {
+		text, err := jsontext.Unquote(raw)
+		if err != nil {
 			return row.Value{}, jsonMisfit(f, raw)
 		}
 		return f.Parse(text)
@@ -103,15 +197,7 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 }
 
 func jsonMisfit(f *row.Field, raw []byte) error {
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, shorten(raw), f.Type()))
-}
-
-func shorten(doc []byte) string {
-	const most = 60
-	if len(doc) > most {
-		return string(doc[:most]) + "…"
-	}
-	return string(doc)
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, jsontext.Shorten(raw), f.Type()))
 }
 
 // recordDocuments writes records as JSON objects, keys in the schema's order.

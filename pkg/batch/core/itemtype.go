@@ -107,7 +107,7 @@ func (t rowType) FromRecords(r RecordReader) (Reader, error) {
 func (t rowType) ToRecords(w RecordWriter) (Writer, error) { return &rowRecordWriter{w: w}, nil }
 
 func (t rowType) FromDocuments(r DocumentReader) (Reader, error) {
-	return t.FromRecords(&documentRecords{DocumentReader: r, schema: t.schema})
+	return t.FromRecords(newDocumentRecords(r, t.schema))
 }
 
 func (t rowType) ToDocuments(w DocumentWriter) (Writer, error) {

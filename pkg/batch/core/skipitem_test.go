@@ -194,3 +194,35 @@ func TestALongItemIsCutAndKnownByItsSum(t *testing.T) {
 	require.Len(t, text, core.MaxPayloadBytes)
 	require.False(t, truncated)
 }
+
+// A field with `from` is found by its path in the source, and by its own name in what
+// is stored of a skipped item.
+func TestASkippedStructWithPathsIsReadAgain(t *testing.T) {
+	t.Parallel()
+	type quake struct {
+		ID   string     `from:"id"`
+		Mag  *float64   `from:"properties.mag"`
+		Day  *core.Date `from:"properties.day" format:"dd.MM.yyyy"`
+		Tags []string   `from:"properties.tags"`
+		Net  string     `json:"net" from:"Network"`
+	}
+	mag, day := 4.5, row.NewDate(2026, 11, 22)
+	want := quake{ID: "x", Mag: &mag, Day: &day, Tags: []string{"a"}, Net: "us"}
+	it := core.ItemOf[quake]("")
+	require.Equal(t, want, again(t, it, []byte(`{"id":"x","properties":{"mag":4.5,"day":"22.11.2026","tags":["a"]},"net":"us","Network":"no"}`)))
+	text, _, _ := core.EncodeSkippedItem(want)
+	require.Equal(t, want, again(t, it, text))
+	reader, err := it.FromDocuments(&documents{[]byte(`{"net":"us"}`)})
+	require.NoError(t, err)
+	require.ErrorContains(t, reader.Fill(t.Context(), reader.NewItems(1), 1), "field ID")
+}
+
+// A row's path is the key in what is stored of it.
+func TestASkippedRowWithPathsIsReadAgain(t *testing.T) {
+	t.Parallel()
+	schema, err := row.NewSchema(row.Field{Name: "mag", Kind: row.Float, From: "properties.mag"}, row.Field{Name: "lon", Kind: row.Int, From: "at[0]"})
+	require.NoError(t, err)
+	want := row.New(schema, []row.Value{row.FloatValue(4.5), row.IntValue(7)})
+	text, _, _ := core.EncodeSkippedItem(want)
+	require.Equal(t, want.Values(), again(t, core.RowOf("", schema), text).(core.Row).Values())
+}

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -68,8 +67,7 @@ func (t *structType[T]) ToRecords(w RecordWriter) (Writer, error) {
 }
 
 func (t *structType[T]) FromDocuments(r DocumentReader) (Reader, error) {
-	d := &documentReader[T]{r: r}
-	d.meta, _ = r.(MetaReader)
+	d := newDocumentReader[T](r)
 	return wrapReader(EraseReader[T](d), r), nil
 }
 
@@ -137,7 +135,10 @@ func planOf(t reflect.Type) (*structPlan, error) {
 		}
 		f.kind = kind
 		p.fields = append(p.fields, f)
-		fields = append(fields, row.Field{Name: name, Kind: kind, Nullable: f.pointer, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format")})
+		fields = append(fields, row.Field{
+			Name: name, Kind: kind, Nullable: f.pointer, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"),
+			Optional: sf.Tag.Get("optional") == "true",
+		})
 	}
 	var err error
 	p.schema, err = row.NewSchema(fields...)
@@ -348,43 +349,6 @@ func (s *structWriter[T]) Write(ctx context.Context, items []T) error {
 		s.records = append(s.records, record)
 	}
 	return s.w.WriteRecords(ctx, s.plan.schema, s.records)
-}
-
-type documentReader[T any] struct {
-	r    DocumentReader
-	meta MetaReader
-}
-
-func (d *documentReader[T]) source() any { return componentOf(d.r) }
-
-func (d *documentReader[T]) Meta() Meta {
-	if d.meta == nil {
-		return Meta{}
-	}
-	return d.meta.Meta()
-}
-
-func (d *documentReader[T]) Read(ctx context.Context) (item T, err error) {
-	doc, err := d.r.ReadDocument(ctx)
-	if err != nil {
-		return item, err
-	}
-	if err := d.decode(doc, &item); err != nil {
-		var zero T
-		return zero, Consumed(d.Meta(), exception.InvalidItem("", exception.ClassParse, err))
-	}
-	return item, nil
-}
-
-// decode refuses null for a struct: encoding/json would hand out one with no
-// field set.
-func (d *documentReader[T]) decode(doc []byte, item *T) error {
-	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
-		if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
-			return fmt.Errorf("null is not a %v", t)
-		}
-	}
-	return json.Unmarshal(doc, item)
 }
 
 type documentWriter[T any] struct{ w DocumentWriter }

@@ -10,8 +10,7 @@ import (
 
 // readerPosition is what the positions of the shipped readers say of themselves.
 type readerPosition struct {
-	Lines  *int64 `json:"lines"`  // csv, json: lines before the next record
-	Line   *int64 `json:"line"`   // jsonl: the same
+	Lines  *int64 `json:"lines"`  // csv, json, jsonl: lines before the next record
 	Offset *int64 `json:"offset"` // bytes of a file
 	Read   *int64 `json:"read"`   // query: rows handed out
 	Key    []struct{ Name, Value string }
@@ -60,8 +59,6 @@ func readerText(at core.Position, source string) string {
 		return text
 	case p.Lines != nil:
 		return "line " + count(*p.Lines) + of(source)
-	case p.Line != nil:
-		return "line " + count(*p.Line) + of(source)
 	case p.Offset != nil:
 		return "byte " + count(*p.Offset) + of(source)
 	}

@@ -85,8 +85,8 @@ func TestAChangeIsRefusedWhereARestartRestsOnIt(t *testing.T) {
 			{"load", `has begun with reader count: label "${steps.prepare.read} x", and it is "${steps.prepare.read} y" now`, true},
 		}},
 		{name: "another type of items", old: "text: string null", new: "text: string", history: all, want: []jobfile.Change{
-			{"load", "has begun with reader count: item [{Name: \"n\", Kind: int, Nullable: false, From: \"\", Format: \"\", Nulls: []}, {Name: \"text\", Kind: string, Nullable: true, From: \"\", Format: \"\", Nulls: []}], " +
-				"and it is [{Name: \"n\", Kind: int, Nullable: false, From: \"\", Format: \"\", Nulls: []}, {Name: \"text\", Kind: string, Nullable: false, From: \"\", Format: \"\", Nulls: []}] now", true},
+			{"load", "has begun with reader count: item [{Name: \"n\", Kind: int, Nullable: false, From: \"\", Format: \"\", Nulls: [], Optional: false}, {Name: \"text\", Kind: string, Nullable: true, From: \"\", Format: \"\", Nulls: [], Optional: false}], " +
+				"and it is [{Name: \"n\", Kind: int, Nullable: false, From: \"\", Format: \"\", Nulls: [], Optional: false}, {Name: \"text\", Kind: string, Nullable: false, From: \"\", Format: \"\", Nulls: [], Optional: false}] now", true},
 		}},
 		{name: "another reader", old: `{count: {to: "${params.to}", label: "${steps.prepare.read} x", item: pair}}`, new: "apples", history: all, want: []jobfile.Change{
 			{"load", "has begun with the reader count, and has the reader apples now", true},

@@ -212,9 +212,11 @@ type fieldModel struct {
 	_ strict.Extra `later:"scale locale"`
 
 	Type   string   `key:"type" required:"true" main:"true" doc:"string, int, float, bool, date or timestamp; followed by null if it may be missing."`
-	From   string   `key:"from" doc:"The name in the source: a CSV header, a JSON key [the field's name]."`
+	From   string   `key:"from" doc:"The name in the source: a CSV header; a JSON key, or a path such as a.b or a[0].b where no object has that key [the field's name]."`
 	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MM M dd d HH mm ss SSS SSSSSS XXX [ISO 8601]."`
 	Nulls  []string `key:"nulls" doc:"The texts that are read as null [an empty text; none for string]."`
+
+	Optional bool `key:"optional" doc:"The source may lack the column or the key; the field is null then, and its type says null."`
 }
 
 // rowModel is a row type: fields in order.

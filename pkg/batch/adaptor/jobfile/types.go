@@ -61,9 +61,13 @@ func rowSchema(c *strict.Collector, at *strict.Node, fields strict.OrderedMap[fi
 		if !ok {
 			continue
 		}
-		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.Nulls}
+		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.Nulls, Optional: m.Optional}
 		if !identifier.MatchString(e.Name) {
 			c.Add(e.Key, fmt.Sprintf("the field name %q is no identifier", e.Name), identifierHint+"; `from` gives its name in the source")
+			continue
+		}
+		if f.Optional && !f.Nullable {
+			c.Add(m.Node.Find("optional"), fmt.Sprintf("field %s is optional, so it must allow null", e.Name), "type: "+f.Kind.String()+" null")
 			continue
 		}
 		if _, err := row.NewSchema(f); err != nil {

@@ -21,6 +21,8 @@ type Field struct {
 	// Nulls are the texts read as null. nil means the default: "" for every
 	// kind but string, which has none.
 	Nulls []string
+	// Optional says that the source may lack the column or key; the value is null then.
+	Optional bool
 
 	layout string
 }
@@ -66,6 +68,9 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		}
 		if f.Kind == Null || int(f.Kind) >= len(kindNames) {
 			return nil, fmt.Errorf("field %q has no type (allowed: %s)", f.Name, strings.Join(KindNames(), ", "))
+		}
+		if f.Optional && !f.Nullable {
+			return nil, fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
 		}
 		layout, err := fieldLayout(f)
 		if err != nil {

@@ -107,7 +107,8 @@ func Components() []core.Component {
 		{
 			Kind: core.KindReader, Name: "csv",
 			Summary: "Reads delimited text: CSV, TSV and their relatives.",
-			Doc: `Quoted fields may span lines. A record that does not fit (a wrong number of fields,
+			Doc: `Lines end with LF, CRLF, or CR alone (where the first 64 KB have no LF). Quoted
+fields may span lines. A record that does not fit (a wrong number of fields,
 a stray quote, a field that is not of its type) is an invalid item, named by
 path:line; reading goes on at the next record. Where a stray quote would swallow
 the lines behind it, only the line where its record starts is given up.

@@ -59,6 +59,7 @@ func (r *reader) checkColumns() error {
 		f := r.want.Field(i)
 		first := slices.Index(r.columns, f.Source())
 		switch {
+		case first < 0 && f.Optional:
 		case first < 0:
 			errs = append(errs, r.missing(f))
 		case slices.Contains(r.columns[first+1:], f.Source()):

@@ -59,6 +59,7 @@ type reader struct {
 	in    *filestream.Input
 	buf   *bufio.Reader
 	csv   *stdcsv.Reader
+	cr    bool  // lines end with a carriage return
 	base  int64 // offset and number of lines before the first byte given to csv
 	above int64
 
@@ -72,6 +73,7 @@ type reader struct {
 type position struct {
 	filestream.InputPosition
 	Lines   int64    `json:"lines"`
+	CR      bool     `json:"cr,omitempty"` // lines end with a carriage return
 	Columns []string `json:"columns,omitempty"`
 }
 
@@ -141,6 +143,14 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 		return err
 	}
 	r.in, r.buf = in, bufio.NewReaderSize(in, readBuffer)
+	if pos != nil {
+		r.cr = pos.CR
+	} else if r.cr, err = in.EndsLinesWithCR(ctx); err != nil {
+		return err
+	}
+	if r.cr {
+		in.TurnCR()
+	}
 	if pos == nil {
 		r.goOn(in.Start(), 0)
 	} else {
@@ -214,6 +224,10 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		return err
 	}
 	for i, column := range r.index {
+		if column < 0 { // an optional field without a column
+			dst[i] = row.Value{}
+			continue
+		}
 		text := record[column]
 		if r.cfg.Trim {
 			text = strings.TrimSpace(text)
@@ -233,7 +247,7 @@ func (r *reader) checkWidth(n int) error {
 	switch {
 	case r.width > 0 && n != r.width:
 		return r.invalid(fmt.Errorf("the record has %d fields, not %d", n, r.width))
-	case n < len(r.index):
+	case r.width == 0 && n < len(r.index):
 		return r.invalid(fmt.Errorf("the record has %d fields, at least %d are needed", n, len(r.index)))
 	}
 	return nil
@@ -346,7 +360,7 @@ func (r *reader) Position() (core.Position, error) {
 	if r.in == nil {
 		return nil, errors.New("csv: the reader is not open")
 	}
-	pos := position{InputPosition: r.in.Position(r.next), Lines: r.lines}
+	pos := position{InputPosition: r.in.Position(r.next), Lines: r.lines, CR: r.cr}
 	if fitsPosition(r.columns) { // otherwise the header is read again
 		pos.Columns = r.columns
 	}

@@ -184,7 +184,7 @@ func TestANumberThatIsNotFiniteIsAnInvalidItemAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	item := schema(t, row.Field{Name: "x", Kind: row.Float})
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, item)
+		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, core.Use{In: item})
 		require.NoError(t, err)
 		c := w.Component().(*writer)
 		require.NoError(t, c.Open(t.Context(), nil))

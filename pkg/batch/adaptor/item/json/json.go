@@ -14,7 +14,7 @@ import (
 // ReaderConfig configures the json reader.
 type ReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
-	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by name, other keys are ignored, an absent key is a null."`
+	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
 	Items       string        `key:"items" doc:"The key of the top-level object under which the array is; without it the file is the array."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
 	MaxLine     core.Size     `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
@@ -44,8 +44,15 @@ func Components() []core.Component {
 			Kind: core.KindReader, Name: "json",
 			Summary: "Reads the elements of a JSON array.",
 			Doc: `The array is the whole file, or stands under a key of the top-level object. An element
-that does not fit the item type is an invalid item, named by path:line. A file that
-is no JSON, or ends early, fails the step: there is no telling where to go on.
+that does not fit the item type is an invalid item, named by path:line; so is one that
+is not valid UTF-8, has a lone surrogate, or an object with a key twice. A file that
+is no JSON, ends early, or has more behind the document fails the step and names line
+and offset: there is no telling where to go on. What follows the array is read when
+its last element was.
+
+A field whose key no object of the file has is an error before anything is read, as a
+missing column of csv is, unless the field is optional. To find that out the file is
+read ahead up to the first object with the key, mostly the first one of all.
 
 A plain file restarts by a seek; a compressed one is read again from its start up
 to the position. A file that changed since the last attempt is refused.`,
@@ -86,6 +93,9 @@ func itemOf(item core.ItemType) (core.ItemType, error) {
 		return nil, &core.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
 	case item.Schema() != nil && item.Schema().IsOpen():
 		return nil, &core.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
+	}
+	if err := core.CheckDocumentKeys(item); err != nil {
+		return nil, &core.ConfigError{Key: "item", Err: err}
 	}
 	return item, nil
 }

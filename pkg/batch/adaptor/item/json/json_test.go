@@ -44,7 +44,7 @@ func file(t testing.TB, name, content string) string {
 
 func rows(t require.TestingT) core.ItemType {
 	s, err := row.NewSchema(
-		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true})
+		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true, Optional: true})
 	require.NoError(t, err)
 	return core.RowOf("", s)
 }
@@ -118,18 +118,27 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 func TestAFileThatIsNoArrayFailsTheStep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ content, key, want string }{
-		{`{"a":[]}`, "", `json: PATH: behind element 0, line 1: found "{", expected "["`},
-		{`[1]`, "items", `json: PATH: behind element 0, line 1: found "[", expected "{"`},
-		{`{"a":{"items":[]}}`, "items", `json: PATH: behind element 0, line 1: the object has no key "items"`},
-		{`{"items":null}`, "items", `json: PATH: behind element 0, line 1: found null, expected "["`},
-		{``, "", `json: PATH: behind element 0, line 1: unexpected EOF`},
-		{"[", "", `json: PATH: behind element 0, line 1: unexpected EOF`},
-		{"[{\"id\":1}\n", "", `json: PATH: behind element 1, line 1: unexpected EOF`},
-		{"[{\"id\":1},\n{\"id\":", "", `json: PATH: behind element 1, line 1: unexpected EOF`},
-		{"[{\"id\":1},\n\n{\"id\" 2}]", "", `json: PATH: behind element 1, line 1: invalid character '2' after object key`},
-		{"[{\"id\":1}]\n[", "", `json: PATH: behind element 1, line 1: found "[" behind the array`},
-		{"[{\"id\":1}}", "", `json: PATH: behind element 1, line 1: invalid character '}' after array element`},
-		{`[{"id":1,"name":"` + strings.Repeat("x", 200<<10) + `"}]`, "", `json: PATH: behind element 0, line 1: the element is longer than 65536 bytes (max_line)`},
+		{`{"a":[]}`, "", `json: PATH:1: at offset 0, behind element 0: found "{", expected "["`},
+		{`[1]`, "items", `json: PATH:1: at offset 1, behind element 0: found "[", expected "{"`},
+		{`{"a":{"items":[]}}`, "items", `json: PATH:1: at offset 18, behind element 0: the object has no key "items"`},
+		{`{"items":null}`, "items", `json: PATH:1: at offset 13, behind element 0: found null, expected "["`},
+		{``, "", `json: PATH:1: at offset 0, behind element 0: the file ends too early: unexpected EOF`},
+		{"[", "", `json: PATH:1: at offset 1, behind element 0: the file ends too early: unexpected EOF`},
+		{"[{\"id\":1}\n", "", `json: PATH:2: at offset 10, behind element 1: the file ends too early: unexpected EOF`},
+		{"[{\"id\":1},\n{\"id\":", "", `json: PATH:2: at offset 17, behind element 1: the file ends too early: unexpected EOF`},
+		{"[{\"id\":1},\n\n{\"id\" 2}]", "", `json: PATH:3: at offset 18, behind element 1: found "2", expected ":"`},
+		{"[{\"id\":1},]", "", `json: PATH:1: at offset 10, behind element 1: found "]", expected a value`},
+		{"[{\"id\":1}]\n[", "", `json: PATH:2: at offset 11, behind element 1: found "[" behind the end of the document`},
+		{"[{\"id\":1}}", "", `json: PATH:1: at offset 9, behind element 1: found "}", expected ","`},
+		{`[{"id":1,"name":"` + strings.Repeat("x", 200<<10) + `"}]`, "", `json: PATH:1: at offset 1, behind element 0: what begins here is longer than 65536 bytes (max_line)`},
+		{`[{"id":1}` + strings.Repeat(" ", 200<<10) + `]`, "", `json: PATH:1: at offset 9, behind element 1: what begins here is longer than 65536 bytes (max_line)`},
+		// What follows the array is read, too.
+		{`{"items":[{"id":1}]`, "items", `json: PATH:1: at offset 19, behind element 1: the file ends too early: unexpected EOF`},
+		{"{\"items\":[{\"id\":1}],\n\"n\":[1,", "items", `json: PATH:2: at offset 28, behind element 1: the file ends too early: unexpected EOF`},
+		{"{\"items\":[{\"id\":1}]}\n{", "items", `json: PATH:2: at offset 21, behind element 1: found "{" behind the end of the document`},
+		{"{\"items\":[{\"id\":1}]\n]", "items", `json: PATH:2: at offset 20, behind element 1: invalid character ']' after object key:value pair`},
+		{`{"items":[{"id":1}],"n":{"items":[]},"items":[]}`, "items", `json: PATH:1: at offset 44, behind element 1: the key "items" is there twice`},
+		{`{"items":[{"id":1}],"n":"` + strings.Repeat("x", 200<<10) + `"}`, "items", `json: PATH:1: at offset 23, behind element 1: what begins here is longer than 65536 bytes (max_line)`},
 	} {
 		got := outcomes(t, ReaderConfig{Path: file(t, "in.json", c.content), Items: c.key, MaxLine: 64 << 10}, nil)
 		require.Equal(t, c.want, got[len(got)-1])
@@ -201,6 +210,23 @@ func TestTheItemMustNameItsFields(t *testing.T) {
 		require.Equal(t, "item", key.Key)
 	}
 	require.ErrorContains(t, (&ReaderConfig{MaxLine: -1}).Validate(), "max_line")
+}
+
+func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
+	t.Parallel()
+	s, err := row.NewSchema(row.Field{Name: "lon", Kind: row.Float, From: "at[0"})
+	require.NoError(t, err)
+	type place struct {
+		Lon float64 `from:"at[-1]"`
+		Own string  `json:"own" from:"at[x"`
+	}
+	for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
+		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
+		var key *core.ConfigError
+		require.ErrorAs(t, err, &key)
+		require.Equal(t, "item", key.Key)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {

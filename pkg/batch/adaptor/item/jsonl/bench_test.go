@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -73,7 +74,7 @@ func benchRead(b *testing.B, item core.ItemType) {
 	for b.Loop() {
 		r, err := NewReader(ReaderConfig{Path: path}, item)
 		require.NoError(b, err)
-		c := r.Component().(*reader)
+		c := r.Component().(*jsonfile.Reader)
 		require.NoError(b, c.Open(ctx, nil))
 		items := r.NewItems(1000)
 		for {

@@ -13,7 +13,7 @@ import (
 // ReaderConfig configures the jsonl reader.
 type ReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
-	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by name, other keys are ignored, an absent key is a null."`
+	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
 	MaxLine     core.Size     `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
@@ -42,7 +42,12 @@ func Components() []core.Component {
 			Kind: core.KindReader, Name: "jsonl",
 			Summary: "Reads a file with one JSON value per line.",
 			Doc: `Empty lines are ignored. A line that is no JSON, or does not fit the item type, is an
-invalid item, named by path:line; reading goes on at the next line.
+invalid item, named by path:line; so is one that is not valid UTF-8, has a lone
+surrogate, or an object with a key twice. Reading goes on at the next line.
+
+A field whose key no object of the file has is an error before anything is read, as a
+missing column of csv is, unless the field is optional. To find that out the file is
+read ahead up to the first object with the key, mostly the first one of all.
 
 A plain file restarts by a seek; a compressed one is read again from its start up
 to the position. A file that changed since the last attempt is refused.`,
@@ -83,6 +88,9 @@ func itemOf(item core.ItemType) (core.ItemType, error) {
 		return nil, &core.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
 	case item.Schema() != nil && item.Schema().IsOpen():
 		return nil, &core.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
+	}
+	if err := core.CheckDocumentKeys(item); err != nil {
+		return nil, &core.ConfigError{Key: "item", Err: err}
 	}
 	return item, nil
 }

@@ -53,7 +53,7 @@ func file(t testing.TB, name, content string) string {
 
 func rows(t require.TestingT) core.ItemType {
 	s, err := row.NewSchema(
-		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true})
+		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true, Optional: true})
 	require.NoError(t, err)
 	return core.RowOf("", s)
 }
@@ -115,7 +115,7 @@ func TestAnInvalidLineIsNamedAndReadingGoesOn(t *testing.T) {
 		`:3: field id: "two" is not of type int`,
 		"3 C\ny", "4 Dé",
 		":6: not a JSON object: null",
-		`:7: not a JSON object: {"id":5`,
+		`:7: not JSON: the text ends inside a value: {"id":5`,
 		"6 end",
 	}, outcomes(t, reading(path, rows(t))(t), path, nil))
 }
@@ -149,6 +149,23 @@ func TestTheItemMustNameItsFields(t *testing.T) {
 		require.Equal(t, "item", key.Key)
 	}
 	require.ErrorContains(t, (&ReaderConfig{MaxLine: -1}).Validate(), "max_line")
+}
+
+func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
+	t.Parallel()
+	s, err := row.NewSchema(row.Field{Name: "lon", Kind: row.Float, From: "at[0"})
+	require.NoError(t, err)
+	type place struct {
+		Lon float64 `from:"at[-1]"`
+		Own string  `json:"own" from:"at[x"`
+	}
+	for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
+		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
+		var key *core.ConfigError
+		require.ErrorAs(t, err, &key)
+		require.Equal(t, "item", key.Key)
+		require.ErrorContains(t, err, want)
+	}
 }
 
 func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {

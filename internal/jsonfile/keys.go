@@ -1,0 +1,107 @@
+package jsonfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+)
+
+// lookForKeys reads until every key was seen, mostly in the first document, and goes
+// back to the first. A key that no object of the file has is an error, as a column is
+// that a csv file has not: nothing is written then (rule D9).
+func (r *Reader) lookForKeys(ctx context.Context) error {
+	start := r.at
+	missing, sample, err := r.unseen(ctx)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return r.missingKeys(missing, sample)
+	}
+	if r.in.Holds(start.Offset) {
+		r.goTo(start)
+		return nil
+	}
+	if err := r.in.Close(); err != nil {
+		return err
+	}
+	return r.begin(ctx)
+}
+
+// unseen returns the keys that no object of the file has, by number, and an object of
+// it. Where there is no object, or the file cannot be read to its end, there are none:
+// the reading will say so.
+func (r *Reader) unseen(ctx context.Context) (missing []int, sample []byte, err error) {
+	for i := range r.keys.Names {
+		missing = append(missing, i)
+	}
+	for len(missing) > 0 {
+		doc, err := r.next(ctx)
+		switch {
+		case core.IsConsumed(err):
+			continue
+		case errors.Is(err, io.EOF) && sample != nil:
+			return missing, sample, nil
+		case err != nil:
+			return nil, nil, ctx.Err()
+		}
+		find := r.keys.Finder
+		var stray *jsontext.PathError
+		if err := find.Find(doc); err != nil && !errors.As(err, &stray) || !bytes.HasPrefix(doc, []byte("{")) {
+			continue // an invalid item, which is read later
+		}
+		if sample == nil {
+			sample = bytes.Clone(doc)
+		}
+		missing = slices.DeleteFunc(missing, func(i int) bool { return find.Found[i] != nil })
+	}
+	return nil, nil, nil
+}
+
+func (r *Reader) missingKeys(missing []int, sample []byte) error {
+	names := keysOf(sample)
+	var errs []error
+	for _, i := range missing {
+		hint := ""
+		if near := nearest.Name(r.keys.Names[i], names); near != "" {
+			hint = fmt.Sprintf("nearest: %q; ", near)
+		}
+		errs = append(errs, fmt.Errorf("%s: no object has the key %q for field %s (%sa field whose key may be missing is optional)",
+			r.cfg.Path, r.keys.Names[i], r.keys.Fields[i], hint))
+	}
+	return errors.Join(errs...)
+}
+
+// keysOf returns the keys of an object and the paths in it, as far as they help.
+func keysOf(object []byte) (names []string) {
+	var top any
+	if err := json.Unmarshal(object, &top); err != nil {
+		return nil
+	}
+	var walk func(prefix string, value any)
+	walk = func(prefix string, value any) {
+		const most = 200
+		members, ok := value.(map[string]any)
+		if !ok {
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(members)) {
+			if len(names) == most {
+				return
+			}
+			names = append(names, prefix+key)
+			walk(prefix+key+".", members[key])
+		}
+	}
+	walk("", top)
+	return names
+}

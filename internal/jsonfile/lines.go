@@ -1,0 +1,85 @@
+package jsonfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// lines is the framing of one document for each line that is not empty.
+type lines struct{}
+
+// input sets no limit: a line that is too long is skipped by this framing.
+func (lines) input(cfg *filestream.InputConfig, _ int64) { cfg.Lines = true }
+
+func (lines) begin(context.Context, *Reader) error { return nil }
+
+func (l lines) next(ctx context.Context, r *Reader) ([]byte, error) {
+	for {
+		line, err := l.read(ctx, r)
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				err = fmt.Errorf("%s:%d: %w", r.cfg.Path, r.at.Lines+1, err)
+			}
+			return nil, err
+		}
+		if line == nil {
+			return nil, l.skip(ctx, r)
+		}
+		r.moveLine(int64(len(line)))
+		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// read returns the line at the reader's place, its end included; nil: it is too long.
+func (lines) read(ctx context.Context, r *Reader) ([]byte, error) {
+	for searched := 0; ; {
+		text := r.in.Buffered(r.at.Offset)
+		end := bytes.IndexByte(text[searched:], '\n') + 1
+		if end > 0 {
+			end += searched
+		}
+		if searched = len(text); end == 0 && int64(searched) <= r.cfg.MaxLine {
+			err := r.in.More(ctx)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, io.EOF) || searched == 0 {
+				return nil, err
+			}
+			text, end = r.in.Buffered(r.at.Offset), searched
+		}
+		if end == 0 || int64(end) > r.cfg.MaxLine {
+			return nil, nil
+		}
+		return text[:end], nil
+	}
+}
+
+func (r *Reader) moveLine(size int64) {
+	r.at.Offset += size
+	r.at.Lines++
+	r.line = r.at.Lines
+	r.in.Keep(r.at.Offset)
+}
+
+// skip passes a line that is too long.
+func (lines) skip(ctx context.Context, r *Reader) error {
+	end, err := r.in.SkipLine(ctx, r.at.Offset)
+	if err != nil { // some of it is forgotten, so that it cannot be read again
+		r.dead = fmt.Errorf("%s:%d: %w", r.cfg.Path, r.at.Lines+1, err)
+		return r.dead
+	}
+	size := end - r.at.Offset
+	r.moveLine(size)
+	return core.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse,
+		fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, r.cfg.MaxLine)))
+}

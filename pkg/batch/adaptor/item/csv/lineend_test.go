@@ -1,0 +1,78 @@
+package csv
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
+	t.Parallel()
+	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
+	content := "id,name\r1,Ann\r\r# no record\r2,\"two\nlines\rof \"\"text\"\"\"\rx,Bob\r3,é"
+	want := []string{"1|Ann", "2|two\nlines\nof \"text\"", `!:8: field id: "x" is not an int`, "3|é"}
+	for _, c := range []struct{ name, content, encoding string }{
+		{"in.csv", content, ""}, {"bom.csv", "\xEF\xBB\xBF" + content + "\r", ""}, {"in.csv.gz", zip(t, content), ""},
+		{"latin.csv", strings.ReplaceAll(content, "é", "\xe9"), "latin1"},
+	} {
+		cfg := ReaderConfig{Path: file(t, c.name, c.content), Header: true, Comment: "#", Encoding: c.encoding}
+		require.Equal(t, want, outcomes(t, cfg, item, nil), c.name)
+		itemtest.Reader(t, itemtest.ReaderConfig{
+			New: func(t testing.TB) core.Reader {
+				r, err := NewReader(cfg, item)
+				require.NoError(t, err)
+				return r
+			},
+			Change: func(t testing.TB) { require.NoError(t, os.Truncate(cfg.Path, 12)) },
+		})
+	}
+	cfg := ReaderConfig{Path: file(t, "bare.csv", "1,a\r2,b\r")}
+	require.Equal(t, []string{"1|a", "2|b"}, outcomes(t, cfg, item, nil))
+}
+
+func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	text.WriteString("id,name\r")
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "%d,name %d\r", i, i)
+	}
+	cfg := ReaderConfig{Path: file(t, "in.csv", text.String()), Header: true}
+	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) core.Reader {
+		r, err := NewReader(cfg, nil)
+		require.NoError(t, err)
+		return r
+	}})
+	require.Len(t, outcomes(t, cfg, nil, nil), 20_000)
+}
+
+func TestACarriageReturnInAFileOfLineFeedsIsText(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string][]string{
+		"a,b\n1\rx,2\n":      {"1\rx|2"},
+		"a\rx,b\n1,2\n":      {"1|2"},
+		"a,b\r\n1\rx,2\r\n":  {"1\rx|2"},
+		"a,b\r\n1,2\r\n":     {"1|2"},
+		"a,b\r":              nil,
+		"\"a\r\",b\n\"1\",2": {"1|2"},
+	} {
+		require.Equal(t, want, outcomes(t, ReaderConfig{Path: file(t, "in.csv", content), Header: true}, nil, nil), "%q", content)
+	}
+}
+
+func TestAnOptionalColumnMayBeMissing(t *testing.T) {
+	t.Parallel()
+	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "note", Kind: row.String, Nullable: true, Optional: true})
+	for content, want := range map[string]string{"id\n1\n": "1|null", "note,id\nx,1\n": "1|x"} {
+		require.Equal(t, []string{want}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", content), Header: true}, item, nil))
+	}
+	_, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int, Optional: true})
+	require.EqualError(t, err, `field "id" is optional, so its type must allow null (int null)`)
+}

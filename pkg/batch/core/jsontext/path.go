@@ -1,0 +1,261 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Step is one step of a path: a key of an object, or the index of an array.
+type Step struct {
+	Key   string
+	Index int  // where Array
+	Array bool // into an array
+	Fold  bool // the key's case is no matter
+}
+
+// ParsePath reads a path such as properties.mag, geometry.coordinates[0] or
+// a["b.c"].d: keys with dots between, indices and quoted keys in brackets. It begins
+// with a key.
+func ParsePath(text string) ([]Step, error) {
+	var steps []Step
+	rest := text
+	for rest != "" {
+		if rest[0] == '[' {
+			step, n, err := bracket(rest)
+			if err == nil && len(steps) == 0 && step.Array {
+				err = errors.New("it begins with an index, and items are objects")
+			}
+			if err != nil {
+				return nil, err
+			}
+			steps, rest = append(steps, step), rest[n:]
+			continue
+		}
+		if len(steps) > 0 {
+			if rest[0] != '.' {
+				return nil, fmt.Errorf(`expected "." or "[" before %q`, rest)
+			}
+			rest = rest[1:]
+		}
+		n := strings.IndexAny(rest, ".[]")
+		if n < 0 {
+			n = len(rest)
+		}
+		if n == 0 {
+			return nil, errors.New("a key is empty")
+		}
+		steps, rest = append(steps, Step{Key: rest[:n]}), rest[n:]
+	}
+	if len(steps) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	return steps, nil
+}
+
+// bracket reads [7] or ["key"] and returns its length.
+func bracket(text string) (Step, int, error) {
+	if strings.HasPrefix(text, `["`) {
+		var key string
+		dec := json.NewDecoder(strings.NewReader(text[1:]))
+		if err := dec.Decode(&key); err != nil {
+			return Step{}, 0, fmt.Errorf("a quoted key does not end: %s", text)
+		}
+		n := 1 + int(dec.InputOffset())
+		if n >= len(text) || text[n] != ']' {
+			return Step{}, 0, fmt.Errorf(`expected "]" behind %s`, text[:n])
+		}
+		return Step{Key: key}, n + 1, nil
+	}
+	n := strings.IndexByte(text, ']')
+	if n < 0 {
+		return Step{}, 0, fmt.Errorf(`"]" is missing behind %s`, text)
+	}
+	index, err := strconv.ParseUint(text[1:n], 10, 31)
+	if err != nil {
+		return Step{}, 0, fmt.Errorf(`%s is no index (0, 1, 2, ...) and no quoted key`, text[:n+1])
+	}
+	return Step{Index: int(index), Array: true}, n + 1, nil
+}
+
+// CheckName refuses a name that is surely meant as a path, having an index or a
+// quoted key in brackets, and is none. Any other text can be a key.
+func CheckName(name string) error {
+	_, err := ParsePath(name)
+	if err == nil {
+		return nil
+	}
+	for rest := name; ; {
+		i := strings.IndexByte(rest, '[')
+		if i < 0 {
+			return nil
+		}
+		if rest = rest[i+1:]; rest != "" && strings.IndexByte(`"-0123456789`, rest[0]) >= 0 {
+			quoted, _ := json.Marshal(name) //nolint:errcheck // a string has a JSON form
+			return fmt.Errorf("%q is no path: %w; a key of this name is written [%s]", name, err, quoted)
+		}
+	}
+}
+
+// Finder finds values by name or path in documents. It is not safe for concurrent use.
+type Finder struct {
+	// Found has the value of each field as it stands in the document last read, void
+	// with it; nil: it is not there.
+	Found  [][]byte
+	byName []bool // found under the whole name as a key: that counts more
+	root   *node
+	stray  *node  // a value that a path cannot lead through
+	value  []byte // of stray
+	scan   Scanner
+}
+
+// node is a place that paths lead to or through.
+type node struct {
+	text     string // the path to it
+	key      string
+	index    int
+	fold     bool
+	next     int // the child that is probably asked for next
+	children []*node
+	indices  []*node
+	fields   []int // whose path ends here
+	named    []int // whose whole name is this key
+	below    []int // whose path leads through
+}
+
+// NewFinder returns a finder without fields.
+func NewFinder() *Finder { return &Finder{root: &node{}} }
+
+// AddName adds a field and returns its number. Its value is that of the key name;
+// where there is none, and name is a path, the value at that path.
+func (f *Finder) AddName(name string) int {
+	n := f.root.step(Step{Key: name})
+	n.named = append(n.named, len(f.Found))
+	if steps, err := ParsePath(name); err == nil && (len(steps) > 1 || steps[0].Key != name) {
+		return f.AddPath(steps)
+	}
+	return f.add()
+}
+
+// AddPath adds a field whose value is at the end of steps, and returns its number.
+func (f *Finder) AddPath(steps []Step) int {
+	n := f.root
+	for _, s := range steps {
+		if n != f.root {
+			n.below = append(n.below, len(f.Found))
+		}
+		n = n.step(s)
+	}
+	n.fields = append(n.fields, len(f.Found))
+	return f.add()
+}
+
+func (f *Finder) add() int {
+	f.Found, f.byName = append(f.Found, nil), append(f.byName, false)
+	return len(f.Found) - 1
+}
+
+func (n *node) step(s Step) *node {
+	list := &n.children
+	if s.Array {
+		list = &n.indices
+	}
+	for _, c := range *list {
+		if c.key == s.Key && c.index == s.Index && c.fold == s.Fold {
+			return c
+		}
+	}
+	c := &node{key: s.Key, index: s.Index, fold: s.Fold, text: s.Key}
+	switch {
+	case s.Array:
+		c.text = fmt.Sprintf("%s[%d]", n.text, s.Index)
+	case n.text != "":
+		c.text = n.text + "." + s.Key
+	}
+	*list = append(*list, c)
+	return c
+}
+
+// child returns the place below n of a key, or nil. Keys mostly come in one order.
+func (n *node) child(key []byte) *node {
+	if n == nil {
+		return nil
+	}
+	for i := range n.children {
+		if i += n.next; i >= len(n.children) {
+			i -= len(n.children)
+		}
+		if c := n.children[i]; string(key) == c.key || c.fold && bytes.EqualFold(key, []byte(c.key)) {
+			n.next = i + 1
+			return c
+		}
+	}
+	return nil
+}
+
+func (n *node) at(index int) *node {
+	if n == nil {
+		return nil
+	}
+	for _, c := range n.indices {
+		if c.index == index {
+			return c
+		}
+	}
+	return nil
+}
+
+// note takes the value at n.
+func (f *Finder) note(n *node, value []byte) {
+	for _, i := range n.named {
+		f.Found[i], f.byName[i] = value, true
+	}
+	for _, i := range n.fields {
+		if !f.byName[i] {
+			f.Found[i] = value
+		}
+	}
+	if len(n.below) == 0 || f.stray != nil || value[0] == 'n' {
+		return
+	}
+	if value[0] == '{' && len(n.children) > 0 || value[0] == '[' && len(n.indices) > 0 {
+		return
+	}
+	f.stray, f.value = n, value
+}
+
+// Find reads doc, strictly (see Scanner.Valid), and fills Found. A path that leads
+// through a value without members is a *PathError, unless that value is null.
+func (f *Finder) Find(doc []byte) error {
+	clear(f.Found)
+	clear(f.byName)
+	f.stray = nil
+	if err := f.scan.find(doc, f); err != nil {
+		return err
+	}
+	if f.stray == nil {
+		return nil
+	}
+	for _, i := range f.stray.below {
+		if f.Found[i] == nil {
+			what := "an object"
+			if len(f.stray.children) == 0 {
+				what = "an array"
+			}
+			return &PathError{Field: i, Msg: fmt.Sprintf("%s is not %s: %s", f.stray.text, what, Shorten(f.value))}
+		}
+	}
+	return nil
+}
+
+// Shorten returns the beginning of doc, for messages.
+func Shorten(doc []byte) string {
+	const most = 60
+	if len(doc) > most {
+		return strings.ToValidUTF8(string(doc[:most]), "\uFFFD") + "…"
+	}
+	return strings.ToValidUTF8(string(doc), "\uFFFD")
+}

@@ -1,0 +1,210 @@
+package core
+
+import (
+	"bytes"
+	"context"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// documentReader reads JSON documents as values of a Go type. Documents are read
+// strictly (rule D9), then decoded by encoding/json, then fields with a `from` are
+// set by that.
+type documentReader[T any] struct {
+	r    DocumentReader
+	meta MetaReader
+	find *jsontext.Finder
+	from []fromField
+}
+
+// fromField is a field of a struct that is found by its `from`.
+type fromField struct {
+	index   int
+	field   row.Field
+	flat    bool // of a kind that rows have; else encoding/json decodes the value
+	pointer bool
+	path    int // in the finder
+	name    int // in the finder: where encoding/json looks, as for a skipped item
+}
+
+func newDocumentReader[T any](r DocumentReader) *documentReader[T] {
+	d := &documentReader[T]{r: r, find: jsontext.NewFinder()}
+	d.meta, _ = r.(MetaReader)
+	t := structOf(reflect.TypeFor[T]())
+	if t == nil {
+		return d
+	}
+	for i := range t.NumField() {
+		if sf := t.Field(i); hasFrom(sf) {
+			d.from = append(d.from, d.fieldFrom(i, sf))
+		}
+	}
+	expectKeys(r, func(keys *DocumentKeys) { expectFields(keys, t, nil) })
+	return d
+}
+
+// structOf returns the struct that t is or points to, if encoding/json decodes it
+// field by field; nil otherwise.
+func structOf(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	own := reflect.PointerTo(t)
+	if t.Kind() != reflect.Struct || own.Implements(reflect.TypeFor[json.Unmarshaler]()) || own.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return nil
+	}
+	return t
+}
+
+// hasFrom reports whether a field is found by its tag `from` in JSON.
+func hasFrom(sf reflect.StructField) bool {
+	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	return sf.IsExported() && sf.Tag.Get("from") != "" && name == ""
+}
+
+func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
+	f := fromField{index: i, path: d.find.AddName(sf.Tag.Get("from"))}
+	f.name = d.find.AddPath([]jsontext.Step{{Key: sf.Name, Fold: true}})
+	t := sf.Type
+	if t.Kind() == reflect.Pointer {
+		f.pointer, t = true, t.Elem()
+	}
+	kind, ok := goKind(t)
+	if !ok {
+		return f
+	}
+	schema, err := row.NewSchema(row.Field{Name: sf.Name, Kind: kind, Nullable: f.pointer, Format: sf.Tag.Get("format")})
+	if f.flat = err == nil; f.flat {
+		f.field = *schema.Field(0)
+	}
+	return f
+}
+
+// expectFields collects the keys of t's fields that documents must have: all but
+// those that may be left out (`omitempty`, `omitzero`, `optional:"true"`).
+func expectFields(keys *DocumentKeys, t reflect.Type, outer []jsontext.Step) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		inner := reflect.Type(nil)
+		if sf.Type.Kind() == reflect.Struct {
+			inner = structOf(sf.Type)
+		}
+		switch {
+		case sf.Tag.Get("json") == "-" || sf.Tag.Get("batch") == "-" || sf.Tag.Get("optional") == "true" || mayLack(options):
+		case sf.Anonymous && name == "":
+			if inner != nil {
+				expectFields(keys, inner, outer)
+			}
+		case !sf.IsExported():
+		case hasFrom(sf) && outer == nil:
+			keys.named(sf.Name, sf.Tag.Get("from"))
+		default:
+			if name == "" {
+				name = sf.Name
+			}
+			steps := append(slices.Clone(outer), jsontext.Step{Key: name, Fold: true})
+			if inner != nil && inner.NumField() > 0 {
+				expectFields(keys, inner, steps)
+				continue
+			}
+			keys.Finder.AddPath(steps)
+			keys.Fields = append(keys.Fields, sf.Name)
+			keys.Names = append(keys.Names, pathText(steps))
+		}
+	}
+}
+
+func mayLack(options string) bool {
+	return slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
+}
+
+func pathText(steps []jsontext.Step) string {
+	names := make([]string, len(steps))
+	for i, s := range steps {
+		names[i] = s.Key
+	}
+	return strings.Join(names, ".")
+}
+
+func (d *documentReader[T]) source() any { return componentOf(d.r) }
+
+func (d *documentReader[T]) Meta() Meta {
+	if d.meta == nil {
+		return Meta{}
+	}
+	return d.meta.Meta()
+}
+
+func (d *documentReader[T]) Read(ctx context.Context) (item T, err error) {
+	doc, err := d.r.ReadDocument(ctx)
+	if err != nil {
+		return item, err
+	}
+	if err := d.decode(doc, &item); err != nil {
+		var zero T
+		return zero, Consumed(d.Meta(), exception.InvalidItem("", exception.ClassParse, err))
+	}
+	return item, nil
+}
+
+// decode refuses null for a struct: encoding/json would hand out one with no
+// field set.
+func (d *documentReader[T]) decode(doc []byte, item *T) error {
+	if err := d.find.Find(doc); err != nil {
+		return badDocument(doc, err)
+	}
+	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
+		if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {
+			return fmt.Errorf("null is not a %v", t)
+		}
+	}
+	if err := json.Unmarshal(doc, item); err != nil || d.from == nil {
+		return err
+	}
+	v := reflect.Indirect(reflect.ValueOf(item).Elem())
+	for i := range d.from {
+		if err := d.set(&d.from[i], v.Field(d.from[i].index)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set gives a field the value that its `from` leads to; where there is none, that of
+// its own name stays, which encoding/json has set.
+func (d *documentReader[T]) set(f *fromField, dst reflect.Value) error {
+	raw := d.find.Found[f.path]
+	switch {
+	case raw == nil && d.find.Found[f.name] != nil:
+		return nil
+	case raw != nil && !f.flat:
+		return json.Unmarshal(raw, dst.Addr().Interface())
+	case !f.flat:
+		return nil
+	}
+	value, err := jsonValue(&f.field, raw)
+	if err != nil {
+		return err
+	}
+	if value.IsNull() {
+		dst.SetZero()
+		return nil
+	}
+	if f.pointer {
+		dst.Set(reflect.New(dst.Type().Elem()))
+		dst = dst.Elem()
+	}
+	if err := setField(dst, value); err != nil {
+		return fmt.Errorf("field %s: %w", f.field.Name, err)
+	}
+	return nil
+}

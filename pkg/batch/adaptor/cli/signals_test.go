@@ -84,7 +84,7 @@ func (c *child) end() (int, string) {
 func TestASignalFinishesTheChunkAndStops(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			s := newScene(t, url, map[string]string{"e.yaml": "job: e" + strings.ToLower(sig.String()[:4]) + "\nflow:\n- step: forever\n  chunk:\n    size: 10\n    reader: {endless: {item: number}}\n    writer: {table: {name: numbers, create: true}}\n"})
 			c := s.start("run", "e.yaml", "--auto-migrate", "true", "--debug")
 			c.until("step started")
@@ -134,4 +134,82 @@ func TestARunningInstanceIsRefusedWithItsOwner(t *testing.T) {
 	c.signal(syscall.SIGTERM)
 	code, errs := c.end()
 	require.Equal(t, cli.ExitStopped, code, errs)
+}
+
+func TestAJobOutlivesThePipesOfItsLog(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": `job: j
+flow:
+- {step: pause, tasklet: {shell: {script: "read -r line < go"}}}
+- {step: pipes, tasklet: {shell: {script: "trap '' PIPE; trap - PIPE; yes | head -n 1; exit 0"}}}
+`})
+	require.NoError(t, syscall.Mkfifo(s.path("go"), 0o600))
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.Command(self, s.words([]string{"run", "j.yaml", "--debug"})...)
+	cmd.Env, cmd.Dir = append(os.Environ(), asCommand+"=1"), s.dir
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	errs, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	require.NoError(t, errors.Join(out.Close(), errs.Close()))
+	require.NoError(t, os.WriteFile(s.path("go"), []byte("on\n"), 0o600))
+	require.NoError(t, cmd.Wait(), "the exit code is that of the job")
+	require.Contains(t, s.run("show", "1").out, "job j, execution 1: COMPLETED")
+}
+
+func TestAJobFileThatIsAPipeWithoutAnEndCanBeInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), nil)
+	require.NoError(t, syscall.Mkfifo(s.path("j.yaml"), 0o600))
+	for _, written := range []string{"", "job: j\n"} {
+		c := s.start("run", "j.yaml")
+		if written != "" { // its open returns, and its read does not
+			f, err := os.OpenFile(s.path("j.yaml"), os.O_WRONLY, 0)
+			require.NoError(t, err)
+			_, err = f.WriteString(written)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, f.Close()) })
+		}
+		c.signal(os.Interrupt)
+		_, errs := c.end()
+		require.Equal(t, syscall.SIGINT, c.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), errs)
+	}
+}
+
+func TestNoCommandPrintsAPasswordThatItWasGiven(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"surfin.yaml": "databases:\n  other: postgres://me:hunter%2@h/x\n"})
+	for _, args := range [][]string{
+		{"list", "--config", "surfin.yaml"},
+		{"list", "--database-url", "postgres://me:hunter%2@h/x"},
+		{"list", "--database-url", "postgres://me:hunter2@h/x?password=hunter2&sslmode=none"},
+		{"list", "postgres://me:hunter2@h/x"},
+		{"run", "j.yaml", "postgres://me:hunter2@h/x"},
+		{"help", "settings"},
+	} {
+		r := s.run(args...)
+		require.NotContains(t, r.out+r.err, "hunter", args)
+	}
+}
+
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	t.Parallel()
+	url := testdb.SQLite(t)
+	s := newScene(t, url, map[string]string{"open.yaml": "files: {mode: 0644}\n"})
+	s.write("j.yaml", strings.NewReplacer("DB", strings.TrimPrefix(url, "sqlite:"), "MODES", s.path("modes")).Replace(
+		"job: j\nflow:\n- {step: look, tasklet: {shell: {script: \"ls -l DB* | cut -c1-10 | sort -u > MODES\"}}}\n"))
+	r := s.run("run", "j.yaml")
+	require.Equal(t, 0, r.code, r.err)
+	modes, err := os.ReadFile(s.path("modes"))
+	require.NoError(t, err)
+	require.Equal(t, "-rw-------\n", string(modes), "of the database, its -wal and its -shm")
+
+	other := s.path("open.db")
+	r = s.run("run", "j.yaml", "--config", "open.yaml", "--database-url", "sqlite:"+other)
+	require.Equal(t, 0, r.code, r.err)
+	info, err := os.Stat(other)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 }

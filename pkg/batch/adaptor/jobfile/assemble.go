@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -15,12 +16,13 @@ type assembly struct {
 	step      string
 	of        *stepDef // nil: of the job, or of a decision
 	factories map[*use]core.Factory
+	fileMode  fs.FileMode
 }
 
 // assembly finds the factories of components; those that the application lacks
 // are c.missing.
 func (c *compiler) assembly(step string, of *stepDef, uses ...*use) assembly {
-	a := assembly{file: c.file, step: step, of: of, factories: map[*use]core.Factory{}}
+	a := assembly{file: c.file, step: step, of: of, factories: map[*use]core.Factory{}, fileMode: c.deps.FileMode}
 	for _, u := range uses {
 		factory, ok := c.deps.Registry.Factory(u.kind, u.component.Name)
 		if !ok {
@@ -93,7 +95,7 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 	for i, u := range uses {
 		instance, err := a.factories[u].New(ctx, configs[i], core.Use{
 			Job: a.file.name, Step: a.step, Execution: view.Job.ID,
-			Database: a.file.model.Database, In: u.in, Out: u.out,
+			Database: a.file.model.Database, In: u.in, Out: u.out, FileMode: a.fileMode,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", u.what, err)

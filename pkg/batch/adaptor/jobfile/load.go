@@ -141,7 +141,7 @@ type loader struct {
 	isStep    map[string]bool // the same
 	// unsound are steps whose tasklet is wrong: nothing is known of their results.
 	unsound []string
-	now       func() time.Time
+	now     func() time.Time
 	// elements by name; refused are names of elements that could not be read.
 	elements map[string]*elementDef
 	refused  map[string]bool

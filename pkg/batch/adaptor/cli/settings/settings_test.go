@@ -29,6 +29,7 @@ func TestDefaultsNeedNothing(t *testing.T) {
 		AutoMigrate: MigrateSQLite,
 		Lease:       30 * time.Second, Heartbeat: 5 * time.Second,
 		Log: Log{Level: "info", Format: "text"}, Metrics: Metrics{Every: 15 * time.Second}, Traces: Traces{Chunks: 1000},
+		Files: Files{Mode: 0o600},
 	}, s)
 }
 

@@ -24,6 +24,7 @@ type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	lines *bufio.Reader
+	errs  io.Closer // the end of standard error that we read
 	seen  strings.Builder // of standard error
 	out   bytes.Buffer
 }
@@ -38,7 +39,7 @@ func (s *scene) start(args ...string) *child {
 	c.cmd.Stdout = &c.out
 	pipe, err := c.cmd.StderrPipe()
 	require.NoError(s.t, err)
-	c.lines = bufio.NewReader(pipe)
+	c.lines, c.errs = bufio.NewReader(pipe), pipe
 	require.NoError(s.t, c.cmd.Start())
 	s.t.Cleanup(func() {
 		if c.cmd.ProcessState == nil {
@@ -138,44 +139,17 @@ func TestARunningInstanceIsRefusedWithItsOwner(t *testing.T) {
 
 func TestAJobOutlivesThePipesOfItsLog(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": `job: j
-flow:
-- {step: pause, tasklet: {shell: {script: "read -r line < go"}}}
-- {step: pipes, tasklet: {shell: {script: "trap '' PIPE; trap - PIPE; yes | head -n 1; exit 0"}}}
-`})
-	require.NoError(t, syscall.Mkfifo(s.path("go"), 0o600))
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.Command(self, s.words([]string{"run", "j.yaml", "--debug"})...)
-	cmd.Env, cmd.Dir = append(os.Environ(), asCommand+"=1"), s.dir
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	errs, err := cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	require.NoError(t, errors.Join(out.Close(), errs.Close()))
-	require.NoError(t, os.WriteFile(s.path("go"), []byte("on\n"), 0o600))
-	require.NoError(t, cmd.Wait(), "the exit code is that of the job")
-	require.Contains(t, s.run("show", "1").out, "job j, execution 1: COMPLETED")
-}
-
-func TestAJobFileThatIsAPipeWithoutAnEndCanBeInterrupted(t *testing.T) {
-	t.Parallel()
-	s := newScene(t, testdb.SQLite(t), nil)
-	require.NoError(t, syscall.Mkfifo(s.path("j.yaml"), 0o600))
-	for _, written := range []string{"", "job: j\n"} {
-		c := s.start("run", "j.yaml")
-		if written != "" { // its open returns, and its read does not
-			f, err := os.OpenFile(s.path("j.yaml"), os.O_WRONLY, 0)
-			require.NoError(t, err)
-			_, err = f.WriteString(written)
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, f.Close()) })
-		}
-		c.signal(os.Interrupt)
-		_, errs := c.end()
-		require.Equal(t, syscall.SIGINT, c.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal(), errs)
-	}
+	s := newScene(t, testdb.SQLite(t), map[string]string{"h.yaml": "job: h\nflow:\n- {step: wait, tasklet: hang}\n"})
+	c := s.start("run", "h.yaml", "--debug")
+	c.until("step started")
+	require.NoError(t, c.errs.Close()) // nobody reads the log any more
+	c.signal(syscall.SIGHUP)
+	c.signal(syscall.SIGTERM)
+	err := c.cmd.Wait()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, cli.ExitStopped, exit.ExitCode(), "not a death by SIGPIPE")
+	require.Contains(t, s.run("show", "1").out, "job h, execution 1: STOPPED")
 }
 
 func TestNoCommandPrintsAPasswordThatItWasGiven(t *testing.T) {
@@ -194,22 +168,18 @@ func TestNoCommandPrintsAPasswordThatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestFilesAreTheOwnersAlone(t *testing.T) {
+func TestAnSQLiteFileIsTheOwnersAlone(t *testing.T) {
 	t.Parallel()
-	url := testdb.SQLite(t)
-	s := newScene(t, url, map[string]string{"open.yaml": "files: {mode: 0644}\n"})
-	s.write("j.yaml", strings.NewReplacer("DB", strings.TrimPrefix(url, "sqlite:"), "MODES", s.path("modes")).Replace(
-		"job: j\nflow:\n- {step: look, tasklet: {shell: {script: \"ls -l DB* | cut -c1-10 | sort -u > MODES\"}}}\n"))
-	r := s.run("run", "j.yaml")
-	require.Equal(t, 0, r.code, r.err)
-	modes, err := os.ReadFile(s.path("modes"))
-	require.NoError(t, err)
-	require.Equal(t, "-rw-------\n", string(modes), "of the database, its -wal and its -shm")
-
-	other := s.path("open.db")
-	r = s.run("run", "j.yaml", "--config", "open.yaml", "--database-url", "sqlite:"+other)
-	require.Equal(t, 0, r.code, r.err)
-	info, err := os.Stat(other)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
+	s := newScene(t, testdb.SQLite(t), map[string]string{"open.yaml": "files: {mode: 0644}\n"})
+	for name, mode := range map[string]os.FileMode{"a.db": 0o600, "b.db": 0o644} {
+		args := []string{"migrate", "--database-url", "sqlite:" + s.path(name)}
+		if mode != 0o600 {
+			args = append(args, "--config", "open.yaml")
+		}
+		r := s.run(args...)
+		require.Equal(t, 0, r.code, r.err)
+		info, err := os.Stat(s.path(name))
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm())
+	}
 }

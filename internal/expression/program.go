@@ -18,7 +18,7 @@ type Program struct {
 
 // Compile checks text against the scope. An error is an *Error.
 func Compile(text string, scope Scope) (*Program, error) {
-	c := &checker{text: text, root: scopeNode(scope, nil, nil)}
+	c := &checker{text: text, root: scopeNode(Var{Fields: scope}, nil)}
 	if v, ok := scope[Today]; ok {
 		c.today = &v
 	}

@@ -25,6 +25,10 @@ type Var struct {
 	Nullable bool
 	// Fields are the names behind the dot (`params.year`).
 	Fields map[string]Var
+	// Find and Names stand for Fields that are made when they are asked for, as there
+	// may be many: Find answers one, Names lists all for hints.
+	Find  func(name string) (Var, bool)
+	Names func() []string
 	// Open says that every further name behind the dot is a string, which may be
 	// missing where Nullable is set too.
 	Open bool
@@ -164,20 +168,17 @@ func sortedNames[T any](m map[string]T) []string {
 }
 
 // scopeNode makes the names of a Scope; values are looked up in Frame.vars.
-func scopeNode(scope map[string]Var, open *Var, prefix []string) node {
+func scopeNode(scope Var, prefix []string) node {
 	return node{
-		names: func() []string { return sortedNames(scope) },
+		names: scope.all,
 		members: func(name string) (node, bool) {
-			v, ok := scope[name]
-			if !ok && open != nil {
-				v, ok = *open, true
-			}
+			v, ok := scope.member(name)
 			if !ok {
 				return node{}, false
 			}
 			path := append(slices.Clone(prefix), name)
-			if v.Fields != nil || v.Open {
-				return scopeNode(v.Fields, v.further(), path), true
+			if v.Fields != nil || v.Find != nil || v.Open {
+				return scopeNode(v, path), true
 			}
 			kind, nullable := kindOf(v.Type)
 			nullable = nullable || v.Nullable
@@ -188,13 +189,25 @@ func scopeNode(scope map[string]Var, open *Var, prefix []string) node {
 	}
 }
 
-// further is what a name is that an open namespace does not list; nil: there is
-// none.
-func (v Var) further() *Var {
-	if !v.Open {
-		return nil
+// member is the name behind the dot.
+func (v Var) member(name string) (Var, bool) {
+	m, ok := v.Fields[name]
+	if !ok && v.Find != nil {
+		m, ok = v.Find(name)
 	}
-	return &Var{Type: reflect.TypeFor[string](), Nullable: v.Nullable}
+	if !ok && v.Open {
+		return Var{Type: reflect.TypeFor[string](), Nullable: v.Nullable}, true
+	}
+	return m, ok
+}
+
+func (v Var) all() []string {
+	names := sortedNames(v.Fields)
+	if v.Names != nil {
+		names = append(names, v.Names()...)
+		slices.Sort(names)
+	}
+	return names
 }
 
 // lookup reads the variable at path from the vars given to Eval.

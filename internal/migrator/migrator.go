@@ -1,7 +1,7 @@
 // Package migrator runs golang-migrate over the framework's databases: for the
 // repository's own schema and for the migration tasklet (rule T7).
 //
-// It imports tx, golang-migrate, and internal/dberr.
+// It imports tx, golang-migrate, internal/dberr and internal/sqlscript.
 package migrator
 
 import (
@@ -68,29 +68,24 @@ type Options struct {
 // Result is what a run found and left. Version 0 is a schema without migrations.
 type Result struct {
 	From, To uint
-	// Dirty says that migration To failed half-way and waits for a Force. It does
-	// not happen on SQLite, where a migration happens wholly or not at all.
+	// Dirty says that the migration to version To ended half-way and waits for a
+	// Force: only one with a statement that PostgreSQL refuses in a transaction can
+	// (rule T7a).
 	Dirty bool
 	// Changed says that something was applied, reverted or forced.
 	Changed bool
 }
 
-// DirtyError is a schema that an earlier migration left half-way.
-type DirtyError struct{ Version int }
-
-// Error says what to do.
-func (e *DirtyError) Error() string {
-	return fmt.Sprintf("migration %d had failed half-way: repair the schema by hand, then record its state with force: "+
-		"version %d if the migration's changes are there, the one before if they are not", e.Version, e.Version)
-}
-
 // Run runs one command. Two runs on one database wait for each other. The result
 // is filled in as far as it is known when there is an error, too.
 //
-// On PostgreSQL it uses a session of its own, with lock_timeout set. On SQLite all
-// migrations of a run are one transaction on the database's writer, each behind a
-// savepoint: a migration that fails leaves those before it, and no dirty state. Its
-// files must not contain BEGIN or COMMIT.
+// A migration and its version are one transaction (rule T7a): on PostgreSQL one for
+// each, in a session of its own with lock_timeout set; on SQLite one for all of a
+// run, on the database's writer, with each migration behind a savepoint. One that
+// fails or dies leaves those before it and nothing of itself. The exception is a
+// statement that PostgreSQL refuses in a transaction: what stands before it commits
+// first, and the version is dirty until the migration's end. A file may be enclosed
+// in BEGIN and COMMIT; elsewhere in it they are refused.
 //
 // It does not reconnect the database's pools: see tx.Provider.ForceReconnect.
 func Run(ctx context.Context, db tx.Database, o Options) (Result, error) {
@@ -137,9 +132,6 @@ func run(ctx context.Context, db tx.Database, o Options) (Result, error) {
 	after, verr := current(context.WithoutCancel(ctx), db, o.Table)
 	if verr != nil {
 		return result(before, before), errors.Join(err, verr)
-	}
-	if err != nil && after.dirty && !before.dirty {
-		err = towards(after.version, err)
 	}
 	return result(before, after), err
 }
@@ -257,6 +249,9 @@ func command(m *migrate.Migrate, o Options) error {
 // readable unfolds the library's errors, which hide their cause from errors.As
 // and print whole files.
 func readable(err error) error {
+	if e, ok := errors.AsType[*DirtyError](err); ok {
+		return e
+	}
 	if e, ok := errors.AsType[migrate.ErrDirty](err); ok {
 		return &DirtyError{Version: e.Version}
 	}
@@ -278,51 +273,6 @@ func readable(err error) error {
 		return fmt.Errorf("line %d: %w", line, cause)
 	}
 	return cause
-}
-
-// state is what the table records; version -1 is none.
-type state struct {
-	version int
-	dirty   bool
-}
-
-func result(before, after state) Result {
-	return Result{
-		From: uint(max(before.version, 0)), To: uint(max(after.version, 0)), //nolint:gosec // not negative
-		Dirty: after.dirty, Changed: before != after,
-	}
-}
-
-// current reads the state without creating anything.
-func current(ctx context.Context, db tx.Database, table string) (state, error) {
-	exists := "SELECT to_regclass($1) IS NOT NULL"
-	name := db.Dialect().Quote(table)
-	if db.Dialect() == tx.SQLite {
-		exists, name = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?1", table
-	}
-	conn := db.Conn() // not the current transaction's, which may not see what is committed
-	var found bool
-	if err := conn.QueryRowContext(ctx, exists, name).Scan(&found); err != nil {
-		return state{}, fmt.Errorf("look for table %s: %w", table, err)
-	}
-	s := state{version: migratedb.NilVersion}
-	if !found {
-		return s, nil
-	}
-	rows, err := conn.QueryContext(ctx, "SELECT version, dirty FROM "+db.Dialect().Quote(table))
-	if err != nil {
-		return s, fmt.Errorf("read table %s: %w", table, err)
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells what went wrong
-	for rows.Next() {
-		if err := rows.Scan(&s.version, &s.dirty); err != nil {
-			return s, fmt.Errorf("read table %s: %w", table, err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return s, fmt.Errorf("read table %s: %w", table, err)
-	}
-	return s, nil
 }
 
 func driverOf(ctx context.Context, db tx.Database, o Options) (migratedb.Driver, error) {

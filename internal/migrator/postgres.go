@@ -5,94 +5,327 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	migratedb "github.com/golang-migrate/migrate/v4/database"
-	pgxmigrate "github.com/golang-migrate/migrate/v4/database/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgresDriver is the library's, on a pool of one connection, whose statement in
-// progress is cancelled when ctx ends.
+// postgresDriver is golang-migrate's driver on a session of its own. The library's
+// own records that a version is dirty, runs the migration and records that it is
+// clean: whoever dies in between leaves a schema to repair by hand. Here the
+// migration and its version are one transaction (rule T7a).
 type postgresDriver struct {
-	migratedb.Driver
-	stop func() error
+	ctx     context.Context // the library's interface takes none
+	pool    *sql.DB
+	conn    *sql.Conn
+	table   string // quoted, with its schema: a migration may set search_path
+	lockID  string
+	timeout time.Duration
+
+	found    *HalfWay // where an earlier migration had ended; nil: nowhere, or unknown
+	version  int      // that the table records
+	target   int      // that the migration in hand leads to
+	recorded bool     // the migration has committed with its version
 }
 
-// Close waits for a cancellation in progress and closes the pool.
-func (d *postgresDriver) Close() error { return errors.Join(d.stop(), d.Driver.Close()) }
+var _ migratedb.Driver = (*postgresDriver)(nil)
 
-// cancelTime bounds the request that cancels a statement.
-const cancelTime = 10 * time.Second
+// poll is the pause between two tries for the lock. To wait in the server would
+// hold a snapshot, for which CREATE INDEX CONCURRENTLY waits in turn.
+const poll = 50 * time.Millisecond
 
-func newPostgres(ctx context.Context, db tx.Database, o Options) (_ migratedb.Driver, err error) {
+func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDriver, err error) {
 	pool, err := db.Open()
 	if err != nil {
 		return nil, err
 	}
+	d := &postgresDriver{ctx: ctx, pool: pool, timeout: o.LockTimeout, version: migratedb.NilVersion}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, pool.Close())
+			err = errors.Join(err, d.Close())
 		}
 	}()
-	pool.SetMaxOpenConns(1) // the settings below are the session's
-	pool.SetMaxIdleConns(1)
-	var pid int
-	if err := pool.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+	if d.conn, err = pool.Conn(ctx); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	timeout := fmt.Sprintf("SET lock_timeout = %d", o.LockTimeout.Milliseconds())
-	if _, err := pool.ExecContext(ctx, timeout); err != nil {
+	if err := d.exec(fmt.Sprintf("SET lock_timeout = %d", o.LockTimeout.Milliseconds())); err != nil {
 		return nil, fmt.Errorf("set lock_timeout: %w", err)
 	}
-	stop := cancelBackend(ctx, db, pid)
-	driver, err := pgxmigrate.WithInstance(pool, &pgxmigrate.Config{
-		MigrationsTable:       quoted(o.Table),
-		MigrationsTableQuoted: true,
-	})
-	if err != nil {
-		if cerr := ctx.Err(); cerr != nil {
-			err = errors.Join(cerr, err)
-		}
-		return nil, errors.Join(err, stop())
+	if err := d.watchClient(); err != nil {
+		return nil, err
 	}
-	return &postgresDriver{Driver: driver, stop: stop}, nil
+	if err := d.locate(o.Table); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
-// quoted writes the table as the library wants it: "schema"."table".
-func quoted(table string) string {
-	return `"` + strings.ReplaceAll(strings.ReplaceAll(table, `"`, ``), ".", `"."`) + `"`
+// watchClient has the server end a statement whose client died, so that its locks
+// do not outlive it (PostgreSQL 14 and later; not on every system).
+func (d *postgresDriver) watchClient() error {
+	err := d.exec("SELECT set_config(name, '1s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'")
+	const invalidParameterValue = "22023"
+	if err != nil && code(err) != invalidParameterValue {
+		return fmt.Errorf("set client_connection_check_interval: %w", err)
+	}
+	return nil
 }
 
-// cancelBackend cancels the session's statement when ctx ends, over another
-// session. The function that it returns calls that off, or waits for its end.
-func cancelBackend(ctx context.Context, db tx.Database, pid int) (stop func() error) {
-	done := make(chan error, 1)
-	off := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
-		defer cancel()
-		done <- withPool(db, func(pool *sql.DB) error {
-			_, err := pool.ExecContext(ctx, "SELECT pg_cancel_backend($1)", pid)
+// locate finds the schema of the version's table, and the lock that the library's
+// own programs take for it, too.
+func (d *postgresDriver) locate(table string) error {
+	schema, name, ok := strings.Cut(table, ".")
+	if !ok {
+		name = table
+		if err := d.conn.QueryRowContext(d.ctx, "SELECT coalesce(current_schema(), 'public')").Scan(&schema); err != nil {
+			return fmt.Errorf("find the current schema: %w", err)
+		}
+	}
+	var database string
+	if err := d.conn.QueryRowContext(d.ctx, "SELECT current_database()").Scan(&database); err != nil {
+		return fmt.Errorf("find the current database: %w", err)
+	}
+	d.table = quoted(schema) + "." + quoted(name)
+	var err error
+	d.lockID, err = migratedb.GenerateAdvisoryLockId(database, schema, name)
+	return err
+}
+
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, ``) + `"` }
+
+// Open is for URLs, of which there are none here.
+func (d *postgresDriver) Open(string) (migratedb.Driver, error) {
+	return nil, errors.New("the migrations' driver is not opened by URL")
+}
+
+// Close ends the session, and with it what a migration set in it.
+func (d *postgresDriver) Close() error {
+	var err error
+	if d.conn != nil {
+		err = d.conn.Close()
+	}
+	return errors.Join(err, d.pool.Close())
+}
+
+// Lock waits for another migration up to the lock timeout.
+func (d *postgresDriver) Lock() error {
+	ctx, cancel := context.WithTimeout(d.ctx, d.timeout)
+	defer cancel()
+	for {
+		var got bool
+		if err := d.conn.QueryRowContext(d.ctx, "SELECT pg_try_advisory_lock($1::bigint)", d.lockID).Scan(&got); err != nil {
 			return err
-		})
-	})
-	return func() error {
-		if off() {
-			return nil
 		}
-		if err := <-done; err != nil {
-			return fmt.Errorf("cancel the migration's statement: %w", err)
+		if got {
+			return d.exec("CREATE TABLE IF NOT EXISTS " + d.table + " (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)")
 		}
+		select {
+		case <-time.After(poll):
+		case <-ctx.Done():
+			if err := d.ctx.Err(); err != nil {
+				return err
+			}
+			return migratedb.ErrLocked
+		}
+	}
+}
+
+// Unlock lets the next one in.
+func (d *postgresDriver) Unlock() error {
+	_, err := d.conn.ExecContext(context.WithoutCancel(d.ctx), "SELECT pg_advisory_unlock($1::bigint)", d.lockID)
+	return err
+}
+
+// Version returns the version recorded. A dirty one that tells where it ended is
+// the error: the library's would only have the number.
+func (d *postgresDriver) Version() (version int, dirty bool, err error) {
+	d.version, d.found = migratedb.NilVersion, nil
+	var place string
+	// A table of the library's own lacks the column.
+	err = d.conn.QueryRowContext(d.ctx, "SELECT version, dirty, coalesce(to_jsonb(t)->>'half_way', '') FROM "+d.table+" t LIMIT 1").
+		Scan(&d.version, &dirty, &place)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return d.version, false, nil
+	case err != nil:
+		return 0, false, err
+	}
+	if dirty {
+		at, err := halfWay(place)
+		if at != nil || err != nil {
+			return d.version, true, errors.Join(&DirtyError{Version: d.version, At: at}, err)
+		}
+	}
+	return d.version, dirty, nil
+}
+
+// SetVersion opens a migration when dirty, and writes nothing yet. When not, it
+// records a version that no migration has recorded: that of a force, or of a
+// migration without a file.
+func (d *postgresDriver) SetVersion(version int, dirty bool) error {
+	if dirty {
+		d.target, d.recorded = version, false
 		return nil
 	}
+	if d.recorded && version == d.target {
+		d.recorded = false
+		return nil
+	}
+	d.version = version
+	return d.inTransaction(func(t *sql.Tx) error { return d.record(t, version, nil) })
 }
 
-func withPool(db tx.Database, f func(*sql.DB) error) error {
-	pool, err := db.Open()
+// Run runs a migration and records its version.
+func (d *postgresDriver) Run(migration io.Reader) error {
+	script, err := readScript(migration, tx.Postgres)
+	if err != nil {
+		return towards(d.target, err)
+	}
+	if err := d.run(script); err != nil {
+		if _, dirty := errors.AsType[*DirtyError](err); dirty {
+			return err
+		}
+		return towards(d.target, err)
+	}
+	d.version, d.recorded = d.target, true
+	return nil
+}
+
+// run runs as many statements as there are in one transaction, then one that may
+// not run in it, and so on. Only from the first of those on the version is dirty.
+func (d *postgresDriver) run(s script) error {
+	for next := 0; ; next++ {
+		from := next
+		var err error
+		if next, err = d.together(s, next); err != nil {
+			if from == 0 {
+				return err // nothing has happened
+			}
+			return d.stay(s, from, err)
+		}
+		if next == len(s.statements) {
+			return nil
+		}
+		if err := d.exec(s.statements[next].Text); err != nil {
+			return &DirtyError{Version: d.target, At: d.place(s, next, true), Err: s.at(s.statements[next], err)}
+		}
+		if next+1 == len(s.statements) {
+			continue
+		}
+		if err := d.mark(d.place(s, next+1, false)); err != nil {
+			return &DirtyError{Version: d.target, At: d.place(s, next, true), Err: err}
+		}
+	}
+}
+
+const step = "surfin_statement"
+
+// together runs statements from one on in one transaction, which records the
+// version if it comes to the end, and else that the statement whose number it
+// returns is next.
+func (d *postgresDriver) together(s script, from int) (next int, err error) {
+	next = from
+	err = d.inTransaction(func(t *sql.Tx) error {
+		for ; next < len(s.statements); next++ {
+			if _, err := t.ExecContext(d.ctx, "SAVEPOINT "+step); err != nil {
+				return err
+			}
+			_, err := t.ExecContext(d.ctx, s.statements[next].Text)
+			if refusesTransaction(err) {
+				if _, err := t.ExecContext(d.ctx, "ROLLBACK TO SAVEPOINT "+step); err != nil {
+					return err
+				}
+				return d.record(t, d.target, d.place(s, next, true))
+			}
+			if err != nil {
+				return s.at(s.statements[next], err)
+			}
+			if _, err := t.ExecContext(d.ctx, "RELEASE SAVEPOINT "+step); err != nil {
+				return err
+			}
+		}
+		return d.record(t, d.target, nil)
+	})
+	return next, err
+}
+
+// refusesTransaction: CREATE INDEX CONCURRENTLY, VACUUM and others say 25001, a
+// procedure that commits 2D000.
+func refusesTransaction(err error) bool {
+	switch code(err) {
+	case "25001", "2D000":
+		return true
+	}
+	return false
+}
+
+func code(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// stay returns the error of a migration of which the statements before next are
+// committed.
+func (d *postgresDriver) stay(s script, next int, err error) error {
+	at := d.place(s, min(next, len(s.statements)-1), next == len(s.statements))
+	return &DirtyError{Version: d.target, At: at, Err: err}
+}
+
+func (d *postgresDriver) place(s script, n int, alone bool) *HalfWay {
+	stmt := s.statements[n]
+	return &HalfWay{From: d.version, To: d.target, Line: stmt.Line, Statement: stmt.Text, Alone: alone}
+}
+
+func (d *postgresDriver) mark(at *HalfWay) error {
+	return d.inTransaction(func(t *sql.Tx) error { return d.record(t, d.target, at) })
+}
+
+// record writes the version: clean where at is nil. No version is no row, as the
+// library has it, but a dirty one needs a row.
+func (d *postgresDriver) record(t *sql.Tx, version int, at *HalfWay) error {
+	if _, err := t.ExecContext(d.ctx, "DELETE FROM "+d.table); err != nil {
+		return err
+	}
+	if at == nil {
+		if version < 0 {
+			return nil
+		}
+		_, err := t.ExecContext(d.ctx, "INSERT INTO "+d.table+" (version, dirty) VALUES ($1, false)", version)
+		return err
+	}
+	place, err := at.text()
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(pool), pool.Close())
+	if _, err := t.ExecContext(d.ctx, "ALTER TABLE "+d.table+" ADD COLUMN IF NOT EXISTS half_way text"); err != nil {
+		return err
+	}
+	_, err = t.ExecContext(d.ctx, "INSERT INTO "+d.table+" (version, dirty, half_way) VALUES ($1, true, $2)", version, place)
+	return err
+}
+
+func (d *postgresDriver) inTransaction(f func(t *sql.Tx) error) error {
+	t, err := d.conn.BeginTx(context.WithoutCancel(d.ctx), nil)
+	if err != nil {
+		return err
+	}
+	if err := f(t); err != nil {
+		return errors.Join(err, t.Rollback())
+	}
+	return t.Commit()
+}
+
+// Drop is not offered.
+func (d *postgresDriver) Drop() error { return errors.New("dropping a whole database is not offered") }
+
+func (d *postgresDriver) exec(statement string) error {
+	_, err := d.conn.ExecContext(d.ctx, statement)
+	return err
 }

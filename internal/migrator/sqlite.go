@@ -95,12 +95,14 @@ func (d *sqliteDriver) SetVersion(version int, dirty bool) error {
 
 // Run runs a migration; one that fails is undone.
 func (d *sqliteDriver) Run(migration io.Reader) error {
-	script, err := io.ReadAll(migration)
+	script, err := readScript(migration, tx.SQLite)
 	if err != nil {
-		return fmt.Errorf("read the migration: %w", err)
-	}
-	if err := d.exec(string(script)); err != nil {
 		return errors.Join(towards(d.target, err), d.undo())
+	}
+	for _, s := range script.statements {
+		if err := d.exec(s.Text); err != nil {
+			return errors.Join(towards(d.target, script.at(s, err)), d.undo())
+		}
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func newRegistry(d descriptions, f factories) (*core.Registry, error) {
 func newProvider(lc fx.Lifecycle, s Settings) (*gormdb.DBProvider, tx.Provider, error) {
 	configs := make(map[string]gormdb.Config, len(s.Databases))
 	for name, d := range s.Databases {
-		configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen, IdleInTransaction: s.Lease}
+		configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen, IdleInTransaction: s.Lease, FileMode: s.Files.Mode}
 	}
 	provider, err := gormdb.Open(context.Background(), configs)
 	if err != nil {

@@ -59,7 +59,8 @@ func rooms() []room {
 		{path: "internal/docgen", may: []string{"pkg/batch/...", "internal/..."}},
 		{path: "internal/test*/..."}, // kits for tests
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
-		{path: "internal/migrator/...", may: []string{core, tx, "internal/dberr/..."}},
+		{path: "internal/migrator/...", may: []string{core, tx, "internal/dberr/...", "internal/sqlscript/..."}},
+		{path: "internal/sqlscript/...", may: []string{tx}, std: true},
 		{path: "internal/jsonfile/...", may: []string{core, "internal/filestream/...", "internal/nearest"}},
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},

@@ -132,7 +132,7 @@ func (a *App) compile(file string) (*core.Job, error) {
 }
 
 func (a *App) compiled(f *jobfile.File, file string) (*core.Job, error) {
-	j, err := f.Compile(jobfile.Deps{Provider: a.provider, Registry: a.registry})
+	j, err := f.Compile(jobfile.Deps{Provider: a.provider, Registry: a.registry, FileMode: a.settings.Files.Mode})
 	if err != nil {
 		return nil, err
 	}

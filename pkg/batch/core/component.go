@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
@@ -95,6 +96,9 @@ type Use struct {
 	// In is the type of the items handed in (processor, writer); Out of those
 	// handed out (reader, processor), as Types answered.
 	In, Out ItemType
+	// FileMode are the permissions of files that the component makes (the setting
+	// files.mode); 0: 0600.
+	FileMode fs.FileMode
 }
 
 // DatabaseOr returns the name of the database that a SQL component uses whose

@@ -82,10 +82,14 @@ func (f Flow) targets(in string, all map[string]int) []error {
 		return []error{&FlowProblem{Kind: EmptyFlow, Element: in}}
 	}
 	var errs []error
+	here := map[string]bool{"": true}
+	for _, e := range f.Elements {
+		here[e.ElementName()] = true
+	}
 	for _, e := range f.Elements {
 		for _, t := range e.Edges() {
 			for _, name := range []string{t.Target.elementName(), t.Target.Restart} {
-				if _, here := f.Find(name); here || name == "" {
+				if here[name] {
 					continue
 				}
 				kind := UnknownTarget
@@ -114,14 +118,15 @@ func (t Target) elementName() string {
 func (f Flow) Suspicious() []*FlowProblem {
 	var problems []*FlowProblem
 	if len(f.Elements) > 0 {
-		reached := f.closure([]string{f.Elements[0].ElementName()}, f.successors)
-		leaving := f.closure(f.exits(), f.predecessors)
-		for _, e := range f.Elements {
-			switch name := e.ElementName(); {
-			case !slices.Contains(reached, name):
-				problems = append(problems, &FlowProblem{Kind: Unreachable, Element: name})
-			case !slices.Contains(leaving, name):
-				problems = append(problems, &FlowProblem{Kind: EndlessLoop, Element: name})
+		g := f.graph()
+		reached := closure([]int{0}, g.successors)
+		leaving := closure(f.exits(), g.predecessors)
+		for i, e := range f.Elements {
+			switch {
+			case !reached[i]:
+				problems = append(problems, &FlowProblem{Kind: Unreachable, Element: e.ElementName()})
+			case !leaving[i]:
+				problems = append(problems, &FlowProblem{Kind: EndlessLoop, Element: e.ElementName()})
 			}
 		}
 	}
@@ -133,13 +138,43 @@ func (f Flow) Suspicious() []*FlowProblem {
 	return problems
 }
 
-// closure is what can be reached from the names.
-func (f Flow) closure(names []string, next func(name string) []string) []string {
-	reached := slices.Clone(names)
-	for i := 0; i < len(reached); i++ {
-		for _, name := range next(reached[i]) {
-			if !slices.Contains(reached, name) {
-				reached = append(reached, name)
+// graph has the edges of a flow by the numbers of its elements, restart points
+// included. It is made once for a question about the whole flow: names that are
+// looked for one by one would take the square of the time.
+type graph struct{ successors, predecessors [][]int }
+
+func (f Flow) graph() graph {
+	number := make(map[string]int, len(f.Elements))
+	for i, e := range f.Elements {
+		if _, twice := number[e.ElementName()]; !twice {
+			number[e.ElementName()] = i
+		}
+	}
+	g := graph{make([][]int, len(f.Elements)), make([][]int, len(f.Elements))}
+	for i, e := range f.Elements {
+		for _, t := range e.Edges() {
+			for _, name := range []string{t.Target.elementName(), t.Target.Restart} {
+				if to, here := number[name]; here && name != "" {
+					g.successors[i] = append(g.successors[i], to)
+					g.predecessors[to] = append(g.predecessors[to], i)
+				}
+			}
+		}
+	}
+	return g
+}
+
+// closure says of every element whether it can be reached from the given ones.
+func closure(from []int, next [][]int) []bool {
+	reached := make([]bool, len(next))
+	for _, i := range from {
+		reached[i] = true
+	}
+	for queue := from; len(queue) > 0; queue = queue[1:] {
+		for _, to := range next[queue[0]] {
+			if !reached[to] {
+				reached[to] = true
+				queue = append(queue, to)
 			}
 		}
 	}
@@ -168,44 +203,17 @@ func (f Flow) Leads(from, to string) bool {
 	return false
 }
 
-// successors are where an element may lead, restart points included.
-func (f Flow) successors(name string) []string {
-	e, ok := f.Find(name)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, t := range e.Edges() {
-		for _, to := range []string{t.Target.elementName(), t.Target.Restart} {
-			if to != "" {
-				names = append(names, to)
-			}
-		}
-	}
-	return names
-}
-
-func (f Flow) predecessors(name string) []string {
-	var names []string
-	for _, e := range f.Elements {
-		if slices.Contains(f.successors(e.ElementName()), name) {
-			names = append(names, e.ElementName())
-		}
-	}
-	return names
-}
-
 // exits are the elements at which the flow may end though nothing failed.
-func (f Flow) exits() []string {
-	var names []string
-	for _, e := range f.Elements {
+func (f Flow) exits() []int {
+	var exits []int
+	for i, e := range f.Elements {
 		ends := !slices.ContainsFunc(e.Edges(), func(t Transition) bool { return t.pattern() == "*" })
 		for _, t := range e.Edges() {
 			ends = ends || t.Target.Kind != TargetElement
 		}
 		if ends {
-			names = append(names, e.ElementName())
+			exits = append(exits, i)
 		}
 	}
-	return names
+	return exits
 }

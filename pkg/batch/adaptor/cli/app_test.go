@@ -57,7 +57,7 @@ func app() cli.App {
 	return cli.App{Name: "surfin", Version: "1.2.3", Registry: registry, Open: func(ctx context.Context, s cli.Settings, observer core.Observer) (*cli.Session, error) {
 		configs := map[string]gormdb.Config{}
 		for name, d := range s.Databases {
-			configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen}
+			configs[name] = gormdb.Config{FileMode: s.Files.Mode, URL: d.URL, MaxOpen: d.MaxOpen}
 		}
 		provider, err := gormdb.Open(ctx, configs)
 		if err != nil {

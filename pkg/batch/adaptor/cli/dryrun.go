@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -66,7 +65,7 @@ func (p *program) dryRun(ctx context.Context, path string, words []string, n int
 	if err != nil {
 		return err
 	}
-	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
 	r := &rehearsal{n: n, params: params, file: file, uses: file.Uses(params)}
 	err = p.withRawSession(ctx, p.quiet(), func(s *Session) error {

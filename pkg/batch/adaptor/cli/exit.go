@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -181,15 +180,4 @@ func (p *program) crashed(value any, stack []byte) int {
 
 func (p *program) complain(text string) {
 	_, _ = p.err.Write([]byte(text)) //nolint:errcheck // there is no other place to complain at
-}
-
-func withoutPassword(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.User == nil {
-		return text
-	}
-	if _, has := u.User.Password(); !has {
-		return text
-	}
-	return u.Redacted()
 }

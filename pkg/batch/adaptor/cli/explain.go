@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -156,8 +156,8 @@ func (p *program) recall(f *past, s *Session) {
 	if compiled, err := file.Compile(jobfile.Deps{Provider: s.Provider, Registry: s.Registry}); err == nil {
 		f.job = compiled
 	}
-	now, err := os.ReadFile(d.Path)
-	if err != nil {
+	now, err := smallfile.Read(d.Path)
+	if err != nil && !errors.Is(err, smallfile.ErrTooLarge) {
 		f.changed = "is not there any more"
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 )
 
@@ -88,7 +89,7 @@ func (p *program) command(words ...string) string {
 	}
 	for _, f := range p.flags {
 		if f.Name == "--database-url" {
-			words = append(words, f.Name, withoutPassword(f.Value))
+			words = append(words, f.Name, secret.Text(f.Value))
 		}
 	}
 	for i, w := range words {

@@ -167,6 +167,7 @@ func redriveParameters(file *jobfile.File, o *redriveOrder) (core.Parameters, er
 
 // performRedrive launches the redrive, tells what happens, and prints the summary.
 func (p *program) performRedrive(ctx context.Context, o *redriveOrder, file *jobfile.File, path string) error {
+	outlivePipes()
 	p.announceDatabase(ctx)
 	n := newNarrator(p.log, newBars(p.err.startProgress(), p.now), p.now)
 	defer p.err.endProgress()
@@ -180,7 +181,7 @@ func (p *program) performRedrive(ctx context.Context, o *redriveOrder, file *job
 		if err != nil {
 			return err
 		}
-		j, err := file.CompileRedrive(jobfile.Deps{Provider: s.Provider, Registry: registry}, jobfile.Redrive{
+		j, err := file.CompileRedrive(jobfile.Deps{Provider: s.Provider, Registry: registry, FileMode: p.settings.Files.Mode}, jobfile.Redrive{
 			Plan: plan, Steps: o.steps, Check: written.keepFiles,
 		})
 		if err != nil {

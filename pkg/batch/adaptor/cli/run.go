@@ -151,6 +151,7 @@ type launch struct {
 
 // perform launches a job, tells what happens, and prints the summary.
 func (p *program) perform(ctx context.Context, l launch) error {
+	outlivePipes()
 	p.announceDatabase(ctx)
 	bars := newBars(p.err.startProgress(), p.now)
 	defer p.err.endProgress()
@@ -161,7 +162,7 @@ func (p *program) perform(ctx context.Context, l launch) error {
 		if err != nil {
 			return err
 		}
-		j, err := l.file.Compile(jobfile.Deps{Provider: s.Provider, Registry: registry})
+		j, err := l.file.Compile(jobfile.Deps{Provider: s.Provider, Registry: registry, FileMode: p.settings.Files.Mode})
 		if err != nil {
 			return usage(err)
 		}

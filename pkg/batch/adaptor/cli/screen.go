@@ -9,6 +9,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/charmbracelet/x/term"
 	"github.com/vbauerster/mpb/v8"
+
+	"github.com/surfin-batch/surfin/internal/secret"
 )
 
 // screen is standard error. While a progress bar is drawn, everything else is
@@ -37,14 +39,19 @@ func hasWidth(f *os.File) bool {
 	return err == nil && width > 0
 }
 
-// Write writes above the progress bar, if there is one.
+// Write writes above the progress bar, if there is one, and without passwords of
+// URLs, whoever wrote them into an error or a log.
 func (s *screen) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w := s.plain
 	if s.progress != nil {
-		return s.progress.Write(b)
+		w = s.progress
 	}
-	return s.plain.Write(b)
+	if _, err := io.WriteString(w, secret.Text(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
 }
 
 func (s *screen) paint(style lipgloss.Style, text string) string {

@@ -24,6 +24,7 @@ type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	lines *bufio.Reader
+	errs  io.Closer // the end of standard error that we read
 	seen  strings.Builder // of standard error
 	out   bytes.Buffer
 }
@@ -38,7 +39,7 @@ func (s *scene) start(args ...string) *child {
 	c.cmd.Stdout = &c.out
 	pipe, err := c.cmd.StderrPipe()
 	require.NoError(s.t, err)
-	c.lines = bufio.NewReader(pipe)
+	c.lines, c.errs = bufio.NewReader(pipe), pipe
 	require.NoError(s.t, c.cmd.Start())
 	s.t.Cleanup(func() {
 		if c.cmd.ProcessState == nil {
@@ -84,7 +85,7 @@ func (c *child) end() (int, string) {
 func TestASignalFinishesTheChunkAndStops(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			s := newScene(t, url, map[string]string{"e.yaml": "job: e" + strings.ToLower(sig.String()[:4]) + "\nflow:\n- step: forever\n  chunk:\n    size: 10\n    reader: {endless: {item: number}}\n    writer: {table: {name: numbers, create: true}}\n"})
 			c := s.start("run", "e.yaml", "--auto-migrate", "true", "--debug")
 			c.until("step started")
@@ -134,4 +135,51 @@ func TestARunningInstanceIsRefusedWithItsOwner(t *testing.T) {
 	c.signal(syscall.SIGTERM)
 	code, errs := c.end()
 	require.Equal(t, cli.ExitStopped, code, errs)
+}
+
+func TestAJobOutlivesThePipesOfItsLog(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"h.yaml": "job: h\nflow:\n- {step: wait, tasklet: hang}\n"})
+	c := s.start("run", "h.yaml", "--debug")
+	c.until("step started")
+	require.NoError(t, c.errs.Close()) // nobody reads the log any more
+	c.signal(syscall.SIGHUP)
+	c.signal(syscall.SIGTERM)
+	err := c.cmd.Wait()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, cli.ExitStopped, exit.ExitCode(), "not a death by SIGPIPE")
+	require.Contains(t, s.run("show", "1").out, "job h, execution 1: STOPPED")
+}
+
+func TestNoCommandPrintsAPasswordThatItWasGiven(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"surfin.yaml": "databases:\n  other: postgres://me:hunter%2@h/x\n"})
+	for _, args := range [][]string{
+		{"list", "--config", "surfin.yaml"},
+		{"list", "--database-url", "postgres://me:hunter%2@h/x"},
+		{"list", "--database-url", "postgres://me:hunter2@h/x?password=hunter2&sslmode=none"},
+		{"list", "postgres://me:hunter2@h/x"},
+		{"run", "j.yaml", "postgres://me:hunter2@h/x"},
+		{"help", "settings"},
+	} {
+		r := s.run(args...)
+		require.NotContains(t, r.out+r.err, "hunter", args)
+	}
+}
+
+func TestAnSQLiteFileIsTheOwnersAlone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"open.yaml": "files: {mode: 0644}\n"})
+	for name, mode := range map[string]os.FileMode{"a.db": 0o600, "b.db": 0o644} {
+		args := []string{"migrate", "--database-url", "sqlite:" + s.path(name)}
+		if mode != 0o600 {
+			args = append(args, "--config", "open.yaml")
+		}
+		r := s.run(args...)
+		require.Equal(t, 0, r.code, r.err)
+		info, err := os.Stat(s.path(name))
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode().Perm())
+	}
 }

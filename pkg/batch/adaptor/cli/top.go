@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"charm.land/lipgloss/v2"
@@ -62,7 +61,7 @@ func (p *program) top(ctx context.Context, o topOrder) error {
 	if p.absent(p.settings.Repository.Database) {
 		return p.printProgress(nil)
 	}
-	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
 	return p.withSession(ctx, p.quiet(), func(s *Session) error {
 		m := newMeter(s.Repository, p.now, p.leaseOf)

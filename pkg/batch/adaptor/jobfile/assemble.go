@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -15,6 +16,7 @@ type assembly struct {
 	step      string
 	of        *stepDef // nil: of the job, or of a decision
 	factories map[*use]core.Factory
+	fileMode  fs.FileMode
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
 }
@@ -28,7 +30,7 @@ func (a assembly) attempt(run *core.StepRun) assembly {
 // assembly finds the factories of components; those that the application lacks
 // are c.missing.
 func (c *compiler) assembly(step string, of *stepDef, uses ...*use) assembly {
-	a := assembly{file: c.file, step: step, of: of, factories: map[*use]core.Factory{}}
+	a := assembly{file: c.file, step: step, of: of, factories: map[*use]core.Factory{}, fileMode: c.deps.FileMode}
 	for _, u := range uses {
 		factory, ok := c.deps.Registry.Factory(u.kind, u.component.Name)
 		if !ok {
@@ -102,7 +104,7 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 			return nil, err
 		}
 	}
-	use := core.Use{Job: a.file.name, Step: a.step, Execution: view.Job.ID, Database: a.file.model.Database}
+	use := core.Use{Job: a.file.name, Step: a.step, Execution: view.Job.ID, Database: a.file.model.Database, FileMode: a.fileMode}
 	if a.run != nil {
 		use.Attempt = a.run.Attempt
 	}

@@ -179,6 +179,9 @@ func (l *loader) checkTransaction(s *stepDef) {
 func (l *loader) checkTasklet(s *stepDef) {
 	s.tasklet = l.resolve(core.KindTasklet, s.model.Tasklet, s.at())
 	u := s.tasklet
+	if u != nil && !u.sound {
+		l.unsound = append(l.unsound, s.name)
+	}
 	if u == nil || !u.sound {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -19,6 +20,8 @@ type Deps struct {
 	Provider tx.Provider
 	// Registry has the factories of the file's components.
 	Registry *core.Registry
+	// FileMode are the permissions of files that components make; 0: 0600.
+	FileMode fs.FileMode
 }
 
 // Compile makes the job. What the file asks of the databases and they cannot do

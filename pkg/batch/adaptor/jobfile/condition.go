@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
@@ -133,7 +134,9 @@ func mayPrecede(a, b *elementDef) bool {
 		return second.finally
 	}
 	if first.finally {
-		return indexOf(first, a) < indexOf(first, b)
+		before, _ := first.rank(a.name)
+		after, ok := first.rank(b.name)
+		return ok && before < after
 	}
 	for e := b; e != nil; e = e.in.of {
 		if from := a.within(e.in); from != nil && reaches(e.in, from, e) {
@@ -141,15 +144,6 @@ func mayPrecede(a, b *elementDef) bool {
 		}
 	}
 	return false
-}
-
-func indexOf(list *listDef, e *elementDef) int {
-	for i, other := range list.elements {
-		if other == e {
-			return i
-		}
-	}
-	return -1
 }
 
 // within is the element of the list that a is, or is in; nil: it is elsewhere.
@@ -163,27 +157,47 @@ func (e *elementDef) within(list *listDef) *elementDef {
 }
 
 // reaches reports whether a way of at least one transition leads from one element
-// of a list to another.
+// of a list to another. The way that is just the order of the file is seen at once,
+// so that a long file takes no more than its length.
 func reaches(list *listDef, from, to *elementDef) bool {
-	seen := map[string]bool{}
-	next := []*elementDef{from}
+	first, _ := list.rank(from.name)
+	last, _ := list.rank(to.name)
+	if first < last && last <= list.leads(first) {
+		return true
+	}
+	seen := make([]bool, len(list.elements))
+	next := []int{first}
 	for len(next) > 0 {
-		e := next[0]
+		e := list.elements[next[0]]
 		next = next[1:]
 		for _, t := range e.edges {
 			for _, name := range []string{t.Target.Name, t.Target.Restart} {
-				if name == "" || seen[name] {
+				n, here := list.rank(name)
+				if name == "" || !here || seen[n] {
 					continue
 				}
-				seen[name] = true
-				if name == to.name {
+				if n == last {
 					return true
 				}
-				if target := list.find(name); target != nil {
-					next = append(next, target)
-				}
+				seen[n] = true
+				next = append(next, n)
 			}
 		}
 	}
 	return false
+}
+
+// leads is the last element to which edges lead from one, each to the element
+// behind the one before.
+func (d *listDef) leads(from int) int {
+	if d.ahead == nil {
+		d.ahead = make([]int, len(d.elements))
+		for i, e := range slices.Backward(d.elements) {
+			d.ahead[i] = i
+			if i+1 < len(d.elements) && slices.ContainsFunc(e.edges, func(t core.Transition) bool { return t.Target.Name == d.elements[i+1].name }) {
+				d.ahead[i] = d.ahead[i+1]
+			}
+		}
+	}
+	return d.ahead[from]
 }

@@ -135,13 +135,27 @@ type listDef struct {
 	of *elementDef
 	// finally says that it is the job's `finally`.
 	finally bool
+	// ranks are the elements' numbers, by name; ahead is how far each leads by edges to
+	// the element behind it alone. Both are made when they are first asked for, once
+	// all elements, or all edges, are known.
+	ranks map[string]int
+	ahead []int
+}
+
+func (d *listDef) rank(name string) (n int, ok bool) {
+	if len(d.ranks) == 0 && len(d.elements) > 0 {
+		d.ranks = make(map[string]int, len(d.elements))
+		for i, e := range slices.Backward(d.elements) {
+			d.ranks[e.name] = i
+		}
+	}
+	n, ok = d.ranks[name]
+	return n, ok
 }
 
 func (d *listDef) find(name string) *elementDef {
-	for _, e := range d.elements {
-		if e.name == name {
-			return e
-		}
+	if n, ok := d.rank(name); ok {
+		return d.elements[n]
 	}
 	return nil
 }
@@ -239,6 +253,7 @@ func (l *loader) declare(m *elementModel, in *listDef) *elementDef {
 	if e.step != nil {
 		l.file.steps = append(l.file.steps, e.step)
 		l.stepNames = append(l.stepNames, name)
+		l.isStep[name] = true
 	}
 	return e
 }

@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -74,7 +74,7 @@ func (f *File) Definition() core.Definition {
 // wrong, the error is [Problems], all of them; a file that cannot be read is an
 // error of package os.
 func Load(path string, reg *core.Registry) (*File, error) {
-	text, err := os.ReadFile(path)
+	text, err := smallfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("job file: %w", err)
 	}
@@ -93,7 +93,7 @@ func Parse(path string, text []byte, reg *core.Registry) (*File, error) {
 
 func newLoader(path string, text []byte, reg *core.Registry) *loader {
 	doc, problems := strict.Parse(path, text)
-	l := &loader{problems: problems, reg: reg, now: time.Now, family: &family{files: map[string]*File{}}}
+	l := &loader{problems: problems, reg: reg, now: time.Now, family: &family{files: map[string]*File{}}, isStep: map[string]bool{}}
 	l.file = &File{doc: doc, dir: filepath.Dir(path), outs: map[string]*row.Schema{}}
 	l.chain = []string{identity(path)}
 	return l
@@ -138,7 +138,10 @@ type loader struct {
 	reg       *core.Registry
 	types     itemTypes
 	stepNames []string
-	now       func() time.Time
+	isStep    map[string]bool // the same
+	// unsound are steps whose tasklet is wrong: nothing is known of their results.
+	unsound []string
+	now     func() time.Time
 	// elements by name; refused are names of elements that could not be read.
 	elements map[string]*elementDef
 	refused  map[string]bool

@@ -72,7 +72,7 @@ func (l *loader) scope(p place) *names {
 		"params":  {Fields: l.paramVars()},
 		"job":     {Fields: job},
 		"env":     {Open: true},
-		"steps":   {Fields: l.stepVars(p.step)},
+		"steps":   l.stepVars(p.step),
 		"context": {Open: true, Nullable: true},
 		"part":    {Open: true},
 	}
@@ -98,12 +98,10 @@ func (l *loader) unknown(p place) []string {
 	if p.unknown {
 		list = append(list, "part.")
 	}
-	for _, s := range l.file.steps {
-		if s.model != nil && s.model.Tasklet != nil && s.tasklet != nil && !s.tasklet.sound {
-			list = append(list, "steps."+s.name+".out.")
-			if p.own && p.step == s.name {
-				list = append(list, "out.")
-			}
+	for _, name := range l.unsound {
+		list = append(list, "steps."+name+".out.")
+		if p.own && p.step == name {
+			list = append(list, "out.")
 		}
 	}
 	return list
@@ -137,17 +135,22 @@ func stepFields() []string {
 	return []string{"read", "filtered", "written", "skipped", "read_skipped", "process_skipped", "write_skipped", "commits", "rollbacks"}
 }
 
-func (l *loader) stepVars(except string) map[string]expression.Var {
-	vars := map[string]expression.Var{}
-	for _, name := range l.stepNames {
-		if name == except {
-			continue
-		}
-		fields := l.ownVars(name)
-		fields["status"] = expression.Var{Type: reflect.TypeFor[string]()}
-		vars[name] = expression.Var{Fields: fields}
+// stepVars is the namespace of the steps. Each is made when it is asked for: all of
+// them at each place would take the square of the time.
+func (l *loader) stepVars(except string) expression.Var {
+	return expression.Var{
+		Find: func(name string) (expression.Var, bool) {
+			if name == except || !l.isStep[name] {
+				return expression.Var{}, false
+			}
+			fields := l.ownVars(name)
+			fields["status"] = expression.Var{Type: reflect.TypeFor[string]()}
+			return expression.Var{Fields: fields}, true
+		},
+		Names: func() []string {
+			return slices.DeleteFunc(slices.Clone(l.stepNames), func(name string) bool { return name == except })
+		},
 	}
-	return vars
 }
 
 // ownVars are the names of a step's own gate.

@@ -6,17 +6,29 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/smallfile"
 )
+
+// maxDepth is more than any setting needs; the parser's memory grows with the
+// square of it.
+const maxDepth = 20
 
 // parse reads surfin.yaml strictly: the texts of all keys by their path, where
 // each stands, and an *Error for every key that is not known.
 func parse(path string, data []byte) (map[string]any, map[string]origin, []error) {
 	f := &settingsFile{path: path, lines: strings.Split(string(data), "\n"), values: map[string]any{}, places: map[string]origin{}}
+	if line, column, deep := smallfile.Nested(string(data), maxDepth); deep {
+		where, excerpt := f.placeAt(line, column)
+		return f.values, f.places, []error{&Error{Where: where, Err: fmt.Errorf("values are nested deeper than %d levels", maxDepth), Excerpt: excerpt}}
+	}
 	doc, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		f.syntax(err)
@@ -131,22 +143,43 @@ func (f *settingsFile) problem(tk *token.Token, err error) {
 func (f *settingsFile) syntax(err error) {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
-		f.problem(at.GetToken(), errors.New(at.GetMessage()))
+		f.problem(at.GetToken(), errors.New(secret.Line(at.GetMessage())))
 		return
 	}
-	f.problems = append(f.problems, &Error{Where: f.path, Err: err})
+	f.problems = append(f.problems, &Error{Where: f.path, Err: errors.New(secret.Line(err.Error()))})
 }
 
 // place returns FILE:LINE:COLUMN of a token, and its line with a caret.
 func (f *settingsFile) place(tk *token.Token) (where, excerpt string) {
-	line, column := tk.Position.Line, tk.Position.Column
+	return f.placeAt(tk.Position.Line, tk.Position.Column)
+}
+
+// placeAt masks what may be a secret in the line: the caret stays before it.
+func (f *settingsFile) placeAt(line, column int) (where, excerpt string) {
 	where = fmt.Sprintf("%s:%d:%d", f.path, line, column)
 	if line < 1 || line > len(f.lines) {
 		return where, ""
 	}
 	text := strings.TrimRight(strings.ReplaceAll(f.lines[line-1], "\t", " "), "\r")
+	masked := secret.Line(text)
+	for same := 0; masked != text && same < len(text); same++ {
+		if same == len(masked) || masked[same] != text[same] {
+			column = min(column, utf8.RuneCountInString(text[:same])+1)
+			break
+		}
+	}
+	text = clipped(masked)
 	margin := fmt.Sprintf("%5d | ", line)
 	return where, margin + text + "\n" + strings.Repeat(" ", len(margin)-2) + "| " + strings.Repeat(" ", max(column-1, 0)) + "^"
+}
+
+// clipped bounds what is shown of a line.
+func clipped(text string) string {
+	const most = 160
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
 }
 
 func orRoot(path string) string {

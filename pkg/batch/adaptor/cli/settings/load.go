@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -120,7 +120,7 @@ func (l *loader) file() error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(l.src.Dir, path)
 	}
-	data, err := os.ReadFile(path)
+	data, err := smallfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) && l.src.File == "" {
 		return nil
 	}

@@ -9,6 +9,7 @@ package settings
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -38,6 +40,7 @@ type Settings struct {
 	Log              Log
 	Metrics          Metrics
 	Traces           Traces
+	Files            Files
 	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
 	// setting.
 	Warnings []string
@@ -87,6 +90,13 @@ type Traces struct {
 	Endpoint string
 	// Chunks is the most chunk spans of one step.
 	Chunks int
+}
+
+// Files says how files are made.
+type Files struct {
+	// Mode are the permissions of a file that a job or its history makes: an SQLite
+	// database, the event log, outputs. Those of a file that is there stay.
+	Mode fs.FileMode
 }
 
 // AutoMigrate is when the repository's schema is made or updated on start.
@@ -169,6 +179,8 @@ func catalog() []setting {
 			func(s *Settings, text string) error { s.Log.Format = text; return oneOf(text, "text", "json") }},
 		{"log.events", "", "file to which every event is appended as a line of JSON",
 			func(s *Settings, text string) error { s.Log.Events = text; return nil }},
+		{"files.mode", "0600", "permissions of the files that are made: an SQLite database, the event log, outputs",
+			func(s *Settings, text string) (err error) { s.Files.Mode, err = fileMode(text); return err }},
 		{"metrics.listen", "", "HOST:PORT at which a job that runs offers /metrics to Prometheus",
 			func(s *Settings, text string) error { s.Metrics.Listen = text; return listenAddress(text) }},
 		{"metrics.textfile", "", "file NAME.prom for the text file collector of node_exporter; jobs add up in it",
@@ -211,7 +223,17 @@ func receiverURL(text string) error {
 	if text == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		return nil
 	}
-	return fmt.Errorf("%q is not the URL of a receiver (such as http://localhost:4318)", text)
+	return fmt.Errorf("%q is not the URL of a receiver (such as http://localhost:4318)", secret.Text(text))
+}
+
+// fileMode reads octal digits, as chmod does. Without both rights of the owner a
+// job could not go on in its own files.
+func fileMode(text string) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
+	if err != nil || mode&0o600 != 0o600 || mode&^0o666 != 0 {
+		return 0, fmt.Errorf("%q is not the mode of a file (such as 0600, 0640, 0644)", text)
+	}
+	return fs.FileMode(mode), nil
 }
 
 func databaseSettings(name string) []setting {

@@ -3,6 +3,7 @@ package gormdb
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,9 @@ type Config struct {
 	// client before it ends the session; 0: 30 s. It must not exceed the lease
 	// (rule L7).
 	IdleInTransaction time.Duration `yaml:"idle_in_transaction"`
+	// FileMode are the permissions of an SQLite file that is made; 0: 0600. SQLite
+	// gives them to the files beside it, too.
+	FileMode fs.FileMode `yaml:"file_mode"`
 }
 
 // The defaults of Config.
@@ -40,6 +44,7 @@ const (
 	defaultSQLiteReaders     = 4
 	defaultControlOpen       = 3
 	defaultIdleInTransaction = 30 * time.Second
+	defaultFileMode          = 0o600
 )
 
 func (c Config) withDefaults(dialect tx.Dialect) Config {
@@ -54,6 +59,9 @@ func (c Config) withDefaults(dialect tx.Dialect) Config {
 	}
 	if c.IdleInTransaction == 0 {
 		c.IdleInTransaction = defaultIdleInTransaction
+	}
+	if c.FileMode == 0 {
+		c.FileMode = defaultFileMode
 	}
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -47,7 +48,7 @@ func newPostgres(name, url string, maxOpen int, idleInTransaction time.Duration)
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-			return nil, fmt.Errorf("the URL is not usable: %w", e)
+			return nil, errors.New("the URL is not usable: " + secret.Text(e.Error()))
 		}
 		return nil, errors.New("the URL is not usable")
 	}

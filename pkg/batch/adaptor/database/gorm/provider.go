@@ -46,7 +46,7 @@ func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
 	db := &database{name: name, dialect: dialect, size: c.MaxOpen}
 	switch dialect {
 	case tx.SQLite:
-		db.backend, err = newSQLite(name, path, c.MaxOpen)
+		db.backend, err = newSQLite(name, path, c.MaxOpen, c.FileMode)
 	case tx.Postgres:
 		db.backend, err = newPostgres(name, c.URL, c.MaxOpen, c.IdleInTransaction)
 	}

@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/url"
+	"os"
 	"strconv"
 	"time"
 
@@ -32,12 +34,13 @@ const (
 type sqliteFile struct {
 	name    string
 	path    string
+	mode    fs.FileMode // of a file that is made
 	writer  *pool
 	readers *pool
 }
 
-func newSQLite(name, path string, readers int) (*sqliteFile, error) {
-	s := &sqliteFile{name: name, path: path}
+func newSQLite(name, path string, readers int, mode fs.FileMode) (*sqliteFile, error) {
+	s := &sqliteFile{name: name, path: path, mode: mode}
 	var err error
 	if s.writer, err = newPool(func() (*sql.DB, error) { return s.openPool(1, busyTimeout, "immediate", false) }); err != nil {
 		return nil, err
@@ -72,6 +75,9 @@ func (s *sqliteFile) openPool(size int, busy time.Duration, lock string, queryOn
 
 // ping opens the writer first, which makes the file and puts it into WAL mode.
 func (s *sqliteFile) ping(ctx context.Context) error {
+	if err := s.make(); err != nil {
+		return err
+	}
 	if _, err := s.conn().ExecContext(ctx, "SELECT 1"); err != nil {
 		return fmt.Errorf("open %s: %w", s.path, err)
 	}
@@ -83,6 +89,19 @@ func (s *sqliteFile) ping(ctx context.Context) error {
 		return fmt.Errorf("open %s: the journal mode is %s, as the file system does not allow WAL", s.path, mode)
 	}
 	return nil
+}
+
+// make makes the file where it is not there: SQLite itself would let everybody read
+// it.
+func (s *sqliteFile) make() error {
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, s.mode)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make %s: %w", s.path, err)
+	}
+	return f.Close()
 }
 
 func (s *sqliteFile) open() (*sql.DB, error) {

@@ -2,11 +2,14 @@ package slog
 
 import (
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -22,11 +25,30 @@ func observers(lc fx.Lifecycle, s settings.Settings) ([]core.Observer, error) {
 	if s.Log.Events == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(s.Log.Events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(s.Log.Events, os.O_APPEND|os.O_CREATE|os.O_WRONLY, mode(s.Files.Mode))
 	if err != nil {
 		return nil, fmt.Errorf("log.events: %w", err)
 	}
 	lc.Append(fx.StopHook(f.Close))
-	handler := slog.NewJSONHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug})
+	handler := slog.NewJSONHandler(masked{f}, &slog.HandlerOptions{Level: slog.LevelDebug})
 	return []core.Observer{New(slog.New(handler))}, nil
+}
+
+// mode is that of the settings; the zero settings of a library have none.
+func mode(m fs.FileMode) fs.FileMode {
+	if m == 0 {
+		return 0o600
+	}
+	return m
+}
+
+// masked writes without the passwords of URLs: a database may quote its own in an
+// error.
+type masked struct{ w io.Writer }
+
+func (m masked) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(m.w, secret.Text(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }

@@ -101,8 +101,12 @@ version in a table of their own. Then the database's connections are replaced, s
 next step sees the new schema; transactions in flight end undisturbed on the old ones. The
 results are ` + "`from`, `to` and `changed`" + `.
 
-Run again after a crash it goes on from the recorded version. On PostgreSQL a migration that
-failed half-way leaves the version dirty: repair the schema, then ` + "`force`" + ` its version.`,
+A migration commits together with its version: run again after a failure or a crash, it goes
+on with the migration that is missing. Only a statement that PostgreSQL refuses in a
+transaction, such as ` + "`CREATE INDEX CONCURRENTLY`" + `, can leave one half-way: what stands before
+it commits first. The error then names the statement, and says what to repair and which
+version to ` + "`force`" + `. SQLite refuses such a statement (` + "`VACUUM`" + `). BEGIN and COMMIT belong around a whole
+file, where they change nothing, or nowhere.`,
 		Example: "tasklet:\n  migration: migrations",
 		Types:   types,
 	}}

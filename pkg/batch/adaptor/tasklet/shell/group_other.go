@@ -7,9 +7,16 @@ import (
 	"os/exec"
 )
 
-// There are no process groups: only the process itself is ended.
-func ownGroup(*exec.Cmd) {}
+// group is just the process: there are no process groups. It outlives this
+// process if this one is killed.
+type group struct{}
 
-func endGroup(p *os.Process) error { return p.Kill() }
+func newGroup() (*group, error) { return &group{}, nil }
 
-func killGroup(int) error { return nil }
+func (*group) run(cmd *exec.Cmd) error { return cmd.Run() }
+
+func (*group) end(p *os.Process) error { return p.Kill() }
+
+func (*group) kill() error { return nil }
+
+func (*group) close() {}

@@ -4,19 +4,90 @@ package shell
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 )
 
-// ownGroup starts the process as the leader of a group.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+// lifeline is what the guard of a group runs: it reads from a pipe that only this
+// process can write to. A line is the end of the work; the end of the pipe is the
+// death of this process, however it died, and then the guard kills its own group,
+// which is the tasklet's process and all that it started.
+const lifeline = `trap '' HUP INT QUIT TERM; read -r line || kill -KILL 0`
 
-// endGroup asks the group to end.
-func endGroup(p *os.Process) error { return signal(p.Pid, syscall.SIGTERM) }
+// group is a process group that does not outlive this process (rule L10). Its
+// leader is the guard: it is there before the process that it guards, so that a
+// death at any moment is seen; and as long as it is not waited for, the number of
+// the group is nobody else's.
+type group struct {
+	guard *exec.Cmd // nil: there is no sh
+	line  io.WriteCloser
+	id    int
+}
 
-// killGroup ends what is left of the group.
-func killGroup(pid int) error { return signal(pid, syscall.SIGKILL) }
+// newGroup starts the guard. Where there is no sh there is none, and on Linux the
+// process still dies with this one; what it started does not.
+func newGroup() (*group, error) {
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		return &group{}, nil //nolint:nilerr // see above
+	}
+	g := &group{guard: exec.Command(sh, "-c", lifeline)}
+	g.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if g.line, err = g.guard.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("make the lifeline: %w", err)
+	}
+	if err := g.guard.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the guard of the process: %w", err), g.line.Close())
+	}
+	g.id = g.guard.Process.Pid
+	return g, nil
+}
+
+// run runs the process in the group. The thread stays: on Linux the kernel takes
+// the end of the thread that started a process for the end of its parent.
+func (g *group) run(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
+	dieWithParent(cmd.SysProcAttr)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if g.id == 0 {
+		g.id = cmd.Process.Pid
+	}
+	return cmd.Wait()
+}
+
+// end asks the group to end.
+func (g *group) end(p *os.Process) error {
+	if g.guard == nil {
+		return signal(p.Pid, syscall.SIGTERM)
+	}
+	return signal(g.id, syscall.SIGTERM)
+}
+
+// kill ends what is left of the group.
+func (g *group) kill() error {
+	if g.id == 0 {
+		return nil
+	}
+	return signal(g.id, syscall.SIGKILL)
+}
+
+// close lets the guard go. What the process left behind stays.
+func (g *group) close() {
+	if g.guard == nil {
+		return
+	}
+	_, _ = io.WriteString(g.line, "over\n") //nolint:errcheck // a guard that was killed with its group reads nothing
+	_ = g.line.Close()                      //nolint:errcheck // likewise
+	_ = g.guard.Wait()                      //nolint:errcheck // likewise
+}
 
 func signal(pid int, s syscall.Signal) error {
 	if err := syscall.Kill(-pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {

@@ -71,8 +71,10 @@ end of stderr. The results are ` + "`exit_code` and `stdout`" + `, the last 8 KB
 line break.
 
 A stop or a timeout sends SIGTERM to the process and all it started, and SIGKILL when the
-grace is over. A process that is started again after a crash runs again from its start: what
-it does must bear that. It must not leave processes behind that hold its output open.`,
+grace is over. They do not outlive this process either, however it ends: a guard, which is a
+small sh, waits for that and kills them (on Unix; a process that makes a session of its own
+escapes). What is started again after a crash runs again from its start: what it does must
+bear that. It must not leave processes behind that hold its output open.`,
 		Example: "tasklet:\n  shell:\n    command: [./work.sh, \"${params.date}\"]\n    env: {LEVEL: \"3\"}",
 	}}
 }
@@ -154,8 +156,13 @@ func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)
 	stdout, stderr := &tail{limit: outBytes}, &tail{limit: errBytes}
-	cmd := t.command(ctx, stdout, stderr)
-	err := cmd.Run()
+	group, err := newGroup()
+	if err != nil {
+		return fmt.Errorf("shell: %w", err)
+	}
+	defer group.close()
+	cmd := t.command(ctx, group, stdout, stderr)
+	err = group.run(cmd)
 	if cmd.Process == nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -164,7 +171,7 @@ func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	}
 	if err != nil {
 		// What the process had started, and left behind, ends with it.
-		if kerr := killGroup(cmd.Process.Pid); kerr != nil {
+		if kerr := group.kill(); kerr != nil {
 			err = errors.Join(err, fmt.Errorf("kill what it had started: %w", kerr))
 		}
 	}
@@ -191,9 +198,8 @@ func after(text string) string {
 	return ": " + text
 }
 
-// command prepares the process: a group of its own, so that all of it can be
-// told to end.
-func (t *Tasklet) command(ctx context.Context, stdout, stderr io.Writer) *exec.Cmd {
+// command prepares the process; when ctx ends, so does its group.
+func (t *Tasklet) command(ctx context.Context, group *group, stdout, stderr io.Writer) *exec.Cmd {
 	args := t.config.Command
 	if len(args) == 0 {
 		args = []string{"sh", "-c", t.config.Script}
@@ -204,8 +210,7 @@ func (t *Tasklet) command(ctx context.Context, stdout, stderr io.Writer) *exec.C
 	for _, name := range sortedNames(t.config.Env) {
 		cmd.Env = append(cmd.Env, name+"="+t.config.Env[name])
 	}
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return endGroup(cmd.Process) }
+	cmd.Cancel = func() error { return group.end(cmd.Process) }
 	cmd.WaitDelay = t.config.Grace
 	return cmd
 }

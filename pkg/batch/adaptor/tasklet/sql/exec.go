@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -27,7 +28,7 @@ func (t *Tasklet) bind(args []any) ([]any, error) {
 }
 
 // exec runs the statements and returns how many rows they changed.
-func (t *Tasklet) exec(ctx context.Context, text string, statements []statement, args []any) (int64, error) {
+func (t *Tasklet) exec(ctx context.Context, text string, statements []sqlscript.Statement, args []any) (int64, error) {
 	args, err := t.bind(args)
 	if err != nil {
 		return 0, err
@@ -38,11 +39,11 @@ func (t *Tasklet) exec(ctx context.Context, text string, statements []statement,
 	}
 	var total int64
 	for _, s := range statements {
-		result, err := conn.ExecContext(ctx, s.text, args...)
+		result, err := conn.ExecContext(ctx, s.Text, args...)
 		if err != nil {
 			return total, err
 		}
-		if !s.changesRows() {
+		if !s.ChangesRows() {
 			continue // SQLite would answer the number of the statement before
 		}
 		n, err := result.RowsAffected()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -110,7 +111,7 @@ func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 
 func (t *Tasklet) run(ctx context.Context, c *core.StepContribution) error {
 	text, args := t.config.Statement.Render(t.db.Dialect().Placeholder)
-	statements := split(text, t.db.Dialect())
+	statements := sqlscript.Split(text, t.db.Dialect())
 	switch {
 	case len(statements) == 0:
 		return errors.New("sql: there is no statement")
@@ -118,8 +119,8 @@ func (t *Tasklet) run(ctx context.Context, c *core.StepContribution) error {
 		return fmt.Errorf("sql: %d statements cannot take variables: make it as many steps", len(statements))
 	}
 	for _, s := range statements {
-		if s.control {
-			return fmt.Errorf("sql: %s: the step's `transaction` decides: %w", s.verb, tx.ErrNotOwner)
+		if s.Control {
+			return fmt.Errorf("sql: %s: the step's `transaction` decides: %w", s.Verb, tx.ErrNotOwner)
 		}
 	}
 	var n int64

@@ -7,5 +7,6 @@
 // tags (see [FieldsOf]); what it cannot do alone, it asks of the [Form] of a type.
 // The same tags make schema and reference pages, outside of this package.
 //
-// It imports the YAML libraries, internal/nearest and the standard library only.
+// It imports the YAML libraries, internal/nearest, internal/smallfile and the standard
+// library only.
 package strict

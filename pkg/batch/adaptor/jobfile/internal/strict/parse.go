@@ -9,13 +9,17 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
 // Limits of a document: beyond them it is refused, as an alias may stand for
 // more than any memory holds.
 const (
-	MaxBytes = 1 << 20
+	MaxBytes = smallfile.MaxBytes
 	maxNodes = 100_000
+	// MaxDepth is how deep values may be nested: a flow in a flow takes four levels.
+	MaxDepth = 100
 )
 
 // Parse reads one YAML document. Problems go into the collector it returns with
@@ -33,6 +37,10 @@ func Parse(path string, text []byte) (*Document, *Collector) {
 		return d, c
 	}
 	root, err := parseYAML(text)
+	if err != nil && strings.Contains(err.Error(), "exceeded max depth") { // of the parser
+		d.tooDeep(c, err)
+		return d, c
+	}
 	if err != nil {
 		d.syntax(c, err)
 		return d, c
@@ -100,11 +108,23 @@ type resolver struct {
 	c      *Collector
 	within map[*yaml.Node]bool // anchors being resolved
 	count  int
+	depth  int
+	deep   bool // depth was too much somewhere
 }
 
 func (r *resolver) node(y *yaml.Node) *Node {
 	n := &Node{Line: y.Line, Col: y.Column, comment: strings.TrimSpace(y.LineComment)}
 	if r.count++; r.count > maxNodes {
+		n.Kind, n.Bad = Scalar, true
+		return n
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	if r.depth > MaxDepth {
+		if !r.deep {
+			r.c.Add(n, depthMessage, "")
+		}
+		r.deep = true // once is enough
 		n.Kind, n.Bad = Scalar, true
 		return n
 	}
@@ -126,6 +146,8 @@ func (r *resolver) node(y *yaml.Node) *Node {
 	}
 	return n
 }
+
+const depthMessage = "values are nested deeper than 100 levels" // MaxDepth
 
 func styleOf(y *yaml.Node) style {
 	switch {

@@ -79,10 +79,11 @@ func (ps Problems) Error() string {
 type Collector struct {
 	doc  *Document
 	list Problems
+	seen map[Problem]bool
 }
 
 // NewCollector returns a collector without problems.
-func (d *Document) NewCollector() *Collector { return &Collector{doc: d} }
+func (d *Document) NewCollector() *Collector { return &Collector{doc: d, seen: map[Problem]bool{}} }
 
 // Add reports a problem at the node.
 func (c *Collector) Add(n *Node, msg, hint string) { c.AddAt(n, 0, msg, hint) }
@@ -96,7 +97,8 @@ func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
 func (c *Collector) add(line, col int, msg, hint string) {
 	line, col = c.doc.clamp(line, col)
 	p := Problem{File: c.doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: c.doc.lines[line-1]}
-	if !slices.Contains(c.list, p) {
+	if !c.seen[p] {
+		c.seen[p] = true
 		c.list = append(c.list, p)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	goccy "github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/parser"
+
+	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
 // syntax reports an error of the YAML parser. yaml.v3 tells no column and often
@@ -42,6 +44,16 @@ func (d *Document) syntax(c *Collector, err error) {
 	c.add(line, col, "this is not YAML: "+msg, syntaxHint(d.lines[line-1], msg))
 }
 
+// tooDeep reports a text that the parser itself refuses to nest.
+func (d *Document) tooDeep(c *Collector, err error) {
+	line, col, found := smallfile.Nested(d.Text, MaxDepth)
+	if !found {
+		_, line = yamlMessage(err)
+		col = 1
+	}
+	c.add(max(line, 1), col, depthMessage, "")
+}
+
 const quotesHint = "an expression with , : # ? ! * { [ or a leading quote goes in quotes, or in a | block"
 
 func syntaxHint(line, msg string) string {
@@ -70,9 +82,16 @@ func yamlMessage(err error) (msg string, line int) {
 	return msg, line
 }
 
+// parserDepth is what goccy's parser can be asked about: its memory grows with the
+// square of the depth.
+const parserDepth = 1000
+
 // place asks goccy's parser for the place of a syntax error; false if it finds
 // none.
 func place(text []byte) (line, col int, ok bool) {
+	if _, _, deep := smallfile.Nested(string(text), parserDepth); deep {
+		return 0, 0, false
+	}
 	defer func() {
 		if recover() != nil { // a second opinion only: without it the line of yaml.v3 stands
 			ok = false

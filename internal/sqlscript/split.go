@@ -1,4 +1,8 @@
-package sqltask
+// Package sqlscript cuts SQL scripts into their statements, and says which of them
+// begin or end a transaction.
+//
+// It imports tx and the standard library only.
+package sqlscript
 
 import (
 	"slices"
@@ -7,42 +11,52 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// statement is one of several in a text.
-type statement struct {
-	text string
-	// verb is what it does: its first word, or for WITH that of the main part.
-	verb string
-	// control says that it begins or ends a transaction.
-	control bool
+// Statement is one of several in a text.
+type Statement struct {
+	// Text is the statement without its semicolon; comments in front belong to it.
+	Text string
+	// Offset is the byte of the script at which Text begins; Line is the line, from 1
+	// on, of its first word.
+	Offset, Line int
+	// Verb is what it does: its first word, or for WITH that of the main part.
+	Verb string
+	// Control says that it begins or ends a transaction.
+	Control bool
 }
 
-func (s statement) changesRows() bool {
-	switch s.verb {
+// ChangesRows reports whether the statement answers a number of rows.
+func (s Statement) ChangesRows() bool {
+	switch s.Verb {
 	case "INSERT", "UPDATE", "DELETE", "REPLACE":
 		return true
 	}
 	return false
 }
 
-// split cuts a text at its semicolons, but not at those in quotes, comments,
+// Split cuts a text at its semicolons, but not at those in quotes, comments,
 // dollar quotes (PostgreSQL), the body of a trigger (SQLite), or BEGIN ATOMIC
 // (PostgreSQL). What it does not understand is the database's to refuse.
-func split(text string, dialect tx.Dialect) []statement {
-	var list []statement
+func Split(text string, dialect tx.Dialect) []Statement {
+	var list []Statement
 	sc := scanner{text: text, dialect: dialect}
 	current := reading{dialect: dialect}
-	from := 0
+	from, counted, line := 0, 0, 1
 	for {
 		token := sc.next()
 		if token == "" || (token == ";" && current.blocks == 0) {
 			if len(current.words) > 0 || current.parens {
-				list = append(list, current.statement(strings.TrimSpace(text[from:sc.start])))
+				line += strings.Count(text[counted:current.first], "\n")
+				counted = current.first
+				list = append(list, current.statement(text[from:sc.start], from, line))
 			}
 			if token == "" {
 				return list
 			}
 			from, current = sc.at, reading{dialect: dialect}
 			continue
+		}
+		if current.last == "" {
+			current.first = sc.start
 		}
 		current.add(token)
 	}
@@ -55,6 +69,7 @@ type reading struct {
 	parens  bool     // it begins with a parenthesis, or something did
 	depth   int      // of parentheses
 	blocks  int      // of BEGIN or CASE to END, inside a body
+	first   int      // where its first token is
 	last    string
 	verb    string
 }
@@ -113,19 +128,20 @@ func isVerb(word string) bool {
 	return false
 }
 
-func (r *reading) statement(text string) statement {
-	s := statement{text: text, verb: r.verb}
+func (r *reading) statement(text string, from, line int) Statement {
+	s := Statement{Text: strings.TrimSpace(text), Line: line, Verb: r.verb}
+	s.Offset = from + strings.Index(text, s.Text)
 	second := ""
 	if len(r.words) > 1 {
 		second = r.words[1]
 	}
-	switch s.verb {
+	switch s.Verb {
 	case "BEGIN", "COMMIT", "END", "ABORT":
-		s.control = true
+		s.Control = true
 	case "ROLLBACK":
-		s.control = !slices.Contains(r.words, "TO") // a savepoint
+		s.Control = !slices.Contains(r.words, "TO") // a savepoint
 	case "START", "PREPARE":
-		s.control = second == "TRANSACTION"
+		s.Control = second == "TRANSACTION"
 	}
 	return s
 }

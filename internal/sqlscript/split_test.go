@@ -1,4 +1,4 @@
-package sqltask
+package sqlscript_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -44,9 +45,9 @@ func TestATextIsCutAtTheSemicolonsBetweenStatementsOnly(t *testing.T) {
 	} {
 		for _, d := range c.dialects {
 			var verbs []string
-			for _, s := range split(c.text, d) {
-				verbs = append(verbs, s.verb)
-				require.NotContains(t, s.text[len(s.text)-1:], ";")
+			for _, s := range sqlscript.Split(c.text, d) {
+				verbs = append(verbs, s.Verb)
+				require.NotContains(t, s.Text[len(s.Text)-1:], ";")
 			}
 			require.Equal(t, c.want, verbs, "%s: %s", d, c.text)
 		}
@@ -61,10 +62,23 @@ func TestStatementsThatWouldEndTheTransactionAreFound(t *testing.T) {
 		"insert into a values ('commit')": false, "/* x */ commit and chain": true,
 	} {
 		for _, d := range []tx.Dialect{tx.SQLite, tx.Postgres} {
-			list := split("select 1; "+text, d)
+			list := sqlscript.Split("select 1; "+text, d)
 			require.Len(t, list, 2)
-			require.Equal(t, control, list[1].control, text)
+			require.Equal(t, control, list[1].Control, text)
 		}
+	}
+}
+
+func TestAStatementKnowsItsLine(t *testing.T) {
+	t.Parallel()
+	for _, d := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+		text := "\n-- first\nselect\n1;;\n\n/* a\nb */ select 2; select 3"
+		var lines []int
+		for _, s := range sqlscript.Split(text, d) {
+			lines = append(lines, s.Line)
+			require.True(t, strings.HasPrefix(text[s.Offset:], s.Text))
+		}
+		require.Equal(t, []int{3, 7, 7}, lines)
 	}
 }
 
@@ -75,10 +89,11 @@ func FuzzSplitKeepsEveryStatement(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, d := range []tx.Dialect{tx.SQLite, tx.Postgres} {
 			rest := text
-			for _, s := range split(text, d) {
-				i := strings.Index(rest, s.text)
+			for _, s := range sqlscript.Split(text, d) {
+				i := strings.Index(rest, s.Text)
 				require.GreaterOrEqual(t, i, 0)
-				rest = rest[i+len(s.text):]
+				rest = rest[i+len(s.Text):]
+				require.True(t, strings.HasPrefix(text[s.Offset:], s.Text))
 			}
 		}
 	})

@@ -1,0 +1,150 @@
+package migrator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	migratedb "github.com/golang-migrate/migrate/v4/database"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// DirtyError is a schema that a migration left half-way: it has a statement that
+// the database refuses in a transaction (rule T7a).
+type DirtyError struct {
+	// Version is what the table records.
+	Version int
+	// At is where the migration ended; nil where another program than this one ran it.
+	At *HalfWay
+	// Err is why it ended; nil if its process died, or it was found so.
+	Err error
+}
+
+// HalfWay is the place in a migration that commits before its end.
+type HalfWay struct {
+	// From and To are the versions that it leads from and to; -1 is none.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Line is where Statement begins in the migration's file.
+	Line      int    `json:"line"`
+	Statement string `json:"statement"`
+	// Alone says that the statement ran without a transaction, so that some of it may
+	// have happened. Otherwise nothing of it has.
+	Alone bool `json:"alone"`
+}
+
+// Error names the statement, and says what to do.
+func (e *DirtyError) Error() string {
+	if e.At == nil {
+		return fmt.Sprintf("migration %d had failed half-way: repair the schema by hand, then record its state with force: "+
+			"version %d if the migration's changes are there, the one before if they are not", e.Version, e.Version)
+	}
+	return e.At.story(e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DirtyError) Unwrap() error { return e.Err }
+
+func (h *HalfWay) story(cause error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s ended half-way, at line %d: %s", h.migration(), h.Line, clipped(h.Statement))
+	if cause != nil {
+		fmt.Fprintf(&b, ": %s", cause)
+	}
+	b.WriteString(". What stands before it in the file is committed; ")
+	if !h.Alone {
+		b.WriteString("of it nothing has happened. ")
+	} else {
+		b.WriteString("it runs without a transaction, so look how far it got")
+		if strings.Contains(strings.ToUpper(h.Statement), "CONCURRENTLY") {
+			b.WriteString(" (an index that is INVALID must be dropped)")
+		}
+		b.WriteString(". ")
+	}
+	fmt.Fprintf(&b, "Then either do by hand what lacks and record it: force, version %d; "+
+		"or undo by hand what is there and record that: force, version %d, after which it runs again", h.To, h.From)
+	return b.String()
+}
+
+// migration names the file: a migration down carries the number that it leaves.
+func (h *HalfWay) migration() string {
+	if h.To > h.From {
+		return fmt.Sprintf("migration %d up", h.To)
+	}
+	return fmt.Sprintf("migration %d down", h.From)
+}
+
+// clipped is the beginning of a statement, on one line.
+func clipped(text string) string {
+	const most = 120
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return string(runes)
+}
+
+// state is what the table records; version -1 is none.
+type state struct {
+	version int
+	dirty   bool
+}
+
+func result(before, after state) Result {
+	return Result{
+		From: uint(max(before.version, 0)), To: uint(max(after.version, 0)), //nolint:gosec // not negative
+		Dirty: after.dirty, Changed: before != after,
+	}
+}
+
+// current reads the state without creating anything.
+func current(ctx context.Context, db tx.Database, table string) (state, error) {
+	exists := "SELECT to_regclass($1) IS NOT NULL"
+	name := db.Dialect().Quote(table)
+	if db.Dialect() == tx.SQLite {
+		exists, name = "SELECT count(*) > 0 FROM sqlite_schema WHERE type = 'table' AND name = ?1", table
+	}
+	conn := db.Conn() // not the current transaction's, which may not see what is committed
+	var found bool
+	if err := conn.QueryRowContext(ctx, exists, name).Scan(&found); err != nil {
+		return state{}, fmt.Errorf("look for table %s: %w", table, err)
+	}
+	s := state{version: migratedb.NilVersion}
+	if !found {
+		return s, nil
+	}
+	rows, err := conn.QueryContext(ctx, "SELECT version, dirty FROM "+db.Dialect().Quote(table))
+	if err != nil {
+		return s, fmt.Errorf("read table %s: %w", table, err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells what went wrong
+	for rows.Next() {
+		if err := rows.Scan(&s.version, &s.dirty); err != nil {
+			return s, fmt.Errorf("read table %s: %w", table, err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return s, fmt.Errorf("read table %s: %w", table, err)
+	}
+	return s, nil
+}
+
+// text is how the version table keeps the place.
+func (h *HalfWay) text() (string, error) {
+	text, err := json.Marshal(h)
+	return string(text), err
+}
+
+// halfWay reads the place back; nil where there is none.
+func halfWay(text string) (*HalfWay, error) {
+	if text == "" {
+		return nil, nil
+	}
+	h := &HalfWay{}
+	if err := json.Unmarshal([]byte(text), h); err != nil {
+		return nil, fmt.Errorf("read where the migration had ended: %w", err)
+	}
+	return h, nil
+}

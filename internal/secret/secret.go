@@ -1,0 +1,45 @@
+// Package secret masks passwords in texts that people or logs get to see.
+//
+// It imports the standard library only.
+package secret
+
+import (
+	"regexp"
+	"strings"
+)
+
+const mask = "***"
+
+// The pattern of a URL's password goes to the last @, as one that nobody escaped
+// may hold anything else. What looks like one and is none (a port, and an @ in a
+// path) is masked, too: that hides a little, the opposite would tell all.
+var (
+	inURL   = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:"']*:)[^\s"']*@`)
+	inQuery = regexp.MustCompile(`(?i)\b((?:ssl)?password|passwd|pwd)=[^\s&"'` + "`" + `]+`)
+
+	lineURL   = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^/?#@:]*:).*@`)
+	noAt      = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:"']*:)[^0-9\s][^@]*$`)
+	lineValue = regexp.MustCompile(`(?i)([A-Za-z0-9_.-]*(?:pass|pwd|secret|token|api_?key|credential)[A-Za-z0-9_-]*["']?\s*[:=]\s*)[^\s].*$`)
+)
+
+// Text masks the passwords of URLs and connection strings in a message.
+func Text(text string) string {
+	if strings.Contains(text, "://") {
+		text = inURL.ReplaceAllString(text, "${1}"+mask+"@")
+	}
+	if strings.Contains(text, "=") {
+		text = inQuery.ReplaceAllString(text, "${1}="+mask)
+	}
+	return text
+}
+
+// Line masks a line of settings that is quoted because something in it is wrong:
+// whatever may be a secret is one, up to the line's end if need be.
+func Line(line string) string {
+	line = lineURL.ReplaceAllString(line, "${1}"+mask+"@")
+	if !strings.Contains(line, mask) {
+		line = noAt.ReplaceAllString(line, "${1}"+mask)
+	}
+	line = lineValue.ReplaceAllString(line, "${1}"+mask)
+	return Text(line)
+}

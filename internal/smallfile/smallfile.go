@@ -1,0 +1,67 @@
+// Package smallfile reads files that people write by hand, with the bounds that
+// such files have: a device without an end, or a text that nests without one, must
+// not take the memory of the machine.
+//
+// It imports the standard library only.
+package smallfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// MaxBytes is the size of a job file or a settings file at most.
+const MaxBytes = 1 << 20
+
+// ErrTooLarge is a file that does not end within its bound.
+var ErrTooLarge = errors.New("the file is too large")
+
+// Read reads the file, which may be a pipe. One of more than MaxBytes is
+// ErrTooLarge; no more than that is read of it.
+func Read(path string) (_ []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > MaxBytes {
+		return nil, fmt.Errorf("%w: %s has more than the %d bytes allowed", ErrTooLarge, path, MaxBytes)
+	}
+	return text, nil
+}
+
+// Nested finds the first place of a YAML text that seems to nest deeper than most:
+// by brackets that are open, and by dashes that follow each other in a line. It
+// reads texts in quotes like all else, so that it is right about what lies below
+// most, and cautious about what does not. Line and column count from 1.
+func Nested(text string, most int) (line, column int, deeper bool) {
+	open := 0
+	line = 1
+	for row := range strings.SplitSeq(text, "\n") {
+		dashes, leading := 0, true
+		for i := 0; i < len(row); i++ {
+			switch c := row[i]; {
+			case c == '[' || c == '{':
+				open++
+			case c == ']' || c == '}':
+				open = max(open-1, 0)
+			case leading && (c == '-' || c == '?') && i+1 < len(row) && row[i+1] == ' ':
+				dashes++
+			}
+			leading = leading && strings.IndexByte(" -?", row[i]) >= 0
+			if open+dashes > most {
+				return line, utf8.RuneCountInString(row[:i]) + 1, true
+			}
+		}
+		line++
+	}
+	return 0, 0, false
+}

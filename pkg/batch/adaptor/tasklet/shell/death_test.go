@@ -1,0 +1,46 @@
+//go:build unix
+
+package shell_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
+)
+
+// victimReady is the environment of a process that runs a tasklet and is killed.
+const victimReady = "SURFIN_TEST_VICTIM_READY"
+
+// TestRunInAProcessOfItsOwn is what the victim runs.
+func TestRunInAProcessOfItsOwn(t *testing.T) {
+	ready := os.Getenv(victimReady)
+	if ready == "" {
+		return
+	}
+	_, err := run(context.Background(), t, shell.Config{
+		Script: `trap '' HUP INT TERM; (trap '' HUP INT TERM; exec sleep 1000) & echo $$ $! > "$READY"; while :; do wait; done`,
+		Env:    map[string]string{"READY": ready},
+	})
+	t.Fatalf("the tasklet ended: %v", err)
+}
+
+func TestTheProcessAndAllItStartedDieWithTheirParent(t *testing.T) {
+	t.Parallel()
+	ready := pipe(t)
+	parent := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestRunInAProcessOfItsOwn$")
+	parent.Env = append(os.Environ(), victimReady+"="+ready)
+	require.NoError(t, parent.Start())
+	pids := strings.Fields(readLine(t, ready))
+	require.Len(t, pids, 2)
+	require.NoError(t, parent.Process.Kill())
+	require.Error(t, parent.Wait())
+	for _, pid := range pids {
+		gone(t, pid)
+	}
+}

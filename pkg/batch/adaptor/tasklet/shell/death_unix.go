@@ -1,0 +1,8 @@
+//go:build unix && !linux
+
+package shell
+
+import "syscall"
+
+// dieWithParent is for systems that have such a thing: the guard does it alone.
+func dieWithParent(*syscall.SysProcAttr) {}

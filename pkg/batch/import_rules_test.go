@@ -103,7 +103,7 @@ func libraries() []guarded {
 		{"github.com/expr-lang/expr", []string{"internal/expression/..."}},
 		{"github.com/spf13/cobra", screens},
 		{"github.com/vbauerster/mpb", screens},
-		{"charm.land/lipgloss", screens},
+		{"github.com/charmbracelet", screens},
 		{"github.com/prometheus", []string{"pkg/batch/adaptor/observe/prometheus/..."}},
 		{"go.opentelemetry.io/otel", []string{"pkg/batch/adaptor/observe/otel/..."}},
 		{"github.com/stretchr/testify", kits},

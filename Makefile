@@ -18,8 +18,8 @@ WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/surfin (CGO_ENABLED=0 make build: without any C)
-	$(GO) build -o bin/surfin ./cmd/surfin
+build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: without any C)
+	$(GO) build -tags full -o bin/surfin ./cmd/surfin
 
 test: ## run all tests with the race detector on SQLite and PostgreSQL (installs gcc and postgresql if lacking)
 	tools/ensure gcc postgresql
@@ -31,6 +31,7 @@ quick: ## run all tests without the race detector, leaving out the long ones
 
 lint: ## go vet and golangci-lint, with the import rules
 	$(GO) vet ./...
+	$(GO) vet -tags full ./cmd/...
 	$(LINT) run ./...
 
 fmt: ## format all code and its imports

@@ -27,6 +27,7 @@ func runPlain(t *testing.T) {
 	if err != nil {
 		t.Fatalf("batchtest: %v", err)
 	}
+	path := fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), program.Fd())
 	args := []string{"-test.run", only(t.Name()), "-test.count=1", "-test.v"}
 	for _, name := range []string{"test.short", "test.parallel"} {
 		if f := flag.Lookup(name); f != nil {
@@ -36,7 +37,7 @@ func runPlain(t *testing.T) {
 	if end, ok := t.Deadline(); ok {
 		args = append(args, "-test.timeout", time.Until(end).String())
 	}
-	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput() //nolint:gosec // ourselves
+	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput() //nolint:gosec // ourselves
 	switch {
 	case err != nil:
 		t.Fatalf("without the race detector: %v\n%s", err, out)
@@ -46,12 +47,12 @@ func runPlain(t *testing.T) {
 	t.Logf("without the race detector:\n%s", out)
 }
 
-// buildPlain returns a path that is good as long as this process lives. The file
-// itself is removed at once: nobody else would do it.
-func buildPlain() (path string, err error) {
+// buildPlain returns the open file, which the process keeps. Its name is removed at
+// once: no later moment would be known to be the last.
+func buildPlain() (program *os.File, err error) {
 	dir, err := os.MkdirTemp("", "batchtest-")
 	if err != nil {
-		return "", fmt.Errorf("folder of a test binary: %w", err)
+		return nil, fmt.Errorf("folder of a test binary: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, filepath.Base(os.Args[0]))
@@ -65,12 +66,11 @@ func buildPlain() (path string, err error) {
 	}
 	cmd := exec.Command("go", append(args, ".")...) //nolint:gosec // the package under test, in whose folder tests run
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build this test without the race detector: %w\n%s", err, out)
+		return nil, fmt.Errorf("build this test without the race detector: %w\n%s", err, out)
 	}
-	f, err := os.Open(file) //nolint:gosec // just made
+	program, err = os.Open(file) //nolint:gosec // just made
 	if err != nil {
-		return "", fmt.Errorf("open the test binary: %w", err)
+		return nil, fmt.Errorf("open the test binary: %w", err)
 	}
-	// It stays open until the process ends, so that this name leads to it.
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()), nil
+	return program, nil
 }

@@ -375,7 +375,7 @@ func readSources(dir string) ([]source, error) {
 func walkModule(dir string, visit func(file string, d fs.DirEntry) error) error {
 	return fs.WalkDir(os.DirFS(dir), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			if err == nil {
+			if err == nil && file != ".git" { // a file in a second working tree
 				err = visit(file, d)
 			}
 			return err

@@ -7,30 +7,46 @@ GO ?= go
 # What to test, and further flags: make test PKG=./pkg/batch/tx/... FLAGS='-run Nested -v'
 PKG ?= ./...
 FLAGS ?=
+# What `make soak` counts: kills of each kind and database, races of two processes, random cases.
 KILLS ?= 500
+RACES ?= 100
 SOAK ?= 10000
+# Tests of a package side by side: on two cores most of them wait.
+PARALLEL ?= 4
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
-# Starts one private PostgreSQL cluster for the command behind it, and stops it.
+# The race detector looks at our code: SQLite, which is C made Go, takes a multiple of the
+# time with it, and has locks of its own that it does not see.
+RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
+# Starts one private PostgreSQL cluster for the command behind it, and stops it; temporary
+# files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test quick lint fmt vuln generate check-generated crash soak bench clean
+.PHONY: help build test quick soak lint fmt vuln generate check-generated bench clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## build bin/surfin (CGO_ENABLED=0 make build: without any C)
-	$(GO) build -o bin/surfin ./cmd/surfin
+build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: without any C)
+	$(GO) build -tags full -o bin/surfin ./cmd/surfin
 
 test: ## run all tests with the race detector on SQLite and PostgreSQL (installs gcc and postgresql if lacking)
 	tools/ensure gcc postgresql
-	CGO_ENABLED=1 $(WITH_POSTGRES) $(GO) test -race -timeout 20m $(FLAGS) $(PKG)
+	CGO_ENABLED=1 $(WITH_POSTGRES) $(GO) test $(RACE) -timeout 20m -parallel $(PARALLEL) $(FLAGS) $(PKG)
 
 quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure postgresql
-	$(WITH_POSTGRES) $(GO) test -short -timeout 6m $(FLAGS) $(PKG)
+	$(WITH_POSTGRES) $(GO) test -short -timeout 6m -parallel $(PARALLEL) $(FLAGS) $(PKG)
+
+soak: ## the same rules and faults, far more often: KILLS (500), RACES (100) and SOAK (10000) random cases; hours
+	tools/ensure postgresql
+	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
+		-run 'ThoughTheProcessIsKilled|OfTwoProcesses' $(FLAGS) ./internal/acceptance/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run TestARandomFlow $(FLAGS) ./pkg/batch/job/
 
 lint: ## go vet and golangci-lint, with the import rules
 	$(GO) vet ./...
+	$(GO) vet -tags full ./cmd/...
 	$(LINT) run ./...
 
 fmt: ## format all code and its imports
@@ -46,16 +62,6 @@ check-generated: ## fail if a generated file is not what `make generate` writes
 	before=$$(mktemp -d) && cp -R docs/reference "$$before" && $(MAKE) --no-print-directory generate && \
 	if diff -ru "$$before/reference" docs/reference; then rm -r "$$before"; \
 	else rm -r "$$before"; echo "docs/reference was stale; it is up to date now: commit it" >&2; exit 1; fi
-
-crash: ## long crash test: kill loads, a flow and partitions at KILLS (500) random moments each, on both databases
-	tools/ensure postgresql
-	SURFIN_CRASH_KILLS=$(KILLS) $(WITH_POSTGRES) \
-		$(GO) test -timeout 120m -count 1 -v -run ThoughTheProcessIsKilled $(FLAGS) ./internal/acceptance/
-
-soak: ## compare chunk steps with the model of their rules in SOAK (10000) random cases, and flows that die with those that do not
-	tools/ensure postgresql
-	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/
-	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run TestARandomFlow $(FLAGS) ./pkg/batch/job/
 
 bench: ## run the benchmarks
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)

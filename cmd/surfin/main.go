@@ -1,12 +1,40 @@
+//go:build !full
+
 // Command surfin runs jobs written in YAML with the components that are shipped,
-// and is observed as its settings say.
+// and is observed as its settings say. The tag full adds metrics and traces, whose
+// libraries a first `go run` need not compile.
 package main
 
 import (
+	"fmt"
+	"os"
+
+	"go.uber.org/fx"
+
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/otel"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func main() { batch.Main(slog.Module(), prometheus.Module(), otel.Module()) }
+func main() {
+	batch.Main(slog.Module(), fx.Provide(fx.Annotate(refuse, fx.ResultTags(`group:"surfin.observers,flatten"`))))
+}
+
+// refuse fails where metrics or traces are configured: no job runs unobserved
+// because of how its program was built.
+func refuse(s settings.Settings) ([]core.Observer, error) {
+	if s.Metrics.Wanted() {
+		return nil, notBuilt("metrics.listen or metrics.textfile is set")
+	}
+	wanted, err := s.Traces.Wanted(os.Getenv)
+	if wanted {
+		return nil, notBuilt("traces.endpoint or an OTEL_ variable asks for traces")
+	}
+	return nil, err
+}
+
+func notBuilt(configured string) error {
+	return fmt.Errorf("%s: this surfin was built without the tag full and has neither metrics nor traces; "+
+		"build it with `make build` (go build -tags full ./cmd/surfin), or take the setting away", configured)
+}

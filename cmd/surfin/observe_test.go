@@ -43,7 +43,7 @@ func TestTheGuideToObservationIsRight(t *testing.T) {
 		t.Skip("the guide scrapes with curl, which is not here")
 	}
 	dir := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "bin", "surfin"), ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "full", "-o", filepath.Join(dir, "bin", "surfin"), ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	r := newReceiver(t)
 	script := "set -e\n"
@@ -110,7 +110,7 @@ func observed(ctx context.Context, settings batch.Settings, registry *client.Reg
 func TestTheCodeOfTheGuideIsCompiled(t *testing.T) {
 	t.Parallel()
 	var sources string
-	for _, name := range []string{"main.go", "observe_test.go"} {
+	for _, name := range []string{"full.go", "observe_test.go"} {
 		data, err := os.ReadFile(name)
 		require.NoError(t, err)
 		sources += string(data)

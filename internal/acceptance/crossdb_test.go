@@ -68,6 +68,7 @@ func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 	for _, history := range kinds {
 		for _, data := range kinds {
 			t.Run(history.name+" and "+data.name, func(t *testing.T) {
+				t.Parallel()
 				url := data.url(t)
 				s := newScene(t, history.url(t), map[string]string{
 					"surfin.yaml": fmt.Sprintf("databases:\n  data: {url: %q}\n", url),
@@ -84,12 +85,13 @@ func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 }
 
 // TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled kills the command at
-// random moments. A third of SURFIN_CRASH_KILLS (50) is the number of kills for each
+// random moments. A third of SURFIN_CRASH_KILLS (12) is the number of kills for each
 // pair, SURFIN_CRASH_SEED the seed.
 func TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 50) / 3
+		kills := envInt(t, "SURFIN_CRASH_KILLS", 12) / 3
 		t.Logf("seed %d, %d kills", seed, kills)
 		random := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // moments, not secrets
 		writeFaulty(t, filepath.Join(s.dir, "in.csv"), crossRows)
@@ -139,6 +141,7 @@ func (s *scene) assertCross(data tx.Database, table string) {
 // TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase stops a process with
 // SIGSTOP in mid-load, lets another take over, and wakes the first one again.
 func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
+	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
 		const table = "frozen"
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "load.yaml"), fmt.Appendf(nil, crossJob, table, table), 0o600))
@@ -207,6 +210,7 @@ func awaitMore(t *testing.T, db tx.Database, table string) {
 }
 
 func TestMigrateMakesTheTablesOfCheckpointsInAnotherDatabase(t *testing.T) {
+	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "load.yaml"), fmt.Appendf(nil, crossJob, "target", "target"), 0o600))
 		writeFaulty(t, filepath.Join(s.dir, "in.csv"), 1000)

@@ -40,12 +40,14 @@ func newFlowScene(t *testing.T, url string) *scene {
 // TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled kills jobs/flow.yaml at random moments,
 // and starts it again until it is complete. Everything is then as after a run that
 // nobody disturbed: each table row by row, the file, and what the history says of
-// every step. SURFIN_CRASH_KILLS sets the number of kills for each database (25),
+// every step. SURFIN_CRASH_KILLS sets the number of kills for each database (8),
 // SURFIN_CRASH_SEED the seed.
 func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	testdb.Each(t, func(t *testing.T, url string) {
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 25)
+		t.Parallel()
+		kills := envInt(t, "SURFIN_CRASH_KILLS", 8)
 		t.Logf("seed %d, %d kills", seed, kills)
 		s := newFlowScene(t, url)
 		began := time.Now()

@@ -17,6 +17,7 @@ import (
 // TestTheCommandsOfTheFlowAndPartitionPagesPrintWhatIsShown runs the pages from the top
 // to the bottom, on both databases.
 func TestTheCommandsOfTheFlowAndPartitionPagesPrintWhatIsShown(t *testing.T) {
+	t.Parallel()
 	for _, page := range []string{"flows.md", "partitions.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()

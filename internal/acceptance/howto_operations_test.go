@@ -53,11 +53,13 @@ func (s *scene) writeNamed(list []block) {
 // the top to the bottom. A comment before a block says how its last command exits,
 // or that the process in the background was killed before.
 func TestTheCommandsOfTheOperationsPageDoWhatItSays(t *testing.T) {
+	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newScene(t, url, nil)
 		page := blocks(t, "operations.md")
 		s.writeNamed(page)
-		writeInput(t, filepath.Join(s.dir, "rows.csv"), crashRows)
+		writeInput(t, filepath.Join(s.dir, "rows.csv"), longRows)
 		s.write("rows.csv", strings.ReplaceAll(s.read("rows.csv"), ".5\n", "\n"))
 		code, out := s.run("migrate")
 		require.Equal(t, 0, code, out)
@@ -139,6 +141,7 @@ func commandWords(t *testing.T, line string) []string {
 
 // TestThePagesNameEveryExitCodeOfTheCommand compares their tables with the help.
 func TestThePagesNameEveryExitCodeOfTheCommand(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), nil)
 	var codes []string
 	for _, m := range regexp.MustCompile(`(?m)^  (\d)  `).FindAllStringSubmatch(s.said("--help"), -1) {
@@ -201,6 +204,7 @@ type container struct {
 // TestTheManifestsOfTheKubernetesPageRun runs the containers of its manifests, and
 // its commands, on a database as the page has it.
 func TestTheManifestsOfTheKubernetesPageRun(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), nil)
 	page := blocks(t, "kubernetes.md")
 	s.writeNamed(page)

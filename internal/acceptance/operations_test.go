@@ -49,7 +49,9 @@ func newStampedScene(t *testing.T, url string) (*scene, tx.Database) {
 // commit. How few commits follow is counted by
 // TestAStopReachesSplitsPartitionsAndChildJobs: the command takes its time to start.
 func TestAStopCommandOfAnotherProcessStopsAndARestartGoesOn(t *testing.T) {
+	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s, db := newStampedScene(t, url)
 		s.env = []string{"SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"}
 		p := s.start("run", "stamped.yaml")
@@ -111,9 +113,11 @@ func (s *scene) assertStamped(db tx.Database) {
 // TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState is how Kubernetes and
 // systemd end a process that does not end: here its chunk waits for a lock.
 func TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState(t *testing.T) {
+	t.Parallel()
 	for _, way := range []string{"restart", "run", "recover"} {
 		t.Run(way, func(t *testing.T) {
 			testdb.Each(t, func(t *testing.T, url string) {
+				t.Parallel()
 				s, db := newStampedScene(t, url)
 				p := s.start("run", "stamped.yaml")
 				s.awaitStamped(p, db, 500)
@@ -172,7 +176,9 @@ func (s *scene) lock(p *process, db tx.Database) (release func()) {
 // TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted: a tasklet that can be stopped is, one
 // that cannot is killed; either way the job can be restarted.
 func TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted(t *testing.T) {
+	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newScene(t, url, nil)
 		s.write("wait.yaml", `
 job: wait
@@ -199,7 +205,9 @@ flow:
 // TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore freezes a process,
 // abandons its execution, which was asked to stop, and wakes it.
 func TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore(t *testing.T) {
+	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s, db := newStampedScene(t, url)
 		p := s.start("run", "stamped.yaml")
 		s.awaitStamped(p, db, 500)
@@ -255,8 +263,10 @@ flow:
 // TestAStopReachesEveryBranchAndPartition and a restart goes on with each of them
 // where it was.
 func TestAStopReachesEveryBranchAndPartition(t *testing.T) {
+	t.Parallel()
 	const rows = 5_000
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newScene(t, url, map[string]string{"sides.yaml": sideBySideJob})
 		for part := range 4 {
 			writeInput(t, filepath.Join(s.dir, fmt.Sprintf("in%d.csv", part)), rows)

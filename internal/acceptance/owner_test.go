@@ -25,11 +25,13 @@ flow:
   tasklet: {sql: "insert into ran(n) values (${params.n})"}
 `
 
-// TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns races two processes 100
-// times (SURFIN_RACES).
+// TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns races two processes 15
+// times (SURFIN_RACES; `make soak` has 100).
 func TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns(t *testing.T) {
-	races := envInt(t, "SURFIN_RACES", 100)
+	t.Parallel()
+	races := envInt(t, "SURFIN_RACES", 15)
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newScene(t, url, map[string]string{"race.yaml": raceJob})
 		code, out := s.run("migrate")
 		require.Zero(t, code, out)
@@ -53,13 +55,15 @@ func TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns(t *testing.T) {
 // TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes stops a process with
 // SIGSTOP in mid-load, lets another take over, and wakes the first one again.
 func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
+	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		const table = "frozen"
 		s := newScene(t, url, map[string]string{
 			"load.yaml": fmt.Sprintf(loadJob, table, table, table, table),
 		})
 		s.env = []string{"SURFIN_LEASE=2s", "SURFIN_HEARTBEAT=200ms"}
-		writeInput(t, filepath.Join(s.dir, "in.csv"), crashRows)
+		writeInput(t, filepath.Join(s.dir, "in.csv"), longRows)
 		args := []string{"run", "load.yaml", "input=in.csv", "into=" + table}
 		db, r := s.open()
 
@@ -82,7 +86,7 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 		require.Equal(t, 1, code, "the first owner lost its execution:\n%s", out)
 		require.Contains(t, out, core.ErrLostOwner.Error())
 		require.Equal(t, before, s.ints(db, "select count(*), count(distinct id) from "+table, 2))
-		s.assertLoaded(table)
+		s.assertLoaded(table, longRows)
 		executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, executions[0].Status)
@@ -97,6 +101,7 @@ func (s *scene) freeze(p *process, db tx.Database, table string) {
 	s.t.Helper()
 	for {
 		p.signal(syscall.SIGSTOP)
+		awaitStopped(s.t, p) // until then it could still begin a transaction
 		if !db.SingleWriter() || s.writable(db) {
 			return
 		}

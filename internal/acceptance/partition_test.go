@@ -99,6 +99,7 @@ func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	t.Parallel()
 	const rows = 400
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newPartsScene(t, url, rows, 1000)
 		s.write(partFile(5), strings.Replace(partText(5, rows), "5000217,", "5oooo217,", 1))
 		code, out := s.run("run", "parts.yaml", "into=target")
@@ -137,6 +138,7 @@ func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newPartsScene(t, url, rows, 50)
 		s.write("parts.yaml", strings.Replace(s.read("parts.yaml"), "(id bigint,", "(id bigint unique,", 1))
 		s.write("parts.yaml", strings.Replace(s.read("parts.yaml"), "source text)", "source text); insert into target (id) values (5000217)", 1))
@@ -164,6 +166,7 @@ func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T
 	t.Parallel()
 	const rows = 400
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newPartsScene(t, url, rows, 50)
 		s.write(partFile(5), strings.Replace(partText(5, rows), "5000217,", "5oooo217,", 1))
 		code, out := s.run("run", "parts.yaml", "into=target")
@@ -183,12 +186,14 @@ func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T
 
 // TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled kills the command in
 // the middle of its partitions. SURFIN_CRASH_KILLS sets the number of kills for each
-// database (20), SURFIN_CRASH_SEED the seed.
+// database (8), SURFIN_CRASH_SEED the seed.
 func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
+	t.Parallel()
 	const rows = 2000
 	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	testdb.Each(t, func(t *testing.T, url string) {
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 20)
+		t.Parallel()
+		kills := envInt(t, "SURFIN_CRASH_KILLS", 8)
 		t.Logf("seed %d, %d kills", seed, kills)
 		random := rand.New(rand.NewPCG(uint64(seed), 4)) //nolint:gosec // moments, not secrets
 		s := newPartsScene(t, url, rows, 10)

@@ -61,8 +61,10 @@ flow:
 // in each of them. Without heartbeats the commits tell of the stop: after it was stored,
 // each of those that run at once commits two chunks more at most. Each restart goes on.
 func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
+	t.Parallel()
 	const rows, below = 10_000, 60_000
 	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
 		s := newScene(t, url, map[string]string{"child.yaml": wideChild, "in/p0.csv": partText(0, rows), "in/below.csv": partText(0, below)})
 		db, r := s.open()
 		now := "(unixepoch('subsec'))"

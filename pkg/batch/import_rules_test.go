@@ -47,7 +47,7 @@ func rooms() []room {
 		{path: "pkg/batch/step/...", may: []string{core, tx}},
 		{path: "pkg/batch/job/...", may: []string{core}},
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/job/..."}},
-		{path: "pkg/batch/repository/...", may: []string{core, tx, "internal/migrator/...", "internal/dberr/..."}},
+		{path: "pkg/batch/repository/...", may: []string{core, tx, "internal/migrator/...", "internal/dberr/...", "internal/gormsqlite/..."}},
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(engine, "pkg/batch/adaptor/...")},
 		{path: "pkg/batch/adaptor/cli/...", may: append(engine, "pkg/batch/adaptor/...")},
 		{path: "pkg/batch/adaptor/console/...", may: append(engine, "pkg/batch/adaptor/...")},
@@ -59,6 +59,7 @@ func rooms() []room {
 		{path: "internal/docgen", may: []string{"pkg/batch/...", "internal/..."}},
 		{path: "internal/test*/..."}, // kits for tests
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
+		{path: "internal/gormsqlite/...", may: []string{"internal/dberr/..."}},
 		{path: "internal/migrator/...", may: []string{core, tx, "internal/dberr/...", "internal/sqlscript/..."}},
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},
 		{path: "internal/jsonfile/...", may: []string{core, "internal/filestream/...", "internal/nearest"}},
@@ -97,14 +98,14 @@ func libraries() []guarded {
 		{"gopkg.in/yaml.v3", yaml},
 		{"go.yaml.in/yaml", yaml},
 		{"github.com/goccy/go-yaml", yaml},
-		{"gorm.io", sqlPlaces},
+		{"gorm.io", append(sqlPlaces, "internal/gormsqlite/...")},
 		{"github.com/golang-migrate/migrate", []string{"internal/migrator/..."}},
 		{"github.com/jackc/pgx", drivers},
 		{"modernc.org/sqlite", drivers},
 		{"github.com/expr-lang/expr", []string{"internal/expression/..."}},
 		{"github.com/spf13/cobra", screens},
 		{"github.com/vbauerster/mpb", screens},
-		{"charm.land/lipgloss", screens},
+		{"github.com/charmbracelet", screens},
 		{"github.com/prometheus", []string{"pkg/batch/adaptor/observe/prometheus/..."}},
 		{"go.opentelemetry.io/otel", []string{"pkg/batch/adaptor/observe/otel/..."}},
 		{"github.com/stretchr/testify", kits},
@@ -376,7 +377,7 @@ func readSources(dir string) ([]source, error) {
 func walkModule(dir string, visit func(file string, d fs.DirEntry) error) error {
 	return fs.WalkDir(os.DirFS(dir), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
-			if err == nil {
+			if err == nil && file != ".git" { // a file in a second working tree
 				err = visit(file, d)
 			}
 			return err

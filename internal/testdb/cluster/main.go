@@ -4,6 +4,9 @@
 //
 //	go run ./internal/testdb/cluster -- go test ./...
 //
+// Temporary files of the command and of the server are in memory (TMPDIR below
+// /dev/shm) where there is room; those of `go build` stay where they are (GOTMPDIR).
+//
 // Without a command it prints the URL and runs until it is interrupted. A server
 // that SURFIN_TEST_POSTGRES names already is used as it is.
 package main
@@ -37,6 +40,11 @@ func main() {
 func run(args []string) (code int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	leave, err := useMemory()
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, leave()) }()
 	admin := os.Getenv(testdb.Variable)
 	if admin == "" {
 		cluster, serr := pgcluster.Start(ctx)
@@ -62,4 +70,19 @@ func run(args []string) (code int, err error) {
 		return 1, fmt.Errorf("run %s: %w", args[0], err)
 	}
 	return 0, nil
+}
+
+// useMemory moves temporary files into memory until leave is called.
+func useMemory() (leave func() error, err error) {
+	dir, err := scratch()
+	if err != nil || dir == "" {
+		return func() error { return nil }, err
+	}
+	if os.Getenv("GOTMPDIR") == "" {
+		err = os.Setenv("GOTMPDIR", os.TempDir())
+	}
+	if err := errors.Join(err, os.Chmod(dir, os.ModeSticky|0o777), os.Setenv("TMPDIR", dir)); err != nil { //nolint:gosec // as /tmp: the server may be another user
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return func() error { return os.RemoveAll(dir) }, nil
 }

@@ -72,7 +72,9 @@ func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.
 // ends inside CrashEverywhere. So everything before the call in the same test is
 // executed there as well, and so is TestMain: see [InCrash].
 //
-// Each run is a subtest such as "before_commit_3". A commit is the end of a
+// Each run is a subtest such as "killed/before_commit_3"; they run side by side, as
+// many as -parallel says. A binary with the race detector builds one without it, and
+// runs the test there: kills find nothing more with it. A commit is the end of a
 // transaction that may write, or a statement outside of one; those of connections
 // that do not come from the tx.Provider (of migrations on PostgreSQL, of other
 // libraries) are not counted. It needs a system that tells whether a process lives
@@ -90,16 +92,25 @@ func CrashEverywhere(t *testing.T, describe func(c *Crash)) {
 	if runtime.GOOS != "linux" {
 		t.Skip("batchtest.CrashEverywhere needs Linux")
 	}
+	if raced {
+		runPlain(t)
+		return
+	}
 	v := &victim{site: here, test: t.Name(), describe: describe}
 	if !t.Run("undisturbed", v.undisturbed) {
 		return
 	}
 	t.Logf("%d commits", len(v.commits))
-	for n := 1; n <= len(v.commits); n += v.every {
-		for _, at := range []moment{{Commit: n}, {Commit: n, After: true}} {
-			t.Run(at.name(), func(t *testing.T) { v.killed(t, at) })
+	t.Run("killed", func(t *testing.T) {
+		for n := 1; n <= len(v.commits); n += v.every {
+			for _, at := range []moment{{Commit: n}, {Commit: n, After: true}} {
+				t.Run(at.name(), func(t *testing.T) {
+					t.Parallel()
+					v.killed(t, at)
+				})
+			}
 		}
-	}
+	})
 }
 
 func (m moment) name() string {

@@ -21,10 +21,7 @@ import (
 func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
-		batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
-			c.Every = every
-			describe(c)
-		})
+		batchtest.CrashEverywhere(t, describe)
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url := ""
@@ -32,7 +29,7 @@ func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 			url = testdb.Postgres(t)
 		}
 		batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
-			c.Database, c.Every = batchtest.Postgres(url), every
+			c.Database = batchtest.Postgres(url)
 			describe(c)
 		})
 	})

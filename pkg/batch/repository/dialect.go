@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"gorm.io/driver/postgres"
-	"gorm.io/driver/sqlite"
 	"gorm.io/gorm"
-	"gorm.io/gorm/callbacks"
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/gormsqlite"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -22,25 +21,7 @@ func dialectorOf(db tx.Database) gorm.Dialector {
 		return postgres.New(postgres.Config{Conn: db.Conn()})
 	case tx.SQLite:
 	}
-	return sqliteDialector{sqlite.Dialector{DriverName: "sqlite", Conn: db.Conn()}}
-}
-
-// sqliteDialector is gorm's, but for the question for the version at
-// initialization: no statement may run before somebody asks for one. RETURNING
-// is in every SQLite that has unixepoch('subsec').
-type sqliteDialector struct{ sqlite.Dialector }
-
-func (d sqliteDialector) Initialize(db *gorm.DB) error {
-	db.ConnPool = d.Conn
-	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{
-		CreateClauses: []string{"INSERT", "VALUES", "ON CONFLICT", "RETURNING"},
-		UpdateClauses: []string{"UPDATE", "SET", "FROM", "WHERE", "RETURNING"},
-		DeleteClauses: []string{"DELETE", "FROM", "WHERE", "RETURNING"},
-	})
-	for name, build := range d.ClauseBuilders() {
-		db.ClauseBuilders[name] = build
-	}
-	return nil
+	return gormsqlite.New(db.Conn())
 }
 
 // now is the database's clock (rule L6): the present moment, not the beginning

@@ -93,7 +93,7 @@ func (b *bed) do(ctx context.Context, s core.Step, change ...func(*core.StepRun)
 	require.Equal(b.T, stored.Error, record.Error)
 	require.Equal(b.T, stored.Gate, record.Gate)
 	require.Equal(b.T, stored.Counters, record.Counters)
-	require.WithinDuration(b.T, stored.EndedAt, record.EndedAt, 5*time.Second)
+	require.WithinDuration(b.T, stored.EndedAt, record.EndedAt, time.Minute)
 	return stored
 }
 

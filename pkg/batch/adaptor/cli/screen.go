@@ -5,8 +5,8 @@ import (
 	"os"
 	"sync"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/vbauerster/mpb/v8"
 
@@ -54,11 +54,11 @@ func (s *screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (s *screen) paint(style lipgloss.Style, text string) string {
+func (s *screen) paint(style ansi.Style, text string) string {
 	if !s.colors {
 		return text
 	}
-	return style.Render(text)
+	return style.Styled(text)
 }
 
 // startProgress begins to draw bars; nil if there is no terminal.

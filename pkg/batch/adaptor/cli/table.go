@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"image/color"
 	"strings"
 
-	"charm.land/lipgloss/v2"
-	"charm.land/lipgloss/v2/table"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -16,63 +14,97 @@ type column struct {
 	right bool
 }
 
+// columnGap is between two columns.
+const columnGap = 2
+
 // renderTable draws rows under a header line, without a frame, so that the
 // columns can be read by people and by awk. It ends with a newline. Colours are
 // removed by the writer where they do not belong.
 func renderTable(columns []column, rows [][]string) string {
 	titles := make([]string, len(columns))
+	widths := make([]int, len(columns))
 	for i, c := range columns {
 		titles[i] = c.title
-	}
-	t := table.New().
-		Border(lipgloss.Border{Top: "─", Middle: "─"}).
-		BorderTop(false).BorderBottom(false).BorderLeft(false).BorderRight(false).BorderColumn(false).
-		Headers(titles...).Rows(rows...).
-		StyleFunc(func(row, col int) lipgloss.Style {
-			s := lipgloss.NewStyle()
-			if col < len(columns)-1 {
-				s = s.PaddingRight(2)
-			}
-			if columns[col].right {
-				s = s.Align(lipgloss.Right)
-			}
-			if row == table.HeaderRow {
-				return s.Bold(true)
-			}
-			if col < len(rows[row]) {
-				word, _, _ := strings.Cut(rows[row][col], " ")
-				if c := statusColor(core.Status(word)); c != nil {
-					s = s.Foreground(c)
+		widths[i] = ansi.StringWidth(c.title)
+		for _, row := range rows {
+			if i < len(row) {
+				for _, line := range cellLines(row[i]) {
+					widths[i] = max(widths[i], ansi.StringWidth(line))
 				}
 			}
-			return s
-		})
+		}
+	}
+	total := (len(columns) - 1) * columnGap
+	for _, w := range widths {
+		total += w
+	}
 	var b strings.Builder
-	for line := range strings.SplitSeq(t.String(), "\n") {
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	bold := func(title string) string { return ansi.NewStyle().Bold().Styled(title) }
+	renderRow(&b, columns, widths, titles, bold)
+	b.WriteString(strings.Repeat("─", total) + "\n")
+	for _, row := range rows {
+		renderRow(&b, columns, widths, row, paintStatus)
 	}
 	return b.String()
 }
 
-func statusColor(s core.Status) color.Color {
+// renderRow draws a row, which has as many lines as its highest cell.
+func renderRow(b *strings.Builder, columns []column, widths []int, row []string, paint func(string) string) {
+	lines := 1
+	for _, cell := range row {
+		lines = max(lines, len(cellLines(cell)))
+	}
+	for n := range lines {
+		var line strings.Builder
+		for i := range min(len(columns), len(row)) {
+			text := ""
+			if cell := cellLines(row[i]); n < len(cell) {
+				text = cell[n]
+			}
+			space := strings.Repeat(" ", max(0, widths[i]-ansi.StringWidth(text)))
+			if text != "" {
+				text = paint(text)
+			}
+			if columns[i].right {
+				line.WriteString(space + text)
+			} else {
+				line.WriteString(text + space)
+			}
+			line.WriteString(strings.Repeat(" ", columnGap))
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+}
+
+// cellLines are the lines of a cell. A tab has no width of its own.
+func cellLines(cell string) []string {
+	return strings.Split(strings.ReplaceAll(cell, "\t", "    "), "\n")
+}
+
+// paintStatus colours a cell that begins with a status.
+func paintStatus(cell string) string {
+	word, _, _ := strings.Cut(cell, " ")
+	if c := statusColor(core.Status(word)); c != nil {
+		return ansi.NewStyle().ForegroundColor(c).Styled(cell)
+	}
+	return cell
+}
+
+// statusColor is nil for a word that is no status.
+func statusColor(s core.Status) ansi.Color {
 	switch s {
 	case core.StatusCompleted:
-		return lipgloss.Green
+		return ansi.Green
 	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned:
-		return lipgloss.Red
+		return ansi.Red
 	case core.StatusStopped, core.StatusStopping:
-		return lipgloss.Yellow
+		return ansi.Yellow
 	case core.StatusStarting, core.StatusStarted:
-		return lipgloss.Cyan
+		return ansi.Cyan
 	}
 	return nil
 }
 
-func statusText(s core.Status) string {
-	if c := statusColor(s); c != nil {
-		return lipgloss.NewStyle().Foreground(c).Render(string(s))
-	}
-	return string(s)
-}
+func statusText(s core.Status) string { return paintStatus(string(s)) }
 
-func errorStyle() lipgloss.Style { return lipgloss.NewStyle().Foreground(lipgloss.Red).Bold(true) }
+func errorStyle() ansi.Style { return ansi.NewStyle().Bold().ForegroundColor(ansi.Red) }

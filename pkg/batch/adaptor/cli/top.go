@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 )
@@ -149,7 +149,7 @@ func redraw(text string, before, width, height int) (frame string, lines int) {
 	list := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	list = list[:min(len(list), max(1, height-1))]
 	for i, line := range list {
-		list[i] = lipgloss.NewStyle().MaxWidth(max(1, width)).Render(line)
+		list[i] = ansi.Truncate(line, max(1, width), "")
 	}
 	if before > 0 {
 		frame = fmt.Sprintf("\x1b[%dA\x1b[J", before)

@@ -156,7 +156,7 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	at, err := url.Parse(testdb.Postgres(t))
 	require.NoError(t, err)
 	query := at.Query()
-	query.Set("deadlock_timeout", "1s") // the chunk looks for the deadlock, the other does not
+	query.Set("deadlock_timeout", "2s") // the chunk looks for the deadlock, the other does not
 	at.RawQuery = query.Encode()
 	e := testengine.New(t, at.String())
 	e.Exec("create table t (id int primary key, name text)")
@@ -181,14 +181,15 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 		}
 		finished <- err
 	}()
-	text := strings.Replace(csvJob("", "retry: {limit: 3, errors: [deadlock], backoff: {initial: 1ms}}"),
+	text := strings.Replace(csvJob("", "retry: {limit: 100, errors: [deadlock], backoff: {initial: 1ms}}"),
 		"{table: t}", "{table: {name: t, mode: upsert, key: [id]}}", 1)
 	exec := runCSV(t, e, text, []string{"1,new", "2,new", "3,new"})
 	require.NoError(t, <-finished)
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	require.Equal(t, []int64{3}, e.Ints("select count(*) from t where name = 'new'"))
 	counters := e.Step(exec, "load").Counters
-	require.EqualValues(t, 1, counters.Rollback, "one deadlock")
+	// The chunk that tries again can be faster than the other, and meet it again.
+	require.Positive(t, counters.Rollback, "a deadlock")
 	require.EqualValues(t, 1, counters.Commit)
 	require.EqualValues(t, 3, counters.Write)
 }

@@ -8,12 +8,10 @@ import (
 	"sync"
 
 	gormpostgres "gorm.io/driver/postgres"
-	gormsqlite "gorm.io/driver/sqlite"
 	"gorm.io/gorm"
-	"gorm.io/gorm/callbacks"
 	"gorm.io/gorm/logger"
 
-	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/gormsqlite"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -22,7 +20,8 @@ import (
 // each piece of work. Its Begin, Commit and Rollback refuse, as only the owner
 // ends a transaction (rule T8); Transaction within a transaction is a savepoint.
 // PrepareStmt is refused (rule T7), gorm's own transaction around each write is
-// off, and errors are translated to gorm.ErrDuplicatedKey and its like.
+// off, and errors are translated to gorm.ErrDuplicatedKey and its like. On SQLite
+// gorm's Migrator (AutoMigrate) is refused.
 func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
 	own, ok := ownOf(db)
 	if !ok {
@@ -91,7 +90,7 @@ func dialectorOf(db *database) gorm.Dialector {
 		return postgresDialector{d}
 	case tx.SQLite:
 	}
-	return sqliteDialector{gormsqlite.Dialector{DriverName: "sqlite", Conn: conn}, conn}
+	return gormsqlite.New(conn)
 }
 
 // connPool is what gorm gets outside a transaction.
@@ -120,58 +119,11 @@ func (p *txPool) Rollback() error { return p.owner.Rollback() }
 type postgresDialector struct{ *gormpostgres.Dialector }
 
 // SavePoint sets a savepoint.
-func (postgresDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }
-
-// RollbackTo rolls back to a savepoint.
-func (postgresDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
-
-// sqliteDialector is gorm's over modernc.org/sqlite: without its query for the
-// version, with modernc's error codes, and with savepoints that are checked.
-type sqliteDialector struct {
-	gormsqlite.Dialector
-	conn gorm.ConnPool
-}
-
-// Initialize registers gorm's callbacks for a SQLite that has RETURNING.
-func (d sqliteDialector) Initialize(db *gorm.DB) error {
-	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{
-		CreateClauses:        []string{"INSERT", "VALUES", "ON CONFLICT", "RETURNING"},
-		UpdateClauses:        []string{"UPDATE", "SET", "FROM", "WHERE", "RETURNING"},
-		DeleteClauses:        []string{"DELETE", "FROM", "WHERE", "RETURNING"},
-		LastInsertIDReversed: true,
-	})
-	for name, builder := range d.ClauseBuilders() {
-		if _, ok := db.ClauseBuilders[name]; !ok {
-			db.ClauseBuilders[name] = builder
-		}
-	}
-	db.ConnPool = d.conn
-	return nil
-}
-
-// Translate maps SQLite's codes to gorm's errors and keeps the cause.
-func (sqliteDialector) Translate(err error) error {
-	switch {
-	case dberr.IsUniqueViolation(err):
-		return fmt.Errorf("%w: %w", gorm.ErrDuplicatedKey, err)
-	case dberr.IsForeignKeyViolation(err):
-		return fmt.Errorf("%w: %w", gorm.ErrForeignKeyViolated, err)
-	case dberr.IsCheckViolation(err):
-		return fmt.Errorf("%w: %w", gorm.ErrCheckConstraintViolated, err)
-	}
-	return err
-}
-
-// SavePoint sets a savepoint.
-func (sqliteDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }
-
-// RollbackTo rolls back to a savepoint.
-func (sqliteDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
-
-func savePoint(db *gorm.DB, name string) error {
+func (postgresDialector) SavePoint(db *gorm.DB, name string) error {
 	return db.Exec("SAVEPOINT " + name).Error
 }
 
-func rollbackTo(db *gorm.DB, name string) error {
+// RollbackTo rolls back to a savepoint.
+func (postgresDialector) RollbackTo(db *gorm.DB, name string) error {
 	return db.Exec("ROLLBACK TO SAVEPOINT " + name).Error
 }

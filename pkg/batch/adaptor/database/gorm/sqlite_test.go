@@ -38,7 +38,7 @@ func TestWaitingForAForeignWriterHeedsTheContext(t *testing.T) {
 	require.True(t, dberr.IsBusy(err))
 	_, err = db.Conn().ExecContext(ctx, "DELETE FROM bird")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Less(t, time.Since(began), 5*time.Second)
+	require.Less(t, time.Since(began), 25*time.Second, "SQLite itself would wait 30")
 	require.Equal(t, 3, count(t, db.Conn()), "readers do not wait")
 	require.NoError(t, h.Commit())
 	exec(t, db.Conn(), "DELETE FROM bird")

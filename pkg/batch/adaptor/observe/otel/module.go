@@ -3,7 +3,6 @@ package otel
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -40,39 +39,13 @@ type dependencies struct {
 }
 
 func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
-	wanted, err := Wanted(d.Settings.Traces.Endpoint, os.Getenv)
+	wanted, err := d.Settings.Traces.Wanted(os.Getenv)
 	if !wanted || err != nil {
 		return nil, err
 	}
 	s := &Sender{Endpoint: d.Settings.Traces.Endpoint, Chunks: d.Settings.Traces.Chunks, Log: d.Log}
 	lc.Append(fx.StopHook(s.Close))
 	return []core.Observer{s}, nil
-}
-
-// Wanted reports whether traces are to be sent. A protocol other than
-// http/protobuf, which the environment may ask for, is an error.
-func Wanted(endpoint string, getenv func(string) string) (bool, error) {
-	first := func(names ...string) string {
-		for _, n := range names {
-			if v := getenv(n); v != "" {
-				return v
-			}
-		}
-		return ""
-	}
-	exporter := getenv("OTEL_TRACES_EXPORTER")
-	switch {
-	case strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true"), exporter == "none":
-		return false, nil
-	case exporter != "" && exporter != "otlp":
-		return false, fmt.Errorf("OTEL_TRACES_EXPORTER: %q is not known (known: otlp, none)", exporter)
-	case endpoint == "" && exporter == "" && first("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT") == "":
-		return false, nil
-	}
-	if p := first("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"); p != "" && p != "http/protobuf" {
-		return false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL: %q is not known (known: http/protobuf)", p)
-	}
-	return true, nil
 }
 
 // Sender is an Observer with a sender of spans of its own, which it makes when the

@@ -25,7 +25,7 @@ type dependencies struct {
 
 func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
 	s := d.Settings.Metrics
-	if s.Listen == "" && s.Textfile == "" {
+	if !s.Wanted() {
 		return nil, nil
 	}
 	e, err := NewExporter(ExporterConfig{Listen: s.Listen, Textfile: s.Textfile, Every: s.Every, Log: d.Log})

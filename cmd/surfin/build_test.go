@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The first command compiles all that it is made of: this is what keeps it short.
+func TestTheFirstCommandCompilesLittle(t *testing.T) {
+	t.Parallel()
+	const most = 420
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	packages := strings.Fields(string(out))
+	require.Contains(t, packages, "modernc.org/sqlite")
+	require.LessOrEqual(t, len(packages), most, "go list -deps ./cmd/surfin")
+	for _, p := range packages {
+		for _, heavy := range []string{"github.com/mattn/go-sqlite3", "google.golang.org/grpc", "github.com/charmbracelet/ultraviolet"} {
+			require.False(t, p == heavy || strings.HasPrefix(p, heavy+"/"), p)
+		}
+	}
+}
+
+func TestABuildWithoutMetricsAndTracesSaysSoWhenTheyAreConfigured(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "surfin")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "job.yaml"), []byte("job: one\nflow:\n- step: a\n  tasklet: {sql: select 1}\n"), 0o600))
+	run := func(environment ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), program, "run", "job.yaml")
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), environment...)
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	for _, configured := range []string{"SURFIN_METRICS_LISTEN=127.0.0.1:0", "SURFIN_TRACES_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_EXPORTER=otlp"} {
+		said, err := run(configured)
+		require.Error(t, err, said)
+		require.Contains(t, said, "go build -tags full", configured)
+		require.NotContains(t, said, "COMPLETED", "no job ran unobserved")
+	}
+	said, err := run("OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1", "OTEL_TRACES_EXPORTER=none")
+	require.NoError(t, err, said)
+}

@@ -1,0 +1,14 @@
+//go:build full
+
+// Command surfin runs jobs written in YAML with the components that are shipped,
+// and is observed as its settings say.
+package main
+
+import (
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/otel"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
+)
+
+func main() { batch.Main(slog.Module(), prometheus.Module(), otel.Module()) }

@@ -82,9 +82,10 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 // isOver reports an error after which no part of the chunk can be written.
 func isOver(ctx context.Context, err error) bool {
 	var unknown *refusedError
+	var listener *ListenerError
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
-		errors.As(err, &unknown)
+		errors.As(err, &unknown) || errors.As(err, &listener)
 }
 
 // tryGroup processes a group again and commits it.

@@ -95,12 +95,12 @@ func tell[L any](callback string, list []L, call func(L) error) error {
 	return nil
 }
 
-// notedError is a failure with what a listener that was told of it failed at. The
-// latter makes it fatal, though the failure alone might be cured (rule C16a).
+// notedError is a failure with what a listener that was told of it failed at.
+// The failure alone decides what happens.
 type notedError struct{ failure, note error }
 
-func (e *notedError) Error() string   { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
-func (e *notedError) Unwrap() []error { return []error{e.failure, e.note} }
+func (e *notedError) Error() string { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
+func (e *notedError) Unwrap() error { return e.failure }
 
 func noted(failure, note error) error {
 	if note == nil {

@@ -12,7 +12,7 @@ type statement struct {
 	text string
 	// verb is what it does: its first word, or for WITH that of the main part.
 	verb string
-	// control says that it begins or ends a transaction.
+	// control says that it begins or ends a transaction, or makes it unknown.
 	control bool
 }
 
@@ -126,6 +126,8 @@ func (r *reading) statement(text string) statement {
 		s.control = !slices.Contains(r.words, "TO") // a savepoint
 	case "START", "PREPARE":
 		s.control = second == "TRANSACTION"
+	case "RESET": // it would take the transaction's name away (rule T8a)
+		s.control = second == "ALL"
 	}
 	return s
 }

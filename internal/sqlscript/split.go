@@ -22,6 +22,9 @@ type Statement struct {
 	Verb string
 	// Control says that it begins or ends a transaction.
 	Control bool
+	// Reset says that it is RESET ALL, which takes the transaction's name away (rule
+	// T8a).
+	Reset bool
 }
 
 // ChangesRows reports whether the statement answers a number of rows.
@@ -142,6 +145,8 @@ func (r *reading) statement(text string, from, line int) Statement {
 		s.Control = !slices.Contains(r.words, "TO") // a savepoint
 	case "START", "PREPARE":
 		s.Control = second == "TRANSACTION"
+	case "RESET":
+		s.Reset = second == "ALL"
 	}
 	return s
 }

@@ -59,7 +59,7 @@ func TestStatementsThatWouldEndTheTransactionAreFound(t *testing.T) {
 	for text, control := range map[string]bool{
 		"begin": true, "BEGIN immediate": true, "commit": true, "end": true, "abort": true, "rollback": true, "start transaction": true,
 		"prepare transaction 'x'": true, "rollback to savepoint a": false, "savepoint a": false, "release a": false, "prepare p as select 1": false,
-		"insert into a values ('commit')": false, "/* x */ commit and chain": true,
+		"insert into a values ('commit')": false, "/* x */ commit and chain": true, "reset all": true, "reset search_path": false,
 	} {
 		for _, d := range []tx.Dialect{tx.SQLite, tx.Postgres} {
 			list := sqlscript.Split("select 1; "+text, d)

@@ -110,25 +110,25 @@ func (e *ListenerError) Error() string { return "listener " + e.Callback + ": " 
 func (e *ListenerError) Unwrap() error { return e.Err }
 
 // isFatal reports an error that is neither tried again nor skipped, however it is
-// classified: what ends the chunk, a panic, a listener's failure, a limit that is
-// reached.
+// classified: what ends the chunk, a panic, a limit that is reached.
 func isFatal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
-	var listener *ListenerError
 	var limit *SkipLimitError
-	return endsChunk(ctx, err) || errors.As(err, &panicked) || errors.As(err, &listener) || errors.As(err, &limit)
+	return endsChunk(ctx, err) || errors.As(err, &panicked) || errors.As(err, &limit)
 }
 
 // endsChunk reports an error after which no part of the chunk can be written: the end
 // of the step's context or of ownership, a stop, the end of a transaction by a
-// statement (rules T8, T8a), a full or broken disk (rule C15b), a policy's refusal.
+// statement (rules T8, T8a), a full or broken disk (rule C15b), a listener's failure, a
+// policy's refusal.
 // Whether the step's context has ended is asked of ctx: a network time-out claims to
 // be a deadline as well, and is not.
 func endsChunk(ctx context.Context, err error) bool {
 	var refused *refusedError
+	var listener *ListenerError
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
-		errors.As(err, &refused)
+		errors.As(err, &refused) || errors.As(err, &listener)
 }
 
 // refusedError is what a skip policy answered instead of admitting.

@@ -2,6 +2,7 @@ package chunk_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,4 +106,27 @@ func TestACommitThatLostAConflictIsTriedAgain(t *testing.T) {
 		require.Equal(t, upTo(25), e.Ints(allRows))
 		require.Equal(t, core.Counters{Read: 25, Write: 25, Commit: 3, Rollback: 2}, e.Step(exec, "load").Counters)
 	}
+}
+
+// grumbles fails before a write of n items.
+type grumbles struct{ n int }
+
+func (l grumbles) BeforeWrite(_ context.Context, items core.Items) error {
+	if items.Len() == l.n {
+		return errors.New("the listener's own fault")
+	}
+	return nil
+}
+
+// A part of the chunk that fails is divided, but not for the failure of a listener, which
+// a smaller part would not show (rule C16a).
+func TestAListenerThatFailsInASplitEndsTheStep(t *testing.T) {
+	t.Parallel()
+	f := fixture{e: lacking(t, testdb.SQLite(t), 13), reader: &numbers{n: 25}, listen: []any{grumbles{2}}, config: chunk.Config{
+		Isolate: chunk.IsolateBisect, Skip: chunk.LimitSkip{Limit: 1, Skippable: dberr.IsForeignKeyViolation},
+	}}
+	exec := f.run(t)
+	require.Equal(t, core.StatusFailed, exec.Status)
+	require.Contains(t, exec.Error, "the listener's own fault")
+	require.Equal(t, upTo(13), f.e.Ints(allRows))
 }

@@ -34,4 +34,11 @@
 // could decode results by an outdated description. ForceReconnect gives new work
 // fresh connections and thereby fresh statements (rule T7). The URL's parameter
 // default_query_exec_mode chooses otherwise.
+//
+// # Transactions and sessions
+//
+// BEGIN names the transaction in the same message, and a script that ends it is found
+// (rule T8a: postgrestx.go, sqlitetx.go). A step that may have changed its session
+// leaves it as it was opened (rule T8b: trace.go). A tx.Conn.Raw that runs one statement
+// says so with tx.Running; everything is expected of others.
 package gormdb

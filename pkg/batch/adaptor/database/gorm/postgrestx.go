@@ -101,7 +101,7 @@ func (p postgresTx) prove(c *txConn) error {
 		return withoutBadConn(fmt.Errorf("ask for the transaction: %w", err))
 	}
 	if now != p.nonce {
-		return errEnded
+		return fmt.Errorf("(or was it a RESET ALL, which takes its name away?) %w", errEnded)
 	}
 	return nil
 }

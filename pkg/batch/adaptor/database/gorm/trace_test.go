@@ -122,7 +122,7 @@ func BenchmarkTransaction(b *testing.B) {
 			defer p.Close() //nolint:errcheck // a benchmark
 			db, err := p.Database("")
 			require.NoError(b, err)
-			_, err = db.Conn().ExecContext(b.Context(), "CREATE TABLE bench (id bigint)")
+			_, err = db.Conn().ExecContext(b.Context(), "CREATE TABLE IF NOT EXISTS bench (id bigint)")
 			require.NoError(b, err)
 			manager := tx.NewManager(db)
 			for b.Loop() {

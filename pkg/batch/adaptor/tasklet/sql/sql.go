@@ -119,7 +119,7 @@ func (t *Tasklet) run(ctx context.Context, c *core.StepContribution) error {
 		return fmt.Errorf("sql: %d statements cannot take variables: make it as many steps", len(statements))
 	}
 	for _, s := range statements {
-		if s.Control {
+		if s.Control || s.Reset {
 			return fmt.Errorf("sql: %s: the step's `transaction` decides: %w", s.Verb, tx.ErrNotOwner)
 		}
 	}

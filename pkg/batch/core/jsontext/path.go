@@ -14,7 +14,7 @@ type Step struct {
 	Key   string
 	Index int  // where Array
 	Array bool // into an array
-	Fold  bool // the key's case is no matter
+	Fold  bool // upper and lower case of the key are the same
 }
 
 // ParsePath reads a path such as properties.mag, geometry.coordinates[0] or

@@ -41,8 +41,8 @@ func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	text.WriteString("id,name\r")
-	for i := range 20_000 {
-		fmt.Fprintf(&text, "%d,name %d\r", i, i)
+	for i := range 500 { // more than one buffer
+		fmt.Fprintf(&text, "%d,%s\r", i, strings.Repeat("x", 400))
 	}
 	cfg := ReaderConfig{Path: file(t, "in.csv", text.String()), Header: true}
 	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) core.Reader {
@@ -50,7 +50,7 @@ func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}})
-	require.Len(t, outcomes(t, cfg, nil, nil), 20_000)
+	require.Len(t, outcomes(t, cfg, nil, nil), 500)
 }
 
 func TestACarriageReturnInAFileOfLineFeedsIsText(t *testing.T) {

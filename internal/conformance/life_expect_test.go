@@ -38,10 +38,14 @@ type lifeExpectation struct {
 	ListenerCalled          []string          `yaml:"listener_called"`
 	JobContext              *contextValues    `yaml:"job_context"`
 	JobContextAtLaunch      *contextValues    `yaml:"job_context_at_launch"`
-	JobContextAtStart       *contextValues    `yaml:"job_context_at_start"`
+	JobContextAtStart       *stepValues       `yaml:"job_context_at_start"`
+	TerminateOnly           *string           `yaml:"terminate_only"`
 	StepContext             *stepValues       `yaml:"step_context"`
 
 	// Of its steps.
+	StepExitCodes           map[string]string        `yaml:"step_exit_codes"`
+	ManagerExecutions       *string                  `yaml:"manager_executions"`
+	PartitionExecutions     *string                  `yaml:"partition_executions"`
 	StepNamesSorted         *[]string                `yaml:"step_names_sorted"`
 	PartitionsRun           *string                  `yaml:"partitions_run"`
 	PartitionsCompleted     *string                  `yaml:"partitions_completed"`
@@ -57,13 +61,14 @@ type lifeExpectation struct {
 	WrittenCount            *string                  `yaml:"written_count"`
 
 	// Of the job's history.
-	Executions          *string             `yaml:"executions"`
-	Instances           *string             `yaml:"instances"`
-	NewestFirst         *[]string           `yaml:"newest_first"`
-	ExecutionParams     []map[string]string `yaml:"execution_params"`
-	WrittenTotal        *string             `yaml:"written_total"`
-	StepExecutionCount  map[string]string   `yaml:"step_execution_count"`
-	LastStepExecutionOf map[string]string   `yaml:"last_step_execution_of"`
+	Executions          *string                      `yaml:"executions"`
+	Instances           *string                      `yaml:"instances"`
+	NewestFirst         *[]string                    `yaml:"newest_first"`
+	ExecutionParams     []map[string]string          `yaml:"execution_params"`
+	ParamsOf            map[string]map[string]string `yaml:"params_of"`
+	WrittenTotal        *string                      `yaml:"written_total"`
+	StepExecutionCount  map[string]string            `yaml:"step_execution_count"`
+	LastStepExecutionOf map[string]string            `yaml:"last_step_execution_of"`
 
 	// Of the child of a job step.
 	ChildStatus     *string           `yaml:"child_status"`
@@ -197,9 +202,16 @@ func (r *lifeRun) execution(d *differences, e *lifeExpectation, s *seen) {
 		d.that(fmt.Sprint(got.All()) == fmt.Sprint(want.All()), "same_params_as", "expected %v, got %v", want.All(), got.All())
 	}
 	d.context("job_context", e.JobContext, s.exec.Context)
-	for key, want := range map[string]*contextValues{"job_context_at_launch": e.JobContextAtLaunch, "job_context_at_start": e.JobContextAtStart} {
-		if want != nil {
-			d.started(key, *want, r.atLaunch)
+	d.text("terminate_only", e.TerminateOnly, s.exec.StopRequested)
+	if e.JobContextAtLaunch != nil {
+		d.started("job_context_at_launch", *e.JobContextAtLaunch, r.atLaunch)
+	}
+	if want := e.JobContextAtStart; want != nil {
+		if want.last != nil {
+			d.started("job_context_at_start", want.last, r.atLaunch)
+		}
+		for _, name := range sortedKeys(want.byName) {
+			d.started("job_context_at_start "+name, want.byName[name], r.jobAtStart[name])
 		}
 	}
 }
@@ -231,6 +243,12 @@ func (r *lifeRun) ofSteps(d *differences, e *lifeExpectation, s *seen) {
 		"write": {e.Write, sum.Write}, "filter": {e.Filter, sum.Filter}, "skips": {e.Skips, sum.Skips()},
 	} {
 		d.text(key, pair.want, pair.got)
+	}
+	for _, name := range sortedKeys(e.StepExitCodes) {
+		step, ran := newest(s.steps, name)
+		d.that(ran, "step_exit_codes", "%s did not run", name)
+		want := e.StepExitCodes[name]
+		d.text("step_exit_codes "+name, &want, step.ExitCode)
 	}
 	if e.StepContext != nil {
 		r.stepContexts(d, e.StepContext, s)

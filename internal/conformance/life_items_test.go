@@ -93,17 +93,20 @@ func (r *lifeRun) parts(s *lifeStep, name string) chunk.Parts {
 // no class of its own cannot be skipped or retried.
 func (s *lifeStep) faultsOf(name string) []fault {
 	var list []fault
-	for _, f := range s.Faults {
-		concerned := f.Partitions == nil
+	for _, f := range s.faults() {
+		concerned := f.Partitions == nil && (f.Partition == "" || core.PartName(s.Name, f.Partition) == name)
 		for _, part := range f.Partitions {
 			concerned = concerned || core.PartName(s.Name, part) == name
 		}
 		if !concerned {
 			continue
 		}
-		one := fault{Phase: f.Phase, Item: f.Item, Times: f.Times, ErrorClass: f.ErrorClass}
-		if f.Index != nil && *f.Index < len(s.list()) {
-			one.Item = s.list()[*f.Index]
+		one := fault{
+			Phase: f.Phase, Item: f.Item, Times: f.Times, ErrorClass: f.ErrorClass,
+			OnCall: f.OnCall, Attempts: f.Attempts, MinBatch: f.MinBatch, Wrapped: f.Wrapped,
+		}
+		if f.Index != nil {
+			one.Item = s.list()[*f.Index-1]
 		}
 		if one.ErrorClass == "" {
 			one.ErrorClass = "fatal"

@@ -256,6 +256,10 @@ func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.statusSeen[c.Step.Name] = exec.Status
+	r.jobAtStart[c.Step.Name] = core.NewExecutionContext()
+	if exec.Context != nil {
+		r.jobAtStart[c.Step.Name] = exec.Context.Clone()
+	}
 	return nil
 }
 
@@ -346,8 +350,12 @@ type lifeListener struct {
 }
 
 func (r *lifeRun) listeners(s *lifeStep) func(context.Context, *core.StepRun) ([]any, error) {
-	return func(context.Context, *core.StepRun) ([]any, error) {
-		return []any{stepListener{&lifeListener{run: r, throws: s.ListenerThrow}}}, nil
+	return func(_ context.Context, run *core.StepRun) ([]any, error) {
+		list := []any{stepListener{of: &lifeListener{run: r, throws: s.ListenerThrow}, at: run, stops: s.TerminateOnlyIn}}
+		if slices.Contains(s.Listeners, noWorkFound) {
+			list = append(list, step.NoWorkFound{})
+		}
+		return list, nil
 	}
 }
 
@@ -376,12 +384,25 @@ func (l *lifeListener) AfterJob(context.Context, *core.JobExecution) error {
 }
 
 // stepListener is the same for steps: a listener is asked for all that it implements.
-type stepListener struct{ of *lifeListener }
-
-func (l stepListener) BeforeStep(context.Context, *core.StepExecution) error {
-	return l.of.called("before_step")
+type stepListener struct {
+	of    *lifeListener
+	at    *core.StepRun
+	stops string // the callback in which a stop request arrives
 }
 
-func (l stepListener) AfterStep(context.Context, *core.StepExecution) error {
-	return l.of.called("after_step")
+func (l stepListener) BeforeStep(ctx context.Context, _ *core.StepExecution) error {
+	return l.called(ctx, "before_step")
+}
+
+func (l stepListener) AfterStep(ctx context.Context, _ *core.StepExecution) error {
+	return l.called(ctx, "after_step")
+}
+
+func (l stepListener) called(ctx context.Context, name string) error {
+	if l.stops == name {
+		if err := l.of.run.terminated(ctx, l.at); err != nil {
+			return err
+		}
+	}
+	return l.of.called(name)
 }

@@ -290,7 +290,14 @@ func (r *lifeRun) inspectOp(a *action) *seen {
 	if a.Target != "" {
 		return r.look(r.target(a), nil)
 	}
-	return r.look(0, nil)
+	r.asked = r.jobName(a)
+	s := r.look(0, nil)
+	found, err := r.engine.Repository.Instances(r.t.Context(), core.InstanceFilter{JobName: r.asked, Limit: 1})
+	require.NoError(r.t, err)
+	if _, known := r.jobs[r.asked]; !known && len(found) == 0 {
+		s.failure = fmt.Errorf("job %s: %w", r.asked, core.ErrNoSuchJob)
+	}
+	return s
 }
 
 // promoteOp runs a step that has the context and the exit code, and promotes.
@@ -326,9 +333,9 @@ func tableOp(fill func(t *tables, rows [][]string)) func(r *lifeRun, a *action) 
 // history compares what the repository has of the job.
 func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 	ctx := r.t.Context()
-	executions, err := r.engine.Repository.Executions(ctx, core.ExecutionFilter{JobName: r.name, Limit: 1000})
+	executions, err := r.engine.Repository.Executions(ctx, core.ExecutionFilter{JobName: r.asked, Limit: 1000})
 	require.NoError(r.t, err)
-	instances, err := r.engine.Repository.Instances(ctx, core.InstanceFilter{JobName: r.name, Limit: 1000})
+	instances, err := r.engine.Repository.Instances(ctx, core.InstanceFilter{JobName: r.asked, Limit: 1000})
 	require.NoError(r.t, err)
 	d.text("executions", e.Executions, len(executions))
 	d.text("instances", e.Instances, len(instances))
@@ -348,6 +355,10 @@ func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 			d.params(fmt.Sprintf("execution_params %d", i+1), e.ExecutionParams[i], executions[i].Params, false)
 		}
 	}
+	for _, alias := range sortedKeys(e.ParamsOf) {
+		d.params("params_of "+alias, e.ParamsOf[alias], r.record(alias).Params, false)
+	}
+	r.attempts(d, e, s)
 	written := r.written()
 	d.text("written_total", e.WrittenTotal, len(written))
 	d.text("written_count", e.WrittenCount, len(written))

@@ -61,11 +61,14 @@ type lifeRun struct {
 	atLaunch   *core.ExecutionContext
 	started    map[string]*core.ExecutionContext // contexts at the start of steps
 	statusSeen map[string]core.Status
-	invoked    []string      // steps and partitions that ran, in this action
-	blocked    chan struct{} // one value for each step that begins to wait
-	release    func()        // opens the gate
-	gate       chan struct{} // steps do not begin before it is closed; may be nil
-	grid       *int          // what a partitioner would answer now
+	stepIDs    map[string]core.StepExecutionID
+	jobAtStart map[string]*core.ExecutionContext // the job's context as a step began
+	asked      string                            // the job whose history an inspection asks for
+	invoked    []string                          // steps and partitions that ran, in this action
+	blocked    chan struct{}                     // one value for each step that begins to wait
+	release    func()                            // opens the gate
+	gate       chan struct{}                     // steps do not begin before it is closed; may be nil
+	grid       *int                              // what a partitioner would answer now
 
 	check checker // may be nil
 }
@@ -74,7 +77,7 @@ func newLifeRun(t *testing.T, p place, s *lifeScenario, name string) *lifeRun {
 	r := &lifeRun{
 		t: t, engine: p.engine, url: p.url, scenario: s, name: name,
 		aliases: map[string]core.JobExecutionID{}, running: map[core.JobExecutionID]*job.Running{},
-		scripts: map[string]*script{}, records: map[string]*record{}, blocked: make(chan struct{}, 1000),
+		stepIDs: map[string]core.StepExecutionID{}, scripts: map[string]*script{}, records: map[string]*record{}, blocked: make(chan struct{}, 1000),
 		release: func() {},
 	}
 	r.jobs = map[string]func(context.Context) (*core.Job, error){
@@ -120,6 +123,7 @@ func (r *lifeRun) act(a *action) *seen {
 	r.mu.Lock()
 	r.calls, r.started, r.invoked, r.atLaunch = map[string]int{}, map[string]*core.ExecutionContext{}, nil, nil
 	r.grid, r.statusSeen = a.Grid, map[string]core.Status{}
+	r.jobAtStart, r.asked = map[string]*core.ExecutionContext{}, r.name
 	r.mu.Unlock()
 	s := operations()[a.Op].do(r, a)
 	if s.exec != nil && a.As != "" {
@@ -183,8 +187,8 @@ func (r *lifeRun) launcher(change func(*job.Config)) *job.Launcher {
 	r.t.Helper()
 	observer := core.ObserverFunc(r.observe)
 	config := job.Config{
-		Repository: r.engine.Repository, Observer: observer,
-		Executor: step.NewSimpleStepExecutor(r.engine.Repository, r.engine.Database.Name(), observer),
+		Repository: r.repository(), Observer: observer,
+		Executor: step.NewSimpleStepExecutor(r.repository(), r.engine.Database.Name(), observer),
 		Lease:    time.Minute, Heartbeat: 20 * time.Millisecond,
 	}
 	if change != nil {

@@ -56,6 +56,12 @@ type lifeStep struct {
 	StreamThrows  texts       `yaml:"stream_throws"`
 	TxThrows      texts       `yaml:"tx_throws"`
 	ListenerThrow texts       `yaml:"listener_throws"`
+	ItemsCount    *int        `yaml:"items_count"`
+	Fault         *lifeFault  `yaml:"fault"`
+	RepoThrows    *repoThrow  `yaml:"repo_throws"`
+	// TerminateOnlyIn is the listener in which a stop request arrives.
+	TerminateOnlyIn string `yaml:"terminate_only_in"`
+	Listeners       texts  `yaml:"listeners"`
 
 	Partitions           *partNames       `yaml:"partitions"`
 	PartitionContext     contextValues    `yaml:"partition_context"`
@@ -125,14 +131,40 @@ func numbered(n int) partNames {
 	return names
 }
 
-// lifeFault is a failure at the item with an index, of some partitions or of all.
+// lifeFault is a failure at an item, or at the one with an index from 1, of some
+// partitions or of all.
 type lifeFault struct {
+	Partition  string   `yaml:"partition"`
 	Partitions []string `yaml:"partitions"`
 	Phase      string   `yaml:"phase"`
 	Index      *int     `yaml:"index"`
 	Item       string   `yaml:"item"`
 	Times      times    `yaml:"times"`
+	OnCall     []int    `yaml:"on_call"`
+	Attempts   []int    `yaml:"attempts"`
+	MinBatch   int      `yaml:"min_batch"`
 	ErrorClass string   `yaml:"error_class"`
+	Wrapped    bool     `yaml:"wrapped"`
+}
+
+// validate: an index counts from 1, and is of an item that is there.
+func (f *lifeFault) validate(s *lifeStep) error {
+	phased := slices.Contains([]string{phaseRead, phaseProcess, phaseWrite}, f.Phase)
+	switch {
+	case !phased || (f.Index == nil) == (f.Item == ""):
+		return errors.New("a fault has a phase, and an index or an item")
+	case f.Index != nil && (*f.Index < 1 || *f.Index > len(s.list())):
+		return fmt.Errorf("a fault's index is %d, and the step has the items 1 to %d", *f.Index, len(s.list()))
+	}
+	return nil
+}
+
+// faults are those of both keys.
+func (s *lifeStep) faults() []lifeFault {
+	if s.Fault == nil {
+		return s.Faults
+	}
+	return append(slices.Clone(s.Faults), *s.Fault)
 }
 
 // scalar is a value of a context, of the Go type that it is stored as.
@@ -249,6 +281,9 @@ func (j *lifeJob) validate() error {
 	return errors.Join(errs...)
 }
 
+// noWorkFound names the shipped listener, step.NoWorkFound.
+const noWorkFound = "no_work_found"
+
 // lifeCallbacks are those of jobs and steps.
 func lifeCallbacks() []string {
 	return []string{"before_job", "after_job", "before_step", "after_step"}
@@ -258,6 +293,7 @@ func (s *lifeStep) validate() error {
 	errs := []error{
 		oneOf("listener_throws", s.ListenerThrow, lifeCallbacks()...),
 		oneOf("stream_throws", s.StreamThrows, "open", "update", "close"),
+		oneOf("listeners", s.Listeners, noWorkFound), s.RepoThrows.validate(),
 		oneOf("tx_throws", s.TxThrows, "commit", "rollback", "commit_rolled_back"),
 	}
 	if s.Name == "" {
@@ -275,10 +311,11 @@ func (s *lifeStep) validate() error {
 			errs = append(errs, err)
 		}
 	}
-	for _, f := range s.Faults {
-		if !slices.Contains([]string{phaseRead, phaseProcess, phaseWrite}, f.Phase) || (f.Index == nil) == (f.Item == "") {
-			errs = append(errs, errors.New("a fault has a phase, and an index or an item"))
-		}
+	if s.TerminateOnlyIn != "" {
+		errs = append(errs, oneOf("terminate_only_in", []string{s.TerminateOnlyIn}, "before_step", "after_step"))
+	}
+	for _, f := range s.faults() {
+		errs = append(errs, f.validate(s))
 	}
 	if s.ChildJob != nil {
 		errs = append(errs, s.ChildJob.validate())
@@ -288,7 +325,7 @@ func (s *lifeStep) validate() error {
 
 // hasItems reports whether it is a step of items.
 func (s *lifeStep) hasItems() bool {
-	return s.Items != nil || s.ItemsRange != nil || s.ChunkSize != 0 || s.ItemsPerPartition != 0 ||
+	return s.Items != nil || s.ItemsRange != nil || s.ItemsCount != nil || s.Fault != nil || s.ChunkSize != 0 || s.ItemsPerPartition != 0 ||
 		s.Faults != nil || s.StreamThrows != nil || s.TxThrows != nil
 }
 
@@ -305,6 +342,12 @@ func (s *lifeStep) list() []string {
 		return list
 	}
 	var list []string
+	if s.ItemsCount != nil {
+		for i := range *s.ItemsCount {
+			list = append(list, strconv.Itoa(i+1))
+		}
+		return list
+	}
 	for i := range max(s.ItemsPerPartition, 1) {
 		list = append(list, strconv.Itoa(i))
 	}

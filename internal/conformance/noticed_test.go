@@ -152,6 +152,15 @@ func wrongValues(key string, right any, failure error) []any {
 				list = append(list, wrong)
 			}
 		}
+	case map[string]map[string]string:
+		for name, one := range right {
+			wrong := maps.Clone(right)
+			wrong[name] = map[string]string{}
+			for key, value := range one {
+				wrong[name][key] = value + "0"
+			}
+			list = append(list, wrong)
+		}
 	case *contextValues:
 		wrong := wrongContext(*right)
 		list = append(list, &wrong)
@@ -184,6 +193,8 @@ func wrongText(key, right string, failure error) string {
 				return symbol
 			}
 		}
+	case "terminate_only":
+		return map[string]string{"true": "false", "false": "true"}[right]
 	case "process_exit":
 		return map[string]string{"0": "1", "1": "0"}[right]
 	case "same_instance_as", "same_params_as", "last_step_execution_of", "newest_first":
@@ -223,23 +234,27 @@ func TestWhatTheFormatDoesNotHaveFailsItsScenario(t *testing.T) {
 		"lifecycle": func(d document) error { _, err := decodeLife(d); return err },
 	}
 	for text, wrong := range map[string]string{
-		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{expect: {status: COMPLETED}}]}]":                              "",
-		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s, mood: good}], runs: [{expect: {}}]}]":                                   "mood",
-		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s, on: [{match: a, too: b}]}], runs: [{expect: {}}]}]":                     "too",
-		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{expect: {stat: a}}]}]":                                        "stat",
-		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{on: {s: [{mach: a}]}, expect: {}}]}]":                         "mach",
-		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s, outcome: [FINE]}], runs: [{expect: {}}]}]":                              "FINE",
-		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{expect: {error: bad_mood}}]}]":                                "bad_mood",
-		"family: flow\nscenarios: [{id: flow-a, elements: [{flow: f, elements: [{step: s, decision: d}]}], runs: [{expect: {}}]}]":           "one of",
-		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, params: {a: {v: 1, identifying: false}}, expect: {}}]}]":         "",
-		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: lunch}]}]":                                                               "op is unknown",
-		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, mood: good}]}]":                                                  "mood",
-		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: abandon, params: {a: 1}}]}]":                                             "params is not of this op",
-		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, params: {a: {v: 1, secret: true}}}]}]":                           "secret",
-		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, expect: {stat: a}}]}]":                                           "stat",
-		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, mood: good}]}, actions: [{op: launch}]}]":                       "mood",
-		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, stream_throws: read}]}, actions: [{op: launch}]}]":              "stream_throws",
-		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, partition_outcome: {a: [FAILED]}}]}, actions: [{op: launch}]}]": "needs partitions",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{expect: {status: COMPLETED}}]}]":                                            "",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s, mood: good}], runs: [{expect: {}}]}]":                                                 "mood",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s, on: [{match: a, too: b}]}], runs: [{expect: {}}]}]":                                   "too",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{expect: {stat: a}}]}]":                                                      "stat",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{on: {s: [{mach: a}]}, expect: {}}]}]":                                       "mach",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s, outcome: [FINE]}], runs: [{expect: {}}]}]":                                            "FINE",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{step: s}], runs: [{expect: {error: bad_mood}}]}]":                                              "bad_mood",
+		"family: flow\nscenarios: [{id: flow-a, elements: [{flow: f, elements: [{step: s, decision: d}]}], runs: [{expect: {}}]}]":                         "one of",
+		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, params: {a: {v: 1, identifying: false}}, expect: {}}]}]":                       "",
+		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: lunch}]}]":                                                                             "op is unknown",
+		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, mood: good}]}]":                                                                "mood",
+		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: abandon, params: {a: 1}}]}]":                                                           "params is not of this op",
+		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, params: {a: {v: 1, secret: true}}}]}]":                                         "secret",
+		"family: lifecycle\nscenarios: [{id: life-a, actions: [{op: launch, expect: {stat: a}}]}]":                                                         "stat",
+		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, mood: good}]}, actions: [{op: launch}]}]":                                     "mood",
+		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, stream_throws: read}]}, actions: [{op: launch}]}]":                            "stream_throws",
+		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, terminate_only_in: close}]}, actions: [{op: launch}]}]":                       "terminate_only_in",
+		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, listeners: [deaf]}]}, actions: [{op: launch}]}]":                              "listeners",
+		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, repo_throws: {call: x, when: always}}]}, actions: [{op: launch}]}]":           "repo_throws",
+		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, items_count: 2, fault: {phase: read, index: 3}}]}, actions: [{op: launch}]}]": "index is 3",
+		"family: lifecycle\nscenarios: [{id: life-a, job: {steps: [{name: s, partition_outcome: {a: [FAILED]}}]}, actions: [{op: launch}]}]":               "needs partitions",
 	} {
 		f, err := readFile("a.yaml", []byte(text))
 		require.NoError(t, err, text)

@@ -41,6 +41,7 @@ func reasons() map[string]func(err error) bool {
 		"interrupted":               isErr(core.ErrStopped),
 		"not_found":                 isErr(core.ErrNotFound),
 		"no_such_execution":         isErr(core.ErrNotFound),
+		"repository_failed":         isErr(errRepository),
 		"listener_failed":           isErr(errListener),
 	}
 }

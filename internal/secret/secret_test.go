@@ -33,7 +33,7 @@ func TestALineOfSettingsIsMaskedWhereverASecretMayBe(t *testing.T) {
 		"  default: {url: postgres://h/x, password: pa ss": "  default: {url: postgres://h/x, password: ***",
 		"  db_token = abc":                                 "  db_token = ***",
 		"  endpoint: http://localhost:4318":                "  endpoint: http://localhost:4318",
-		"  {url: sqlite:x, passwrd: abc, max: 1}":         "  {url: sqlite:x, passwrd: ***",
+		"  {url: sqlite:x, passwrd: abc, max: 1}":          "  {url: sqlite:x, passwrd: ***",
 		"  level: loud":                                    "  level: loud",
 	} {
 		require.Equal(t, want, secret.Line(line))

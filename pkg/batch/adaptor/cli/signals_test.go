@@ -24,7 +24,7 @@ type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
 	lines *bufio.Reader
-	errs  io.Closer // the end of standard error that we read
+	errs  io.Closer       // the end of standard error that we read
 	seen  strings.Builder // of standard error
 	out   bytes.Buffer
 }

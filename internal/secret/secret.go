@@ -25,7 +25,12 @@ var (
 // Text masks the passwords of URLs and connection strings in a message.
 func Text(text string) string {
 	if strings.Contains(text, "://") {
-		text = inURL.ReplaceAllString(text, "${1}"+mask+"@")
+		text = inURL.ReplaceAllStringFunc(text, func(url string) string {
+			if strings.HasSuffix(url, "://USER:PASSWORD@") { // of our own messages
+				return url
+			}
+			return inURL.ReplaceAllString(url, "${1}"+mask+"@")
+		})
 	}
 	if strings.Contains(text, "=") {
 		text = inQuery.ReplaceAllString(text, "${1}="+mask)

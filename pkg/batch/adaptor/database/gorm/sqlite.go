@@ -99,7 +99,7 @@ func (s *sqliteFile) make() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("make %s: %w", s.path, err)
+		return err // it names the file
 	}
 	return f.Close()
 }

@@ -2,6 +2,7 @@ package filestream
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -22,6 +23,8 @@ type OutputConfig struct {
 	Compression string // auto (or empty), none, gzip: one gzip member per commit
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
+	// Mode are the permissions of the file; 0: 0600.
+	Mode fs.FileMode
 	// Attempt tells in whose name the file is written; nil: in that of one writer
 	// alone, whose predecessors are all over.
 	Attempt func(ctx context.Context) (core.Attempt, error)
@@ -183,7 +186,7 @@ func (o *Output) create() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, 0o644)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, cmp.Or(o.cfg.Mode, 0o600))
 	if err != nil {
 		return pathError(name, err)
 	}

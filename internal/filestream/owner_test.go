@@ -319,3 +319,16 @@ func TestNamesOfPartsDiffer(t *testing.T) {
 	}
 	require.False(t, slices.ContainsFunc([]string{".part", ".part.x", ".partial"}, partPattern().MatchString))
 }
+
+func TestAFileIsItsUsersAloneUnlessTheConfigSaysMore(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[os.FileMode]os.FileMode{0: 0o600, 0o640: 0o640} {
+		s := newStep(t)
+		o := s.attempt(1, true)
+		o.cfg.Mode = mode
+		s.publish(s.open(o, nil))
+		info, err := os.Stat(s.path)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode().Perm())
+	}
+}

@@ -31,7 +31,7 @@ func NewWriter(cfg WriterConfig, use core.Use) (core.Writer, error) {
 	}
 	w := &writer{
 		cfg: cfg, comma: comma, item: use.In.Schema(), enc: enc,
-		out: filestream.NewOutput(filestream.OutputConfig{Path: cfg.Path, Compression: cfg.Compression, Attempt: use.Attempt}),
+		out: filestream.NewOutput(filestream.OutputConfig{Path: cfg.Path, Compression: cfg.Compression, Mode: use.FileMode, Attempt: use.Attempt}),
 		end: "\n",
 	}
 	if cfg.LineEnd == "crlf" {

@@ -14,7 +14,7 @@ import (
 // use.Attempt (rule C15b).
 func NewWriter(cfg WriterConfig, use core.Use) (core.Writer, error) {
 	return use.In.ToDocuments(&writer{out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Trailer: []byte("\n]\n"), Attempt: use.Attempt,
+		Path: cfg.Path, Compression: cfg.Compression, Trailer: []byte("\n]\n"), Mode: use.FileMode, Attempt: use.Attempt,
 	})})
 }
 

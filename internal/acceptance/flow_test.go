@@ -191,6 +191,7 @@ func (s *scene) flowTraces(db tx.Database, r *repository.Repository, run int64) 
 
 func traceOf(step core.StepExecution) stepTraces {
 	total := step.Total()
+	total.Commit = 0   // a stop ends a chunk between two reads (rule C14), so that there may be more of them
 	total.Rollback = 0 // a chunk in hand may have been undone
 	if step.Name == "tables" {
 		total.Write = 0 // what the run before had left

@@ -25,6 +25,12 @@ type postgres struct {
 	args   []any
 }
 
+// oneByOne takes a lock until the transaction ends: on PostgreSQL two CREATE TABLE IF
+// NOT EXISTS of one name at once fail with a unique violation in the catalog.
+func (e *postgres) oneByOne(create string) string {
+	return "do $surfin$ begin perform pg_advisory_xact_lock(hashtext('surfin: create table')); " + create + "; end $surfin$"
+}
+
 func (e *postgres) typeName(kind row.Kind) string {
 	switch kind {
 	case row.Int:

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -183,4 +184,30 @@ func TestTheCatalogIsAskedAgainAfterAReconnect(t *testing.T) {
 	require.NoError(t, p.ForceReconnect(t.Context(), ""))
 	require.NoError(t, write(db, w, s, one(2)))
 	require.Len(t, readAll(t, db, s, "select * from base", "id"), 2)
+}
+
+// Partitions create their table side by side.
+func TestSeveralMayCreateOneTableAtOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := schema(t, row.Field{Name: "id", Kind: row.Int})
+		for round := range 10 {
+			errs := make(chan error, 4)
+			for i := range cap(errs) {
+				go func() {
+					w, err := table.New(db, table.Config{Name: fmt.Sprintf("t%d", round), Key: []string{"id"}, Create: true}, s)
+					if err == nil {
+						err = w.Open(context.Background(), nil)
+					}
+					if err == nil {
+						err = write(db, w, s, ints(int64(i)))
+					}
+					errs <- err
+				}()
+			}
+			for range cap(errs) {
+				require.NoError(t, <-errs)
+			}
+		}
+	})
 }

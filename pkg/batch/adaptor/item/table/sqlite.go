@@ -23,6 +23,9 @@ const (
 // sqlite writes with multi-row statements, prepared once per transaction.
 type sqlite struct{ args []any }
 
+// oneByOne has nothing to do: there is one writer.
+func (e *sqlite) oneByOne(create string) string { return create }
+
 func (e *sqlite) typeName(kind row.Kind) string {
 	switch kind {
 	case row.Int:

@@ -38,6 +38,8 @@ type engine interface {
 	describe(ctx context.Context, conn tx.Conn, table string) (relation, error)
 	// typeName is the column type that CREATE TABLE gives to a kind.
 	typeName(kind row.Kind) string
+	// oneByOne makes CREATE TABLE IF NOT EXISTS one that several may run at once.
+	oneByOne(create string) string
 	// write runs the statements for the records, which are not empty.
 	write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error
 }
@@ -198,7 +200,7 @@ func (w *Writer) look(ctx context.Context, conn tx.Conn, schema *row.Schema) err
 	if err := describe(); err != nil || !w.table.absent() || !w.config.Create || schema == nil {
 		return err
 	}
-	if _, err := conn.ExecContext(ctx, w.createStatement(schema)); err != nil {
+	if _, err := conn.ExecContext(ctx, w.engine.oneByOne(w.createStatement(schema))); err != nil {
 		return fmt.Errorf("table %s: create: %w", w.config.Name, err)
 	}
 	w.createdIn, _ = tx.From(ctx, w.db.Name())

@@ -1,0 +1,113 @@
+package filestream
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// source is the path of the file that holds what at covers: beside PATH, or beside
+// what PATH was when it was written.
+func (o *Output) source(at OutputPosition) (string, error) {
+	var err error
+	for _, path := range []string{o.cfg.Path, at.Path} {
+		if path == "" {
+			continue
+		}
+		if _, err = os.Lstat(path + at.Part); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return path + at.Part, err
+		}
+	}
+	return "", err
+}
+
+// takeUp checks what at covers, copies it where the file is another's, and goes to
+// its end.
+func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
+	from, name, to := o.file, o.name, io.Discard
+	if !o.named {
+		var err error
+		if name, err = o.source(at); err != nil {
+			return fmt.Errorf("cannot restart: %w", pathError(name, err))
+		}
+		if from, err = openPart(name, os.O_RDONLY); err != nil {
+			return pathError(name, err)
+		}
+		defer from.Close() //nolint:errcheck // it is only read
+		to, o.dirty = io.Writer(o.file), true
+		if filepath.Dir(name) != filepath.Dir(o.name) {
+			o.earlier = append(o.earlier, name)
+		}
+	}
+	sum := crc32.New(castagnoli())
+	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(reader{ctx, from}, at.Offset))
+	switch {
+	case err != nil:
+		return pathError(name, err)
+	case n < at.Offset:
+		return fmt.Errorf("cannot restart: %s has %d bytes, but %d were committed: it was changed or replaced", name, n, at.Offset)
+	case sum.Sum32() != at.Sum:
+		return fmt.Errorf("cannot restart: the %d bytes of %s that were committed have changed since (their checksum is another)", at.Offset, name)
+	}
+	at.Path, at.Part = o.cfg.Path, o.part()
+	return o.cut(at)
+}
+
+// reader ends a long copy with its context.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.r.Read(p)
+}
+
+// resumeFinished decides what a missing part means: the file in view is what was
+// committed with the trailer behind it, or the part is lost.
+func (o *Output) resumeFinished(at OutputPosition) error {
+	path := o.cfg.Path
+	lost := fmt.Errorf("cannot restart: %s is gone, with the %d bytes that were committed, and %s is not what the step would have made of it; restart it --from-start, or put the file back",
+		path+at.Part, at.Offset, path)
+	file, err := os.Open(path)
+	if err != nil {
+		return lost
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	sum := crc32.New(castagnoli())
+	if n, err := io.CopyN(sum, file, at.Offset); err != nil || n != at.Offset || sum.Sum32() != at.Sum {
+		return lost
+	}
+	rest, err := io.ReadAll(io.LimitReader(file, int64(len(o.cfg.Trailer))+4096))
+	if err != nil {
+		return pathError(path, err)
+	}
+	if o.compressed() && len(rest) > 0 {
+		if rest, err = gunzip(rest); err != nil {
+			return lost
+		}
+	}
+	if !bytes.Equal(rest, o.cfg.Trailer) {
+		return lost
+	}
+	o.at, o.finished = at, true
+	return nil
+}
+
+func gunzip(data []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}

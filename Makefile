@@ -7,10 +7,12 @@ GO ?= go
 # What to test, and further flags: make test PKG=./pkg/batch/tx/... FLAGS='-run Nested -v'
 PKG ?= ./...
 FLAGS ?=
-# What `make soak` counts: kills of each kind and database, races of two processes, random cases.
+# What `make soak` counts: kills of each kind and database, races of two processes, random cases,
+# writers of files that are frozen.
 KILLS ?= 500
 RACES ?= 100
 SOAK ?= 10000
+FROZEN ?= 200
 # Tests of a package side by side: on two cores most of them wait.
 PARALLEL ?= 4
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
@@ -37,10 +39,10 @@ quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure postgresql
 	$(WITH_POSTGRES) $(GO) test -short -timeout 6m -parallel $(PARALLEL) $(FLAGS) $(PKG)
 
-soak: ## the same rules and faults, far more often: KILLS (500), RACES (100) and SOAK (10000) random cases; hours
+soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FROZEN (200) and SOAK (10000) random cases; hours
 	tools/ensure postgresql
-	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
-		-run 'ThoughTheProcessIsKilled|OfTwoProcesses' $(FLAGS) ./internal/acceptance/
+	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
+		-run 'ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run TestARandomFlow $(FLAGS) ./pkg/batch/job/
 

@@ -53,8 +53,9 @@ func (o *Output) survey() error {
 		if found == nil {
 			continue
 		}
-		id, _ := strconv.ParseInt(found[2], 10, 64) // digits; one that overflows is no attempt of ours
+		id, err := strconv.ParseInt(found[2], 10, 64)
 		switch {
+		case err != nil: // too many digits for an attempt of ours
 		case found[1] == scope && id < int64(o.attempt.ID):
 			o.earlier = append(o.earlier, dir+name)
 		case found[1] == scope && id > int64(o.attempt.ID):

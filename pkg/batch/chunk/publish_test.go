@@ -3,6 +3,7 @@ package chunk_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -77,7 +78,7 @@ type overtaken struct {
 
 func (r *overtaken) Read(ctx context.Context) (int, error) {
 	n, err := r.numbers.Read(ctx)
-	if err == io.EOF && r.over != nil {
+	if errors.Is(err, io.EOF) && r.over != nil {
 		r.over()
 		r.over = nil
 	}

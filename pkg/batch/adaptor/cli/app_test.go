@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,6 +40,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(cli.Main(context.Background(), app(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	// Under nohup SIGHUP is ignored, by children too: one that is caught begins anew in
+	// them.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	os.Exit(testdb.Main(m))
 }
 

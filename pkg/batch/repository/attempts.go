@@ -30,7 +30,8 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 	return rows[0].UID, owners, nil
 }
 
-// LeftBehind implements core.Attempts with one statement.
+// LeftBehind implements core.Attempts with one statement, and one more where there is
+// something.
 func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
 	left, err := r.leftBehind(ctx, "e.instance_id = ?", instance)
 	if err != nil {
@@ -41,22 +42,25 @@ func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID
 
 func (r *Repository) leftBehind(ctx context.Context, condition string, args ...any) ([]core.LeftBehind, error) {
 	var rows []struct {
-		UID        string
 		InstanceID core.JobInstanceID
 		Name       string
 		ID         core.StepExecutionID
 		Position   string
 	}
-	err := r.session(ctx).Raw(r.sql(`SELECT r.uid, e.instance_id, s.name, s.id, s.position
-		FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id CROSS JOIN {repository} r
-		WHERE `+condition+` AND s.status <> 'COMPLETED' AND s.position <> '' ORDER BY s.id`), args...).Scan(&rows).Error
+	err := r.session(ctx).Raw(r.sql(`SELECT e.instance_id, s.name, s.id, s.position
+		FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
+		WHERE `+condition+` AND s.status <> 'COMPLETED' AND s.position <> ''`), args...).Scan(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	uid, err := r.identity(ctx)
 	if err != nil {
 		return nil, err
 	}
 	left := make([]core.LeftBehind, len(rows))
 	for i, row := range rows {
 		left[i] = core.LeftBehind{
-			Attempt:  core.Attempt{Repository: row.UID, Instance: row.InstanceID, Step: row.Name, ID: row.ID},
+			Attempt:  core.Attempt{Repository: uid, Instance: row.InstanceID, Step: row.Name, ID: row.ID},
 			Position: core.Position(row.Position),
 		}
 	}

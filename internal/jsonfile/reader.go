@@ -1,4 +1,4 @@
-// Package jsonfile reads the JSON documents of a file, one by one and with restarts:
+// Package jsonfile reads and writes the JSON documents of a file, with restarts:
 // what the components json and jsonl have in common. They differ by framing only: the
 // elements of an array, or lines.
 package jsonfile

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -221,7 +221,7 @@ func seen(t testing.TB, path string) string {
 func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.jsonl")
-	w := &writer{out: filestream.NewOutput(filestream.OutputConfig{Path: path})}
+	w := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, core.Use{})
 	ctx := context.Background()
 	require.NoError(t, w.Open(ctx, nil))
 	require.NoError(t, w.WriteDocuments(ctx, [][]byte{[]byte("{\n \"a\": 1\r\n}"), []byte("2")}))

@@ -1,0 +1,142 @@
+package jsonfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// WriterConfig says what a Writer writes.
+type WriterConfig struct {
+	Path        string
+	Compression string // as in filestream.OutputConfig
+}
+
+// Writer writes documents in one of the formats: a core.DocumentWriter, with the rest
+// of the contract of a writer of files (rules C15, C15b).
+type Writer struct {
+	frame frame
+	out   *filestream.Output
+	items int64 // in the file
+	buf   bytes.Buffer
+}
+
+// frame is what stands around the documents of a format.
+type frame struct {
+	name           string // of the component, for messages
+	begin, trailer string
+	// put appends a document; first says that it is the first one of the file.
+	put func(buf *bytes.Buffer, doc []byte, first bool) error
+}
+
+// NewLinesWriter returns a writer of one document for each line.
+func NewLinesWriter(cfg WriterConfig, use core.Use) *Writer {
+	return newWriter(cfg, use, frame{name: "jsonl", put: putLine})
+}
+
+// NewArrayWriter returns a writer of one array, an element on each line.
+func NewArrayWriter(cfg WriterConfig, use core.Use) *Writer {
+	return newWriter(cfg, use, frame{name: "json", begin: "[", trailer: "\n]\n", put: putElement})
+}
+
+func newWriter(cfg WriterConfig, use core.Use, f frame) *Writer {
+	return &Writer{frame: f, out: filestream.NewOutput(filestream.OutputConfig{
+		Path: cfg.Path, Compression: cfg.Compression, Trailer: []byte(f.trailer), Mode: use.FileMode, Attempt: use.Attempt,
+	})}
+}
+
+// putLine keeps a document that stands on several lines on one.
+func putLine(buf *bytes.Buffer, doc []byte, _ bool) error {
+	if !bytes.ContainsAny(doc, "\r\n") {
+		buf.Write(doc)
+	} else if err := json.Compact(buf, doc); err != nil {
+		return exception.InvalidItem("", exception.ClassInvalidItem, err)
+	}
+	return buf.WriteByte('\n')
+}
+
+func putElement(buf *bytes.Buffer, doc []byte, first bool) error {
+	if !first {
+		buf.WriteByte(',')
+	}
+	buf.WriteByte('\n')
+	buf.Write(doc)
+	return nil
+}
+
+// writerPosition is the writer's core.Position.
+type writerPosition struct {
+	filestream.OutputPosition
+	Items int64 `json:"items"`
+}
+
+// Open starts the file, or takes up what is committed.
+func (w *Writer) Open(ctx context.Context, at core.Position) error {
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+}
+
+// Rewind forgets what was written since at (core.Rewinder).
+func (w *Writer) Rewind(_ context.Context, at core.Position) error {
+	return w.start(at, w.out.Rewind)
+}
+
+func (w *Writer) start(at core.Position, place func(*filestream.OutputPosition) error) error {
+	w.items = 0
+	if at == nil {
+		err := place(nil)
+		if err == nil {
+			_, err = w.out.Write([]byte(w.frame.begin))
+		}
+		return w.named(err)
+	}
+	var pos writerPosition
+	if err := json.Unmarshal(at, &pos); err != nil {
+		return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
+	}
+	w.items = pos.Items
+	return w.named(place(&pos.OutputPosition))
+}
+
+// WriteDocuments appends the documents. One that is no JSON leaves the file as it was.
+func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
+	w.buf.Reset()
+	for i, doc := range docs {
+		if err := w.frame.put(&w.buf, doc, w.items == 0 && i == 0); err != nil {
+			return w.named(err)
+		}
+	}
+	if _, err := w.out.Write(w.buf.Bytes()); err != nil {
+		return w.named(err)
+	}
+	w.items += int64(len(docs))
+	return nil
+}
+
+// Prepare makes the chunk survive a crash (core.Preparer).
+func (w *Writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
+
+// Position returns the end of the documents.
+func (w *Writer) Position() (core.Position, error) {
+	return json.Marshal(writerPosition{OutputPosition: w.out.Position(), Items: w.items})
+}
+
+// Release removes what earlier attempts left (core.Releaser).
+func (w *Writer) Release(context.Context) error { return w.named(w.out.Release()) }
+
+// Finish ends the file and renames it into view.
+func (w *Writer) Finish(context.Context) error { return w.named(w.out.Finish()) }
+
+// Close closes the file.
+func (w *Writer) Close(context.Context) error { return w.out.Close() }
+
+func (w *Writer) named(err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.frame.name, err)
+	}
+	return nil
+}

@@ -103,7 +103,9 @@ func (c *pgConn) ResetSession(ctx context.Context) error {
 }
 
 // IsValid is called when the connection comes back to the pool.
-func (c *pgConn) IsValid() bool { return c.trace.released() && !c.Conn.Conn().IsClosed() }
+func (c *pgConn) IsValid() bool {
+	return c.trace.released(func() bool { return !c.Conn.Conn().IsClosed() })
+}
 
 // Close closes the connection.
 func (c *pgConn) Close() error {
@@ -263,7 +265,7 @@ func (c *liteConn) ResetSession(ctx context.Context) error {
 }
 
 // IsValid is called when the connection comes back to the pool.
-func (c *liteConn) IsValid() bool { return c.trace.released() && c.modernc.IsValid() }
+func (c *liteConn) IsValid() bool { return c.trace.released(c.modernc.IsValid) }
 
 // Close closes the connection.
 func (c *liteConn) Close() error {

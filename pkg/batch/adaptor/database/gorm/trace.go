@@ -72,11 +72,12 @@ func (t *trace) acquired(ctx context.Context) error {
 	return nil
 }
 
-// released is called when it comes back, and says whether it may stay.
-func (t *trace) released() bool {
+// released is called when it comes back, and says whether it may stay. valid asks the
+// driver, before over may touch the connection.
+func (t *trace) released(valid func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.idle = true
+	t.idle, t.broken = true, t.broken || !valid()
 	if t.changed && t.by.Ended() {
 		t.restore()
 	}

@@ -53,25 +53,31 @@ func columnsOf(e *testengine.Engine, table string) []string {
 	return slices.DeleteFunc(columns, func(c string) bool { return c == "id" })
 }
 
-func TestExplainTakesAFewMillisecondsHoweverLongTheHistory(t *testing.T) {
+// The times of one run are compared with each other: the machine is shared.
+func TestExplainTakesAsLongHoweverLongTheHistory(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		fails := e.Tasklet("bad", tx.Attr{}, func(context.Context, *core.StepContribution) error { return fmt.Errorf("out of luck") })
 		good := e.Tasklet("good", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
 		exec := e.Run(testengine.Job("j", good, fails))
-		multiply(e, 10_000)
 		p := &program{now: time.Now, app: App{Name: "surfin", Registry: &core.Registry{}}}
-		best := time.Hour
-		for range 20 {
-			began := time.Now()
-			found, err := p.gather(t.Context(), &Session{Repository: e.Repository, Provider: e.Provider, Registry: &core.Registry{}}, exec.ID)
-			require.NoError(t, err)
-			text := p.newExplanation(found).text()
-			best = min(best, time.Since(began))
-			require.Contains(t, text, "Step bad failed: out of luck.")
+		best := func() time.Duration {
+			best := time.Hour
+			for range 20 {
+				began := time.Now()
+				found, err := p.gather(t.Context(), &Session{Repository: e.Repository, Provider: e.Provider, Registry: &core.Registry{}}, exec.ID)
+				require.NoError(t, err)
+				text := p.newExplanation(found).text()
+				best = min(best, time.Since(began))
+				require.Contains(t, text, "Step bad failed: out of luck.")
+			}
+			return best
 		}
-		t.Logf("explain took %v", best)
-		require.Less(t, best, 50*time.Millisecond, "5 ms are promised; a test shares its machine")
+		short := best()
+		multiply(e, 10_000)
+		long := best()
+		t.Logf("explain took %v, and with 10,000 executions %v", short, long)
+		require.Less(t, long, 20*short, "it reads what does not belong to the execution")
 	})
 }

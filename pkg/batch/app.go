@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/fx"
 
@@ -23,14 +24,16 @@ import (
 // repository, leases. LoadSettings reads them as the command does.
 type Settings = settings.Settings
 
-// Module provides, to an fx application of your own, what runs jobs:
+// Module provides, to an fx application of your own, an *App and what it is made of:
 // *core.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
-// core.JobRepository, *repository.Checkpoints and *job.Launcher. Registrations such as Reader and Item go beside it.
+// core.JobRepository, *repository.Checkpoints and *job.Launcher. Registrations such as
+// Reader and Item go beside it. When your application stops, the App stops what it has
+// started and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		stock(),
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newRepository, newCheckpoints, newLauncher),
+		fx.Provide(newRegistry, newProvider, newRepository, newCheckpoints, newLauncher, newApp),
 	)
 }
 
@@ -119,28 +122,41 @@ type App struct {
 	launcher    *job.Launcher
 	operator    *job.Operator
 	settings    Settings
-	fx          *fx.App
+	fx          *fx.App // of New; nil: of an application of the author's own
 
 	files   sync.Map // paths of job files, by the job's name
 	running runnings
+	// waited says that Close has waited for what runs, as long as it may.
+	waited atomic.Bool
 }
 
 // New builds an application from settings and registrations, and opens the
 // databases.
 func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
-	a := &App{settings: s}
-	a.fx = fx.New(fx.NopLogger, Module(s), fx.Options(opts...),
-		fx.Populate(&a.registry, &a.provider, &a.repository, &a.checkpoints, &a.launcher))
-	if err := a.fx.Err(); err != nil {
-		return nil, errors.Join(rootCause(err), a.fx.Stop(context.WithoutCancel(ctx)))
+	var a *App
+	whole := fx.New(fx.NopLogger, Module(s), fx.Options(opts...), fx.Populate(&a))
+	if err := whole.Err(); err != nil {
+		return nil, errors.Join(rootCause(err), whole.Stop(context.WithoutCancel(ctx)))
 	}
-	var err error
-	if a.operator, err = a.newOperator(a.job); err != nil {
-		return nil, errors.Join(err, a.fx.Stop(context.WithoutCancel(ctx)))
-	}
-	if err := a.fx.Start(ctx); err != nil {
+	a.fx = whole
+	if err := whole.Start(ctx); err != nil {
 		return nil, rootCause(err)
 	}
+	return a, nil
+}
+
+func newApp(lc fx.Lifecycle, s Settings, registry *core.Registry, p tx.Provider, r *repository.Repository, c *repository.Checkpoints, l *job.Launcher) (*App, error) {
+	a := &App{settings: s, registry: registry, provider: p, repository: r, checkpoints: c, launcher: l}
+	var err error
+	if a.operator, err = a.newOperator(a.job); err != nil {
+		return nil, err
+	}
+	lc.Append(fx.StopHook(func(ctx context.Context) error {
+		if a.waited.Load() {
+			return nil
+		}
+		return a.running.stop(ctx)
+	}))
 	return a, nil
 }
 
@@ -177,9 +193,14 @@ func (a *App) Repository() core.JobRepository { return a.repository }
 
 // Close stops the jobs that Start and Restart began and waits until they are over,
 // then closes the databases and stops what opts started. ctx limits the waiting:
-// what still runs then loses its databases, and can be restarted.
+// what still runs then loses its databases, and can be restarted. An App that Module
+// provided leaves the databases to the application that it is part of.
 func (a *App) Close(ctx context.Context) error {
 	waiting := a.running.stop(ctx)
+	a.waited.Store(true)
+	if a.fx == nil {
+		return waiting
+	}
 	if err := errors.Join(waiting, a.fx.Stop(context.WithoutCancel(ctx))); err != nil {
 		return fmt.Errorf("close: %w", err)
 	}

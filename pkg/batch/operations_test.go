@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testexample"
@@ -99,6 +100,28 @@ func TestCloseWaitsForTheChunkInHandOfWhatRuns(t *testing.T) {
 	exec, err := running.Wait()
 	require.NoError(t, err)
 	require.Equal(t, core.StatusStopped, exec.Status)
+}
+
+// An application of the author's own has an App from Module: it stops what the App
+// started, and then closes the databases.
+func TestAModuleProvidesAnApp(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		began := make(chan struct{})
+		var app *batch.App
+		whole := fx.New(fx.NopLogger, batch.Module(settingsFor(t, url)), fx.Populate(&app),
+			batch.Item[Order]("order"), batch.Reader[Order]("endless", func() *endless { return &endless{began: began} }))
+		require.NoError(t, whole.Err())
+		require.NoError(t, whole.Start(t.Context()))
+		running, err := app.Start(t.Context(), jobFile(t, endlessText), nil)
+		require.NoError(t, err)
+		<-began
+		require.NoError(t, whole.Stop(context.Background()))
+		exec, err := running.Wait()
+		require.NoError(t, err)
+		require.Equal(t, core.StatusStopped, exec.Status)
+		require.NoError(t, app.Close(context.Background()))
+	})
 }
 
 func TestCloseWaitsNoLongerThanItsContext(t *testing.T) {

@@ -154,6 +154,9 @@ func (o *Output) claim(at *OutputPosition) error {
 	if err := o.survey(); err != nil {
 		return err
 	}
+	if err := o.surveyLeft(at); err != nil {
+		return err
+	}
 	if at != nil && o.attempt.Exclusive {
 		name := o.cfg.Path + at.Part
 		file, err := openPart(name, os.O_RDWR)

@@ -2,6 +2,7 @@ package filestream
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,7 +123,7 @@ func TestAStaleAttemptDoesNotOpen(t *testing.T) {
 	s := newStep(t)
 	s.open(s.attempt(7, true), nil)
 	stale := s.attempt(6, true)
-	require.ErrorContains(t, stale.Open(context.Background(), nil), "a later attempt of this step has begun")
+	require.ErrorContains(t, stale.Open(context.Background(), nil), "is being written by another execution, step, attempt or writer")
 	require.NoError(t, stale.Close())
 	require.Len(t, s.parts(), 1)
 }
@@ -173,7 +174,7 @@ func TestTwoThatWriteOneFileAtOnceAreRefused(t *testing.T) {
 	other := s
 	other.name = "another step"
 	for _, second := range []*Output{other.attempt(5, true), s.attempt(1, true)} {
-		require.ErrorContains(t, second.Open(context.Background(), nil), "is being written by another execution, step or writer")
+		require.ErrorContains(t, second.Open(context.Background(), nil), "is being written by another execution, step, attempt or writer")
 		require.NoError(t, second.Close())
 	}
 	s.write(first, "one\n")
@@ -225,6 +226,81 @@ func TestAMovedTargetTakesUpWhatWasCommittedBesideTheOldOne(t *testing.T) {
 	moved.publish(second)
 	moved.inView("one\ntwo\nend\n")
 	require.Empty(t, s.parts())
+}
+
+// The path may change between two attempts: by a parameter, or in the job file.
+func TestAnAttemptThatWakesPublishesNothingThoughThePathHasChanged(t *testing.T) {
+	t.Parallel()
+	for _, anew := range []bool{false, true} {
+		for _, folder := range []bool{false, true} {
+			s := newStep(t)
+			frozen := s.open(s.attempt(1, true), nil)
+			at := s.write(frozen, "one\n")
+			require.NoError(t, frozen.Release())
+			left, err := json.Marshal(at)
+			require.NoError(t, err)
+			if anew {
+				at = nil
+			}
+			moved := s
+			moved.path = filepath.Join(filepath.Dir(s.path), "out2.txt")
+			if folder {
+				moved.path = filepath.Join(t.TempDir(), "out.txt")
+			}
+			next := NewOutput(OutputConfig{Path: moved.path, Attempt: func(context.Context) (core.Attempt, error) {
+				return core.Attempt{Repository: "r", Instance: 1, Step: "load", ID: 2, Left: []core.Position{left, []byte(`{"of":"another kind"}`)}}, nil
+			}})
+			moved.write(moved.open(next, at), "two\n")
+			moved.publish(next)
+			require.ErrorContains(t, frozen.Finish(), "a later attempt has taken the file over")
+			require.NoFileExists(t, s.path)
+			require.Empty(t, s.parts())
+		}
+	}
+}
+
+func TestWhatIsLeftIsRemovedUpToAnAttempt(t *testing.T) {
+	t.Parallel()
+	s := newStep(t)
+	first := s.open(s.attempt(1, true), nil)
+	at := s.write(first, "one\n")
+	require.NoError(t, first.Close())
+	other := s
+	other.name = "another step"
+	stranger := other.open(other.attempt(1, true), nil)
+	require.NoError(t, stranger.Sync())
+	stranger.Position()
+	require.NoError(t, stranger.Close())
+	later := s.open(s.attempt(3, true), nil)
+	left, err := json.Marshal(at)
+	require.NoError(t, err)
+	require.NoError(t, RemoveLeft(core.Attempt{Repository: "r", Instance: 1, Step: "load", ID: 2}, left))
+	require.Len(t, s.parts(), 2)
+	s.write(later, "later\n")
+	s.publish(later)
+	s.inView("later\nend\n")
+	require.Len(t, s.parts(), 1, "that of another step")
+}
+
+func TestAHistoryThatWasRestoredFromABackupMeetsItsOwnLeftovers(t *testing.T) {
+	t.Parallel()
+	s := newStep(t)
+	for _, id := range []core.StepExecutionID{3, 5} { // lost with the history
+		lost := s.open(s.attempt(id, true), nil)
+		s.write(lost, "lost\n")
+		require.NoError(t, lost.Close())
+	}
+	again := s.open(s.attempt(3, true), nil)
+	s.write(again, "again\n")
+	s.publish(again)
+	s.inView("again\nend\n")
+	require.Len(t, s.parts(), 1, "that of the attempt 5, whose turn comes")
+}
+
+func TestANameTooLongForAPartIsRefusedWithItsLength(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), strings.Repeat("a", 250))
+	require.ErrorContains(t, NewOutput(OutputConfig{Path: path}).Open(context.Background(), nil), "the name is too long by 24 bytes")
 }
 
 // recorder is the disk, and what happened on it.

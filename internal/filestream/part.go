@@ -24,8 +24,15 @@ const PartSuffix = ".part."
 // partName makes a name that no other attempt has: the scope of its step, the
 // attempt, and something random for a history that was restored from a backup.
 func partName(path string, a core.Attempt) (string, error) {
-	return path + PartSuffix + a.Scope() + "-" + strconv.FormatInt(int64(a.ID), 10) + "-" + strings.ToLower(rand.Text()[:8]), nil
+	name := path + PartSuffix + a.Scope() + "-" + strconv.FormatInt(int64(a.ID), 10) + "-" + strings.ToLower(rand.Text()[:8])
+	if over := len(filepath.Base(name)) - longestName; over > 0 {
+		return "", fmt.Errorf("%s: the name is too long by %d bytes: while the file is written, its part has %d more", path, over, len(name)-len(path))
+	}
+	return name, nil
 }
+
+// longestName is what file systems take of a name, in bytes.
+const longestName = 255
 
 // partPattern matches what partName adds.
 func partPattern() *regexp.Regexp {
@@ -58,41 +65,85 @@ func (o *Output) survey() error {
 		case err != nil: // too many digits for an attempt of ours
 		case found[1] == scope && id < int64(o.attempt.ID):
 			o.earlier = append(o.earlier, dir+name)
-		case found[1] == scope && id > int64(o.attempt.ID):
-			return fmt.Errorf("%s: a later attempt of this step has begun (%s)", o.cfg.Path, name)
 		case isLocked(dir + name):
-			return fmt.Errorf("%s is being written by another execution, step or writer (%s is in use)", o.cfg.Path, name)
+			return fmt.Errorf("%s is being written by another execution, step, attempt or writer (%s is in use; if it is not, remove it)", o.cfg.Path, name)
+		case found[1] == scope && id == int64(o.attempt.ID): // of a history that was restored from a backup
+			o.earlier = append(o.earlier, dir+name)
 		}
 	}
 	return nil
 }
 
-// RemoveLeft removes the parts that attempts of a step left beside the file that the
-// position of one of them names; at may be of a writer of any kind. Files of other
-// steps are not touched, and one that is not there, as on another machine, is no
-// error.
+// surveyLeft notes the files of earlier attempts that had another path: the job file
+// or a parameter may have changed since, and such an attempt may wake, too.
+func (o *Output) surveyLeft(at *OutputPosition) error {
+	paths := map[string]bool{o.cfg.Path: true}
+	note := func(path string) error {
+		if path == "" || paths[path] {
+			return nil
+		}
+		paths[path] = true
+		names, err := partsOf(path, func(scope string, id int64) bool {
+			return scope == o.attempt.Scope() && id < int64(o.attempt.ID)
+		})
+		o.earlier = append(o.earlier, names...)
+		return err
+	}
+	var errs []error
+	if at != nil {
+		errs = append(errs, note(at.Path))
+	}
+	for _, left := range o.attempt.Left {
+		var position OutputPosition
+		if json.Unmarshal(left, &position) == nil { // else it is of a writer of another kind
+			errs = append(errs, note(position.Path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// partsOf lists the parts beside path whose scope and attempt match; none where the
+// folder is not there.
+func partsOf(path string, match func(scope string, id int64) bool) ([]string, error) {
+	dir, base := filepath.Split(path)
+	names, err := readNames(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, pathError(dir, err)
+	}
+	pattern := partPattern()
+	var list []string
+	for _, name := range names {
+		rest, is := strings.CutPrefix(name, base)
+		found := pattern.FindStringSubmatch(rest)
+		if !is || found == nil {
+			continue
+		}
+		if id, err := strconv.ParseInt(found[2], 10, 64); err == nil && match(found[1], id) {
+			list = append(list, dir+name)
+		}
+	}
+	return list, nil
+}
+
+// RemoveLeft removes the parts that attempts of a step, up to one, left beside the file
+// that its position names; at may be of a writer of any kind. Files of later attempts
+// and of other steps are not touched, and one that is not there, as on another machine,
+// is no error.
 func RemoveLeft(of core.Attempt, at core.Position) error {
 	var position OutputPosition
 	if json.Unmarshal(at, &position) != nil || position.Path == "" {
 		return nil
 	}
-	dir, base := filepath.Split(position.Path)
-	names, err := readNames(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return pathError(dir, err)
-	}
-	var errs []error
+	names, err := partsOf(position.Path, func(scope string, id int64) bool {
+		return scope == of.Scope() && id <= int64(of.ID)
+	})
+	errs := []error{err}
 	for _, name := range names {
-		rest, is := strings.CutPrefix(name, base)
-		found := partPattern().FindStringSubmatch(rest)
-		if !is || found == nil || found[1] != of.Scope() {
-			continue
-		}
-		if err := os.Remove(dir + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, pathError(dir+name, err))
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, pathError(name, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -151,11 +202,12 @@ func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 // errLocked says that somebody else holds the lock.
 var errLocked = errors.New("it is locked")
 
-// isLocked reports whether a process holds the lock of the file.
+// isLocked reports whether a process holds the lock of the file. Of one that may not
+// be read it cannot be told.
 func isLocked(name string) bool {
 	file, err := openPart(name, os.O_RDONLY)
 	if err != nil {
-		return false
+		return errors.Is(err, fs.ErrPermission)
 	}
 	defer file.Close() //nolint:errcheck // it is only read
 	return errors.Is(lockFile(file), errLocked)

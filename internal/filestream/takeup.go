@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // source is the path of the file that holds what at covers: beside PATH, or beside
@@ -42,9 +41,6 @@ func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
 		}
 		defer from.Close() //nolint:errcheck // it is only read
 		to, o.dirty = io.Writer(o.file), true
-		if filepath.Dir(name) != filepath.Dir(o.name) {
-			o.earlier = append(o.earlier, name)
-		}
 	}
 	sum := crc32.New(castagnoli())
 	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(reader{ctx, from}, at.Offset))

@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -81,4 +82,18 @@ func WriterPositions(at core.Position) []core.Position {
 		list[i] = p.writer(i)
 	}
 	return list
+}
+
+// AttemptOf tells a writer in which attempt of the run it works (core.Use.Attempt):
+// as run.Attempt, with the positions of writers in Left.
+func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error) {
+	return func(ctx context.Context) (core.Attempt, error) {
+		a, err := run.Attempt(ctx)
+		var left []core.Position
+		for _, at := range a.Left {
+			left = append(left, WriterPositions(at)...)
+		}
+		a.Left = left
+		return a, err
+	}
 }

@@ -25,6 +25,10 @@ type Attempt struct {
 	// are over: they recorded it after their components were closed, or their process
 	// is dead. What they left is then this attempt's. Otherwise one of them may wake.
 	Exclusive bool
+	// Left are the last positions of earlier attempts that did not complete: of the step
+	// as Attempts knows them, of its writers as chunk.AttemptOf hands them on. What they
+	// name may still be in the hands of an attempt that wakes.
+	Left []Position
 }
 
 // Scope is a short text that all attempts of one step of one instance share, and
@@ -40,6 +44,9 @@ type Attempts interface {
 	// attempts of the step in the instance that have not recorded that their
 	// components are closed, of the ids from first up to, not including, before.
 	OpenAttempts(ctx context.Context, instance JobInstanceID, step string, first, before StepExecutionID) (repository string, owners []Owner, err error)
+	// LeftBy returns the positions of the attempts of the step in the instance, before
+	// one, that did not complete.
+	LeftBy(ctx context.Context, instance JobInstanceID, step string, before StepExecutionID) ([]Position, error)
 	// LeftBehind returns what attempts of the instance's steps left that did not
 	// complete.
 	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)
@@ -65,9 +72,13 @@ func (r *StepRun) Attempt(ctx context.Context) (Attempt, error) {
 	if err != nil {
 		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", r.Step.Name, err)
 	}
+	left, err := r.Attempts.LeftBy(ctx, r.Job.InstanceID, r.Step.Name, r.Step.ID)
+	if err != nil {
+		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", r.Step.Name, err)
+	}
 	alive := func(o Owner) bool { return r.Dead == nil || !r.Dead(o) }
 	return Attempt{
 		Repository: repository, Instance: r.Job.InstanceID, Step: r.Step.Name, ID: r.Step.ID,
-		Exclusive: !slices.ContainsFunc(open, alive),
+		Exclusive: !slices.ContainsFunc(open, alive), Left: left,
 	}, nil
 }

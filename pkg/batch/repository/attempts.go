@@ -30,6 +30,20 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 	return rows[0].UID, owners, nil
 }
 
+// LeftBy implements core.Attempts with one statement, over the index of the instance's
+// executions.
+func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]core.Position, error) {
+	left, err := r.leftBehind(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
+	if err != nil {
+		return nil, fmt.Errorf("read the positions of step %s before step execution %d: %w", step, before, err)
+	}
+	positions := make([]core.Position, len(left))
+	for i, of := range left {
+		positions[i] = of.Position
+	}
+	return positions, nil
+}
+
 // LeftBehind implements core.Attempts with one statement, and one more where there is
 // something.
 func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {

@@ -106,7 +106,7 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 	}
 	use := core.Use{Job: a.file.name, Step: a.step, Execution: view.Job.ID, Database: a.file.model.Database, FileMode: a.fileMode}
 	if a.run != nil {
-		use.Attempt = a.run.Attempt
+		use.Attempt = chunk.AttemptOf(a.run)
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

@@ -6,11 +6,11 @@ import (
 )
 
 // IsStorage reports an error of the place where data is kept, not of an item: a disk
-// that is full, over quota, read-only or broken. The engine neither tries such work
+// that is full, over quota, read-only or broken, a file beyond the largest size. The engine neither tries such work
 // again nor skips or splits for it, whatever is configured (rule C15b): every further
 // item would fail as well.
 func IsStorage(err error) bool {
-	for _, code := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
+	for _, code := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO, syscall.EROFS} {
 		if errors.Is(err, code) {
 			return true
 		}

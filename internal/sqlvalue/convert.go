@@ -9,14 +9,17 @@ import (
 
 // Convert returns v as a value of the kind that a column declares; false if it does
 // not fit. Nothing is lost: a float fits an int if it is whole, an int a bool if it is
-// 0 or 1, a timestamp a date if it is midnight. An int is given to a column of floats
-// as it is, which rounds it.
+// 0 or 1, a timestamp a date if it is midnight, an int a float if the float is exactly
+// it.
 func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 	f := row.Field{Kind: kind, Nulls: []string{}}
 	var err error
 	switch from := v.Kind(); {
-	case from == kind, from == row.Null, from == row.Int && kind == row.Float:
+	case from == kind, from == row.Null:
 		return v, true
+	case from == row.Int && kind == row.Float:
+		_, exact := row.FloatOf(v.Int())
+		return v, exact
 	case kind == row.String:
 		return row.StringValue(string(AppendText(make([]byte, 0, 32), v))), true
 	case from == row.String:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 )
 
 // Aborter ends the transactions of work that does not return: a goroutine cannot
@@ -12,6 +13,9 @@ type Aborter struct {
 	mu      sync.Mutex
 	open    map[Handle]struct{}
 	aborted bool
+
+	// authored says that the work runs statements that an author wrote.
+	authored atomic.Bool
 
 	end   sync.Mutex // never held while something is called
 	ended bool
@@ -101,6 +105,18 @@ func (a *Aborter) Ended() bool {
 	defer a.end.Unlock()
 	return a.ended
 }
+
+// Authored says that the work whose context this is runs statements that an author
+// wrote: what they do to their session (rule T8b) cannot be told from their text, since
+// a view or a function may do anything.
+func Authored(ctx context.Context) {
+	if a := AborterOf(ctx); a != nil {
+		a.authored.Store(true)
+	}
+}
+
+// IsAuthored reports whether Authored was said of the work; of nil it was not.
+func (a *Aborter) IsAuthored() bool { return a != nil && a.authored.Load() }
 
 // AborterOf returns the innermost Aborter of ctx, which stands for the work itself, or
 // nil.

@@ -76,7 +76,7 @@ func wrapPostgres(c driver.Conn) (physical, error) {
 		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
 	}
 	p := &pgConn{Conn: own}
-	p.trace = trace{renew: p.renew, keeps: keepsPostgres, known: map[string]bool{}}
+	p.trace = trace{renew: p.renew, keeps: keepsPostgres, distrusts: true, known: map[string]bool{}}
 	return p, nil
 }
 

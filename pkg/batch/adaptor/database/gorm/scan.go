@@ -24,7 +24,10 @@ func tokens(query string, yield func(word string, call bool) bool) {
 		case c == '[':
 			i = after(query, i+1, "]")
 		case strings.HasPrefix(query[i:], "--"):
-			i = after(query, i+2, "\n")
+			i += 2
+			for i < len(query) && query[i] != '\n' && query[i] != '\r' { // PostgreSQL ends it at either
+				i++
+			}
 		case strings.HasPrefix(query[i:], "/*"):
 			i = after(query, i+2, "*/")
 		case c == ';':

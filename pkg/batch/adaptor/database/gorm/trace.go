@@ -13,12 +13,16 @@ import (
 // the step runs, its connection stays as it is, and a chunk costs nothing more. The
 // session is renewed when the step is over, or before another one gets the connection.
 //
-// What a trigger changes, and a function that is called without parentheses behind its
-// name, is not seen.
+// Of a step that runs statements of a job file, tx.Authored, every connection to
+// PostgreSQL is renewed: a function or a view may change anything. Of statements in Go
+// the text decides, and what a trigger, a view or a name in quotes stands for is not
+// seen.
 type trace struct {
 	renew func() error // called with mu held: makes the session as it was, or fails
 	keeps func(query string) bool
-	known map[string]bool // what keeps has answered; of the statements' goroutine
+	// distrusts says that an author's statement may do more than its text shows.
+	distrusts bool
+	known     map[string]bool // what keeps has answered; of the statements' goroutine
 
 	mu      sync.Mutex
 	idle    bool // in the pool
@@ -46,7 +50,8 @@ func (t *trace) keepsSession(query string) bool {
 
 // notice takes notice of a statement; "" is one that is not known.
 func (t *trace) notice(ctx context.Context, query string) {
-	if query != "" && t.keepsSession(query) {
+	by := tx.AborterOf(ctx)
+	if query != "" && !(t.distrusts && by.IsAuthored()) && t.keepsSession(query) {
 		return
 	}
 	t.mu.Lock()
@@ -54,7 +59,7 @@ func (t *trace) notice(ctx context.Context, query string) {
 	if t.changed {
 		return
 	}
-	t.changed, t.by = true, tx.AborterOf(ctx)
+	t.changed, t.by = true, by
 	t.by.AtEnd(t.over)
 }
 

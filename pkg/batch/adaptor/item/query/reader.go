@@ -108,6 +108,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 // Open describes the statement, checks that the key holds no null, and goes to
 // the position.
 func (r *Reader) Open(ctx context.Context, at core.Position) error {
+	tx.Authored(ctx)
 	described, err := r.engine.describe(ctx, r.db.Conn(), "select * from (\n"+r.sql+"\n) q limit 0", r.args)
 	if err != nil {
 		return fmt.Errorf("query: describe: %w", err)

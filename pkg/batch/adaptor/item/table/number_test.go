@@ -63,7 +63,7 @@ func TestANumberHasTheSameTextInEveryColumnOfEveryDatabase(t *testing.T) {
 func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
-		exec(t, db, "create table narrow (n bigint, flag boolean, day date, at timestamp)")
+		exec(t, db, "create table narrow (n bigint, flag boolean, day date, at timestamp, wide double precision, exact numeric)")
 		for _, c := range []struct {
 			column string
 			value  row.Value
@@ -80,6 +80,9 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 			{"day", at("2026-11-22T00:00:00Z"), ""},
 			{"day", at("2026-11-22T10:00:00Z"), "field x: 2026-11-22T10:00:00Z does not fit column day of type date"},
 			{"at", row.DateValue(1), ""},
+			{"wide", row.IntValue(1 << 60), ""},
+			{"wide", row.IntValue(1<<53 + 1), "field x: 9007199254740993 does not fit column wide of type double precision"},
+			{"exact", row.IntValue(1<<53 + 1), ""},
 		} {
 			s := schema(t, row.Field{Name: "x", Kind: c.value.Kind()})
 			w := writer(t, db, s, table.Config{Name: "narrow", Columns: map[string]string{c.column: "x"}})
@@ -90,7 +93,7 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 					chunk[i] = []row.Value{c.value}
 				}
 				err := write(db, w, s, chunk...)
-				got := readAll(t, db, nil, "select count(*) n, count(n) + count(flag) + count(day) + count(at) v from narrow", "n")
+				got := readAll(t, db, nil, "select count(*) n, count(n) + count(flag) + count(day) + count(at) + count(wide) + count(exact) v from narrow", "n")
 				if c.text == "" {
 					require.NoError(t, err, "%s %s", c.column, c.value)
 					require.Equal(t, [][]row.Value{ints(int64(size), int64(size))}, got)

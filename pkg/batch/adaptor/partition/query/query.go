@@ -153,6 +153,7 @@ func (p *Partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	if args, err = sqlvalue.Args(args, bind); err != nil {
 		return nil, err
 	}
+	tx.Authored(ctx)
 	rows, err := tx.ConnOf(ctx, p.db).QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err

@@ -91,6 +91,7 @@ func New(db tx.Database, config Config) (*Tasklet, error) {
 
 // Execute runs it on the current transaction of ctx, or without one.
 func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	tx.Authored(ctx)
 	if t.config.Query.IsZero() {
 		return t.run(ctx, c)
 	}

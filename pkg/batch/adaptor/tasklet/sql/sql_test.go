@@ -2,7 +2,9 @@ package sqltask_test
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -199,5 +202,34 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		var at *core.ConfigError
 		require.ErrorAs(t, err, &at)
 		require.Equal(t, c.key, at.Key)
+	}
+}
+
+// A text does not show what a view or a function does to its session (rule T8b).
+func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) {
+	t.Parallel()
+	e := testengine.New(t, testdb.Postgres(t))
+	for _, text := range []string{
+		"create schema x", "create table x.t(id int)", "create table t(id int)",
+		"create function f() returns text language sql as $$ select set_config('search_path', 'x, public', false) $$",
+		"create view v as select f()",
+	} {
+		e.Exec(text)
+	}
+	for i, text := range []string{
+		"select * from v", "select set_config ('search_path', 'x, public', false)", `select "set_config"('search_path', 'x, public', false)`,
+		"create table c as select set_config('search_path', 'x, public', false)",
+		"comment on table t is $$bird's$$; set search_path = x, public; select 'b'",
+	} {
+		var elements []*core.StepElement
+		for name, of := range map[string]string{"first": text, "second": fmt.Sprintf("insert into t values (%d)", i)} {
+			task, err := sqltask.New(e.Database, sqltask.Config{Statement: statement(of)})
+			require.NoError(t, err)
+			elements = append(elements, e.Tasklet(name, tx.Attr{}, task.Execute))
+		}
+		slices.SortFunc(elements, func(a, b *core.StepElement) int { return strings.Compare(a.ElementName(), b.ElementName()) })
+		exec := e.Run(testengine.Job(fmt.Sprintf("job%d", i), elements...))
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, []int64{int64(i) + 1}, e.Ints("select count(*) from public.t"), text)
 	}
 }

@@ -3,9 +3,11 @@ package csv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -130,6 +132,38 @@ func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 		close(b.open)
 		<-b.closed
 		require.Equal(t, "second\n", content(t, path))
+	})
+}
+
+// The path may change between attempts: what is frozen beside the old one is fenced, too.
+func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		for _, anew := range []bool{false, true} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "out.csv")
+			e := testengine.New(t, url, func(c *job.Config) { c.Executor.(*step.SimpleStepExecutor).StopTimeout = time.Millisecond })
+			b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+			name := fmt.Sprint("first", anew)
+			ctx, cancel := context.WithCancel(context.Background())
+			go func() {
+				<-b.reached
+				cancel()
+			}()
+			_, err := e.Launcher.Run(ctx, export(t, e, path, name, 3, core.EraseWriter(b)), core.Parameters{}, nil)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(path, []byte("of another instance\n"), 0o600))
+
+			moved := filepath.Join(dir, "moved.csv")
+			exec, err := e.Launcher.With(job.Options{FromStart: anew}).Run(context.Background(), export(t, e, moved, name, 3, core.EraseWriter(open())), core.Parameters{}, nil)
+			require.NoError(t, err)
+			require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+			require.Equal(t, strings.Repeat(name+"\n", 3), content(t, moved))
+			close(b.open)
+			<-b.closed
+			require.Equal(t, "of another instance\n", content(t, path))
+			require.Empty(t, itemtest.Parts(t, path))
+		}
 	})
 }
 

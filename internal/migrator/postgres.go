@@ -12,6 +12,7 @@ import (
 	migratedb "github.com/golang-migrate/migrate/v4/database"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -227,26 +228,21 @@ const step = "surfin_statement"
 
 // together runs statements from one on in one transaction, which records the
 // version if it comes to the end, and else that the statement whose number it
-// returns is next.
+// returns is next. From a savepoint of the file's own on there is no such next.
 func (d *postgresDriver) together(s script, from int) (next int, err error) {
 	next = from
 	err = d.inTransaction(func(t *sql.Tx) error {
+		own := false
 		for ; next < len(s.statements); next++ {
-			if _, err := t.ExecContext(d.ctx, "SAVEPOINT "+step); err != nil {
-				return err
-			}
-			_, err := t.ExecContext(d.ctx, s.statements[next].Text)
-			if refusesTransaction(err) {
-				if _, err := t.ExecContext(d.ctx, "ROLLBACK TO SAVEPOINT "+step); err != nil {
-					return err
-				}
+			stmt := s.statements[next]
+			own = own || stmt.Verb == "SAVEPOINT"
+			// SET TRANSACTION is refused behind a savepoint; no SET needs one.
+			refused, err := d.try(t, stmt, !own && stmt.Verb != "SET")
+			if refused {
 				return d.record(t, d.target, d.place(s, next, true))
 			}
 			if err != nil {
-				return s.at(s.statements[next], err)
-			}
-			if _, err := t.ExecContext(d.ctx, "RELEASE SAVEPOINT "+step); err != nil {
-				return err
+				return s.at(stmt, err)
 			}
 		}
 		return d.record(t, d.target, nil)
@@ -254,12 +250,42 @@ func (d *postgresDriver) together(s script, from int) (next int, err error) {
 	return next, err
 }
 
-// refusesTransaction: CREATE INDEX CONCURRENTLY, VACUUM and others say 25001, a
-// procedure that commits 2D000.
-func refusesTransaction(err error) bool {
-	switch code(err) {
-	case "25001", "2D000":
-		return true
+// try runs a statement. Behind a savepoint, one that refuses the transaction leaves
+// it as it was.
+func (d *postgresDriver) try(t *sql.Tx, stmt sqlscript.Statement, savepoint bool) (refused bool, err error) {
+	if !savepoint {
+		_, err := t.ExecContext(d.ctx, stmt.Text)
+		return false, err
+	}
+	if _, err := t.ExecContext(d.ctx, "SAVEPOINT "+step); err != nil {
+		return false, err
+	}
+	_, err = t.ExecContext(d.ctx, stmt.Text)
+	if refusesTransaction(stmt, err) {
+		_, err := t.ExecContext(d.ctx, "ROLLBACK TO SAVEPOINT "+step)
+		return err == nil, err
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = t.ExecContext(d.ctx, "RELEASE SAVEPOINT "+step)
+	return false, err
+}
+
+// refusesTransaction reports whether a statement may do alone what it may not in a
+// transaction. CREATE INDEX CONCURRENTLY, VACUUM and others ask one function of the
+// server, whose 25001 is SET TRANSACTION's, too; from within a function (Where) they
+// are refused anyhow. 2D000 is a COMMIT in a function, or in a procedure or block.
+func refusesTransaction(stmt sqlscript.Statement, err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case "25001":
+		return e.Routine == "PreventInTransactionBlock" && e.Where == ""
+	case "2D000":
+		return stmt.Verb == "CALL" || stmt.Verb == "DO"
 	}
 	return false
 }
@@ -288,8 +314,12 @@ func (d *postgresDriver) mark(at *HalfWay) error {
 }
 
 // record writes the version: clean where at is nil. No version is no row, as the
-// library has it, but a dirty one needs a row.
+// library has it, but a dirty one needs a row. The migration may have taken a role
+// that may not write it: what is recorded half-way goes on with that role.
 func (d *postgresDriver) record(t *sql.Tx, version int, at *HalfWay) error {
+	if _, err := t.ExecContext(d.ctx, "SET LOCAL SESSION AUTHORIZATION DEFAULT; SET LOCAL role TO DEFAULT"); err != nil {
+		return err
+	}
 	if _, err := t.ExecContext(d.ctx, "DELETE FROM "+d.table); err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ func (s Statement) ChangesRows() bool {
 }
 
 // Split cuts a text at its semicolons, but not at those in quotes, comments,
-// dollar quotes (PostgreSQL), the body of a trigger (SQLite), or BEGIN ATOMIC
-// (PostgreSQL). What it does not understand is the database's to refuse.
+// dollar quotes, parentheses and BEGIN ATOMIC (PostgreSQL), or the body of a trigger
+// (SQLite). What it does not understand is the database's to refuse.
 func Split(text string, dialect tx.Dialect) []Statement {
 	var list []Statement
 	sc := scanner{text: text, dialect: dialect}
@@ -46,7 +46,7 @@ func Split(text string, dialect tx.Dialect) []Statement {
 	from, counted, line := 0, 0, 1
 	for {
 		token := sc.next()
-		if token == "" || (token == ";" && current.blocks == 0) {
+		if token == "" || (token == ";" && current.ends()) {
 			if len(current.words) > 0 || current.parens {
 				line += strings.Count(text[counted:current.first], "\n")
 				counted = current.first
@@ -75,6 +75,12 @@ type reading struct {
 	first   int      // where its first token is
 	last    string
 	verb    string
+}
+
+// ends reports whether a semicolon ends the statement. The parentheses are those of
+// CREATE RULE, whose actions PostgreSQL separates with semicolons.
+func (r *reading) ends() bool {
+	return r.blocks == 0 && (r.depth <= 0 || r.dialect != tx.Postgres)
 }
 
 // wordsKept is enough to tell CREATE OR REPLACE TEMP TRIGGER from others.
@@ -169,7 +175,7 @@ func (s *scanner) next() string {
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f':
 			s.at++
 		case strings.HasPrefix(rest, "--"):
-			s.skipTo("\n", 2)
+			s.lineComment()
 		case strings.HasPrefix(rest, "/*"):
 			s.comment()
 		case c == ';' || c == '(' || c == ')':
@@ -226,6 +232,20 @@ func (s *scanner) skipTo(end string, offset int) {
 		return
 	}
 	s.at += offset + i + len(end)
+}
+
+// lineComment skips the rest of a line, which in PostgreSQL ends at a carriage
+// return as well.
+func (s *scanner) lineComment() {
+	ends := "\n"
+	if s.dialect == tx.Postgres {
+		ends = "\r\n"
+	}
+	if i := strings.IndexAny(s.text[s.at:], ends); i >= 0 {
+		s.at += i + 1
+		return
+	}
+	s.at = len(s.text)
 }
 
 // comment skips /* */, which nests in PostgreSQL.

@@ -42,6 +42,18 @@ func TestATextIsCutAtTheSemicolonsBetweenStatementsOnly(t *testing.T) {
 			"create or replace procedure p() begin atomic insert into a values (case when true then 1 end); delete from b; end; select 1",
 			[]string{"CREATE", "SELECT"},
 		},
+		{
+			[]tx.Dialect{tx.Postgres},
+			"create function f() returns int language sql begin /* ; */ atomic select 1; select 2; end; select 3",
+			[]string{"CREATE", "SELECT"},
+		},
+		{
+			[]tx.Dialect{tx.Postgres},
+			"create rule r as on insert to a do also (insert into b values (new.x); insert into c values (';')); select 1",
+			[]string{"CREATE", "SELECT"},
+		},
+		{[]tx.Dialect{tx.Postgres}, "-- first;\rselect 1;\r-- second;\r\ndelete from a", []string{"SELECT", "DELETE"}},
+		{[]tx.Dialect{tx.SQLite}, "-- first;\rselect 1;\ndelete from a", []string{"DELETE"}},
 	} {
 		for _, d := range c.dialects {
 			var verbs []string

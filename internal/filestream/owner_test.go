@@ -259,6 +259,42 @@ func TestAnAttemptThatWakesPublishesNothingThoughThePathHasChanged(t *testing.T)
 	}
 }
 
+// The writers of one step go on side by side: none removes what another one needs.
+func TestAWriterLeavesTheFilesOfItsNeighboursAlone(t *testing.T) {
+	t.Parallel()
+	for _, exclusive := range []bool{true, false} {
+		s := newStep(t)
+		neighbour := s
+		neighbour.path = filepath.Join(filepath.Dir(s.path), "neighbour.txt")
+		var at [2]*OutputPosition
+		var left []core.Position
+		for i, of := range []step{s, neighbour} {
+			o := of.open(of.attempt(1, true), nil)
+			at[i] = of.write(o, "one\n")
+			require.NoError(t, o.Release())
+			require.NoError(t, o.Close())
+			data, err := json.Marshal(at[i])
+			require.NoError(t, err)
+			left = append(left, data)
+		}
+		var outs [2]*Output
+		for i, of := range []step{s, neighbour} {
+			outs[i] = NewOutput(OutputConfig{Path: of.path, Attempt: func(context.Context) (core.Attempt, error) {
+				return core.Attempt{Repository: "r", Instance: 1, Step: "load", ID: 2, Exclusive: exclusive, Left: left, From: left}, nil
+			}})
+			of.open(outs[i], at[i])
+		}
+		for i, of := range []step{s, neighbour} {
+			of.write(outs[i], "two\n")
+		}
+		for i, of := range []step{s, neighbour} {
+			of.publish(outs[i])
+			of.inView("one\ntwo\n")
+			require.Empty(t, of.parts())
+		}
+	}
+}
+
 func TestWhatIsLeftIsRemovedUpToAnAttempt(t *testing.T) {
 	t.Parallel()
 	s := newStep(t)

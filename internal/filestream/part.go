@@ -75,9 +75,11 @@ func (o *Output) survey() error {
 }
 
 // surveyLeft notes the files of earlier attempts that had another path: the job file
-// or a parameter may have changed since, and such an attempt may wake, too.
+// or a parameter may have changed since, and such an attempt may wake, too. A file in
+// which another writer of this attempt goes on is not among them.
 func (o *Output) surveyLeft(at *OutputPosition) error {
 	paths := map[string]bool{o.cfg.Path: true}
+	needed := o.neededByOthers(at)
 	note := func(path string) error {
 		if path == "" || paths[path] {
 			return nil
@@ -86,7 +88,11 @@ func (o *Output) surveyLeft(at *OutputPosition) error {
 		names, err := partsOf(path, func(scope string, id int64) bool {
 			return scope == o.attempt.Scope() && id < int64(o.attempt.ID)
 		})
-		o.earlier = append(o.earlier, names...)
+		for _, name := range names {
+			if !needed[name[len(path):]] {
+				o.earlier = append(o.earlier, name)
+			}
+		}
 		return err
 	}
 	var errs []error
@@ -100,6 +106,18 @@ func (o *Output) surveyLeft(at *OutputPosition) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// neededByOthers are the parts from which the attempt's other writers go on.
+func (o *Output) neededByOthers(at *OutputPosition) map[string]bool {
+	needed := map[string]bool{}
+	for _, from := range o.attempt.From {
+		var position OutputPosition
+		if json.Unmarshal(from, &position) == nil && (at == nil || position.Part != at.Part) {
+			needed[position.Part] = true
+		}
+	}
+	return needed
 }
 
 // partsOf lists the parts beside path whose scope and attempt match; none where the

@@ -85,7 +85,8 @@ func WriterPositions(at core.Position) []core.Position {
 }
 
 // AttemptOf tells a writer in which attempt of the run it works (core.Use.Attempt):
-// as run.Attempt, with the positions of writers in Left.
+// as run.Attempt, with the positions of writers in Left and From. It is asked before
+// the first commit.
 func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error) {
 	return func(ctx context.Context) (core.Attempt, error) {
 		a, err := run.Attempt(ctx)
@@ -93,7 +94,7 @@ func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error
 		for _, at := range a.Left {
 			left = append(left, WriterPositions(at)...)
 		}
-		a.Left = left
+		a.Left, a.From = left, WriterPositions(run.Step.Position)
 		return a, err
 	}
 }

@@ -29,6 +29,9 @@ type Attempt struct {
 	// as Attempts knows them, of its writers as chunk.AttemptOf hands them on. What they
 	// name may still be in the hands of an attempt that wakes.
 	Left []Position
+	// From are the positions of the step's writers from which this attempt goes on, as
+	// chunk.AttemptOf hands them on: what they name is needed by one of them.
+	From []Position
 }
 
 // Scope is a short text that all attempts of one step of one instance share, and

@@ -170,9 +170,12 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	require.NoError(t, run("set local deadlock_timeout = '10min'"))
 	require.NoError(t, run("update t set name = 'other' where id = 2"))
 
+	var pid int
+	require.NoError(t, other.Conn().QueryRowContext(t.Context(), "select pg_backend_pid()").Scan(&pid))
+
 	finished := make(chan error, 1)
 	go func() {
-		err := waitForLock(t, e.Database)
+		err := waitForLock(t, e.Database, pid)
 		if err == nil {
 			err = run("update t set name = 'other' where id = 1") // waits until the chunk is rolled back
 		}
@@ -194,13 +197,13 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	require.EqualValues(t, 3, counters.Write)
 }
 
-// waitForLock returns when a session of the database waits for a lock.
-func waitForLock(t testing.TB, db tx.Database) error {
+// waitForLock returns when a session of the database waits for one with this pid.
+func waitForLock(t testing.TB, db tx.Database, pid int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
 		var waiting bool
-		row := db.Conn().QueryRowContext(ctx, "select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')")
+		row := db.Conn().QueryRowContext(ctx, "select exists (select from pg_stat_activity where datname = current_database() and $1 = any(pg_blocking_pids(pid)))", pid)
 		if err := row.Scan(&waiting); err != nil || waiting {
 			return err
 		}

@@ -75,8 +75,8 @@ func (o *Output) survey() error {
 }
 
 // surveyLeft notes the files of earlier attempts that had another path: the job file
-// or a parameter may have changed since, and such an attempt may wake, too. A file in
-// which another writer of this attempt goes on is not among them.
+// or a parameter may have changed since, and such an attempt may wake, too. It leaves
+// out the files that other writers of this attempt take up.
 func (o *Output) surveyLeft(at *OutputPosition) error {
 	paths := map[string]bool{o.cfg.Path: true}
 	needed := o.neededByOthers(at)

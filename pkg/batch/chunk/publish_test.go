@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// publisher is a writer outside the transaction that notes what it is told. It keeps
+// publisher is a writer outside the transaction that notes its calls. It keeps
 // one position, the number of items.
 type publisher struct {
 	items int

@@ -23,7 +23,7 @@ func (l *Launcher) removeLeft(ctx context.Context, left []core.LeftBehind) error
 }
 
 // removeLeft removes what the instance's steps left behind, now that it is complete
-// and none of them goes on. Where that fails, the execution is complete all the same.
+// and none of them is resumed. Where that fails, the execution is complete all the same.
 func (r *run) removeLeft(ctx context.Context) {
 	if r.config.RemoveLeft == nil || !r.memory.hasUnfinished() {
 		return

@@ -28,18 +28,16 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 // line is an item of these tests.
 type line struct{ Text string }
 
-// lines reads lines of a text, and fails where told to.
+// lines reads a line of this text, left times.
 type lines struct {
 	text string
 	left int
-	n    int
 }
 
 func (r *lines) Read(context.Context) (line, error) {
 	if r.left--; r.left < 0 {
 		return line{}, io.EOF
 	}
-	r.n++
 	return line{r.text}, nil
 }
 
@@ -50,6 +48,10 @@ type barrier struct {
 	open    chan struct{}
 	closed  chan struct{} // closed by the Close of a barrier that waited
 	waited  bool
+}
+
+func newBarrier() *barrier {
+	return &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
 }
 
 func (b *barrier) Write(context.Context, []line) error { return nil }
@@ -105,7 +107,7 @@ func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 			executor := c.Executor.(*step.SimpleStepExecutor)
 			executor.StopTimeout = time.Millisecond
 		})
-		b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+		b := newBarrier()
 		first := export(t, e, path, "first", 5, core.EraseWriter(b))
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
@@ -143,7 +145,7 @@ func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testi
 			dir := t.TempDir()
 			path := filepath.Join(dir, "out.csv")
 			e := testengine.New(t, url, func(c *job.Config) { c.Executor.(*step.SimpleStepExecutor).StopTimeout = time.Millisecond })
-			b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+			b := newBarrier()
 			name := fmt.Sprint("first", anew)
 			ctx, cancel := context.WithCancel(context.Background())
 			go func() {
@@ -178,7 +180,7 @@ func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
 		})
 		var barriers []*barrier
 		for range 2 {
-			b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+			b := newBarrier()
 			barriers = append(barriers, b)
 			ctx, cancel := context.WithCancel(context.Background())
 			go func() {
@@ -227,7 +229,7 @@ func (u unfinished) Finish(context.Context) error      { return u.err }
 
 // open is a barrier that lets everybody through.
 func open() *barrier {
-	b := &barrier{reached: make(chan struct{}), open: make(chan struct{}), closed: make(chan struct{})}
+	b := newBarrier()
 	close(b.reached)
 	return b
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -205,7 +206,7 @@ func TestTheItemMustNameItsFields(t *testing.T) {
 	require.NoError(t, err)
 	for _, item := range []core.ItemType{nil, core.RowOf("", open)} {
 		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
+		var key *registry.ConfigError
 		require.ErrorAs(t, err, &key)
 		require.Equal(t, "item", key.Key)
 	}
@@ -222,7 +223,7 @@ func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
 	}
 	for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
 		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
+		var key *registry.ConfigError
 		require.ErrorAs(t, err, &key)
 		require.Equal(t, "item", key.Key)
 		require.ErrorContains(t, err, want)

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // ReaderConfig configures the jsonl reader.
@@ -15,16 +16,16 @@ type ReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
 	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     core.Size     `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
+	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // DefaultMaxLine is the longest line where MaxLine is 0.
-const DefaultMaxLine core.Size = 16 << 20
+const DefaultMaxLine registry.Size = 16 << 20
 
 // Validate reports a key whose value means nothing.
 func (c *ReaderConfig) Validate() error {
 	if c.MaxLine < 0 {
-		return &core.ConfigError{Key: "max_line", Err: errors.New("it is negative")}
+		return &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")}
 	}
 	return nil
 }
@@ -36,10 +37,10 @@ type WriterConfig struct {
 }
 
 // Components describes the reader and the writer.
-func Components() []core.Component {
-	return []core.Component{
+func Components() []registry.Component {
+	return []registry.Component{
 		{
-			Kind: core.KindReader, Name: "jsonl",
+			Kind: registry.KindReader, Name: "jsonl",
 			Summary: "Reads a file with one JSON value per line.",
 			Doc: `Empty lines are ignored. A line that is no JSON, or does not fit the item type, is an
 invalid item, named by path:line; so is one that is not valid UTF-8, has a lone
@@ -56,27 +57,21 @@ to the position. A file that changed since the last attempt is refused.`,
 			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) {
 				return itemOf(cfg.(*ReaderConfig).Item)
 			},
+			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+				return NewReader(*cfg.(*ReaderConfig), b.Out)
+			},
 		},
 		{
-			Kind: core.KindWriter, Name: "jsonl",
+			Kind: registry.KindWriter, Name: "jsonl",
 			Summary: "Writes a file with one JSON value per line.",
 			Doc:     "The file is in view only when the step is complete. Each chunk costs one fsync.",
 			Example: "jsonl: out/items.jsonl",
 			Config:  reflect.TypeFor[WriterConfig](),
 			Types:   func(_ any, in core.ItemType) (core.ItemType, error) { return in, nil },
+			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+				return NewWriter(*cfg.(*WriterConfig), b)
+			},
 		},
-	}
-}
-
-// Factories builds the reader and the writer.
-func Factories() []core.Factory {
-	return []core.Factory{
-		{Kind: core.KindReader, Name: "jsonl", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewReader(*cfg.(*ReaderConfig), use.Out)
-		}},
-		{Kind: core.KindWriter, Name: "jsonl", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewWriter(*cfg.(*WriterConfig), use)
-		}},
 	}
 }
 
@@ -85,12 +80,12 @@ func Factories() []core.Factory {
 func itemOf(item core.ItemType) (core.ItemType, error) {
 	switch {
 	case item == nil:
-		return nil, &core.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
+		return nil, &registry.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
 	case item.Schema() != nil && item.Schema().IsOpen():
-		return nil, &core.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
+		return nil, &registry.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
 	}
 	if err := core.CheckDocumentKeys(item); err != nil {
-		return nil, &core.ConfigError{Key: "item", Err: err}
+		return nil, &registry.ConfigError{Key: "item", Err: err}
 	}
 	return item, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -123,7 +124,7 @@ func TestAnInvalidLineIsNamedAndReadingGoesOn(t *testing.T) {
 func TestALineLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
 	t.Parallel()
 	long := `{"id":2,"name":"` + strings.Repeat("x", 500<<10) + "\"}\n"
-	for _, max := range []core.Size{100, 200 << 10} {
+	for _, max := range []registry.Size{100, 200 << 10} {
 		path := file(t, "in.jsonl", "{\"id\":1}\n"+long+"{\"id\":3}\n"+long)
 		r, err := NewReader(ReaderConfig{Path: path, MaxLine: max}, rows(t))
 		require.NoError(t, err)
@@ -144,7 +145,7 @@ func TestTheItemMustNameItsFields(t *testing.T) {
 	require.NoError(t, err)
 	for _, item := range []core.ItemType{nil, core.RowOf("", open)} {
 		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
+		var key *registry.ConfigError
 		require.ErrorAs(t, err, &key)
 		require.Equal(t, "item", key.Key)
 	}
@@ -161,7 +162,7 @@ func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
 	}
 	for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
 		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
+		var key *registry.ConfigError
 		require.ErrorAs(t, err, &key)
 		require.Equal(t, "item", key.Key)
 		require.ErrorContains(t, err, want)
@@ -221,7 +222,7 @@ func seen(t testing.TB, path string) string {
 func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.jsonl")
-	w := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, core.Use{})
+	w := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, registry.BuildContext{})
 	ctx := context.Background()
 	require.NoError(t, w.Open(ctx, nil))
 	require.NoError(t, w.WriteDocuments(ctx, [][]byte{[]byte("{\n \"a\": 1\r\n}"), []byte("2")}))

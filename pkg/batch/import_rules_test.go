@@ -159,7 +159,7 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/repository/a.go", "gorm.io/gorm/clause", ""},
 		{"pkg/batch/chunk/a.go", "gorm.io/gorm", "gorm.io only in"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/core", ""},
-		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/adaptor/item/jsonl", "may not import"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/adaptor/item/json", "may not import"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch", "may not import pkg/batch"},
 		{"pkg/batch/adaptor/observe/otel/module.go", "go.uber.org/fx", ""},
 		{"pkg/batch/adaptor/item/csv/module.go", "go.uber.org/fx", "go.uber.org/fx only in"},

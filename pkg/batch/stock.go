@@ -6,7 +6,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/jsonl"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
@@ -26,7 +25,7 @@ import (
 // sources are the migrations that the application carries.
 func stock(sources []migration.Source) []registry.Component {
 	return slices.Concat(
-		csv.Components(), json.Components(), jsonl.Components(), query.Components(), table.Components(),
+		csv.Components(), json.Components(), query.Components(), table.Components(),
 		filter.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		migration.Components(sources), shell.Components(), sqltask.Components(),

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/jsonl"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
@@ -40,7 +39,7 @@ func shipped(t *testing.T) *registry.Registry {
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
-		csv.Components(), filter.Components(), json.Components(), jsonl.Components(), mapping.Components(), query.Components(),
+		csv.Components(), filter.Components(), json.Components(), mapping.Components(), query.Components(),
 		table.Components(), validate.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)

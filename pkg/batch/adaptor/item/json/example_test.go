@@ -48,3 +48,33 @@ func ExampleNewWriter() {
 	// {"id":2,"name":"Grace"}
 	// ]
 }
+
+func ExampleNewLinesReader() {
+	path, done := testexample.File("in.jsonl", "{\"id\": 1, \"name\": \"Ada\"}\n{\"id\": 2, \"name\": \"Grace\"}\n")
+	defer done()
+	reader, err := json.NewLinesReader(json.LinesReaderConfig{Path: path}, core.ItemOf[Customer]("customer"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Print[Customer](reader)
+	// Output:
+	// {ID:1 Name:Ada}
+	// {ID:2 Name:Grace}
+}
+
+func ExampleNewLinesWriter() {
+	dir, done := testexample.Dir()
+	defer done()
+	path := filepath.Join(dir, "out.jsonl")
+	writer, err := json.NewLinesWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: core.ItemOf[Customer]("customer")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Write(writer, Customer{1, "Ada"}, Customer{2, "Grace"})
+	fmt.Print(string(testexample.Must(os.ReadFile(path))))
+	// Output:
+	// {"id":1,"name":"Ada"}
+	// {"id":2,"name":"Grace"}
+}

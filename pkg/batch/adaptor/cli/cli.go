@@ -22,6 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -41,6 +42,8 @@ type App struct {
 
 // Session is what runs jobs, until Close.
 type Session struct {
+	// Service is the one place where jobs are run and operated.
+	Service    *operator.Service
 	Registry   *core.Registry // with factories
 	Provider   tx.Provider
 	Repository core.JobRepository

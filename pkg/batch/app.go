@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -108,6 +109,7 @@ type App struct {
 	checkpoints *repository.Checkpoints
 	launcher    *job.Launcher
 	operator    *job.Operator
+	service     *operator.Service
 	settings    Settings
 	fx          *fx.App // of New; nil: of an application of the author's own
 
@@ -136,6 +138,12 @@ func newApp(lc fx.Lifecycle, s Settings, components *registry.Registry, p tx.Pro
 	a := &App{settings: s, registry: components, provider: p, repository: r, checkpoints: c, launcher: l}
 	var err error
 	if a.operator, err = a.newOperator(a.job); err != nil {
+		return nil, err
+	}
+	if a.service, err = operator.New(operator.Config{
+		Repository: r, Launcher: l, Provider: p, Registry: registry, FileMode: s.Files.Mode,
+		Database: s.Repository.Database, Schema: r, AutoMigrate: s.AutoMigrate.Applies, Checkpoints: c,
+	}); err != nil {
 		return nil, err
 	}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {

@@ -23,6 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -42,6 +43,8 @@ type App struct {
 
 // Session is what runs jobs, until Close.
 type Session struct {
+	// Service is the one place where jobs are run and operated.
+	Service    *operator.Service
 	Registry   *registry.Registry // its components have New
 	Provider   tx.Provider
 	Repository core.JobRepository

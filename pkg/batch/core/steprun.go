@@ -1,6 +1,9 @@
 package core
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // StepRun is one execution of a step: what it is about, what it works with, and what
 // it reports.
@@ -55,6 +58,10 @@ type StepContext struct {
 	// Parts are the newest executions of this step's partitions in the instance, by
 	// the partition's name, for a step that makes partitions.
 	Parts map[string]StepExecution
+	// Visit is the visit of the flow that the step is, and Before the rows of the
+	// journal that are stored with its start.
+	Visit  Visit
+	Before []FlowVisit
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution
@@ -72,6 +79,7 @@ func (c *StepContext) Clone() StepContext {
 	own.Part = clonePointer(c.Part, Partition.Clone)
 	own.Outcome = clonePointer(c.Outcome, func(o Outcome) Outcome { return o })
 	own.Group = clonePointer(c.Group, func(g Group) Group { return g })
+	own.Before = slices.Clone(c.Before)
 	own.Steps, own.Parts = cloneSteps(c.Steps), cloneSteps(c.Parts)
 	return own
 }

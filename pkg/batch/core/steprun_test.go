@@ -36,7 +36,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 	require.NoError(t, err)
 	counters := core.Counters{Read: 1, Filter: 2, Write: 3, ReadSkip: 4, ProcessSkip: 5, WriteSkip: 6, Commit: 7, Rollback: 8}
 	record := core.StepExecution{
-		ID: 5, First: 4, JobExecutionID: 3, JobName: "load", Name: "s", Status: core.StatusFailed, ExitCode: "FAILED", Error: "it broke",
+		ID: 5, First: 4, JobExecutionID: 3, JobName: "load", Name: "s", Visit: core.Visit{Flow: "f", Ordinal: 1, Element: "s"}, Status: core.StatusFailed, ExitCode: "FAILED", Error: "it broke",
 		Counters: counters, Before: counters, InHand: counters, Gate: "read > 0: holds", Position: core.Position(`{"v":1,"items":7}`),
 		Context: memory(t), Out: map[string]any{"int": int64(1) << 60, "float": 3.0, "list": []any{int64(1), 1.5, nil, "x"}},
 		Owner: owner, Epoch: 2, StartedAt: at, EndedAt: at.Add(time.Second),
@@ -52,6 +52,8 @@ func fullStepContext(t *testing.T) core.StepContext {
 		JobRef: core.JobRef{ID: 3, Owner: owner, Epoch: 4}, Earlier: &record, Steps: records, Last: &record,
 		Outcome: &core.Outcome{Status: core.StatusFailed, ExitCode: "FAILED", Message: "m", Step: "s"},
 		Part:    &core.Partition{Name: "p1", Index: 1, Context: memory(t)},
+		Visit:   core.Visit{Flow: "split#1/2", Ordinal: 3, Element: "s"},
+		Before:  []core.FlowVisit{{Visit: core.Visit{Ordinal: 2, Element: "d"}, Kind: core.VisitDecision, Verdict: "yes", Target: "t"}},
 		Parts:   records, Planned: &record, Group: &core.Group{Name: "g", Database: "default"},
 	}
 }

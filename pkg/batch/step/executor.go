@@ -96,8 +96,8 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.S
 		ctx, outside = tx.Outside(ctx, e.database)
 		run.StartedInGroup = !outside
 	}
-	if run.Data.Planned == nil {
-		return e.repository.StartStep(ctx, run.Data.JobRef, name, run.Data.Earlier)
+	if d := &run.Data; d.Planned == nil {
+		return e.repository.StartStep(ctx, d.JobRef, core.StepStart{Name: name, Visit: d.Visit, Earlier: d.Earlier, Before: d.Before})
 	}
 	record := run.Data.Planned.Clone()
 	if record.Status == core.StatusStarted {

@@ -186,7 +186,7 @@ func (c *crew) one(ctx context.Context, p *part) partResult {
 func (c *crew) runOf(p *part) *core.StepRun {
 	data, partition, record := c.run.Data, p.Partition, p.record
 	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(c.run.RecordName(c.step), p.Name), &partition, p.earlier, &record
-	data.Parts = nil // there may be many
+	data.Visit, data.Before, data.Parts = core.Visit{}, nil, nil // of the whole step
 	return &core.StepRun{Data: data.Clone(), Services: c.run.Services}
 }
 

@@ -141,7 +141,7 @@ func newApp(lc fx.Lifecycle, s Settings, components *registry.Registry, p tx.Pro
 		return nil, err
 	}
 	if a.service, err = operator.New(operator.Config{
-		Repository: r, Launcher: l, Provider: p, Registry: registry, FileMode: s.Files.Mode,
+		Repository: r, Launcher: l, Provider: p, Registry: components, FileMode: s.Files.Mode,
 		Database: s.Repository.Database, Schema: r, AutoMigrate: s.AutoMigrate.Applies, Checkpoints: c,
 	}); err != nil {
 		return nil, err

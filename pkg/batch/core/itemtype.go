@@ -132,9 +132,9 @@ func (s *rowItems) take(n int) []row.Value {
 			return (*last)[from : from+n : from+n]
 		}
 	}
-	const mostValues = 4096
+	const maxValues = 4096
 	if s.used == len(s.blocks) {
-		s.blocks = append(s.blocks, make([]row.Value, 0, max(n, min(mostValues, s.expect*n))))
+		s.blocks = append(s.blocks, make([]row.Value, 0, max(n, min(maxValues, s.expect*n))))
 	} else if cap(s.blocks[s.used]) < n {
 		s.blocks[s.used] = make([]row.Value, 0, n)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -45,7 +46,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, step s
 		return nil, fmt.Errorf("plan the partitions of step %s of job execution %d: %w", step, job.ID, err)
 	}
 	if v.err != nil {
-		r.answered(ctx, jobMachine, int64(job.ID), core.StatusStarting, actPlan, v)
+		r.answered(ctx, jobMachine, int64(job.ID), core.Move[core.Status]{To: core.StatusStarting}, actPlan, v)
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", step, v.err)
 	}
 	records := make([]core.StepExecution, len(rows))
@@ -55,7 +56,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, step s
 			return nil, err
 		}
 		records[i] = *record
-		r.answered(ctx, stepMachine, int64(row.ID), core.StatusStarting, actPlan, v)
+		r.answered(ctx, stepMachine, int64(row.ID), core.Move[core.Status]{To: core.StatusStarting}, actPlan, v)
 	}
 	return records, nil
 }
@@ -102,7 +103,7 @@ func planRows(job core.JobRef, step string, parts []core.Partition, earlier map[
 		if err != nil {
 			return nil, fmt.Errorf("partition %s: %w", part.Name, err)
 		}
-		row.Status = core.StatusStarting
+		row.Status, row.LastMove = core.StatusStarting, ""
 		if part.Context != nil {
 			text, err := part.Context.Encode()
 			if err != nil {
@@ -142,11 +143,11 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 			int64(row.JobExecutionID), row.JobName, row.Name, string(row.Status), row.Owner, row.Epoch,
 			row.Position, row.Context, row.BeforeCounts, row.firstID(),
 		}
-		values = append(values, r.row(len(args), len(fields), "{now}"))
+		values = append(values, r.row(len(args), len(fields), "{now}", strconv.FormatInt(row.LastEpoch, 10)))
 		args = append(args, fields...)
 	}
 	text := r.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
-		before_counts, first_id, started_at)
+		before_counts, first_id, started_at, last_epoch)
 		VALUES ` + strings.Join(values, ", ") + " RETURNING id, name, started_at")
 	found, err := tx.ConnOf(ctx, r.db).QueryContext(ctx, text, args...)
 	if err != nil {
@@ -181,13 +182,13 @@ func (s *stepExecution) firstID() any {
 // its transaction. A step that is not in STARTING any more, whoever began or ended
 // it, must not run: that is core.ErrLostOwner as well.
 func (r *Repository) BeginStep(ctx context.Context, ref core.StepRef) error {
-	m := &move{
-		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: actBeginStep,
-		to: core.StatusStarted, guard: &guard{ref.Owner.String(), ref.Epoch},
-	}
+	m := stepMove(ref, core.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")
 	answer, err := r.transition(ctx, m)
-	if err == nil && answer != core.Applied {
+	if err == nil && answer == core.Applied {
+		return nil
+	}
+	if _, mine := core.FoundIn(err); err == nil || mine {
 		err = fmt.Errorf("begin step execution %d: it has begun before: %w", ref.ID, core.ErrLostOwner)
 	}
 	return err

@@ -44,6 +44,8 @@ type jobExecution struct {
 	ParentID       *core.JobExecutionID // NULL for all but child jobs
 	ParentCall     *core.StepExecutionID
 	Gate           string
+	LastMove       string // the last move, and the epoch in which it was made
+	LastEpoch      int64
 }
 
 type jobExecutionParam struct {
@@ -86,7 +88,9 @@ type stepExecution struct {
 	Gate    string
 	// Closed says that the attempt's own goroutine recorded its end, after its
 	// components were closed; take-over and operators never set it (rule C15b).
-	Closed bool
+	Closed    bool
+	LastMove  string // the last move, and the epoch in which it was made
+	LastEpoch int64
 }
 
 // audit is one transition. It refers to executions without a foreign key: what
@@ -103,6 +107,10 @@ type audit struct {
 	Epoch           int64
 	Detail          string
 }
+
+// isParked reports whether the execution is active without an owner: it is parked, or was
+// asked to stop while it was.
+func (j *jobExecution) isParked() bool { return j.Owner == "" && !j.Status.IsOver() }
 
 func (i *jobInstance) record() core.JobInstance {
 	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey}

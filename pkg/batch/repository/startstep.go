@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gorm.io/gorm/clause"
@@ -46,10 +47,10 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string
 		return nil, fmt.Errorf("start step %s of job execution %d: %w", name, job.ID, err)
 	}
 	if v.err != nil {
-		r.answered(ctx, jobMachine, int64(job.ID), core.StatusStarted, actStartStep, v)
+		r.answered(ctx, jobMachine, int64(job.ID), core.MoveTo(core.StatusStarted), actStartStep, v)
 		return nil, fmt.Errorf("start step %s: %w", name, v.err)
 	}
-	r.answered(ctx, stepMachine, int64(row.ID), core.StatusStarted, actStartStep, v)
+	r.answered(ctx, stepMachine, int64(row.ID), core.MoveTo(core.StatusStarted), actStartStep, v)
 	return row.record()
 }
 
@@ -59,7 +60,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string
 func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
 	row := &stepExecution{
 		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
-		Owner: job.Owner.String(), Epoch: job.Epoch, StartedAt: clock(0),
+		Owner: job.Owner.String(), Epoch: job.Epoch, LastMove: core.MoveStart, LastEpoch: job.Epoch, StartedAt: clock(0),
 	}
 	if earlier == nil {
 		row.FirstID = new(core.StepExecutionID)
@@ -99,24 +100,24 @@ func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int) (*
 	return &rows[0], nil
 }
 
-func stepStates() []core.Status { return core.Executions().From(core.StatusCompleted) }
+func stepStates() []core.Status { return core.MoveTo(core.StatusCompleted).From }
 
 // refuseStep says why holdJob found no row. There is no benign answer: without a
 // row of its own the step must not run.
 func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, error) {
-	m := &move{
-		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), to: core.StatusStarted,
+	m := &guardedMove{
+		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: core.MoveTo(core.StatusStarted),
 		guard: &guard{job.Owner.String(), job.Epoch},
 	}
-	v, err := r.judge(ctx, m, core.Executions())
+	v, err := r.classify(ctx, m, core.Executions())
 	if err != nil {
 		return v, err
 	}
 	if v.err == nil {
-		v.err = &core.TransitionError{
-			Machine: jobMachine, ID: m.id, From: stepStates(), To: core.StatusStarted, Current: v.current,
-			Reason: "a step may not start now",
-		}
+		v.err = &core.TransitionError{Machine: jobMachine, ID: m.id, Move: m.move.Name, To: core.StatusStarted, Current: v.current}
+	}
+	if refused, ok := errors.AsType[*core.TransitionError](v.err); ok && v.current != "" {
+		refused.From, refused.Reason = stepStates(), "a step may not start now"
 	}
 	v.answer = core.Rejected
 	return v, nil

@@ -32,4 +32,8 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_ended" ON "{{prefix}}job_exe
 
 -- A handful of rows: the steps that are not over.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_open" ON "{{prefix}}step_execution" (job_execution_id, id)
-    WHERE status IN ('STARTING', 'STARTED', 'STOPPING');
+    WHERE status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');
+ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS last_move text NOT NULL DEFAULT '';
+ALTER TABLE "{{prefix}}job_execution" ADD COLUMN IF NOT EXISTS last_epoch bigint NOT NULL DEFAULT 0;
+ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS last_move text NOT NULL DEFAULT '';
+ALTER TABLE "{{prefix}}step_execution" ADD COLUMN IF NOT EXISTS last_epoch bigint NOT NULL DEFAULT 0;

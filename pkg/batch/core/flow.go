@@ -183,6 +183,10 @@ type StepRun struct {
 	// Parts are the newest executions of this step's partitions in the instance, by
 	// the partition's name, for a step that makes partitions.
 	Parts map[string]StepExecution
+	// Visit is the visit of the flow that the step is, and Before the rows of the
+	// journal that are stored with its start.
+	Visit  Visit
+	Before []FlowVisit
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution
@@ -203,6 +207,9 @@ type StepRun struct {
 	// calls it when a step promotes, before the step's end is recorded and in the same
 	// transaction where there is one. Branches of a split may call it at the same time.
 	Promote func(ctx context.Context, values map[string]any) error
+	// MayPark says that nothing runs beside the step which would keep the execution in
+	// this process: a step that waits for workers returns ErrParked.
+	MayPark bool
 	// Group is the group whose transaction the step takes part in; nil: none.
 	Group *Group
 }

@@ -75,10 +75,12 @@ type StepExecution struct {
 	JobExecutionID JobExecutionID
 	JobName        string
 	Name           string
-	Status         Status
-	ExitCode       string
-	Error          string
-	Counters       Counters // of this attempt
+	// Visit is the visit of the flow that the step is.
+	Visit    Visit
+	Status   Status
+	ExitCode string
+	Error    string
+	Counters Counters // of this attempt
 	// Before are the counters of the attempts that this one goes on from, summed:
 	// Total is what the step did in all.
 	Before Counters
@@ -94,6 +96,16 @@ type StepExecution struct {
 
 	Owner Owner
 	Epoch int64
+
+	// Manager is the step execution that planned this partition; 0: it is none.
+	Manager StepExecutionID
+	// LeaseUntil is the end of a partition's own lease; zero: it has none, and belongs to
+	// the owner of the job.
+	LeaseUntil time.Time
+	// Assigned is how often the partition was assigned to a worker.
+	Assigned int
+	// OpenParts is how many partitions of this step are not over.
+	OpenParts int64
 
 	StartedAt time.Time
 	EndedAt   time.Time

@@ -47,10 +47,13 @@ func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reas
 	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
 			epoch = epoch + 1, ended_at = {now}
-		WHERE job_execution_id = ? AND `+openStep+`
-		RETURNING id, status_before, epoch`),
-		core.StatusFailed, core.ExitFailed, reason, core.MoveEndWithJob, id).Scan(&steps).Error
-	return steps, err
+		WHERE job_execution_id = ? AND `+openStep+r.managersFirst()+`
+		RETURNING id, status_before, epoch, manager_id`),
+		core.StatusFailed, core.ExitFailed, reason, core.MoveEndWithJob, id, id).Scan(&steps).Error
+	if err != nil {
+		return nil, err
+	}
+	return steps, r.ended(ctx, steps)
 }
 
 // ledger is what a transaction has applied: its audit rows, and the events that the

@@ -55,7 +55,7 @@ func checkPurge(filter *core.PurgeFilter) error {
 		filter.Statuses = []core.Status{core.StatusCompleted, core.StatusAbandoned}
 	}
 	for _, status := range filter.Statuses {
-		if status.IsRunning() {
+		if !status.IsOver() {
 			return fmt.Errorf("executions in %s are active and not purged", status)
 		}
 	}
@@ -243,7 +243,7 @@ func byInstance(executions []purgeable) [][]purgeable {
 // deleted.
 func judgeInstance(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
 	for _, e := range executions {
-		if e.Status.IsRunning() || e.Redriven || e.Called {
+		if !e.Status.IsOver() || e.Redriven || e.Called {
 			return nil
 		}
 	}
@@ -276,11 +276,11 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 			return done, err
 		}
 		done.Left = append(done.Left, left...)
-		var params int64
+		var params, visits int64
 		for _, table := range []struct {
 			name  string
 			count *int64
-		}{{"{skipped_item}", &done.SkippedItems}, {"{job_execution_param}", &params}, {"{step_execution}", &done.Steps}} {
+		}{{"{skipped_item}", &done.SkippedItems}, {"{job_execution_param}", &params}, {"{flow_visit}", &visits}, {"{step_execution}", &done.Steps}} {
 			deleted := r.session(ctx).Exec(r.sql("DELETE FROM "+table.name+" WHERE job_execution_id IN ?"), batch)
 			if deleted.Error != nil {
 				return done, deleted.Error

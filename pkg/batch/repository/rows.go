@@ -14,7 +14,7 @@ type jobInstance struct {
 	ID          core.JobInstanceID `gorm:"primaryKey"`
 	JobName     string
 	InstanceKey string
-	Attempts    int64 // launches; since schema 1.1
+	Attempts    int64 // launches
 	CreatedAt   instant
 }
 
@@ -61,6 +61,9 @@ type stepExecution struct {
 	JobExecutionID   core.JobExecutionID
 	JobName          string
 	Name             string
+	Flow             string // with ordinal and element the visit: see flowVisit
+	Ordinal          int64
+	Element          string
 	Status           core.Status
 	StatusBefore     core.Status
 	ExitCode         string
@@ -91,6 +94,23 @@ type stepExecution struct {
 	Closed    bool
 	LastMove  string // the last move, and the epoch in which it was made
 	LastEpoch int64
+
+	ManagerID     *core.StepExecutionID // of a partition, else NULL
+	LeaseUntil    instant               // of a partition that a worker has, else NULL
+	AssignedCount int
+	OpenParts     int64
+}
+
+// flowVisit is a row of the journal: a visit that has no step execution.
+type flowVisit struct {
+	JobExecutionID core.JobExecutionID `gorm:"primaryKey"`
+	Flow           string              `gorm:"primaryKey"`
+	Ordinal        int64               `gorm:"primaryKey"`
+	Element        string
+	Kind           core.VisitKind
+	Verdict        string
+	Target         string
+	CreatedAt      instant
 }
 
 // audit is one transition. It refers to executions without a foreign key: what
@@ -166,9 +186,19 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	return &core.StepExecution{
 		ID: s.ID, First: s.first(), JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
 		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText,
+		Visit:    core.Visit{Flow: s.Flow, Ordinal: s.Ordinal, Element: s.Element},
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
+		Manager: s.manager(), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
 	}, nil
+}
+
+// manager is the step execution that planned this partition; 0: it is none.
+func (s *stepExecution) manager() core.StepExecutionID {
+	if s.ManagerID == nil {
+		return 0
+	}
+	return *s.ManagerID
 }
 
 // first is the first attempt; 0 where it is not known.

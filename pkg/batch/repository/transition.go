@@ -44,6 +44,7 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 		m.set("ended_at = COALESCE(ended_at, {now})")
 		m.set("active = NULL")
 	}
+	m.visits = change.Visits
 	return r.transition(ctx, m)
 }
 
@@ -137,6 +138,7 @@ type guardedMove struct {
 	reason         string // of steps that end with their job; '': jobIsOver
 	move           core.Move[core.Status]
 	act, detail    string
+	visits         []core.FlowVisit // of the job's journal, stored with the move
 	sets           []string
 	args           []any
 }
@@ -245,12 +247,12 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 	machine := core.Executions()
 	for range len(machine.Moves()) {
 		if len(m.move.From) > 0 {
-			moved, err := r.update(ctx, m)
+			moved, row, err := r.update(ctx, m)
 			if err != nil {
 				return verdict{}, err
 			}
 			if moved != nil {
-				return r.applied(ctx, m, *moved)
+				return r.applied(ctx, m, *moved, row)
 			}
 		}
 		v, err := r.classify(ctx, m, machine)
@@ -262,8 +264,16 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 }
 
 // applied ends what an applied move leaves open, and writes the audit.
-func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit) (verdict, error) {
+func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row stepExecution) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
+	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
+		if err := r.ended(ctx, []stepExecution{row}); err != nil {
+			return v, err
+		}
+	}
+	if err := r.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
+		return v, err
+	}
 	if m.machine == jobMachine && m.move.To.IsOver() {
 		reason := cmp.Or(m.reason, jobIsOver)
 		steps, err := r.failSteps(ctx, moved.JobExecutionID, reason)
@@ -281,17 +291,27 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit) (
 	return v, r.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
-// update is the guarded UPDATE; it answers the audit row of what it did, or nil. The row
-// keeps the move and the epoch in which it was made.
-func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, error) {
+// update is the guarded UPDATE; it answers the audit row of what it did and what the
+// row of a step tells of its manager, or nil. The row keeps the move and the epoch in
+// which it was made.
+func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepExecution, error) {
 	where, guarded := m.where()
 	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
-	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") +
-		" WHERE " + where + " AND status IN ? RETURNING " + m.job + " AS job_execution_id, status_before, epoch"
+	returning := m.job + " AS job_execution_id, status_before, epoch"
+	args := slices.Concat([]any{m.move.To, m.move.Name}, m.args, guarded, []any{m.move.From})
+	where += " AND status IN ?"
+	if m.machine == stepMachine {
+		returning += ", manager_id"
+		if m.move.To.IsOver() {
+			where += r.managerFirst()
+			args = append(args, m.id)
+		}
+	}
 	var rows []stepExecution
-	err := r.session(ctx).Raw(r.sql(text), slices.Concat([]any{m.move.To, m.move.Name}, m.args, guarded, []any{m.move.From})...).Scan(&rows).Error
+	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") + " WHERE " + where + " RETURNING " + returning
+	err := r.session(ctx).Raw(r.sql(text), args...).Scan(&rows).Error
 	if err != nil || len(rows) == 0 {
-		return nil, err
+		return nil, stepExecution{}, err
 	}
 	done := &audit{
 		At: clock(0), Act: m.act, Actor: m.actor, JobExecutionID: rows[0].JobExecutionID,
@@ -303,7 +323,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, error)
 	if m.machine == stepMachine {
 		done.StepExecutionID = core.StepExecutionID(m.id)
 	}
-	return done, nil
+	return done, rows[0], nil
 }
 
 // classify says why the guarded UPDATE found no row. That this very move was made before

@@ -1,0 +1,109 @@
+package operator
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Execution is a job execution as clients see it. In JSON the words are those of the
+// job file's expressions, durations are seconds, and times are RFC 3339 in UTC.
+type Execution struct {
+	ID         core.JobExecutionID `json:"execution"`
+	InstanceID core.JobInstanceID  `json:"instance"`
+	JobName    string              `json:"job"`
+	Status     core.Status         `json:"status"`
+	ExitCode   string              `json:"exit,omitempty"`
+	// Error is the message of what made it fail or stop.
+	Error   string     `json:"error,omitempty"`
+	Attempt int        `json:"attempt"`
+	Params  Parameters `json:"parameters"`
+
+	CreatedAt time.Time `json:"created,omitzero"`
+	StartedAt time.Time `json:"started,omitzero"`
+	EndedAt   time.Time `json:"ended,omitzero"`
+	// Duration is in seconds, up to now while it runs.
+	Duration float64 `json:"duration"`
+
+	// Owner is the process that runs it; nil where it does not run.
+	Owner *Owner `json:"owner,omitempty"`
+	// File is the absolute path of the job file; empty: it was read from no file.
+	File string `json:"file,omitempty"`
+	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
+	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
+	// Parent is the execution that ran this one as a step; 0: none.
+	Parent core.JobExecutionID `json:"parent,omitempty"`
+	// Gate says how the job's `expect` was answered.
+	Gate string `json:"gate,omitempty"`
+}
+
+// Owner is the process that runs an execution.
+type Owner struct {
+	Host       string    `json:"host"`
+	PID        int       `json:"pid"`
+	LeaseUntil time.Time `json:"lease_until,omitzero"`
+	// Dead says that the process is known to be dead: Recover ends the execution.
+	Dead bool `json:"dead,omitempty"`
+}
+
+// Parameters are typed parameters, in JSON an object: numbers and truth values as
+// they are, everything else as its canonical text.
+type Parameters struct{ core.Parameters }
+
+// MarshalJSON writes an object.
+func (p Parameters) MarshalJSON() ([]byte, error) {
+	values := map[string]any{}
+	for _, q := range p.All() {
+		values[q.Name] = parameterValue(q)
+	}
+	return json.Marshal(values)
+}
+
+func parameterValue(p core.Parameter) any {
+	switch v := p.Value.(type) {
+	case int64, float64, bool:
+		return v
+	}
+	text, err := p.Canonical()
+	if err != nil {
+		return fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
+	}
+	return text
+}
+
+// execution returns the view of a record.
+func (s *Service) execution(e *core.JobExecution) *Execution {
+	x := &Execution{
+		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
+		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
+		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.config.Now())),
+		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate,
+	}
+	if e.Status.IsRunning() {
+		x.Owner = &Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.config.Dead(e.Owner)}
+	}
+	return x
+}
+
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}
+
+// seconds rounds to microseconds.
+func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
+
+// elapsed is the time between start and end, up to now where it has not ended.
+func elapsed(start, end, now time.Time) time.Duration {
+	switch {
+	case start.IsZero():
+		return 0
+	case end.IsZero():
+		return now.Sub(start)
+	}
+	return end.Sub(start)
+}

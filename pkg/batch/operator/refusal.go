@@ -1,0 +1,122 @@
+package operator
+
+import (
+	"encoding/json"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Reason says why an act was refused.
+type Reason string
+
+// The reasons of a Refusal.
+const (
+	// ReasonNotFound: there is no such execution (core.ErrNotFound).
+	ReasonNotFound Reason = "not_found"
+	// ReasonComplete: the instance is complete (*core.InstanceCompleteError).
+	ReasonComplete Reason = "complete"
+	// ReasonRunning: it runs (*core.AlreadyRunningError).
+	ReasonRunning Reason = "running"
+	// ReasonOver: there is nothing to stop.
+	ReasonOver Reason = "over"
+	// ReasonAbandoned: it was abandoned (core.ErrAbandoned).
+	ReasonAbandoned Reason = "abandoned"
+	// ReasonUnknown: its outcome is not known (core.ErrUnknownStatus).
+	ReasonUnknown Reason = "unknown_outcome"
+	// ReasonNotRestartable: the job may not be restarted (core.ErrNotRestartable).
+	ReasonNotRestartable Reason = "not_restartable"
+	// ReasonNotNewest: the instance has a newer execution (core.ErrNotMostRecent).
+	ReasonNotNewest Reason = "not_newest"
+	// ReasonIllegalState: the status does not allow it (core.ErrIllegalState,
+	// *core.TransitionError).
+	ReasonIllegalState Reason = "illegal_state"
+	// ReasonRedrive: the execution is a redrive, which goes on as one.
+	ReasonRedrive Reason = "redrive"
+	// ReasonNothingSkipped: no skipped items are left to redrive.
+	ReasonNothingSkipped Reason = "nothing_skipped"
+	// ReasonWhichStep: several steps have skipped items.
+	ReasonWhichStep Reason = "which_step"
+	// ReasonItems: items cannot be redriven as they are stored or given.
+	ReasonItems Reason = "items"
+	// ReasonChanged: the job file has changed in what was done (*jobfile.ChangedError).
+	ReasonChanged Reason = "changed"
+	// ReasonNoIncrementer: the job has none (core.ErrNoIncrementer).
+	ReasonNoIncrementer Reason = "no_incrementer"
+	// ReasonParameters: parameters are wrong (*core.ParameterError, joined).
+	ReasonParameters Reason = "parameters"
+	// ReasonFile: the job file cannot be read or is wrong (jobfile.Problems).
+	ReasonFile Reason = "file"
+	// ReasonSchema: the tables of the history are missing or old (core.ErrSchemaMissing).
+	ReasonSchema Reason = "schema"
+)
+
+// Refusal is an act that was refused: nothing was changed.
+type Refusal struct {
+	Reason Reason
+	// Execution is the one that the caller named; 0: none, as at a launch.
+	Execution core.JobExecutionID
+	// Err is the cause.
+	Err error
+	// Actions are the ways out, the best first.
+	Actions []Action
+}
+
+// Error is the message of the cause.
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns the cause.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// MarshalJSON writes the message in place of the cause.
+func (r *Refusal) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Reason    Reason              `json:"reason"`
+		Message   string              `json:"message"`
+		Execution core.JobExecutionID `json:"execution,omitempty"`
+		Actions   []Action            `json:"actions,omitempty"`
+	}{r.Reason, r.Err.Error(), r.Execution, r.Actions})
+}
+
+// ActionKind is what may be done.
+type ActionKind string
+
+// The kinds of an Action: what a client of the service may ask it for next.
+const (
+	ActShow    ActionKind = "show"    // look at Execution
+	ActHistory ActionKind = "history" // list the executions of Job
+	ActExplain ActionKind = "explain" // why Execution ended, and what a restart does
+	ActSkips   ActionKind = "skips"   // list the skipped items of Execution
+	ActCompare ActionKind = "compare" // the definition of Execution with File
+	ActRun     ActionKind = "run"     // run File with Params
+	ActAgain   ActionKind = "again"   // run File with Params as a new instance
+	ActNext    ActionKind = "next"    // run the next instance of File
+	ActRestart ActionKind = "restart" // restart Execution
+	ActRedrive ActionKind = "redrive" // redrive what Execution has left
+	ActStop    ActionKind = "stop"    // ask Execution to stop
+	ActKill    ActionKind = "kill"    // end the process Owner, then recover
+	ActAbandon ActionKind = "abandon" // give Execution up
+	ActRecover ActionKind = "recover" // end what has lost its process
+	ActMigrate ActionKind = "migrate" // make or update the tables
+	ActName    ActionKind = "name"    // name a file in the request
+)
+
+// Action is something that may be done, as data.
+type Action struct {
+	Kind      ActionKind          `json:"kind"`
+	Execution core.JobExecutionID `json:"execution,omitempty"`
+	// Status is that of Execution, where it matters to the words.
+	Status core.Status `json:"status,omitempty"`
+	Job    string      `json:"job,omitempty"`
+	// File is the job file; empty where the history has it.
+	File string `json:"file,omitempty"`
+	// Params are texts by name, as a request has them.
+	Params map[string]string `json:"params,omitempty"`
+	Step   string            `json:"step,omitempty"`
+
+	AcceptChanges bool `json:"accept_changes,omitempty"`
+	FromStart     bool `json:"from_start,omitempty"`
+	// NeedsFile says that the request must name a job file: the history has none.
+	NeedsFile bool `json:"needs_file,omitempty"`
+	// Owner is the process, of kill.
+	Owner *Owner `json:"owner,omitempty"`
+}

@@ -1,0 +1,129 @@
+package operator
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Source says which job is meant, by the first of its fields that is set.
+type Source struct {
+	// Job is a job of Go code.
+	Job *core.Job `json:"-"`
+	// Checked is a job file that was read already.
+	Checked *jobfile.File `json:"-"`
+	// File is the path of a job file.
+	File string `json:"file,omitempty"`
+	// Name is a job's name: the file is read from where its newest execution had it.
+	Name string `json:"job,omitempty"`
+}
+
+// RunRequest asks for a run of a job.
+type RunRequest struct {
+	Source
+	// Params are texts by name, typed and checked by the job's declarations.
+	Params map[string]string `json:"params,omitempty"`
+	// Again asks for a new instance of parameters whose instance is complete or
+	// abandoned: the newest of these goes on where it has not completed.
+	Again bool `json:"again,omitempty"`
+	// AcceptChanges goes on with an instance though its definition has changed in what
+	// was done already (rule F4), or a file in which a reader goes on (rule C15).
+	AcceptChanges bool `json:"accept_changes,omitempty"`
+	// Hooks are for callers of the same process.
+	Hooks `json:"-"`
+}
+
+// RestartRequest asks for another attempt of an execution's instance.
+type RestartRequest struct {
+	Execution core.JobExecutionID `json:"execution"`
+	// Source is the job, where it is not to be read from where the execution had it.
+	Source
+	// FromStart runs everything anew.
+	FromStart bool `json:"from_start,omitempty"`
+	// AcceptChanges is as in RunRequest.
+	AcceptChanges bool `json:"accept_changes,omitempty"`
+	Hooks         `json:"-"`
+}
+
+// RedriveRequest asks to run the skipped items of an execution through their step
+// again.
+type RedriveRequest struct {
+	Execution core.JobExecutionID `json:"execution"`
+	// Step is the step whose items are redriven; empty: the only one that has any.
+	Step string `json:"step,omitempty"`
+	// Edited are items by the number of their skip: only these are redriven. nil: all
+	// that are left, as they are stored.
+	Edited map[int64]json.RawMessage `json:"edited,omitempty"`
+	// Params change parameters of the execution.
+	Params map[string]string `json:"params,omitempty"`
+	// Source is the job, where it is not to be read from where the execution had it.
+	Source
+	Hooks `json:"-"`
+}
+
+// Hooks are what a caller of the same process hands to a run.
+type Hooks struct {
+	// Stop asks for a stop when it is closed; nil: nothing does.
+	Stop <-chan struct{}
+	// OnNotice hears what is worth a line before the run; nil: nobody.
+	OnNotice func(Notice)
+	// OnTarget hears where a writer writes to, when it is made; nil: nobody. It is
+	// called from many goroutines.
+	OnTarget func(Target)
+}
+
+// NoticeKind is what a Notice is about.
+type NoticeKind string
+
+// The kinds of a Notice.
+const (
+	// NoticeResumed: the newest instance has not completed, so it goes on.
+	NoticeResumed NoticeKind = "resumed"
+	// NoticeChanged: the job file has changed since Execution; Changes says in what.
+	NoticeChanged NoticeKind = "changed"
+	// NoticeFileGone: the job file is gone; it is taken from the history.
+	NoticeFileGone NoticeKind = "file_gone"
+	// NoticeNotRedriven: these items cannot be redriven as they are stored.
+	NoticeNotRedriven NoticeKind = "not_redriven"
+	// NoticeMigrated: the tables of the history are made or updated.
+	NoticeMigrated NoticeKind = "migrated"
+)
+
+// Notice is worth a line to who waits for a run.
+type Notice struct {
+	Kind      NoticeKind          `json:"kind"`
+	Execution core.JobExecutionID `json:"execution,omitempty"`
+	Status    core.Status         `json:"status,omitempty"`
+	File      string              `json:"file,omitempty"`
+	// Changes are those of the job file.
+	Changes []jobfile.Change `json:"changes,omitempty"`
+	// FromStart says that everything runs anew, so that the changes do not matter.
+	FromStart bool `json:"from_start,omitempty"`
+	// Items are what cannot be redriven, and why.
+	Items []string `json:"items,omitempty"`
+}
+
+// PurgeRequest selects executions to delete; what runs is never deleted.
+type PurgeRequest struct {
+	// Job is the name of one job; empty: all.
+	Job string `json:"job,omitempty"`
+	// Statuses are those to delete; empty: COMPLETED, ABANDONED.
+	Statuses []core.Status `json:"statuses,omitempty"`
+	// EndedBefore is required.
+	EndedBefore time.Time `json:"ended_before"`
+	// KeepLast keeps so many of the newest instances of each job.
+	KeepLast int `json:"keep_last,omitempty"`
+	// DryRun counts only.
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// Purged is what was deleted.
+type Purged struct {
+	Instances    int64 `json:"instances"`
+	Executions   int64 `json:"executions"`
+	Steps        int64 `json:"steps"`
+	SkippedItems int64 `json:"skipped_items"`
+	DryRun       bool  `json:"dry_run,omitempty"`
+}

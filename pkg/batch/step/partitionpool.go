@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -83,8 +82,7 @@ func (b *batch) wait(ctx context.Context, ready <-chan struct{}) bool {
 	select {
 	case <-ready:
 		return true
-	case <-b.run.Stop:
-	case <-b.run.Asked:
+	case <-b.run.Services.Stop.Done():
 	case <-ctx.Done():
 	case <-b.lostOwner:
 	}
@@ -95,9 +93,7 @@ func (b *batch) wait(ctx context.Context, ready <-chan struct{}) bool {
 func (b *batch) free(ctx context.Context) bool {
 	select {
 	case b.slots <- struct{}{}:
-	case <-b.run.Stop:
-		return false
-	case <-b.run.Asked:
+	case <-b.run.Services.Stop.Done():
 		return false
 	case <-ctx.Done():
 		return false
@@ -170,11 +166,7 @@ func (b *batch) unstartedResult(ctx context.Context) core.PartitionResult {
 }
 
 func (b *batch) spawn(work func()) error {
-	if b.run.Spawn == nil {
-		go work()
-		return nil
-	}
-	return exception.Guard(func() error { return b.run.Spawn(work) })
+	return exception.Guard(func() error { return b.run.Services.Spawner.Spawn(work) })
 }
 
 // one runs one partition.
@@ -182,7 +174,7 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 	own := b.runOf(p)
 	var record *core.StepExecution
 	err := exception.Guard(func() (err error) {
-		record, err = b.run.Executor.Execute(ctx, b.step, own)
+		record, err = b.run.Services.Executor.Execute(ctx, b.step, own)
 		return err
 	})
 	switch {
@@ -202,20 +194,10 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 
 // runOf is what a partition's execution is told: nothing that it changes is shared.
 func (b *batch) runOf(p *core.PlannedPartition) *core.StepRun {
-	r := b.run
-	job, record, partition := *r.Job, p.Record, p.Partition
-	if job.Context != nil {
-		job.Context = job.Context.Clone()
-	}
-	partition.Context = partition.Context.Clone()
-	return &core.StepRun{
-		Name: core.PartName(b.name, p.Name),
-		Job:  &job, JobRef: r.JobRef, Earlier: p.Earlier, Planned: &record, Part: &partition,
-		Checkpoints: r.Checkpoints, Stores: r.Stores, Observer: r.Observer,
-		Stop: r.Stop, Asked: r.Asked, OnStop: r.OnStop,
-		Steps: maps.Clone(r.Steps), Last: r.Last, Outcome: r.Outcome, Promote: r.Promote,
-		Plans: r.Plans, Executor: r.Executor, Jobs: r.Jobs, Spawn: r.Spawn, Attempts: r.Attempts, Dead: r.Dead,
-	}
+	data, partition, record := b.run.Data, p.Partition, p.Record
+	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(b.name, p.Name), &partition, p.Earlier, &record
+	data.Visit, data.Before, data.Parts = core.Visit{}, nil, nil // of the whole step
+	return &core.StepRun{Data: data.Clone(), Services: b.run.Services}
 }
 
 // unstarted ends the record of a partition that did not run, or whose end is not
@@ -244,7 +226,7 @@ func (b *batch) failing(result core.PartitionResult, err error) core.PartitionRe
 // which the reply was lost, that end is the result.
 func (b *batch) end(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) (core.PartitionResult, error) {
 	ref := core.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
-	_, err := b.run.Plans.EndStep(ctx, ref, core.StepChange{
+	_, err := b.run.Services.Plans.EndStep(ctx, ref, core.StepChange{
 		To: result.Status, ExitCode: result.ExitCode, Error: result.Message, Counters: result.Counters, InHand: result.InHand,
 	})
 	if found, mine := core.FoundIn(err); mine && found.IsOver() {
@@ -290,7 +272,7 @@ func (b *batch) endUnstartedBatch(ctx context.Context, from, to int, result core
 // one commit instead of hundreds.
 func (b *batch) together(ctx context.Context, f func(ctx context.Context) error) error {
 	db := b.pool.database
-	if db == nil || b.run.Checkpoints == nil || b.run.Checkpoints.Database() != db.Name() {
+	if db == nil || b.run.Services.Checkpoints == nil || b.run.Services.Checkpoints.Database() != db.Name() {
 		return f(ctx)
 	}
 	return tx.NewManager(db).Do(ctx, tx.Attr{Timeout: recordTime}, f)

@@ -24,17 +24,17 @@ func (w *workerPartitions) ForWorkers() bool { return true }
 func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) ([]core.PartitionResult, error) {
 	run := work.Run
 	for stopped := false; ; {
-		open, err := run.Plans.OpenParts(ctx, run.Step.ID)
+		open, err := run.Services.Plans.OpenParts(ctx, run.Step.ID)
 		switch {
 		case err != nil:
 			return nil, err
 		case open == 0:
 			return w.results(ctx, run)
-		case run.MayPark:
+		case run.Data.MayPark:
 			return nil, core.ErrParked
 		}
 		if run.Stopping() && !stopped {
-			if stopped, err = true, run.Plans.StopPartitions(ctx, run.JobRef); err != nil {
+			if stopped, err = true, run.Services.Plans.StopPartitions(ctx, run.Data.JobRef); err != nil {
 				return nil, err
 			}
 			continue
@@ -47,9 +47,9 @@ func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) ([]
 
 // wait waits until the partitions are looked at again.
 func (w *workerPartitions) wait(ctx context.Context, run *core.StepRun, stopped bool) error {
-	stop, asked := run.Stop, run.Asked
+	stop := run.Services.Stop.Done()
 	if stopped {
-		stop, asked = nil, nil
+		stop = nil
 	}
 	timer := time.NewTimer(w.poll)
 	defer timer.Stop()
@@ -57,14 +57,13 @@ func (w *workerPartitions) wait(ctx context.Context, run *core.StepRun, stopped 
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-stop:
-	case <-asked:
 	case <-timer.C:
 	}
 	return nil
 }
 
 func (w *workerPartitions) results(ctx context.Context, run *core.StepRun) ([]core.PartitionResult, error) {
-	records, err := run.Plans.Partitions(ctx, run.Step.ID)
+	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
 	if err != nil {
 		return nil, err
 	}

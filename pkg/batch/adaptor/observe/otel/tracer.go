@@ -108,6 +108,11 @@ func (o *Observer) Enter(ctx context.Context, e core.Event) context.Context {
 		o.jobEnded(e)
 	case core.OwnerLost:
 		o.end(e.Execution, "another process took the execution over")
+	case core.EndNotRecorded:
+		o.note(ctx, e)
+		if e.Step == "" {
+			o.end(e.Execution, "the end could not be recorded")
+		}
 	case core.ChunkCommitted:
 		o.chunk(e)
 	default:
@@ -336,6 +341,8 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 		o.on(e.Execution, e.Step).event("a tasklet could not be stopped", errorAttributes(e.Err)...)
 	case core.CloseFailed:
 		o.on(e.Execution, e.Step).event("a component could not be closed", errorAttributes(e.Err)...)
+	case core.EndNotRecorded:
+		o.on(e.Execution, e.Step).event("the end could not be recorded", errorAttributes(e.Err)...)
 	case core.HeartbeatFailed:
 		o.on(e.Execution, "").event("heartbeat failed", errorAttributes(e.Err)...)
 	}

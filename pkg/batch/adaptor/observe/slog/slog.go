@@ -79,6 +79,11 @@ func (o *observer) Observe(ctx context.Context, e core.Event) {
 	case core.OwnerLost:
 		o.forget(e.Execution)
 		r = rare(e)
+	case core.EndNotRecorded:
+		if e.Step == "" {
+			o.forget(e.Execution)
+		}
+		r = rare(e)
 	default:
 		r = rare(e)
 	}
@@ -115,6 +120,16 @@ func rare(e core.Event) record {
 	case core.CloseFailed:
 		r = begin("close.failed", "a component could not be closed").at(slog.LevelWarn)
 		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("step", e.Step))
+		r.err(e.Err)
+	case core.EndNotRecorded:
+		r = begin("end.not_recorded", "an end could not be recorded").at(slog.LevelError)
+		r.add(slog.String("job", e.JobName), execution(e.Execution))
+		r.text("step", e.Step)
+		r.add(slog.String("to", string(e.To)))
+		r.err(e.Err)
+	case core.ObserverFailed:
+		r = begin("observer.failed", "an observer panicked").at(slog.LevelError)
+		r.add(slog.String("observer", e.Observer), slog.String("of", e.Event))
 		r.err(e.Err)
 	case core.OwnerLost:
 		r = begin("owner.lost", "another process took the execution over").at(slog.LevelError)

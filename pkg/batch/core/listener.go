@@ -5,14 +5,14 @@ import (
 	"reflect"
 )
 
-// Listeners are told of what happens in a job, a step or a chunk, and may end it: a listener's
+// Listeners hear what happens in a job, a step or a chunk, and may end it: a listener's
 // error or panic fails the step; it is never swallowed (rule C16). A listener
-// implements any of the one-method interfaces of this file; each is asked for
-// once, and what nobody registered costs nothing. One registered twice is called
+// implements any of the one-method interfaces of this file; each is looked up once, and
+// an interface without listeners costs nothing. A listener registered twice is called
 // once. They are called on the goroutine of the step, in the order registered.
 //
-// The error of an On...Error callback does not replace the error it is told of:
-// it is added to it, and that one's class decides what happens (rule C16).
+// The error of an On...Error callback does not replace the error that it gets: it is
+// added to that one, whose class decides what happens (rule C16).
 //
 // Items are handed over boxed; they belong to the engine.
 type (

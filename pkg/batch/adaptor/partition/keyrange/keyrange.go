@@ -83,7 +83,7 @@ func New(db tx.Database, config Config) (core.Partitioner, error) {
 	return &partitioner{db: db, config: config}, nil
 }
 
-// Partition answers the ranges.
+// Partition returns the ranges.
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
 	low, high, empty, err := p.bounds(ctx)
 	if err != nil {

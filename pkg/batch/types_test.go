@@ -15,10 +15,10 @@ func TestTheErrorsOfTheFacadeSayWhatMayBeDone(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("odd")
 	for _, c := range []struct {
-		err              error
-		retry, skip      bool
-		class            exception.Class
-		consumed         bool
+		err         error
+		retry, skip bool
+		class       exception.Class
+		consumed    bool
 	}{
 		{err: batch.Retryable("call", cause), retry: true},
 		{err: batch.Skippable("check", cause), skip: true},

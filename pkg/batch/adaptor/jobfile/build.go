@@ -122,44 +122,18 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 
 // stepListeners makes the listeners of a step.
 func (a builder) stepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
-	made, err := a.make(ctx, run.View(), a.step.listeners...)
-	if err != nil {
-		return nil, err
-	}
-	var errs []error
-	for i, u := range a.step.listeners {
-		errs = append(errs, checkStepListener(u, made[i], a.step.model.Chunk != nil))
-	}
-	return checkedListeners(ctx, made, errs)
-}
-
-// checkedListeners returns the listeners, or closes all of them if one is wrong.
-func checkedListeners(ctx context.Context, made []any, errs []error) ([]any, error) {
-	err := errors.Join(errs...)
-	if err == nil {
-		return made, nil
-	}
-	for _, one := range made {
-		if closer, ok := one.(core.Closer); ok {
-			err = errors.Join(err, closer.Close(context.WithoutCancel(ctx)))
+	inChunk := a.step.model.Chunk != nil
+	return a.listeners(ctx, run.View(), a.step.listeners, func(u *componentUse, made any) error {
+		switch {
+		case listensToSteps(made), inChunk && listensToChunks(made):
+			return nil
+		case listensToChunks(made):
+			return fmt.Errorf("%s listens to chunks and items, which a tasklet step does not have: there it needs BeforeStep or AfterStep", u.what)
+		case listensToJobs(made):
+			return fmt.Errorf("%s listens to jobs (BeforeJob, AfterJob), not to steps: name it in the listeners of the job", u.what)
 		}
-	}
-	return nil, err
-}
-
-// checkStepListener runs at the start of a step: only the instance shows which events it
-// listens to.
-func checkStepListener(u *componentUse, made any, chunk bool) error {
-	if listensToSteps(made) || chunk && listensToChunks(made) {
-		return nil
-	}
-	switch {
-	case listensToChunks(made):
-		return fmt.Errorf("%s is told of chunks and items, which a tasklet step has not: there it needs BeforeStep or AfterStep", u.what)
-	case listensToJobs(made):
-		return fmt.Errorf("%s is told of jobs (BeforeJob, AfterJob), not of steps: name it in the listeners of the job", u.what)
-	}
-	return errNoListener(u, made)
+		return errNoListener(u, made)
+	})
 }
 
 // jobListeners makes the listeners of an execution; nil if there are none.
@@ -170,22 +144,37 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 	}
 	a := c.builder("", nil, uses...)
 	return func(ctx context.Context, view *core.View) ([]any, error) {
-		made, err := a.make(ctx, view, uses...)
-		if err != nil {
-			return nil, err
-		}
-		var errs []error
-		for i, u := range uses {
+		return a.listeners(ctx, view, uses, func(u *componentUse, made any) error {
 			switch {
-			case listensToJobs(made[i]):
-			case listensToSteps(made[i]) || listensToChunks(made[i]):
-				errs = append(errs, fmt.Errorf("%s is told of steps, chunks or items, not of jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob", u.what))
-			default:
-				errs = append(errs, errNoListener(u, made[i]))
+			case listensToJobs(made):
+				return nil
+			case listensToSteps(made), listensToChunks(made):
+				return fmt.Errorf("%s listens to steps, chunks or items, not to jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob", u.what)
 			}
-		}
-		return checkedListeners(ctx, made, errs)
+			return errNoListener(u, made)
+		})
 	}
+}
+
+// listeners makes listeners and checks the events that each listens to, which only the
+// instance shows. If one is wrong, all are closed.
+func (a builder) listeners(ctx context.Context, view *core.View, uses []*componentUse, check func(u *componentUse, made any) error) ([]any, error) {
+	made, err := a.make(ctx, view, uses...)
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range uses {
+		err = errors.Join(err, check(u, made[i]))
+	}
+	if err == nil {
+		return made, nil
+	}
+	for _, one := range made {
+		if closer, ok := one.(core.Closer); ok {
+			err = errors.Join(err, closer.Close(context.WithoutCancel(ctx)))
+		}
+	}
+	return nil, err
 }
 
 func errNoListener(u *componentUse, made any) error {

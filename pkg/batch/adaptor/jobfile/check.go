@@ -245,7 +245,7 @@ func (l *loader) checkPipeline(s *stepDef) {
 	}
 }
 
-// outputType asks a stage for its output type. A stage that does not say passes on
+// checkOutputType asks a stage for its output type. A stage that does not say passes on
 // what it is handed.
 func (l *loader) checkOutputType(u *componentUse, in core.ItemType) (core.ItemType, bool) {
 	if u.component.Types == nil {

@@ -33,7 +33,7 @@ func (l *loader) checkFlow() {
 	}
 }
 
-// connect makes the edges of a list's elements, and of the lists inside of them.
+// connectEdges makes the edges of a list's elements, and of the lists in them.
 func (l *loader) connectEdges(list *listDef) {
 	for i, e := range list.elements {
 		following := core.Target{Kind: core.TargetEnd}

@@ -24,7 +24,7 @@ type jobModel struct {
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else."`
 	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
-	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"Who is told of the beginning and the end of an execution, in this order: one listener, or a list."`
+	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"The listeners of the beginning and the end of an execution, called in this order: one, or a list."`
 	Flow        []elementModel                    `key:"flow" item:"an element" required:"true" doc:"What the job does, in order."`
 	Finally     []elementModel                    `key:"finally" item:"an element" doc:"Steps that run after the flow in every execution, whatever its status, one after the other. A failure there is recorded and does not change the status. After a kill they run at take-over or restart: at least once."`
 	Expect      *conditionText                    `key:"expect" doc:"What must hold when the flow has completed; else the job is FAILED with the exit code EXPECT_FAILED [nothing]."`
@@ -84,7 +84,7 @@ type stepModel struct {
 	Tasklet              *componentRef              `key:"tasklet" kind:"tasklet" doc:"Do one thing."`
 	Partition            *partitionModel            `key:"partition" doc:"Do the work in parts, side by side, each with components of its own."`
 	Transaction          *transactionModel          `key:"transaction" doc:"The transaction of the step."`
-	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"Who is told of what happens in the step, in this order: one listener, or a list. Those of a partitioned step are told of each part."`
+	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"The listeners of what happens in the step, called in this order: one, or a list. Those of a partitioned step are called for each part."`
 	Timeout              *time.Duration             `key:"timeout" doc:"The step fails when it runs longer [none]; in a partitioned step, each part."`
 	Expect               *conditionText             `key:"expect" doc:"What must hold when the work is done; else the step is FAILED with the exit code EXPECT_FAILED [nothing]."`
 	Promote              strict.OrderedMap[rawText] `key:"promote" doc:"Keys of the step's context that are copied to the job's when the step completes: {step key: job key}."`

@@ -78,7 +78,7 @@ func (f *File) viewValues(view *core.View) *values {
 	return v
 }
 
-// own adds the numbers of the view's own step, without a prefix.
+// addOwnNumbers adds the numbers of the view's own step, without a prefix.
 func (v *values) addOwnNumbers(f *File, view *core.View) {
 	if view.Step == nil {
 		return
@@ -123,7 +123,7 @@ func contextTexts(c *core.ExecutionContext) map[string]any {
 	return texts
 }
 
-// part adds what ${part.NAME} reads. A text of the partitioner's own may be a
+// addPart adds what ${part.NAME} reads. A text of the partitioner's own may be a
 // path, which is as the working directory sees it.
 func (v *values) addPart(p *core.Partition) {
 	fields := map[string]any{}

@@ -113,8 +113,8 @@ func (s *Sender) open(ctx context.Context) (*sdk.TracerProvider, error) {
 	return sdk.NewTracerProvider(sdk.WithBatcher(loggingExporter{exporter, s.log()}), sdk.WithResource(about)), nil
 }
 
-// tracesURL: an endpoint without a path is that of a receiver of everything, as in
-// OTEL_EXPORTER_OTLP_ENDPOINT.
+// tracesURL adds the path of traces to an endpoint without one, as
+// OTEL_EXPORTER_OTLP_ENDPOINT does.
 func tracesURL(endpoint string) string {
 	rest := endpoint[strings.Index(endpoint, "//")+2:]
 	if _, path, ok := strings.Cut(rest, "/"); ok && path != "" {

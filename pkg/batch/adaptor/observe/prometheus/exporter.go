@@ -146,7 +146,7 @@ func (e *Exporter) writeRegularly() {
 	}
 }
 
-// write: metrics that cannot be written do not end a job.
+// write writes the metrics. A failure is logged and does not end a job.
 func (e *Exporter) write() {
 	e.writing.Lock()
 	defer e.writing.Unlock()

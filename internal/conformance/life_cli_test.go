@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // scriptedTasklet is the component of the scenarios' job files: it does what the
@@ -127,9 +128,14 @@ func (r *lifeRun) app() cli.App {
 		if err != nil {
 			return nil, err
 		}
+		service, err := operator.New(operator.Config{
+			Repository: r.engine.Repository, Launcher: r.launcher(nil), Provider: r.engine.Provider, Registry: full, Schema: r.engine.Repository,
+		})
+		if err != nil {
+			return nil, err
+		}
 		return &cli.Session{
-			Registry: full, Provider: r.engine.Provider, Repository: r.engine.Repository, Launcher: r.launcher(nil),
-			Migrate: r.engine.Repository.Migrate, CheckSchema: r.engine.Repository.CheckSchema,
+			Service: service, Registry: full, Provider: r.engine.Provider, Repository: r.engine.Repository,
 			Close: func(context.Context) error { return nil },
 		}, nil
 	}}

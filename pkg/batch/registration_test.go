@@ -127,7 +127,7 @@ func runFile(t *testing.T, url, text string, opts ...fx.Option) *core.JobExecuti
 	t.Cleanup(func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	exec, err := app.Run(t.Context(), file, nil)
+	exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
 	require.NoError(t, err)
 	return exec
 }

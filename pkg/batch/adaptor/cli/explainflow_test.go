@@ -76,7 +76,8 @@ func TestExplainPartitionsNamesThoseThatAreNotDone(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := partsScene(t, url)
-		require.Equal(t, cli.ExitFailed, s.flow("run", "parts.yaml", "--auto-migrate", "true").code)
+		first := s.flow("run", "parts.yaml", "--auto-migrate", "true")
+		require.Equal(t, cli.ExitFailed, first.code, first.err)
 		text := s.flow("explain", "1").out
 		require.Contains(t, text, "Step load FAILED: 4 read, 4 written; 2 of 3 partitions complete, b.csv is FAILED behind line 2 (")
 		require.Contains(t, text, "A restart goes on with load, of which 2 partitions are complete and b.csv (behind line 2) runs again and then runs last.\n")

@@ -13,6 +13,7 @@ import (
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -25,29 +26,15 @@ import (
 type Settings = settings.Settings
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
-// *core.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
+// *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
 // core.JobRepository, *repository.Checkpoints and *job.Launcher. Registrations such as
 // Reader and Item go beside it. When your application stops, the App stops what it has
 // started and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
-		stock(),
 		fx.Supply(s),
 		fx.Provide(newRegistry, newProvider, newRepository, newCheckpoints, newLauncher, newApp),
 	)
-}
-
-type factories struct {
-	fx.In
-	List []core.Factory `group:"surfin.factories"`
-}
-
-func newRegistry(d descriptions, f factories) (*core.Registry, error) {
-	r, err := d.registry()
-	if err != nil {
-		return nil, err
-	}
-	return r.WithFactories(f.List)
 }
 
 func newProvider(lc fx.Lifecycle, s Settings) (*gormdb.DBProvider, tx.Provider, error) {
@@ -127,7 +114,7 @@ type App struct {
 type parts struct {
 	fx.In
 	Settings    Settings
-	Registry    *core.Registry
+	Registry    *registry.Registry
 	Provider    tx.Provider
 	Repository  *repository.Repository
 	Checkpoints *repository.Checkpoints

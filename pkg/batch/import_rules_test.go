@@ -41,6 +41,7 @@ func rooms() []room {
 		{path: "pkg/batch/core/exception/...", std: true},
 		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/..."}, std: true},
+		{path: "pkg/batch/core/registry/...", may: []string{core, tx}, std: true},
 		{path: core, std: true},
 		{path: tx, std: true},
 		{path: "pkg/batch/chunk/...", may: []string{core, tx}},
@@ -94,7 +95,7 @@ func libraries() []guarded {
 	}
 	kits := []string{"internal/conformance/..."} // besides the test kits
 	return []guarded{
-		{"go.uber.org/fx", append(assembly, "pkg/batch/adaptor/...:module.go")},
+		{"go.uber.org/fx", append(assembly, "pkg/batch/adaptor/observe/...:module.go")},
 		{"go.uber.org/dig", assembly},
 		{"gopkg.in/yaml.v3", yaml},
 		{"go.yaml.in/yaml", yaml},
@@ -159,9 +160,11 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/repository/a.go", "gorm.io/gorm/clause", ""},
 		{"pkg/batch/chunk/a.go", "gorm.io/gorm", "gorm.io only in"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/core", ""},
-		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/adaptor/item/jsonl", "may not import"},
+		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/adaptor/item/json", "may not import"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch", "may not import pkg/batch"},
-		{"pkg/batch/adaptor/item/csv/module.go", "go.uber.org/fx", ""},
+		{"pkg/batch/adaptor/observe/otel/module.go", "go.uber.org/fx", ""},
+		{"pkg/batch/adaptor/item/csv/module.go", "go.uber.org/fx", "go.uber.org/fx only in"},
+		{"pkg/batch/core/registry/a.go", module + "/pkg/batch/tx", ""},
 		{"pkg/batch/adaptor/item/csv/a.go", "go.uber.org/fx", "go.uber.org/fx only in"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/internal/testdb", "from tests only"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/tx/txtest", "from tests only"},

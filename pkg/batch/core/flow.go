@@ -183,6 +183,10 @@ type StepRun struct {
 	// Parts are the newest executions of this step's partitions in the instance, by
 	// the partition's name, for a step that makes partitions.
 	Parts map[string]StepExecution
+	// Visit is the visit of the flow that the step is, and Before the rows of the
+	// journal that are stored with its start.
+	Visit  Visit
+	Before []FlowVisit
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution

@@ -75,10 +75,12 @@ type StepExecution struct {
 	JobExecutionID JobExecutionID
 	JobName        string
 	Name           string
-	Status         Status
-	ExitCode       string
-	Error          string
-	Counters       Counters // of this attempt
+	// Visit is the visit of the flow that the step is.
+	Visit    Visit
+	Status   Status
+	ExitCode string
+	Error    string
+	Counters Counters // of this attempt
 	// Before are the counters of the attempts that this one goes on from, summed:
 	// Total is what the step did in all.
 	Before Counters

@@ -113,7 +113,7 @@ func (w *walk) change(group *attempted, s core.StepExecution, failure error) (co
 // made anew: its id may be another step's by now.
 func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (core.Answer, error) {
 	if anew {
-		again, err := w.config.Repository.StartStep(ctx, w.ref, s.Name, nil)
+		again, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: s.Name})
 		if err != nil {
 			return "", fmt.Errorf("step %s: record it again: %w", s.Name, err)
 		}
@@ -151,7 +151,7 @@ func (w *walk) begin(ctx context.Context, e *core.AtomicElement) error {
 		if known && !isDone(before.Last) {
 			earlier = &before.Last
 		}
-		record, err := w.config.Repository.StartStep(ctx, w.ref, step.Step.Name(), earlier)
+		record, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: step.Step.Name(), Earlier: earlier})
 		if err != nil {
 			return errors.Join(fmt.Errorf("step %s: start: %w", step.Step.Name(), err), w.release(ctx, w.group))
 		}

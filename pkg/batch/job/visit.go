@@ -213,7 +213,7 @@ func (w *walk) noop(ctx context.Context, e *core.StepElement, failure error) (co
 	if w.group != nil {
 		return out, nil
 	}
-	record, err := w.config.Repository.StartStep(ctx, w.ref, e.Step.Name(), nil)
+	record, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: e.Step.Name()})
 	if err != nil {
 		return core.Outcome{}, fmt.Errorf("step %s: %w", e.Step.Name(), err)
 	}

@@ -45,11 +45,7 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 		return nil, err
 	}
 	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges}}
-	registry, err := s.watched(req.Hooks)
-	if err != nil {
-		return nil, err
-	}
-	if l.job, err = s.compile(d, registry); err != nil {
+	if l.job, err = s.compile(d, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}
 	l.params, err = s.instance(ctx, l, req)

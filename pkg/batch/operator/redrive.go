@@ -102,11 +102,7 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, plan *redriv
 		steps[step.Name] = step
 	}
 	written := &targets{next: hooks.OnTarget}
-	registry, err := watch(s.config.Registry, written.add)
-	if err != nil {
-		return nil, err
-	}
-	j, err := d.file.CompileRedrive(s.deps(registry), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
+	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.add)), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}

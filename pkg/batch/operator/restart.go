@@ -30,11 +30,7 @@ func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, er
 	if l.definition, err = s.ofExecution(ctx, req.source(), e); err != nil {
 		return nil, err
 	}
-	registry, err := s.watched(req.Hooks)
-	if err != nil {
-		return nil, err
-	}
-	if l.job, err = s.compile(l.definition, registry); err != nil {
+	if l.job, err = s.compile(l.definition, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}
 	if l.params, err = parametersAgain(l.job, e, nil); err != nil {

@@ -10,14 +10,15 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
 // Check reads a job file and checks the parameters that a request gives, without a
-// database: registry needs no factories. The error is a Refusal. Parameters that lack
+// database: its components need no New. The error is a Refusal. Parameters that lack
 // or are wrong pass where an incrementer may make them: the run judges them.
-func Check(registry *core.Registry, req RunRequest) (*jobfile.File, error) {
-	file, err := load(registry, req.File)
+func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error) {
+	file, err := load(components, req.File)
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +30,8 @@ func Check(registry *core.Registry, req RunRequest) (*jobfile.File, error) {
 	return file, nil
 }
 
-func load(registry *core.Registry, path string) (*jobfile.File, error) {
-	file, err := jobfile.Load(path, registry)
+func load(components *registry.Registry, path string) (*jobfile.File, error) {
+	file, err := jobfile.Load(path, components)
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Err: err}
 	}
@@ -123,21 +124,21 @@ func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution,
 	return definition{file: file, path: path}, nil
 }
 
-// compile makes the job of a definition. registry is the service's, or one that
-// watches it.
-func (s *Service) compile(d definition, registry *core.Registry) (*core.Job, error) {
+// compile makes the job of a definition. components are the service's, or
+// what watches them.
+func (s *Service) compile(d definition, components *registry.Registry) (*core.Job, error) {
 	if d.job != nil {
 		return d.job, nil
 	}
-	j, err := d.file.Compile(s.deps(registry))
+	j, err := d.file.Compile(s.deps(components))
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Err: err}
 	}
 	return s.located(j, d.path)
 }
 
-func (s *Service) deps(registry *core.Registry) jobfile.Deps {
-	return jobfile.Deps{Provider: s.config.Provider, Registry: registry, FileMode: s.config.FileMode}
+func (s *Service) deps(components *registry.Registry) jobfile.Deps {
+	return jobfile.Deps{Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode}
 }
 
 // located keeps where the file of a job is.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -26,35 +28,31 @@ type Target struct {
 
 // watched returns the registry of a run: where the caller wants to hear of targets, its
 // writers report them when they are made.
-func (s *Service) watched(hooks Hooks) (*core.Registry, error) {
+func (s *Service) watched(hooks Hooks) *registry.Registry {
 	if hooks.OnTarget == nil {
-		return s.config.Registry, nil
+		return s.config.Registry
 	}
 	return watch(s.config.Registry, hooks.OnTarget)
 }
 
-func watch(r *core.Registry, found func(Target)) (*core.Registry, error) {
-	var factories []core.Factory
-	for _, c := range r.Components() {
-		f, ok := r.Factory(c.Kind, c.Name)
-		if !ok {
-			continue
+func watch(r *registry.Registry, found func(Target)) *registry.Registry {
+	return r.Map(func(c registry.Component) registry.Component {
+		if c.Kind == registry.KindWriter && c.New != nil {
+			c.New = reporting(c.Name, c.New, found)
 		}
-		if f.Kind == core.KindWriter {
-			f.New = reporting(f, found)
-		}
-		factories = append(factories, f)
-	}
-	return r.WithFactories(factories)
+		return c
+	})
 }
 
-func reporting(f core.Factory, found func(Target)) func(context.Context, any, core.Use) (any, error) {
-	return func(ctx context.Context, cfg any, use core.Use) (any, error) {
-		made, err := f.New(ctx, cfg, use)
+type newFunc = func(context.Context, any, registry.BuildContext) (any, error)
+
+func reporting(writer string, create newFunc, found func(Target)) newFunc {
+	return func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+		made, err := create(ctx, cfg, b)
 		if err != nil {
 			return made, err
 		}
-		if t, ok := targetOf(f.Name, cfg, use); ok {
+		if t, ok := targetOf(writer, cfg, b); ok {
 			found(t)
 		}
 		return made, nil
@@ -62,12 +60,12 @@ func reporting(f core.Factory, found func(Target)) func(context.Context, any, co
 }
 
 // targetOf reads the config of a writer: the field tagged `main` is its target.
-func targetOf(writer string, cfg any, use core.Use) (Target, bool) {
+func targetOf(writer string, cfg any, b registry.BuildContext) (Target, bool) {
 	v := reflect.Indirect(reflect.ValueOf(cfg))
 	if !v.IsValid() || v.Kind() != reflect.Struct {
 		return Target{}, false
 	}
-	t := Target{Step: use.Step, Writer: writer}
+	t := Target{Step: b.Step, Writer: writer}
 	for i := range v.NumField() {
 		f, tag := v.Field(i), v.Type().Field(i).Tag
 		if f.Kind() != reflect.String {
@@ -77,9 +75,7 @@ func targetOf(writer string, cfg any, use core.Use) (Target, bool) {
 			t.Target = f.String()
 		}
 		if tag.Get("key") == "database" {
-			if t.Database = use.DatabaseOr(f.String()); t.Database == "" {
-				t.Database = tx.Default
-			}
+			t.Database = cmp.Or(f.String(), b.Database, tx.Default)
 		}
 	}
 	return t, t.Target != ""

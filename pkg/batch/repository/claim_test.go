@@ -86,7 +86,7 @@ func (c *cross) attempt(owner string) *attempt {
 	if h, ok := history["load"]; ok && h.Last.Status != core.StatusCompleted {
 		run.Earlier = &h.Last
 	}
-	run.Step, err = c.repo.StartStep(c.Context(), ref, "load", run.Earlier)
+	run.Step, err = c.repo.StartStep(c.Context(), ref, core.StepStart{Name: "load", Earlier: run.Earlier})
 	require.NoError(c, err)
 	run.Ref = core.StepRef{ID: run.Step.ID, Owner: run.Step.Owner, Epoch: run.Step.Epoch}
 	return &attempt{run, ref}

@@ -94,7 +94,7 @@ func (p *place) replacer() *strings.Replacer {
 }
 
 func tableNames() []string {
-	return []string{"job_instance", "job_execution", "job_execution_param", "step_execution", "skipped_item", "audit", "repository", "checkpoint", "checkpoint_skip"}
+	return []string{"job_instance", "job_execution", "job_execution_param", "step_execution", "flow_visit", "skipped_item", "audit", "repository", "checkpoint", "checkpoint_skip"}
 }
 
 func (p *place) checkPrefix() error {

@@ -20,7 +20,7 @@ func TestAGateSeesTheWholeStepAndItsAnswerIsStored(t *testing.T) {
 		b := newBed(t, url)
 		for _, held := range []bool{true, false} {
 			b.launch(map[bool]string{true: "held", false: "not held"}[held])
-			earlier, err := b.Repository.StartStep(t.Context(), b.ref, "work", nil)
+			earlier, err := b.Repository.StartStep(t.Context(), b.ref, core.StepStart{Name: "work"})
 			require.NoError(t, err)
 			earlier.Counters.Read = 60
 			var saw core.StepExecution

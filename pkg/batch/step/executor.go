@@ -97,7 +97,7 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.S
 		run.Group.Inside = run.Group.Inside || !outside
 	}
 	if run.Planned == nil {
-		return e.repository.StartStep(ctx, run.JobRef, name, run.Earlier)
+		return e.repository.StartStep(ctx, run.JobRef, core.StepStart{Name: name, Visit: run.Visit, Earlier: run.Earlier, Before: run.Before})
 	}
 	record := cloned(*run.Planned)
 	if record.Status == core.StatusStarted {

@@ -233,7 +233,7 @@ func TestTheRecordsOfAGroupThatIsRolledBackAreGoneWhereItSaysSo(t *testing.T) {
 		record, err := b.grouped(b.Database, s, false, func(group *core.Group, _ *core.StepExecution) { inside = group.Inside })
 		require.ErrorIs(t, err, errGroup)
 		require.Equal(t, b.Database.SingleWriter(), inside)
-		next, err := b.Repository.StartStep(t.Context(), b.ref, "beside", nil)
+		next, err := b.Repository.StartStep(t.Context(), b.ref, core.StepStart{Name: "beside"})
 		require.NoError(t, err)
 		require.Equal(t, inside, next.ID == record.ID)
 	})

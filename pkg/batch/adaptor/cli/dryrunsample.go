@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // What would become of an item, besides written, filtered and skipped.
@@ -246,15 +247,15 @@ func (r *rehearsal) describe(of *rehearsed) {
 			end.Target, end.file = u.Written, false
 		}
 		switch u.Kind {
-		case core.KindReader:
+		case registry.KindReader:
 			of.Reader = &end
-		case core.KindProcessor:
+		case registry.KindProcessor:
 			of.Processors = append(of.Processors, u.Component)
-		case core.KindWriter:
+		case registry.KindWriter:
 			of.Writers = append(of.Writers, end)
-		case core.KindTasklet:
+		case registry.KindTasklet:
 			of.Component = u.Component
-		case core.KindListener, core.KindPartitioner, core.KindDecider:
+		case registry.KindListener, registry.KindPartitioner, registry.KindDecider:
 		}
 	}
 }

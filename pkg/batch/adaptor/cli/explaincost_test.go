@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -61,12 +62,12 @@ func TestExplainTakesAsLongHoweverLongTheHistory(t *testing.T) {
 		fails := e.Tasklet("bad", tx.Attr{}, func(context.Context, *core.StepContribution) error { return fmt.Errorf("out of luck") })
 		good := e.Tasklet("good", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
 		exec := e.Run(testengine.Job("j", good, fails))
-		p := &program{now: time.Now, app: App{Name: "surfin", Registry: &core.Registry{}}}
+		p := &program{now: time.Now, app: App{Name: "surfin", Registry: &registry.Registry{}}}
 		best := func() time.Duration {
 			best := time.Hour
 			for range 20 {
 				began := time.Now()
-				found, err := p.gather(t.Context(), &Session{Repository: e.Repository, Provider: e.Provider, Registry: &core.Registry{}}, exec.ID)
+				found, err := p.gather(t.Context(), &Session{Repository: e.Repository, Provider: e.Provider, Registry: &registry.Registry{}}, exec.ID)
 				require.NoError(t, err)
 				text := p.newExplanation(found).text()
 				best = min(best, time.Since(began))

@@ -14,33 +14,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // flowApp is app with what partitions and tables need.
-func flowApp() cli.App {
-	a := app()
-	registry, err := core.NewRegistry(slices.Concat(a.Registry.Components(), files.Components(), query.Components()), nil)
-	if err != nil {
-		panic(err)
-	}
-	open := a.Open
-	a.Registry = registry.WithMatchers(a.Registry.Matchers())
-	a.Open = func(ctx context.Context, s cli.Settings, observer core.Observer) (*cli.Session, error) {
-		session, err := open(ctx, s, observer)
-		if err != nil {
-			return nil, err
-		}
-		var factories []core.Factory
-		for _, c := range session.Registry.Components() {
-			f, _ := session.Registry.Factory(c.Kind, c.Name)
-			factories = append(factories, f)
-		}
-		session.Registry, err = a.Registry.WithFactories(slices.Concat(factories, files.Factories(), query.Factories(session.Provider)))
-		return session, err
-	}
-	return a
-}
+func flowApp() cli.App { return app(slices.Concat(files.Components(), query.Components())...) }
 
 // flow runs a command line of flowApp.
 func (s *scene) flow(args ...string) result {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // explanation is what `explain` says, as data; Text is the same in English.
@@ -233,7 +234,7 @@ func (f *past) kind(step string) string {
 // reads is the file that the step reads, empty where that is not known.
 func (f *past) reads(step string) string {
 	for _, u := range f.uses {
-		if u.Step == step && u.Kind == core.KindReader && u.File {
+		if u.Step == step && u.Kind == registry.KindReader && u.File {
 			return u.Target
 		}
 	}
@@ -247,7 +248,7 @@ func (f *past) files() []fileRecord {
 	for _, s := range f.steps {
 		writer := 0
 		for _, u := range f.uses {
-			if u.Step != s.Name || u.Kind != core.KindWriter {
+			if u.Step != s.Name || u.Kind != registry.KindWriter {
 				continue
 			}
 			if u.File && u.Target != "" {

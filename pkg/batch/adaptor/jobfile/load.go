@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -73,7 +74,7 @@ func (f *File) Definition() core.Definition {
 // Load reads and checks a job file, and the files of its child jobs. Where one is
 // wrong, the error is [Problems], all of them; a file that cannot be read is an
 // error of package os.
-func Load(path string, reg *core.Registry) (*File, error) {
+func Load(path string, reg *registry.Registry) (*File, error) {
 	text, err := smallfile.Read(path)
 	if err != nil {
 		return nil, fmt.Errorf("job file: %w", err)
@@ -85,13 +86,13 @@ func Load(path string, reg *core.Registry) (*File, error) {
 // where relative paths begin. The error is [Problems]. The text may be that of an
 // execution some time ago: what other files are, the job files of children above
 // all, is no problem of it but of Compile, where they are needed.
-func Parse(path string, text []byte, reg *core.Registry) (*File, error) {
+func Parse(path string, text []byte, reg *registry.Registry) (*File, error) {
 	l := newLoader(path, text, reg)
 	l.lenient = true
 	return l.parse()
 }
 
-func newLoader(path string, text []byte, reg *core.Registry) *loader {
+func newLoader(path string, text []byte, reg *registry.Registry) *loader {
 	doc, problems := strict.Parse(path, text)
 	l := &loader{problems: problems, reg: reg, now: time.Now, family: &family{files: map[string]*File{}}, isStep: map[string]bool{}}
 	l.file = &File{doc: doc, dir: filepath.Dir(path), outs: map[string]*row.Schema{}}
@@ -135,7 +136,7 @@ func (l *loader) fixed(n *strict.Node, f strict.Field, _ reflect.Type) (strict.V
 type loader struct {
 	file      *File
 	problems  *strict.Collector
-	reg       *core.Registry
+	reg       *registry.Registry
 	types     itemTypes
 	stepNames []string
 	isStep    map[string]bool // the same
@@ -172,7 +173,7 @@ func (l *loader) load() {
 	l.checkDefaults()
 	l.declareElements()
 	for _, ref := range f.model.Listeners {
-		f.listeners = append(f.listeners, l.resolve(core.KindListener, ref, place{begin: true}))
+		f.listeners = append(f.listeners, l.resolve(registry.KindListener, ref, place{begin: true}))
 	}
 	l.checkElements(f.flow)
 	l.checkElements(f.finally)

@@ -1,14 +1,11 @@
 package json
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 type thing struct {
@@ -28,28 +24,7 @@ type thing struct {
 	Name string `json:"name"`
 }
 
-func file(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if strings.HasSuffix(name, ".gz") {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, err := z.Write([]byte(content))
-		require.NoError(t, errors.Join(err, z.Close()))
-		content = b.String()
-	}
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
-func rows(t require.TestingT) core.ItemType {
-	s, err := row.NewSchema(
-		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true, Optional: true})
-	require.NoError(t, err)
-	return core.RowOf("", s)
-}
-
-func newReader(t require.TestingT, cfg ReaderConfig, item core.ItemType) core.Reader {
+func arrayReader(t require.TestingT, cfg ReaderConfig, item core.ItemType) core.Reader {
 	r, err := NewReader(cfg, item)
 	require.NoError(t, err)
 	return r
@@ -58,7 +33,7 @@ func newReader(t require.TestingT, cfg ReaderConfig, item core.ItemType) core.Re
 // outcomes reads all; the error that ended it is the last, unless it is io.EOF.
 func outcomes(t require.TestingT, cfg ReaderConfig, from core.Position) (all []string) {
 	ctx := context.Background()
-	r := newReader(t, cfg, rows(t))
+	r := arrayReader(t, cfg, rows(t))
 	defer func() { require.NoError(t, r.Component().(core.Closer).Close(ctx)) }()
 	if err := r.Component().(core.Opener).Open(ctx, from); err != nil {
 		return []string{strings.ReplaceAll(err.Error(), cfg.Path, "PATH")}
@@ -86,7 +61,7 @@ func outcomes(t require.TestingT, cfg ReaderConfig, from core.Position) (all []s
 
 const array = "\xEF\xBB\xBF \n[ {\"id\":1,\n \"name\":\"Ann\"} ,\n\n{\"id\":\"x\"}, 7 ,\nnull,{\"id\":2,\"name\":\"B,]é\"}\n,{\"id\":3,\"deep\":[{},[\"]\"]]}\n]\n\n"
 
-func TestTheReaderKeepsTheReaderContract(t *testing.T) {
+func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 	t.Parallel()
 	object := `{"n": 1, "skip": {"items": [1, {"a": "}"}]}, "items": ` + strings.TrimPrefix(array, "\xEF\xBB\xBF") + `, "after": 0}`
 	for _, c := range []struct{ name, content, key string }{
@@ -99,7 +74,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 				path := file(t, c.name, c.content)
 				itemtest.Reader(t, itemtest.ReaderConfig{
 					New: func(t testing.TB) core.Reader {
-						return newReader(t, ReaderConfig{Path: path, Items: c.key}, item)
+						return arrayReader(t, ReaderConfig{Path: path, Items: c.key}, item)
 					},
 					Change: func(t testing.TB) { require.NoError(t, os.Truncate(path, 1)) },
 				})
@@ -152,7 +127,7 @@ func TestAnElementOfAnySizeBeforeTheArrayIsSkipped(t *testing.T) {
 	require.Equal(t, []string{"1 null 100001"}, outcomes(t, cfg, nil))
 }
 
-func TestTheWriterKeepsTheWriterContract(t *testing.T) {
+func TestTheWriterOfAnArrayKeepsTheWriterContract(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"out.json", "out.json.gz"} {
 		path := filepath.Join(t.TempDir(), "new", name)
@@ -182,58 +157,6 @@ func writing(t testing.TB, path string, attempt core.Attempt) core.Writer {
 	w, err := NewWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[thing]("thing"), attempt))
 	require.NoError(t, err)
 	return w
-}
-
-func seen(t testing.TB, path string) string {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	require.NoError(t, err)
-	if strings.HasSuffix(path, ".gz") {
-		z, err := gzip.NewReader(bytes.NewReader(data))
-		require.NoError(t, err)
-		data, err = io.ReadAll(z)
-		require.NoError(t, err)
-	}
-	return string(data)
-}
-
-func TestTheItemMustNameItsFields(t *testing.T) {
-	t.Parallel()
-	open, err := row.Open()
-	require.NoError(t, err)
-	for _, item := range []core.ItemType{nil, core.RowOf("", open)} {
-		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
-		require.ErrorAs(t, err, &key)
-		require.Equal(t, "item", key.Key)
-	}
-	require.ErrorContains(t, (&ReaderConfig{MaxLine: -1}).Validate(), "max_line")
-}
-
-func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
-	t.Parallel()
-	s, err := row.NewSchema(row.Field{Name: "lon", Kind: row.Float, From: "at[0"})
-	require.NoError(t, err)
-	type place struct {
-		Lon float64 `from:"at[-1]"`
-		Own string  `json:"own" from:"at[x"`
-	}
-	for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
-		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
-		require.ErrorAs(t, err, &key)
-		require.Equal(t, "item", key.Key)
-		require.ErrorContains(t, err, want)
-	}
-}
-
-func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
-	t.Parallel()
-	abs, _ := filepath.Abs("not/there.json")
-	err := newReader(t, ReaderConfig{Path: "not/there.json"}, rows(t)).Component().(core.Opener).Open(context.Background(), nil)
-	require.EqualError(t, err, "json: no such file: "+abs)
 }
 
 func TestWhateverArrayIsReadAndRestarted(t *testing.T) {
@@ -267,7 +190,7 @@ func TestWhateverArrayIsReadAndRestarted(t *testing.T) {
 			require.Equal(t, want[i], all[i][:strings.LastIndexByte(all[i], ' ')])
 		}
 		ctx := context.Background()
-		first := newReader(t, cfg, rows(t))
+		first := arrayReader(t, cfg, rows(t))
 		require.NoError(t, first.Component().(core.Opener).Open(ctx, nil))
 		for i := range n + 1 {
 			at, err := first.Component().(core.Positioner).Position()

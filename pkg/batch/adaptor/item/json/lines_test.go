@@ -1,13 +1,10 @@
-package jsonl
+package json
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,10 +17,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-type thing struct {
+type tagged struct {
 	ID   int      `json:"id"`
 	Name string   `json:"name"`
 	Tags []string `json:"tags,omitempty"`
@@ -37,56 +34,35 @@ null
 {"id":5
 {"id":6,"name":"end"}`
 
-func file(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if strings.HasSuffix(name, ".gz") {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, err := z.Write([]byte(content))
-		require.NoError(t, errors.Join(err, z.Close()))
-		content = b.String()
-	}
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
-func rows(t require.TestingT) core.ItemType {
-	s, err := row.NewSchema(
-		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true, Optional: true})
-	require.NoError(t, err)
-	return core.RowOf("", s)
-}
-
-func reading(path string, item core.ItemType) func(testing.TB) core.Reader {
+func readingLines(path string, item core.ItemType) func(testing.TB) core.Reader {
 	return func(t testing.TB) core.Reader {
-		r, err := NewReader(ReaderConfig{Path: path}, item)
+		r, err := NewLinesReader(LinesReaderConfig{Path: path}, item)
 		require.NoError(t, err)
 		return r
 	}
 }
 
-func TestTheReaderKeepsTheReaderContract(t *testing.T) {
+func TestTheReaderOfLinesKeepsTheReaderContract(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"in.jsonl", "in.jsonl.gz"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, name, content)
 			itemtest.Reader(t, itemtest.ReaderConfig{
-				New: reading(path, core.ItemOf[thing]("thing")),
+				New: readingLines(path, core.ItemOf[tagged]("thing")),
 				Want: []any{
-					thing{1, "Ann", []string{"a", "b"}}, thing{ID: 3, Name: "C\ny"}, thing{ID: 4, Name: "Dé"}, thing{ID: 6, Name: "end"},
+					tagged{1, "Ann", []string{"a", "b"}}, tagged{ID: 3, Name: "C\ny"}, tagged{ID: 4, Name: "Dé"}, tagged{ID: 6, Name: "end"},
 				},
 				Change: func(t testing.TB) { require.NoError(t, os.Truncate(path, 20)) },
 			})
 			path = file(t, name, content)
-			itemtest.Reader(t, itemtest.ReaderConfig{New: reading(path, rows(t))})
+			itemtest.Reader(t, itemtest.ReaderConfig{New: readingLines(path, rows(t))})
 		})
 	}
 }
 
-// outcomes reads all: rows as their values, consumed errors without the path.
-func outcomes(t require.TestingT, r core.Reader, path string, from core.Position) (all []string) {
+// linesOutcomes reads all: rows as their values, consumed errors without the path.
+func linesOutcomes(t require.TestingT, r core.Reader, path string, from core.Position) (all []string) {
 	ctx := context.Background()
 	require.NoError(t, r.Component().(core.Opener).Open(ctx, from))
 	defer func() { require.NoError(t, r.Component().(core.Closer).Close(ctx)) }()
@@ -117,17 +93,17 @@ func TestAnInvalidLineIsNamedAndReadingGoesOn(t *testing.T) {
 		":6: not a JSON object: null",
 		`:7: not JSON: the text ends inside a value: {"id":5`,
 		"6 end",
-	}, outcomes(t, reading(path, rows(t))(t), path, nil))
+	}, linesOutcomes(t, readingLines(path, rows(t))(t), path, nil))
 }
 
 func TestALineLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
 	t.Parallel()
 	long := `{"id":2,"name":"` + strings.Repeat("x", 500<<10) + "\"}\n"
-	for _, max := range []core.Size{100, 200 << 10} {
+	for _, max := range []registry.Size{100, 200 << 10} {
 		path := file(t, "in.jsonl", "{\"id\":1}\n"+long+"{\"id\":3}\n"+long)
-		r, err := NewReader(ReaderConfig{Path: path, MaxLine: max}, rows(t))
+		r, err := NewLinesReader(LinesReaderConfig{Path: path, MaxLine: max}, rows(t))
 		require.NoError(t, err)
-		all := outcomes(t, r, path, nil)
+		all := linesOutcomes(t, r, path, nil)
 		require.Len(t, all, 4)
 		require.Equal(t, "1 null", all[0])
 		require.Contains(t, all[1], ":2: the line has 512019 bytes, more than ")
@@ -135,57 +111,20 @@ func TestALineLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
 		require.Contains(t, all[3], ":4: the line has 512019 bytes, more than ")
 	}
 	path := file(t, "in.jsonl", long)
-	require.Len(t, outcomes(t, reading(path, rows(t))(t), path, nil), 1)
+	require.Len(t, linesOutcomes(t, readingLines(path, rows(t))(t), path, nil), 1)
 }
 
-func TestTheItemMustNameItsFields(t *testing.T) {
-	t.Parallel()
-	open, err := row.Open()
-	require.NoError(t, err)
-	for _, item := range []core.ItemType{nil, core.RowOf("", open)} {
-		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
-		require.ErrorAs(t, err, &key)
-		require.Equal(t, "item", key.Key)
-	}
-	require.ErrorContains(t, (&ReaderConfig{MaxLine: -1}).Validate(), "max_line")
-}
-
-func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
-	t.Parallel()
-	s, err := row.NewSchema(row.Field{Name: "lon", Kind: row.Float, From: "at[0"})
-	require.NoError(t, err)
-	type place struct {
-		Lon float64 `from:"at[-1]"`
-		Own string  `json:"own" from:"at[x"`
-	}
-	for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
-		_, err := Components()[0].Types(&ReaderConfig{Item: item}, nil)
-		var key *core.ConfigError
-		require.ErrorAs(t, err, &key)
-		require.Equal(t, "item", key.Key)
-		require.ErrorContains(t, err, want)
-	}
-}
-
-func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
-	t.Parallel()
-	err := reading("not/there.jsonl", rows(t))(t).Component().(core.Opener).Open(context.Background(), nil)
-	abs, _ := filepath.Abs("not/there.jsonl")
-	require.EqualError(t, err, "jsonl: no such file: "+abs)
-}
-
-func TestTheWriterKeepsTheWriterContract(t *testing.T) {
+func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"out.jsonl", "out.jsonl.gz"} {
 		path := filepath.Join(t.TempDir(), "new", name)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			itemtest.Writer(t, itemtest.WriterConfig{
-				New:    func(t testing.TB) core.Writer { return writing(t, path, core.Attempt{Exclusive: true}) },
-				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return writing(t, path, attempt) },
+				New:    func(t testing.TB) core.Writer { return writingLines(t, path, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return writingLines(t, path, attempt) },
 				Chunks: func(testing.TB) []core.Items {
-					return itemtest.Chunks([]thing{{ID: 1, Name: "a\nb"}, {ID: 2}}, []thing{{ID: 3, Tags: []string{"x"}}})
+					return itemtest.Chunks([]tagged{{ID: 1, Name: "a\nb"}, {ID: 2}}, []tagged{{ID: 3, Tags: []string{"x"}}})
 				},
 				Contents: func(t testing.TB) string { return seen(t, path) },
 				Clear:    func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
@@ -197,31 +136,16 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 	}
 }
 
-func writing(t testing.TB, path string, attempt core.Attempt) core.Writer {
-	w, err := NewWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[thing]("thing"), attempt))
+func writingLines(t testing.TB, path string, attempt core.Attempt) core.Writer {
+	w, err := NewLinesWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[tagged]("thing"), attempt))
 	require.NoError(t, err)
 	return w
-}
-
-func seen(t testing.TB, path string) string {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return ""
-	}
-	require.NoError(t, err)
-	if strings.HasSuffix(path, ".gz") {
-		z, err := gzip.NewReader(bytes.NewReader(data))
-		require.NoError(t, err)
-		data, err = io.ReadAll(z)
-		require.NoError(t, err)
-	}
-	return string(data)
 }
 
 func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.jsonl")
-	w := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, core.Use{})
+	w := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, registry.BuildContext{})
 	ctx := context.Background()
 	require.NoError(t, w.Open(ctx, nil))
 	require.NoError(t, w.WriteDocuments(ctx, [][]byte{[]byte("{\n \"a\": 1\r\n}"), []byte("2")}))
@@ -255,12 +179,12 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 		}
 		path := filepath.Join(dir, "in.jsonl")
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-		newReader := func() core.Reader {
-			r, err := NewReader(ReaderConfig{Path: path}, rows(t))
+		open := func() core.Reader {
+			r, err := NewLinesReader(LinesReaderConfig{Path: path}, rows(t))
 			require.NoError(t, err)
 			return r
 		}
-		all := outcomes(t, newReader(), path, nil)
+		all := linesOutcomes(t, open(), path, nil)
 		var names []string
 		for _, o := range all {
 			if id, name, ok := strings.Cut(o, " "); ok && !strings.HasPrefix(id, ":") {
@@ -270,12 +194,12 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 		require.Equal(t, want, names)
 
 		ctx := context.Background()
-		first := newReader()
+		first := open()
 		require.NoError(t, first.Component().(core.Opener).Open(ctx, nil))
 		for i := 0; ; i++ {
 			at, err := first.Component().(core.Positioner).Position()
 			require.NoError(t, err)
-			require.Equal(t, len(all)-i, len(outcomes(t, newReader(), path, at)))
+			require.Equal(t, len(all)-i, len(linesOutcomes(t, open(), path, at)))
 			if err := first.Fill(ctx, first.NewItems(1), 1); errors.Is(err, io.EOF) {
 				break
 			}

@@ -143,8 +143,10 @@ func elementKind(at core.Element) string {
 func (r *rehearsal) step(ctx context.Context, s core.Step, of *rehearsed) error {
 	r.describe(of)
 	run := &core.StepRun{
-		Job:   &core.JobExecution{JobName: r.job.Name, Params: r.params, Context: core.NewExecutionContext()},
-		Steps: map[string]core.StepExecution{},
+		Data: core.StepContext{
+			Job:   &core.JobExecution{JobName: r.job.Name, Params: r.params, Context: core.NewExecutionContext()},
+			Steps: map[string]core.StepExecution{},
+		},
 	}
 	var err error
 	if whole, ok := s.(interface{ Inner() core.Step }); ok {
@@ -160,8 +162,8 @@ func (r *rehearsal) step(ctx context.Context, s core.Step, of *rehearsed) error 
 			return nil
 		}
 		first := parts[0]
-		run.Name, run.Part = core.PartName(s.Name(), first.Name), &first
-		run.Step = &core.StepExecution{Name: run.Name, Context: first.Context}
+		run.Data.Name, run.Data.Part = core.PartName(s.Name(), first.Name), &first
+		run.Step = &core.StepExecution{Name: run.Data.Name, Context: first.Context}
 		s = sampled
 	}
 	sampled, ok := s.(*chunk.Step)
@@ -300,7 +302,8 @@ func (s *rehearsed) see(got chunk.Sampled) {
 func partitionsOf(ctx context.Context, s core.Step, run *core.StepRun) ([]core.Partition, error) {
 	c := &planCatcher{}
 	own := *run
-	own.Plans, own.Executor, own.Observer = c, c, core.Observers()
+	own.Services.Fill()
+	own.Services.Plans, own.Services.Executor = c, c
 	own.Step = &core.StepExecution{Name: s.Name(), Context: core.NewExecutionContext()}
 	if err := s.Execute(ctx, &own); err != nil && !errors.Is(err, errCaught) {
 		return nil, err

@@ -28,6 +28,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -87,7 +88,11 @@ func app() cli.App {
 		if err != nil {
 			return fail(err)
 		}
-		return &cli.Session{Registry: full, Provider: provider, Repository: r, Checkpoints: checkpoints, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
+		service, err := operator.New(operator.Config{Repository: r, Launcher: launcher, Provider: provider, Registry: full, Database: db.Name(), Schema: r, Checkpoints: checkpoints})
+		if err != nil {
+			return fail(err)
+		}
+		return &cli.Session{Service: service, Registry: full, Provider: provider, Repository: r, Checkpoints: checkpoints, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
 	}}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // flowApp is app with what partitions and tables need.
@@ -37,6 +38,12 @@ func flowApp() cli.App {
 			factories = append(factories, f)
 		}
 		session.Registry, err = a.Registry.WithFactories(slices.Concat(factories, files.Factories(), query.Factories(session.Provider)))
+		if err != nil {
+			return nil, err
+		}
+		session.Service, err = operator.New(operator.Config{
+			Repository: session.Repository, Launcher: session.Launcher, Provider: session.Provider, Registry: session.Registry, Database: s.Repository.Database,
+		})
 		return session, err
 	}
 	return a

@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // operator is what acts on executions, in the name of who typed the command. j is
@@ -97,9 +98,9 @@ func (p *program) abandon(ctx context.Context, id core.JobExecutionID) error {
 			return p.notAbandoned(err, e)
 		}
 		if p.format == formatJSON {
-			return p.printJSON(p.executionRecord(*after))
+			return p.printJSON(p.executionRecord(p.viewOf(*after)))
 		}
-		return p.print(p.headline(*after) + "\n  its instance does not go on any more\n" + p.hintText(p.anewHints(*after)))
+		return p.print(headline(p.viewOf(*after)) + "\n  its instance does not go on any more\n" + p.hintText(p.anewHints(*after)))
 	})
 }
 
@@ -158,7 +159,7 @@ func (p *program) recover(ctx context.Context) error {
 	if p.format == formatJSON {
 		records := make([]executionRecord, 0, len(ended))
 		for _, e := range ended {
-			records = append(records, p.executionRecord(e))
+			records = append(records, p.executionRecord(p.viewOf(e)))
 		}
 		return p.printJSON(records)
 	}
@@ -166,7 +167,11 @@ func (p *program) recover(ctx context.Context) error {
 		p.log.InfoContext(ctx, "nothing to recover: whatever runs is alive")
 		return nil
 	}
-	text := p.executionTable(ended) + "\n"
+	views := make([]operator.Execution, len(ended))
+	for i, e := range ended {
+		views[i] = p.viewOf(e)
+	}
+	text := executionTable(views) + "\n"
 	for _, e := range ended {
 		text += "restart it:  " + p.restartLine(e, "FILE") + "\n"
 	}

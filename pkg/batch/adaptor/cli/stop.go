@@ -73,9 +73,9 @@ func (p *program) overAlready(e *core.JobExecution) error {
 // printStopping says what will happen.
 func (p *program) printStopping(e *core.JobExecution) error {
 	if p.format == formatJSON {
-		return p.printJSON(p.executionRecord(*e))
+		return p.printJSON(p.executionRecord(p.viewOf(*e)))
 	}
-	text := p.headline(*e) + "\n"
+	text := headline(p.viewOf(*e)) + "\n"
 	if job.DeadOwner(e.Owner) {
 		return p.print(text + fmt.Sprintf("  its process %d is dead: nobody is left to stop\n", e.Owner.PID) +
 			p.hintText([]string{"end it:  " + p.command("recover")}))
@@ -126,9 +126,9 @@ func (p *program) awaitEnd(ctx context.Context, s *Session, e *core.JobExecution
 
 func (p *program) printEnd(e *core.JobExecution) error {
 	if p.format == formatJSON {
-		return p.printJSON(p.executionRecord(*e))
+		return p.printJSON(p.executionRecord(p.viewOf(*e)))
 	}
-	return p.print(p.headline(*e) + "\n")
+	return p.print(headline(p.viewOf(*e)) + "\n")
 }
 
 func (p *program) stillRunning(id core.JobExecutionID, owner core.Owner, wait time.Duration) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // scriptedTasklet is the component of the scenarios' job files: it does what the
@@ -127,8 +128,13 @@ func (r *lifeRun) app() cli.App {
 		if err != nil {
 			return nil, err
 		}
+		launcher := r.launcher(nil)
+		service, err := operator.New(operator.Config{Repository: r.engine.Repository, Launcher: launcher, Provider: r.engine.Provider, Registry: full})
+		if err != nil {
+			return nil, err
+		}
 		return &cli.Session{
-			Registry: full, Provider: r.engine.Provider, Repository: r.engine.Repository, Launcher: r.launcher(nil),
+			Service: service, Registry: full, Provider: r.engine.Provider, Repository: r.engine.Repository, Launcher: launcher,
 			Migrate: r.engine.Repository.Migrate, CheckSchema: r.engine.Repository.CheckSchema,
 			Close: func(context.Context) error { return nil },
 		}, nil

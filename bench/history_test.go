@@ -29,6 +29,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -118,18 +119,15 @@ func newHistory(b *testing.B, url string) *history {
 // assemble builds the command as an application does, with a session that stays open.
 func (h *history) assemble(provider *gormdb.DBProvider) {
 	h.b.Helper()
-	tasklet := func(name string) core.Component {
-		return core.Component{Kind: core.KindTasklet, Name: name, Summary: "for benchmarks"}
+	does := func(name string, f core.TaskletFunc) registry.Component {
+		return registry.Component{
+			Kind: registry.KindTasklet, Name: name, Summary: "for benchmarks",
+			New: func(context.Context, any, registry.BuildContext) (any, error) { return f, nil },
+		}
 	}
-	does := func(name string, f core.TaskletFunc) core.Factory {
-		return core.Factory{Kind: core.KindTasklet, Name: name, New: func(context.Context, any, core.Use) (any, error) { return f, nil }}
-	}
-	descriptors, err := core.NewRegistry(slices.Concat(csv.Components(), table.Components(), count.Components(), []core.Component{tasklet("nothing"), tasklet("odd")}), nil)
-	require.NoError(h.b, err)
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(h.b, err)
-	descriptors = descriptors.WithMatchers(matchers)
-	full, err := descriptors.WithFactories(slices.Concat(csv.Factories(), table.Factories(provider), count.Factories(), []core.Factory{
+	components, err := registry.New(slices.Concat(csv.Components(), table.Components(), count.Components(), []registry.Component{
 		does("nothing", func(context.Context, *core.StepContribution) error { return nil }),
 		does("odd", func(ctx context.Context, c *core.StepContribution) error {
 			if night, _ := c.Params.Get("night"); night.Value.(int64)%2 == 1 {
@@ -137,7 +135,7 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 			}
 			return nil
 		}),
-	}))
+	}), nil, matchers)
 	require.NoError(h.b, err)
 	checkpoints := repository.NewCheckpoints(h.repo, provider, repository.CheckpointOptions{AutoMigrate: func(tx.Dialect) bool { return true }})
 	launcher, err := job.NewLauncher(job.Config{
@@ -145,13 +143,13 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 		Executor: step.NewSimpleStepExecutor(h.repo, h.db.Name(), core.ObserverFunc(func(context.Context, core.Event) {})),
 	})
 	require.NoError(h.b, err)
-	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: full})
+	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: components})
 	require.NoError(h.b, err)
 	h.session = &cli.Session{
-		Service: service, Registry: full, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
+		Service: service, Registry: components, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
 		CheckSchema: h.repo.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return nil },
 	}
-	h.app = cli.App{Name: "surfin", Version: "bench", Registry: descriptors, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
+	h.app = cli.App{Name: "surfin", Version: "bench", Registry: components, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
 		return h.session, nil
 	}}
 }

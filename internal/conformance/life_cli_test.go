@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -112,29 +113,25 @@ func (r *lifeRun) definition() core.Definition {
 	return file.Definition()
 }
 
-func (r *lifeRun) registry() *core.Registry {
+func (r *lifeRun) registry() *registry.Registry {
 	r.t.Helper()
-	registry, err := core.NewRegistry([]core.Component{
-		{Kind: core.KindTasklet, Name: scriptedTasklet, Summary: "Does what the scenario says.", NoTransaction: true},
-	}, nil)
+	components, err := registry.New([]registry.Component{
+		{Kind: registry.KindTasklet, Name: scriptedTasklet, Summary: "Does what the scenario says.", NoTransaction: true, New: r.scripted},
+	}, nil, nil)
 	require.NoError(r.t, err)
-	return registry
+	return components
 }
 
 // app is the command line over the engine of this scenario.
 func (r *lifeRun) app() cli.App {
 	return cli.App{Name: "surfin", Version: "0.0.0", Registry: r.registry(), Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
-		full, err := r.registry().WithFactories([]core.Factory{{Kind: core.KindTasklet, Name: scriptedTasklet, New: r.scripted}})
-		if err != nil {
-			return nil, err
-		}
 		launcher := r.launcher(nil)
-		service, err := operator.New(operator.Config{Repository: r.engine.Repository, Launcher: launcher, Provider: r.engine.Provider, Registry: full})
+		service, err := operator.New(operator.Config{Repository: r.engine.Repository, Launcher: launcher, Provider: r.engine.Provider, Registry: r.registry()})
 		if err != nil {
 			return nil, err
 		}
 		return &cli.Session{
-			Service: service, Registry: full, Provider: r.engine.Provider, Repository: r.engine.Repository, Launcher: launcher,
+			Service: service, Registry: r.registry(), Provider: r.engine.Provider, Repository: r.engine.Repository, Launcher: launcher,
 			Migrate: r.engine.Repository.Migrate, CheckSchema: r.engine.Repository.CheckSchema,
 			Close: func(context.Context) error { return nil },
 		}, nil
@@ -142,11 +139,11 @@ func (r *lifeRun) app() cli.App {
 }
 
 // scripted makes the tasklet of a step of the job file.
-func (r *lifeRun) scripted(_ context.Context, _ any, use core.Use) (any, error) {
+func (r *lifeRun) scripted(_ context.Context, _ any, b registry.BuildContext) (any, error) {
 	steps := *r.spec().Steps
-	at := slices.IndexFunc(steps, func(s lifeStep) bool { return s.Name == use.Step })
+	at := slices.IndexFunc(steps, func(s lifeStep) bool { return s.Name == b.Step })
 	if at < 0 {
-		return nil, fmt.Errorf("the scenario has no step %s", use.Step)
+		return nil, fmt.Errorf("the scenario has no step %s", b.Step)
 	}
 	return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, &steps[at]) }), nil
 }

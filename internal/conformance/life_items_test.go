@@ -52,7 +52,7 @@ func (r *lifeRun) prelude(ctx context.Context, run *core.StepRun, s *lifeStep) e
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
 	}
-	c := &core.StepContribution{Context: run.Step.Context, Step: *run.Step, View: run.View(), Stop: run.Stop}
+	c := &core.StepContribution{Context: run.Step.Context, Step: *run.Step, View: run.View(), Stop: run.Services.Stop.Done()}
 	err := r.play(ctx, c, s)
 	run.Step.ExitCode = c.ExitCode
 	return err
@@ -189,7 +189,7 @@ type doubtfulStep struct {
 
 func (s *doubtfulStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if s.doubtful {
-		run.Checkpoints = silent{run.Checkpoints}
+		run.Services.Checkpoints = silent{run.Services.Checkpoints}
 	}
 	return s.Step.Execute(ctx, run)
 }

@@ -151,10 +151,10 @@ func (r *lifeRun) aggregateOp(a *action) *seen {
 		Name: s.Name, Database: r.engine.Database, Attr: tx.Attr{},
 		Assemble: func(_ context.Context, run *core.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
-				if i := run.Part.Index; i < len(a.Counters) {
+				if i := run.Data.Part.Index; i < len(a.Counters) {
 					c.Counters = countersOf(a.Counters[i])
 				}
-				what, _ := scripts[run.Part.Name].take()
+				what, _ := scripts[run.Data.Part.Name].take()
 				return stage{repository: r.engine.Repository}.play(ctx, c, what)
 			}), nil
 		},

@@ -77,13 +77,13 @@ func (t *throwingRepository) fails(ctx context.Context, call, step string, id co
 	return nil
 }
 
-func (t *throwingRepository) StartStep(ctx context.Context, job core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, error) {
-	if err := t.fails(ctx, callStart, name, 0); err != nil {
+func (t *throwingRepository) StartStep(ctx context.Context, job core.JobRef, start core.StepStart) (*core.StepExecution, error) {
+	if err := t.fails(ctx, callStart, start.Name, 0); err != nil {
 		return nil, err
 	}
-	s, err := t.JobRepository.StartStep(ctx, job, name, earlier)
+	s, err := t.JobRepository.StartStep(ctx, job, start)
 	if err == nil {
-		t.run.noteStep(name, s.ID)
+		t.run.noteStep(start.Name, s.ID)
 	}
 	return s, err
 }
@@ -152,12 +152,10 @@ func (r *lifeRun) validateConfigOp(*action) *seen {
 
 // terminated lets a stop arrive in a listener of the step.
 func (r *lifeRun) terminated(ctx context.Context, run *core.StepRun) error {
-	if _, err := r.engine.Repository.RequestStop(ctx, run.Job.ID); err != nil {
+	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID); err != nil {
 		return err
 	}
-	if run.OnStop != nil {
-		run.OnStop()
-	}
+	run.Services.Stop.Request()
 	return nil
 }
 

@@ -82,7 +82,7 @@ func (r *lifeRun) seedSteps(ref core.JobRef, a *action) {
 		names = []string{"s1"}
 	}
 	for _, name := range names {
-		s, err := r.engine.Repository.StartStep(r.t.Context(), ref, name, nil)
+		s, err := r.engine.Repository.StartStep(r.t.Context(), ref, core.StepStart{Name: name})
 		require.NoError(r.t, err)
 		step := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
 		if a.StepContext != nil {

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // itemScope are the names of an expression that is evaluated per item.
-func itemScope(env core.ExpressionEnv, in core.ItemType) (node, error) {
+func itemScope(env registry.ExpressionEnv, in core.ItemType) (node, error) {
 	top := branch{"meta": &twig{node: metaScope()}}
 	if in != nil {
 		item, err := itemFields(in)
@@ -71,7 +72,7 @@ func (b branch) namespace() node {
 }
 
 // launchValue is a name of the launch: a constant once its value is there.
-func launchValue(env core.ExpressionEnv, path, name string) (node, error) {
+func launchValue(env registry.ExpressionEnv, path, name string) (node, error) {
 	t, full := env.Types[path][name], path+"."+name
 	kind, nullable := kindOf(t)
 	if env.Values == nil || kind == kindOpaque {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -29,7 +30,7 @@ type ItemProgram struct {
 //   - meta.line is an int, meta.path a string.
 //   - the names of e.Env are constants once e.Env.Values are there. A pointer type
 //     in e.Env.Types says that the value may be nil.
-func CompileItem(e core.Expression, in core.ItemType) (*ItemProgram, error) {
+func CompileItem(e registry.Expression, in core.ItemType) (*ItemProgram, error) {
 	root, err := itemScope(e.Env, in)
 	if err != nil {
 		return nil, &Error{Msg: err.Error()}

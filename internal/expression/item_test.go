@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -44,8 +45,8 @@ func strike(s *row.Schema) *core.Cell[core.Row] {
 	}
 }
 
-func params() core.ExpressionEnv {
-	return core.ExpressionEnv{
+func params() registry.ExpressionEnv {
+	return registry.ExpressionEnv{
 		Types: map[string]map[string]reflect.Type{
 			"params":           {"year": reflect.TypeFor[int64](), "note": reflect.TypeFor[*string]()},
 			"job":              {"name": reflect.TypeFor[string]()},
@@ -61,7 +62,7 @@ func params() core.ExpressionEnv {
 
 func evalItem(t *testing.T, text string, in core.ItemType, cell any) (row.Value, error) {
 	t.Helper()
-	p, err := expression.CompileItem(core.Expression{Text: text, Env: params()}, in)
+	p, err := expression.CompileItem(registry.Expression{Text: text, Env: params()}, in)
 	require.NoError(t, err, text)
 	f, err := expression.NewFrame(cell)
 	require.NoError(t, err)
@@ -114,7 +115,7 @@ func TestItemMistakesAreFoundAtLoad(t *testing.T) {
 		"item.at ?? item.date":                 {11, "the alternatives are a timestamp and a date"},
 		"duration('1s')":                       {0, "a duration is no value of an item"},
 	} {
-		_, err := expression.CompileItem(core.Expression{Text: text}, in)
+		_, err := expression.CompileItem(registry.Expression{Text: text}, in)
 		var at *expression.Error
 		require.ErrorAs(t, err, &at, text)
 		require.Contains(t, at.Msg, want.msg)
@@ -152,7 +153,7 @@ func TestParametersWithoutValuesAreForCheckingOnly(t *testing.T) {
 	env := params()
 	env.Values = nil
 	s := strikes(t)
-	p, err := expression.CompileItem(core.Expression{Text: "item.id > params.year", Env: env}, core.RowOf("", s))
+	p, err := expression.CompileItem(registry.Expression{Text: "item.id > params.year", Env: env}, core.RowOf("", s))
 	require.NoError(t, err)
 	f, err := expression.NewFrame(strike(s))
 	require.NoError(t, err)
@@ -161,10 +162,10 @@ func TestParametersWithoutValuesAreForCheckingOnly(t *testing.T) {
 
 	env = params()
 	delete(env.Values["params"], "year")
-	_, err = expression.CompileItem(core.Expression{Text: "item.id > params.year", Env: env}, core.RowOf("", s))
+	_, err = expression.CompileItem(registry.Expression{Text: "item.id > params.year", Env: env}, core.RowOf("", s))
 	require.ErrorContains(t, err, "params.year has no value")
 	env.Values["params"]["year"] = "1990"
-	_, err = expression.CompileItem(core.Expression{Text: "item.id > 1", Env: env}, core.RowOf("", s))
+	_, err = expression.CompileItem(registry.Expression{Text: "item.id > 1", Env: env}, core.RowOf("", s))
 	require.ErrorContains(t, err, "params.year: it is a string, not an int")
 }
 
@@ -173,7 +174,7 @@ func TestAnOpenSchemaIsReadByNameWhenItIsKnown(t *testing.T) {
 	open, err := row.Open()
 	require.NoError(t, err)
 	in := core.RowOf("", open)
-	p, err := expression.CompileItem(core.Expression{Text: "item.b + '!'"}, in)
+	p, err := expression.CompileItem(registry.Expression{Text: "item.b + '!'"}, in)
 	require.NoError(t, err)
 	require.Equal(t, row.String, p.Kind())
 	require.False(t, p.Nullable())
@@ -203,7 +204,7 @@ func TestAnOpenSchemaIsReadByNameWhenItIsKnown(t *testing.T) {
 	_, err = p.Eval(f)
 	require.ErrorContains(t, err, "item.b is null")
 
-	_, err = expression.CompileItem(core.Expression{Text: "item.b > 1"}, in)
+	_, err = expression.CompileItem(registry.Expression{Text: "item.b > 1"}, in)
 	require.ErrorContains(t, err, "write int(x)")
 }
 
@@ -267,10 +268,10 @@ func TestGoStructsReadLikeRows(t *testing.T) {
 		"lower(item.client)":    "item.client may be null",
 		"item.custmer":          "item has no field custmer",
 	} {
-		_, err := expression.CompileItem(core.Expression{Text: text}, core.ItemOf[order](""))
+		_, err := expression.CompileItem(registry.Expression{Text: text}, core.ItemOf[order](""))
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err := expression.CompileItem(core.Expression{Text: "1 == 1"}, core.ItemOf[int]("number"))
+	_, err := expression.CompileItem(registry.Expression{Text: "1 == 1"}, core.ItemOf[int]("number"))
 	require.ErrorContains(t, err, "an item of type number has no fields")
 
 	cell.Item.Big = 1 << 63
@@ -291,7 +292,7 @@ func TestEvaluatingAllocatesNothing(t *testing.T) {
 		"item.cost * item.id + 2.5", "item.date > date('1990-01-01')", "(item.species ?? '') in ['a', 'b']",
 		"let c = item.cost; c > 1 and c < 100", "(item.species ?? 'bird') matches '^b'",
 	} {
-		p, err := expression.CompileItem(core.Expression{Text: text, Env: params()}, core.RowOf("", s))
+		p, err := expression.CompileItem(registry.Expression{Text: text, Env: params()}, core.RowOf("", s))
 		require.NoError(t, err)
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			if _, err := p.Eval(f); err != nil {
@@ -302,7 +303,7 @@ func TestEvaluatingAllocatesNothing(t *testing.T) {
 	orders := &core.Cell[order]{Item: order{ID: 1, Paid: time.Now()}}
 	of, err := expression.NewFrame(orders)
 	require.NoError(t, err)
-	p, err := expression.CompileItem(core.Expression{Text: "item.id > 0 and year(item.paid) > 1990 and not item.open"}, core.ItemOf[order](""))
+	p, err := expression.CompileItem(registry.Expression{Text: "item.id > 0 and year(item.paid) > 1990 and not item.open"}, core.ItemOf[order](""))
 	require.NoError(t, err)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Eval(of) }))
 }
@@ -317,7 +318,7 @@ func TestOneProgramServesManyGoroutines(t *testing.T) {
 		if in.Schema().IsOpen() {
 			text = "let a = int(item.id); a * 2 + meta.line"
 		}
-		p, err := expression.CompileItem(core.Expression{Text: text}, in)
+		p, err := expression.CompileItem(registry.Expression{Text: text}, in)
 		require.NoError(t, err)
 		var wg sync.WaitGroup
 		errs := make(chan error, 8)
@@ -361,7 +362,7 @@ func TestAGuardPassesTheCellOn(t *testing.T) {
 func TestAnItemProgramTellsWhatItIs(t *testing.T) {
 	t.Parallel()
 	s := strikes(t)
-	p, err := expression.CompileItem(core.Expression{Text: " item.cost + params.year > item.id", Env: params()}, core.RowOf("", s))
+	p, err := expression.CompileItem(registry.Expression{Text: " item.cost + params.year > item.id", Env: params()}, core.RowOf("", s))
 	require.NoError(t, err)
 	require.Equal(t, " item.cost + params.year > item.id", p.Text())
 	require.Equal(t, []string{"item.cost", "item.id", "params.year"}, p.Vars())
@@ -371,7 +372,7 @@ func TestAnItemProgramTellsWhatItIs(t *testing.T) {
 	f, err := expression.NewFrame(strike(s))
 	require.NoError(t, err)
 	require.Equal(t, "item.cost = 12.5, item.id = 7, params.year = 1990", p.Used(f))
-	p, err = expression.CompileItem(core.Expression{Text: "item.species != nil and meta.path == item.species"}, core.RowOf("", s))
+	p, err = expression.CompileItem(registry.Expression{Text: "item.species != nil and meta.path == item.species"}, core.RowOf("", s))
 	require.NoError(t, err)
 	require.Equal(t, `item.species = null, meta.path = "strikes.csv"`, p.Used(f))
 }
@@ -379,8 +380,8 @@ func TestAnItemProgramTellsWhatItIs(t *testing.T) {
 func TestNamesOfTheLaunchMayNotHideTheItem(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"item", "meta", "item.id"} {
-		env := core.ExpressionEnv{Types: map[string]map[string]reflect.Type{path: {"x": reflect.TypeFor[int64]()}}}
-		_, err := expression.CompileItem(core.Expression{Text: "1 == 1", Env: env}, core.RowOf("", strikes(t)))
+		env := registry.ExpressionEnv{Types: map[string]map[string]reflect.Type{path: {"x": reflect.TypeFor[int64]()}}}
+		_, err := expression.CompileItem(registry.Expression{Text: "1 == 1", Env: env}, core.RowOf("", strikes(t)))
 		require.ErrorContains(t, err, "is taken", path)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // faultJob is the job of the table: ten items in chunks of four, of which the
@@ -119,7 +120,7 @@ type stand struct {
 	url      string
 	seen     *witness
 	faulty   *batchtest.Env
-	registry *core.Registry
+	registry *registry.Registry
 }
 
 func newStand(t *testing.T, url string, r faultRow) *stand {

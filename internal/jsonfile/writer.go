@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // WriterConfig says what a Writer writes.
@@ -35,16 +36,16 @@ type frame struct {
 }
 
 // NewLinesWriter returns a writer of one document for each line.
-func NewLinesWriter(cfg WriterConfig, use core.Use) *Writer {
+func NewLinesWriter(cfg WriterConfig, use registry.BuildContext) *Writer {
 	return newWriter(cfg, use, frame{name: "jsonl", put: putLine})
 }
 
 // NewArrayWriter returns a writer of one array, an element on each line.
-func NewArrayWriter(cfg WriterConfig, use core.Use) *Writer {
+func NewArrayWriter(cfg WriterConfig, use registry.BuildContext) *Writer {
 	return newWriter(cfg, use, frame{name: "json", begin: "[", trailer: "\n]\n", put: putElement})
 }
 
-func newWriter(cfg WriterConfig, use core.Use, f frame) *Writer {
+func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) *Writer {
 	return &Writer{frame: f, out: filestream.NewOutput(filestream.OutputConfig{
 		Path: cfg.Path, Compression: cfg.Compression, Trailer: []byte(f.trailer), Mode: use.FileMode, Attempt: use.Attempt,
 	})}

@@ -14,6 +14,7 @@ import (
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -26,35 +27,21 @@ import (
 type Settings = settings.Settings
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
-// *core.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
+// *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
 // core.JobRepository, *repository.Checkpoints and *job.Launcher. Registrations such as
 // Reader and Item go beside it. When your application stops, the App stops what it has
 // started and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
-		stock(),
 		fx.Supply(s),
 		fx.Provide(newRegistry, newProvider, newRepository, newCheckpoints, newLauncher, newApp),
 	)
 }
 
-type factories struct {
-	fx.In
-	List []core.Factory `group:"surfin.factories"`
-}
-
-func newRegistry(d descriptions, f factories) (*core.Registry, error) {
-	r, err := d.registry()
+func newProvider(lc fx.Lifecycle, s Settings, lent lentDatabases) (*gormdb.DBProvider, tx.Provider, error) {
+	configs, err := lent.configs(s)
 	if err != nil {
-		return nil, err
-	}
-	return r.WithFactories(f.List)
-}
-
-func newProvider(lc fx.Lifecycle, s Settings) (*gormdb.DBProvider, tx.Provider, error) {
-	configs := make(map[string]gormdb.Config, len(s.Databases))
-	for name, d := range s.Databases {
-		configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen, IdleInTransaction: s.Lease, FileMode: s.Files.Mode}
+		return nil, nil, err
 	}
 	provider, err := gormdb.Open(context.Background(), configs)
 	if err != nil {
@@ -116,7 +103,7 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 // App runs jobs inside a Go program: what the surfin command does, without the
 // command. It is safe for concurrent use; Close it.
 type App struct {
-	registry    *core.Registry
+	registry    *registry.Registry
 	provider    tx.Provider
 	repository  *repository.Repository
 	checkpoints *repository.Checkpoints
@@ -147,14 +134,14 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
-func newApp(lc fx.Lifecycle, s Settings, registry *core.Registry, p tx.Provider, r *repository.Repository, c *repository.Checkpoints, l *job.Launcher) (*App, error) {
-	a := &App{settings: s, registry: registry, provider: p, repository: r, checkpoints: c, launcher: l}
+func newApp(lc fx.Lifecycle, s Settings, components *registry.Registry, p tx.Provider, r *repository.Repository, c *repository.Checkpoints, l *job.Launcher) (*App, error) {
+	a := &App{settings: s, registry: components, provider: p, repository: r, checkpoints: c, launcher: l}
 	var err error
 	if a.operator, err = a.newOperator(a.job); err != nil {
 		return nil, err
 	}
 	if a.service, err = operator.New(operator.Config{
-		Repository: r, Launcher: l, Provider: p, Registry: registry, FileMode: s.Files.Mode,
+		Repository: r, Launcher: l, Provider: p, Registry: components, FileMode: s.Files.Mode,
 		Database: s.Repository.Database, Schema: r, AutoMigrate: s.AutoMigrate.Applies, Checkpoints: c,
 	}); err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -88,16 +89,15 @@ func TestTheConstructorOfADependencyMayFail(t *testing.T) {
 
 func TestADescriptionNeedsNoDependency(t *testing.T) {
 	t.Parallel()
-	registry, err := batch.NewRegistry(
+	described, err := batch.NewRegistry(
 		batch.Processor[Order, Invoice]("price", NewPrice, batch.Summary("orders to invoices")),
 		fx.Provide(func() *Rates { panic("built only to run") }),
 	)
 	require.NoError(t, err)
-	price, ok := registry.Component(core.KindProcessor, "price")
+	price, ok := described.Component(registry.KindProcessor, "price")
 	require.True(t, ok)
 	require.Equal(t, "orders to invoices", price.Summary)
-	_, ok = registry.Factory(core.KindProcessor, "price")
-	require.False(t, ok)
+	require.Nil(t, price.New)
 }
 
 func TestNamesUsedTwiceAreAllReportedTogether(t *testing.T) {

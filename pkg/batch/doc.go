@@ -17,7 +17,8 @@
 //
 // # Map
 //
-//   - core: the vocabulary. Item interfaces, records, status table, registry.
+//   - core: the vocabulary. Item interfaces, records, status table.
+//     core/registry: components and their configuration.
 //     core/exception: what an error means, and the classes that job files name.
 //   - tx: transactions and their propagation.
 //   - chunk: the chunk step, read, process, write, checkpoint.
@@ -28,6 +29,6 @@
 //     adaptor/partition: what is shipped. adaptor/observe: metrics, traces and
 //     structured events. adaptor/database/gorm: databases. adaptor/cli: the commands.
 //
-// A new reader or writer is a folder in adaptor/item with a Components and a
-// Factories function, named in this package's stock list (stock.go).
+// A new reader or writer is a folder in adaptor/item with a Components function, and
+// one entry in this package's stock list (stock.go).
 package batch

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -326,8 +327,8 @@ func ExampleModule() {
 		fx.NopLogger,
 		batch.Module(s),
 		batch.Reader[Order]("orders", NewOrders),
-		fx.Invoke(func(r *core.Registry, databases tx.Provider, _ *job.Launcher) {
-			_, found := r.Component(core.KindReader, "orders")
+		fx.Invoke(func(r *registry.Registry, databases tx.Provider, _ *job.Launcher) {
+			_, found := r.Component(registry.KindReader, "orders")
 			fmt.Println(found, strings.Join(databases.Names(), ", "))
 		}),
 	)

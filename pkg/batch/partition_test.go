@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -153,7 +154,7 @@ func TestAPartOfATypeThatIsNotStoredIsRefused(t *testing.T) {
 	t.Parallel()
 	reg, err := batch.NewRegistry(batch.Partitioner("months", func() *months { return &months{} }, batch.Part[[]string]("from")))
 	require.NoError(t, err)
-	c, ok := reg.Component(core.KindPartitioner, "months")
+	c, ok := reg.Component(registry.KindPartitioner, "months")
 	require.True(t, ok)
 	_, err = c.Parts(nil)
 	require.ErrorContains(t, err, "from: a []string cannot be a value of a part")

@@ -8,26 +8,29 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // The fx value groups through which components reach the registry.
 const (
+	groupDescribed  = `group:"surfin.described,flatten"`
 	groupComponents = `group:"surfin.components,flatten"`
-	groupFactories  = `group:"surfin.factories,flatten"`
 	groupItems      = `group:"surfin.items,flatten"`
 	groupObservers  = `group:"surfin.observers,flatten"`
 	groupMatchers   = `group:"surfin.matchers,flatten"`
+	groupMigrations = `group:"surfin.migrations,flatten"`
 )
 
 // Reader registers a reader of T under name. constructor is
 // func([Config,] deps...) (R, error) or without the error, where R implements
-// ItemReader[T], Config is a struct whose fields are tagged as core.Component
+// ItemReader[T], Config is a struct whose fields are tagged as registry.Component
 // says, and deps are provided by fx. A constructor of another form is an error at
 // start, named after the component.
 func Reader[T any](name string, constructor any, about ...About) fx.Option {
-	return register(core.KindReader, name, constructor, about, signature{
+	return register(registry.KindReader, name, constructor, about, signature{
 		types: func(in core.ItemType) (core.ItemType, error) { return core.ItemOf[T](""), nil },
 		erase: func(made any) (any, bool) { r, ok := made.(ItemReader[T]); return core.EraseReader(r), ok },
 		fits:  implements[ItemReader[T]],
@@ -36,7 +39,7 @@ func Reader[T any](name string, constructor any, about ...About) fx.Option {
 
 // Processor registers a processor of I to O under name; see Reader.
 func Processor[I, O any](name string, constructor any, about ...About) fx.Option {
-	return register(core.KindProcessor, name, constructor, about, signature{
+	return register(registry.KindProcessor, name, constructor, about, signature{
 		types: func(in core.ItemType) (core.ItemType, error) {
 			return core.ItemOf[O](""), core.Assignable(in, core.ItemOf[I](""))
 		},
@@ -47,7 +50,7 @@ func Processor[I, O any](name string, constructor any, about ...About) fx.Option
 
 // Writer registers a writer of T under name; see Reader.
 func Writer[T any](name string, constructor any, about ...About) fx.Option {
-	return register(core.KindWriter, name, constructor, about, signature{
+	return register(registry.KindWriter, name, constructor, about, signature{
 		types: func(in core.ItemType) (core.ItemType, error) { return in, core.Assignable(in, core.ItemOf[T]("")) },
 		erase: func(made any) (any, bool) { w, ok := made.(ItemWriter[T]); return core.EraseWriter(w), ok },
 		fits:  implements[ItemWriter[T]],
@@ -56,7 +59,7 @@ func Writer[T any](name string, constructor any, about ...About) fx.Option {
 
 // Tasklet registers a tasklet under name; see Reader.
 func Tasklet(name string, constructor any, about ...About) fx.Option {
-	return register(core.KindTasklet, name, constructor, about, signature{
+	return register(registry.KindTasklet, name, constructor, about, signature{
 		erase: func(made any) (any, bool) { t, ok := made.(core.Tasklet); return t, ok },
 		fits:  implements[core.Tasklet],
 	})
@@ -69,7 +72,7 @@ func Tasklet(name string, constructor any, about ...About) fx.Option {
 //
 //	batch.Partitioner("months", NewMonths, batch.Part[batch.Date]("from"), batch.Part[batch.Date]("to"))
 func Partitioner(name string, constructor any, about ...About) fx.Option {
-	return register(core.KindPartitioner, name, constructor, about, signature{
+	return register(registry.KindPartitioner, name, constructor, about, signature{
 		erase: func(made any) (any, bool) { p, ok := made.(core.Partitioner); return p, ok },
 		fits:  implements[core.Partitioner],
 	})
@@ -79,7 +82,7 @@ func Partitioner(name string, constructor any, about ...About) fx.Option {
 // `decider` of job files. What its constructor returns implements core.Decider; see
 // Reader for the constructor.
 func Decider(name string, constructor any, about ...About) fx.Option {
-	return register(core.KindDecider, name, constructor, about, signature{
+	return register(registry.KindDecider, name, constructor, about, signature{
 		erase: func(made any) (any, bool) { d, ok := made.(core.Decider); return d, ok },
 		fits:  implements[core.Decider],
 	})
@@ -89,7 +92,7 @@ func Decider(name string, constructor any, about ...About) fx.Option {
 // its constructor returns implements at least one of the interfaces of
 // core/listener.go, such as core.OnSkipWrite; see Reader for the constructor.
 func Listener(name string, constructor any, about ...About) fx.Option {
-	return register(core.KindListener, name, constructor, about, signature{
+	return register(registry.KindListener, name, constructor, about, signature{
 		erase: func(made any) (any, bool) { return made, !isNil(made) },
 		fits: func(t reflect.Type) error {
 			if !core.Listens(t) {
@@ -114,8 +117,14 @@ func Matcher(m exception.Matcher) fx.Option {
 // Item lets job files use the Go type T under name: `item: name` of csv, jsonl,
 // json and query. How T's fields are read and written is said at core.ItemOf.
 func Item[T any](name string) fx.Option {
-	item := core.NamedItem{Name: name, Type: core.ItemOf[T](name)}
-	return fx.Provide(fx.Annotate(func() []core.NamedItem { return []core.NamedItem{item} }, fx.ResultTags(groupItems)))
+	item := registry.NamedItem{Name: name, Type: core.ItemOf[T](name)}
+	return fx.Provide(fx.Annotate(func() []registry.NamedItem { return []registry.NamedItem{item} }, fx.ResultTags(groupItems)))
+}
+
+// Migrations offers migrations that the application carries, for `source: NAME` of
+// the tasklet migration.
+func Migrations(sources ...migration.Source) fx.Option {
+	return fx.Provide(fx.Annotate(func() []migration.Source { return sources }, fx.ResultTags(groupMigrations)))
 }
 
 // Observe registers an observer of everything that happens while jobs run.
@@ -124,20 +133,20 @@ func Observe(o core.Observer) fx.Option {
 }
 
 // About adds to the description of a component: what `surfin describe` shows.
-type About func(*core.Component)
+type About func(*registry.Component)
 
 // Summary is the one line that lists show.
-func Summary(line string) About { return func(c *core.Component) { c.Summary = line } }
+func Summary(line string) About { return func(c *registry.Component) { c.Summary = line } }
 
 // NoTransaction says that a tasklet needs no transaction around it.
-func NoTransaction() About { return func(c *core.Component) { c.NoTransaction = true } }
+func NoTransaction() About { return func(c *registry.Component) { c.NoTransaction = true } }
 
 // Part says that every part of a partitioner has a value of type T under key: it
 // puts it into the Context of each core.Partition. T is a type that an
 // ExecutionContext holds: string, int64, float64, bool, Date, time.Time or
 // time.Duration. The parts' `name` and `index` are known without it.
 func Part[T any](key string) About {
-	return func(c *core.Component) {
+	return func(c *registry.Component) {
 		before := c.Parts
 		c.Parts = func(cfg any) (map[string]reflect.Type, error) {
 			types := map[string]reflect.Type{}
@@ -184,12 +193,12 @@ func isNil(made any) bool {
 	}
 }
 
-func register(kind core.ComponentKind, name string, constructor any, about []About, sig signature) fx.Option {
+func register(kind registry.Kind, name string, constructor any, about []About, sig signature) fx.Option {
 	c, err := inspect(constructor, sig.fits)
 	if err != nil {
 		return fx.Error(fmt.Errorf("%s %q: %w", kind, name, err))
 	}
-	description := core.Component{Kind: kind, Name: name, Config: c.config}
+	description := registry.Component{Kind: kind, Name: name, Config: c.config}
 	if sig.types != nil {
 		description.Types = func(_ any, in core.ItemType) (core.ItemType, error) { return sig.types(in) }
 	}
@@ -197,8 +206,8 @@ func register(kind core.ComponentKind, name string, constructor any, about []Abo
 		a(&description)
 	}
 	return fx.Options(
-		fx.Provide(fx.Annotate(func() []core.Component { return []core.Component{description} }, fx.ResultTags(groupComponents))),
-		fx.Provide(fx.Annotate(c.factoryProvider(kind, name, sig), c.optionalDeps(), fx.ResultTags(groupFactories))),
+		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(groupDescribed))),
+		fx.Provide(fx.Annotate(c.provider(description, sig), c.optionalDeps(), fx.ResultTags(groupComponents))),
 	)
 }
 
@@ -249,7 +258,7 @@ func isFxIn(t reflect.Type) bool {
 }
 
 // optionalDeps asks fx for every dependency as optional: a missing one is then
-// reported by factoryProvider, which knows the component's name.
+// reported by provider, which knows the component's name.
 func (c constructor) optionalDeps() fx.Annotation {
 	tags := make([]string, len(c.deps))
 	for i, d := range c.deps {
@@ -260,16 +269,17 @@ func (c constructor) optionalDeps() fx.Annotation {
 	return fx.ParamTags(tags...)
 }
 
-// factoryProvider returns func(deps...) ([]core.Factory, error) for fx.
-func (c constructor) factoryProvider(kind core.ComponentKind, name string, sig signature) any {
-	out := []reflect.Type{reflect.TypeFor[[]core.Factory](), reflect.TypeFor[error]()}
+// provider returns func(deps...) ([]registry.Component, error) for fx: the described
+// component with a New that calls the constructor with deps.
+func (c constructor) provider(described registry.Component, sig signature) any {
+	out := []reflect.Type{reflect.TypeFor[[]registry.Component](), reflect.TypeFor[error]()}
 	provider := reflect.MakeFunc(reflect.FuncOf(c.deps, out, false), func(deps []reflect.Value) []reflect.Value {
 		var missing []error
 		for i, d := range deps {
 			switch d.Kind() {
 			case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Map:
 				if d.IsNil() {
-					missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", kind, name, c.deps[i]))
+					missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", described.Kind, described.Name, c.deps[i]))
 				}
 			default: // a value that is missing is reported by fx itself
 			}
@@ -278,10 +288,9 @@ func (c constructor) factoryProvider(kind core.ComponentKind, name string, sig s
 		if joined := errors.Join(missing...); joined != nil {
 			err = reflect.ValueOf(joined)
 		}
-		factory := core.Factory{Kind: kind, Name: name, New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
-			return c.call(cfg, deps, sig)
-		}}
-		return []reflect.Value{reflect.ValueOf([]core.Factory{factory}), err}
+		made := described
+		made.New = func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return c.call(cfg, deps, sig) }
+		return []reflect.Value{reflect.ValueOf([]registry.Component{made}), err}
 	})
 	return provider.Interface()
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
@@ -15,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -174,4 +176,17 @@ flow:
 	require.Equal(t, core.StatusFailed, exec.Status)
 	require.Contains(t, exec.Error, "panic: lit")
 	require.Zero(t, total)
+}
+
+func TestAJobFileNamesTheMigrationsThatTheApplicationCarries(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{"1_birds.up.sql": {Data: []byte("create table birds(name text)")}, "1_birds.down.sql": {Data: []byte("drop table birds")}}
+	app, err := batch.New(t.Context(), settingsFor(t, testdb.SQLite(t)), batch.Migrations(migration.Source{Name: "birds", FS: files}))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("job: m\nflow:\n- step: a\n  tasklet: {migration: {source: birds}}\n"), 0o600))
+	exec, err := app.Run(t.Context(), file, nil)
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, "%+v", exec)
 }

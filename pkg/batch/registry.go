@@ -8,41 +8,62 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// descriptions are what reach the registry without building anything else.
-type descriptions struct {
+// names are the item types and error classes that job files use by name.
+type names struct {
 	fx.In
-	Components []core.Component    `group:"surfin.components"`
-	Items      []core.NamedItem    `group:"surfin.items"`
-	Matchers   []exception.Matcher `group:"surfin.matchers"`
+	Items    []registry.NamedItem `group:"surfin.items"`
+	Matchers []exception.Matcher  `group:"surfin.matchers"`
 }
 
-// registry checks all of them; what is there twice is refused together. fx hands
-// groups over in any order, and the order of matchers tells something.
-func (d descriptions) registry() (*core.Registry, error) {
-	r, err := core.NewRegistry(d.Components, d.Items)
-	slices.SortFunc(d.Matchers, func(a, b exception.Matcher) int { return strings.Compare(a.Name, b.Name) })
-	matchers, merr := exception.NewMatchers(append(errorclass.Stock(), d.Matchers...)...)
+// described are the author's components without New: fx builds none of their
+// dependencies for them.
+type described struct {
+	fx.In
+	Components []registry.Component `group:"surfin.described"`
+	Names      names
+}
+
+// built are the same components with New, which has its dependencies.
+type built struct {
+	fx.In
+	Components []registry.Component `group:"surfin.components"`
+	Migrations []migration.Source   `group:"surfin.migrations"`
+	Names      names
+}
+
+// assemble adds the shipped components to the author's. fx returns groups in any
+// order, but matchers have one: by name.
+func assemble(author []registry.Component, n names, sources []migration.Source) (*registry.Registry, error) {
+	slices.SortFunc(n.Matchers, func(a, b exception.Matcher) int { return strings.Compare(a.Name, b.Name) })
+	matchers, merr := exception.NewMatchers(append(errorclass.Stock(), n.Matchers...)...)
+	r, err := registry.New(append(stock(sources), author...), n.Items, matchers)
 	if err := errors.Join(err, merr); err != nil {
 		return nil, err
 	}
-	return r.WithMatchers(matchers), nil
+	return r, nil
 }
 
-// NewRegistry returns the descriptions of the shipped components and of those
-// that opts register: enough to list, check and describe. No factory and none of
-// their dependencies is built. Names used twice are an error that lists all.
-func NewRegistry(opts ...fx.Option) (*core.Registry, error) {
-	var registry *core.Registry
+func newRegistry(b built) (*registry.Registry, error) {
+	return assemble(b.Components, b.Names, b.Migrations)
+}
+
+// NewRegistry returns the shipped components and those that opts register: enough to
+// list, check and describe them. It builds none of the dependencies of their
+// constructors, so the author's components have no New. Names used twice are an error
+// that lists all of them.
+func NewRegistry(opts ...fx.Option) (*registry.Registry, error) {
+	var r *registry.Registry
 	var invalid error
-	app := fx.New(fx.NopLogger, stock(), fx.Options(opts...), fx.Invoke(func(d descriptions) {
-		registry, invalid = d.registry()
+	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(d described) {
+		r, invalid = assemble(d.Components, d.Names, nil)
 	}))
 	if err := errors.Join(app.Err(), invalid); err != nil {
 		return nil, err
 	}
-	return registry, nil
+	return r, nil
 }

@@ -1,12 +1,11 @@
 package batch
 
 import (
-	"go.uber.org/fx"
+	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/jsonl"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
@@ -18,15 +17,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// stock is every component that is shipped and light. A component that brings
-// a heavy library is an option of its own instead.
-func stock() fx.Option {
-	return fx.Options(
-		csv.Module(), json.Module(), jsonl.Module(), query.Module(), table.Module(),
-		filter.Module(), mapping.Module(), validate.Module(),
-		count.Module(), files.Module(), keyrange.Module(), partquery.Module(),
-		migration.Module(), shell.Module(), sqltask.Module(),
+// stock returns every component that is shipped and light: one folder and one line
+// each. A component that brings a heavy library is an option of its own instead.
+// sources are the migrations that the application carries.
+func stock(sources []migration.Source) []registry.Component {
+	return slices.Concat(
+		csv.Components(), json.Components(), query.Components(), table.Components(),
+		filter.Components(), mapping.Components(), validate.Components(),
+		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
+		migration.Components(sources), shell.Components(), sqltask.Components(),
 	)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -61,7 +62,7 @@ type Env struct {
 	t        testing.TB
 	app      *batch.App
 	config   config
-	registry *core.Registry
+	registry *registry.Registry
 	provider tx.Provider
 	launcher *job.Launcher
 }

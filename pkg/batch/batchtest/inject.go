@@ -2,46 +2,38 @@ package batchtest
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// registry returns r with factories whose components fail.
-func (f *Faults) registry(r *core.Registry) (*core.Registry, error) {
-	var factories []core.Factory
-	for _, c := range r.Components() {
-		factory, ok := r.Factory(c.Kind, c.Name)
-		if !ok {
-			continue
+// registry returns r with components that fail.
+func (f *Faults) registry(r *registry.Registry) *registry.Registry {
+	return r.Map(func(c registry.Component) registry.Component {
+		make := c.New
+		if make == nil {
+			return c
 		}
-		make := factory.New
-		kind, name := factory.Kind, factory.Name
-		factory.New = func(ctx context.Context, cfg any, use core.Use) (any, error) {
-			made, err := make(ctx, cfg, use)
+		c.New = func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+			made, err := make(ctx, cfg, b)
 			if err != nil {
 				return nil, err
 			}
-			return f.wrap(kind, name, use, made), nil
+			return f.wrap(c.Kind, c.Name, b, made), nil
 		}
-		factories = append(factories, factory)
-	}
-	wrapped, err := r.WithFactories(factories)
-	if err != nil {
-		return nil, fmt.Errorf("inject faults: %w", err)
-	}
-	return wrapped, nil
+		return c
+	})
 }
 
 // place is where components of one kind are counted, to tell the first of them.
 type place struct {
 	execution core.JobExecutionID
 	step      string
-	kind      core.ComponentKind
+	kind      registry.Kind
 }
 
-func (f *Faults) wrap(kind core.ComponentKind, name string, use core.Use, made any) any {
+func (f *Faults) wrap(kind registry.Kind, name string, use registry.BuildContext, made any) any {
 	f.mu.Lock()
 	at := place{use.Execution, use.Step, kind}
 	s := site{step: use.Step, component: name, index: f.made[at]}

@@ -223,9 +223,7 @@ func (p *pipeline) release(ctx context.Context) error {
 // ends behind the chunk in hand, without waiting for anybody to notice (rule C14).
 func (p *pipeline) stopSeen() {
 	p.stopped = true
-	if p.exec.OnStop != nil {
-		p.exec.OnStop()
-	}
+	p.exec.Services.Stop.Request()
 }
 
 // failed adds what the chunk in hand consumed to the counters of the record that
@@ -288,8 +286,8 @@ func (s *Step) classOf(err error) string {
 func (p *pipeline) rolledBack(ctx context.Context, err error) {
 	p.rollbacks++
 	p.undoing = true
-	p.exec.Observer.Observe(ctx, core.ChunkRolledBack{
-		Execution: p.exec.Job.ID, JobName: p.exec.Job.JobName, Step: p.exec.Step.Name, StepID: p.exec.Step.ID, Err: err,
+	p.exec.Services.Observer.Observe(ctx, core.ChunkRolledBack{
+		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, StepID: p.exec.Step.ID, Err: err,
 	})
 }
 
@@ -378,7 +376,7 @@ func (p *pipeline) wait(ctx context.Context, n int) error {
 	select {
 	case <-timer.C:
 		return nil
-	case <-p.exec.Stop:
+	case <-p.exec.Services.Stop.Done():
 		return core.ErrStopped
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -84,7 +84,7 @@ func WriterPositions(at core.Position) []core.Position {
 	return list
 }
 
-// AttemptOf tells a writer in which attempt of the run it works (core.Use.Attempt):
+// AttemptOf tells a writer in which attempt of the run it works (registry.BuildContext.Attempt):
 // as run.Attempt, with the positions of writers in Left and From. It is asked before
 // the first commit.
 func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error) {

@@ -49,10 +49,10 @@ type Sampled struct {
 // each attempt at an item. Retry and skip are those of the step; a step that would
 // fail on an item goes on to the next one, as far as its reader can. The error is
 // about what comes before the first item (assembling and opening), the end of ctx,
-// or closing. Of run only Job, Steps, Part and Observer matter.
+// or closing. Of run only Job, Steps, Part and the observer matter.
 func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sampled) error) (err error) {
 	own := *run
-	own.Observer = core.Observers(run.Observer)
+	own.Services.Fill()
 	if own.Step == nil {
 		own.Step = &core.StepExecution{Name: own.RecordName(s), Context: core.NewExecutionContext()}
 	}

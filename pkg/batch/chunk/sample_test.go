@@ -58,7 +58,7 @@ func sampled(t *testing.T, e *testengine.Engine, c chunk.Config, r core.ItemRead
 	s, err := chunk.New(c)
 	require.NoError(t, err)
 	var lines []string
-	err = s.Sample(t.Context(), &core.StepRun{Job: &core.JobExecution{}}, n, func(got chunk.Sampled) error {
+	err = s.Sample(t.Context(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}}, n, func(got chunk.Sampled) error {
 		line := fmt.Sprintf("%d %s %s %s", got.Number, got.Read, got.Stages, got.Fate)
 		if got.Err != nil {
 			line += fmt.Sprintf(" %s %s: %v", got.Phase, got.Class, got.Err)
@@ -166,7 +166,7 @@ func TestASampleThatCannotBeginSaysWhyAndClosesWhatItOpened(t *testing.T) {
 	s, err := chunk.New(chunk.Config{Name: "load", Database: e.Database, Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) { panic("no parts") }})
 	require.NoError(t, err)
 	see := func(chunk.Sampled) error { return nil }
-	require.ErrorContains(t, s.Sample(t.Context(), &core.StepRun{Job: &core.JobExecution{}}, 1, see), "panic: no parts")
+	require.ErrorContains(t, s.Sample(t.Context(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}}, 1, see), "panic: no parts")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := &seekable{numbers: numbers{n: 5}}
@@ -175,7 +175,7 @@ func TestASampleThatCannotBeginSaysWhyAndClosesWhatItOpened(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	enough := errors.New("enough")
-	err = s.Sample(ctx, &core.StepRun{Job: &core.JobExecution{}}, 5, func(got chunk.Sampled) error {
+	err = s.Sample(ctx, &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}}, 5, func(got chunk.Sampled) error {
 		require.True(t, json.Valid(got.Read))
 		cancel(enough)
 		return nil

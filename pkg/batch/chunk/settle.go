@@ -266,7 +266,7 @@ func (p *pipeline) checkpoint(ctx context.Context, c *part) (err error) {
 	if c.encoded, err = c.at.encode(); err != nil {
 		return err
 	}
-	return p.exec.Checkpoints.Checkpoint(ctx, p.exec.Ref, core.Checkpoint{
+	return p.exec.Services.Checkpoints.Checkpoint(ctx, p.exec.Ref, core.Checkpoint{
 		Counters: p.exec.Step.Counters.Add(c.counters), Position: c.encoded, Context: p.exec.Step.Context, Skipped: p.records(c),
 		OnStop: p.stopSeen,
 	})
@@ -278,7 +278,7 @@ func (p *pipeline) checkpoint(ctx context.Context, c *part) (err error) {
 func (p *pipeline) judge(ctx context.Context, c *part, failure error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgeTime)
 	defer cancel()
-	ref, found, err := p.exec.Checkpoints.Reclaim(ctx, p.exec.Ref)
+	ref, found, err := p.exec.Services.Checkpoints.Reclaim(ctx, p.exec.Ref)
 	switch {
 	case errors.Is(err, core.ErrLostOwner):
 		return errors.Join(&refusedError{failure}, err)
@@ -317,8 +317,8 @@ func (p *pipeline) committed(ctx context.Context, c *part) {
 	if c.counters == (core.Counters{}) {
 		return // of the position alone, before writers finish: no chunk
 	}
-	p.exec.Observer.Observe(ctx, core.ChunkCommitted{
-		Execution: p.exec.Job.ID, JobName: p.exec.Job.JobName, Step: step.Name, StepID: step.ID,
+	p.exec.Services.Observer.Observe(ctx, core.ChunkCommitted{
+		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: step.Name, StepID: step.ID,
 		Counters: step.Counters, Took: time.Since(p.began),
 	})
 }

@@ -179,10 +179,10 @@ func (s *Step) Promote() *core.Promotion { return s.config.Promote }
 // fail; what was not committed is then rolled back, and the position is that of
 // the last commit (rule C9).
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
-	if err := run.CommitIn(ctx, s.config.Database.Name()); err != nil {
+	if err := run.UseDatabase(ctx, s.config.Database.Name()); err != nil {
 		return err
 	}
-	defer func() { err = run.Settle(ctx, err) }()
+	defer func() { err = run.SyncHistory(ctx, err) }()
 	if c := run.Step.Context; c != nil { // what the attempt before had failed with
 		c.Delete(core.ErrorClassKey)
 		c.Delete(core.ErrorItemKey)
@@ -213,7 +213,7 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 // work is done and committed, one that could not be closed changes nothing.
 func (p *pipeline) closed(ctx context.Context, failure, closing error) error {
 	if failure == nil && closing != nil {
-		p.exec.Observer.Observe(ctx, core.CloseFailed{Execution: p.exec.Job.ID, JobName: p.exec.Job.JobName, Step: p.exec.Step.Name, Err: closing})
+		p.exec.Services.Observer.Observe(ctx, core.CloseFailed{Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, Err: closing})
 		return nil
 	}
 	return errors.Join(failure, closing)

@@ -64,24 +64,24 @@ type LeftBehind struct {
 
 // Attempt describes the attempt that the run is. It asks the repository.
 func (r *StepRun) Attempt(ctx context.Context) (Attempt, error) {
-	if r.Attempts == nil || r.Step == nil {
+	if r.Step == nil {
 		return Attempt{}, errors.New("the step has no record of its attempts")
 	}
-	first := r.Step.ID
-	if r.Earlier != nil {
-		first = r.Earlier.First // 0 where it is unknown: all attempts count
+	first, instance, name := r.Step.ID, r.Data.Job.InstanceID, r.Step.Name
+	if r.Data.Earlier != nil {
+		first = r.Data.Earlier.First // 0 where it is unknown: all attempts count
 	}
-	repository, open, err := r.Attempts.OpenAttempts(ctx, r.Job.InstanceID, r.Step.Name, first, r.Step.ID)
+	repository, open, err := r.Services.Attempts.OpenAttempts(ctx, instance, name, first, r.Step.ID)
 	if err != nil {
-		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", r.Step.Name, err)
+		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", name, err)
 	}
-	left, err := r.Attempts.LeftBy(ctx, r.Job.InstanceID, r.Step.Name, r.Step.ID)
+	left, err := r.Services.Attempts.LeftBy(ctx, instance, name, r.Step.ID)
 	if err != nil {
-		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", r.Step.Name, err)
+		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", name, err)
 	}
-	alive := func(o Owner) bool { return r.Dead == nil || !r.Dead(o) }
+	alive := func(o Owner) bool { return !r.Services.Owners.IsDead(o) }
 	return Attempt{
-		Repository: repository, Instance: r.Job.InstanceID, Step: r.Step.Name, ID: r.Step.ID,
+		Repository: repository, Instance: instance, Step: name, ID: r.Step.ID,
 		Exclusive: !slices.ContainsFunc(open, alive), Left: left,
 	}, nil
 }

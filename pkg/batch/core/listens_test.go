@@ -31,5 +31,5 @@ func TestEveryInterfaceOfAListenerIsKnown(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(known)
 	require.Equal(t, want, known)
-	require.False(t, Listens(reflect.TypeFor[*Registry]()))
+	require.False(t, Listens(reflect.TypeFor[*JobExecution]()))
 }

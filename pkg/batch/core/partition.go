@@ -17,6 +17,14 @@ type Partition struct {
 	Context *ExecutionContext
 }
 
+// Clone returns a copy that shares nothing with p.
+func (p Partition) Clone() Partition {
+	if p.Context != nil {
+		p.Context = p.Context.Clone()
+	}
+	return p
+}
+
 // Partitioner says what the parts of a step's work are: the component kind
 // "partitioner". It is asked once per instance: a restart keeps the plan (rule
 // P1). No partitions is no work: the step completes.

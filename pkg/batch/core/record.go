@@ -1,6 +1,7 @@
 package core
 
 import (
+	"maps"
 	"strings"
 	"time"
 )
@@ -54,6 +55,14 @@ type JobExecution struct {
 	EndedAt   time.Time // zero while it runs
 }
 
+// Clone returns a copy that shares nothing with e.
+func (e JobExecution) Clone() JobExecution {
+	if e.Context != nil {
+		e.Context = e.Context.Clone()
+	}
+	return e
+}
+
 // AnewSince is the execution since which the steps of the instance count: that which
 // ran everything anew (FromStartKey); 0: all of them do.
 func (e *JobExecution) AnewSince() JobExecutionID {
@@ -75,10 +84,12 @@ type StepExecution struct {
 	JobExecutionID JobExecutionID
 	JobName        string
 	Name           string
-	Status         Status
-	ExitCode       string
-	Error          string
-	Counters       Counters // of this attempt
+	// Visit is the visit of the flow that the step is.
+	Visit    Visit
+	Status   Status
+	ExitCode string
+	Error    string
+	Counters Counters // of this attempt
 	// Before are the counters of the attempts that this one goes on from, summed:
 	// Total is what the step did in all.
 	Before Counters
@@ -97,6 +108,15 @@ type StepExecution struct {
 
 	StartedAt time.Time
 	EndedAt   time.Time
+}
+
+// Clone returns a copy that shares nothing with s but its position.
+func (s StepExecution) Clone() StepExecution {
+	if s.Context != nil {
+		s.Context = s.Context.Clone()
+	}
+	s.Out = maps.Clone(s.Out)
+	return s
 }
 
 // Total is what the step did in this attempt and in those that it went on from.

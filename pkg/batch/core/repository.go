@@ -85,6 +85,8 @@ type JobChange struct {
 	Gate string
 	// Context is written if it changed; nil leaves it.
 	Context *ExecutionContext
+	// Visits are rows of the journal that are stored with the change.
+	Visits []FlowVisit
 }
 
 // StepChange is the final transition of a step execution.
@@ -111,8 +113,8 @@ type Transitions interface {
 	ChangeJob(ctx context.Context, ref JobRef, change JobChange) (Answer, error)
 	// StartStep inserts a step execution in STARTED under the guard of its job, with
 	// the job's owner and epoch, counters of zero, and the position and context of
-	// earlier where it is not nil.
-	StartStep(ctx context.Context, job JobRef, name string, earlier *StepExecution) (*StepExecution, error)
+	// start.Earlier where it is not nil. Rows of the journal are stored with it.
+	StartStep(ctx context.Context, job JobRef, start StepStart) (*StepExecution, error)
 	// EndStep moves a step execution to its final status, or from FAILED or STOPPED
 	// to ABANDONED.
 	EndStep(ctx context.Context, ref StepRef, change StepChange) (Answer, error)
@@ -329,4 +331,5 @@ type JobRepository interface {
 	BulkExplorer
 	SkippedItems
 	Attempts
+	Journal
 }

@@ -81,21 +81,15 @@ type DeciderFunc func(ctx context.Context, v *View) (string, error)
 // Decide calls f.
 func (f DeciderFunc) Decide(ctx context.Context, v *View) (string, error) { return f(ctx, v) }
 
-// Group is a set of steps in one outer transaction, while it is open.
+// Group is a set of steps in one outer transaction.
 type Group struct {
 	Name string
 	// Database is the name of the transaction's database.
 	Database string
-	// Deferred are ends of steps that are written when the transaction is over: what
-	// cannot be said inside of it without saying more than is committed.
-	Deferred []DeferredEnd
-	// Inside says that the starts of the steps are recorded in the transaction, as the
-	// database has one writer: a rollback takes the records away, and another record
-	// may get the id of one of them.
-	Inside bool
 }
 
-// DeferredEnd is a step's end that is still to be recorded.
+// DeferredEnd is a step's end that is recorded when the group's transaction is over:
+// inside of it the record would say more than is committed.
 type DeferredEnd struct {
 	Ref    StepRef
 	Name   string

@@ -12,11 +12,23 @@ import (
 // attempted is a group of steps while its transaction is open, with the steps that
 // ran in it.
 type attempted struct {
-	*core.Group
+	core.Group
 	records []core.StepExecution
+	// deferred are the steps whose end is not recorded yet.
+	deferred []core.StepExecutionID
+	// inside says that the starts of the steps are recorded in the transaction.
+	inside bool
 	// begun are the steps whose start was recorded before the transaction began, by
 	// name, until they run.
 	begun map[string]*core.StepExecution
+}
+
+// note keeps what a step of the group reports about its records.
+func (g *attempted) note(step *core.StepRun) {
+	g.inside = g.inside || step.StartedInGroup
+	if step.Deferred != nil {
+		g.deferred = append(g.deferred, step.Deferred.Ref.ID)
+	}
 }
 
 // groupError rolls a group back because of how its flow ended.
@@ -29,7 +41,7 @@ func (e *groupError) Error() string { return e.out.Message }
 // the ends that were put off; with a rollback that none of the steps is done, but
 // for those that had a transaction of their own.
 func (w *walk) atomic(ctx context.Context, e *core.AtomicElement) (core.Outcome, error) {
-	group := &attempted{Group: &core.Group{Name: e.Name, Database: e.Database}}
+	group := &attempted{Group: core.Group{Name: e.Name, Database: e.Database}}
 	sub := w.sub(e, e.Flow, group)
 	if err := sub.begin(ctx, e); err != nil {
 		return core.Outcome{}, err
@@ -81,7 +93,7 @@ func (w *walk) record(ctx context.Context, group *attempted, failure error) (und
 		if !needed {
 			continue
 		}
-		answer, err := w.recordOne(ctx, s, change, failure != nil && group.Inside)
+		answer, err := w.recordOne(ctx, s, change, failure != nil && group.inside)
 		undone = undone || failure != nil && answer != core.Duplicate
 		errs = append(errs, err)
 	}
@@ -95,7 +107,7 @@ func (w *walk) change(group *attempted, s core.StepExecution, failure error) (co
 	}
 	switch {
 	case failure == nil:
-		put := slices.ContainsFunc(group.Deferred, func(d core.DeferredEnd) bool { return d.Ref.ID == s.ID })
+		put := slices.Contains(group.deferred, s.ID)
 		return change, put // else recorded in the transaction, and committed with it
 	case s.Status != core.StatusCompleted:
 	case w.unknown(group, failure):
@@ -113,7 +125,7 @@ func (w *walk) change(group *attempted, s core.StepExecution, failure error) (co
 // made anew: its id may be another step's by now.
 func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (core.Answer, error) {
 	if anew {
-		again, err := w.config.Repository.StartStep(ctx, w.ref, s.Name, nil)
+		again, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: s.Name})
 		if err != nil {
 			return "", fmt.Errorf("step %s: record it again: %w", s.Name, err)
 		}
@@ -151,7 +163,7 @@ func (w *walk) begin(ctx context.Context, e *core.AtomicElement) error {
 		if known && !isDone(before.Last) {
 			earlier = &before.Last
 		}
-		record, err := w.config.Repository.StartStep(ctx, w.ref, step.Step.Name(), earlier)
+		record, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: step.Step.Name(), Earlier: earlier})
 		if err != nil {
 			return errors.Join(fmt.Errorf("step %s: start: %w", step.Step.Name(), err), w.release(ctx, w.group))
 		}

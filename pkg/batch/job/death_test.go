@@ -111,7 +111,7 @@ func (w *weather) partitioned(name string, parts int) *core.StepElement {
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: w.Database, Attr: tx.Attr{},
 		Assemble: func(_ context.Context, run *core.StepRun) (core.Tasklet, error) {
-			return w.working(name + ":" + run.Part.Name), nil
+			return w.working(name + ":" + run.Data.Part.Name), nil
 		},
 	})
 	require.NoError(w.T, err)

@@ -27,7 +27,7 @@ func ExampleNewLauncher() {
 		Name: "greet", Database: db,
 		Assemble: func(_ context.Context, run *core.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(context.Context, *core.StepContribution) error {
-				name, _ := run.Job.Params.Get("name")
+				name, _ := run.Data.Job.Params.Get("name")
 				fmt.Println("Hello,", name.Value)
 				return nil
 			}), nil

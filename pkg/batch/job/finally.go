@@ -64,7 +64,7 @@ func (w *walk) visitFinally(ctx context.Context, e *core.StepElement) error {
 		return err
 	}
 	step := w.stepRun(e.Step)
-	step.Stop, step.Asked = make(chan struct{}), nil // what cleans up is not stopped by a stop
+	step.Services.Stop = core.StopOn(nil) // what cleans up is not stopped by a stop
 	_, err = w.execute(ctx, e, step)
 	return err
 }

@@ -75,6 +75,18 @@ func (s *stopSignal) requested() bool {
 	}
 }
 
+// stepStop is the stop signal of the run's steps.
+type stepStop struct{ run *run }
+
+// Requested implements core.StopSignal.
+func (s stepStop) Requested() bool { return s.run.stop.requested() }
+
+// Done implements core.StopSignal.
+func (s stepStop) Done() <-chan struct{} { return s.run.stop.channel }
+
+// Request implements core.StopSignal.
+func (s stepStop) Request() { s.run.askStop() }
+
 // relay passes the caller's request on until ctx ends; the returned channel is
 // closed when it has stopped.
 func (r *run) relay(ctx context.Context) <-chan struct{} {

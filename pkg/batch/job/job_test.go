@@ -278,7 +278,7 @@ func (w waitingStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if err := w.Step.Execute(ctx, run); err != nil {
 		return err
 	}
-	<-run.Stop
+	<-run.Services.Stop.Done()
 	return nil
 }
 

@@ -397,8 +397,8 @@ func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChang
 	return a, err
 }
 
-func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, name string, earlier *core.StepExecution) (s *core.StepExecution, err error) {
-	err = m.live(func() (err error) { s, err = m.JobRepository.StartStep(ctx, ref, name, earlier); return err })
+func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, start core.StepStart) (s *core.StepExecution, err error) {
+	err = m.live(func() (err error) { s, err = m.JobRepository.StartStep(ctx, ref, start); return err })
 	return s, err
 }
 

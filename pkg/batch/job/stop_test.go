@@ -31,11 +31,11 @@ func (m *meddler) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChan
 	return m.JobRepository.ChangeJob(ctx, ref, c)
 }
 
-func (m *meddler) StartStep(ctx context.Context, ref core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, error) {
+func (m *meddler) StartStep(ctx context.Context, ref core.JobRef, start core.StepStart) (*core.StepExecution, error) {
 	if m.startStep != nil {
 		m.startStep()
 	}
-	return m.JobRepository.StartStep(ctx, ref, name, earlier)
+	return m.JobRepository.StartStep(ctx, ref, start)
 }
 
 // meddled is an engine whose launcher's repository is meddled with; its heartbeats

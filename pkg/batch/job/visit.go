@@ -104,12 +104,12 @@ func (w *walk) visitStep(ctx context.Context, e *core.StepElement, repeat, again
 	}
 	step := w.stepRun(e.Step)
 	if _, composite := e.Step.(core.Composite); composite && again {
-		if err := w.refresh(ctx, e.Step.Name(), step.Parts); err != nil {
+		if err := w.refresh(ctx, e.Step.Name(), step.Data.Parts); err != nil {
 			return core.Outcome{}, err
 		}
 	}
 	if known && !over {
-		step.Earlier = goneOnWith(before.Last, step.Parts)
+		step.Data.Earlier = goneOnWith(before.Last, step.Data.Parts)
 	}
 	out, err := w.execute(ctx, e, step)
 	if err == nil && known && !again && !earlier {
@@ -176,6 +176,9 @@ func (w *walk) passes(e *core.StepElement, before core.StepHistory, repeat bool)
 // execute runs the step and notes how it ended.
 func (w *walk) execute(ctx context.Context, e *core.StepElement, step *core.StepRun) (core.Outcome, error) {
 	record, err := w.config.Executor.Execute(ctx, e.Step, step)
+	if w.group != nil {
+		w.group.note(step)
+	}
 	if err != nil {
 		if cause := context.Cause(ctx); errors.Is(cause, core.ErrLostOwner) {
 			err = errors.Join(cause, err)
@@ -213,7 +216,7 @@ func (w *walk) noop(ctx context.Context, e *core.StepElement, failure error) (co
 	if w.group != nil {
 		return out, nil
 	}
-	record, err := w.config.Repository.StartStep(ctx, w.ref, e.Step.Name(), nil)
+	record, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: e.Step.Name()})
 	if err != nil {
 		return core.Outcome{}, fmt.Errorf("step %s: %w", e.Step.Name(), err)
 	}
@@ -232,13 +235,17 @@ func (w *walk) noop(ctx context.Context, e *core.StepElement, failure error) (co
 // and with steps beside it.
 func (w *walk) stepRun(s core.Step) *core.StepRun {
 	step := &core.StepRun{
-		Job: w.jobNow(), JobRef: w.ref, Checkpoints: w.config.Repository, Stores: w.config.Stores, Observer: w.config.Observer,
-		Stop: w.stop.channel, Asked: w.stop.asked, OnStop: w.askStop, Steps: w.memory.seen(), Last: w.last, Outcome: w.ended,
-		Plans: w.config.Repository, Executor: w.config.Executor, Jobs: w.launcher, Spawn: w.config.Spawn, Promote: w.promote,
-		Parts: w.memory.parts(s.Name()), Attempts: w.config.Repository, Dead: w.config.Dead,
+		Data: core.StepContext{
+			Job: w.jobNow(), JobRef: w.ref, Steps: w.memory.seen(), Last: w.last, Outcome: w.ended, Parts: w.memory.parts(s.Name()),
+		},
+		Services: core.StepServices{
+			Checkpoints: w.config.Repository, Stores: w.config.Stores, Plans: w.config.Repository, Executor: w.config.Executor,
+			Jobs: w.launcher, Attempts: w.config.Repository, Owners: core.OwnersFunc(w.config.Dead), Observer: w.config.Observer,
+			Stop: stepStop{w.run}, Spawner: core.SpawnerFunc(w.config.Spawn), Promoter: core.PromoterFunc(w.promote),
+		},
 	}
 	if w.group != nil {
-		step.Group, step.Planned = w.group.Group, w.group.begun[s.Name()]
+		step.Data.Group, step.Data.Planned = &w.group.Group, w.group.begun[s.Name()]
 		delete(w.group.begun, s.Name())
 	}
 	return step

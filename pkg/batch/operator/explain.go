@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Explanation says why an execution ended as it did, what of it is committed, and what
@@ -327,7 +328,7 @@ func (p *past) kind(step string) string {
 // reads is the file that the step reads; empty where it is not known.
 func (p *past) reads(step string) string {
 	for _, u := range p.uses {
-		if u.Step == step && u.Kind == core.KindReader && u.File {
+		if u.Step == step && u.Kind == registry.KindReader && u.File {
 			return u.Target
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // The texts with which the repository ends what has lost its owner, and what was asked
@@ -82,7 +83,7 @@ func (p *past) files() []WrittenFile {
 		}
 		writer := 0
 		for _, u := range p.uses {
-			if u.Step != s.Name || u.Kind != core.KindWriter {
+			if u.Step != s.Name || u.Kind != registry.KindWriter {
 				continue
 			}
 			if u.File && u.Target != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -61,7 +62,7 @@ func TestExplainTakesAsLongHoweverLongTheHistory(t *testing.T) {
 		fails := e.Tasklet("bad", tx.Attr{}, func(context.Context, *core.StepContribution) error { return fmt.Errorf("out of luck") })
 		good := e.Tasklet("good", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
 		exec := e.Run(testengine.Job("j", good, fails))
-		service, err := New(Config{Repository: e.Repository, Provider: e.Provider, Registry: &core.Registry{}})
+		service, err := New(Config{Repository: e.Repository, Provider: e.Provider, Registry: &registry.Registry{}})
 		require.NoError(t, err)
 		best := func() time.Duration {
 			best := time.Hour

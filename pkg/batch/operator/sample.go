@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // dryRun visits the elements of a job.
@@ -73,8 +74,10 @@ func elementKind(at core.Element) string {
 func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 	d.describe(of)
 	run := &core.StepRun{
-		Job:   &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext()},
-		Steps: map[string]core.StepExecution{},
+		Data: core.StepContext{
+			Job:   &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext()},
+			Steps: map[string]core.StepExecution{},
+		},
 	}
 	var err error
 	if whole, ok := s.(interface{ Inner() core.Step }); ok {
@@ -90,8 +93,8 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 			return nil
 		}
 		first := parts[0]
-		run.Name, run.Part = core.PartName(s.Name(), first.Name), &first
-		run.Step = &core.StepExecution{Name: run.Name, Context: first.Context}
+		run.Data.Name, run.Data.Part = core.PartName(s.Name(), first.Name), &first
+		run.Step = &core.StepExecution{Name: run.Data.Name, Context: first.Context}
 		s = sampled
 	}
 	sampled, ok := s.(*chunk.Step)
@@ -177,15 +180,15 @@ func (d *dryRun) describe(of *DryStep) {
 			end.Target, end.file = u.Written, false
 		}
 		switch u.Kind {
-		case core.KindReader:
+		case registry.KindReader:
 			of.Reader = &end
-		case core.KindProcessor:
+		case registry.KindProcessor:
 			of.Processors = append(of.Processors, u.Component)
-		case core.KindWriter:
+		case registry.KindWriter:
 			of.Writers = append(of.Writers, end)
-		case core.KindTasklet:
+		case registry.KindTasklet:
 			of.Component = u.Component
-		case core.KindListener, core.KindPartitioner, core.KindDecider:
+		case registry.KindListener, registry.KindPartitioner, registry.KindDecider:
 		}
 	}
 }
@@ -195,7 +198,8 @@ func (d *dryRun) describe(of *DryStep) {
 func partitionsOf(ctx context.Context, s core.Step, run *core.StepRun) ([]core.Partition, error) {
 	c := &planCatcher{}
 	own := *run
-	own.Plans, own.Executor, own.Observer = c, c, core.Observers()
+	own.Services.Fill()
+	own.Services.Plans, own.Services.Executor = c, c
 	own.Step = &core.StepExecution{Name: s.Name(), Context: core.NewExecutionContext()}
 	if err := s.Execute(ctx, &own); err != nil && !errors.Is(err, errCaught) {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -19,7 +20,7 @@ type Config struct {
 	// Provider and Registry are what job files are compiled against. The registry has
 	// factories.
 	Provider tx.Provider
-	Registry *core.Registry
+	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
 

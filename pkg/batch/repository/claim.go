@@ -25,10 +25,10 @@ const DefaultClaimWait = time.Minute
 
 // CheckpointOptions adjust Checkpoints.
 type CheckpointOptions struct {
-	// AutoMigrate says on which dialects Claim makes or updates the tables; nil: on
+	// AutoMigrate says on which dialects Acquire makes or updates the tables; nil: on
 	// none.
 	AutoMigrate func(tx.Dialect) bool
-	// Wait bounds how long Claim waits for an open transaction of the attempt
+	// Wait bounds how long Acquire waits for an open transaction of the attempt
 	// before: two leases are enough on PostgreSQL (rule L7). 0: DefaultClaimWait.
 	Wait time.Duration
 	// Every is the time between two reports of a running attempt to the repository.
@@ -97,13 +97,13 @@ func checkpointTables(p *place) tableSet {
 	}
 }
 
-// Claim implements core.CheckpointStores. The step's row is locked, which waits for
+// Acquire implements core.CheckpointStores. The step's row is locked, which waits for
 // a chunk that the attempt before is just committing, and then names this attempt;
 // ids of attempts only grow, so an earlier one can neither commit nor claim any
 // more, however late it wakes. Then what is committed is final (rule L5).
 //
 // An attempt that does not go on from an earlier one begins without a position.
-func (c *Checkpoints) Claim(ctx context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
+func (c *Checkpoints) Acquire(ctx context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
 	s, err := c.claim(ctx, run, database)
 	if err != nil {
 		return nil, fmt.Errorf("claim step %s in database %s: %w", run.Step.Name, database, err)
@@ -123,7 +123,7 @@ func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database str
 	if s.key.repository, err = c.repository.identity(ctx); err != nil {
 		return nil, err
 	}
-	s.key.instance, s.key.step = run.Job.InstanceID, run.Step.Name
+	s.key.instance, s.key.step = run.Data.Job.InstanceID, run.Step.Name
 	s.updates = [2]string{s.checkpointSQL(false), s.checkpointSQL(true)}
 	before, err := c.take(ctx, s)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *Checkpoints) take(ctx context.Context, s *claimed) (before *checkpoint,
 		return s.session(ctx).Exec(s.sql(`UPDATE {checkpoint}
 			SET job_name = ?, step_execution_id = ?, owner = ?, epoch = ?, position = ?, context = ?, claimed_at = {now}
 			WHERE repository = ? AND instance_id = ? AND step = ?`),
-			append([]any{s.run.Job.JobName, s.ref.ID, s.ref.Owner.String(), s.ref.Epoch, string(s.start.Position), text}, s.key.values()...)...).Error
+			append([]any{s.run.Data.Job.JobName, s.ref.ID, s.ref.Owner.String(), s.ref.Epoch, string(s.start.Position), text}, s.key.values()...)...).Error
 	})
 	if err != nil {
 		return nil, s.blamed(ctx, waiting, err)
@@ -209,9 +209,9 @@ func (s *claimed) decide(before *checkpoint) error {
 	case s.isOver(before.StepExecutionID): // from the start, whatever is left of an execution before
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
-	case before.StepExecutionID == 0 && len(s.run.Earlier.Position) > 0:
+	case before.StepExecutionID == 0 && len(s.run.Data.Earlier.Position) > 0:
 		return fmt.Errorf("%w: step execution %d has committed, but not here; is it the database in which the step worked before? "+
-			"To start over, run the job as another instance", core.ErrCheckpointMissing, s.run.Earlier.ID)
+			"To start over, run the job as another instance", core.ErrCheckpointMissing, s.run.Data.Earlier.ID)
 	case before.StepExecutionID == 0:
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
@@ -225,7 +225,7 @@ func (s *claimed) decide(before *checkpoint) error {
 // step completed behind it, in an earlier round of a loop, or all is run anew. That
 // the attempt before this one did not come to claim the row must not revive it.
 func (s *claimed) isOver(attempt core.StepExecutionID) bool {
-	return s.run.Earlier == nil || attempt != 0 && attempt < s.run.Earlier.First
+	return s.run.Data.Earlier == nil || attempt != 0 && attempt < s.run.Data.Earlier.First
 }
 
 // blamed adds to a claim that waited too long whose transaction it waited for.

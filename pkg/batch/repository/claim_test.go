@@ -82,11 +82,14 @@ func (c *cross) attempt(owner string) *attempt {
 	require.NoError(c, err)
 	history, err := c.repo.LastSteps(c.Context(), exec.InstanceID, 0)
 	require.NoError(c, err)
-	run := &core.StepRun{Job: exec, JobRef: ref, Checkpoints: c.repo, Stores: c.stores, Observer: core.Observers()}
-	if h, ok := history["load"]; ok && h.Last.Status != core.StatusCompleted {
-		run.Earlier = &h.Last
+	run := &core.StepRun{
+		Data:     core.StepContext{Job: exec, JobRef: ref},
+		Services: core.StepServices{Checkpoints: c.repo, Stores: c.stores, Observer: core.Observers()},
 	}
-	run.Step, err = c.repo.StartStep(c.Context(), ref, "load", run.Earlier)
+	if h, ok := history["load"]; ok && h.Last.Status != core.StatusCompleted {
+		run.Data.Earlier = &h.Last
+	}
+	run.Step, err = c.repo.StartStep(c.Context(), ref, core.StepStart{Name: "load", Earlier: run.Data.Earlier})
 	require.NoError(c, err)
 	run.Ref = core.StepRef{ID: run.Step.ID, Owner: run.Step.Owner, Epoch: run.Step.Epoch}
 	return &attempt{run, ref}
@@ -95,7 +98,7 @@ func (c *cross) attempt(owner string) *attempt {
 func (c *cross) claimed(owner string) *attempt {
 	c.Helper()
 	a := c.attempt(owner)
-	require.NoError(c, a.CommitIn(c.Context(), "data"))
+	require.NoError(c, a.UseDatabase(c.Context(), "data"))
 	return a
 }
 
@@ -105,7 +108,7 @@ func (c *cross) commit(a *attempt, row int, p core.Checkpoint) error {
 		if _, err := tx.ConnOf(ctx, c.data).ExecContext(ctx, fmt.Sprintf("INSERT INTO people VALUES (%d)", row)); err != nil {
 			return err
 		}
-		return a.Checkpoints.Checkpoint(ctx, a.Ref, p)
+		return a.Services.Checkpoints.Checkpoint(ctx, a.Ref, p)
 	})
 }
 
@@ -118,7 +121,7 @@ func (c *cross) people() int {
 
 func (c *cross) stored(a *attempt) core.StepExecution {
 	c.Helper()
-	steps, err := c.repo.Steps(c.Context(), a.Job.ID)
+	steps, err := c.repo.Steps(c.Context(), a.Data.Job.ID)
 	require.NoError(c, err)
 	require.Len(c, steps, 1)
 	return steps[0]
@@ -126,7 +129,7 @@ func (c *cross) stored(a *attempt) core.StepExecution {
 
 func (c *cross) skipped(a *attempt) []core.SkippedItem {
 	c.Helper()
-	items, err := c.repo.SkippedItems(c.Context(), core.SkipFilter{Execution: a.Job.ID})
+	items, err := c.repo.SkippedItems(c.Context(), core.SkipFilter{Execution: a.Data.Job.ID})
 	require.NoError(c, err)
 	return items
 }
@@ -146,7 +149,7 @@ func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 	eachPair(t, func(c *cross) {
 		first := c.claimed("a")
 		require.Empty(c, first.Step.Position)
-		require.Equal(c, "data", first.Checkpoints.Database())
+		require.Equal(c, "data", first.Services.Checkpoints.Database())
 		memory := first.Step.Context
 		require.NoError(c, memory.Put("seen", int64(3)))
 		want := core.Counters{Read: 5, Filter: 1, Write: 3, WriteSkip: 1, Commit: 2, Rollback: 1}
@@ -161,10 +164,10 @@ func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 		require.Equal(c, want, c.stored(first).Counters, "the claim told the repository")
 		require.Equal(c, core.StatusFailed, c.stored(first).Status)
 
-		require.NoError(c, second.Settle(c.Context(), nil))
+		require.NoError(c, second.SyncHistory(c.Context(), nil))
 		require.Equal(c, core.Counters{}, c.stored(second).Counters, "the counters of another attempt are not its own")
 		require.NoError(c, c.commit(second, 2, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(7)}))
-		require.NoError(c, second.Settle(c.Context(), nil))
+		require.NoError(c, second.SyncHistory(c.Context(), nil))
 		require.Equal(c, position(7), c.stored(second).Position)
 		require.Equal(c, core.Counters{Read: 2, Write: 2, Commit: 1}, c.stored(second).Counters)
 		require.Equal(c, []string{"seen"}, c.stored(second).Context.Keys())
@@ -181,10 +184,10 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheDataDatabase(t *testing.T) {
 		second := c.claimed("b")
 		require.ErrorIs(c, c.commit(first, 2, core.Checkpoint{Position: position(2)}), core.ErrLostOwner)
 		require.Equal(c, 1, c.people(), "its rows are rolled back")
-		_, _, err := first.Checkpoints.Reclaim(c.Context(), first.Ref)
+		_, _, err := first.Services.Checkpoints.Reclaim(c.Context(), first.Ref)
 		require.ErrorIs(c, err, core.ErrLostOwner)
-		require.ErrorIs(c, first.Settle(c.Context(), nil), core.ErrLostOwner)
-		require.ErrorIs(c, late.CommitIn(c.Context(), "data"), core.ErrLostOwner)
+		require.ErrorIs(c, first.SyncHistory(c.Context(), nil), core.ErrLostOwner)
+		require.ErrorIs(c, late.UseDatabase(c.Context(), "data"), core.ErrLostOwner)
 		require.Equal(c, position(1), second.Step.Position)
 		require.NoError(c, c.commit(second, 2, core.Checkpoint{Position: position(2)}))
 	})
@@ -222,7 +225,7 @@ func TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce(t *testing.T) {
 func (c *cross) writeOn(a *attempt, last, upTo int, some chan struct{}) error {
 	tell := sync.OnceFunc(func() { close(some) })
 	defer tell()
-	if err := a.CommitIn(c.Context(), "data"); err != nil {
+	if err := a.UseDatabase(c.Context(), "data"); err != nil {
 		return err
 	}
 	at := 0
@@ -248,16 +251,16 @@ func TestAClaimWaitsForTheTransactionOfTheOwnerBefore(t *testing.T) {
 		first := c.claimed("a")
 		second := c.attempt("b")
 		err := tx.NewManager(c.data).Do(c.Context(), tx.Attr{}, func(ctx context.Context) error {
-			require.NoError(c, first.Checkpoints.Checkpoint(ctx, first.Ref, core.Checkpoint{Position: position(1)}))
+			require.NoError(c, first.Services.Checkpoints.Checkpoint(ctx, first.Ref, core.Checkpoint{Position: position(1)}))
 			other := connectCross(c.T, "sqlite:"+c.TempDir()+"/unused.db", c.url)
 			blocked := repository.NewCheckpoints(c.repo, other.provider, repository.CheckpointOptions{Wait: 200 * time.Millisecond})
-			_, err := blocked.Claim(c.Context(), second.StepRun, "data")
+			_, err := blocked.Acquire(c.Context(), second.StepRun, "data")
 			require.Error(c, err)
 			require.ErrorContains(c, err, "claimed by owner a, process 7")
 			return nil
 		})
 		require.NoError(c, err)
-		require.NoError(c, second.CommitIn(c.Context(), "data"))
+		require.NoError(c, second.UseDatabase(c.Context(), "data"))
 		require.Equal(c, position(1), second.Step.Position, "what committed at last is where it goes on")
 	})
 }
@@ -341,7 +344,7 @@ func TestARecordThatKnowsMoreThanTheCheckpointKeepsIt(t *testing.T) {
 		first := c.claimed("a")
 		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(2)}))
 		failure := errors.New("the step fails")
-		require.Equal(c, failure.Error(), first.Settle(c.Context(), failure).Error())
+		require.Equal(c, failure.Error(), first.SyncHistory(c.Context(), failure).Error())
 		c.end(first, core.StatusFailed, core.Counters{Read: 4, Write: 2, Commit: 1, Rollback: 1})
 		c.claimed("b")
 		require.Equal(c, core.Counters{Read: 4, Write: 2, Commit: 1, Rollback: 1}, c.stored(first).Counters)
@@ -353,17 +356,17 @@ func TestAStepThatStartsOverForgetsItsCheckpoint(t *testing.T) {
 	eachPair(t, func(c *cross) {
 		first := c.claimed("a")
 		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(2)}))
-		require.NoError(c, first.Settle(c.Context(), nil))
+		require.NoError(c, first.SyncHistory(c.Context(), nil))
 		_, err := c.repo.EndStep(c.Context(), first.Ref, core.StepChange{To: core.StatusCompleted})
 		require.NoError(c, err)
 		_, err = c.repo.ChangeJob(c.Context(), first.ref, core.JobChange{To: core.StatusFailed})
 		require.NoError(c, err)
 
 		second := c.claimed("b")
-		require.Nil(c, second.Earlier)
+		require.Nil(c, second.Data.Earlier)
 		require.Empty(c, second.Step.Position)
 		third := c.claimed("c") // the second died before its first commit
-		require.NotNil(c, third.Earlier)
+		require.NotNil(c, third.Data.Earlier)
 		require.Empty(c, third.Step.Position)
 	})
 }
@@ -374,19 +377,19 @@ func TestAnUnknownCommitIsJudgedByTheRowBesideTheData(t *testing.T) {
 		a := c.claimed("a")
 		want := core.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(1)}
 		require.NoError(c, c.commit(a, 1, want))
-		ref, found, err := a.Checkpoints.Reclaim(c.Context(), a.Ref)
+		ref, found, err := a.Services.Checkpoints.Reclaim(c.Context(), a.Ref)
 		require.NoError(c, err)
 		require.Equal(c, a.Ref, ref, "the guard of the repository's row is as it was")
 		require.Equal(c, want.Counters, found.Counters)
 		require.Equal(c, want.Position, found.Position)
 		require.NoError(c, c.commit(a, 2, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 2}, Position: position(2)}))
 		b := c.claimed("b") // its first commit did not happen
-		_, found, err = b.Checkpoints.Reclaim(c.Context(), b.Ref)
+		_, found, err = b.Services.Checkpoints.Reclaim(c.Context(), b.Ref)
 		require.NoError(c, err)
 		require.Equal(c, core.Counters{}, found.Counters, "those of another attempt are not its own")
 		require.Equal(c, position(2), found.Position)
 		require.NoError(c, c.commit(b, 3, core.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(3)}))
-		require.NoError(c, b.Settle(c.Context(), nil))
+		require.NoError(c, b.SyncHistory(c.Context(), nil))
 		c.end(b, core.StatusCompleted, core.Counters{Read: 1, Write: 1, Commit: 1})
 	})
 }
@@ -396,11 +399,11 @@ func TestACheckpointThatIsNotWhereTheStepCommittedIsMissed(t *testing.T) {
 	eachPair(t, func(c *cross) {
 		first := c.claimed("a")
 		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(1)}))
-		require.NoError(c, first.Settle(c.Context(), nil))
+		require.NoError(c, first.SyncHistory(c.Context(), nil))
 		_, err := c.data.Conn().ExecContext(c.Context(), "DELETE FROM surfin_checkpoint")
 		require.NoError(c, err)
 		second := c.attempt("b")
-		require.ErrorIs(c, second.CommitIn(c.Context(), "data"), core.ErrCheckpointMissing)
+		require.ErrorIs(c, second.UseDatabase(c.Context(), "data"), core.ErrCheckpointMissing)
 	})
 }
 
@@ -431,14 +434,14 @@ func TestMissingTablesOfCheckpointsNameTheCommandThatMakesThem(t *testing.T) {
 		c := connectCross(t, testdb.SQLite(t), url)
 		require.NoError(t, c.repo.Migrate(t.Context()))
 		a := c.attempt("a")
-		err := a.CommitIn(t.Context(), "data")
+		err := a.UseDatabase(t.Context(), "data")
 		require.ErrorIs(t, err, core.ErrSchemaMissing)
 		require.ErrorContains(t, err, "run `surfin migrate --database data`")
 		require.ErrorIs(t, c.stores.CheckSchema(t.Context(), "data"), core.ErrSchemaMissing)
 
 		auto := repository.NewCheckpoints(c.repo, c.provider, repository.CheckpointOptions{AutoMigrate: func(d tx.Dialect) bool { return d == c.data.Dialect() }})
-		a.Stores = auto
-		require.NoError(t, a.CommitIn(t.Context(), "data"))
+		a.Services.Stores = auto
+		require.NoError(t, a.UseDatabase(t.Context(), "data"))
 		require.NoError(t, c.stores.CheckSchema(t.Context(), "data"))
 
 		for _, left := range []string{"SET dirty = true", "SET dirty = false"} { // killed behind the tables, and not at all
@@ -455,6 +458,6 @@ func TestMissingTablesOfCheckpointsNameTheCommandThatMakesThem(t *testing.T) {
 		require.NoError(t, c.stores.Migrate(t.Context(), "data"))
 		require.NoError(t, c.stores.CheckSchema(t.Context(), "data"))
 		again := c.attempt("b")
-		require.NoError(t, again.CommitIn(t.Context(), "data"))
+		require.NoError(t, again.UseDatabase(t.Context(), "data"))
 	})
 }

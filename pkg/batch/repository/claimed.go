@@ -196,7 +196,7 @@ func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
 }
 
 // Committed implements core.ClaimedStore: skips are told at once, counters now and
-// then. What does not reach the repository is told again, at the latest by Settle.
+// then. What does not reach the repository is told again, at the latest by SyncHistory.
 func (s *claimed) Committed(ctx context.Context) error {
 	if !s.skips && time.Since(s.told) < s.every {
 		return nil
@@ -206,12 +206,12 @@ func (s *claimed) Committed(ctx context.Context) error {
 		return err
 	}
 	s.told, s.skips = time.Now(), false // not again for every chunk
-	s.run.Observer.Observe(ctx, core.HeartbeatFailed{Execution: s.run.Job.ID, Err: err})
+	s.run.Services.Observer.Observe(ctx, core.HeartbeatFailed{Execution: s.run.Data.Job.ID, Err: err})
 	return nil
 }
 
-// Settle implements core.ClaimedStore.
-func (s *claimed) Settle(ctx context.Context) error {
+// SyncHistory implements core.ClaimedStore.
+func (s *claimed) SyncHistory(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
 	return s.tell(ctx)

@@ -19,17 +19,17 @@ func TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded(t *testin
 		require.NoError(c, err)
 
 		died := c.attempt("died") // a repetition from the start
-		require.Nil(c, died.Earlier)
+		require.Nil(c, died.Data.Earlier)
 		again := c.claimed("again")
-		require.Equal(c, died.Step.ID, again.Earlier.ID)
+		require.Equal(c, died.Step.ID, again.Data.Earlier.ID)
 		require.Empty(c, again.Step.Position, "it begins anew")
 		require.Zero(c, again.Step.Before)
 		require.NoError(c, c.commit(again, 2, core.Checkpoint{Counters: core.Counters{Write: 1}, Position: core.Position("one")}))
 
 		unclaimed := c.attempt("unclaimed")
-		require.Equal(c, died.Step.ID, unclaimed.Earlier.First)
+		require.Equal(c, died.Step.ID, unclaimed.Data.Earlier.First)
 		last := c.claimed("last")
-		require.Equal(c, died.Step.ID, last.Earlier.First)
+		require.Equal(c, died.Step.ID, last.Data.Earlier.First)
 		require.Equal(c, core.Position("one"), last.Step.Position, "what the attempts of this round committed is gone on from")
 	})
 }

@@ -22,14 +22,14 @@ func TestACheckpointBesideTheDataIsPartOfTheTransactionThatWasBegun(t *testing.T
 				if _, err := tx.ConnOf(ctx, c.data).ExecContext(ctx, script); err != nil {
 					return err
 				}
-				return a.Checkpoints.Checkpoint(ctx, a.Ref, core.Checkpoint{Position: position(2)})
+				return a.Services.Checkpoints.Checkpoint(ctx, a.Ref, core.Checkpoint{Position: position(2)})
 			})
 			require.ErrorIs(c, err, tx.ErrForeignEnd, script)
 			require.NotErrorIs(c, err, core.ErrLostOwner, script)
 		}
 		require.NoError(c, c.commit(a, 2, core.Checkpoint{Position: position(2)}))
 		require.Equal(c, 2, c.people())
-		_, found, err := a.Checkpoints.Reclaim(c.Context(), a.Ref)
+		_, found, err := a.Services.Checkpoints.Reclaim(c.Context(), a.Ref)
 		require.NoError(c, err)
 		require.JSONEq(c, string(position(2)), string(found.Position))
 		err = c.commit(a, 3, core.Checkpoint{Position: position(3)})

@@ -276,11 +276,11 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 			return done, err
 		}
 		done.Left = append(done.Left, left...)
-		var params int64
+		var params, visits int64
 		for _, table := range []struct {
 			name  string
 			count *int64
-		}{{"{skipped_item}", &done.SkippedItems}, {"{job_execution_param}", &params}, {"{step_execution}", &done.Steps}} {
+		}{{"{skipped_item}", &done.SkippedItems}, {"{job_execution_param}", &params}, {"{flow_visit}", &visits}, {"{step_execution}", &done.Steps}} {
 			deleted := r.session(ctx).Exec(r.sql("DELETE FROM "+table.name+" WHERE job_execution_id IN ?"), batch)
 			if deleted.Error != nil {
 				return done, deleted.Error

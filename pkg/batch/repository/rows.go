@@ -14,7 +14,7 @@ type jobInstance struct {
 	ID          core.JobInstanceID `gorm:"primaryKey"`
 	JobName     string
 	InstanceKey string
-	Attempts    int64 // launches; since schema 1.1
+	Attempts    int64 // launches
 	CreatedAt   instant
 }
 
@@ -59,6 +59,9 @@ type stepExecution struct {
 	JobExecutionID   core.JobExecutionID
 	JobName          string
 	Name             string
+	Flow             string // with ordinal and element the visit: see flowVisit
+	Ordinal          int64
+	Element          string
 	Status           core.Status
 	StatusBefore     core.Status
 	ExitCode         string
@@ -87,6 +90,18 @@ type stepExecution struct {
 	// Closed says that the attempt's own goroutine recorded its end, after its
 	// components were closed; take-over and operators never set it (rule C15b).
 	Closed bool
+}
+
+// flowVisit is a row of the journal: a visit that has no step execution.
+type flowVisit struct {
+	JobExecutionID core.JobExecutionID `gorm:"primaryKey"`
+	Flow           string              `gorm:"primaryKey"`
+	Ordinal        int64               `gorm:"primaryKey"`
+	Element        string
+	Kind           core.VisitKind
+	Verdict        string
+	Target         string
+	CreatedAt      instant
 }
 
 // audit is one transition. It refers to executions without a foreign key: what
@@ -158,6 +173,7 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	return &core.StepExecution{
 		ID: s.ID, First: s.first(), JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,
 		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText,
+		Visit:    core.Visit{Flow: s.Flow, Ordinal: s.Ordinal, Element: s.Element},
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 	}, nil

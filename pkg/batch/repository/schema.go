@@ -15,7 +15,7 @@ import (
 // newest file in migrations/. A minor only adds, so an older binary goes on with
 // it; a major may take away, so an older binary refuses it (rule R4: expand, then
 // contract).
-const schemaVersion = 1001
+const schemaVersion = 1000
 
 const versionsPerMajor = 1000
 

@@ -64,7 +64,7 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 		if db.Dialect() == tx.SQLite {
 			return // there a migration happens wholly or not at all
 		}
-		set("version = 1001, dirty = true")
+		set("version = 1000, dirty = true")
 		err = repo.CheckSchema(t.Context())
 		require.ErrorIs(t, err, core.ErrSchemaMissing)
 		require.ErrorContains(t, err, "did not end")
@@ -101,7 +101,7 @@ func run(t *testing.T, repo core.JobRepository) core.JobExecutionID {
 	ref := core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
 	_, err = repo.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
 	require.NoError(t, err)
-	step, err := repo.StartStep(t.Context(), ref, "one", nil)
+	step, err := repo.StartStep(t.Context(), ref, core.StepStart{Name: "one"})
 	require.NoError(t, err)
 	_, err = repo.EndStep(t.Context(), core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}, core.StepChange{To: core.StatusFailed})
 	require.NoError(t, err)

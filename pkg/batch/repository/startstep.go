@@ -17,10 +17,17 @@ import (
 //
 // The refusal is a *core.TransitionError, with core.ErrLostOwner in the chain if
 // owner or epoch differ.
-func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, error) {
-	row, err := newStep(job, name, earlier)
+func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.StepStart) (*core.StepExecution, error) {
+	name := start.Name
+	row, err := newStep(job, name, start.Earlier)
 	if err != nil {
 		return nil, fmt.Errorf("start step %s: %w", name, err)
+	}
+	row.Flow, row.Ordinal, row.Element = start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element
+	returned := []clause.Column{{Name: "id"}, {Name: "started_at"}}
+	if start.Noop {
+		row.Status, row.ExitCode, row.EndedAt = core.StatusCompleted, core.ExitNoop, clock(0)
+		returned = append(returned, clause.Column{Name: "ended_at"})
 	}
 	v := verdict{answer: core.Applied}
 	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
@@ -33,8 +40,10 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string
 			return err
 		}
 		row.JobName = held.JobName
-		returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "started_at"}}}
-		if err := r.session(ctx).Clauses(returning).Create(row).Error; err != nil {
+		if err := r.session(ctx).Clauses(clause.Returning{Columns: returned}).Create(row).Error; err != nil {
+			return err
+		}
+		if err := r.storeVisits(ctx, job.ID, start.Before); err != nil {
 			return err
 		}
 		return r.session(ctx).Create(&audit{
@@ -49,7 +58,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, name string
 		r.answered(ctx, jobMachine, int64(job.ID), core.StatusStarted, actStartStep, v)
 		return nil, fmt.Errorf("start step %s: %w", name, v.err)
 	}
-	r.answered(ctx, stepMachine, int64(row.ID), core.StatusStarted, actStartStep, v)
+	r.answered(ctx, stepMachine, int64(row.ID), row.Status, actStartStep, v)
 	return row.record()
 }
 

@@ -24,7 +24,7 @@ func TestWhatCameBeforeCountsWhatOnlyTheCheckpointKnew(t *testing.T) {
 
 		two := core.Counters{Read: 2, Write: 2, Commit: 1}
 		require.NoError(c, c.commit(second, 2, core.Checkpoint{Counters: two, Position: position(7)}))
-		require.NoError(c, second.Settle(c.Context(), nil))
+		require.NoError(c, second.SyncHistory(c.Context(), nil))
 		c.end(second, core.StatusFailed, two)
 		third := c.claimed("c")
 		require.Equal(c, one.Add(two), third.Step.Before, "nothing is counted twice")
@@ -39,13 +39,13 @@ func TestAStopIsHeardWhenTheRepositoryIsTold(t *testing.T) {
 		told := 0
 		p := core.Checkpoint{Position: position(1), OnStop: func() { told++ }}
 		require.NoError(c, c.commit(a, 1, p))
-		require.NoError(c, a.Settle(c.Context(), nil))
+		require.NoError(c, a.SyncHistory(c.Context(), nil))
 		require.Zero(c, told)
-		_, err := c.repo.RequestStop(c.Context(), a.Job.ID)
+		_, err := c.repo.RequestStop(c.Context(), a.Data.Job.ID)
 		require.NoError(c, err)
 		require.NoError(c, c.commit(a, 2, p))
 		require.Zero(c, told, "the database of the data does not know")
-		require.NoError(c, a.Settle(c.Context(), nil))
+		require.NoError(c, a.SyncHistory(c.Context(), nil))
 		require.Equal(c, 1, told)
 	})
 }

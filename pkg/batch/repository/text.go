@@ -1,7 +1,6 @@
 package repository
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -33,14 +32,12 @@ func sound(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// encodeOut returns the stored form of a step's named results: JSON, in which an
-// integral float keeps its point, so that it is a float again when read. Ints and
-// floats come back as int64 and float64, other values as JSON has them.
-func encodeOut(out map[string]any) (string, error) {
+// encodeOut returns the stored form of a step's named results.
+func encodeOut(out core.Results) (string, error) {
 	if len(out) == 0 {
 		return "", nil
 	}
-	data, err := json.Marshal(pointed(out))
+	data, err := json.Marshal(out)
 	if err != nil {
 		return "", fmt.Errorf("results of the step: %w", err)
 	}
@@ -50,66 +47,15 @@ func encodeOut(out map[string]any) (string, error) {
 	return string(data), nil
 }
 
-func pointed(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for key, inner := range v {
-			out[key] = pointed(inner)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, inner := range v {
-			out[i] = pointed(inner)
-		}
-		return out
-	case float64:
-		text, err := json.Marshal(v)
-		if err == nil && !bytes.ContainsAny(text, ".eE") {
-			return json.RawMessage(append(text, ".0"...))
-		}
-	}
-	return value
-}
-
 func decodeOut(text string) (map[string]any, error) {
 	if text == "" {
 		return nil, nil
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var out map[string]any
-	if err := decoder.Decode(&out); err != nil {
+	var out core.Results
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
 		return nil, fmt.Errorf("stored results of the step: %w", err)
 	}
-	for key, value := range out {
-		out[key] = numbered(value)
-	}
 	return out, nil
-}
-
-func numbered(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, inner := range v {
-			v[key] = numbered(inner)
-		}
-	case []any:
-		for i, inner := range v {
-			v[i] = numbered(inner)
-		}
-	case json.Number:
-		if i, err := v.Int64(); err == nil {
-			return i
-		}
-		f, err := v.Float64()
-		if err != nil {
-			return v.String()
-		}
-		return f
-	}
-	return value
 }
 
 // storedCounts is the form in which counters are stored as one text.

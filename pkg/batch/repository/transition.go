@@ -43,6 +43,7 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 		m.set("ended_at = COALESCE(ended_at, {now})")
 		m.set("active = NULL")
 	}
+	m.visits = change.Visits
 	return r.transition(ctx, m)
 }
 
@@ -129,6 +130,7 @@ type move struct {
 	reason         string // of steps that end with their job; '': jobIsOver
 	to             core.Status
 	act, detail    string
+	visits         []core.FlowVisit // of the job's journal, stored with the move
 	sets           []string
 	args           []any
 }
@@ -224,6 +226,9 @@ func (r *Repository) apply(ctx context.Context, m *move) (verdict, error) {
 // applied ends what an applied move leaves open, and writes the audit.
 func (r *Repository) applied(ctx context.Context, m *move, moved audit) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
+	if err := r.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
+		return v, err
+	}
 	if m.machine == jobMachine && m.to.IsOver() {
 		reason := cmp.Or(m.reason, jobIsOver)
 		steps, err := r.failSteps(ctx, moved.JobExecutionID, reason)

@@ -20,7 +20,7 @@ func TestAGateSeesTheWholeStepAndItsAnswerIsStored(t *testing.T) {
 		b := newBed(t, url)
 		for _, held := range []bool{true, false} {
 			b.launch(map[bool]string{true: "held", false: "not held"}[held])
-			earlier, err := b.Repository.StartStep(t.Context(), b.ref, "work", nil)
+			earlier, err := b.Repository.StartStep(t.Context(), b.ref, core.StepStart{Name: "work"})
 			require.NoError(t, err)
 			earlier.Counters.Read = 60
 			var saw core.StepExecution
@@ -30,7 +30,7 @@ func TestAGateSeesTheWholeStepAndItsAnswerIsStored(t *testing.T) {
 			}, func(c *step.TaskletConfig) {
 				c.Expect = condition(func(s core.StepExecution) bool { saw = s; return held }, "skipped = 30, read = 100")
 			})
-			record := b.do(t.Context(), s, func(r *core.StepRun) { r.Earlier = earlier })
+			record := b.do(t.Context(), s, func(r *core.StepRun) { r.Data.Earlier = earlier })
 			require.Equal(t, int64(100), saw.Total().Read)
 			require.Equal(t, map[string]any{"n": int64(3)}, saw.Out)
 			require.Equal(t, core.StatusCompleted, saw.Status)
@@ -69,7 +69,7 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 		put := func(_ context.Context, c *core.StepContribution) error { return c.Context.Put("sum", 42) }
 
 		var caller *core.JobExecution
-		b.do(t.Context(), promoting(put), func(r *core.StepRun) { caller = r.Job })
+		b.do(t.Context(), promoting(put), func(r *core.StepRun) { caller = r.Data.Job })
 		require.Equal(t, map[string]any{"total": int64(42)}, b.context())
 		require.Equal(t, map[string]any{"total": int64(42)}, valuesOf(caller.Context))
 
@@ -82,12 +82,12 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 		b.launch("by the walker")
 		var given map[string]any
 		b.do(t.Context(), promoting(put), func(r *core.StepRun) {
-			r.Promote = func(ctx context.Context, values map[string]any) error {
+			r.Services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
 				_, in := tx.From(ctx, b.Database.Name())
 				require.True(t, in, "with the step")
 				given = values
 				return nil
-			}
+			})
 		})
 		require.Equal(t, map[string]any{"total": int64(42)}, given)
 		require.Empty(t, b.context())
@@ -96,7 +96,7 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 		record = b.do(t.Context(), promoting(func(ctx context.Context, c *core.StepContribution) error {
 			return errors.Join(put(ctx, c), insert(b.Engine, "(7, null)")(ctx, c))
 		}), func(r *core.StepRun) {
-			r.Promote = func(context.Context, map[string]any) error { return errLine }
+			r.Services.Promoter = core.PromoterFunc(func(context.Context, map[string]any) error { return errLine })
 		})
 		require.Equal(t, core.StatusFailed, record.Status)
 		require.Empty(t, b.Ints("select id from out"))
@@ -110,7 +110,7 @@ func TestPromotionInAGroupLeavesTheRowOfTheJobFree(t *testing.T) {
 		b := newBed(t, url)
 		s := b.tasklet(func(_ context.Context, c *core.StepContribution) error { return c.Context.Put("sum", 42) },
 			func(c *step.TaskletConfig) { c.Promote = &core.Promotion{Keys: map[string]string{"sum": "total"}} })
-		_, err := b.grouped(b.Database, s, true, func(*core.Group, *core.StepExecution) {
+		_, err := b.grouped(b.Database, s, true, func(*core.StepRun, *core.StepExecution) {
 			if b.Database.SingleWriter() {
 				return
 			}
@@ -190,7 +190,7 @@ func TestAnAbandonedStepTellsAndPromotesNothing(t *testing.T) {
 			c.Promote = &core.Promotion{Keys: map[string]string{"sum": "total"}}
 		})
 		var caller *core.JobExecution
-		record := b.do(t.Context(), s, func(r *core.StepRun) { caller = r.Job })
+		record := b.do(t.Context(), s, func(r *core.StepRun) { caller = r.Data.Job })
 		require.Equal(t, core.StatusFailed, record.Status)
 		require.Equal(t, core.ExitFailed, record.ExitCode)
 		close(release)
@@ -239,16 +239,15 @@ func TestAStoppableTaskletIsToldOnceWhileItExecutes(t *testing.T) {
 	for name, s := range map[string]*stoppable{"well": {}, "badly": {err: errLine}, "worse": {panics: true}} {
 		s.began, s.told = make(chan struct{}), make(chan struct{})
 		b.launch(name)
-		stop, asked := make(chan struct{}), make(chan struct{})
+		stop := make(chan struct{})
 		go func() {
 			<-s.began
-			close(asked)
 			close(stop)
 		}()
 		before := len(observed[core.StopFailed](b))
 		record := b.do(t.Context(), b.tasklet(nil, func(c *step.TaskletConfig) {
 			c.Assemble = func(context.Context, *core.StepRun) (core.Tasklet, error) { return s, nil }
-		}), func(r *core.StepRun) { r.Stop, r.Asked = stop, asked })
+		}), func(r *core.StepRun) { r.Services.Stop = core.StopOn(stop) })
 		require.Equal(t, core.StatusStopped, record.Status, record.Error)
 		failed := observed[core.StopFailed](b)[before:]
 		require.Equal(t, name != "well", len(failed) == 1, name)

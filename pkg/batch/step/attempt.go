@@ -79,7 +79,7 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 	}
 	manager, attr := transactional.Transaction()
 	database := manager.Database().Name()
-	a.part = a.run.Group != nil && a.run.Group.Database == database && joins(attr.Propagation)
+	a.part = a.run.Data.Group != nil && a.run.Data.Group.Database == database && joins(attr.Propagation)
 	var end *ending
 	err := manager.Do(ctx, attr, func(ctx context.Context) (err error) {
 		if end, err = a.complete(ctx, attr); err != nil {
@@ -183,8 +183,8 @@ func (a *attempt) judge(attr tx.Attr, err error) error {
 func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	if a.run.Group != nil {
-		ctx, _ = tx.Outside(ctx, a.run.Group.Database) // that one is doomed
+	if a.run.Data.Group != nil {
+		ctx, _ = tx.Outside(ctx, a.run.Data.Group.Database) // that one is doomed
 	}
 	end := &ending{err: failure, outcome: a.outcomeOf(failure), part: a.part, success: a.success}
 	if a.whileAwaited(func() error { return nil }) == nil {

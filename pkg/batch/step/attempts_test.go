@@ -97,7 +97,7 @@ func TestAnAttemptThatLostItsLeaseIsNotKnownToBeOver(t *testing.T) {
 		ref := core.JobRef{ID: l.Execution.ID, Owner: l.Execution.Owner, Epoch: l.Execution.Epoch}
 		_, err = e.Repository.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
-		_, err = e.Repository.StartStep(ctx, ref, "ask", nil)
+		_, err = e.Repository.StartStep(ctx, ref, core.StepStart{Name: "ask"})
 		require.NoError(t, err)
 		s := &asking{work: func(context.Context) error { return nil }}
 		exec, err := e.Launcher.Run(ctx, testengine.Job("ask", &core.StepElement{Step: s}), core.Parameters{}, nil)

@@ -74,8 +74,23 @@ func (b *bed) run() *core.StepRun {
 	job := *b.job
 	job.Context = b.job.Context.Clone()
 	return &core.StepRun{
-		Job: &job, JobRef: b.ref, Checkpoints: b.Repository, Plans: b.Repository, Observer: core.ObserverFunc(b.observe), Stop: b.stop,
+		Data: core.StepContext{Job: &job, JobRef: b.ref},
+		Services: core.StepServices{
+			Checkpoints: b.Repository, Plans: b.Repository, Observer: core.ObserverFunc(b.observe), Stop: core.StopOn(b.stop),
+			Promoter: core.PromoterFunc(b.promote),
+		},
 	}
+}
+
+// promote stores values in the job's context.
+func (b *bed) promote(ctx context.Context, values map[string]any) error {
+	c := b.job.Context.Clone()
+	for key, value := range values {
+		if err := c.Put(key, value); err != nil {
+			return err
+		}
+	}
+	return b.Repository.SaveJobContext(ctx, b.ref, c)
 }
 
 // do executes the step, and answers its record as the database has it.

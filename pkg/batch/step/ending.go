@@ -80,12 +80,12 @@ func (end *ending) seal(s *core.StepExecution, at time.Time, closed bool) {
 func (end *ending) fill(run *core.StepRun) error {
 	s := run.Step
 	s.Status, s.ExitCode, s.Error, s.EndedAt = end.status, end.exit, end.message, end.endedAt
-	if len(end.promoted) > 0 && run.Job.Context == nil {
-		run.Job.Context = core.NewExecutionContext()
+	if len(end.promoted) > 0 && run.Data.Job.Context == nil {
+		run.Data.Job.Context = core.NewExecutionContext()
 	}
 	var errs []error
 	for key, value := range end.promoted {
-		errs = append(errs, run.Job.Context.Put(key, value))
+		errs = append(errs, run.Data.Job.Context.Put(key, value))
 	}
 	return errors.Join(errs...)
 }
@@ -100,10 +100,10 @@ func (e *SimpleStepExecutor) record(ctx context.Context, run *core.StepRun, end 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	if run.Group != nil {
+	if run.Data.Group != nil {
 		var later bool
 		if ctx, later = e.inGroup(ctx, end); later {
-			run.Group.Deferred = append(run.Group.Deferred, core.DeferredEnd{Ref: run.Ref, Name: run.Step.Name, Change: end.change})
+			run.Deferred = &core.DeferredEnd{Ref: run.Ref, Name: run.Step.Name, Change: end.change}
 			return end.fill(run)
 		}
 	}

@@ -31,7 +31,8 @@ func ExampleNewTasklet() {
 		fmt.Println(err)
 		return
 	}
-	run := &core.StepRun{Job: &core.JobExecution{}, Step: &core.StepExecution{Name: s.Name()}} // the executor's work
+	run := &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}, Step: &core.StepExecution{Name: s.Name()}} // the executor's work
+	run.Services.Fill()
 	fmt.Println(s.Kind(), s.Execute(context.Background(), run), run.Step.Counters.Write)
 	// Output: tasklet <nil> 2
 }

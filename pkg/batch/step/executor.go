@@ -65,9 +65,10 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 // record; the error is about the record: core.ErrLostOwner in its chain if
 // another owner has taken over, or the database's own.
 //
-// In a group (run.Group) the end may be left to the group's owner, in
-// Group.Deferred (rule T6).
+// In a group the end may be left to the group's owner, in run.Deferred (rule
+// T6).
 func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
+	run.Services.Fill()
 	name := run.RecordName(s)
 	record, err := e.start(ctx, name, run)
 	if err != nil {
@@ -75,7 +76,6 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	}
 	run.Step = record
 	run.Ref = core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}
-	run.Observer = core.Observers(run.Observer)
 	working := core.Enter(ctx, e.observer, core.StepStarted{Step: *record, Kind: s.Kind(), Restarted: run.Restarted()})
 
 	end := e.limited(working, s, run)
@@ -91,19 +91,19 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 // the record is there whatever becomes of the group, and the row of the job, which
 // heartbeats need, is not held until the group ends.
 func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.StepRun) (*core.StepExecution, error) {
-	if run.Group != nil {
+	if run.Data.Group != nil {
 		var outside bool
 		ctx, outside = tx.Outside(ctx, e.database)
-		run.Group.Inside = run.Group.Inside || !outside
+		run.StartedInGroup = !outside
 	}
-	if run.Planned == nil {
-		return e.repository.StartStep(ctx, run.JobRef, name, run.Earlier)
+	if d := &run.Data; d.Planned == nil {
+		return e.repository.StartStep(ctx, d.JobRef, core.StepStart{Name: name, Visit: d.Visit, Earlier: d.Earlier, Before: d.Before})
 	}
-	record := cloned(*run.Planned)
+	record := run.Data.Planned.Clone()
 	if record.Status == core.StatusStarted {
 		return &record, nil
 	}
-	if err := run.Plans.BeginStep(ctx, core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}); err != nil {
+	if err := run.Services.Plans.BeginStep(ctx, core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}); err != nil {
 		return nil, err
 	}
 	record.Status, record.StartedAt = core.StatusStarted, time.Now().UTC()
@@ -172,8 +172,8 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 // the group's transaction, which must not commit any more; where that has made the
 // row as well, there is nothing besides it.
 func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failure error) error {
-	if run.Group != nil {
-		if current, in := tx.From(ctx, run.Group.Database); in {
+	if run.Data.Group != nil {
+		if current, in := tx.From(ctx, run.Data.Group.Database); in {
 			current.SetRollbackOnly(failure)
 		}
 		var ok bool
@@ -181,7 +181,7 @@ func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failu
 			return nil
 		}
 	}
-	ref, committed, err := run.Checkpoints.Reclaim(ctx, run.Ref)
+	ref, committed, err := run.Services.Checkpoints.Reclaim(ctx, run.Ref)
 	if err != nil {
 		return err
 	}

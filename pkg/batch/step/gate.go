@@ -23,14 +23,14 @@ func (a *attempt) gate(ctx context.Context) error {
 		return nil
 	}
 	v := a.run.View()
-	seen := cloned(*v.Step)
+	seen := v.Step.Clone()
 	out := a.completed()
 	seen.Status, seen.ExitCode, seen.EndedAt = out.status, out.exit, a.now()
 	v.Step = &seen
 	held, gate, err := expecting.Expect().Check(ctx, v)
 	a.run.Step.Gate = gate
 	a.executor.observer.Observe(ctx, core.GateChecked{
-		Execution: a.run.Job.ID, JobName: a.run.Job.JobName, Step: a.run.Step.Name, Gate: gate, Held: held,
+		Execution: a.run.Data.Job.ID, JobName: a.run.Data.Job.JobName, Step: a.run.Step.Name, Gate: gate, Held: held,
 	})
 	switch {
 	case err != nil:

@@ -18,16 +18,16 @@ var errGroup = errors.New("the group is rolled back")
 
 // grouped runs a step in a group in the database, which then commits or not. during
 // is called while the transaction is open.
-func (b *bed) grouped(db tx.Database, s core.Step, commit bool, during func(group *core.Group, record *core.StepExecution)) (core.StepExecution, error) {
+func (b *bed) grouped(db tx.Database, s core.Step, commit bool, during func(run *core.StepRun, record *core.StepExecution)) (core.StepExecution, error) {
 	b.T.Helper()
 	var executed core.StepExecution
 	err := tx.NewManager(db).Do(b.T.Context(), tx.Attr{}, func(ctx context.Context) error {
 		run := b.run()
-		run.Group = &core.Group{Name: "both", Database: db.Name()}
+		run.Data.Group = &core.Group{Name: "both", Database: db.Name()}
 		record, err := b.executor.Execute(ctx, s, run)
 		require.NoError(b.T, err)
 		executed = *record
-		during(run.Group, record)
+		during(run, record)
 		if !commit {
 			return errGroup
 		}
@@ -73,17 +73,17 @@ func TestASuccessInAGroupIsWorthWhatItsTransactionIsWorth(t *testing.T) {
 				b.launch(string(propagation) + map[bool]string{true: " commit", false: " rollback"}[commit])
 				b.Exec("delete from out")
 				s := b.tasklet(insert(b.Engine, "(7, null)"), func(config *step.TaskletConfig) { config.Attr.Propagation = propagation })
-				record, err := b.grouped(b.Database, s, commit, func(group *core.Group, record *core.StepExecution) {
+				record, err := b.grouped(b.Database, s, commit, func(run *core.StepRun, record *core.StepExecution) {
 					if c.refused != nil {
-						require.Len(t, group.Deferred, 1, propagation)
+						require.NotNil(t, run.Deferred, propagation)
 						require.Equal(t, core.StatusFailed, record.Status, propagation)
-						require.Equal(t, core.StatusFailed, group.Deferred[0].Change.To, propagation)
-						require.Equal(t, record.ID, group.Deferred[0].Ref.ID, propagation)
+						require.Equal(t, core.StatusFailed, run.Deferred.Change.To, propagation)
+						require.Equal(t, record.ID, run.Deferred.Ref.ID, propagation)
 						require.Contains(t, record.Error, c.refused.Error())
 						return
 					}
 					require.Equal(t, core.StatusCompleted, record.Status, propagation)
-					require.Empty(t, group.Deferred, propagation)
+					require.Nil(t, run.Deferred, propagation)
 					if !single { // the row of the job is free: heartbeats go on
 						ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 						defer cancel()
@@ -132,10 +132,10 @@ func TestAFailureInAGroupIsLeftToItsOwner(t *testing.T) {
 				return errors.Join(insert(b.Engine, "(7, null)")(ctx, c), errLine)
 			}, func(config *step.TaskletConfig) { config.Attr.Propagation = propagation })
 			var deferred core.DeferredEnd
-			_, err := b.grouped(b.Database, s, true, func(group *core.Group, record *core.StepExecution) {
+			_, err := b.grouped(b.Database, s, true, func(run *core.StepRun, record *core.StepExecution) {
 				require.Equal(t, core.StatusFailed, record.Status, propagation)
-				require.Len(t, group.Deferred, 1, propagation)
-				deferred = group.Deferred[0]
+				require.NotNil(t, run.Deferred, propagation)
+				deferred = *run.Deferred
 				require.Equal(t, "work", deferred.Name)
 			})
 			var doomed *tx.RollbackOnlyError
@@ -166,8 +166,8 @@ func TestASuccessInAGroupOfAnotherDatabaseIsRecordedWhenTheGroupIsOver(t *testin
 				b.launch(string(other.Dialect()) + " " + string(propagation))
 				s := b.tasklet(func(ctx context.Context, _ *core.StepContribution) error { return insertInto(ctx, other, 7) },
 					func(config *step.TaskletConfig) { config.Attr.Propagation, config.Database = propagation, other })
-				_, err := b.grouped(other, s, true, func(group *core.Group, record *core.StepExecution) {
-					require.Equal(t, !c.own, len(group.Deferred) == 1, propagation)
+				_, err := b.grouped(other, s, true, func(run *core.StepRun, record *core.StepExecution) {
+					require.Equal(t, !c.own, run.Deferred != nil, propagation)
 					require.Equal(t, c.refused == nil, record.Status == core.StatusCompleted, propagation)
 					stored := b.attempts()
 					require.Len(t, stored, 1, propagation)
@@ -190,9 +190,9 @@ func TestACommitOfItsOwnThatFailsInAGroupIsJudgedByTheRow(t *testing.T) {
 		s := b.tasklet(insert(b.Engine, "(7, null)"), func(config *step.TaskletConfig) {
 			config.Attr.Propagation, config.Database = tx.RequiresNew, breaking{b.Database, c.commit}
 		})
-		_, err := b.grouped(b.Database, s, false, func(group *core.Group, record *core.StepExecution) {
+		_, err := b.grouped(b.Database, s, false, func(run *core.StepRun, record *core.StepExecution) {
 			require.Equal(t, c.status, record.Status, name)
-			require.Empty(t, group.Deferred, name)
+			require.Nil(t, run.Deferred, name)
 		})
 		require.ErrorIs(t, err, errGroup)
 		require.Equal(t, c.status, b.attempts()[0].Status, name)
@@ -210,8 +210,8 @@ func TestAnAbandonedStepDoomsItsGroup(t *testing.T) {
 			<-release
 			return nil
 		}, func(config *step.TaskletConfig) { config.Timeout = 10 * time.Millisecond })
-		_, err := b.grouped(b.Database, s, true, func(group *core.Group, record *core.StepExecution) {
-			require.Len(t, group.Deferred, 1)
+		_, err := b.grouped(b.Database, s, true, func(run *core.StepRun, record *core.StepExecution) {
+			require.NotNil(t, run.Deferred)
 			require.Contains(t, record.Error, step.ErrAbandoned.Error())
 		})
 		require.ErrorIs(t, err, step.ErrAbandoned)
@@ -230,10 +230,10 @@ func TestTheRecordsOfAGroupThatIsRolledBackAreGoneWhereItSaysSo(t *testing.T) {
 		b := newBed(t, url)
 		s := b.tasklet(func(context.Context, *core.StepContribution) error { return nil })
 		inside := false
-		record, err := b.grouped(b.Database, s, false, func(group *core.Group, _ *core.StepExecution) { inside = group.Inside })
+		record, err := b.grouped(b.Database, s, false, func(run *core.StepRun, _ *core.StepExecution) { inside = run.StartedInGroup })
 		require.ErrorIs(t, err, errGroup)
 		require.Equal(t, b.Database.SingleWriter(), inside)
-		next, err := b.Repository.StartStep(t.Context(), b.ref, "beside", nil)
+		next, err := b.Repository.StartStep(t.Context(), b.ref, core.StepStart{Name: "beside"})
 		require.NoError(t, err)
 		require.Equal(t, inside, next.ID == record.ID)
 	})

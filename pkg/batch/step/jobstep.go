@@ -76,21 +76,16 @@ func (s *JobStep) Composite() {}
 // Execute runs the child to its end. A stop of this job is one of the child; the end
 // of ctx, and with it the loss of this job's ownership, cancels the child.
 func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
-	switch {
-	case run.Group != nil:
-		return fmt.Errorf("child job %s in atomic group %s: %w", s.config.Job.Name, run.Group.Name, ErrInGroup)
-	case run.Jobs == nil || run.Plans == nil:
-		return fmt.Errorf("child job %s: the launcher runs no jobs for steps", s.config.Job.Name)
+	if run.Data.Group != nil {
+		return fmt.Errorf("child job %s in atomic group %s: %w", s.config.Job.Name, run.Data.Group.Name, ErrInGroup)
 	}
 	params, err := s.parameters(ctx, run)
 	if err != nil {
 		return fmt.Errorf("parameters of child job %s: %w", s.config.Job.Name, err)
 	}
-	stop, release := eitherStop(run)
-	defer release()
 	job := *s.config.Job
-	job.Parent, job.ParentCall, job.ParentAnew = run.Job.ID, run.Step.First, run.Job.AnewSince()
-	child, err := run.Jobs.Run(ctx, &job, params, stop)
+	job.Parent, job.ParentCall, job.ParentAnew = run.Data.Job.ID, run.Step.First, run.Data.Job.AnewSince()
+	child, err := run.Services.Jobs.Run(ctx, &job, params, run.Services.Stop.Done())
 	var complete *core.InstanceCompleteError
 	if errors.As(err, &complete) {
 		if call := complete.Execution.ParentCall; call == 0 || call != run.Step.First {
@@ -112,11 +107,11 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteError) error {
 	by := "on its own"
 	switch parent := complete.Execution.Parent; {
-	case parent == run.Job.ID:
+	case parent == run.Data.Job.ID:
 		by = "for another step, or another round, of this execution"
 	case parent != 0:
 		by = fmt.Sprintf("for execution %d", parent)
-		if anew := run.Job.AnewSince(); parent < anew {
+		if anew := run.Data.Job.AnewSince(); parent < anew {
 			by += ", before this job was run from its start"
 		}
 	}
@@ -160,39 +155,16 @@ func (s *JobStep) refused(err error) error {
 	return fmt.Errorf("child job %s cannot start: %w", s.config.Job.Name, err)
 }
 
-// eitherStop is a channel that is closed when a stop of this job is asked for.
-func eitherStop(run *core.StepRun) (stop <-chan struct{}, release func()) {
-	asked, over := make(chan struct{}), make(chan struct{})
-	go func() {
-		select {
-		case <-run.Stop:
-		case <-run.Asked:
-		case <-over:
-			return
-		}
-		close(asked)
-	}()
-	return asked, func() { close(over) }
-}
-
 // childKey is the key of the step's context under which the child's parameters are
 // stored.
 const childKey = "surfin.child"
-
-// storedParameter is a parameter in the step's context.
-type storedParameter struct {
-	Name        string             `json:"name"`
-	Type        core.ParameterType `json:"type"`
-	Value       string             `json:"value"` // canonical text
-	Identifying bool               `json:"identifying"`
-}
 
 // parameters are the stored ones, or, at the first start, those that Params answers.
 func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Parameters, error) {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
 	}
-	if run.Earlier != nil {
+	if run.Data.Earlier != nil {
 		if text, ok := run.Step.Context.Get(childKey); ok {
 			return decodeParameters(text)
 		}
@@ -204,12 +176,12 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 			return core.Parameters{}, err
 		}
 	}
-	text, err := encodeParameters(params)
+	text, err := json.Marshal(params)
 	if err == nil {
-		err = run.Step.Context.Put(childKey, text)
+		err = run.Step.Context.Put(childKey, string(text))
 	}
 	if err == nil {
-		err = run.Plans.SaveStepContext(ctx, run.Ref, run.Step.Context)
+		err = run.Services.Plans.SaveStepContext(ctx, run.Ref, run.Step.Context)
 	}
 	if err == nil {
 		run.Step.Context.Stored()
@@ -217,35 +189,14 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 	return params, err
 }
 
-func encodeParameters(params core.Parameters) (string, error) {
-	list := make([]storedParameter, 0, params.Len())
-	for _, p := range params.All() {
-		text, err := p.Canonical()
-		if err != nil {
-			return "", err
-		}
-		list = append(list, storedParameter{Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying})
-	}
-	data, err := json.Marshal(list)
-	return string(data), err
-}
-
-func decodeParameters(stored any) (core.Parameters, error) {
+// decodeParameters reads the JSON of parameters in the step's context.
+func decodeParameters(stored any) (params core.Parameters, err error) {
 	text, ok := stored.(string)
 	if !ok {
-		return core.Parameters{}, fmt.Errorf("the step's context has a %T under %s", stored, childKey)
+		return params, fmt.Errorf("the step's context has a %T under %s", stored, childKey)
 	}
-	var list []storedParameter
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		return core.Parameters{}, fmt.Errorf("the step's context, %s: %w", childKey, err)
+	if err := json.Unmarshal([]byte(text), &params); err != nil {
+		return params, fmt.Errorf("the step's context, %s: %w", childKey, err)
 	}
-	params := make([]core.Parameter, len(list))
-	for i, p := range list {
-		value, err := core.ParseParameter(p.Type, p.Value)
-		if err != nil {
-			return core.Parameters{}, fmt.Errorf("the step's context, %s: parameter %s: %w", childKey, p.Name, err)
-		}
-		params[i] = core.Parameter{Name: p.Name, Type: p.Type, Value: value, Identifying: p.Identifying}
-	}
-	return core.NewParameters(params...)
+	return params, nil
 }

@@ -218,7 +218,7 @@ func TestAChildJobInAnAtomicGroupIsRefused(t *testing.T) {
 	t.Parallel()
 	c := &child{e: testengine.New(t, testdb.SQLite(t))}
 	s := c.parent(t).Flow.Steps()[0]
-	err := s.Execute(context.Background(), &core.StepRun{Job: &core.JobExecution{}, Step: &core.StepExecution{}, Group: &core.Group{Name: "books"}})
+	err := s.Execute(context.Background(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}, Group: &core.Group{Name: "books"}}, Step: &core.StepExecution{}})
 	require.ErrorIs(t, err, step.ErrInGroup)
 	_, err = step.NewJob(step.JobConfig{Name: "call"})
 	require.ErrorContains(t, err, "has no job")

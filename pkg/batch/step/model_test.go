@@ -227,7 +227,7 @@ func (b *bed) play(c modelCase, other tx.Database) end {
 	require.NoError(b.T, db.Conn().QueryRowContext(b.T.Context(), "select count(*) from out").Scan(&n))
 	seen.Row = n > 0
 	_, seen.Stored = b.context()["total"]
-	_, seen.Promoted = valuesOf(run.Job.Context)["total"]
+	_, seen.Promoted = valuesOf(run.Data.Job.Context)["total"]
 	return seen
 }
 

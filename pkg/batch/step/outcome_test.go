@@ -104,7 +104,7 @@ func TestAStepIsRecordedUnderTheNameThatItIsGiven(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		b := newBed(t, url)
 		s := b.tasklet(func(context.Context, *core.StepContribution) error { return nil })
-		record := b.do(t.Context(), s, func(r *core.StepRun) { r.Name = "work:p1" })
+		record := b.do(t.Context(), s, func(r *core.StepRun) { r.Data.Name = "work:p1" })
 		require.Equal(t, "work:p1", record.Name)
 	})
 }
@@ -122,7 +122,7 @@ func TestAPlannedStepBeginsOnceAndWithWhatWasPlanned(t *testing.T) {
 			c.Out = map[string]any{"file": file}
 			return nil
 		})
-		inPlan := func(r *core.StepRun) { r.Name, r.Planned = core.PartName("work", "p1"), &planned[0] }
+		inPlan := func(r *core.StepRun) { r.Data.Name, r.Data.Planned = core.PartName("work", "p1"), &planned[0] }
 		record := b.do(t.Context(), s, inPlan)
 		require.Equal(t, planned[0].ID, record.ID)
 		require.Equal(t, core.StatusCompleted, record.Status)

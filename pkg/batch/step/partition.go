@@ -143,11 +143,8 @@ func awaited[T any](ctx context.Context, run *core.StepRun, f func(own *core.Ste
 // Execute plans the partitions, or those that an earlier attempt left, and runs
 // them. It returns when all of them have ended.
 func (s *PartitionStep) Execute(ctx context.Context, run *core.StepRun) error {
-	switch {
-	case run.Group != nil:
-		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Group.Name, ErrInGroup)
-	case run.Plans == nil || run.Executor == nil:
-		return fmt.Errorf("partitioned step %s: the launcher stores no plans of partitions", s.Name())
+	if run.Data.Group != nil {
+		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
 	}
 	planned, err := s.plan(ctx, run)
 	if err != nil {

@@ -91,12 +91,12 @@ func (w *work) step(t require.TestingT, e *testengine.Engine, name string) core.
 				if w.ran == nil {
 					w.ran = map[string]core.Partition{}
 				}
-				w.ran[run.Part.Name] = *run.Part
+				w.ran[run.Data.Part.Name] = *run.Data.Part
 				w.mu.Unlock()
 				if w.do == nil {
 					return nil
 				}
-				return w.do(ctx, *run.Part, c)
+				return w.do(ctx, *run.Data.Part, c)
 			}), nil
 		},
 	})
@@ -175,8 +175,8 @@ func loads(t *testing.T, e *testengine.Engine, poison map[string]*int) core.Step
 		Name: "load", Size: 10, Database: e.Database,
 		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
-				Reader:  core.EraseReader[int](&numbers{poison: poison[run.Part.Name]}),
-				Writers: []core.Writer{core.EraseWriter[int](&table{e: e, part: run.Part.Index})},
+				Reader:  core.EraseReader[int](&numbers{poison: poison[run.Data.Part.Name]}),
+				Writers: []core.Writer{core.EraseWriter[int](&table{e: e, part: run.Data.Part.Index})},
 			}, nil
 		},
 	})
@@ -410,7 +410,7 @@ func TestAPartitionedStepInAnAtomicGroupIsRefused(t *testing.T) {
 	e := testengine.New(t, testdb.SQLite(t))
 	w := &work{}
 	s := partitioned(t, w.step(t, e, "s"), numbered(2)).Step
-	err := s.Execute(context.Background(), &core.StepRun{Job: &core.JobExecution{}, Step: &core.StepExecution{}, Group: &core.Group{Name: "books"}})
+	err := s.Execute(context.Background(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}, Group: &core.Group{Name: "books"}}, Step: &core.StepExecution{}})
 	require.ErrorIs(t, err, step.ErrInGroup)
 	require.ErrorContains(t, err, "atomic group books")
 }

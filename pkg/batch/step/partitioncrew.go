@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -73,8 +72,7 @@ func (c *crew) wait(ctx context.Context, ready <-chan struct{}) bool {
 	select {
 	case <-ready:
 		return true
-	case <-c.run.Stop:
-	case <-c.run.Asked:
+	case <-c.run.Services.Stop.Done():
 	case <-ctx.Done():
 	case <-c.gone:
 	}
@@ -85,9 +83,7 @@ func (c *crew) wait(ctx context.Context, ready <-chan struct{}) bool {
 func (c *crew) free(ctx context.Context) bool {
 	select {
 	case c.slots <- struct{}{}:
-	case <-c.run.Stop:
-		return false
-	case <-c.run.Asked:
+	case <-c.run.Services.Stop.Done():
 		return false
 	case <-ctx.Done():
 		return false
@@ -160,11 +156,7 @@ func (c *crew) idle(ctx context.Context) partResult {
 }
 
 func (c *crew) spawn(work func()) error {
-	if c.run.Spawn == nil {
-		go work()
-		return nil
-	}
-	return exception.Guard(func() error { return c.run.Spawn(work) })
+	return exception.Guard(func() error { return c.run.Services.Spawner.Spawn(work) })
 }
 
 // one runs one partition.
@@ -172,7 +164,7 @@ func (c *crew) one(ctx context.Context, p *part) partResult {
 	own := c.runOf(p)
 	var record *core.StepExecution
 	err := exception.Guard(func() (err error) {
-		record, err = c.run.Executor.Execute(ctx, c.step.config.Step, own)
+		record, err = c.run.Services.Executor.Execute(ctx, c.step.config.Step, own)
 		return err
 	})
 	switch {
@@ -192,20 +184,10 @@ func (c *crew) one(ctx context.Context, p *part) partResult {
 
 // runOf is what a partition's execution is told: nothing that it changes is shared.
 func (c *crew) runOf(p *part) *core.StepRun {
-	r := c.run
-	job, record, partition := *r.Job, p.record, p.Partition
-	if job.Context != nil {
-		job.Context = job.Context.Clone()
-	}
-	partition.Context = partition.Context.Clone()
-	return &core.StepRun{
-		Name: core.PartName(r.RecordName(c.step), p.Name),
-		Job:  &job, JobRef: r.JobRef, Earlier: p.earlier, Planned: &record, Part: &partition,
-		Checkpoints: r.Checkpoints, Stores: r.Stores, Observer: r.Observer,
-		Stop: r.Stop, Asked: r.Asked, OnStop: r.OnStop,
-		Steps: maps.Clone(r.Steps), Last: r.Last, Outcome: r.Outcome, Promote: r.Promote,
-		Plans: r.Plans, Executor: r.Executor, Jobs: r.Jobs, Spawn: r.Spawn, Attempts: r.Attempts, Dead: r.Dead,
-	}
+	data, partition, record := c.run.Data, p.Partition, p.record
+	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(c.run.RecordName(c.step), p.Name), &partition, p.earlier, &record
+	data.Visit, data.Before, data.Parts = core.Visit{}, nil, nil // of the whole step
+	return &core.StepRun{Data: data.Clone(), Services: c.run.Services}
 }
 
 // unstarted ends the record of a partition that did not run, or whose end is not
@@ -231,7 +213,7 @@ func (c *crew) failing(result partResult, err error) partResult {
 
 func (c *crew) end(ctx context.Context, p *part, result partResult) error {
 	ref := core.StepRef{ID: p.record.ID, Owner: p.record.Owner, Epoch: p.record.Epoch}
-	_, err := c.run.Plans.EndStep(ctx, ref, core.StepChange{
+	_, err := c.run.Services.Plans.EndStep(ctx, ref, core.StepChange{
 		To: result.status, ExitCode: result.exit, Error: result.message, Counters: result.counters, InHand: result.inHand,
 	})
 	return err
@@ -274,7 +256,7 @@ func (c *crew) leaveSome(ctx context.Context, from, to int, result partResult) e
 // one commit instead of hundreds.
 func (c *crew) together(ctx context.Context, f func(ctx context.Context) error) error {
 	db := c.step.config.Database
-	if db == nil || c.run.Checkpoints == nil || c.run.Checkpoints.Database() != db.Name() {
+	if db == nil || c.run.Services.Checkpoints == nil || c.run.Services.Checkpoints.Database() != db.Name() {
 		return f(ctx)
 	}
 	return tx.NewManager(db).Do(ctx, tx.Attr{Timeout: recordTime}, f)

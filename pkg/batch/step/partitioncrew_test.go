@@ -140,7 +140,7 @@ type crooked struct {
 }
 
 func (c *crooked) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
-	if run.Name == c.name {
+	if run.Data.Name == c.name {
 		return c.do(ctx, s, run)
 	}
 	return c.StepExecutor.Execute(ctx, s, run)
@@ -192,7 +192,7 @@ type stealing struct {
 }
 
 func (s *stealing) Execute(ctx context.Context, run *core.StepRun) error {
-	run.Plans = stolenPlans{run.Plans, s.e}
+	run.Services.Plans = stolenPlans{run.Services.Plans, s.e}
 	return s.Step.Execute(ctx, run)
 }
 

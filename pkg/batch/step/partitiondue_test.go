@@ -30,12 +30,12 @@ func TestWhichPartitionsRunAgainDependsOnHowTheyAndTheWholeStepEnded(t *testing.
 		"none though the step failed": {[]core.Status{completed, completed}, false, false, nil},
 	} {
 		s := due(t, c.allow)
-		run := &core.StepRun{Parts: map[string]core.StepExecution{}}
+		run := &core.StepRun{Data: core.StepContext{Parts: map[string]core.StepExecution{}}}
 		if !c.repeated {
-			run.Earlier = &core.StepExecution{Status: failed}
+			run.Data.Earlier = &core.StepExecution{Status: failed}
 		}
 		for i, status := range c.previous {
-			run.Parts[fmt.Sprintf("p%d", i)] = planned(t, i, status)
+			run.Data.Parts[fmt.Sprintf("p%d", i)] = planned(t, i, status)
 		}
 		parts, passed, err := s.Due(run)
 		require.NoError(t, err, name)
@@ -53,7 +53,7 @@ func TestAPartitionOfUnknownOutcomeIsNotRunAgain(t *testing.T) {
 	t.Parallel()
 	s := due(t, false)
 	for _, status := range []core.Status{core.StatusUnknown, core.StatusStarted} {
-		_, _, err := s.Due(&core.StepRun{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{"p0": planned(t, 0, status)}})
+		_, _, err := s.Due(&core.StepRun{Data: core.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{"p0": planned(t, 0, status)}}})
 		require.ErrorIs(t, err, core.ErrUnknownOutcome)
 		require.ErrorContains(t, err, "partition p0 of step s is "+string(status))
 	}
@@ -62,9 +62,9 @@ func TestAPartitionOfUnknownOutcomeIsNotRunAgain(t *testing.T) {
 // The order of the plan is that of its numbers, not of names.
 func TestDuePartitionsAreInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
-	run := &core.StepRun{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{}}
+	run := &core.StepRun{Data: core.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{}}}
 	for i, name := range []string{"z", "b", "a", "p10", "p9"} {
-		run.Parts[name] = planned(t, i, core.StatusFailed)
+		run.Data.Parts[name] = planned(t, i, core.StatusFailed)
 	}
 	parts, _, err := due(t, false).Due(run)
 	require.NoError(t, err)

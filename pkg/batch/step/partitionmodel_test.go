@@ -59,11 +59,11 @@ func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, change core.Job
 	return m.JobRepository.ChangeJob(ctx, ref, change)
 }
 
-func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, error) {
+func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, start core.StepStart) (*core.StepExecution, error) {
 	if err := m.alive(); err != nil {
 		return nil, err
 	}
-	return m.JobRepository.StartStep(ctx, ref, name, earlier)
+	return m.JobRepository.StartStep(ctx, ref, start)
 }
 
 func (m *mortal) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {

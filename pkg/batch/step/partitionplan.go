@@ -38,7 +38,7 @@ type plan struct {
 // any of them starts, so that after a kill they are all known or none is.
 func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, error) {
 	due, passed, err := s.Due(run)
-	if err == nil && len(run.Parts) == 0 {
+	if err == nil && len(run.Data.Parts) == 0 {
 		due, err = s.ask(ctx, run)
 	}
 	if err != nil || len(due) == 0 {
@@ -49,11 +49,11 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 	}
 	earlier := map[string]core.StepExecution{}
 	for _, p := range due {
-		if last, ok := run.Parts[p.Name]; ok && goesOn(run, last) {
+		if last, ok := run.Data.Parts[p.Name]; ok && goesOn(run, last) {
 			earlier[p.Name] = last
 		}
 	}
-	records, err := run.Plans.PlanPartitions(ctx, run.JobRef, run.RecordName(s), due, earlier)
+	records, err := run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, run.RecordName(s), due, earlier)
 	if err != nil {
 		return plan{}, fmt.Errorf("store the plan of %d partitions: %w", len(due), err)
 	}
@@ -83,7 +83,7 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 	written := map[string]string{}
 	for i := range all {
 		own := *run // it is only read
-		own.Part, own.Name = &all[i], prefix+all[i].Name
+		own.Data.Part, own.Data.Name = &all[i], prefix+all[i].Name
 		targets, err := inner.Targets(ctx, &own)
 		if err != nil {
 			return fmt.Errorf("partition %s of step %s: %w", all[i].Name, s.Name(), err)
@@ -102,13 +102,13 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 // in the order of the plan, and those that are passed, as they ended.
 //
 // A restart runs those that did not complete. A repetition from the start, of a step
-// that completed (core.StepRun.Earlier is nil), runs all of them again, and so does
+// that completed (core.StepContext.Earlier is nil), runs all of them again, and so does
 // its restart, where it came to an end before it had planned them; so does a restart
 // with AllowStartIfComplete. ErrUnknownOutcome if nobody can say whether the
 // work of one is committed, ErrAbandoned if somebody has given one up.
 func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
-	for _, name := range frozen(run.Parts) {
-		last := run.Parts[name]
+	for _, name := range frozen(run.Data.Parts) {
+		last := run.Data.Parts[name]
 		all := isOver(run, last) || s.config.AllowStartIfComplete
 		switch {
 		case last.Status == core.StatusUnknown || last.Status.IsRunning():
@@ -127,7 +127,7 @@ func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []c
 // isOver reports whether what a partition did belongs to work that is not gone on
 // with: the whole step completed since.
 func isOver(run *core.StepRun, last core.StepExecution) bool {
-	return run.Earlier == nil || last.ID < run.Earlier.First
+	return run.Data.Earlier == nil || last.ID < run.Data.Earlier.First
 }
 
 // goesOn reports whether a partition is resumed where its last attempt ended.

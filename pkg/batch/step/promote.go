@@ -34,7 +34,7 @@ func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error 
 	}
 	where, cancel := a.besides(ctx, attr)
 	defer cancel()
-	if err := a.whileAwaited(func() error { return a.store(where, values) }); err != nil {
+	if err := a.whileAwaited(func() error { return a.run.Services.Promoter.Promote(where, values) }); err != nil {
 		return err
 	}
 	a.promoted = values
@@ -46,30 +46,11 @@ func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error 
 // transaction of REPEATABLE READ or above would not bear that; and a group would
 // hold it until it ends.
 func (a *attempt) besides(ctx context.Context, attr tx.Attr) (context.Context, context.CancelFunc) {
-	if a.run.Group != nil || attr.Isolation > sql.LevelReadCommitted {
+	if a.run.Data.Group != nil || attr.Isolation > sql.LevelReadCommitted {
 		ctx, _ = tx.Outside(ctx, a.executor.database)
 	}
 	if _, in := tx.From(ctx, a.executor.database); in {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-}
-
-func (a *attempt) store(ctx context.Context, values map[string]any) error {
-	if a.run.Promote != nil {
-		return a.run.Promote(ctx, values)
-	}
-	job := a.run.Job
-	if job.Context == nil {
-		job.Context = core.NewExecutionContext()
-	}
-	for key, value := range values {
-		if err := job.Context.Put(key, value); err != nil {
-			return err
-		}
-	}
-	if !job.Context.Changed() {
-		return nil
-	}
-	return a.executor.repository.SaveJobContext(ctx, a.run.JobRef, job.Context)
 }

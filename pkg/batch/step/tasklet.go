@@ -96,7 +96,7 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 	}
 	view, seen := run.View(), *record
 	view.Step = &seen
-	c := &core.StepContribution{Context: record.Context, Step: seen, Params: run.Job.Params, View: view, Stop: run.Stop}
+	c := &core.StepContribution{Context: record.Context, Step: seen, Params: run.Data.Job.Params, View: view, Stop: run.Services.Stop.Done()}
 	over := tellOfStop(ctx, tasklet, run)
 	defer over()
 	err = tasklet.Execute(ctx, c)
@@ -120,12 +120,11 @@ func tellOfStop(ctx context.Context, tasklet core.Tasklet, run *core.StepRun) (o
 		select {
 		case <-ctx.Done():
 			return
-		case <-run.Stop:
-		case <-run.Asked:
+		case <-run.Services.Stop.Done():
 		}
 		err := exception.Guard(func() error { return stoppable.StopRequested(ctx) })
 		if err != nil && !errors.Is(err, context.Canceled) {
-			run.Observer.Observe(ctx, core.StopFailed{Execution: run.Job.ID, Step: run.Step.Name, Err: err})
+			run.Services.Observer.Observe(ctx, core.StopFailed{Execution: run.Data.Job.ID, Step: run.Step.Name, Err: err})
 		}
 	}()
 	return func() {

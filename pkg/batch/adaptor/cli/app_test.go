@@ -27,6 +27,7 @@ import (
 	parts "github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -50,17 +51,17 @@ func TestMain(m *testing.M) {
 // app is a real application: real components on real databases, and a few
 // components that misbehave.
 func app() cli.App {
-	components := slices.Concat(csv.Components(), table.Components(), filter.Components(), parts.Components(), oddComponents())
-	registry, err := core.NewRegistry(components, []core.NamedItem{{Name: "number", Type: core.ItemOf[number]("number")}})
-	if err != nil {
-		panic(err)
-	}
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	if err != nil {
 		panic(err)
 	}
-	registry = registry.WithMatchers(matchers)
-	return cli.App{Name: "surfin", Version: "1.2.3", Registry: registry, Open: func(ctx context.Context, s cli.Settings, observer core.Observer) (*cli.Session, error) {
+	components, err := registry.New(
+		slices.Concat(csv.Components(), table.Components(), filter.Components(), parts.Components(), oddComponents()),
+		[]registry.NamedItem{{Name: "number", Type: core.ItemOf[number]("number")}}, matchers)
+	if err != nil {
+		panic(err)
+	}
+	return cli.App{Name: "surfin", Version: "1.2.3", Registry: components, Open: func(ctx context.Context, s cli.Settings, observer core.Observer) (*cli.Session, error) {
 		configs := map[string]gormdb.Config{}
 		for name, d := range s.Databases {
 			configs[name] = gormdb.Config{FileMode: s.Files.Mode, URL: d.URL, MaxOpen: d.MaxOpen}
@@ -75,11 +76,6 @@ func app() cli.App {
 			return fail(err)
 		}
 		r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: observer})
-		factories := slices.Concat(csv.Factories(), table.Factories(provider), filter.Factories(), parts.Factories(), oddFactories())
-		full, err := registry.WithFactories(factories)
-		if err != nil {
-			return fail(err)
-		}
 		checkpoints := repository.NewCheckpoints(r, provider, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies})
 		launcher, err := job.NewLauncher(job.Config{
 			Repository: r, Stores: checkpoints, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
@@ -88,40 +84,37 @@ func app() cli.App {
 		if err != nil {
 			return fail(err)
 		}
-		service, err := operator.New(operator.Config{Repository: r, Launcher: launcher, Provider: provider, Registry: full, Database: db.Name(), Schema: r, Checkpoints: checkpoints})
+		service, err := operator.New(operator.Config{Repository: r, Launcher: launcher, Provider: provider, Registry: components, Database: db.Name(), Schema: r, Checkpoints: checkpoints})
 		if err != nil {
 			return fail(err)
 		}
-		return &cli.Session{Service: service, Registry: full, Provider: provider, Repository: r, Checkpoints: checkpoints, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
+		return &cli.Session{Service: service, Registry: components, Provider: provider, Repository: r, Checkpoints: checkpoints, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
 	}}
 }
 
 // oddComponents: `panic` panics, `hang` waits for the end of its context, and
 // `endless` reads numbers without end.
-func oddComponents() []core.Component {
-	tasklet := func(name string) core.Component {
-		return core.Component{Kind: core.KindTasklet, Name: name, Summary: "for tests", NoTransaction: true}
+func oddComponents() []registry.Component {
+	tasklet := func(name string, f core.TaskletFunc) registry.Component {
+		return registry.Component{
+			Kind: registry.KindTasklet, Name: name, Summary: "for tests", NoTransaction: true,
+			New: func(context.Context, any, registry.BuildContext) (any, error) { return f, nil },
+		}
 	}
 	type config struct {
 		Item core.ItemType `key:"item" required:"true"`
 	}
-	return []core.Component{tasklet("panic"), tasklet("hang"), tasklet("nothing"), {
-		Kind: core.KindReader, Name: "endless", Summary: "for tests", Config: reflect.TypeFor[config](),
-		Types: func(cfg any, _ core.ItemType) (core.ItemType, error) { return cfg.(*config).Item, nil },
-	}}
-}
-
-func oddFactories() []core.Factory {
-	tasklet := func(name string, f core.TaskletFunc) core.Factory {
-		return core.Factory{Kind: core.KindTasklet, Name: name, New: func(context.Context, any, core.Use) (any, error) { return f, nil }}
-	}
-	return []core.Factory{
+	return []registry.Component{
 		tasklet("panic", func(context.Context, *core.StepContribution) error { panic("the sky is falling") }),
 		tasklet("hang", func(ctx context.Context, _ *core.StepContribution) error { <-ctx.Done(); return ctx.Err() }),
 		tasklet("nothing", func(context.Context, *core.StepContribution) error { return nil }),
-		{Kind: core.KindReader, Name: "endless", New: func(context.Context, any, core.Use) (any, error) {
-			return core.EraseReader[number](endless{}), nil
-		}},
+		{
+			Kind: registry.KindReader, Name: "endless", Summary: "for tests", Config: reflect.TypeFor[config](),
+			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) { return cfg.(*config).Item, nil },
+			New: func(context.Context, any, registry.BuildContext) (any, error) {
+				return core.EraseReader[number](endless{}), nil
+			},
+		},
 	}
 }
 

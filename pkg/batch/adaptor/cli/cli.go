@@ -21,6 +21,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -35,7 +36,7 @@ type App struct {
 	Name, Version string
 	// Registry holds descriptors only: validate, list components, describe and
 	// schema open no database.
-	Registry *core.Registry
+	Registry *registry.Registry
 	// Open builds what runs jobs. The repository's schema need not exist yet.
 	Open func(ctx context.Context, s Settings, observer core.Observer) (*Session, error)
 }
@@ -44,7 +45,7 @@ type App struct {
 type Session struct {
 	// Service is the one place where jobs are run and operated.
 	Service    *operator.Service
-	Registry   *core.Registry // with factories
+	Registry   *registry.Registry // its components have New
 	Provider   tx.Provider
 	Repository core.JobRepository
 	// Migrate makes or updates the repository's schema; CheckSchema answers

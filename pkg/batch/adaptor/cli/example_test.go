@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // A command line over an application's components. Package batch builds App from
@@ -17,7 +17,7 @@ import (
 func ExampleMain() {
 	path, done := testexample.File("tidy.yaml", "job: tidy\nflow:\n- {step: tidy, tasklet: {shell: [rm, -f, old.log]}}\n")
 	defer done()
-	app := cli.App{Name: "nightly", Version: "1.2.0", Registry: testexample.Must(core.NewRegistry(shell.Components(), nil))}
+	app := cli.App{Name: "nightly", Version: "1.2.0", Registry: testexample.Must(registry.New(shell.Components(), nil, nil))}
 
 	code := cli.Main(context.Background(), app, []string{"list", "components"}, strings.NewReader(""), &strings.Builder{}, os.Stderr)
 	fmt.Println("exit", code)

@@ -228,7 +228,7 @@ It cannot be restarted: it is running.
 
 		_, err := r.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
-		step, err := r.StartStep(ctx, ref, "one", nil)
+		step, err := r.StartStep(ctx, ref, core.StepStart{Name: "one"})
 		require.NoError(t, err)
 		require.Contains(t, s.explained("1"), "is running since TIME.\nIts owner is process 4711 on host elsewhere; its lease lasts until TIME.\n\nStep one is running.\n")
 		_, err = r.RequestStop(ctx, exec.ID)

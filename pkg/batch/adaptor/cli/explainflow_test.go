@@ -15,34 +15,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // flowApp is app with what partitions and tables need.
 func flowApp() cli.App {
 	a := app()
-	registry, err := core.NewRegistry(slices.Concat(a.Registry.Components(), files.Components(), query.Components()), nil)
+	components, err := registry.New(slices.Concat(a.Registry.Components(), files.Components(), query.Components()), nil, a.Registry.Matchers())
 	if err != nil {
 		panic(err)
 	}
 	open := a.Open
-	a.Registry = registry.WithMatchers(a.Registry.Matchers())
+	a.Registry = components
 	a.Open = func(ctx context.Context, s cli.Settings, observer core.Observer) (*cli.Session, error) {
 		session, err := open(ctx, s, observer)
 		if err != nil {
 			return nil, err
 		}
-		var factories []core.Factory
-		for _, c := range session.Registry.Components() {
-			f, _ := session.Registry.Factory(c.Kind, c.Name)
-			factories = append(factories, f)
-		}
-		session.Registry, err = a.Registry.WithFactories(slices.Concat(factories, files.Factories(), query.Factories(session.Provider)))
-		if err != nil {
-			return nil, err
-		}
+		session.Registry = components
 		session.Service, err = operator.New(operator.Config{
-			Repository: session.Repository, Launcher: session.Launcher, Provider: session.Provider, Registry: session.Registry, Database: s.Repository.Database,
+			Repository: session.Repository, Launcher: session.Launcher, Provider: session.Provider, Registry: components, Database: s.Repository.Database,
 		})
 		return session, err
 	}

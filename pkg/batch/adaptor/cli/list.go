@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -150,7 +151,7 @@ func (p *program) listComponentsCommand() *cobra.Command {
 		Short: "List the components and item types for job files",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return p.listComponents(core.ComponentKind(kind))
+			return p.listComponents(registry.Kind(kind))
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+joinWords(kindNames()))
@@ -165,7 +166,7 @@ const kindItem = "item"
 
 func kindNames() []string {
 	var names []string
-	for _, k := range core.ComponentKinds() {
+	for _, k := range registry.Kinds() {
 		names = append(names, string(k))
 	}
 	return append(names, kindItem)
@@ -177,7 +178,7 @@ type componentRecord struct {
 	Summary string `json:"summary"`
 }
 
-func (p *program) listComponents(kind core.ComponentKind) error {
+func (p *program) listComponents(kind registry.Kind) error {
 	var records []componentRecord
 	for _, c := range p.app.Registry.Components() {
 		records = append(records, componentRecord{string(c.Kind), c.Name, c.Summary})

@@ -177,11 +177,7 @@ func (p *program) performRedrive(ctx context.Context, o *redriveOrder, file *job
 			return err
 		}
 		var written targets
-		registry, err := written.watch(s.Registry)
-		if err != nil {
-			return err
-		}
-		j, err := file.CompileRedrive(jobfile.Deps{Provider: s.Provider, Registry: registry, FileMode: p.settings.Files.Mode}, jobfile.Redrive{
+		j, err := file.CompileRedrive(jobfile.Deps{Provider: s.Provider, Registry: written.watch(s.Registry), FileMode: p.settings.Files.Mode}, jobfile.Redrive{
 			Plan: plan, Steps: o.steps, Check: written.keepFiles,
 		})
 		if err != nil {

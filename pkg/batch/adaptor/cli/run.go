@@ -158,11 +158,7 @@ func (p *program) perform(ctx context.Context, l launch) error {
 	n := newNarrator(p.log, bars, p.now)
 	return p.withSession(ctx, n, func(s *Session) error {
 		var written targets
-		registry, err := written.watch(s.Registry)
-		if err != nil {
-			return err
-		}
-		j, err := l.file.Compile(jobfile.Deps{Provider: s.Provider, Registry: registry, FileMode: p.settings.Files.Mode})
+		j, err := l.file.Compile(jobfile.Deps{Provider: s.Provider, Registry: written.watch(s.Registry), FileMode: p.settings.Files.Mode})
 		if err != nil {
 			return usage(err)
 		}

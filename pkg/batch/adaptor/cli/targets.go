@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -28,33 +28,29 @@ type target struct {
 	Database string `json:"database,omitempty"`
 }
 
-// watch returns a registry whose writers tell of themselves when they are made.
-func (t *targets) watch(r *core.Registry) (*core.Registry, error) {
-	var factories []core.Factory
-	for _, c := range r.Components() {
-		f, ok := r.Factory(c.Kind, c.Name)
-		if !ok {
-			continue
+// watch returns a registry whose writers are noted when they are made.
+func (t *targets) watch(r *registry.Registry) *registry.Registry {
+	return r.Map(func(c registry.Component) registry.Component {
+		if c.Kind == registry.KindWriter && c.New != nil {
+			c.New = t.noting(c.Name, c.New)
 		}
-		if f.Kind == core.KindWriter {
-			f.New = t.noting(f)
-		}
-		factories = append(factories, f)
-	}
-	return r.WithFactories(factories)
+		return c
+	})
 }
 
-func (t *targets) noting(f core.Factory) func(context.Context, any, core.Use) (any, error) {
-	return func(ctx context.Context, cfg any, use core.Use) (any, error) {
-		made, err := f.New(ctx, cfg, use)
+type newFunc = func(context.Context, any, registry.BuildContext) (any, error)
+
+func (t *targets) noting(writer string, make newFunc) newFunc {
+	return func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+		made, err := make(ctx, cfg, b)
 		if err == nil {
-			t.note(f.Name, cfg, use)
+			t.note(writer, cfg, b)
 		}
 		return made, err
 	}
 }
 
-func (t *targets) note(writer string, cfg any, use core.Use) {
+func (t *targets) note(writer string, cfg any, use registry.BuildContext) {
 	v := reflect.Indirect(reflect.ValueOf(cfg))
 	if !v.IsValid() || v.Kind() != reflect.Struct {
 		return

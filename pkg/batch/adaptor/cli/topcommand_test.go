@@ -29,7 +29,7 @@ func TestTopPrintsWhatRunsOnce(t *testing.T) {
 		_, err := r.ChangeJob(context.Background(), ref, core.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
 		require.Contains(t, s.run("top", "--once").out, " 1 two - 0 0 0 0 0 ? ? - ")
-		_, err = r.StartStep(context.Background(), ref, "one", nil)
+		_, err = r.StartStep(context.Background(), ref, core.StepStart{Name: "one"})
 		require.NoError(t, err)
 		require.Contains(t, s.run("top", "--once").out, " 1 two one 0 0 0 0 0 ? ? - ")
 		require.Contains(t, s.run("top", "--once").out, " STARTED process 4711 on elsewhere\n")

@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // assembly makes the components of one step, anew for every execution.
 type assembly struct {
-	file      *File
-	step      string
-	of        *stepDef // nil: of the job, or of a decision
-	factories map[*use]core.Factory
-	fileMode  fs.FileMode
+	file *File
+	step string
+	of   *stepDef // nil: of the job, or of a decision
+	deps Deps
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
 }
@@ -27,18 +26,15 @@ func (a assembly) attempt(run *core.StepRun) assembly {
 	return a
 }
 
-// assembly finds the factories of components; those that the application lacks
+// assembly checks that the application can make the components; those that it cannot
 // are c.missing.
 func (c *compiler) assembly(step string, of *stepDef, uses ...*use) assembly {
-	a := assembly{file: c.file, step: step, of: of, factories: map[*use]core.Factory{}, fileMode: c.deps.FileMode}
 	for _, u := range uses {
-		factory, ok := c.deps.Registry.Factory(u.kind, u.component.Name)
-		if !ok {
-			c.missing = append(c.missing, fmt.Errorf("%s has no factory in this application", u.what))
+		if found, _ := c.deps.Registry.Component(u.kind, u.component.Name); found.New == nil {
+			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
-		a.factories[u] = factory
 	}
-	return a
+	return assembly{file: c.file, step: step, of: of, deps: c.deps}
 }
 
 func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
@@ -50,13 +46,13 @@ func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, er
 	var errs []error
 	for i, u := range a.of.work() {
 		switch u.kind {
-		case core.KindReader:
+		case registry.KindReader:
 			errs = append(errs, as(u, made[i], func(r core.Reader) { parts.Reader = r }))
-		case core.KindProcessor:
+		case registry.KindProcessor:
 			errs = append(errs, as(u, made[i], func(p core.Processor) { parts.Processors = append(parts.Processors, p) }))
-		case core.KindWriter:
+		case registry.KindWriter:
 			errs = append(errs, as(u, made[i], func(w core.Writer) { parts.Writers = append(parts.Writers, w) }))
-		case core.KindTasklet, core.KindListener, core.KindPartitioner, core.KindDecider: // no parts of a chunk
+		case registry.KindTasklet, registry.KindListener, registry.KindPartitioner, registry.KindDecider: // no parts of a chunk
 		}
 	}
 	return parts, errors.Join(errs...)
@@ -83,13 +79,13 @@ func one[T any](ctx context.Context, a assembly, view *core.View, u *use) (made 
 func as[T any](u *use, made any, set func(T)) error {
 	t, ok := made.(T)
 	if !ok {
-		return fmt.Errorf("the factory of %s made a %T, which is no %s", u.what, made, u.kind)
+		return fmt.Errorf("the constructor of %s made a %T, which is no %s", u.what, made, u.kind)
 	}
 	set(t)
 	return nil
 }
 
-// make binds the configs with all values and calls the factories.
+// make binds the configs with all values and makes the instances.
 func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]any, error) {
 	problems := a.file.doc.NewCollector()
 	configs := make([]any, len(uses))
@@ -104,14 +100,18 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 			return nil, err
 		}
 	}
-	use := core.Use{Job: a.file.name, Step: a.step, Execution: view.Job.ID, Database: a.file.model.Database, FileMode: a.fileMode}
+	b := registry.BuildContext{
+		Job: a.file.name, Step: a.step, Execution: view.Job.ID,
+		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
+	}
 	if a.run != nil {
-		use.Attempt = chunk.AttemptOf(a.run)
+		b.Attempt = chunk.AttemptOf(a.run)
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {
-		use.In, use.Out = u.in, u.out
-		instance, err := a.factories[u].New(ctx, configs[i], use)
+		component, _ := a.deps.Registry.Component(u.kind, u.component.Name)
+		b.In, b.Out = u.in, u.out
+		instance, err := component.New(ctx, configs[i], b)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", u.what, err)
 		}
@@ -147,7 +147,7 @@ func listening(ctx context.Context, made []any, errs []error) ([]any, error) {
 	return nil, err
 }
 
-// What a listener is told of is known only when its factory has made it.
+// What a listener is told of is known only when New has made it.
 func listensToStep(u *use, made any, chunk bool) error {
 	if toldOfSteps(made) || chunk && toldOfChunks(made) {
 		return nil
@@ -188,7 +188,7 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 }
 
 func notListening(u *use, made any) error {
-	return fmt.Errorf("the factory of %s made a %T, which is no listener", u.what, made)
+	return fmt.Errorf("the constructor of %s made a %T, which is no listener", u.what, made)
 }
 
 func toldOfJobs(listener any) bool {

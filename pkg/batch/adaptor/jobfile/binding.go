@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // binding is one pass over the config of a component: at load without values, at
@@ -21,7 +22,7 @@ type binding struct {
 	use       *use
 	collector *strict.Collector
 	types     *itemTypes
-	env       core.ExpressionEnv
+	env       registry.ExpressionEnv
 	// scope is there at load, when expressions are compiled.
 	scope *names
 	// values is there later.
@@ -37,11 +38,11 @@ func (b *binding) decode() (cfg any, ok bool) {
 	v := reflect.New(u.component.Config)
 	d := &strict.Decoder{Collector: b.collector, Scalar: b.scalar}
 	d.Forms = map[reflect.Type]strict.Form{
-		reflect.TypeFor[core.Size]():        b.sizeForm,
-		reflect.TypeFor[core.SQL]():         b.sqlForm,
-		reflect.TypeFor[core.Expression]():  b.expressionForm,
-		reflect.TypeFor[core.Expressions](): b.expressionsForm,
-		reflect.TypeFor[core.ItemType]():    b.types.itemForm,
+		reflect.TypeFor[registry.Size]():        b.sizeForm,
+		reflect.TypeFor[registry.SQL]():         b.sqlForm,
+		reflect.TypeFor[registry.Expression]():  b.expressionForm,
+		reflect.TypeFor[registry.Expressions](): b.expressionsForm,
+		reflect.TypeFor[core.ItemType]():        b.types.itemForm,
 	}
 	if !d.Decode(u.node, u.what, v.Elem()) {
 		return v.Interface(), false
@@ -100,11 +101,13 @@ func (b *binding) path(f strict.Field, want reflect.Type, text string) string {
 }
 
 // resolve returns a path of the file as the working directory sees it.
-func (f *File) resolve(text string) string {
+func (f *File) resolve(text string) string { return resolve(f.from.dir(), text) }
+
+func resolve(dir, text string) string {
 	if text == "" || filepath.IsAbs(text) {
 		return text
 	}
-	return filepath.Join(f.dir, filepath.FromSlash(text))
+	return filepath.Join(dir, filepath.FromSlash(text))
 }
 
 // lateAt returns the compiled text of a scalar; at load it compiles it.
@@ -172,7 +175,7 @@ func (b *binding) sizeForm(d *strict.Decoder, n *strict.Node, f strict.Field, v 
 	if !d.Expect(n, strict.Scalar, f) {
 		return
 	}
-	value, ok := b.scalar(n, f, reflect.TypeFor[core.Size]())
+	value, ok := b.scalar(n, f, reflect.TypeFor[registry.Size]())
 	if !ok {
 		return
 	}
@@ -191,7 +194,7 @@ func (b *binding) sizeForm(d *strict.Decoder, n *strict.Node, f strict.Field, v 
 }
 
 // parseSize reads 512, 64KB, 10MB or 1GB, powers of 1024.
-func parseSize(text string) (core.Size, error) {
+func parseSize(text string) (registry.Size, error) {
 	digits, unit := text, int64(1)
 	for i, suffix := range []string{"KB", "MB", "GB"} {
 		if rest, ok := strings.CutSuffix(text, suffix); ok {
@@ -202,7 +205,7 @@ func parseSize(text string) (core.Size, error) {
 	if err != nil || n < 0 || n > (1<<63-1)/unit || digits[0] == '+' {
 		return 0, fmt.Errorf("%q is not a size (such as 512, 64KB, 10MB, 1GB)", text)
 	}
-	return core.Size(n * unit), nil
+	return registry.Size(n * unit), nil
 }
 
 func (b *binding) sqlForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
@@ -219,7 +222,7 @@ func (b *binding) sqlForm(d *strict.Decoder, n *strict.Node, f strict.Field, v r
 	}
 	// A statement does not depend on its variables: with them unknown it can be
 	// validated all the same.
-	sql := core.SQL{Parts: late.texts, Args: make([]any, len(late.holes))}
+	sql := registry.SQL{Parts: late.texts, Args: make([]any, len(late.holes))}
 	if b.values == nil || late.atStep && !b.values.atStep {
 		v.Set(reflect.ValueOf(sql))
 		return
@@ -241,21 +244,21 @@ func (b *binding) expressionForm(d *strict.Decoder, n *strict.Node, f strict.Fie
 	}
 }
 
-func (b *binding) expression(d *strict.Decoder, n *strict.Node, f strict.Field) (core.Expression, bool) {
+func (b *binding) expression(d *strict.Decoder, n *strict.Node, f strict.Field) (registry.Expression, bool) {
 	if !bareExpression(d, n, f) {
-		return core.Expression{}, false
+		return registry.Expression{}, false
 	}
-	return core.Expression{Text: n.Text, Env: b.env}, true
+	return registry.Expression{Text: n.Text, Env: b.env}, true
 }
 
 func (b *binding) expressionsForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if !d.Expect(n, strict.Map, f) {
 		return
 	}
-	list := core.Expressions{}
+	list := registry.Expressions{}
 	for _, e := range n.Entries {
 		if x, ok := b.expression(d, e.Value, strict.Field{Key: e.Key.Text}); ok && !e.Value.Bad {
-			list = append(list, core.NamedExpression{Name: e.Key.Text, Expression: x})
+			list = append(list, registry.NamedExpression{Name: e.Key.Text, Expression: x})
 		}
 	}
 	v.Set(reflect.ValueOf(list))

@@ -39,7 +39,7 @@ func allocations(f func()) uint64 {
 
 //nolint:paralleltest // it counts what the process allocates
 func TestTheWorkOfLoadingGrowsWithTheLengthOfTheFile(t *testing.T) {
-	reg := registry(t)
+	reg := described(t)
 	work := func(n int) float64 {
 		text := longJob(n)
 		return float64(allocations(func() {
@@ -61,7 +61,7 @@ func TestNestingHasALimitWithAPosition(t *testing.T) {
 		"aliases of aliases":    {"job: d\nx-a: &a " + strings.Repeat("[", 60) + strings.Repeat("]", 60) + "\nflow: " + strings.Repeat("[", 60) + "*a" + strings.Repeat("]", 60), "d.yaml:2:"},
 		"brackets that are cut": {"job: d\nflow: " + strings.Repeat("[", 5_000), "d.yaml:"},
 	} {
-		_, err := jobfile.Parse("d.yaml", []byte(c.text), registry(t))
+		_, err := jobfile.Parse("d.yaml", []byte(c.text), described(t))
 		require.ErrorContains(t, err, c.where, name)
 		if name != "brackets that are cut" {
 			require.ErrorContains(t, err, "values are nested deeper than 100 levels", name)
@@ -84,6 +84,6 @@ func TestTheSizeOfAFileIsCheckedWhileItIsRead(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(1<<40)) // a hole: nothing is stored
 	require.NoError(t, f.Close())
-	_, err = jobfile.Load(path, registry(t))
+	_, err = jobfile.Load(path, described(t))
 	require.ErrorIs(t, err, smallfile.ErrTooLarge)
 }

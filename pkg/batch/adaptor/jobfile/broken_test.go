@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -27,9 +28,9 @@ func TestEveryMistakeIsReportedWithPositionExcerptAndHint(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(path)
 			require.NoError(t, err)
-			_, err = jobfile.Parse("job.yaml", text, registry(t))
+			_, err = jobfile.Parse("job.yaml", text, described(t))
 			if strings.HasSuffix(path, "children.yaml") { // the only one that names other files
-				_, err = jobfile.Load(path, registry(t))
+				_, err = jobfile.Load(path, described(t))
 			}
 			var problems jobfile.Problems
 			require.ErrorAs(t, err, &problems)
@@ -46,7 +47,7 @@ func TestEveryMistakeIsReportedWithPositionExcerptAndHint(t *testing.T) {
 
 func TestAJobFileWithFiveMistakesReportsAllFiveWithTheirPositions(t *testing.T) {
 	t.Parallel()
-	_, err := jobfile.Load("testdata/broken/five_mistakes.yaml", registry(t))
+	_, err := jobfile.Load("testdata/broken/five_mistakes.yaml", described(t))
 	var problems jobfile.Problems
 	require.ErrorAs(t, err, &problems)
 	var at [][2]int
@@ -59,10 +60,10 @@ func TestAJobFileWithFiveMistakesReportsAllFiveWithTheirPositions(t *testing.T) 
 
 func TestAComponentThatPanicsAtLoadIsOneOfTheMistakes(t *testing.T) {
 	t.Parallel()
-	reg, err := core.NewRegistry(append(components(),
-		core.Component{Kind: core.KindTasklet, Name: "bomb", Config: reflect.TypeFor[bombConfig]()},
-		core.Component{Kind: core.KindProcessor, Name: "mine", Types: func(any, core.ItemType) (core.ItemType, error) { panic("stepped on") }},
-	), items())
+	reg, err := registry.New(append(components(),
+		registry.Component{Kind: registry.KindTasklet, Name: "bomb", Config: reflect.TypeFor[bombConfig]()},
+		registry.Component{Kind: registry.KindProcessor, Name: "mine", Types: func(any, core.ItemType) (core.ItemType, error) { panic("stepped on") }},
+	), items(), nil)
 	require.NoError(t, err)
 	_, err = jobfile.Parse("job.yaml", []byte(`
 job: x
@@ -86,7 +87,7 @@ flow:
 
 func TestAFileThatIsNotThereIsOneClearLine(t *testing.T) {
 	t.Parallel()
-	_, err := jobfile.Load("testdata/none.yaml", registry(t))
+	_, err := jobfile.Load("testdata/none.yaml", described(t))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.EqualError(t, err, "job file: open testdata/none.yaml: no such file or directory")
 }

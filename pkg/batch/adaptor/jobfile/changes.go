@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Change is a difference between two definitions of a job, for an instance that
@@ -51,7 +52,7 @@ func (c Change) String() string {
 
 // Changes compares the file with the definition of the instance's last execution,
 // if that is another one.
-func (f *File) Changes(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters, reg *core.Registry) ([]Change, error) {
+func (f *File) Changes(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters, reg *registry.Registry) ([]Change, error) {
 	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // that of a job made in Go
 		return nil, nil
 	}
@@ -59,7 +60,7 @@ func (f *File) Changes(ctx context.Context, last *core.JobExecution, history cor
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
 	}
-	before, err := Parse(f.Path(), []byte(last.Definition.Text), reg)
+	before, err := f.from.parse([]byte(last.Definition.Text), reg)
 	if err != nil { // such as a component that is no more
 		text := strings.Join(strings.Fields(err.Error()), " ")
 		return []Change{{What: "the file as it was cannot be read any more, so that nobody can tell what is different: " + text, Refused: true}}, nil
@@ -266,9 +267,9 @@ func valueText(v reflect.Value) string {
 			return valueText(reflect.ValueOf(schema.Fields()))
 		}
 		return x.GoType().String()
-	case core.SQL:
+	case registry.SQL:
 		return fmt.Sprintf("%q %v", x.String(), x.Args)
-	case core.Expression:
+	case registry.Expression:
 		return x.Text
 	case string:
 		return fmt.Sprintf("%q", x)

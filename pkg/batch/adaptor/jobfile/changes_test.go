@@ -110,11 +110,11 @@ func TestAChangeIsRefusedWhereARestartRestsOnIt(t *testing.T) {
 		{name: "what is done in the end", old: "- step: tidy\n  tasklet: {note: done}", new: "- step: clean\n  chunk: {reader: {count: {to: 1}}, writer: {sink: x}}", history: all},
 	} {
 		require.Contains(t, changing, c.old, c.name)
-		before, err := jobfile.Parse("job.yaml", []byte(changing), registry(t))
+		before, err := jobfile.Parse("job.yaml", []byte(changing), described(t))
 		require.NoError(t, err, c.name)
-		after, err := jobfile.Parse("job.yaml", []byte(strings.Replace(changing, c.old, c.new, 1)), registry(t))
+		after, err := jobfile.Parse("job.yaml", []byte(strings.Replace(changing, c.old, c.new, 1)), described(t))
 		if c.name == "a completed step vanished" {
-			after, err = jobfile.Parse("job.yaml", []byte(strings.ReplaceAll(changing, "prepare", "prepared")), registry(t))
+			after, err = jobfile.Parse("job.yaml", []byte(strings.ReplaceAll(changing, "prepare", "prepared")), described(t))
 		}
 		require.NoError(t, err, c.name)
 		params, err := job.ValidateParameters(before.Parameters(), nil)

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -80,7 +81,7 @@ func (l *loader) checkStep(s *stepDef) {
 		l.checkChunk(s)
 	}
 	for _, ref := range m.Listeners {
-		u := l.resolve(core.KindListener, ref, s.at())
+		u := l.resolve(registry.KindListener, ref, s.at())
 		s.listeners = append(s.listeners, u)
 		l.fixedDatabase(u)
 	}
@@ -103,7 +104,7 @@ func (l *loader) checkPartition(s *stepDef) {
 	s.part = map[string]expression.Var{
 		"name": {Type: reflect.TypeFor[string]()}, "index": {Type: reflect.TypeFor[int64]()},
 	}
-	s.partitioner = l.resolve(core.KindPartitioner, m.By, place{element: s.element, step: s.name})
+	s.partitioner = l.resolve(registry.KindPartitioner, m.By, place{element: s.element, step: s.name})
 	u := s.partitioner
 	if u == nil || !u.sound || u.component.Parts == nil {
 		if u == nil || !u.sound { // what it would have said is not known
@@ -177,7 +178,7 @@ func (l *loader) checkTransaction(s *stepDef) {
 }
 
 func (l *loader) checkTasklet(s *stepDef) {
-	s.tasklet = l.resolve(core.KindTasklet, s.model.Tasklet, s.at())
+	s.tasklet = l.resolve(registry.KindTasklet, s.model.Tasklet, s.at())
 	u := s.tasklet
 	if u != nil && !u.sound {
 		l.unsound = append(l.unsound, s.name)
@@ -204,15 +205,15 @@ func (l *loader) checkTasklet(s *stepDef) {
 func (l *loader) checkChunk(s *stepDef) {
 	m := s.model.Chunk
 	l.checkTolerance(s)
-	s.reader = l.resolve(core.KindReader, m.Reader, s.at())
+	s.reader = l.resolve(registry.KindReader, m.Reader, s.at())
 	complete := s.reader != nil && s.reader.sound
 	for _, ref := range m.Processor {
-		u := l.resolve(core.KindProcessor, ref, s.at())
+		u := l.resolve(registry.KindProcessor, ref, s.at())
 		complete = complete && u != nil && u.sound
 		s.processors = append(s.processors, u)
 	}
 	for _, ref := range m.Writer {
-		s.writers = append(s.writers, l.resolve(core.KindWriter, ref, s.at()))
+		s.writers = append(s.writers, l.resolve(registry.KindWriter, ref, s.at()))
 	}
 	for _, u := range s.work() {
 		l.fixedDatabase(u)
@@ -248,7 +249,7 @@ func (l *loader) checkPipeline(s *stepDef) {
 // what it is handed.
 func (l *loader) typesOf(u *use, in core.ItemType) (core.ItemType, bool) {
 	if u.component.Types == nil {
-		if u.kind == core.KindReader {
+		if u.kind == registry.KindReader {
 			l.problems.Add(u.ref.at, u.what+" does not say what items it reads", "its description in Go needs Types")
 			return nil, false
 		}
@@ -259,7 +260,7 @@ func (l *loader) typesOf(u *use, in core.ItemType) (core.ItemType, bool) {
 		u.reportConfig(l.problems, err)
 		return out, out != nil
 	}
-	if out == nil && u.kind != core.KindWriter {
+	if out == nil && u.kind != registry.KindWriter {
 		l.problems.Add(u.ref.at, u.what+" does not say what items it hands on", "its description in Go must answer a type")
 		return nil, false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -18,15 +19,15 @@ import (
 type Deps struct {
 	// Provider finds the databases that the file names.
 	Provider tx.Provider
-	// Registry has the factories of the file's components.
-	Registry *core.Registry
+	// Registry makes the file's components.
+	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
 }
 
 // Compile makes the job. What the file asks of the databases and they cannot do
 // (an unknown name, an isolation level) is reported like the problems of [Load];
-// a missing factory is an error of its own.
+// a component that Registry only describes is an error of its own.
 func (f *File) Compile(deps Deps) (*core.Job, error) {
 	c := &compiler{file: f, deps: deps, problems: f.doc.NewCollector()}
 	c.checkDatabases()

@@ -72,12 +72,12 @@ flow:
 	require.Equal(t, "2h0m0s", job.Flow.Elements[2].(*core.StepElement).Step.(*step.TaskletStep).Timeout().String())
 }
 
-func TestAnApplicationWithoutTheFactoryOfAComponentDoesNotCompile(t *testing.T) {
+func TestARegistryThatOnlyDescribesDoesNotCompile(t *testing.T) {
 	t.Parallel()
 	engine := testengine.New(t, testdb.SQLite(t))
 	file := parse(t, "job.yaml", "job: x\nflow:\n- step: a\n  chunk: {reader: {count: {to: 3}}, writer: {sink: x}}\n")
-	_, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: registry(t)})
-	require.EqualError(t, err, "reader count has no factory in this application\nwriter sink has no factory in this application")
+	_, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: described(t)})
+	require.EqualError(t, err, "this application cannot make reader count: its registry only describes it\nthis application cannot make writer sink: its registry only describes it")
 }
 
 func TestNextBecomesExplicitEdges(t *testing.T) {

@@ -15,7 +15,7 @@
 // and what is ${late-bound} stays zero, but its static type must fit. Before an
 // execution exists (core.Job.Bind) it is decoded with the launch's parameters, so
 // that a value that does not fit refuses the launch. At the start of its step it
-// is decoded with everything, into a fresh struct for the factory.
+// is decoded with everything, into a fresh struct for New.
 //
 // The flow is a tree of elements (element.go). Their names are known before
 // anything is checked, since any of them may be named anywhere; edges and what

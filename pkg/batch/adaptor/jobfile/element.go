@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // elementKind is the key that says what an element is.
@@ -368,7 +369,7 @@ func (l *loader) checkDecision(e *elementDef) {
 		l.problems.Add(m.Node.KeyOf("decider"), "a decision with a decider needs next", "such as next: {APPROVED: publish, \"*\": {stop: {message: TEXT}}}")
 	}
 	if m.Decider != nil {
-		e.decider = l.resolve(core.KindDecider, m.Decider, place{element: e})
+		e.decider = l.resolve(registry.KindDecider, m.Decider, place{element: e})
 	}
 	if list := m.Node.Get("choose"); list != nil && list.Kind == strict.List && len(list.Items) == 0 {
 		l.problems.Add(list, "choose is an empty list", "the last choice has no when")

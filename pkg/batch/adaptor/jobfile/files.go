@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // A file that a writer writes belongs to that writer alone (rule C15b). What can be
@@ -30,7 +31,7 @@ func (u *use) files() []fileUse {
 	}
 	var list []fileUse
 	for _, f := range strict.FieldsOf(u.component.Config).Fields {
-		if f.Type.Kind() != reflect.String || !f.Path || u.kind == core.KindWriter && !f.Output {
+		if f.Type.Kind() != reflect.String || !f.Path || u.kind == registry.KindWriter && !f.Output {
 			continue
 		}
 		at := u.node.Get(f.Key)
@@ -145,7 +146,7 @@ func (f fileUse) path(cfg any) string {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 		abs = filepath.Join(dir, filepath.Base(abs))
 	}
-	if f.use.kind == core.KindReader {
+	if f.use.kind == registry.KindReader {
 		if target, err := filepath.EvalSymlinks(abs); err == nil {
 			return target
 		}
@@ -157,12 +158,12 @@ func (f fileUse) path(cfg any) string {
 func (s *stepDef) checkBound(uses []*use, configs []any) error {
 	known := map[string]*use{}
 	for i, u := range uses {
-		if u.kind != core.KindReader && u.kind != core.KindWriter {
+		if u.kind != registry.KindReader && u.kind != registry.KindWriter {
 			continue
 		}
 		for _, f := range u.files() {
 			path := f.path(configs[i])
-			if first, twice := known[path]; twice && u.kind == core.KindWriter {
+			if first, twice := known[path]; twice && u.kind == registry.KindWriter {
 				return fmt.Errorf("step %s: %s and %s have one file, %s: a file belongs to one writer, and is not read by its own step", s.name, first.what, u.what, path)
 			}
 			known[path] = u

@@ -49,7 +49,7 @@ flow:
   chunk:
     reader: {csv: in.csv}
     writer: {csv: "out-${part.index}.csv"}
-`), shipped(t, nil))
+`), shipped(t))
 	require.EqualError(t, err, `job.yaml:10:14: ./a.csv is also the file of writer csv in line 9
    10 |     - jsonl: ./a.csv
       |              ^ a file belongs to one writer, and is not read by its own step
@@ -95,9 +95,9 @@ parameters:
   b: {type: path, default: link/same.csv}
   in: {type: path, default: in.csv}
   same: {type: path, default: link/in.csv}
-flow:`+c.text+"\n"), shipped(t, e.Provider))
+flow:`+c.text+"\n"), shipped(t))
 				require.NoError(t, err)
-				j, err := f.Compile(jobfile.Deps{Provider: e.Provider, Registry: shipped(t, e.Provider)})
+				j, err := f.Compile(jobfile.Deps{Provider: e.Provider, Registry: shipped(t)})
 				require.NoError(t, err)
 				params, err := job.ValidateParameters(f.Parameters(), nil)
 				require.NoError(t, err)

@@ -220,7 +220,7 @@ flow:
   tasklet: {sql: insert into n values (5)}
 `
 		engine := testengine.New(t, url)
-		reg := shipped(t, engine.Provider)
+		reg := shipped(t)
 		file, err := jobfile.Parse("job.yaml", []byte(text), reg)
 		require.NoError(t, err)
 		compiled, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: reg})
@@ -236,10 +236,10 @@ func TestAListenerThatHearsNothingWhereItIsFailsClearly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"listeners: watch\nflow: [{step: a, tasklet: note}]":                                                      "listener watch is told of steps, chunks or items, not of jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob",
-		"listeners: deaf\nflow: [{step: a, tasklet: note}]":                                                       "the factory of listener deaf made a int, which is no listener",
+		"listeners: deaf\nflow: [{step: a, tasklet: note}]":                                                       "the constructor of listener deaf made a int, which is no listener",
 		"flow: [{step: a, tasklet: note, listeners: watch}]":                                                      "listener watch is told of chunks and items, which a tasklet step has not: there it needs BeforeStep or AfterStep",
 		"flow: [{step: a, tasklet: note, listeners: gong}]":                                                       "listener gong is told of jobs (BeforeJob, AfterJob), not of steps: name it in the listeners of the job",
-		"flow: [{step: a, chunk: {reader: {count: {to: 1}}, writer: {sink: x}}, listeners: [bell, watch, deaf]}]": "the factory of listener deaf made a int, which is no listener",
+		"flow: [{step: a, chunk: {reader: {count: {to: 1}}, writer: {sink: x}}, listeners: [bell, watch, deaf]}]": "the constructor of listener deaf made a int, which is no listener",
 	} {
 		s := newScene(t, testdb.SQLite(t), "job.yaml", "job: x\n"+text)
 		exec, err := s.launch(t, nil)

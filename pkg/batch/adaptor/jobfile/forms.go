@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // modelForms decode the types of model.go that have forms of their own.
@@ -235,4 +235,4 @@ func readTarget(d *strict.Decoder, n *strict.Node, f strict.Field) (target, bool
 const matcherKind = "matcher"
 
 // kindOf is the kind of component that a field names.
-func kindOf(f strict.Field) core.ComponentKind { return core.ComponentKind(f.Kind) }
+func kindOf(f strict.Field) registry.Kind { return registry.Kind(f.Kind) }

@@ -30,7 +30,7 @@ func FuzzLoad(f *testing.F) {
 	for _, text := range []string{"\ufeffjob: x", "a: *b", "? [a]: b", "a: &a\n  <<: *a", "%YAML 1.2\n---\njob: x", "job: \"\\x00\\u2028\"\n", "{", "'", "\t", "\r\n\r\njob:\r\n  x", "job: x\u0085flow: y"} {
 		f.Add(text)
 	}
-	reg := registry(f)
+	reg := described(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		file, err := jobfile.Parse("job.yaml", []byte(text), reg)
 		if err == nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Problem is one thing wrong with a job file: position, message, excerpt, hint.
@@ -26,18 +26,18 @@ var (
 const identifierHint = "letters, digits and _, not beginning with a digit"
 
 // reportConfig reports what a component says of its config: joined errors one by
-// one, a *core.ConfigError at its key, an error of an expression at its place in
+// one, a *registry.ConfigError at its key, an error of an expression at its place in
 // the text.
 func (u *use) reportConfig(c *strict.Collector, err error) {
 	var joined interface{ Unwrap() []error }
-	if _, single := err.(*core.ConfigError); !single && errors.As(err, &joined) {
+	if _, single := err.(*registry.ConfigError); !single && errors.As(err, &joined) {
 		for _, e := range joined.Unwrap() {
 			u.reportConfig(c, e)
 		}
 		return
 	}
 	at := u.ref.at
-	var key *core.ConfigError
+	var key *registry.ConfigError
 	if errors.As(err, &key) {
 		at = u.find(key.Key)
 	}

@@ -86,7 +86,7 @@ func (r Redrive) assembled(s *redrive.Step, item core.ItemType) func(assemble) a
 		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
 			if partition, is := r.partition(run); is {
 				of := *run
-				of.Part, run = partition, &of
+				of.Data.Part, run = partition, &of
 			}
 			parts, err := next(ctx, run)
 			if err != nil {
@@ -112,7 +112,7 @@ func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
 	if !is {
 		return nil, false
 	}
-	kept := run.Steps[r.Plan.Step].Context
+	kept := run.Data.Steps[r.Plan.Step].Context
 	if kept == nil {
 		kept = core.NewExecutionContext()
 	}

@@ -27,7 +27,7 @@ func skippedOf(t *testing.T, e *testengine.Engine, step string) core.JobExecutio
 	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
 	_, err = e.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
 	require.NoError(t, err)
-	record, err := e.Repository.StartStep(t.Context(), ref, step, nil)
+	record, err := e.Repository.StartStep(t.Context(), ref, core.StepStart{Name: step})
 	require.NoError(t, err)
 	require.NoError(t, tx.NewManager(e.Database).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
 		return e.Repository.Checkpoint(ctx, core.StepRef{ID: record.ID, Owner: owner, Epoch: record.Epoch}, core.Checkpoint{

@@ -11,13 +11,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Reference returns the reference pages in Markdown, by file name: job-file.md
 // for the keys of a job file, components.md as an index, and one page per
 // component (reader-csv.md). The texts are the same for the same registry, so CI
 // can tell whether stored pages are stale.
-func Reference(reg *core.Registry) map[string][]byte {
+func Reference(reg *registry.Registry) map[string][]byte {
 	pages := map[string][]byte{"job-file.md": jobFilePage(reg), "components.md": indexPage(reg)}
 	for _, c := range reg.Components() {
 		var p page
@@ -29,7 +30,7 @@ func Reference(reg *core.Registry) map[string][]byte {
 
 // Describe returns the pages of all components of that name (a csv reader and a
 // csv writer), in Markdown. An unknown name is an error that names the nearest.
-func Describe(reg *core.Registry, name string) ([]byte, error) {
+func Describe(reg *registry.Registry, name string) ([]byte, error) {
 	var p page
 	var names []string
 	for _, c := range reg.Components() {
@@ -51,7 +52,7 @@ func Describe(reg *core.Registry, name string) ([]byte, error) {
 	return p.text.Bytes(), nil
 }
 
-func pageName(c core.Component) string { return string(c.Kind) + "-" + c.Name + ".md" }
+func pageName(c registry.Component) string { return string(c.Kind) + "-" + c.Name + ".md" }
 
 // page is a Markdown text being written.
 type page struct{ text bytes.Buffer }
@@ -60,10 +61,10 @@ func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.text, format,
 
 const generated = "<!-- Generated from the Go structs that the loader uses; do not edit. -->\n\n"
 
-func indexPage(reg *core.Registry) []byte {
+func indexPage(reg *registry.Registry) []byte {
 	var p page
 	p.printf("%s# Components\n", generated)
-	kind := core.ComponentKind("")
+	kind := registry.Kind("")
 	for _, c := range reg.Components() {
 		if c.Kind != kind {
 			kind = c.Kind
@@ -76,7 +77,7 @@ func indexPage(reg *core.Registry) []byte {
 }
 
 // jobFilePage documents the structs of model.go.
-func jobFilePage(reg *core.Registry) []byte {
+func jobFilePage(reg *registry.Registry) []byte {
 	var p page
 	p.printf("%s# The job file\n\nOne file, one job. Keys that are not named here are errors; at the top level those that begin with `x-` are ignored.\n", generated)
 	p.section("Job", "The top level of the file.", reflect.TypeFor[jobModel]())
@@ -112,7 +113,7 @@ func jobFilePage(reg *core.Registry) []byte {
 }
 
 // classes documents the names that `errors` and `except` may list.
-func (p *page) classes(reg *core.Registry) {
+func (p *page) classes(reg *registry.Registry) {
 	p.printf("\n## Error classes\n\nThe names of `errors` and `except`. A class holds those below it. Of the listed names that match an error the most specific one decides, " +
 		"whichever list it is in; between two that are equally specific, `except` does. An error that none of them matches has its own word if it is a BatchError without a class. " +
 		"Errors are told apart by type and code, never by their text. The end of a step's time, a stop and a panic are never tried again or skipped.\n\n" +
@@ -161,7 +162,7 @@ func (p *page) section(title, intro string, t reflect.Type) {
 }
 
 // component writes the page of one component.
-func (p *page) component(c core.Component) {
+func (p *page) component(c registry.Component) {
 	p.printf("%s# %s `%s`\n\n%s\n", generated, c.Kind, c.Name, c.Summary)
 	if c.Doc != "" {
 		p.printf("\n%s\n", strings.TrimSpace(c.Doc))
@@ -180,26 +181,26 @@ func (p *page) component(c core.Component) {
 
 // exampleOf is the example below the key of the component's kind, whether its
 // description has that key or not.
-func exampleOf(c core.Component) string {
+func exampleOf(c registry.Component) string {
 	text, key := strings.TrimRight(c.Example, "\n"), string(c.Kind)
 	switch c.Kind {
-	case core.KindPartitioner:
+	case registry.KindPartitioner:
 		key = "partition"
-	case core.KindListener:
+	case registry.KindListener:
 		key = "listeners"
-	case core.KindReader, core.KindProcessor, core.KindWriter, core.KindTasklet, core.KindDecider:
+	case registry.KindReader, registry.KindProcessor, registry.KindWriter, registry.KindTasklet, registry.KindDecider:
 	}
 	if strings.HasPrefix(text, key+":") {
 		return text
 	}
-	if c.Kind == core.KindPartitioner {
+	if c.Kind == registry.KindPartitioner {
 		return "partition:\n  by:\n    " + strings.ReplaceAll(text, "\n", "\n    ")
 	}
 	return key + ":\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
 // shorthand says how the config may be written in short.
-func (p *page) shorthand(c core.Component) {
+func (p *page) shorthand(c registry.Component) {
 	keys := strict.FieldsOf(c.Config)
 	if main, ok := keys.Main(); ok && !main.Rest {
 		p.printf("\n`%s` may be given directly: `%s: ...`.\n", main.Key, c.Name)
@@ -250,8 +251,8 @@ func nested(t reflect.Type) (reflect.Type, bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
 	}
-	return t, t.Kind() == reflect.Struct && sectionWord(t) == keysBelow && t != reflect.TypeFor[core.SQL]() && t != reflect.TypeFor[core.Expression]() &&
-		t != reflect.TypeFor[core.NamedExpression]()
+	return t, t.Kind() == reflect.Struct && sectionWord(t) == keysBelow && t != reflect.TypeFor[registry.SQL]() && t != reflect.TypeFor[registry.Expression]() &&
+		t != reflect.TypeFor[registry.NamedExpression]()
 }
 
 // cell escapes a text for a table.
@@ -264,13 +265,13 @@ func typeWord(t reflect.Type, f strict.Field) string {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
 		return "duration (`90s`)"
-	case reflect.TypeFor[core.Size]():
+	case reflect.TypeFor[registry.Size]():
 		return "size (`64KB`)"
-	case reflect.TypeFor[core.SQL]():
+	case reflect.TypeFor[registry.SQL]():
 		return "SQL"
-	case reflect.TypeFor[core.Expression]():
+	case reflect.TypeFor[registry.Expression]():
 		return "expression"
-	case reflect.TypeFor[core.Expressions]():
+	case reflect.TypeFor[registry.Expressions]():
 		return "map of expressions"
 	case reflect.TypeFor[core.ItemType]():
 		return "item type"

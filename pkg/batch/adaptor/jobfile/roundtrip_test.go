@@ -19,7 +19,7 @@ import (
 // written.
 func TestAnyTextSurvivesTheWayIntoAConfig(t *testing.T) {
 	t.Parallel()
-	reg := registry(t)
+	reg := described(t)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.SampledFrom([]rune("${}#:!*&?'\"\\-[]|> 0ü\n\t")), rapid.Rune())).Draw(t, "text")
 		if strings.Contains(text, "$${") {
@@ -53,7 +53,7 @@ func TestALiteralTextIsTakenAsItIs(t *testing.T) {
 // A default that is written in its canonical form is the value given as such.
 func TestADefaultAndTheSameValueGivenAreOneInstance(t *testing.T) {
 	t.Parallel()
-	reg := registry(t)
+	reg := described(t)
 	for kind, text := range map[string]string{
 		"string": "007", "int": "-7", "float": "0.1", "bool": "false", "date": "2026-11-20",
 		"timestamp": "2026-11-20T08:30:00Z", "duration": "1h30m0s", "path": "../x",

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 // parse checks a file that must be right.
 func parse(t testing.TB, path, text string) *jobfile.File {
 	t.Helper()
-	file, err := jobfile.Parse(path, []byte(text), registry(t))
+	file, err := jobfile.Parse(path, []byte(text), described(t))
 	require.NoError(t, err)
 	return file
 }
@@ -98,7 +99,7 @@ func TestConfigsAreBoundWithTheValuesOfLaunchAndEarlierSteps(t *testing.T) {
 
 		require.Equal(t, "NO", first.Text, "a text is read as written")
 		require.Equal(t, -12, first.Count)
-		require.Equal(t, core.Size(10<<20), first.Limit)
+		require.Equal(t, registry.Size(10<<20), first.Limit)
 		require.Equal(t, noteInner{Level: "low", Names: []int{1, 2}}, first.Inner, "defaults inside of what is not there")
 
 		require.Equal(t, "2026-11-20", second.Text)
@@ -108,7 +109,7 @@ func TestConfigsAreBoundWithTheValuesOfLaunchAndEarlierSteps(t *testing.T) {
 		require.InDelta(t, 7, second.Ratio, 0)
 		require.True(t, second.On)
 		require.Equal(t, 90*time.Second, second.Wait)
-		require.Equal(t, core.Size(7<<10), second.Limit)
+		require.Equal(t, registry.Size(7<<10), second.Limit)
 		require.Equal(t, []string{"007-${x}-0.5", "nothing", "COMPLETED/COMPLETED", "$5"}, second.Args)
 		require.Equal(t, map[string]string{"DAY": "1970-01-04", "JOB": "values"}, second.Env)
 		require.Equal(t, "high", second.Inner.Level)

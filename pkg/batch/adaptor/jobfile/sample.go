@@ -8,13 +8,14 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // Used is a component of a step, as far as it is known before the step starts.
 type Used struct {
 	Step string
-	Kind core.ComponentKind
+	Kind registry.Kind
 	// Component is its name, such as csv.
 	Component string
 	// Target is the text of its main key, such as a table or a file; empty where it
@@ -59,7 +60,7 @@ func (f *File) used(step string, u *use, params core.Parameters) Used {
 		}
 	}
 	slices.Sort(found.Needs)
-	if u.kind == core.KindWriter && u.in != nil {
+	if u.kind == registry.KindWriter && u.in != nil {
 		found.Columns = columns(u.in.Schema(), nil)
 	}
 	v := reflect.Indirect(reflect.ValueOf(f.config(u, f.launchValues(params), f.doc.NewCollector())))
@@ -78,7 +79,7 @@ func (f *File) used(step string, u *use, params core.Parameters) Used {
 			if found.Database = field.String(); found.Database == "" {
 				found.Database = f.Database()
 			}
-		case tag.Get("key") == "columns" && u.kind == core.KindWriter && u.in != nil:
+		case tag.Get("key") == "columns" && u.kind == registry.KindWriter && u.in != nil:
 			if named, ok := field.Interface().(map[string]string); ok && len(named) > 0 {
 				found.Columns = columns(u.in.Schema(), named)
 			}

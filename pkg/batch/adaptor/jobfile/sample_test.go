@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func TestUsesTellWhatAStepWorksOnAsFarAsItIsKnownBeforeItStarts(t *testing.T) {
@@ -22,16 +23,16 @@ flow:
     writer:
     - {sink: "${params.name}"}
     - {sink: {name: "to ${steps.first.exit}"}}
-`), registry(t))
+`), described(t))
 	require.NoError(t, err)
 	params, err := core.NewParameters(core.Parameter{Name: "name", Type: core.TypeString, Value: "pears", Identifying: true})
 	require.NoError(t, err)
 	require.Equal(t, []jobfile.Used{
-		{Step: "first", Kind: core.KindTasklet, Component: "idle"},
-		{Step: "load", Kind: core.KindReader, Component: "count", Needs: []string{"steps.first.out.label"}},
-		{Step: "load", Kind: core.KindWriter, Component: "sink", Target: "pears", Database: "default", Columns: []string{"n", "label"}},
+		{Step: "first", Kind: registry.KindTasklet, Component: "idle"},
+		{Step: "load", Kind: registry.KindReader, Component: "count", Needs: []string{"steps.first.out.label"}},
+		{Step: "load", Kind: registry.KindWriter, Component: "sink", Target: "pears", Database: "default", Columns: []string{"n", "label"}},
 		{
-			Step: "load", Kind: core.KindWriter, Component: "sink", Written: "to ${steps.first.exit}", Database: "default",
+			Step: "load", Kind: registry.KindWriter, Component: "sink", Written: "to ${steps.first.exit}", Database: "default",
 			Columns: []string{"n", "label"}, Needs: []string{"steps.first.exit"},
 		},
 	}, f.Uses(params))

@@ -9,13 +9,14 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Schema returns the JSON Schema (2020-12) of job files for an application with
 // these components, for editors: the same keys, types and enums as the loader's,
 // without what needs more than one place of the file. The text is the same for
 // the same registry.
-func Schema(reg *core.Registry) ([]byte, error) {
+func Schema(reg *registry.Registry) ([]byte, error) {
 	b := &schemaBuilder{reg: reg, defs: object{}}
 	root := b.structure(reflect.TypeFor[jobModel]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -27,7 +28,7 @@ func Schema(reg *core.Registry) ([]byte, error) {
 type object = map[string]any
 
 type schemaBuilder struct {
-	reg  *core.Registry
+	reg  *registry.Registry
 	defs object
 	late bool // ${...} may stand for any value: in configs of components
 }
@@ -67,7 +68,7 @@ func (b *schemaBuilder) structure(t reflect.Type) object {
 
 // elem is the schema of the values of a map.
 func (b *schemaBuilder) elem(t reflect.Type) object {
-	if t == reflect.TypeFor[core.Expressions]() {
+	if t == reflect.TypeFor[registry.Expressions]() {
 		return text()
 	}
 	return b.value(t.Elem(), strict.Field{})
@@ -94,7 +95,7 @@ func typedDefault(f strict.Field) any {
 		t = t.Elem()
 	}
 	switch {
-	case t == reflect.TypeFor[time.Duration](), t == reflect.TypeFor[core.Size]():
+	case t == reflect.TypeFor[time.Duration](), t == reflect.TypeFor[registry.Size]():
 	case t.Kind() == reflect.Bool:
 		return f.Default == "true"
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
@@ -158,15 +159,15 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
 		return b.orText(nil, `-?([0-9.]+(ns|us|µs|ms|s|m|h))+`)
-	case reflect.TypeFor[core.Size]():
+	case reflect.TypeFor[registry.Size]():
 		return b.orText(object{"type": "integer", "minimum": 0}, `[0-9]+(KB|MB|GB)?`)
-	case reflect.TypeFor[core.SQL](), reflect.TypeFor[core.Expression](), reflect.TypeFor[rawText](), reflect.TypeFor[conditionText]():
+	case reflect.TypeFor[registry.SQL](), reflect.TypeFor[registry.Expression](), reflect.TypeFor[rawText](), reflect.TypeFor[conditionText]():
 		return text()
 	case reflect.TypeFor[elementModel]():
 		return b.element()
 	case reflect.TypeFor[targetText]():
 		return b.target()
-	case reflect.TypeFor[core.Expressions]():
+	case reflect.TypeFor[registry.Expressions]():
 		return object{"type": "object", "additionalProperties": text()}
 	case reflect.TypeFor[core.ItemType]():
 		return object{"anyOf": []any{text(), b.rowType()}}
@@ -246,7 +247,7 @@ func (b *schemaBuilder) rowType() object {
 
 // components is the schema of one component of a kind: its name, or its name with
 // its config.
-func (b *schemaBuilder) components(kind core.ComponentKind) object {
+func (b *schemaBuilder) components(kind registry.Kind) object {
 	name := string(kind)
 	if _, ok := b.defs[name]; ok {
 		return object{"$ref": "#/$defs/" + name}
@@ -290,7 +291,7 @@ func pointer(name string) string {
 }
 
 // needsConfig reports whether the component cannot be written by its name alone.
-func needsConfig(c core.Component) bool {
+func needsConfig(c registry.Component) bool {
 	if c.Config == nil {
 		return false
 	}

@@ -17,7 +17,7 @@ import (
 
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := jobfile.Schema(registry(t))
+	text, err := jobfile.Schema(described(t))
 	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestTheSchemaAcceptsWhatTheLoaderAccepts(t *testing.T) {
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		_, err = jobfile.Parse(path, text, registry(t))
+		_, err = jobfile.Parse(path, text, described(t))
 		require.NoError(t, err)
 		require.NoError(t, s.Validate(asJSON(t, text)), path)
 	}
@@ -110,27 +110,27 @@ func TestTheSchemaRefusesWrongKeysTypesAndComponents(t *testing.T) {
 		"{job: x, flow: [{step: a, chunk: {reader: apples, writer: {sink: x}, retry: {backoff: fast}}}]}",
 	} {
 		require.Error(t, s.Validate(asJSON(t, []byte(text))), text)
-		_, err := jobfile.Parse("job.yaml", []byte(text), registry(t))
+		_, err := jobfile.Parse("job.yaml", []byte(text), described(t))
 		require.Error(t, err, text)
 	}
 }
 
 func TestSchemaAndReferenceAreTheSameEveryTime(t *testing.T) {
 	t.Parallel()
-	first, err := jobfile.Schema(registry(t))
+	first, err := jobfile.Schema(described(t))
 	require.NoError(t, err)
-	pages := jobfile.Reference(registry(t))
+	pages := jobfile.Reference(described(t))
 	for range 5 {
-		again, err := jobfile.Schema(registry(t))
+		again, err := jobfile.Schema(described(t))
 		require.NoError(t, err)
 		require.Equal(t, string(first), string(again))
-		require.Equal(t, pages, jobfile.Reference(registry(t)))
+		require.Equal(t, pages, jobfile.Reference(described(t)))
 	}
 }
 
 func TestTheReferenceHasAPagePerComponentAndOneForTheFile(t *testing.T) {
 	t.Parallel()
-	pages := jobfile.Reference(registry(t))
+	pages := jobfile.Reference(described(t))
 	require.Len(t, pages, 2+len(components()))
 	for name, golden := range map[string]string{"job-file.md": "job-file.md", "components.md": "components.md", "reader-count.md": "reader-count.md", "processor-set.md": "processor-set.md", "tasklet-note.md": "tasklet-note.md"} {
 		path := filepath.Join("testdata", "reference", golden)
@@ -146,9 +146,9 @@ func TestTheReferenceHasAPagePerComponentAndOneForTheFile(t *testing.T) {
 
 func TestDescribeIsThePagesOfAllKindsOfThatName(t *testing.T) {
 	t.Parallel()
-	page, err := jobfile.Describe(registry(t), "count")
+	page, err := jobfile.Describe(described(t), "count")
 	require.NoError(t, err)
 	require.True(t, strings.Contains(string(page), "# reader `count`") && strings.Contains(string(page), "The last number."), string(page))
-	_, err = jobfile.Describe(registry(t), "cuont")
+	_, err = jobfile.Describe(described(t), "cuont")
 	require.ErrorContains(t, err, "there is no component cuont; did you mean count?")
 }

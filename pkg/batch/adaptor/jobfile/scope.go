@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -181,7 +182,7 @@ func (f *File) outVar(step string) expression.Var {
 }
 
 // env is what the expressions over items may use at a place, at load.
-func (l *loader) env(p place) core.ExpressionEnv {
+func (l *loader) env(p place) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
 		params[name] = v.Type
@@ -189,7 +190,7 @@ func (l *loader) env(p place) core.ExpressionEnv {
 			params[name] = reflect.PointerTo(v.Type)
 		}
 	}
-	env := core.ExpressionEnv{Types: map[string]map[string]reflect.Type{
+	env := registry.ExpressionEnv{Types: map[string]map[string]reflect.Type{
 		"params": params,
 		"job":    {"name": reflect.TypeFor[string](), "execution": reflect.TypeFor[int64]()},
 	}}
@@ -312,7 +313,7 @@ func typeName(t reflect.Type) string {
 		return "a timestamp"
 	case t == reflect.TypeFor[row.Date]():
 		return "a date"
-	case t == reflect.TypeFor[core.Size]():
+	case t == reflect.TypeFor[registry.Size]():
 		return "a size"
 	}
 	switch t.Kind() {

@@ -3,6 +3,7 @@ package jobfile_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/jsonl"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
@@ -30,37 +30,19 @@ import (
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func shipped(t *testing.T, provider tx.Provider) *core.Registry {
+func shipped(t *testing.T) *registry.Registry {
 	t.Helper()
-	var list []core.Component
-	for _, family := range [][]core.Component{
-		csv.Components(), filter.Components(), json.Components(), jsonl.Components(), mapping.Components(), query.Components(),
-		table.Components(), validate.Components(), shell.Components(), sqltask.Components(), migration.Components(),
-		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
-	} {
-		list = append(list, family...)
-	}
-	reg, err := core.NewRegistry(list, nil)
-	require.NoError(t, err)
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(t, err)
-	reg = reg.WithMatchers(matchers)
-	if provider == nil {
-		return reg
-	}
-	var factories []core.Factory
-	for _, family := range [][]core.Factory{
-		csv.Factories(), filter.Factories(), json.Factories(), jsonl.Factories(), mapping.Factories(), query.Factories(provider),
-		table.Factories(provider), validate.Factories(), shell.Factories(), sqltask.Factories(provider), migration.Factories(provider, nil),
-		count.Factories(), files.Factories(), keyrange.Factories(provider), partquery.Factories(provider),
-	} {
-		factories = append(factories, family...)
-	}
-	reg, err = reg.WithFactories(factories)
+	reg, err := registry.New(slices.Concat(
+		csv.Components(), filter.Components(), json.Components(), mapping.Components(), query.Components(),
+		table.Components(), validate.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
+		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
+	), nil, matchers)
 	require.NoError(t, err)
 	return reg
 }
@@ -68,11 +50,11 @@ func shipped(t *testing.T, provider tx.Provider) *core.Registry {
 // Every component's example is a part of a job file that loads.
 func TestTheExamplesOfTheShippedComponentsLoad(t *testing.T) {
 	t.Parallel()
-	reg := shipped(t, nil)
-	around := map[core.ComponentKind]string{
-		core.KindReader:    "writer: {table: x}",
-		core.KindProcessor: "reader: {csv: {path: in.csv, item: {id: int, name: string, date: date, species: string null, airport: string null, cost: float}}}\nwriter: {table: x}",
-		core.KindWriter:    "reader: {csv: {path: in.csv, item: {id: int, name: string}}}",
+	reg := shipped(t)
+	around := map[registry.Kind]string{
+		registry.KindReader:    "writer: {table: x}",
+		registry.KindProcessor: "reader: {csv: {path: in.csv, item: {id: int, name: string, date: date, species: string null, airport: string null, cost: float}}}\nwriter: {table: x}",
+		registry.KindWriter:    "reader: {csv: {path: in.csv, item: {id: int, name: string}}}",
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "migrations"), 0o700)) // the migration tasklet looks for it at load
@@ -87,9 +69,9 @@ func TestTheExamplesOfTheShippedComponentsLoad(t *testing.T) {
 		example, _, _ := strings.Cut(rest, "```")
 		text := "job: example\nparameters: {year: {type: int}, date: {type: date}}\nflow:\n- step: a\n"
 		switch c.Kind {
-		case core.KindTasklet:
+		case registry.KindTasklet:
 			text += indent("  ", example)
-		case core.KindPartitioner:
+		case registry.KindPartitioner:
 			text += indent("  ", example) + "  tasklet: {sql: \"insert into x values (${part.index}, ${part.name})\"}\n"
 		default:
 			text += "  chunk:\n" + indent("    ", around[c.Kind]+"\n"+example)
@@ -148,7 +130,7 @@ func TestAFileWithTheShippedComponentsRunsFromCSVToTablesToCSV(t *testing.T) {
 		input := "Airport Name,Flight Date,Other,Cost Total $\nAAA,1/2/1991,x,10\n,3/4/1992,y,2.5\nAAA,5/6/1980,z,7\nBBB,12/31/2000,\"a\nb\",0\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "in.csv"), []byte(input), 0o600))
 		engine := testengine.New(t, url)
-		reg := shipped(t, engine.Provider)
+		reg := shipped(t)
 		file, err := jobfile.Parse(filepath.Join(dir, "job.yaml"), []byte(strikes), reg)
 		require.NoError(t, err)
 		compiled, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: reg})
@@ -183,7 +165,7 @@ func TestTheFlowOfTheExamplesRunsOnBothDatabases(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 		}
 		engine := testengine.New(t, url)
-		reg := shipped(t, engine.Provider)
+		reg := shipped(t)
 		file, err := jobfile.Load(filepath.Join(dir, "flow.yaml"), reg)
 		require.NoError(t, err)
 		compiled, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: reg})

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -37,18 +38,18 @@ type countConfig struct {
 
 func (c *countConfig) Validate() error {
 	if c.To < c.From {
-		return &core.ConfigError{Key: "to", Err: fmt.Errorf("%d is less than from", c.To)}
+		return &registry.ConfigError{Key: "to", Err: fmt.Errorf("%d is less than from", c.To)}
 	}
 	return nil
 }
 
 type keepConfig struct {
-	When core.Expression `key:"when" main:"true" required:"true" doc:"Items for which it is false are left out."`
+	When registry.Expression `key:"when" main:"true" required:"true" doc:"Items for which it is false are left out."`
 }
 
 type setConfig struct {
-	Only   bool             `key:"only" default:"false" doc:"Keep nothing else."`
-	Fields core.Expressions `key:"fields" rest:"true" doc:"The value of each field."`
+	Only   bool                 `key:"only" default:"false" doc:"Keep nothing else."`
+	Fields registry.Expressions `key:"fields" rest:"true" doc:"The value of each field."`
 }
 
 type sinkConfig struct {
@@ -74,11 +75,11 @@ type noteConfig struct {
 	Ratio float64           `key:"ratio" doc:"A fraction."`
 	On    bool              `key:"on" doc:"A switch."`
 	Wait  time.Duration     `key:"wait" doc:"A time."`
-	Limit core.Size         `key:"limit" default:"64KB" doc:"A size."`
+	Limit registry.Size     `key:"limit" default:"64KB" doc:"A size."`
 	Args  []string          `key:"args" doc:"Words."`
 	Env   map[string]string `key:"env" doc:"Values by name."`
 	Code  string            `key:"code" literal:"true" doc:"A text with a ${...} of its own."`
-	SQL   core.SQL          `key:"sql" doc:"A statement."`
+	SQL   registry.SQL      `key:"sql" doc:"A statement."`
 	Inner noteInner         `key:"inner" doc:"More."`
 	Out   core.ItemType     `key:"out" doc:"The types of the results."`
 	Maybe *int              `key:"maybe" doc:"A number, or none."`
@@ -110,7 +111,7 @@ type bench struct {
 	seen  []string
 	// refuse is the row that WriteRecords skips with an error.
 	refuse string
-	uses   []core.Use
+	uses   []registry.BuildContext
 	fail   error // the note tasklet's next answer
 	out    map[string]any
 	exit   string
@@ -118,10 +119,10 @@ type bench struct {
 	acts map[string]func(c *core.StepContribution) error
 }
 
-func components() []core.Component {
-	list := []core.Component{
+func components() []registry.Component {
+	list := []registry.Component{
 		{
-			Kind: core.KindReader, Name: "count", Summary: "Counts.", Config: reflect.TypeFor[countConfig](),
+			Kind: registry.KindReader, Name: "count", Summary: "Counts.", Config: reflect.TypeFor[countConfig](),
 			Doc: "It reads rows of a number and a label.", Example: "reader: {count: {to: 3, item: {n: int}}}",
 			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) {
 				if it := cfg.(*countConfig).Item; it != nil {
@@ -131,29 +132,29 @@ func components() []core.Component {
 				return core.RowOf("count", schema), err
 			},
 		},
-		{Kind: core.KindReader, Name: "apples", Summary: "Reads apples.", Types: answer(core.ItemOf[apple]("apple"))},
-		{Kind: core.KindReader, Name: "broken", Summary: "Does not say what it reads."},
-		{Kind: core.KindProcessor, Name: "keep", Summary: "Filters.", Config: reflect.TypeFor[keepConfig](), Types: keepTypes},
-		{Kind: core.KindProcessor, Name: "set", Summary: "Sets fields.", Config: reflect.TypeFor[setConfig](), Types: setTypes},
-		{Kind: core.KindProcessor, Name: "peel", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
-		{Kind: core.KindWriter, Name: "sink", Summary: "Remembers.", Config: reflect.TypeFor[sinkConfig]()},
-		{Kind: core.KindWriter, Name: "crate", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
-		{Kind: core.KindTasklet, Name: "note", Summary: "Notes its config.", Config: reflect.TypeFor[noteConfig]()},
-		{Kind: core.KindTasklet, Name: "idle", Summary: "Does nothing.", NoTransaction: true},
-		{Kind: core.KindListener, Name: "watch", Summary: "Notes skips.", Config: reflect.TypeFor[watchConfig]()},
-		{Kind: core.KindListener, Name: "gong", Summary: "Notes the begin and end of jobs.", Config: reflect.TypeFor[watchConfig]()},
-		{Kind: core.KindListener, Name: "bell", Summary: "Notes the begin and end of steps.", Config: reflect.TypeFor[watchConfig]()},
-		{Kind: core.KindListener, Name: "deaf", Summary: "Is no listener."},
+		{Kind: registry.KindReader, Name: "apples", Summary: "Reads apples.", Types: answer(core.ItemOf[apple]("apple"))},
+		{Kind: registry.KindReader, Name: "broken", Summary: "Does not say what it reads."},
+		{Kind: registry.KindProcessor, Name: "keep", Summary: "Filters.", Config: reflect.TypeFor[keepConfig](), Types: keepTypes},
+		{Kind: registry.KindProcessor, Name: "set", Summary: "Sets fields.", Config: reflect.TypeFor[setConfig](), Types: setTypes},
+		{Kind: registry.KindProcessor, Name: "peel", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
+		{Kind: registry.KindWriter, Name: "sink", Summary: "Remembers.", Config: reflect.TypeFor[sinkConfig]()},
+		{Kind: registry.KindWriter, Name: "crate", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
+		{Kind: registry.KindTasklet, Name: "note", Summary: "Notes its config.", Config: reflect.TypeFor[noteConfig]()},
+		{Kind: registry.KindTasklet, Name: "idle", Summary: "Does nothing.", NoTransaction: true},
+		{Kind: registry.KindListener, Name: "watch", Summary: "Notes skips.", Config: reflect.TypeFor[watchConfig]()},
+		{Kind: registry.KindListener, Name: "gong", Summary: "Notes the begin and end of jobs.", Config: reflect.TypeFor[watchConfig]()},
+		{Kind: registry.KindListener, Name: "bell", Summary: "Notes the begin and end of steps.", Config: reflect.TypeFor[watchConfig]()},
+		{Kind: registry.KindListener, Name: "deaf", Summary: "Is no listener."},
 		{
-			Kind: core.KindPartitioner, Name: "chapters", Summary: "Makes a part of each name.", Config: reflect.TypeFor[chaptersConfig](),
+			Kind: registry.KindPartitioner, Name: "chapters", Summary: "Makes a part of each name.", Config: reflect.TypeFor[chaptersConfig](),
 			Parts: func(cfg any) (map[string]reflect.Type, error) {
 				if cfg.(*chaptersConfig).Width < 0 {
-					return nil, &core.ConfigError{Key: "width", Err: errors.New("it is negative")}
+					return nil, &registry.ConfigError{Key: "width", Err: errors.New("it is negative")}
 				}
 				return map[string]reflect.Type{"last": reflect.TypeFor[int64](), "file": reflect.TypeFor[string]()}, nil
 			},
 		},
-		{Kind: core.KindDecider, Name: "coin", Summary: "Answers its side.", Config: reflect.TypeFor[coinConfig]()},
+		{Kind: registry.KindDecider, Name: "coin", Summary: "Answers its side.", Config: reflect.TypeFor[coinConfig]()},
 	}
 	return list
 }
@@ -168,7 +169,7 @@ func takes(t core.ItemType) func(any, core.ItemType) (core.ItemType, error) {
 
 func keepTypes(cfg any, in core.ItemType) (core.ItemType, error) {
 	if _, err := expression.CompileItem(cfg.(*keepConfig).When, in); err != nil {
-		return in, &core.ConfigError{Key: "when", Err: err}
+		return in, &registry.ConfigError{Key: "when", Err: err}
 	}
 	return in, nil
 }
@@ -177,41 +178,52 @@ func setTypes(cfg any, in core.ItemType) (core.ItemType, error) {
 	var errs []error
 	for _, f := range cfg.(*setConfig).Fields {
 		if _, err := expression.CompileItem(f.Expression, in); err != nil {
-			errs = append(errs, &core.ConfigError{Key: "fields." + f.Name, Err: err})
+			errs = append(errs, &registry.ConfigError{Key: "fields." + f.Name, Err: err})
 		}
 	}
 	return in, errors.Join(errs...)
 }
 
-func items() []core.NamedItem {
-	return []core.NamedItem{{Name: "Apple", Type: core.ItemOf[apple]("apple")}}
+func items() []registry.NamedItem {
+	return []registry.NamedItem{{Name: "Apple", Type: core.ItemOf[apple]("apple")}}
 }
 
-func registry(t testing.TB) *core.Registry {
+// described returns the tests' components without New.
+func described(t testing.TB) *registry.Registry {
 	t.Helper()
-	reg, err := core.NewRegistry(components(), items())
-	require.NoError(t, err)
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(t, err)
-	return reg.WithMatchers(matchers)
+	reg, err := registry.New(components(), items(), matchers)
+	require.NoError(t, err)
+	return reg
 }
 
-// registry returns the tests' components with factories that tell b.
-func (b *bench) registry(t testing.TB) *core.Registry {
+// registry returns the tests' components, which note in b what they get.
+func (b *bench) registry(t testing.TB) *registry.Registry {
 	t.Helper()
-	pass := func(kind core.ComponentKind, name string) core.Factory {
-		return core.Factory{Kind: kind, Name: name, New: func(context.Context, any, core.Use) (any, error) { return nil, errors.New("not for running") }}
-	}
-	reg, err := registry(t).WithFactories([]core.Factory{
-		{Kind: core.KindReader, Name: "count", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+	made := b.made()
+	return described(t).Map(func(c registry.Component) registry.Component {
+		if c.New = made[c.Name]; c.New == nil {
+			c.New = func(context.Context, any, registry.BuildContext) (any, error) {
+				return nil, errors.New("not for running")
+			}
+		}
+		return c
+	})
+}
+
+// made returns the New of components, by name.
+func (b *bench) made() map[string]func(context.Context, any, registry.BuildContext) (any, error) {
+	return map[string]func(context.Context, any, registry.BuildContext) (any, error){
+		"count": func(_ context.Context, cfg any, use registry.BuildContext) (any, error) {
 			b.use(use)
 			return use.Out.FromRecords(&counter{cfg: cfg.(*countConfig), schema: use.Out.Schema()})
-		}},
-		{Kind: core.KindWriter, Name: "sink", New: func(_ context.Context, _ any, use core.Use) (any, error) {
+		},
+		"sink": func(_ context.Context, _ any, use registry.BuildContext) (any, error) {
 			b.use(use)
 			return use.In.ToRecords(b)
-		}},
-		{Kind: core.KindTasklet, Name: "note", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+		},
+		"note": func(_ context.Context, cfg any, use registry.BuildContext) (any, error) {
 			b.use(use)
 			b.mu.Lock()
 			defer b.mu.Unlock()
@@ -225,36 +237,32 @@ func (b *bench) registry(t testing.TB) *core.Registry {
 				c.Out, c.ExitCode = b.out, b.exit
 				return b.fail
 			}), nil
-		}},
-		{Kind: core.KindListener, Name: "watch", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+		},
+		"watch": func(_ context.Context, cfg any, use registry.BuildContext) (any, error) {
 			b.use(use)
 			return &watch{bench: b, note: cfg.(*watchConfig).Note}, nil
-		}},
-		{Kind: core.KindListener, Name: "gong", New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
+		},
+		"gong": func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 			return &gong{&watch{bench: b, note: cfg.(*watchConfig).Note}}, nil
-		}},
-		{Kind: core.KindListener, Name: "bell", New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
+		},
+		"bell": func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 			return &bell{&watch{bench: b, note: cfg.(*watchConfig).Note}}, nil
-		}},
-		{Kind: core.KindListener, Name: "deaf", New: func(context.Context, any, core.Use) (any, error) { return 7, nil }},
-		{Kind: core.KindPartitioner, Name: "chapters", New: func(_ context.Context, cfg any, _ core.Use) (any, error) {
+		},
+		"deaf": func(context.Context, any, registry.BuildContext) (any, error) { return 7, nil },
+		"chapters": func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 			return cfg.(*chaptersConfig), nil
-		}},
-		{Kind: core.KindDecider, Name: "coin", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+		},
+		"coin": func(_ context.Context, cfg any, use registry.BuildContext) (any, error) {
 			b.use(use)
 			return core.DeciderFunc(func(context.Context, *core.View) (string, error) { return cfg.(*coinConfig).Side, nil }), nil
-		}},
-		{Kind: core.KindProcessor, Name: "keep", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+		},
+		"keep": func(_ context.Context, cfg any, use registry.BuildContext) (any, error) {
 			return filter.New(filter.Config{When: cfg.(*keepConfig).When}, use.In)
-		}},
-		pass(core.KindReader, "apples"), pass(core.KindReader, "broken"), pass(core.KindProcessor, "set"),
-		pass(core.KindProcessor, "peel"), pass(core.KindWriter, "crate"), pass(core.KindTasklet, "idle"),
-	})
-	require.NoError(t, err)
-	return reg
+		},
+	}
 }
 
-func (b *bench) use(u core.Use) {
+func (b *bench) use(u registry.BuildContext) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.uses = append(b.uses, u)

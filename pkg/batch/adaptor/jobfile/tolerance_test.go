@@ -40,7 +40,7 @@ func runCSV(t *testing.T, e *testengine.Engine, text string, lines []string) *co
 	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,name\n"+strings.Join(lines, "\n")+"\n"), 0o600))
-	reg := shipped(t, e.Provider)
+	reg := shipped(t)
 	file, err := jobfile.Parse(filepath.Join(dir, "job.yaml"), []byte(text), reg)
 	require.NoError(t, err)
 	compiled, err := file.Compile(jobfile.Deps{Provider: e.Provider, Registry: reg})
@@ -235,12 +235,12 @@ flow:
 func TestAChunkHasTheIsolationOfTheFile(t *testing.T) {
 	t.Parallel()
 	isolated := csvJob("", "skip: 1") + "  transaction: {isolation: repeatable_read, timeout: 30s}\n"
-	file, err := jobfile.Parse("job.yaml", []byte(isolated), shipped(t, nil))
+	file, err := jobfile.Parse("job.yaml", []byte(isolated), shipped(t))
 	require.NoError(t, err)
 	e := testengine.New(t, testdb.Postgres(t))
-	_, err = file.Compile(jobfile.Deps{Provider: e.Provider, Registry: shipped(t, e.Provider)})
+	_, err = file.Compile(jobfile.Deps{Provider: e.Provider, Registry: shipped(t)})
 	require.NoError(t, err)
 	lite := testengine.New(t, testdb.SQLite(t))
-	_, err = file.Compile(jobfile.Deps{Provider: lite.Provider, Registry: shipped(t, lite.Provider)})
+	_, err = file.Compile(jobfile.Deps{Provider: lite.Provider, Registry: shipped(t)})
 	require.ErrorContains(t, err, "job.yaml:11:28: transaction: ")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -15,7 +16,7 @@ import (
 type itemTypes struct {
 	named map[string]core.ItemType // of the file's `types`; nil where one is broken
 	order []string
-	reg   *core.Registry
+	reg   *registry.Registry
 }
 
 // declareTypes makes the item types of the file.

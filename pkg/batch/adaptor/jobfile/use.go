@@ -6,12 +6,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // use is one place of the file where a component is used.
 type use struct {
-	kind      core.ComponentKind
-	component core.Component
+	kind      registry.Kind
+	component registry.Component
 	ref       *componentRef
 	what      string       // "reader csv", for messages
 	node      *strict.Node // the config; an empty map where there is none
@@ -23,7 +24,7 @@ type use struct {
 	sound   bool
 	in, out core.ItemType
 	// env is what its expressions over items may use.
-	env core.ExpressionEnv
+	env registry.ExpressionEnv
 }
 
 // lateValue is a text with compiled ${...}.
@@ -34,7 +35,7 @@ type lateValue struct {
 }
 
 // resolve looks the component up and checks its config.
-func (l *loader) resolve(kind core.ComponentKind, ref *componentRef, at place) *use {
+func (l *loader) resolve(kind registry.Kind, ref *componentRef, at place) *use {
 	if ref == nil {
 		return nil
 	}
@@ -63,9 +64,9 @@ func (l *loader) resolve(kind core.ComponentKind, ref *componentRef, at place) *
 	return u
 }
 
-func (l *loader) unknownComponent(kind core.ComponentKind, ref *componentRef) {
+func (l *loader) unknownComponent(kind registry.Kind, ref *componentRef) {
 	hint := strict.Suggest(ref.name, l.reg.Names(kind))
-	for _, other := range core.ComponentKinds() {
+	for _, other := range registry.Kinds() {
 		if _, ok := l.reg.Component(other, ref.name); ok && other != kind {
 			hint = "there is a " + string(other) + " of this name; " + hint
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -164,7 +165,7 @@ func (f *File) outValues(step string, out map[string]any) map[string]any {
 }
 
 // env is the environment of expressions over items.
-func (v *values) env(types core.ExpressionEnv) core.ExpressionEnv {
+func (v *values) env(types registry.ExpressionEnv) registry.ExpressionEnv {
 	types.Values = map[string]map[string]any{
 		"params": v.vars["params"].(map[string]any),
 		"job":    v.vars["job"].(map[string]any),

@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Use is what a factory is told of a writer of such items in an attempt.
-func Use(in core.ItemType, attempt core.Attempt) core.Use {
-	return core.Use{In: in, Attempt: func(context.Context) (core.Attempt, error) { return attempt, nil }}
+func Use(in core.ItemType, attempt core.Attempt) registry.BuildContext {
+	return registry.BuildContext{In: in, Attempt: func(context.Context) (core.Attempt, error) { return attempt, nil }}
 }
 
 // Parts returns the files that are not in view yet of a shipped writer to path, by

@@ -336,7 +336,7 @@ func (b *bench) stored(t *testing.T, items ...any) (*core.JobExecution, []int64)
 	}
 	step, err := chunkless(func(ctx context.Context, run *core.StepRun) error {
 		return tx.NewManager(b.Database).Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-			return run.Checkpoints.Checkpoint(ctx, run.Ref, core.Checkpoint{Skipped: list})
+			return run.Services.Checkpoints.Checkpoint(ctx, run.Ref, core.Checkpoint{Skipped: list})
 		})
 	}), error(nil)
 	require.NoError(t, err)
@@ -422,12 +422,12 @@ func TestARedriveCommitsInTheDatabaseOfTheSkippedItems(t *testing.T) {
 	exec, _ := b.stored(t, secretless{ID: 1})
 	step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (core.Step, error) { return chunkless(nil), nil })
 	require.NoError(t, err)
-	err = step.Execute(t.Context(), &core.StepRun{Checkpoints: elsewhere{b.Repository}, Step: &core.StepExecution{}})
+	err = step.Execute(t.Context(), &core.StepRun{Services: core.StepServices{Checkpoints: elsewhere{b.Repository}}, Step: &core.StepExecution{}})
 	require.ErrorContains(t, err, "writes to database elsewhere, but the skipped items are in database default")
 
-	run := &core.StepRun{Checkpoints: b.Repository, Step: &core.StepExecution{Name: "load"}}
+	run := &core.StepRun{Services: core.StepServices{Checkpoints: b.Repository}, Step: &core.StepExecution{Name: "load"}}
 	step, err = redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (core.Step, error) {
-		return chunkless(func(ctx context.Context, run *core.StepRun) error { return run.CommitIn(ctx, "elsewhere") }), nil
+		return chunkless(func(ctx context.Context, run *core.StepRun) error { return run.UseDatabase(ctx, "elsewhere") }), nil
 	})
 	require.NoError(t, err)
 	var elsewhere *redrive.DatabaseError

@@ -60,7 +60,7 @@ func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, err
 
 // Execute runs the step over what is left. Its position is about the writers only.
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
-	if got, want := run.Checkpoints.Database(), s.plan.items.Database(); got != want {
+	if got, want := run.Services.Checkpoints.Database(), s.plan.items.Database(); got != want {
 		return &DatabaseError{Step: s.Name(), Database: got, Items: want}
 	}
 	at, err := chunk.FromStart(run.Step.Position)
@@ -72,10 +72,10 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	if steps == nil {
 		steps = map[string]core.StepExecution{}
 	}
-	maps.Copy(steps, run.Steps)
-	run.Steps = steps
-	run.Checkpoints = &marking{CheckpointStore: run.Checkpoints, step: s, run: run}
-	run.Stores = oneDatabase{}
+	maps.Copy(steps, run.Data.Steps)
+	run.Data.Steps = steps
+	run.Services.Checkpoints = &marking{CheckpointStore: run.Services.Checkpoints, step: s, run: run}
+	run.Services.Stores = oneDatabase{}
 	return s.Step.Execute(ctx, run)
 }
 
@@ -113,15 +113,15 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 			done = append(done, id)
 		}
 	}
-	return m.step.plan.items.MarkRedriven(ctx, m.run.Job.ID, done)
+	return m.step.plan.items.MarkRedriven(ctx, m.run.Data.Job.ID, done)
 }
 
 // oneDatabase refuses a step whose rows are elsewhere than the skipped items: rows
 // and marks could not commit together.
 type oneDatabase struct{}
 
-func (oneDatabase) Claim(_ context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
-	return nil, &DatabaseError{Step: run.Step.Name, Database: database, Items: run.Checkpoints.Database()}
+func (oneDatabase) Acquire(_ context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
+	return nil, &DatabaseError{Step: run.Step.Name, Database: database, Items: run.Services.Checkpoints.Database()}
 }
 
 // DatabaseError refuses a redrive that could not commit an item and its mark in

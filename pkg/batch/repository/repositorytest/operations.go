@@ -100,7 +100,7 @@ func abandonTakesFromOwner(b *bench) {
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	_, err = b.repo.EndStep(b.ctx, step, core.StepChange{To: core.StatusStopped})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	_, err = b.repo.StartStep(b.ctx, ref, "more", nil)
+	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "more"})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner)
 	require.ErrorIs(b, b.repo.SaveJobContext(b.ctx, ref, changed(b)), core.ErrLostOwner)

@@ -134,7 +134,7 @@ func (b *bench) change(ref core.JobRef, change core.JobChange) {
 
 func (b *bench) step(ref core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, core.StepRef) {
 	b.Helper()
-	step, err := b.repo.StartStep(b.ctx, ref, name, earlier)
+	step, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: name, Earlier: earlier})
 	require.NoError(b, err)
 	return step, core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}
 }

@@ -23,7 +23,7 @@ func stepStartsInRunningJob(b *bench) {
 	for _, status := range statuses() {
 		b.force("job_execution", int64(exec.ID), status)
 		b.events.take()
-		step, err := b.repo.StartStep(b.ctx, jobRef(exec), "one", nil)
+		step, err := b.repo.StartStep(b.ctx, jobRef(exec), core.StepStart{Name: "one"})
 		seen := b.events.take()
 		require.Len(b, seen, 1)
 		require.Equal(b, "start step", seen[0].Trigger)
@@ -43,7 +43,7 @@ func stepStartsInRunningJob(b *bench) {
 	require.Equal(b, 2, b.count("%sstep_execution"))
 
 	b.force("job_execution", int64(exec.ID), core.StatusStarted)
-	_, err := b.repo.StartStep(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, "one", nil)
+	_, err := b.repo.StartStep(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, core.StepStart{Name: "one"})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	var refused *core.TransitionError
 	require.ErrorAs(b, err, &refused)
@@ -79,7 +79,7 @@ func stepGoesOn(b *bench) {
 	require.Empty(b, again.ExitCode+again.Error)
 
 	earlier.Position = core.Position(strings.Repeat("1", core.MaxPositionBytes+1))
-	_, err := b.repo.StartStep(b.ctx, ref, "load", &earlier)
+	_, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "load", Earlier: &earlier})
 	require.ErrorIs(b, err, core.ErrContextTooLarge)
 }
 

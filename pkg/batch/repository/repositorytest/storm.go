@@ -101,7 +101,7 @@ func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.Launch
 	if h, ok := history["load"]; ok {
 		earlier = &h.Last
 	}
-	step, err := repo.StartStep(b.ctx, ref, "load", earlier)
+	step, err := repo.StartStep(b.ctx, ref, core.StepStart{Name: "load", Earlier: earlier})
 	if err != nil {
 		return onlyRefused(err)
 	}

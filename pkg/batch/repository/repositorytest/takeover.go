@@ -70,7 +70,7 @@ func takesOverExpired(b *bench) {
 	require.Equal(b, []string{"job execution take over", "step execution take over", "job execution launch"}, triggers)
 
 	next, _ := b.restart(launched.Execution)
-	again, err := b.repo.StartStep(b.ctx, next, "two", &steps[1])
+	again, err := b.repo.StartStep(b.ctx, next, core.StepStart{Name: "two", Earlier: &steps[1]})
 	require.NoError(b, err)
 	require.Equal(b, core.Position(`{"at":10}`), again.Position)
 	require.Equal(b, open.Epoch+1, again.Epoch)
@@ -129,7 +129,7 @@ func lostOwnerIsRefused(b *bench) {
 		require.ErrorAs(b, err, &refused)
 		require.Equal(b, core.StatusFailed, refused.Current)
 	}
-	_, err = b.repo.StartStep(b.ctx, ref, "two", nil)
+	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "two"})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner)
 	for _, e := range b.events.take() {
@@ -244,7 +244,7 @@ func startingStepIsFound(b *bench) {
 	other := b.other()
 	var t *taking
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		_, err := b.repo.StartStep(ctx, ref, "load", nil)
+		_, err := b.repo.StartStep(ctx, ref, core.StepStart{Name: "load"})
 		require.NoError(b, err)
 		t = b.takeOver(other)
 		t.blocked(b)

@@ -94,7 +94,7 @@ func unknownIsNotFound(b *bench) {
 	answer, err = b.repo.EndStep(b.ctx, core.StepRef{ID: 99}, core.StepChange{To: core.StatusFailed})
 	require.Equal(b, core.Rejected, answer)
 	require.ErrorIs(b, err, core.ErrNotFound)
-	_, err = b.repo.StartStep(b.ctx, core.JobRef{ID: 99}, "one", nil)
+	_, err = b.repo.StartStep(b.ctx, core.JobRef{ID: 99}, core.StepStart{Name: "one"})
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
 

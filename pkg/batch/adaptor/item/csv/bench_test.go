@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -166,7 +167,7 @@ func benchCopy(b *testing.B, durable bool) {
 	for b.Loop() {
 		r, err := NewReader(ReaderConfig{Path: path, Header: true}, item)
 		require.NoError(b, err)
-		w, err := NewWriter(WriterConfig{Path: path + ".out", Header: true}, core.Use{In: item})
+		w, err := NewWriter(WriterConfig{Path: path + ".out", Header: true}, registry.BuildContext{In: item})
 		require.NoError(b, err)
 		in, out := r.Component().(*reader), w.Component().(*writer)
 		require.NoError(b, errors.Join(in.Open(ctx, nil), out.Open(ctx, nil)))

@@ -6,24 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func TestTheModuleProvidesReaderAndWriter(t *testing.T) {
+func TestTheComponentsAreReaderAndWriter(t *testing.T) {
 	t.Parallel()
-	type groups struct {
-		fx.In
-		Components []core.Component `group:"surfin.components"`
-		Factories  []core.Factory   `group:"surfin.factories"`
-	}
-	var got groups
-	require.NoError(t, fx.New(Module(), fx.NopLogger, fx.Invoke(func(g groups) { got = g })).Err())
-	registry, err := core.NewRegistry(got.Components, nil)
-	require.NoError(t, err)
-	registry, err = registry.WithFactories(got.Factories)
+	components, err := registry.New(Components(), nil, nil)
 	require.NoError(t, err)
 
 	schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int})
@@ -32,23 +23,21 @@ func TestTheModuleProvidesReaderAndWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	ctx := context.Background()
 
-	writer, _ := registry.Component(core.KindWriter, "csv")
+	writer, _ := components.Component(registry.KindWriter, "csv")
 	taken, err := writer.Types(&WriterConfig{Path: path}, item)
 	require.NoError(t, err)
-	make1, _ := registry.Factory(core.KindWriter, "csv")
-	w, err := make1.New(ctx, &WriterConfig{Path: path}, core.Use{In: taken})
+	w, err := writer.New(ctx, &WriterConfig{Path: path}, registry.BuildContext{In: taken})
 	require.NoError(t, err)
 	require.Implements(t, (*core.Writer)(nil), w)
 	for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.Preparer)(nil), (*core.Rewinder)(nil), (*core.Finisher)(nil), (*core.Closer)(nil)} {
 		require.Implements(t, role, w.(core.Writer).Component())
 	}
 
-	reader, _ := registry.Component(core.KindReader, "csv")
+	reader, _ := components.Component(registry.KindReader, "csv")
 	out, err := reader.Types(&ReaderConfig{Path: path, Item: item}, nil)
 	require.NoError(t, err)
 	require.Equal(t, item, out)
-	make1, _ = registry.Factory(core.KindReader, "csv")
-	r, err := make1.New(ctx, &ReaderConfig{Path: path, Item: item}, core.Use{Out: out})
+	r, err := reader.New(ctx, &ReaderConfig{Path: path, Item: item}, registry.BuildContext{Out: out})
 	require.NoError(t, err)
 	require.Implements(t, (*core.Reader)(nil), r)
 	for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.MetaReader)(nil), (*core.Closer)(nil)} {

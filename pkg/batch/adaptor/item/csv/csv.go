@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -27,18 +28,18 @@ type ReaderConfig struct {
 	LazyQuotes  bool          `key:"lazy_quotes" default:"false" doc:"Take quotes inside a field as they are instead of refusing the record."`
 	Encoding    string        `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     core.Size     `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
+	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
 // DefaultMaxLine is the longest record where MaxLine is 0.
-const DefaultMaxLine core.Size = 16 << 20
+const DefaultMaxLine registry.Size = 16 << 20
 
 // Validate reports a key whose value means nothing.
 func (c *ReaderConfig) Validate() error {
 	var errs []error
 	comma, err := delimiter(c.Delimiter)
 	if err != nil {
-		errs = append(errs, &core.ConfigError{Key: "delimiter", Err: err})
+		errs = append(errs, &registry.ConfigError{Key: "delimiter", Err: err})
 	}
 	if c.Comment != "" {
 		mark, err := character(c.Comment)
@@ -46,14 +47,14 @@ func (c *ReaderConfig) Validate() error {
 			err = errors.New("it is the delimiter as well")
 		}
 		if err != nil {
-			errs = append(errs, &core.ConfigError{Key: "comment", Err: err})
+			errs = append(errs, &registry.ConfigError{Key: "comment", Err: err})
 		}
 	}
 	if c.MaxLine < 0 {
-		errs = append(errs, &core.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
+		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
 	}
 	if err := filestream.CheckEncoding(c.Encoding); err != nil {
-		errs = append(errs, &core.ConfigError{Key: "encoding", Err: err})
+		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
 	}
 	return errors.Join(errs...)
 }
@@ -74,10 +75,10 @@ type WriterConfig struct {
 func (c *WriterConfig) Validate() error {
 	var errs []error
 	if _, err := delimiter(c.Delimiter); err != nil {
-		errs = append(errs, &core.ConfigError{Key: "delimiter", Err: err})
+		errs = append(errs, &registry.ConfigError{Key: "delimiter", Err: err})
 	}
 	if err := filestream.CheckEncoding(c.Encoding); err != nil {
-		errs = append(errs, &core.ConfigError{Key: "encoding", Err: err})
+		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
 	}
 	return errors.Join(errs...)
 }
@@ -102,10 +103,10 @@ func character(text string) (rune, error) {
 }
 
 // Components describes the reader and the writer.
-func Components() []core.Component {
-	return []core.Component{
+func Components() []registry.Component {
+	return []registry.Component{
 		{
-			Kind: core.KindReader, Name: "csv",
+			Kind: registry.KindReader, Name: "csv",
 			Summary: "Reads delimited text: CSV, TSV and their relatives.",
 			Doc: `Lines end with LF, CRLF, or CR alone (where the first 64 KB have no LF). Quoted
 fields may span lines. A record that does not fit (a wrong number of fields,
@@ -119,28 +120,22 @@ since the last attempt (size, modification time or first 64 KB) is refused.`,
 			Example: "csv: {path: in.csv, item: {id: int, name: string, paid: {type: date, from: Paid On}}}",
 			Config:  reflect.TypeFor[ReaderConfig](),
 			Types:   readerTypes,
+			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+				return NewReader(*cfg.(*ReaderConfig), b.Out)
+			},
 		},
 		{
-			Kind: core.KindWriter, Name: "csv",
+			Kind: registry.KindWriter, Name: "csv",
 			Summary: "Writes delimited text: CSV, TSV and their relatives.",
 			Doc: `Columns are the fields of the items, in their order, named as in their source.
 The file is in view only when the step is complete. Each chunk costs one fsync.`,
 			Example: "csv: out/summary.csv",
 			Config:  reflect.TypeFor[WriterConfig](),
 			Types:   writerTypes,
+			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+				return NewWriter(*cfg.(*WriterConfig), b)
+			},
 		},
-	}
-}
-
-// Factories builds the reader and the writer.
-func Factories() []core.Factory {
-	return []core.Factory{
-		{Kind: core.KindReader, Name: "csv", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewReader(*cfg.(*ReaderConfig), use.Out)
-		}},
-		{Kind: core.KindWriter, Name: "csv", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewWriter(*cfg.(*WriterConfig), use)
-		}},
 	}
 }
 
@@ -164,5 +159,5 @@ func hasColumns(item core.ItemType, key string) error {
 	if key == "" {
 		return err
 	}
-	return &core.ConfigError{Key: key, Err: err}
+	return &registry.ConfigError{Key: key, Err: err}
 }

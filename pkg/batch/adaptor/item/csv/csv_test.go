@@ -20,6 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -323,7 +324,7 @@ func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, (&WriterConfig{Delimiter: "\n"}).Validate(), "delimiter")
 
 	_, err = Components()[0].Types(&ReaderConfig{Item: core.ItemOf[[]int]("ints")}, nil)
-	var key *core.ConfigError
+	var key *registry.ConfigError
 	require.ErrorAs(t, err, &key)
 	require.Equal(t, "item", key.Key)
 	_, err = Components()[1].Types(nil, core.ItemOf[[]int]("ints"))

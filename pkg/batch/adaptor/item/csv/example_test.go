@@ -8,6 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Customer is an item of the examples.
@@ -34,7 +35,7 @@ func ExampleNewWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.csv")
-	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Header: true}, core.Use{In: core.ItemOf[Customer]("customer")})
+	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Header: true}, registry.BuildContext{In: core.ItemOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return

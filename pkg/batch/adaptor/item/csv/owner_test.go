@@ -19,6 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -82,7 +83,7 @@ func export(t *testing.T, e *testengine.Engine, path, text string, n int, writer
 	s, err := chunk.New(chunk.Config{
 		Name: "export", Size: 2, Database: e.Database,
 		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
-			out, err := NewWriter(WriterConfig{Path: path}, core.Use{In: core.ItemOf[line]("line"), Attempt: chunk.AttemptOf(run)})
+			out, err := NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: core.ItemOf[line]("line"), Attempt: chunk.AttemptOf(run)})
 			return chunk.Parts{Reader: core.EraseReader(&lines{text: text, left: n}), Writers: append(writers[:len(writers):len(writers)], out)}, err
 		},
 	})

@@ -12,12 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // NewWriter returns a writer of items of the type use.In. The file belongs to
 // use.Attempt (rule C15b).
-func NewWriter(cfg WriterConfig, use core.Use) (core.Writer, error) {
+func NewWriter(cfg WriterConfig, use registry.BuildContext) (core.Writer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}

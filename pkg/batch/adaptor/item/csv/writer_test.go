@@ -21,6 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -126,7 +127,7 @@ func write(t require.TestingT, cfg WriterConfig, item core.ItemType, records ...
 		}
 		list[i] = row.New(item.Schema(), values)
 	}
-	w, err := NewWriter(cfg, core.Use{In: item})
+	w, err := NewWriter(cfg, registry.BuildContext{In: item})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -184,7 +185,7 @@ func TestANumberThatIsNotFiniteIsAnInvalidItemAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	item := schema(t, row.Field{Name: "x", Kind: row.Float})
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, core.Use{In: item})
+		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, registry.BuildContext{In: item})
 		require.NoError(t, err)
 		c := w.Component().(*writer)
 		require.NoError(t, c.Open(t.Context(), nil))
@@ -203,7 +204,7 @@ func TestOtherColumnsInTheMiddleOfAFileAreRefused(t *testing.T) {
 	ctx := context.Background()
 	open, err := row.Open()
 	require.NoError(t, err)
-	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, core.Use{In: core.RowOf("", open)})
+	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, registry.BuildContext{In: core.RowOf("", open)})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -226,7 +227,7 @@ func TestAVeryWideOpenFileRestartsWithOneHeader(t *testing.T) {
 	f := target{filepath.Join(t.TempDir(), "sub", "wide.csv")}
 	itemtest.Writer(t, itemtest.WriterConfig{
 		New: func(t testing.TB) core.Writer {
-			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, core.Use{In: core.RowOf("", open)})
+			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, registry.BuildContext{In: core.RowOf("", open)})
 			require.NoError(t, err)
 			return w
 		},
@@ -243,7 +244,7 @@ func TestAPartThatIsShorterThanCommittedIsRefused(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "out.csv")
 	make1 := func() *writer {
-		w, err := NewWriter(WriterConfig{Path: path, Header: true}, core.Use{In: texts(t, "a")})
+		w, err := NewWriter(WriterConfig{Path: path, Header: true}, registry.BuildContext{In: texts(t, "a")})
 		require.NoError(t, err)
 		return w.Component().(*writer)
 	}

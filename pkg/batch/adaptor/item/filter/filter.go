@@ -9,18 +9,19 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // Config is the configuration of `filter`.
 type Config struct {
-	When core.Expression `key:"when" main:"true" required:"true" doc:"A bool expression over item, meta and params. Items for which it is false are left out."`
+	When registry.Expression `key:"when" main:"true" required:"true" doc:"A bool expression over item, meta and params. Items for which it is false are left out."`
 }
 
 // Components describes `filter`.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind:    core.KindProcessor,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind:    registry.KindProcessor,
 		Name:    "filter",
 		Summary: "Keeps the items for which an expression is true.",
 		Doc: "Items for which the expression is false are left out and counted as `filtered`. " +
@@ -32,16 +33,8 @@ func Components() []core.Component {
 			_, err := compile(cfg.(*Config), in)
 			return in, err
 		},
-	}}
-}
-
-// Factories builds `filter`.
-func Factories() []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindProcessor,
-		Name: "filter",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return New(*cfg.(*Config), use.In)
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return New(*cfg.(*Config), b.In)
 		},
 	}}
 }
@@ -70,7 +63,7 @@ func compile(cfg *Config, in core.ItemType) (*expression.ItemProgram, error) {
 		err = program.Require(row.Bool)
 	}
 	if err != nil {
-		return nil, &core.ConfigError{Key: "when", Err: err}
+		return nil, &registry.ConfigError{Key: "when", Err: err}
 	}
 	return program, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -27,7 +28,7 @@ func strikes(t testing.TB) core.ItemType {
 }
 
 func config(text string) filter.Config {
-	return filter.Config{When: core.Expression{Text: text, Env: core.ExpressionEnv{
+	return filter.Config{When: registry.Expression{Text: text, Env: registry.ExpressionEnv{
 		Types:  map[string]map[string]reflect.Type{"params": {"year": reflect.TypeFor[int64]()}},
 		Values: map[string]map[string]any{"params": {"year": int64(1995)}},
 	}}}
@@ -102,7 +103,7 @@ func TestAFilterThatIsNoSafeBoolIsRefusedAtLoad(t *testing.T) {
 	} {
 		cfg := config(text)
 		_, err := describe.Types(&cfg, strikes(t))
-		var key *core.ConfigError
+		var key *registry.ConfigError
 		require.ErrorAs(t, err, &key)
 		require.Equal(t, "when", key.Key)
 		require.ErrorContains(t, err, want)
@@ -133,16 +134,10 @@ func TestAnItemOnWhichTheFilterFailsIsInvalid(t *testing.T) {
 	require.True(t, exception.IsSkippable(err))
 }
 
-func TestTheFactoryBuildsWhatTheDescriptionSays(t *testing.T) {
+func TestTheComponentIsMade(t *testing.T) {
 	t.Parallel()
-	registry, err := core.NewRegistry(filter.Components(), nil)
-	require.NoError(t, err)
-	registry, err = registry.WithFactories(filter.Factories())
-	require.NoError(t, err)
-	f, ok := registry.Factory(core.KindProcessor, "filter")
-	require.True(t, ok)
 	cfg := config("item.id > 0")
-	p, err := f.New(context.Background(), &cfg, core.Use{In: strikes(t), Out: strikes(t)})
+	p, err := filter.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: strikes(t), Out: strikes(t)})
 	require.NoError(t, err)
 	require.Implements(t, (*core.Processor)(nil), p)
 }

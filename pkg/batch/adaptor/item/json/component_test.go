@@ -1,57 +1,158 @@
 package json
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func TestTheModuleProvidesReaderAndWriter(t *testing.T) {
+// family is what both framings have in common.
+type family struct {
+	name   string
+	config func(path string, item core.ItemType, longest registry.Size) any
+}
+
+func families() []family {
+	return []family{
+		{"json", func(path string, item core.ItemType, longest registry.Size) any {
+			return &ReaderConfig{Path: path, Item: item, MaxLine: longest}
+		}},
+		{"jsonl", func(path string, item core.ItemType, longest registry.Size) any {
+			return &LinesReaderConfig{Path: path, Item: item, MaxLine: longest}
+		}},
+	}
+}
+
+// component returns a component of the family.
+func (f family) component(t *testing.T, kind registry.Kind) registry.Component {
+	t.Helper()
+	all, err := registry.New(Components(), nil, nil)
+	require.NoError(t, err)
+	c, ok := all.Component(kind, f.name)
+	require.True(t, ok)
+	return c
+}
+
+func file(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if strings.HasSuffix(name, ".gz") {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, err := z.Write([]byte(content))
+		require.NoError(t, errors.Join(err, z.Close()))
+		content = b.String()
+	}
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func rows(t require.TestingT) core.ItemType {
+	s, err := row.NewSchema(
+		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true, Optional: true})
+	require.NoError(t, err)
+	return core.RowOf("", s)
+}
+
+func seen(t testing.TB, path string) string {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	require.NoError(t, err)
+	if strings.HasSuffix(path, ".gz") {
+		z, err := gzip.NewReader(bytes.NewReader(data))
+		require.NoError(t, err)
+		data, err = io.ReadAll(z)
+		require.NoError(t, err)
+	}
+	return string(data)
+}
+
+func TestTheComponentsAreReaderAndWriter(t *testing.T) {
 	t.Parallel()
-	type groups struct {
-		fx.In
-		Components []core.Component `group:"surfin.components"`
-		Factories  []core.Factory   `group:"surfin.factories"`
+	for _, f := range families() {
+		item := rows(t)
+		path := filepath.Join(t.TempDir(), "file")
+		ctx := context.Background()
+
+		writer := f.component(t, registry.KindWriter)
+		taken, err := writer.Types(&WriterConfig{Path: path}, item)
+		require.NoError(t, err)
+		w, err := writer.New(ctx, &WriterConfig{Path: path}, registry.BuildContext{In: taken})
+		require.NoError(t, err)
+		require.Implements(t, (*core.Writer)(nil), w)
+		for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.Preparer)(nil), (*core.Rewinder)(nil), (*core.Finisher)(nil), (*core.Closer)(nil)} {
+			require.Implements(t, role, w.(core.Writer).Component())
+		}
+
+		reader := f.component(t, registry.KindReader)
+		out, err := reader.Types(f.config(path, item, 0), nil)
+		require.NoError(t, err)
+		require.Equal(t, item, out)
+		r, err := reader.New(ctx, f.config(path, item, 0), registry.BuildContext{Out: out})
+		require.NoError(t, err)
+		require.Implements(t, (*core.Reader)(nil), r)
+		for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.MetaReader)(nil), (*core.Closer)(nil)} {
+			require.Implements(t, role, r.(core.Reader).Component())
+		}
 	}
-	var got groups
-	require.NoError(t, fx.New(Module(), fx.NopLogger, fx.Invoke(func(g groups) { got = g })).Err())
-	registry, err := core.NewRegistry(got.Components, nil)
-	require.NoError(t, err)
-	registry, err = registry.WithFactories(got.Factories)
-	require.NoError(t, err)
+}
 
-	schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int})
+func TestTheItemMustNameItsFields(t *testing.T) {
+	t.Parallel()
+	open, err := row.Open()
 	require.NoError(t, err)
-	item := core.RowOf("", schema)
-	path := filepath.Join(t.TempDir(), "file")
-	ctx := context.Background()
-
-	writer, _ := registry.Component(core.KindWriter, "json")
-	taken, err := writer.Types(&WriterConfig{Path: path}, item)
-	require.NoError(t, err)
-	make1, _ := registry.Factory(core.KindWriter, "json")
-	w, err := make1.New(ctx, &WriterConfig{Path: path}, core.Use{In: taken})
-	require.NoError(t, err)
-	require.Implements(t, (*core.Writer)(nil), w)
-	for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.Preparer)(nil), (*core.Rewinder)(nil), (*core.Finisher)(nil), (*core.Closer)(nil)} {
-		require.Implements(t, role, w.(core.Writer).Component())
+	for _, f := range families() {
+		for _, item := range []core.ItemType{nil, core.RowOf("", open)} {
+			_, err := f.component(t, registry.KindReader).Types(f.config("", item, 0), nil)
+			var key *registry.ConfigError
+			require.ErrorAs(t, err, &key)
+			require.Equal(t, "item", key.Key)
+		}
+		require.ErrorContains(t, f.config("", nil, -1).(interface{ Validate() error }).Validate(), "max_line")
 	}
+}
 
-	reader, _ := registry.Component(core.KindReader, "json")
-	out, err := reader.Types(&ReaderConfig{Path: path, Item: item}, nil)
+func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
+	t.Parallel()
+	s, err := row.NewSchema(row.Field{Name: "lon", Kind: row.Float, From: "at[0"})
 	require.NoError(t, err)
-	require.Equal(t, item, out)
-	make1, _ = registry.Factory(core.KindReader, "json")
-	r, err := make1.New(ctx, &ReaderConfig{Path: path, Item: item}, core.Use{Out: out})
-	require.NoError(t, err)
-	require.Implements(t, (*core.Reader)(nil), r)
-	for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.MetaReader)(nil), (*core.Closer)(nil)} {
-		require.Implements(t, role, r.(core.Reader).Component())
+	type place struct {
+		Lon float64 `from:"at[-1]"`
+		Own string  `json:"own" from:"at[x"`
+	}
+	for _, f := range families() {
+		for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
+			_, err := f.component(t, registry.KindReader).Types(f.config("", item, 0), nil)
+			var key *registry.ConfigError
+			require.ErrorAs(t, err, &key)
+			require.Equal(t, "item", key.Key)
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
+	t.Parallel()
+	abs, _ := filepath.Abs("not/there.json")
+	for _, f := range families() {
+		r, err := f.component(t, registry.KindReader).New(context.Background(), f.config("not/there.json", nil, 0), registry.BuildContext{Out: rows(t)})
+		require.NoError(t, err)
+		err = r.(core.Reader).Component().(core.Opener).Open(context.Background(), nil)
+		require.EqualError(t, err, f.name+": no such file: "+abs)
 	}
 }

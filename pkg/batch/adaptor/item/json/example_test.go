@@ -8,6 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Customer is an item of the examples.
@@ -34,7 +35,7 @@ func ExampleNewWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.json")
-	writer, err := json.NewWriter(json.WriterConfig{Path: path}, core.Use{In: core.ItemOf[Customer]("customer")})
+	writer, err := json.NewWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: core.ItemOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -46,4 +47,34 @@ func ExampleNewWriter() {
 	// {"id":1,"name":"Ada"},
 	// {"id":2,"name":"Grace"}
 	// ]
+}
+
+func ExampleNewLinesReader() {
+	path, done := testexample.File("in.jsonl", "{\"id\": 1, \"name\": \"Ada\"}\n{\"id\": 2, \"name\": \"Grace\"}\n")
+	defer done()
+	reader, err := json.NewLinesReader(json.LinesReaderConfig{Path: path}, core.ItemOf[Customer]("customer"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Print[Customer](reader)
+	// Output:
+	// {ID:1 Name:Ada}
+	// {ID:2 Name:Grace}
+}
+
+func ExampleNewLinesWriter() {
+	dir, done := testexample.Dir()
+	defer done()
+	path := filepath.Join(dir, "out.jsonl")
+	writer, err := json.NewLinesWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: core.ItemOf[Customer]("customer")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	testexample.Write(writer, Customer{1, "Ada"}, Customer{2, "Grace"})
+	fmt.Print(string(testexample.Must(os.ReadFile(path))))
+	// Output:
+	// {"id":1,"name":"Ada"}
+	// {"id":2,"name":"Grace"}
 }

@@ -1,88 +1,76 @@
-// Package json reads and writes JSON files that hold an array, element by
-// element: the components `json` of a job file. Elements become items through
-// core.ItemType. A file of any size takes the memory of one element.
+// Package json reads and writes JSON files: the components `json`, an array, and
+// `jsonl`, one value per line. They differ by the framing only. Values become items
+// through core.ItemType. A file of any size takes the memory of one value.
+//
+// It imports core, core/registry and internal/jsonfile.
 package json
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 
+	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// ReaderConfig configures the json reader.
-type ReaderConfig struct {
-	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
-	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
-	Items       string        `key:"items" doc:"The key of the top-level object under which the array is; without it the file is the array."`
-	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
-	MaxLine     core.Size     `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
-}
+// defaultMaxLine is the longest value where MaxLine is 0.
+const defaultMaxLine registry.Size = 16 << 20
 
-// DefaultMaxLine is the longest element where MaxLine is 0.
-const DefaultMaxLine core.Size = 16 << 20
-
-// Validate reports a key whose value means nothing.
-func (c *ReaderConfig) Validate() error {
-	if c.MaxLine < 0 {
-		return &core.ConfigError{Key: "max_line", Err: errors.New("it is negative")}
-	}
-	return nil
-}
-
-// WriterConfig configures the json writer.
+// WriterConfig configures the writers.
 type WriterConfig struct {
 	Path        string `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
 }
 
-// Components describes the reader and the writer.
-func Components() []core.Component {
-	return []core.Component{
-		{
-			Kind: core.KindReader, Name: "json",
-			Summary: "Reads the elements of a JSON array.",
-			Doc: `The array is the whole file, or stands under a key of the top-level object. An element
-that does not fit the item type is an invalid item, named by path:line; so is one that
-is not valid UTF-8, has a lone surrogate, or an object with a key twice. A file that
-is no JSON, ends early, or has more behind the document fails the step and names line
-and offset: there is no telling where to go on. What follows the array is read when
-its last element was.
+// Components returns the readers and writers `json` and `jsonl`.
+func Components() []registry.Component { return slices.Concat(arrayComponents(), linesComponents()) }
+
+// aboutReading ends the descriptions of both readers.
+const aboutReading = `
 
 A field whose key no object of the file has is an error before anything is read, as a
 missing column of csv is, unless the field is optional. To find that out the file is
 read ahead up to the first object with the key, mostly the first one of all.
 
 A plain file restarts by a seek; a compressed one is read again from its start up
-to the position. A file that changed since the last attempt is refused.`,
-			Example: "json: {path: in.json, items: flights, item: {date: string, delay: int}}",
-			Config:  reflect.TypeFor[ReaderConfig](),
-			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) {
-				return itemOf(cfg.(*ReaderConfig).Item)
-			},
-		},
-		{
-			Kind: core.KindWriter, Name: "json",
-			Summary: "Writes a JSON array.",
-			Doc:     "The file is in view only when the step is complete. Each chunk costs one fsync.",
-			Example: "json: out/items.json",
-			Config:  reflect.TypeFor[WriterConfig](),
-			Types:   func(_ any, in core.ItemType) (core.ItemType, error) { return in, nil },
-		},
+to the position. A file that changed since the last attempt is refused.`
+
+// writer completes the description of a writer.
+func writer(c registry.Component, make func(WriterConfig, registry.BuildContext) (core.Writer, error)) registry.Component {
+	c.Kind = registry.KindWriter
+	c.Doc = "The file is in view only when the step is complete. Each chunk costs one fsync."
+	c.Config = reflect.TypeFor[WriterConfig]()
+	c.Types = func(_ any, in core.ItemType) (core.ItemType, error) { return in, nil }
+	c.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+		return make(*cfg.(*WriterConfig), b)
 	}
+	return c
 }
 
-// Factories builds the reader and the writer.
-func Factories() []core.Factory {
-	return []core.Factory{
-		{Kind: core.KindReader, Name: "json", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewReader(*cfg.(*ReaderConfig), use.Out)
-		}},
-		{Kind: core.KindWriter, Name: "json", New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return NewWriter(*cfg.(*WriterConfig), use)
-		}},
+// newReader returns a reader of items whose documents open finds.
+func newReader(cfg jsonfile.Config, item core.ItemType, open func(jsonfile.Config) *jsonfile.Reader) (core.Reader, error) {
+	item, err := itemOf(item)
+	if err == nil {
+		err = checkMaxLine(registry.Size(cfg.MaxLine))
 	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Name, err)
+	}
+	if cfg.MaxLine == 0 {
+		cfg.MaxLine = int64(defaultMaxLine)
+	}
+	return item.FromDocuments(open(cfg))
+}
+
+func checkMaxLine(size registry.Size) error {
+	if size < 0 {
+		return &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")}
+	}
+	return nil
 }
 
 // itemOf refuses item types that JSON cannot fill: the keys of an object are not
@@ -90,12 +78,12 @@ func Factories() []core.Factory {
 func itemOf(item core.ItemType) (core.ItemType, error) {
 	switch {
 	case item == nil:
-		return nil, &core.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
+		return nil, &registry.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
 	case item.Schema() != nil && item.Schema().IsOpen():
-		return nil, &core.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
+		return nil, &registry.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
 	}
 	if err := core.CheckDocumentKeys(item); err != nil {
-		return nil, &core.ConfigError{Key: "item", Err: err}
+		return nil, &registry.ConfigError{Key: "item", Err: err}
 	}
 	return item, nil
 }

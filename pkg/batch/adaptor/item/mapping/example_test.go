@@ -6,13 +6,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func ExampleNew() {
 	type Invoice struct {
 		ID, Total int64
 	}
-	processor, err := mapping.New(mapping.Config{Only: true, Fields: core.Expressions{{Name: "euros", Expression: core.Expression{Text: "item.total / 100"}}}}, core.ItemOf[Invoice]("invoice"))
+	processor, err := mapping.New(mapping.Config{Only: true, Fields: registry.Expressions{{Name: "euros", Expression: registry.Expression{Text: "item.total / 100"}}}}, core.ItemOf[Invoice]("invoice"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,13 +11,14 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // Config is the configuration of `map`.
 type Config struct {
-	Only   bool             `key:"only" default:"false" doc:"Keep only the fields named here; otherwise they are added to those of the item."`
-	Fields core.Expressions `key:"fields" rest:"true" doc:"The value of each field: an expression over item, meta and params."`
+	Only   bool                 `key:"only" default:"false" doc:"Keep only the fields named here; otherwise they are added to those of the item."`
+	Fields registry.Expressions `key:"fields" rest:"true" doc:"The value of each field: an expression over item, meta and params."`
 }
 
 // Validate refuses a configuration that changes nothing, and a name that is
@@ -29,7 +30,7 @@ func (c *Config) Validate() error {
 	seen := map[string]bool{}
 	for _, f := range c.Fields {
 		if seen[f.Name] {
-			return &core.ConfigError{Key: "fields." + f.Name, Err: errors.New("the field is there twice")}
+			return &registry.ConfigError{Key: "fields." + f.Name, Err: errors.New("the field is there twice")}
 		}
 		seen[f.Name] = true
 	}
@@ -37,9 +38,9 @@ func (c *Config) Validate() error {
 }
 
 // Components describes `map`.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind:    core.KindProcessor,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind:    registry.KindProcessor,
 		Name:    "map",
 		Summary: "Sets the fields of a row by expressions.",
 		Doc: "A field that the item has is replaced in its place, with the type of the expression; any other is added " +
@@ -54,22 +55,14 @@ func Components() []core.Component {
 			}
 			return core.RowOf("", p.schema), nil
 		},
-	}}
-}
-
-// Factories builds `map`.
-func Factories() []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindProcessor,
-		Name: "map",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			p, err := compile(cfg.(*Config), use.In)
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			p, err := compile(cfg.(*Config), b.In)
 			if err != nil {
 				return nil, err
 			}
 			// The stage behind compares schemas by identity first.
-			if use.Out != nil && use.Out.Schema().SameShape(p.schema) {
-				p.schema = use.Out.Schema()
+			if b.Out != nil && b.Out.Schema().SameShape(p.schema) {
+				p.schema = b.Out.Schema()
 			}
 			return p, nil
 		},
@@ -91,7 +84,7 @@ func compile(cfg *Config, in core.ItemType) (*processor, error) {
 	var errs []error
 	if !cfg.Only {
 		if in.Schema() == nil {
-			return nil, &core.ConfigError{Key: "only", Err: fmt.Errorf("the fields of %s are not known, so only: true is needed", in.Name())}
+			return nil, &registry.ConfigError{Key: "only", Err: fmt.Errorf("the fields of %s are not known, so only: true is needed", in.Name())}
 		}
 		fields = in.Schema().Fields()
 		p.open = in.Schema().IsOpen()
@@ -109,7 +102,7 @@ func compile(cfg *Config, in core.ItemType) (*processor, error) {
 			err = &expression.Error{Offset: program.Offset(), Msg: "this is always null, so the field has no type"}
 		}
 		if err != nil {
-			errs = append(errs, &core.ConfigError{Key: "fields." + e.Name, Err: err})
+			errs = append(errs, &registry.ConfigError{Key: "fields." + e.Name, Err: err})
 			continue
 		}
 		field := row.Field{Name: e.Name, Kind: program.Kind(), Nullable: program.Nullable()}
@@ -147,7 +140,7 @@ func place(fields *[]row.Field, field row.Field) int {
 
 // keep passes a field of a Go struct on.
 func (p *processor) keep(i int, name string, in core.ItemType) error {
-	program, err := expression.CompileItem(core.Expression{Text: "item[" + strconv.Quote(name) + "]"}, in)
+	program, err := expression.CompileItem(registry.Expression{Text: "item[" + strconv.Quote(name) + "]"}, in)
 	if err != nil {
 		return fmt.Errorf("field %s of %s: %w", name, in.Name(), err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -29,7 +30,7 @@ func strikes(t testing.TB) core.ItemType {
 func fields(pairs ...string) mapping.Config {
 	var c mapping.Config
 	for i := 0; i < len(pairs); i += 2 {
-		c.Fields = append(c.Fields, core.NamedExpression{Name: pairs[i], Expression: core.Expression{Text: pairs[i+1]}})
+		c.Fields = append(c.Fields, registry.NamedExpression{Name: pairs[i], Expression: registry.Expression{Text: pairs[i+1]}})
 	}
 	return c
 }
@@ -44,12 +45,12 @@ func owl() []row.Value {
 	return []row.Value{row.IntValue(7), row.DateValue(row.NewDate(1995, 5, 4)), {}}
 }
 
-// run maps one row, by a processor made by the factory as the job file would.
+// run maps one row, by a processor made as the job file would.
 func run(t *testing.T, cfg mapping.Config, in core.ItemType, item core.Row) core.Row {
 	t.Helper()
 	out, err := mapping.Components()[0].Types(&cfg, in)
 	require.NoError(t, err)
-	built, err := mapping.Factories()[0].New(context.Background(), &cfg, core.Use{In: in, Out: out})
+	built, err := mapping.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: in, Out: out})
 	require.NoError(t, err)
 	p := built.(core.Processor)
 	cell := p.NewCell().(*core.Cell[core.Row])

@@ -6,6 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // The rows come in the order of the key, page by page; a restart goes on behind
@@ -20,7 +21,7 @@ func ExampleNew() {
 	}
 	item := core.ItemOf[Customer]("customer")
 	records, err := query.New(db, query.Config{
-		SQL: core.SQL{Parts: []string{"select id, name from customer where id < ", ""}, Args: []any{int64(3)}},
+		SQL: registry.SQL{Parts: []string{"select id, name from customer where id < ", ""}, Args: []any{int64(3)}},
 		Key: []string{"id"}, Fetch: 100,
 	}, item.Schema())
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // DefaultFetch is the number of rows per page where none is given.
@@ -22,7 +22,7 @@ const DefaultFetch = 1000
 
 // Config configures the reader.
 type Config struct {
-	SQL      core.SQL      `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
+	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
 	Key      []string      `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first."`
 	Item     core.ItemType `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
 	Database string        `key:"database" doc:"The database; default: the job's."`
@@ -33,26 +33,26 @@ type Config struct {
 func (c *Config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {
-		errs = append(errs, &core.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
+		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
 	}
 	if len(c.Key) == 0 {
-		errs = append(errs, &core.ConfigError{Key: "key", Err: errors.New("a query is read along a key: name the columns that tell its rows apart")})
+		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("a query is read along a key: name the columns that tell its rows apart")})
 	}
 	for i, k := range c.Key {
 		if slices.Contains(c.Key[:i], k) {
-			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("column %s is there twice", k)})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("column %s is there twice", k)})
 		}
 	}
 	if c.Fetch < 0 {
-		errs = append(errs, &core.ConfigError{Key: "fetch", Err: fmt.Errorf("%d is less than 0", c.Fetch)})
+		errs = append(errs, &registry.ConfigError{Key: "fetch", Err: fmt.Errorf("%d is less than 0", c.Fetch)})
 	}
 	return errors.Join(errs...)
 }
 
 // Components describes the reader.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindReader, Name: "query", Config: reflect.TypeFor[Config](), Types: types,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindReader, Name: "query", Config: reflect.TypeFor[Config](), Types: types,
 		Summary: "reads the rows of a SELECT, page by page along a key",
 		Doc: `Every page is a statement of its own, ` + "`select ... from (sql) where (key) > (last key) order by key limit fetch`" + `,
 on a connection outside the chunk's transaction. A restart goes on behind the last
@@ -69,24 +69,17 @@ float, boolean, date and timestamp are themselves, and all else is its text, num
 have; cast it, or name an ` + "`item`" + `, where they vary. A value that does not fit its field
 is an invalid item.`,
 		Example: "reader:\n  query:\n    sql: select id, name from customer where born < ${params.date}\n    key: [id]\n    item: {id: int, name: string}",
-	}}
-}
-
-// Factories make readers on the databases of provider.
-func Factories(provider tx.Provider) []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindReader, Name: "query",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
-			db, err := provider.Database(use.DatabaseOr(c.Database))
-			if err != nil {
-				return nil, &core.ConfigError{Key: "database", Err: err}
-			}
-			r, err := New(db, *c, use.Out.Schema())
+			db, err := b.FindDatabase(c.Database)
 			if err != nil {
 				return nil, err
 			}
-			return use.Out.FromRecords(r)
+			r, err := New(db, *c, b.Out.Schema())
+			if err != nil {
+				return nil, err
+			}
+			return b.Out.FromRecords(r)
 		},
 	}}
 }
@@ -100,7 +93,7 @@ func types(cfg any, _ core.ItemType) (core.ItemType, error) {
 	}
 	schema := c.Item.Schema()
 	if schema == nil {
-		return nil, &core.ConfigError{Key: "item", Err: fmt.Errorf("query reads rows, or structs of plain fields, which %s is not", c.Item.Name())}
+		return nil, &registry.ConfigError{Key: "item", Err: fmt.Errorf("query reads rows, or structs of plain fields, which %s is not", c.Item.Name())}
 	}
 	return c.Item, c.check(schema)
 }
@@ -114,9 +107,9 @@ func (c *Config) check(schema *row.Schema) error {
 	for _, k := range c.Key {
 		switch i := schema.Index(k); {
 		case i < 0:
-			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", k, nearest.Hint(k, schema.Names()))})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", k, nearest.Hint(k, schema.Names()))})
 		case schema.Field(i).Kind == row.Bool:
-			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k)})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k)})
 		}
 	}
 	return errors.Join(errs...)

@@ -20,6 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -56,8 +57,8 @@ func exec(t require.TestingT, db tx.Database, statement string, args ...any) {
 	require.NoError(t, err)
 }
 
-func statement(text string, args ...any) core.SQL {
-	return core.SQL{Parts: strings.Split(text, "${}"), Args: args}
+func statement(text string, args ...any) registry.SQL {
+	return registry.SQL{Parts: strings.Split(text, "${}"), Args: args}
 }
 
 func unknown(t require.TestingT) *row.Schema {
@@ -394,7 +395,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		if err == nil {
 			_, err = component.Types(&c.config, nil)
 		}
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at, "%+v", c.config)
 		require.Equal(t, c.key, at.Key)
 		require.Contains(t, err.Error(), c.text)

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -93,7 +93,7 @@ func readAll(t require.TestingT, db tx.Database, s *row.Schema, statement string
 		s, err = row.Open()
 		require.NoError(t, err)
 	}
-	r, err := query.New(db, query.Config{SQL: core.SQL{Parts: []string{statement}}, Key: key, Fetch: 7}, s)
+	r, err := query.New(db, query.Config{SQL: registry.SQL{Parts: []string{statement}}, Key: key, Fetch: 7}, s)
 	require.NoError(t, err)
 	require.NoError(t, r.Open(ctx, nil))
 	var all [][]row.Value

@@ -14,8 +14,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Mode is what is done with an item.
@@ -45,7 +45,7 @@ type Config struct {
 func (c *Config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
-		errs = append(errs, &core.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
 	}
 	if c.Name == "" {
 		bad("name", "a table needs a name")
@@ -84,9 +84,9 @@ func (c *Config) mode() Mode {
 func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
 
 // Components describes the writer.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindWriter, Name: "table", Config: reflect.TypeFor[Config](), Types: types,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindWriter, Name: "table", Config: reflect.TypeFor[Config](), Types: types,
 		Summary: "inserts, upserts, updates or deletes rows of a table",
 		Doc: `Rows are written in the chunk's transaction, together with its position: after a crash
 every row is there exactly once. What the name stands for decides how it is written, and
@@ -107,24 +107,17 @@ another kind than its column goes in if nothing of it is lost (a whole float to 
 column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
 		Example: "writer:\n  table: {name: customer, mode: upsert, key: [id], create: true}",
-	}}
-}
-
-// Factories make writers on the databases of provider.
-func Factories(provider tx.Provider) []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindWriter, Name: "table",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
-			db, err := provider.Database(use.DatabaseOr(c.Database))
-			if err != nil {
-				return nil, &core.ConfigError{Key: "database", Err: err}
-			}
-			w, err := New(db, *c, use.In.Schema())
+			db, err := b.FindDatabase(c.Database)
 			if err != nil {
 				return nil, err
 			}
-			return use.In.ToRecords(w)
+			w, err := New(db, *c, b.In.Schema())
+			if err != nil {
+				return nil, err
+			}
+			return b.In.ToRecords(w)
 		},
 	}}
 }
@@ -151,15 +144,15 @@ func (c *Config) check(schema *row.Schema) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
 		if field := c.Columns[column]; schema.Index(field) < 0 {
-			errs = append(errs, &core.ConfigError{Key: "columns." + column, Err: fmt.Errorf("the item has no field %s%s", field, nearest.Hint(field, schema.Names()))})
+			errs = append(errs, &registry.ConfigError{Key: "columns." + column, Err: fmt.Errorf("the item has no field %s%s", field, nearest.Hint(field, schema.Names()))})
 		}
 	}
 	for _, k := range c.Key {
 		switch i := schema.Index(c.field(k)); {
 		case i < 0:
-			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field for column %s%s", k, nearest.Hint(k, c.written(schema)))})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field for column %s%s", k, nearest.Hint(k, c.written(schema)))})
 		case c.mode() != Insert && schema.Field(i).Nullable:
-			errs = append(errs, &core.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
 		}
 	}
 	return errors.Join(errs...)

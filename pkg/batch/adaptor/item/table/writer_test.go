@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -433,7 +434,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		if err == nil {
 			_, err = component.Types(&c.config, core.RowOf("", s))
 		}
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at, "%+v", c.config)
 		require.Equal(t, c.key, at.Key)
 		require.Contains(t, err.Error(), c.text)

@@ -6,13 +6,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func ExampleNew() {
 	type Invoice struct {
 		ID, Total int64
 	}
-	processor, err := validate.New(validate.Config{Rules: core.Expressions{{Name: "positive", Expression: core.Expression{Text: "item.total > 0"}}}}, core.ItemOf[Invoice]("invoice"))
+	processor, err := validate.New(validate.Config{Rules: registry.Expressions{{Name: "positive", Expression: registry.Expression{Text: "item.total > 0"}}}}, core.ItemOf[Invoice]("invoice"))
 	if err != nil {
 		fmt.Println(err)
 		return

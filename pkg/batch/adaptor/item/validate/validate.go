@@ -11,13 +11,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // Config is the configuration of `validate`.
 type Config struct {
-	Rule  core.Expression  `key:"rule" main:"true" doc:"One rule without a name: a bool expression over item, meta and params."`
-	Rules core.Expressions `key:"rules" rest:"true" doc:"Named rules. All of them must be true."`
+	Rule  registry.Expression  `key:"rule" main:"true" doc:"One rule without a name: a bool expression over item, meta and params."`
+	Rules registry.Expressions `key:"rules" rest:"true" doc:"Named rules. All of them must be true."`
 }
 
 // Validate refuses a configuration without any rule.
@@ -29,9 +30,9 @@ func (c *Config) Validate() error {
 }
 
 // Components describes `validate`.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind:    core.KindProcessor,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind:    registry.KindProcessor,
 		Name:    "validate",
 		Summary: "Refuses the items that break a rule.",
 		Doc: "Every rule is a bool expression that is never null. An item that breaks one is a `validate` error " +
@@ -43,16 +44,8 @@ func Components() []core.Component {
 			_, err := compile(cfg.(*Config), in)
 			return in, err
 		},
-	}}
-}
-
-// Factories builds `validate`.
-func Factories() []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindProcessor,
-		Name: "validate",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			return New(*cfg.(*Config), use.In)
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return New(*cfg.(*Config), b.In)
 		},
 	}}
 }
@@ -85,13 +78,13 @@ func (r rule) String() string {
 func compile(cfg *Config, in core.ItemType) ([]rule, error) {
 	var rules []rule
 	var errs []error
-	add := func(name, key string, e core.Expression) {
+	add := func(name, key string, e registry.Expression) {
 		program, err := expression.CompileItem(e, in)
 		if err == nil {
 			err = program.Require(row.Bool)
 		}
 		if err != nil {
-			errs = append(errs, &core.ConfigError{Key: key, Err: err})
+			errs = append(errs, &registry.ConfigError{Key: key, Err: err})
 			return
 		}
 		rules = append(rules, rule{name, program})

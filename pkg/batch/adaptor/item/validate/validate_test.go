@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -26,7 +27,7 @@ func strikes(t testing.TB) core.ItemType {
 func rules(pairs ...string) validate.Config {
 	var c validate.Config
 	for i := 0; i < len(pairs); i += 2 {
-		c.Rules = append(c.Rules, core.NamedExpression{Name: pairs[i], Expression: core.Expression{Text: pairs[i+1]}})
+		c.Rules = append(c.Rules, registry.NamedExpression{Name: pairs[i], Expression: registry.Expression{Text: pairs[i+1]}})
 	}
 	return c
 }
@@ -71,7 +72,7 @@ func TestAllBrokenRulesAreNamed(t *testing.T) {
 
 func TestASingleRuleNeedsNoName(t *testing.T) {
 	t.Parallel()
-	cfg := validate.Config{Rule: core.Expression{Text: "item.airport == 'ROM' or item.airport == nil"}}
+	cfg := validate.Config{Rule: registry.Expression{Text: "item.airport == 'ROM' or item.airport == nil"}}
 	_, err := validate.New(cfg, strikes(t))
 	require.ErrorContains(t, err, "rule: item.airport may be null")
 	cfg.Rule.Text = "item.airport == nil or item.airport == 'ROM'"
@@ -92,7 +93,7 @@ func TestAllMistakesInRulesAreReportedAtLoad(t *testing.T) {
 	_, err := validate.Components()[0].Types(&cfg, strikes(t))
 	require.EqualError(t, err, "rules.a: a bool is needed here, not a float\n"+
 		"rules.b: item.airport may be null: write item.airport ?? '', or test it first (item.airport != nil and ...)")
-	var key *core.ConfigError
+	var key *registry.ConfigError
 	require.ErrorAs(t, err, &key)
 	require.Equal(t, "rules.a", key.Key)
 
@@ -106,9 +107,8 @@ type order struct{ Amount int }
 
 func TestGoTypesAreValidated(t *testing.T) {
 	t.Parallel()
-	factory := validate.Factories()[0]
 	cfg := rules("positive", "item.amount > 0")
-	built, err := factory.New(context.Background(), &cfg, core.Use{In: core.ItemOf[order]("")})
+	built, err := validate.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: core.ItemOf[order]("")})
 	require.NoError(t, err)
 	p := built.(core.Processor)
 	cell := p.NewCell().(*core.Cell[order])

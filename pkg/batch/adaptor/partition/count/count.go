@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Config configures the partitioner.
@@ -18,34 +19,27 @@ type Config struct {
 // Validate checks the number.
 func (c *Config) Validate() error {
 	if c.Parts < 1 || c.Parts > core.MaxPartitions {
-		return &core.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)}
+		return &registry.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)}
 	}
 	return nil
 }
 
 // Components describes the partitioner.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindPartitioner, Name: "count", Config: reflect.TypeFor[Config](), Parts: types,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindPartitioner, Name: "count", Config: reflect.TypeFor[Config](), Parts: types,
 		Summary: "makes a number of parts",
 		Doc: `For work that a part can tell from its number: every part knows its ` + "`part.index`" + `,
 from 0, and ` + "`part.count`" + `, the number of all parts. They are named by their index. In SQL,
 ` + "`where id % ${part.count} = ${part.index}`" + ` takes every row once, if no id is negative; an
 index serves the ranges of ` + "`range`" + ` better.`,
 		Example: "partition:\n  by: {count: 8}\n  workers: 4\n",
+		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 
 func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"count": reflect.TypeFor[int64]()}, nil
-}
-
-// Factories make partitioners.
-func Factories() []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindPartitioner, Name: "count",
-		New: func(_ context.Context, cfg any, _ core.Use) (any, error) { return New(*cfg.(*Config)) },
-	}}
 }
 
 // Partitioner makes so many parts.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func TestEveryPartKnowsItsNumberAndHowManyThereAre(t *testing.T) {
@@ -29,7 +30,7 @@ func TestANumberOfPartsThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, -1, core.MaxPartitions + 1} {
 		_, err := count.New(count.Config{Parts: n})
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at)
 		require.Equal(t, "parts", at.Key)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/partname"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Config configures the partitioner.
@@ -35,15 +36,15 @@ func (c *Config) Validate() error {
 		err = fmt.Errorf("%q: ** would be the same as *, one folder; name the folders, such as */*.csv", c.Glob)
 	}
 	if err != nil {
-		return &core.ConfigError{Key: "glob", Err: err}
+		return &registry.ConfigError{Key: "glob", Err: err}
 	}
 	return nil
 }
 
 // Components describes the partitioner.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindPartitioner, Name: "files", Config: reflect.TypeFor[Config](), Parts: types,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindPartitioner, Name: "files", Config: reflect.TypeFor[Config](), Parts: types,
 		Summary: "makes a part of each file that a pattern matches",
 		Doc: `Every part knows its file as ` + "`part.path`" + `, an absolute path. It is named after the file,
 with _ for what is no letter, digit or one of _ - . and with its folders where two files
@@ -52,19 +53,12 @@ have one name. The parts are in the order of their paths.
 The files are those that are there when the step starts for the first time; a restart
 keeps to them. Folders do not match.`,
 		Example: "partition:\n  by: {files: \"in/*.csv\"}\n  workers: 4\n",
+		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 
 func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"path": reflect.TypeFor[string]()}, nil
-}
-
-// Factories make partitioners.
-func Factories() []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindPartitioner, Name: "files",
-		New: func(_ context.Context, cfg any, _ core.Use) (any, error) { return New(*cfg.(*Config)) },
-	}}
 }
 
 // Partitioner finds files.

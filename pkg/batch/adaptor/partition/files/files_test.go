@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func folder(t *testing.T, names ...string) string {
@@ -84,7 +85,7 @@ func TestAPatternThatIsNoneIsRefused(t *testing.T) {
 	t.Parallel()
 	for glob, want := range map[string]string{"": "there is no pattern", "a/[x": "is no pattern", "a/**/b": "** would be the same"} {
 		_, err := files.New(files.Config{Glob: glob})
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at)
 		require.Equal(t, "glob", at.Key)
 		require.ErrorContains(t, err, want)

@@ -13,37 +13,38 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Config configures the partitioner.
 type Config struct {
-	Database string   `key:"database" doc:"The database; default: the job's."`
-	Table    string   `key:"table" required:"true" doc:"The table, or SCHEMA.TABLE."`
-	Key      string   `key:"key" required:"true" doc:"A column of integers, never null, best one with an index."`
-	Parts    int      `key:"parts" required:"true" doc:"How many ranges there are at most."`
-	Where    core.SQL `key:"where" doc:"A condition on the rows that count, as in a SELECT; the reader of the step needs it as well."`
+	Database string       `key:"database" doc:"The database; default: the job's."`
+	Table    string       `key:"table" required:"true" doc:"The table, or SCHEMA.TABLE."`
+	Key      string       `key:"key" required:"true" doc:"A column of integers, never null, best one with an index."`
+	Parts    int          `key:"parts" required:"true" doc:"How many ranges there are at most."`
+	Where    registry.SQL `key:"where" doc:"A condition on the rows that count, as in a SELECT; the reader of the step needs it as well."`
 }
 
 // Validate checks what needs no database.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Table == "" {
-		errs = append(errs, &core.ConfigError{Key: "table", Err: errors.New("there is no table")})
+		errs = append(errs, &registry.ConfigError{Key: "table", Err: errors.New("there is no table")})
 	}
 	if c.Key == "" {
-		errs = append(errs, &core.ConfigError{Key: "key", Err: errors.New("there is no column")})
+		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("there is no column")})
 	}
 	if c.Parts < 1 || c.Parts > core.MaxPartitions {
-		errs = append(errs, &core.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)})
+		errs = append(errs, &registry.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)})
 	}
 	return errors.Join(errs...)
 }
 
 // Components describes the partitioner.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindPartitioner, Name: "range", Config: reflect.TypeFor[Config](), Parts: types,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindPartitioner, Name: "range", Config: reflect.TypeFor[Config](), Parts: types,
 		Summary: "makes ranges of an integer key",
 		Doc: `From the smallest to the largest key that the table has when the step starts for the
 first time, the parts are ranges of equal width: ` + "`part.min`" + ` to ` + "`part.max`" + `, both of them
@@ -53,26 +54,19 @@ of equal width, not of equal work: where keys have gaps, more parts than workers
 
 Rows that come later with a key beyond the largest are in no part.`,
 		Example: "partition:\n  by: {range: {table: customer, key: id, parts: 16}}\n  workers: 4\n",
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			c := cfg.(*Config)
+			db, err := b.FindDatabase(c.Database)
+			if err != nil {
+				return nil, err
+			}
+			return New(db, *c)
+		},
 	}}
 }
 
 func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"min": reflect.TypeFor[int64](), "max": reflect.TypeFor[int64]()}, nil
-}
-
-// Factories make partitioners on the databases of provider.
-func Factories(provider tx.Provider) []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindPartitioner, Name: "range",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			c := cfg.(*Config)
-			db, err := provider.Database(use.DatabaseOr(c.Database))
-			if err != nil {
-				return nil, &core.ConfigError{Key: "database", Err: err}
-			}
-			return New(db, *c)
-		},
-	}}
 }
 
 // Partitioner makes ranges of a key.

@@ -7,6 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // One part per row; what the struct names is what the parts know.
@@ -18,7 +19,7 @@ func ExampleNew() {
 		Rows int64
 	}
 	p := testexample.Must(query.New(db, query.Config{
-		SQL:  core.SQL{Parts: []string{"select code as name, rows from region order by code"}},
+		SQL:  registry.SQL{Parts: []string{"select code as name, rows from region order by code"}},
 		Item: core.ItemOf[region]("region"),
 	}))
 	for _, part := range testexample.Must(p.Partition(context.Background(), &core.View{})) {

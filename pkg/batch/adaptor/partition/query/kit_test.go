@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-func statement(text string, args ...any) core.SQL {
-	return core.SQL{Parts: strings.Split(text, "${}"), Args: args}
+func statement(text string, args ...any) registry.SQL {
+	return registry.SQL{Parts: strings.Split(text, "${}"), Args: args}
 }

@@ -19,12 +19,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/partname"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Config configures the partitioner.
 type Config struct {
-	SQL      core.SQL      `key:"sql" main:"true" required:"true" doc:"One SELECT; the parts have its order."`
+	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT; the parts have its order."`
 	Item     core.ItemType `key:"item" required:"true" doc:"The columns that become part.COLUMN, with their types: a type of the job's, or an inline map such as {region: string, since: date}. They are never null."`
 	Database string        `key:"database" doc:"The database; default: the job's."`
 }
@@ -39,10 +40,10 @@ const (
 func (c *Config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {
-		errs = append(errs, &core.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
+		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
 	}
 	if err := c.checkItem(); err != nil {
-		errs = append(errs, &core.ConfigError{Key: "item", Err: err})
+		errs = append(errs, &registry.ConfigError{Key: "item", Err: err})
 	}
 	return errors.Join(errs...)
 }
@@ -68,9 +69,9 @@ func (c *Config) checkItem() error {
 }
 
 // Components describes the partitioner.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindPartitioner, Name: "query", Config: reflect.TypeFor[Config](), Parts: types,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindPartitioner, Name: "query", Config: reflect.TypeFor[Config](), Parts: types,
 		Summary: "makes a part of each row of a SELECT",
 		Doc: `The columns of the row that ` + "`item`" + ` names are ` + "`part.COLUMN`" + `. A column ` + "`name`" + ` names the
 parts, with _ for what is no letter, digit or one of _ - . / and a number behind where two
@@ -81,6 +82,14 @@ The statement runs when the step starts for the first time; a restart keeps to w
 answered. No row is no work: the step completes. A value that does not fit its type, or is
 null, fails the step.`,
 		Example: "partition:\n  by:\n    query:\n      sql: select code as name, since from region where active\n      item: {name: string, since: date}\n  workers: 2\n",
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			c := cfg.(*Config)
+			db, err := b.FindDatabase(c.Database)
+			if err != nil {
+				return nil, err
+			}
+			return New(db, *c)
+		},
 	}}
 }
 
@@ -88,7 +97,7 @@ null, fails the step.`,
 func types(cfg any) (map[string]reflect.Type, error) {
 	c := cfg.(*Config)
 	if err := c.checkItem(); err != nil {
-		return nil, &core.ConfigError{Key: "item", Err: err}
+		return nil, &registry.ConfigError{Key: "item", Err: err}
 	}
 	schema, parts := c.Item.Schema(), map[string]reflect.Type{}
 	for i := range schema.Len() {
@@ -97,21 +106,6 @@ func types(cfg any) (map[string]reflect.Type, error) {
 		}
 	}
 	return parts, nil
-}
-
-// Factories make partitioners on the databases of provider.
-func Factories(provider tx.Provider) []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindPartitioner, Name: "query",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			c := cfg.(*Config)
-			db, err := provider.Database(use.DatabaseOr(c.Database))
-			if err != nil {
-				return nil, &core.ConfigError{Key: "database", Err: err}
-			}
-			return New(db, *c)
-		},
-	}}
 }
 
 // Partitioner makes a part of each row.

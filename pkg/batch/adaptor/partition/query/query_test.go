@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -109,7 +110,7 @@ func TestItemSaysAtLoadWhatPartsKnow(t *testing.T) {
 	} {
 		_, err := c.Parts(&query.Config{Item: it})
 		require.ErrorContains(t, err, want)
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, (&query.Config{SQL: statement("select 1"), Item: it}).Validate(), &at)
 		require.Equal(t, "item", at.Key)
 	}

@@ -5,6 +5,7 @@
 package migration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/migrator"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -43,7 +45,7 @@ type Config struct {
 // Validate checks that the command has what it needs, and nothing else.
 func (c *Config) Validate() error {
 	bad := func(key, format string, args ...any) error {
-		return &core.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
+		return &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
 	}
 	var errs []error
 	switch {
@@ -92,9 +94,9 @@ func (c *Config) command() migrator.Command {
 }
 
 // Components describes the tasklet.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindTasklet, Name: "migration", Config: reflect.TypeFor[Config](), NoTransaction: true,
+func Components(sources []Source) []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "migration", Config: reflect.TypeFor[Config](), NoTransaction: true,
 		Summary: "brings the schema of a database to a version",
 		Doc: `Migrations run on a connection of their own, outside the step's transaction, and record their
 version in a table of their own. Then the database's connections are replaced, so that the
@@ -109,6 +111,11 @@ version to ` + "`force`" + `. SQLite refuses such a statement (` + "`VACUUM`" + 
 file, where they change nothing, or nowhere.`,
 		Example: "tasklet:\n  migration: migrations",
 		Types:   types,
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			c := *cfg.(*Config)
+			c.Database = cmp.Or(c.Database, b.Database)
+			return New(b.Databases, sources, c)
+		},
 	}}
 }
 
@@ -123,22 +130,9 @@ func types(cfg any, in core.ItemType) (core.ItemType, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("there is no folder %s with files such as 1_name.up.sql", c.Dir)
 		}
-		return nil, &core.ConfigError{Key: "dir", Err: err}
+		return nil, &registry.ConfigError{Key: "dir", Err: err}
 	}
 	return in, nil
-}
-
-// Factories make tasklets on the databases of provider; sources are the
-// migrations that the application carries.
-func Factories(provider tx.Provider, sources []Source) []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindTasklet, Name: "migration",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
-			c := *cfg.(*Config)
-			c.Database = use.DatabaseOr(c.Database)
-			return New(provider, sources, c)
-		},
-	}}
 }
 
 // MigrationTasklet runs migrations and then reconnects (rule T7).
@@ -155,7 +149,7 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 	}
 	db, err := provider.Database(config.Database)
 	if err != nil {
-		return nil, &core.ConfigError{Key: "database", Err: err}
+		return nil, &registry.ConfigError{Key: "database", Err: err}
 	}
 	t := &MigrationTasklet{provider: provider, db: db, options: migrator.Options{
 		Table: config.Table, Command: config.command(), LockTimeout: config.LockTimeout, Dir: ".",
@@ -182,7 +176,7 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
-	return nil, &core.ConfigError{Key: "source", Err: fmt.Errorf("the application carries no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
+	return nil, &registry.ConfigError{Key: "source", Err: fmt.Errorf("the application carries no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
 }
 
 // Execute migrates, then replaces the database's connections. It does so after a

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
 
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -67,7 +67,7 @@ func readAll(t *testing.T, db tx.Database, text string) (rows []string) {
 	t.Helper()
 	open, err := row.Open()
 	require.NoError(t, err)
-	r, err := query.New(db, query.Config{SQL: core.SQL{Parts: []string{text}}, Key: []string{"id"}}, open)
+	r, err := query.New(db, query.Config{SQL: registry.SQL{Parts: []string{text}}, Key: []string{"id"}}, open)
 	require.NoError(t, err)
 	require.NoError(t, r.Open(context.Background(), nil))
 	for {
@@ -203,11 +203,11 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		{migration.Config{Dir: "a", LockTimeout: -1}, "lock_timeout"},
 	} {
 		err := c.config.Validate()
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at, "%+v", c.config)
 		require.Equal(t, c.key, at.Key)
 	}
-	_, err := migration.Components()[0].Types(&migration.Config{Dir: filepath.Join(t.TempDir(), "nowhere")}, nil)
+	_, err := migration.Components(nil)[0].Types(&migration.Config{Dir: filepath.Join(t.TempDir(), "nowhere")}, nil)
 	require.ErrorContains(t, err, "there is no folder")
 	p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: testdb.SQLite(t)}})
 	require.NoError(t, err)
@@ -216,18 +216,12 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	require.ErrorContains(t, err, "did you mean birds?")
 }
 
-func TestTheModuleGetsTheMigrationsThatTheApplicationCarries(t *testing.T) {
+func TestTheComponentKnowsTheMigrationsThatTheApplicationCarries(t *testing.T) {
 	t.Parallel()
 	p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: testdb.SQLite(t)}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	app := fx.New(fx.NopLogger, migration.Module(),
-		fx.Supply(fx.Annotate(p, fx.As(new(tx.Provider)))),
-		fx.Supply(fx.Annotate(migration.Source{Name: "birds", FS: birds, Dir: "sql"}, fx.ResultTags(`group:"surfin.migrations"`))),
-		fx.Invoke(fx.Annotate(func(factories []core.Factory, components []core.Component) {
-			require.Len(t, components, 1)
-			_, err := factories[0].New(context.Background(), &migration.Config{Source: "birds"}, core.Use{})
-			require.NoError(t, err)
-		}, fx.ParamTags(`group:"surfin.factories"`, `group:"surfin.components"`))))
-	require.NoError(t, app.Err())
+	component := migration.Components([]migration.Source{{Name: "birds", FS: birds, Dir: "sql"}})[0]
+	_, err = component.New(context.Background(), &migration.Config{Source: "birds"}, registry.BuildContext{Databases: p})
+	require.NoError(t, err)
 }

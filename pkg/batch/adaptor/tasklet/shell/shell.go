@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Config configures the tasklet.
@@ -44,27 +45,27 @@ const (
 func (c *Config) Validate() error {
 	switch {
 	case len(c.Command) == 0 && c.Script == "":
-		return &core.ConfigError{Key: "command", Err: errors.New("there is neither a command nor a script")}
+		return &registry.ConfigError{Key: "command", Err: errors.New("there is neither a command nor a script")}
 	case len(c.Command) > 0 && c.Script != "":
-		return &core.ConfigError{Key: "script", Err: errors.New("there is a command as well: make it two steps")}
+		return &registry.ConfigError{Key: "script", Err: errors.New("there is a command as well: make it two steps")}
 	case c.Grace < 0:
-		return &core.ConfigError{Key: "grace", Err: fmt.Errorf("%s is less than 0", c.Grace)}
+		return &registry.ConfigError{Key: "grace", Err: fmt.Errorf("%s is less than 0", c.Grace)}
 	}
 	for name, value := range c.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return &core.ConfigError{Key: "env." + name, Err: errors.New("this is no name of a variable")}
+			return &registry.ConfigError{Key: "env." + name, Err: errors.New("this is no name of a variable")}
 		}
 		if strings.ContainsRune(value, 0) {
-			return &core.ConfigError{Key: "env." + name, Err: errors.New("the value has a NUL character")}
+			return &registry.ConfigError{Key: "env." + name, Err: errors.New("the value has a NUL character")}
 		}
 	}
 	return nil
 }
 
 // Components describes the tasklet.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindTasklet, Name: "shell", Config: reflect.TypeFor[Config](), NoTransaction: true,
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "shell", Config: reflect.TypeFor[Config](), NoTransaction: true,
 		Summary: "runs a command or a script",
 		Doc: `The step completes if the process ends with 0. Otherwise it fails, and its message has the
 end of stderr. The results are ` + "`exit_code` and `stdout`" + `, the last 8 KB of it without the final
@@ -76,14 +77,7 @@ small sh, waits for that and kills them (on Unix; a process that makes a session
 escapes). What is started again after a crash runs again from its start: what it does must
 bear that. It must not leave processes behind that hold its output open.`,
 		Example: "tasklet:\n  shell:\n    command: [./work.sh, \"${params.date}\"]\n    env: {LEVEL: \"3\"}",
-	}}
-}
-
-// Factories make tasklets.
-func Factories() []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindTasklet, Name: "shell",
-		New: func(_ context.Context, cfg any, _ core.Use) (any, error) { return New(*cfg.(*Config)) },
+		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

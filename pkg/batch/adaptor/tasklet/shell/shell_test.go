@@ -17,6 +17,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -184,7 +185,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		{shell.Config{Command: []string{"a"}, Env: map[string]string{"A=B": ""}}, "env.A=B"},
 	} {
 		err := c.config.Validate()
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at)
 		require.Equal(t, c.key, at.Key)
 	}

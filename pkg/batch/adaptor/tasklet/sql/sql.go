@@ -13,14 +13,15 @@ import (
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Config configures the tasklet.
 type Config struct {
-	Statement core.SQL      `key:"statement" main:"true" doc:"What to run. Several statements are separated by semicolons, and then take no variables."`
-	Query     core.SQL      `key:"query" doc:"A SELECT of one row, instead of a statement."`
+	Statement registry.SQL  `key:"statement" main:"true" doc:"What to run. Several statements are separated by semicolons, and then take no variables."`
+	Query     registry.SQL  `key:"query" doc:"A SELECT of one row, instead of a statement."`
 	Out       core.ItemType `key:"out" doc:"The columns of the query's row that become steps.NAME.out, with their types."`
 	Database  string        `key:"database" doc:"The database; default: the job's."`
 }
@@ -29,23 +30,23 @@ type Config struct {
 func (c *Config) Validate() error {
 	switch {
 	case c.Statement.IsZero() && c.Query.IsZero():
-		return &core.ConfigError{Key: "statement", Err: errors.New("there is neither a statement nor a query")}
+		return &registry.ConfigError{Key: "statement", Err: errors.New("there is neither a statement nor a query")}
 	case !c.Statement.IsZero() && !c.Query.IsZero():
-		return &core.ConfigError{Key: "query", Err: errors.New("there is a statement as well: make it two steps")}
+		return &registry.ConfigError{Key: "query", Err: errors.New("there is a statement as well: make it two steps")}
 	case !c.Statement.IsZero() && c.Out != nil:
-		return &core.ConfigError{Key: "out", Err: errors.New("only a query has results")}
+		return &registry.ConfigError{Key: "out", Err: errors.New("only a query has results")}
 	case !c.Query.IsZero() && c.Out == nil:
-		return &core.ConfigError{Key: "out", Err: errors.New("a query without results does nothing: name its columns and their types")}
+		return &registry.ConfigError{Key: "out", Err: errors.New("a query without results does nothing: name its columns and their types")}
 	case c.Out != nil && (c.Out.Schema() == nil || c.Out.Schema().IsOpen() || c.Out.Schema().Len() == 0):
-		return &core.ConfigError{Key: "out", Err: fmt.Errorf("%s does not name columns and types", c.Out.Name())}
+		return &registry.ConfigError{Key: "out", Err: fmt.Errorf("%s does not name columns and types", c.Out.Name())}
 	}
 	return nil
 }
 
 // Components describes the tasklet.
-func Components() []core.Component {
-	return []core.Component{{
-		Kind: core.KindTasklet, Name: "sql", Config: reflect.TypeFor[Config](),
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "sql", Config: reflect.TypeFor[Config](),
 		Summary: "runs SQL statements, or a query for the step's results",
 		Doc: `Statements run in the step's transaction, all or nothing. BEGIN, COMMIT and the like are
 refused: the step's ` + "`transaction`" + ` decides, with NOT_SUPPORTED for what must run without
@@ -57,18 +58,11 @@ of their own on either database.`,
 		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
 			return in, cfg.(*Config).Validate()
 		},
-	}}
-}
-
-// Factories make tasklets on the databases of provider.
-func Factories(provider tx.Provider) []core.Factory {
-	return []core.Factory{{
-		Kind: core.KindTasklet, Name: "sql",
-		New: func(_ context.Context, cfg any, use core.Use) (any, error) {
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
-			db, err := provider.Database(use.DatabaseOr(c.Database))
+			db, err := b.FindDatabase(c.Database)
 			if err != nil {
-				return nil, &core.ConfigError{Key: "database", Err: err}
+				return nil, err
 			}
 			return New(db, *c)
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -43,8 +44,8 @@ func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
 	}
 }
 
-func statement(text string, args ...any) core.SQL {
-	return core.SQL{Parts: strings.Split(text, "${}"), Args: args}
+func statement(text string, args ...any) registry.SQL {
+	return registry.SQL{Parts: strings.Split(text, "${}"), Args: args}
 }
 
 func results(t *testing.T, fields ...row.Field) core.ItemType {
@@ -199,7 +200,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		{sqltask.Config{Query: statement("x"), Out: core.ItemOf[int]("int")}, "out"},
 	} {
 		_, err := sqltask.Components()[0].Types(&c.config, nil)
-		var at *core.ConfigError
+		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at)
 		require.Equal(t, c.key, at.Key)
 	}

@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_instance" (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     job_name     TEXT NOT NULL,
     instance_key TEXT NOT NULL,
+    attempts     INTEGER NOT NULL DEFAULT 1, -- launches
     created_at   INTEGER NOT NULL,
     UNIQUE (job_name, instance_key)
 ) STRICT;
@@ -25,16 +26,24 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     definition_text TEXT NOT NULL DEFAULT '',
     definition_path TEXT NOT NULL DEFAULT '',
     context         TEXT NOT NULL DEFAULT '',
+    -- Of two copies of the context that are written, the one of the greater revision stays.
+    context_revision INTEGER NOT NULL DEFAULT 0,
+    gate            TEXT NOT NULL DEFAULT '',
     owner           TEXT NOT NULL,
     epoch           INTEGER NOT NULL,
+    last_move       TEXT NOT NULL DEFAULT '',
+    last_epoch      INTEGER NOT NULL DEFAULT 0,
     active          INTEGER CHECK (active = 1),
     stop_requested  INTEGER NOT NULL DEFAULT 0,
     step_count      INTEGER NOT NULL DEFAULT 0,
-    lease_until     INTEGER NOT NULL,
+    lease_until     INTEGER, -- NULL while it is parked
+    deadline_at     INTEGER, -- of a parked execution
     created_at      INTEGER NOT NULL,
     started_at      INTEGER,
     ended_at        INTEGER,
     redrive_of      INTEGER,
+    parent_id       INTEGER, -- the execution that ran this one as a step
+    parent_call     INTEGER, -- the first attempt at that step
     UNIQUE (instance_id, active)
 ) STRICT;
 
@@ -58,6 +67,10 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     job_execution_id   INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
     job_name           TEXT NOT NULL,
     name               TEXT NOT NULL,
+    -- The visit of the flow that the step is: see flow_visit. ordinal 0: none, as a partition.
+    flow               TEXT NOT NULL DEFAULT '',
+    ordinal            INTEGER NOT NULL DEFAULT 0,
+    element            TEXT NOT NULL DEFAULT '',
     status             TEXT NOT NULL,
     status_before      TEXT NOT NULL DEFAULT '',
     exit_code          TEXT NOT NULL DEFAULT '',
@@ -73,6 +86,24 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     position           TEXT NOT NULL DEFAULT '',
     context            TEXT NOT NULL DEFAULT '',
     out                TEXT NOT NULL DEFAULT '',
+    gate               TEXT NOT NULL DEFAULT '',
+    -- What the attempts before had counted, summed, as JSON.
+    before_counts      TEXT NOT NULL DEFAULT '',
+    -- What a failed attempt had counted and not committed, as JSON.
+    in_hand_counts     TEXT NOT NULL DEFAULT '',
+    -- The first of the attempts that this one resumes: 0 for one that began anew, NULL
+    -- where it is not known.
+    first_id           INTEGER,
+    -- The attempt itself recorded its end, after its components were closed.
+    closed             INTEGER NOT NULL DEFAULT 0,
+    last_move          TEXT NOT NULL DEFAULT '',
+    last_epoch         INTEGER NOT NULL DEFAULT 0,
+    -- Of a partition: the step that planned it, its own lease, how often it was assigned.
+    manager_id         INTEGER,
+    lease_until        INTEGER,
+    assigned_count     INTEGER NOT NULL DEFAULT 0,
+    -- Of a step with partitions: how many of them are not over.
+    open_parts         INTEGER NOT NULL DEFAULT 0,
     owner              TEXT NOT NULL,
     epoch              INTEGER NOT NULL,
     started_at         INTEGER NOT NULL,
@@ -80,6 +111,20 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
+
+-- The journal of the flow, together with step_execution.flow and ordinal: what a walk
+-- visited that has no step execution. flow is '' for the job's own flow.
+CREATE TABLE IF NOT EXISTS "{{prefix}}flow_visit" (
+    job_execution_id INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
+    flow             TEXT NOT NULL,
+    ordinal          INTEGER NOT NULL,
+    element          TEXT NOT NULL,
+    kind             TEXT NOT NULL,
+    verdict          TEXT NOT NULL DEFAULT '',
+    target           TEXT NOT NULL DEFAULT '',
+    created_at       INTEGER NOT NULL,
+    PRIMARY KEY (job_execution_id, flow, ordinal)
+) STRICT;
 
 -- No foreign key on redriven_by: that an item was redriven may outlive its redrive.
 CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
@@ -125,3 +170,15 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}repository" (
 
 INSERT INTO "{{prefix}}repository" (uid)
 SELECT lower(hex(randomblob(16))) WHERE NOT EXISTS (SELECT 1 FROM "{{prefix}}repository");
+
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_parent" ON "{{prefix}}job_execution" (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_instance_job" ON "{{prefix}}job_instance" (job_name, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_exit" ON "{{prefix}}job_execution" (exit_code, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_job_exit" ON "{{prefix}}job_execution" (job_name, exit_code, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_created" ON "{{prefix}}job_execution" (created_at, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_ended" ON "{{prefix}}job_execution" (ended_at, id);
+
+-- A handful of rows: the steps that are not over.
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_open" ON "{{prefix}}step_execution" (job_execution_id, id)
+    WHERE status IN ('STARTING', 'STARTED', 'STOPPING');

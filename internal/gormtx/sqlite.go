@@ -1,0 +1,145 @@
+package gormtx
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/callbacks"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/logger"
+	"gorm.io/gorm/schema"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+)
+
+// sqliteDialector is gorm's dialect of a SQLite that has RETURNING (3.35). It runs no
+// statement of its own. gorm.io/driver/sqlite imports a second SQLite, in C, which
+// every cold build would compile.
+type sqliteDialector struct{ conn gorm.ConnPool }
+
+var (
+	_ gorm.ErrorTranslator               = sqliteDialector{}
+	_ gorm.SavePointerDialectorInterface = sqliteDialector{}
+)
+
+// Name is that of tx.SQLite.
+func (sqliteDialector) Name() string { return "sqlite" }
+
+// Initialize registers gorm's callbacks.
+func (d sqliteDialector) Initialize(db *gorm.DB) error {
+	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{
+		CreateClauses:        []string{"INSERT", "VALUES", "ON CONFLICT", "RETURNING"},
+		UpdateClauses:        []string{"UPDATE", "SET", "FROM", "WHERE", "RETURNING"},
+		DeleteClauses:        []string{"DELETE", "FROM", "WHERE", "RETURNING"},
+		LastInsertIDReversed: true,
+	})
+	db.ClauseBuilders["LIMIT"] = limit
+	db.ClauseBuilders["FOR"] = noLock
+	db.ConnPool = d.conn
+	return nil
+}
+
+// limit writes LIMIT and OFFSET. SQLite has no OFFSET without a LIMIT: -1 is none.
+func limit(c clause.Clause, b clause.Builder) {
+	l, ok := c.Expression.(clause.Limit)
+	if !ok {
+		return
+	}
+	rows := -1
+	if l.Limit != nil && *l.Limit >= 0 {
+		rows = *l.Limit
+	}
+	if rows >= 0 || l.Offset > 0 {
+		write(b, "LIMIT "+strconv.Itoa(rows))
+	}
+	if l.Offset > 0 {
+		write(b, " OFFSET "+strconv.Itoa(l.Offset))
+	}
+}
+
+// noLock leaves out FOR UPDATE: a transaction that writes is alone.
+func noLock(c clause.Clause, b clause.Builder) {
+	if _, ok := c.Expression.(clause.Locking); !ok {
+		c.Build(b)
+	}
+}
+
+// DefaultValueOf is what stands for a value that the database chooses. NULL is the
+// next number in a column INTEGER PRIMARY KEY. For others SQLite has no word in
+// VALUES: it refuses DEFAULT, where NULL would be stored.
+func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
+	if f.AutoIncrement {
+		return clause.Expr{SQL: "NULL"}
+	}
+	return clause.Expr{SQL: "DEFAULT"}
+}
+
+// BindVarTo writes a placeholder.
+func (sqliteDialector) BindVarTo(w clause.Writer, _ *gorm.Statement, _ any) { write(w, "?") }
+
+// QuoteTo writes a name with a backtick on each side of its parts: table.column is
+// two parts. A part that is quoted already stays as it is. In double quotes SQLite
+// would take a name that it does not know for a text.
+func (sqliteDialector) QuoteTo(w clause.Writer, name string) {
+	for i, part := range split(name) {
+		if i > 0 {
+			write(w, ".")
+		}
+		if len(part) < 2 || part[0] != '`' || part[len(part)-1] != '`' {
+			part = "`" + strings.ReplaceAll(part, "`", "``") + "`"
+		}
+		write(w, part)
+	}
+}
+
+// split divides at the dots outside of backticks.
+func split(name string) (parts []string) {
+	quoted, from := false, 0
+	for i, c := range []byte(name) {
+		switch {
+		case c == '`':
+			quoted = !quoted
+		case c == '.' && !quoted:
+			parts = append(parts, name[from:i])
+			from = i + 1
+		}
+	}
+	return append(parts, name[from:])
+}
+
+// Explain is the statement as gorm's logger shows it.
+func (sqliteDialector) Explain(sql string, vars ...any) string {
+	return logger.ExplainSQL(sql, nil, `"`, vars...)
+}
+
+// DataTypeOf is the type of a column, which only a Migrator asks for.
+func (sqliteDialector) DataTypeOf(f *schema.Field) string { return string(f.DataType) }
+
+// Migrator refuses everything with [ErrNoMigrator].
+func (sqliteDialector) Migrator(*gorm.DB) gorm.Migrator { return noMigrator{} }
+
+// Translate maps SQLite's codes to gorm's errors and keeps the cause.
+func (sqliteDialector) Translate(err error) error {
+	switch {
+	case dberr.IsUniqueViolation(err):
+		return fmt.Errorf("%w: %w", gorm.ErrDuplicatedKey, err)
+	case dberr.IsForeignKeyViolation(err):
+		return fmt.Errorf("%w: %w", gorm.ErrForeignKeyViolated, err)
+	case dberr.IsCheckViolation(err):
+		return fmt.Errorf("%w: %w", gorm.ErrCheckConstraintViolated, err)
+	}
+	return err
+}
+
+// SavePoint sets a savepoint.
+func (sqliteDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }
+
+// RollbackTo rolls back to a savepoint.
+func (sqliteDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
+
+// write writes into a statement, which is in memory and cannot fail.
+func write(w clause.Writer, text string) {
+	_, _ = w.WriteString(text) //nolint:errcheck // a strings.Builder
+}

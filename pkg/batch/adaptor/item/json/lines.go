@@ -1,0 +1,52 @@
+package json
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/internal/jsonfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// LinesReaderConfig configures the reader `jsonl`.
+type LinesReaderConfig struct {
+	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
+	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
+}
+
+// Validate reports a key whose value means nothing.
+func (c *LinesReaderConfig) Validate() error { return checkMaxLine(c.MaxLine) }
+
+func linesComponents() []registry.Component {
+	return []registry.Component{
+		{
+			Kind: registry.KindReader, Name: "jsonl",
+			Summary: "Reads a file with one JSON value per line.",
+			Doc: `Empty lines are ignored. A line that is no JSON, or does not fit the item type, is an
+invalid item, named by path:line; so is one that is not valid UTF-8, has a lone
+surrogate, or an object with a key twice. Reading goes on at the next line.` + aboutReading,
+			Example: "jsonl: {path: in.jsonl, item: {id: int, name: string null}}",
+			Config:  reflect.TypeFor[LinesReaderConfig](),
+			Types:   func(cfg any, _ core.ItemType) (core.ItemType, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
+			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+				return NewLinesReader(*cfg.(*LinesReaderConfig), b.Out)
+			},
+		},
+		writer(registry.Component{Name: "jsonl", Summary: "Writes a file with one JSON value per line.", Example: "jsonl: out/items.jsonl"}, NewLinesWriter),
+	}
+}
+
+// NewLinesReader returns a reader of lines.
+func NewLinesReader(cfg LinesReaderConfig, item core.ItemType) (core.Reader, error) {
+	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine)}
+	return newReader(file, item, jsonfile.NewLines)
+}
+
+// NewLinesWriter returns a writer of lines with items of the type b.In. The file
+// belongs to b.Attempt (rule C15b).
+func NewLinesWriter(cfg WriterConfig, b registry.BuildContext) (core.Writer, error) {
+	return b.In.ToDocuments(jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
+}

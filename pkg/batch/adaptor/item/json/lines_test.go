@@ -1,0 +1,209 @@
+package json
+
+import (
+	"context"
+	stdjson "encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/internal/jsonfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+type tagged struct {
+	ID   int      `json:"id"`
+	Name string   `json:"name"`
+	Tags []string `json:"tags,omitempty"`
+}
+
+const content = "\xEF\xBB\xBF" + `{"id":1,"name":"Ann","tags":["a","b"]}
+
+{"id":"two","name":"Bob"}
+{"id":3,"name":"C\ny"}` + "\r\n" + `  {"name":"Dé","id":4,"more":{}}
+null
+{"id":5
+{"id":6,"name":"end"}`
+
+func readingLines(path string, item core.ItemType) func(testing.TB) core.Reader {
+	return func(t testing.TB) core.Reader {
+		r, err := NewLinesReader(LinesReaderConfig{Path: path}, item)
+		require.NoError(t, err)
+		return r
+	}
+}
+
+func TestTheReaderOfLinesKeepsTheReaderContract(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"in.jsonl", "in.jsonl.gz"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := file(t, name, content)
+			itemtest.Reader(t, itemtest.ReaderConfig{
+				New: readingLines(path, core.ItemOf[tagged]("thing")),
+				Want: []any{
+					tagged{1, "Ann", []string{"a", "b"}}, tagged{ID: 3, Name: "C\ny"}, tagged{ID: 4, Name: "Dé"}, tagged{ID: 6, Name: "end"},
+				},
+				Change: func(t testing.TB) { require.NoError(t, os.Truncate(path, 20)) },
+			})
+			path = file(t, name, content)
+			itemtest.Reader(t, itemtest.ReaderConfig{New: readingLines(path, rows(t))})
+		})
+	}
+}
+
+// linesOutcomes reads all: rows as their values, consumed errors without the path.
+func linesOutcomes(t require.TestingT, r core.Reader, path string, from core.Position) (all []string) {
+	ctx := context.Background()
+	require.NoError(t, r.Component().(core.Opener).Open(ctx, from))
+	defer func() { require.NoError(t, r.Component().(core.Closer).Close(ctx)) }()
+	for {
+		items := r.NewItems(1)
+		err := r.Fill(ctx, items, 1)
+		switch {
+		case errors.Is(err, io.EOF):
+			return all
+		case core.IsConsumed(err):
+			require.True(t, exception.IsSkippable(err))
+			all = append(all, strings.TrimPrefix(err.Error(), path))
+		default:
+			require.NoError(t, err)
+			values := items.At(0).(core.Row).Values()
+			all = append(all, values[0].String()+" "+values[1].String())
+		}
+	}
+}
+
+func TestAnInvalidLineIsNamedAndReadingGoesOn(t *testing.T) {
+	t.Parallel()
+	path := file(t, "in.jsonl", content)
+	require.Equal(t, []string{
+		"1 Ann",
+		`:3: field id: "two" is not of type int`,
+		"3 C\ny", "4 Dé",
+		":6: not a JSON object: null",
+		`:7: not JSON: the text ends inside a value: {"id":5`,
+		"6 end",
+	}, linesOutcomes(t, readingLines(path, rows(t))(t), path, nil))
+}
+
+func TestALineLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
+	t.Parallel()
+	long := `{"id":2,"name":"` + strings.Repeat("x", 500<<10) + "\"}\n"
+	for _, max := range []registry.Size{100, 200 << 10} {
+		path := file(t, "in.jsonl", "{\"id\":1}\n"+long+"{\"id\":3}\n"+long)
+		r, err := NewLinesReader(LinesReaderConfig{Path: path, MaxLine: max}, rows(t))
+		require.NoError(t, err)
+		all := linesOutcomes(t, r, path, nil)
+		require.Len(t, all, 4)
+		require.Equal(t, "1 null", all[0])
+		require.Contains(t, all[1], ":2: the line has 512019 bytes, more than ")
+		require.Equal(t, "3 null", all[2])
+		require.Contains(t, all[3], ":4: the line has 512019 bytes, more than ")
+	}
+	path := file(t, "in.jsonl", long)
+	require.Len(t, linesOutcomes(t, readingLines(path, rows(t))(t), path, nil), 1)
+}
+
+func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"out.jsonl", "out.jsonl.gz"} {
+		path := filepath.Join(t.TempDir(), "new", name)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			itemtest.Writer(t, itemtest.WriterConfig{
+				New:    func(t testing.TB) core.Writer { return writingLines(t, path, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return writingLines(t, path, attempt) },
+				Chunks: func(testing.TB) []core.Items {
+					return itemtest.Chunks([]tagged{{ID: 1, Name: "a\nb"}, {ID: 2}}, []tagged{{ID: 3, Tags: []string{"x"}}})
+				},
+				Contents: func(t testing.TB) string { return seen(t, path) },
+				Clear:    func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
+				Lose:     func(t testing.TB) { itemtest.RemoveParts(t, path) },
+				Want:     `{"id":1,"name":"a\nb"}` + "\n" + `{"id":2,"name":""}` + "\n" + `{"id":3,"name":"","tags":["x"]}` + "\n",
+				Hidden:   true,
+			})
+		})
+	}
+}
+
+func writingLines(t testing.TB, path string, attempt core.Attempt) core.Writer {
+	w, err := NewLinesWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[tagged]("thing"), attempt))
+	require.NoError(t, err)
+	return w
+}
+
+func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "out.jsonl")
+	w := jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: path}, registry.BuildContext{})
+	ctx := context.Background()
+	require.NoError(t, w.Open(ctx, nil))
+	require.NoError(t, w.WriteDocuments(ctx, [][]byte{[]byte("{\n \"a\": 1\r\n}"), []byte("2")}))
+	require.True(t, exception.IsSkippable(w.WriteDocuments(ctx, [][]byte{[]byte("3"), []byte("{\n")})))
+	require.NoError(t, w.Release(ctx))
+	require.NoError(t, w.Finish(ctx))
+	require.NoError(t, w.Close(ctx))
+	require.Equal(t, "{\"a\":1}\n2\n", seen(t, path))
+}
+
+func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		var want []string
+		for i := range rapid.IntRange(0, 20).Draw(t, "lines") {
+			switch rapid.IntRange(0, 4).Draw(t, "kind") {
+			case 0:
+				text.WriteString("  ")
+			case 1:
+				text.WriteString(rapid.StringOf(rapid.RuneFrom([]rune(`{"id:,1 }`))).Draw(t, "junk"))
+			default:
+				name := rapid.String().Draw(t, "name")
+				line, err := stdjson.Marshal(map[string]any{"id": i, "name": name})
+				require.NoError(t, err)
+				text.Write(line)
+				want = append(want, name)
+			}
+			text.WriteString(rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "end"))
+		}
+		path := filepath.Join(dir, "in.jsonl")
+		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
+		open := func() core.Reader {
+			r, err := NewLinesReader(LinesReaderConfig{Path: path}, rows(t))
+			require.NoError(t, err)
+			return r
+		}
+		all := linesOutcomes(t, open(), path, nil)
+		var names []string
+		for _, o := range all {
+			if id, name, ok := strings.Cut(o, " "); ok && !strings.HasPrefix(id, ":") {
+				names = append(names, name)
+			}
+		}
+		require.Equal(t, want, names)
+
+		ctx := context.Background()
+		first := open()
+		require.NoError(t, first.Component().(core.Opener).Open(ctx, nil))
+		for i := 0; ; i++ {
+			at, err := first.Component().(core.Positioner).Position()
+			require.NoError(t, err)
+			require.Equal(t, len(all)-i, len(linesOutcomes(t, open(), path, at)))
+			if err := first.Fill(ctx, first.NewItems(1), 1); errors.Is(err, io.EOF) {
+				break
+			}
+		}
+		require.NoError(t, first.Component().(core.Closer).Close(ctx))
+	})
+}

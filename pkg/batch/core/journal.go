@@ -1,0 +1,85 @@
+package core
+
+import "context"
+
+// Visit is one visit of an element by the walk of a flow. Ordinal counts the visits
+// of a flow from 1, over all attempts of the instance; 0: the step is visited by no
+// walk, such as a partition. Flow is the log that the visit belongs to: ” for the
+// job's own flow, else made by Visit.Inner.
+type Visit struct {
+	Flow    string `json:"flow,omitempty"`
+	Ordinal int64  `json:"ordinal,omitempty"`
+	Element string `json:"element,omitempty"`
+}
+
+// VisitKind says what a row of the journal is.
+type VisitKind string
+
+// The kinds of a visit. A step's visit is its step execution; the others are rows of
+// their own.
+const (
+	VisitStep VisitKind = "step"
+	// VisitNoop is an element without a step whose condition did not hold.
+	VisitNoop VisitKind = "noop"
+	// VisitDecision has the decision's answer as its verdict.
+	VisitDecision VisitKind = "decision"
+	// VisitFlow is the end of a split or a flow, VisitGroup that of an atomic group.
+	// Their verdict is the status and the exit code.
+	VisitFlow  VisitKind = "flow"
+	VisitGroup VisitKind = "group"
+	// VisitStop is a stop at the element: a restart runs the element again. VisitJump
+	// is a stop with a restart point, the target.
+	VisitStop VisitKind = "stop"
+	VisitJump VisitKind = "jump"
+	// VisitPass is a completed step of a way that was left: the walk came to it again
+	// and did not run it. The target is the id of the step execution.
+	VisitPass VisitKind = "pass"
+	// VisitTurn ends what earlier attempts visited in the flow from its ordinal on: the
+	// attempt went another way.
+	VisitTurn VisitKind = "turn"
+)
+
+// FlowVisit is a row of the journal: a visit that has no step execution.
+type FlowVisit struct {
+	Visit
+	Kind VisitKind
+	// Verdict and Target depend on the kind.
+	Verdict, Target string
+}
+
+// JournalRow is a row of the journal as a restart reads it.
+type JournalRow struct {
+	FlowVisit
+	Execution JobExecutionID
+	// Step is the step execution of a VisitStep; 0 for the other kinds.
+	Step StepExecutionID
+}
+
+// Journal reads where the walks of an instance came.
+type Journal interface {
+	// Visits returns, for each attempt from since on, flow, element and kind the row of
+	// the greatest ordinal, in no order. The rows of `finally` are left out.
+	Visits(ctx context.Context, id JobInstanceID, since JobExecutionID) ([]JournalRow, error)
+	// StepsByID returns the step executions with these ids, by id.
+	StepsByID(ctx context.Context, ids []StepExecutionID) (map[StepExecutionID]StepExecution, error)
+	// RecordVisits stores rows of the journal, in the transaction that ctx carries for
+	// the repository's database, if there is one. Rows that are there stay.
+	RecordVisits(ctx context.Context, id JobExecutionID, rows []FlowVisit) error
+}
+
+// FlowFinally is the log of the steps that run at the end of an execution.
+const FlowFinally = "finally"
+
+// StepStart asks for a new step execution.
+type StepStart struct {
+	Name string
+	// Visit is the visit of the flow that the step is.
+	Visit Visit
+	// Earlier is the attempt that the new one resumes; nil: it begins anew.
+	Earlier *StepExecution
+	// Noop records a step whose condition does not hold: COMPLETED with ExitNoop.
+	Noop bool
+	// Before are rows of the journal that are stored with the start: what was visited
+	// before the step.
+	Before []FlowVisit
+}

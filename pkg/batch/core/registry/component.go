@@ -1,0 +1,105 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Kind is the role of a component in a job file.
+type Kind string
+
+// The kinds of component.
+const (
+	KindReader      Kind = "reader"
+	KindProcessor   Kind = "processor"
+	KindWriter      Kind = "writer"
+	KindTasklet     Kind = "tasklet"
+	KindListener    Kind = "listener"
+	KindPartitioner Kind = "partitioner"
+	KindDecider     Kind = "decider"
+)
+
+// Kinds returns all kinds: those of the pipeline in its order, then the others.
+func Kinds() []Kind {
+	return []Kind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener, KindPartitioner, KindDecider}
+}
+
+// Component is a reader, processor, writer, tasklet, listener, partitioner or
+// decider that job files use by its name. Its fields other than New describe it:
+// they list it, check a job file and generate its reference page, and nothing else
+// is built for that.
+type Component struct {
+	Kind Kind
+	Name string
+	// Summary is one line; Doc is more, in Markdown.
+	Summary string
+	Doc     string
+	// Example is a few lines of YAML for the reference page; CI loads it.
+	Example string
+	// Config is the struct type of the configuration; nil: none. Its fields carry tags:
+	// `key:"path"` the name in the job file, `doc:"..."`, `default:"..."`,
+	// `required:"true"`, `enum:"a,b"`, `main:"true"` for the one field that may be given
+	// directly (`filter: ...`), `path:"true"` for a path relative to the job file,
+	// `output:"true"` with it for a file that this writer alone writes,
+	// `literal:"true"` for a text in which ${...} is not evaluated, `rest:"true"` for the
+	// one [Expressions] or map that takes all keys of no other field (`map: {only: true,
+	// id: item.id}`; its `key` is for the reference only). Fields are strings, bools,
+	// ints, floats, time.Duration, [Size], lists and maps of these, nested structs,
+	// [core.ItemType] (a name or an inline map), [SQL], [Expression] and [Expressions].
+	// The struct may implement Validate() error.
+	Config reflect.Type
+	// NoTransaction says that a tasklet works on connections of its own or on no
+	// database: its step's propagation is NOT_SUPPORTED unless the job file says more.
+	NoTransaction bool
+	// Types returns the component's output type at load: for a reader in is nil;
+	// for a writer the result is ignored (return in). cfg is a pointer to Config,
+	// decoded but for its late-bound values. An error refuses the job file at the
+	// component's position, or at the key of a *ConfigError.
+	Types func(cfg any, in core.ItemType) (out core.ItemType, err error)
+	// Parts returns, for a partitioner, the Go types of what ${part.NAME} reads, by
+	// name, without `name` (string) and `index` (int64), which every partition has.
+	// Types are those of an ExecutionContext: string, int64, float64, bool, Date,
+	// time.Time, time.Duration. cfg as for Types.
+	Parts func(cfg any) (map[string]reflect.Type, error)
+	// New makes an instance, one per step execution: a core.Reader, Processor, Writer,
+	// Tasklet, Partitioner or Decider, or a listener of any interface of
+	// core/listener.go. cfg is a pointer to Config with everything decoded and bound.
+	// New is nil in a registry that only describes.
+	New func(ctx context.Context, cfg any, b BuildContext) (any, error)
+}
+
+// BuildContext says where an instance of a component is used, and what it may use.
+type BuildContext struct {
+	Job, Step string
+	Execution core.JobExecutionID
+	// Databases finds the databases of the application.
+	Databases tx.Provider
+	// Database is the name of the database that SQL components use unless their
+	// config names another.
+	Database string
+	// Attempt returns the attempt of the step in which a reader, processor or writer
+	// works; nil where there is none, as for a listener of the job.
+	Attempt func(ctx context.Context) (core.Attempt, error)
+	// In is the type of the items of a processor or writer, Out of those that a reader
+	// or processor returns, as Types says.
+	In, Out core.ItemType
+	// FileMode are the permissions of files that the component makes (the setting
+	// files.mode); 0: 0600.
+	FileMode fs.FileMode
+}
+
+// FindDatabase returns the database of that name, or the default one of SQL
+// components where name is empty. An unknown name is a *ConfigError of the key
+// `database`.
+func (b BuildContext) FindDatabase(name string) (tx.Database, error) {
+	db, err := b.Databases.Database(cmp.Or(name, b.Database))
+	if err != nil {
+		return nil, &ConfigError{Key: "database", Err: err}
+	}
+	return db, nil
+}

@@ -1,0 +1,78 @@
+package registry
+
+import (
+	"reflect"
+	"strings"
+)
+
+// ConfigError is an error of Types, New or Validate about one key of the config. It
+// is reported at that key's position. Key is a path such as "item" or "columns.id".
+type ConfigError struct {
+	Key string
+	Err error
+}
+
+// Error names the key.
+func (e *ConfigError) Error() string { return e.Key + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// Size is a number of bytes, written as 512, 64KB, 10MB or 1GB (powers of 1024).
+type Size int64
+
+// SQL is a statement whose ${...} became bind variables: Parts are the text
+// around them, one more than Args. It is never spliced.
+type SQL struct {
+	Parts []string
+	Args  []any
+}
+
+// Render joins the parts with the dialect's placeholders; placeholder gets the
+// 1-based number of the variable.
+func (s SQL) Render(placeholder func(n int) string) (text string, args []any) {
+	var b strings.Builder
+	for i, part := range s.Parts {
+		if i > 0 {
+			b.WriteString(placeholder(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String(), s.Args
+}
+
+// String is the text with ? for each variable, for messages.
+func (s SQL) String() string {
+	text, _ := s.Render(func(int) string { return "?" })
+	return text
+}
+
+// IsZero reports whether there is no statement.
+func (s SQL) IsZero() bool { return len(s.Parts) == 0 }
+
+// Expression is a bare expression over `item`, `meta` and `params`, evaluated
+// once per item by the component that has it in its config. Env holds the values
+// of the launch that it may use.
+type Expression struct {
+	Text string
+	Env  ExpressionEnv
+}
+
+// NamedExpression is one entry of Expressions.
+type NamedExpression struct {
+	Name string
+	Expression
+}
+
+// Expressions are named expressions in the order written.
+type Expressions []NamedExpression
+
+// ExpressionEnv is what expressions may read apart from the item: the job's
+// parameters and names.
+type ExpressionEnv struct {
+	// Types maps a variable path ("params", then name) to its Go type; it is there
+	// at load already.
+	Types map[string]map[string]reflect.Type
+	// Values has the same shape; nil at load.
+	Values map[string]map[string]any
+}

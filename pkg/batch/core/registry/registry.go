@@ -1,0 +1,115 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Registry is what job files may use by name: components, item types and error
+// classes. It does not change. The zero Registry is empty.
+type Registry struct {
+	components map[key]Component
+	items      map[string]core.ItemType
+	matchers   *exception.Matchers
+}
+
+type key struct {
+	kind Kind
+	name string
+}
+
+// NamedItem is an item type that job files use by name.
+type NamedItem struct {
+	Name string
+	Type core.ItemType
+}
+
+// New checks and indexes components. matchers are the error classes that job files
+// may name; nil: none. A name that occurs twice for one kind is an error, and the
+// error lists all of them.
+func New(components []Component, items []NamedItem, matchers *exception.Matchers) (*Registry, error) {
+	r := &Registry{components: map[key]Component{}, items: map[string]core.ItemType{}, matchers: matchers}
+	var errs []error
+	for _, c := range components {
+		k := key{c.Kind, c.Name}
+		if _, twice := r.components[k]; twice {
+			errs = append(errs, fmt.Errorf("%s %q is registered twice", c.Kind, c.Name))
+			continue
+		}
+		if c.Config != nil && c.Config.Kind() != reflect.Struct {
+			errs = append(errs, fmt.Errorf("%s %q: its config is a %v, not a struct", c.Kind, c.Name, c.Config))
+		}
+		r.components[k] = c
+	}
+	for _, it := range items {
+		if _, twice := r.items[it.Name]; twice {
+			errs = append(errs, fmt.Errorf("item type %q is registered twice", it.Name))
+		}
+		r.items[it.Name] = it.Type
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return r, errors.Join(errs...)
+}
+
+// Map returns a registry in which every component is what change returns for it.
+// change keeps Kind and Name.
+func (r *Registry) Map(change func(Component) Component) *Registry {
+	out := &Registry{components: make(map[key]Component, len(r.components)), items: r.items, matchers: r.matchers}
+	for k, c := range r.components {
+		out.components[k] = change(c)
+	}
+	return out
+}
+
+// Component returns a component.
+func (r *Registry) Component(kind Kind, name string) (Component, bool) {
+	c, ok := r.components[key{kind, name}]
+	return c, ok
+}
+
+// Components returns all components, by kind in pipeline order, then by name.
+func (r *Registry) Components() []Component {
+	var list []Component
+	for _, kind := range Kinds() {
+		for _, name := range r.Names(kind) {
+			list = append(list, r.components[key{kind, name}])
+		}
+	}
+	return list
+}
+
+// Names returns the names of one kind, sorted.
+func (r *Registry) Names(kind Kind) []string {
+	var names []string
+	for k := range r.components {
+		if k.kind == kind {
+			names = append(names, k.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Matchers returns the error classes that job files may name.
+func (r *Registry) Matchers() *exception.Matchers {
+	if r.matchers == nil {
+		return &exception.Matchers{}
+	}
+	return r.matchers
+}
+
+// Item returns the item type that was registered under name.
+func (r *Registry) Item(name string) (core.ItemType, bool) {
+	t, ok := r.items[name]
+	return t, ok
+}
+
+// ItemNames returns the names of all registered item types, sorted.
+func (r *Registry) ItemNames() []string { return slices.Sorted(maps.Keys(r.items)) }

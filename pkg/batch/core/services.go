@@ -1,0 +1,183 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// StepServices are the ports of a step execution. Fill replaces those that are nil.
+type StepServices struct {
+	// Checkpoints is where a chunk step commits its progress: the repository, or
+	// what StepRun.UseDatabase put in its place.
+	Checkpoints CheckpointStore
+	// Stores finds the place for steps that work in other databases than the
+	// repository's; nil: they are refused.
+	Stores CheckpointStores
+	// Plans, Executor and Jobs are what steps made of other steps or jobs work with;
+	// nil: those are refused.
+	Plans    PartitionPlans
+	Executor StepExecutor
+	Jobs     JobRunner
+	// Attempts finds earlier attempts, and Owners says which owner is known to be dead
+	// (nil: none is); see StepRun.Attempt.
+	Attempts Attempts
+	Owners   Owners
+	// Observer may be nil.
+	Observer Observer
+	// Stop is the request to stop; nil: there never is one.
+	Stop StopSignal
+	// Spawner runs partitions; nil: each on a goroutine of its own.
+	Spawner Spawner
+	// Promoter stores values in the job's context; nil: a step that promotes fails.
+	Promoter Promoter
+}
+
+// Fill gives every port that is nil one that does nothing, or refuses where that would
+// lose something. Checkpoints has no such port: it stays nil.
+func (s *StepServices) Fill() {
+	s.Stores = orElse[CheckpointStores](s.Stores, refusing{})
+	s.Plans = orElse[PartitionPlans](s.Plans, refusing{})
+	s.Executor = orElse[StepExecutor](s.Executor, refusing{})
+	s.Jobs = orElse[JobRunner](s.Jobs, refusing{})
+	s.Attempts = orElse[Attempts](s.Attempts, refusing{})
+	s.Owners = orElse[Owners](s.Owners, OwnersFunc(func(Owner) bool { return false }))
+	s.Observer = orElse[Observer](s.Observer, Observers())
+	s.Stop = orElse(s.Stop, StopOn(nil))
+	s.Spawner = orElse[Spawner](s.Spawner, SpawnerFunc(func(work func()) error { go work(); return nil }))
+	s.Promoter = orElse[Promoter](s.Promoter, refusing{})
+}
+
+func orElse[P comparable](port, otherwise P) P {
+	var none P
+	if port == none {
+		return otherwise
+	}
+	return port
+}
+
+// StopSignal is the request to stop: finish what is in hand, then return ErrStopped.
+type StopSignal interface {
+	// Requested reports whether a stop was requested.
+	Requested() bool
+	// Done returns a channel that is closed when a stop is requested. It may be closed
+	// a moment after Requested has begun to report it.
+	Done() <-chan struct{}
+	// Request passes on a request that the step found in the database.
+	Request()
+}
+
+// StopOn returns the signal of a channel that the caller closes; nil: it is never
+// closed. Request does nothing.
+func StopOn(channel <-chan struct{}) StopSignal { return stopChannel(channel) }
+
+type stopChannel <-chan struct{}
+
+func (c stopChannel) Requested() bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c stopChannel) Done() <-chan struct{} { return c }
+
+func (c stopChannel) Request() {}
+
+// Spawner runs work on a goroutine of its own, or refuses. It must not wait for other
+// work that it was given.
+type Spawner interface {
+	Spawn(work func()) error
+}
+
+// SpawnerFunc makes a function a Spawner.
+type SpawnerFunc func(work func()) error
+
+// Spawn calls f.
+func (f SpawnerFunc) Spawn(work func()) error { return f(work) }
+
+// Promoter puts values into the job's context and stores it.
+type Promoter interface {
+	// Promote is called by the step executor before the step's end is recorded, and in
+	// the same transaction where there is one. Branches of a split may call it at the
+	// same time.
+	Promote(ctx context.Context, values map[string]any) error
+}
+
+// PromoterFunc makes a function a Promoter.
+type PromoterFunc func(ctx context.Context, values map[string]any) error
+
+// Promote calls f.
+func (f PromoterFunc) Promote(ctx context.Context, values map[string]any) error {
+	return f(ctx, values)
+}
+
+// Owners says what is known of the owners of executions.
+type Owners interface {
+	// IsDead reports whether the owner is known to be dead.
+	IsDead(o Owner) bool
+}
+
+// OwnersFunc makes a function Owners.
+type OwnersFunc func(Owner) bool
+
+// IsDead calls f.
+func (f OwnersFunc) IsDead(o Owner) bool { return f(o) }
+
+// JobRunner runs a job to its end in this process: a *job.Launcher.
+type JobRunner interface {
+	Run(ctx context.Context, j *Job, params Parameters, stop <-chan struct{}) (*JobExecution, error)
+}
+
+// ErrNoService refuses a step that needs what its launcher does not have.
+var ErrNoService = errors.New("the launcher does not support it")
+
+// refusing is every port whose absence must not go unnoticed.
+type refusing struct{}
+
+func (refusing) Acquire(_ context.Context, run *StepRun, database string) (ClaimedStore, error) {
+	return nil, fmt.Errorf("step %s writes to database %s, but its checkpoints can be kept in %s only",
+		run.Step.Name, database, run.Services.Checkpoints.Database())
+}
+
+func (refusing) PlanPartitions(context.Context, JobRef, string, []Partition, map[string]StepExecution) ([]StepExecution, error) {
+	return nil, fmt.Errorf("store the plan of partitions: %w", ErrNoService)
+}
+
+func (refusing) BeginStep(context.Context, StepRef) error {
+	return fmt.Errorf("begin a planned step: %w", ErrNoService)
+}
+
+func (refusing) EndStep(context.Context, StepRef, StepChange) (Answer, error) {
+	return "", fmt.Errorf("end a planned step: %w", ErrNoService)
+}
+
+func (refusing) SaveStepContext(context.Context, StepRef, *ExecutionContext) error {
+	return fmt.Errorf("save the context of a step: %w", ErrNoService)
+}
+
+func (refusing) Execute(context.Context, Step, *StepRun) (*StepExecution, error) {
+	return nil, fmt.Errorf("run a step of a step: %w", ErrNoService)
+}
+
+func (refusing) Run(context.Context, *Job, Parameters, <-chan struct{}) (*JobExecution, error) {
+	return nil, fmt.Errorf("run a job for a step: %w", ErrNoService)
+}
+
+func (refusing) OpenAttempts(context.Context, JobInstanceID, string, StepExecutionID, StepExecutionID) (string, []Owner, error) {
+	return "", nil, fmt.Errorf("find the attempts of a step: %w", ErrNoService)
+}
+
+func (refusing) LeftBy(context.Context, JobInstanceID, string, StepExecutionID) ([]Position, error) {
+	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
+}
+
+func (refusing) LeftBehind(context.Context, JobInstanceID) ([]LeftBehind, error) {
+	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
+}
+
+func (refusing) Promote(context.Context, map[string]any) error {
+	return fmt.Errorf("promote values to the job's context: %w", ErrNoService)
+}

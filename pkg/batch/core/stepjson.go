@@ -1,0 +1,175 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// storedParameter is the JSON of a parameter.
+type storedParameter struct {
+	Name        string        `json:"name"`
+	Type        ParameterType `json:"type"`
+	Value       string        `json:"value"` // canonical text
+	Identifying bool          `json:"identifying"`
+}
+
+// MarshalJSON returns the parameters as a list of names, types and canonical texts.
+func (ps Parameters) MarshalJSON() ([]byte, error) {
+	list := make([]storedParameter, 0, len(ps.list))
+	for _, p := range ps.list {
+		text, err := p.Canonical()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, storedParameter{Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying})
+	}
+	return json.Marshal(list)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (ps *Parameters) UnmarshalJSON(data []byte) error {
+	var list []storedParameter
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	var params []Parameter
+	for _, p := range list {
+		value, err := ParseParameter(p.Type, p.Value)
+		if err != nil {
+			return fmt.Errorf("parameter %s: %w", p.Name, err)
+		}
+		params = append(params, Parameter{Name: p.Name, Type: p.Type, Value: value, Identifying: p.Identifying})
+	}
+	read, err := NewParameters(params...)
+	if err == nil {
+		*ps = read
+	}
+	return err
+}
+
+// contextJSON is an ExecutionContext on its way to another process, with what is not
+// stored of it.
+type contextJSON struct {
+	Version  int                     `json:"version"`
+	Values   map[string]contextValue `json:"values"`
+	Changed  bool                    `json:"changed,omitempty"`
+	Revision int64                   `json:"revision,omitempty"`
+}
+
+// MarshalJSON returns the values with their types. Unlike Encode it has no limit.
+func (c *ExecutionContext) MarshalJSON() ([]byte, error) {
+	return json.Marshal(contextJSON{contextVersion, c.values, c.changed, c.revision})
+}
+
+// UnmarshalJSON reads what MarshalJSON or Encode wrote.
+func (c *ExecutionContext) UnmarshalJSON(data []byte) error {
+	read, err := ParseExecutionContext(data)
+	if err != nil {
+		return err
+	}
+	var state contextJSON
+	if err := json.Unmarshal(data, &state); err != nil {
+		return fmt.Errorf("execution context: %w", err)
+	}
+	*c = ExecutionContext{values: read.values, changed: state.Changed, revision: state.Revision}
+	return nil
+}
+
+// Results are the named results of a step. In their JSON an integral float keeps its
+// point, so that it is a float again when read: ints and floats come back as int64 and
+// float64, other values as JSON has them.
+type Results map[string]any
+
+// MarshalJSON implements json.Marshaler.
+func (r Results) MarshalJSON() ([]byte, error) { return json.Marshal(withPoints(map[string]any(r))) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *Results) UnmarshalJSON(data []byte) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	var read map[string]any
+	if err := decoder.Decode(&read); err != nil {
+		return err
+	}
+	for key, value := range read {
+		read[key] = withNumbers(value)
+	}
+	*r = read
+	return nil
+}
+
+// withPoints gives integral floats their point.
+func withPoints(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if v == nil {
+			return nil
+		}
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			out[key] = withPoints(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = withPoints(inner)
+		}
+		return out
+	case float64:
+		text, err := json.Marshal(v)
+		if err == nil && !bytes.ContainsAny(text, ".eE") {
+			return json.RawMessage(append(text, ".0"...))
+		}
+	}
+	return value
+}
+
+// withNumbers replaces json.Number by int64 or float64.
+func withNumbers(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			v[key] = withNumbers(inner)
+		}
+	case []any:
+		for i, inner := range v {
+			v[i] = withNumbers(inner)
+		}
+	case json.Number:
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return v.String()
+		}
+		return f
+	}
+	return value
+}
+
+type stepExecution StepExecution
+
+// stepExecutionJSON is a StepExecution whose Out keeps its types.
+type stepExecutionJSON struct {
+	stepExecution
+	Out Results
+}
+
+// MarshalJSON implements json.Marshaler: Out keeps its types.
+func (s StepExecution) MarshalJSON() ([]byte, error) {
+	return json.Marshal(stepExecutionJSON{stepExecution(s), s.Out})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *StepExecution) UnmarshalJSON(data []byte) error {
+	var read stepExecutionJSON
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	*s = StepExecution(read.stepExecution)
+	s.Out = read.Out
+	return nil
+}

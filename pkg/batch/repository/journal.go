@@ -1,0 +1,101 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Visits implements core.Journal with one statement. The database reads the whole
+// journal of the instance and returns a row per attempt, flow, element and kind: a
+// loop of many rounds is one row.
+func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
+	var rows []journalRow
+	err := r.session(ctx).Raw(r.sql(`SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
+		SELECT v.*, ROW_NUMBER() OVER (PARTITION BY job_execution_id, flow, element,
+			CASE WHEN kind IN ('stop', 'jump', 'turn') THEN kind ELSE '' END ORDER BY ordinal DESC) AS place
+		FROM (
+			SELECT s.job_execution_id, s.flow, s.ordinal, s.element, 'step' AS kind, '' AS verdict, '' AS target, s.id AS step_id
+			FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id
+			WHERE e.instance_id = ? AND e.id >= ? AND s.ordinal > 0 AND s.flow <> ?
+			UNION ALL
+			SELECT f.job_execution_id, f.flow, f.ordinal, f.element, f.kind, f.verdict, f.target, 0
+			FROM {flow_visit} f JOIN {job_execution} e ON e.id = f.job_execution_id
+			WHERE e.instance_id = ? AND e.id >= ?
+		) v) newest WHERE place = 1`), id, since, core.FlowFinally, id, since).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the journal of job instance %d: %w", id, err)
+	}
+	visits := make([]core.JournalRow, len(rows))
+	for i, row := range rows {
+		visits[i] = core.JournalRow{
+			FlowVisit: core.FlowVisit{
+				Visit: core.Visit{Flow: row.Flow, Ordinal: row.Ordinal, Element: row.Element},
+				Kind:  row.Kind, Verdict: row.Verdict, Target: row.Target,
+			},
+			Execution: row.JobExecutionID, Step: row.StepID,
+		}
+	}
+	return visits, nil
+}
+
+// journalRow is a visit of either kind.
+type journalRow struct {
+	JobExecutionID core.JobExecutionID
+	Flow           string
+	Ordinal        int64
+	Element        string
+	Kind           core.VisitKind
+	Verdict        string
+	Target         string
+	StepID         core.StepExecutionID
+}
+
+// StepsByID implements core.Journal.
+func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error) {
+	steps := make(map[core.StepExecutionID]core.StepExecution, len(ids))
+	for batch := range slices.Chunk(ids, paramsBatch) {
+		var rows []stepExecution
+		if err := r.session(ctx).Where("id IN ?", batch).Find(&rows).Error; err != nil {
+			return nil, fmt.Errorf("read %d step executions: %w", len(batch), err)
+		}
+		for i := range rows {
+			record, err := rows[i].record()
+			if err != nil {
+				return nil, err
+			}
+			steps[record.ID] = *record
+		}
+	}
+	return steps, nil
+}
+
+// RecordVisits implements core.Journal with one INSERT for a batch of rows. No guard
+// is compared: a row says what the attempt visited, and the guard of the work itself
+// decides whether that is committed.
+func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []core.FlowVisit) error {
+	if err := r.storeVisits(ctx, id, rows); err != nil {
+		return fmt.Errorf("journal of job execution %d: %w", id, err)
+	}
+	return nil
+}
+
+// storeVisits inserts rows of the journal. Branches of a split may store the same
+// rows: those that are there stay.
+func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, visits []core.FlowVisit) error {
+	if len(visits) == 0 {
+		return nil
+	}
+	rows := make([]flowVisit, len(visits))
+	for i, v := range visits {
+		rows[i] = flowVisit{
+			JobExecutionID: id, Flow: v.Flow, Ordinal: v.Ordinal, Element: v.Element,
+			Kind: v.Kind, Verdict: storable(v.Verdict), Target: v.Target, CreatedAt: clock(0),
+		}
+	}
+	return r.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error
+}

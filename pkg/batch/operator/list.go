@@ -22,7 +22,10 @@ type RequestError struct {
 
 // Error names the field, its value, and what is allowed.
 func (e *RequestError) Error() string {
-	text := e.Field + " " + e.Value + ": " + e.Reason
+	text := e.Field + ": " + e.Reason
+	if e.Value != "" {
+		text = e.Field + " " + e.Value + ": " + e.Reason
+	}
 	if len(e.Allowed) > 0 {
 		text += " (allowed: " + strings.Join(e.Allowed, ", ") + ")"
 	}

@@ -14,12 +14,9 @@ import (
 // goOn is the way to go on with an execution. otherFile says that the request must
 // name a job file, for that of the execution will not do.
 func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
-	if e.RedriveOf != 0 {
-		a := Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile}
-		a.Step, _ = RedrivenStep(e.Params)
-		return a
-	}
-	return Action{Kind: ActRestart, Execution: e.ID, NeedsFile: otherFile || e.Definition.Path == "" && s.config.Jobs == nil}
+	a := restartAction(e)
+	a.NeedsFile = otherFile || a.NeedsFile && s.config.Jobs == nil
+	return a
 }
 
 // ways are what may be done about an execution, whoever looks at it.

@@ -146,8 +146,8 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: components})
 	require.NoError(h.b, err)
 	h.session = &cli.Session{
-		Service: service, Registry: components, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
-		CheckSchema: h.repo.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return nil },
+		Service: service, Registry: components, Provider: provider, Repository: h.repo,
+		Close: func(context.Context) error { return nil },
 	}
 	h.app = cli.App{Name: "surfin", Version: "bench", Registry: components, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
 		return h.session, nil
@@ -298,7 +298,8 @@ func BenchmarkRun(b *testing.B) {
 		night := int64(10 * past)
 		for h.b.Loop() {
 			night++
-			exec, err := h.session.Launcher.Run(context.Background(), j, h.params(night), nil)
+			params := h.params(night)
+			exec, err := h.session.Service.Run(context.Background(), operator.RunRequest{Job: j, Exactly: &params})
 			require.NoError(h.b, err)
 			require.Equal(h.b, core.StatusCompleted, exec.Status)
 		}

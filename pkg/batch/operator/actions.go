@@ -28,7 +28,7 @@ func (s *Service) ways(e *core.JobExecution) []Action {
 		return []Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}
 	case core.StatusAbandoned:
 		return anew(e)
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if s.config.Dead(e.Owner) {
 			return []Action{{Kind: ActRecover, Execution: e.ID}}
 		}

@@ -126,7 +126,7 @@ func cutPage[T any](found []T, asked int) (page []T, more bool) {
 // Statuses lists the statuses of executions.
 func Statuses() []core.Status {
 	return []core.Status{
-		core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusStopped,
+		core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusStopped,
 		core.StatusCompleted, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
 	}
 }

@@ -160,7 +160,7 @@ func (p *program) pageHints(e *operator.ExecutionView) []string {
 		return []string{"restart it:  " + p.restartHint(&e.Execution, "FILE")}
 	case core.StatusUnknown:
 		return append([]string{"give it up:  " + p.command("abandon", idText(e.ID))}, p.anewHint(&e.Execution)...)
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if e.Owner.Dead {
 			return []string{"its process is dead; end it:  " + p.command("recover")}
 		}

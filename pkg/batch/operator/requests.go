@@ -11,12 +11,13 @@ import (
 // RunRequest asks for a run of a job.
 type RunRequest struct {
 	// The job is the first of these that is set: a job of Go code; a job file that was
-	// read already; the path of a job file; a job's name, whose file is read from where
-	// its newest execution had it.
-	Job     *core.Job     `json:"-"`
-	Checked *jobfile.File `json:"-"`
-	File    string        `json:"file,omitempty"`
-	Name    string        `json:"job,omitempty"`
+	// read already; one in memory or in a file system; the path of one; a job's name,
+	// whose file is read from where its newest execution had it.
+	Job     *core.Job      `json:"-"`
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Name    string         `json:"job,omitempty"`
 
 	// Params are texts by name, typed and checked by the job's declarations.
 	Params map[string]string `json:"params,omitempty"`
@@ -41,10 +42,11 @@ type RunRequest struct {
 type RestartRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 	// The job is as in RunRequest; none: that with which the execution was started.
-	Job     *core.Job     `json:"-"`
-	Checked *jobfile.File `json:"-"`
-	File    string        `json:"file,omitempty"`
-	Name    string        `json:"job,omitempty"`
+	Job     *core.Job      `json:"-"`
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Name    string         `json:"job,omitempty"`
 
 	// FromStart runs everything anew.
 	FromStart bool `json:"from_start,omitempty"`
@@ -64,24 +66,38 @@ type RedriveRequest struct {
 	Edited map[int64]json.RawMessage `json:"edited,omitempty"`
 	// Params change parameters of the execution.
 	Params map[string]string `json:"params,omitempty"`
-	// Checked and File are as in RunRequest; none: the file with which the execution was
+	// Source and File are as in RunRequest; none: the file with which the execution was
 	// started.
-	Checked *jobfile.File `json:"-"`
-	File    string        `json:"file,omitempty"`
-	Hooks   `json:"-"`
+	Source jobfile.Source `json:"-"`
+	File   string         `json:"file,omitempty"`
+	Hooks  `json:"-"`
 }
 
 // source says which job is meant, by the first of its fields that is set.
 type source struct {
 	job     *core.Job
 	checked *jobfile.File
+	source  jobfile.Source
 	file    string
 	name    string
 }
 
-func (r RunRequest) source() source     { return source{r.Job, r.Checked, r.File, r.Name} }
-func (r RestartRequest) source() source { return source{r.Job, r.Checked, r.File, r.Name} }
-func (r RedriveRequest) source() source { return source{checked: r.Checked, file: r.File} }
+func (r RunRequest) source() source     { return source{r.Job, r.Checked, r.Source, r.File, r.Name} }
+func (r RestartRequest) source() source { return source{r.Job, r.Checked, r.Source, r.File, r.Name} }
+func (r RedriveRequest) source() source { return source{source: r.Source, file: r.File} }
+
+// text is where the text of the job file is.
+func (s source) text() jobfile.Source {
+	if s.source.IsZero() && s.file != "" {
+		return jobfile.Path(s.file)
+	}
+	return s.source
+}
+
+// isZero reports that the request names no job.
+func (s source) isZero() bool {
+	return s.job == nil && s.checked == nil && s.name == "" && s.text().IsZero()
+}
 
 // Hooks are what a caller of the same process hands to a run.
 type Hooks struct {

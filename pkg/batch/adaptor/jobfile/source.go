@@ -20,6 +20,8 @@ type Source struct {
 	// text is the file itself, if inMemory.
 	text     []byte
 	inMemory bool
+	// made says that Go code has made the text.
+	made bool
 }
 
 // Path is a job file on the disk. Relative paths in it are relative to its folder.
@@ -35,11 +37,19 @@ func FS(fsys fs.FS, path string) Source { return Source{path: path, fsys: fsys} 
 // are relative to the working directory.
 func Bytes(name string, text []byte) Source { return Source{path: name, text: text, inMemory: true} }
 
+// Made is the job of that name among the texts of job files, by the names of their
+// jobs, that Go code has made of definitions (package define). A job names the files of
+// its child jobs by their names. Messages about it name the step and the key, not the
+// line.
+func Made(name string, texts map[string]string) Source {
+	return Source{path: name, fsys: texted(texts), made: true}
+}
+
 // String returns the path or the name.
 func (s Source) String() string { return s.path }
 
 // IsZero reports a Source that says nothing.
-func (s Source) IsZero() bool { return s.path == "" && s.fsys == nil && !s.inMemory }
+func (s Source) IsZero() bool { return s.path == "" && s.OnDisk() }
 
 // OnDisk reports whether the text can be read again from the disk, at String.
 func (s Source) OnDisk() bool { return s.fsys == nil && !s.inMemory }
@@ -89,13 +99,13 @@ func (s Source) child(name string) (Source, error) {
 	if path.IsAbs(name) || !fs.ValidPath(child) {
 		return Source{}, fmt.Errorf("%s is not in the file system of this job file", name)
 	}
-	return FS(s.fsys, child), nil
+	return Source{path: child, fsys: s.fsys, made: s.made}, nil
 }
 
 // identity is what tells one file from another among those that are loaded together.
 func (s Source) identity() string {
 	if !s.OnDisk() {
-		return "in memory: " + s.path
+		return "in memory/" + s.path
 	}
 	abs, err := filepath.Abs(s.path)
 	if err != nil {

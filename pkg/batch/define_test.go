@@ -70,7 +70,7 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 		"target":    {batch.NewJob("bill").Step("load", none, batch.With{Next: "lod"}), []string{"job bill: step load: next: "}},
 		"on":        {batch.NewJob("bill").Step("load", none, batch.With{On: batch.On{"FAILED": batch.To("sweep")}}), []string{"job bill: step load: next.FAILED: "}},
 		"zero":      {batch.NewJob("bill").Step("load", none, batch.With{On: batch.On{"FAILED": {}}}), []string{"job bill: step load: a target is zero: To, End, Fail and Stop make one"}},
-		"next, on":  {batch.NewJob("bill").Step("load", none, batch.With{Next: "x", On: batch.On{"FAILED": batch.End("")}}), []string{"job bill: step load: Next and On exclude each other"}},
+		"next, on":  {batch.NewJob("bill").Step("load", none, batch.With{Next: "x", On: batch.On{"FAILED": batch.End("")}}), []string{"job bill: step load: with Next and On it is not said"}},
 		"unreached": {batch.NewJob("bill").Step("a", none, batch.With{Next: "c"}).Step("b", none).Step("c", none), []string{"job bill: step b: b cannot be reached"}},
 		"endless":   {batch.NewJob("bill").Step("a", none).Step("b", none, batch.With{Next: "a"}), []string{"job bill: step a: a is in a loop without an exit"}},
 		"empty":     {batch.NewJob("bill"), []string{"job bill: the flow is empty"}},

@@ -271,7 +271,7 @@ func (r *render) more(o *object, with With) {
 	o.flag("allow_start_if_complete", with.AllowStartIfComplete)
 	switch {
 	case with.Next != "" && len(with.On) > 0:
-		r.problem(errors.New(`Next and On exclude each other: say On: {"COMPLETED": To(...)} in On`))
+		r.problem(errors.New(`with Next and On it is not said which one success follows: say "COMPLETED": To(...) in On`))
 	case with.Next != "":
 		o.put("next", with.Next)
 	case len(with.On) > 0:

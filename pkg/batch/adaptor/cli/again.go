@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,97 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
-
-// againName is the identifying parameter that --again adds. A declared one
-// cannot have this name, for the dot.
-const againName = "run.again"
-
-// nextInstance returns the parameters of the instance that --again means: the
-// newest of those with these parameters if it can go on, else one more.
-//
-// Instances are numbered without gaps, so the newest is found by doubling and
-// halving: the number of queries grows with the logarithm of the repetitions. Of
-// two processes that find the same number one is refused, as always (rule L1).
-func nextInstance(ctx context.Context, history core.Explorer, j *core.Job, params core.Parameters) (core.Parameters, error) {
-	var last *core.JobExecution
-	exists := func(n int64) (bool, error) {
-		numbered, err := withAgain(params, n)
-		if err != nil {
-			return false, err
-		}
-		exec, err := history.LastExecution(ctx, j.Name, numbered.Key())
-		if errors.Is(err, core.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("find the last instance: %w", err)
-		}
-		last = exec
-		return true, nil
-	}
-	newest, err := newestNumber(exists)
-	if err != nil {
-		return core.Parameters{}, err
-	}
-	if newest < 0 {
-		return params, nil // there is none yet
-	}
-	if canGoOn(j, last.Status) {
-		return withAgain(params, newest)
-	}
-	return withAgain(params, newest+1)
-}
-
-// newestNumber returns the greatest n that exists, -1 if 0 does not. The last
-// positive answer of exists is the one about it.
-func newestNumber(exists func(n int64) (bool, error)) (int64, error) {
-	low, high := int64(-1), int64(0)
-	for {
-		ok, err := exists(high)
-		if err != nil {
-			return 0, err
-		}
-		if !ok {
-			break
-		}
-		low, high = high, 2*high+1
-	}
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		ok, err := exists(middle)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low, nil
-}
-
-// canGoOn reports whether another attempt of the instance is to be made (or
-// refused by the repository, where it runs or its outcome is unknown).
-func canGoOn(j *core.Job, s core.Status) bool {
-	switch s {
-	case core.StatusCompleted, core.StatusAbandoned:
-		return false
-	case core.StatusFailed, core.StatusStopped:
-		return j.Restartable
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusUnknown:
-	}
-	return true
-}
-
-// withAgain adds the number of the repetition; the 0th has none.
-func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
-	if n == 0 {
-		return params, nil
-	}
-	number := core.Parameter{Name: againName, Type: core.TypeInt, Value: n, Identifying: true}
-	return core.NewParameters(append(params.All(), number)...)
-}
 
 // declaredWords writes the parameters of a launch as they are given, without
 // those that have their default anyway and the number of a repetition.

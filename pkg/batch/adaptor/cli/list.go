@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // listing are the flags of list.
@@ -208,4 +209,21 @@ func (p *program) listComponents(kind registry.Kind) error {
 		return p.printJSON(shown)
 	}
 	return p.print(renderTable([]column{{title: "kind"}, {title: "name"}, {title: "summary"}}, rows))
+}
+
+func executionTable(page []operator.Execution) string {
+	columns := []column{
+		{title: "id", right: true}, {title: "job"}, {title: "parameters"}, {title: "status"},
+		{title: "attempt", right: true}, {title: "started"}, {title: "duration", right: true},
+	}
+	var rows [][]string
+	for _, e := range page {
+		took := "-"
+		if !e.StartedAt.IsZero() {
+			took = durationText(time.Duration(e.Duration * float64(time.Second)))
+		}
+		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(identifying(e.Params.Parameters)), 60),
+			statusAndExit(e.Status, e.ExitCode), count(int64(e.Attempt)), timeText(e.StartedAt), took})
+	}
+	return renderTable(columns, rows)
 }

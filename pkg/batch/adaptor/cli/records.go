@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // The JSON form of records. The words are those of the job file's expressions
@@ -38,8 +39,8 @@ type (
 		// Gate says how what the job was to expect was answered.
 		Gate string `json:"gate,omitempty"`
 
-		Steps   []stepRecord `json:"steps,omitempty"`
-		Targets []target     `json:"targets,omitempty"` // of run and restart
+		Steps   []stepRecord      `json:"steps,omitempty"`
+		Targets []operator.Target `json:"targets,omitempty"` // of run and restart
 		// Decisions and Audit are those of show, and of show --audit.
 		Decisions []decisionRecord `json:"decisions,omitempty"`
 		Audit     []auditRecord    `json:"audit,omitempty"`

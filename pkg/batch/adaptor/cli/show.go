@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
 // showing are the flags of show.
@@ -212,7 +213,7 @@ func (p *program) pageHints(e core.JobExecution) []string {
 	case core.StatusUnknown:
 		return append([]string{"give it up:  " + p.command("abandon", idText(e.ID))}, p.anewHints(e)...)
 	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
-		return p.runningHints(e.ID, e.Owner)[1:]
+		return p.runningHints(e.ID, job.DeadOwner(e.Owner))[1:]
 	case core.StatusCompleted, core.StatusAbandoned:
 	}
 	return nil

@@ -8,21 +8,24 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // summarize prints what an execution did: one line per step, those that an
 // earlier execution completed included, and where the rows went. It returns the
 // execution as the database has it, which is right even where this process lost
 // it to another one.
-func (p *program) summarize(ctx context.Context, s *Session, exec *core.JobExecution, passed []core.StepExecution, written []target) (*core.JobExecution, error) {
+func (p *program) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target) (*operator.Execution, error) {
 	stored, err := s.Repository.Execution(ctx, exec.ID)
 	if err != nil {
 		return exec, fmt.Errorf("read execution %d: %w", exec.ID, err)
 	}
-	return stored, p.printSummary(ctx, s, stored, passed, written)
+	now := *exec
+	now.Status, now.ExitCode, now.Error = stored.Status, stored.ExitCode, stored.Error
+	return &now, p.printSummary(ctx, s, stored, passed, written)
 }
 
-func (p *program) printSummary(ctx context.Context, s *Session, exec *core.JobExecution, passed []core.StepExecution, written []target) error {
+func (p *program) printSummary(ctx context.Context, s *Session, exec *core.JobExecution, passed []core.StepExecution, written []operator.Target) error {
 	steps, err := s.Repository.Steps(ctx, exec.ID)
 	if err != nil {
 		return fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
@@ -49,6 +52,22 @@ func (p *program) printSummary(ctx context.Context, s *Session, exec *core.JobEx
 	}
 	b.WriteString(p.skipsLine(*exec, steps))
 	return p.print(b.String())
+}
+
+// headline is an execution in one line.
+func headline(e operator.Execution) string {
+	text := fmt.Sprintf("job %s, execution %d", e.JobName, e.ID)
+	if e.Attempt > 1 {
+		text += fmt.Sprintf(" (attempt %d)", e.Attempt)
+	}
+	text += ": " + statusText(e.Status)
+	if e.ExitCode != "" && e.ExitCode != string(e.Status) {
+		text += ", exit " + e.ExitCode
+	}
+	if e.Duration > 0 {
+		text += " in " + durationText(time.Duration(e.Duration*float64(time.Second)))
+	}
+	return text
 }
 
 // headline is an execution in one line.

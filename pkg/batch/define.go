@@ -156,8 +156,6 @@ func inline(kind registry.Kind, given any, sig signature, about []About) Compone
 	return define.Inline(c)
 }
 
-const groupJobs = `group:"surfin.jobs,flatten"`
-
 // Jobs makes jobs in Go known by their names, with the components in them that are Go
 // code: they are run by their names, and a restart finds them. A job that is wrong is an
 // error of New. Jobs that share a child job go into one call.
@@ -207,6 +205,6 @@ func CheckJobs(list []*Job, opts ...fx.Option) error {
 	if err != nil {
 		return err
 	}
-	_, err = loadJobs(list, r)
+	_, err = carried{Jobs: list}.load(r)
 	return err
 }

@@ -19,7 +19,7 @@ func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
 		a.Step, _ = RedrivenStep(e.Params)
 		return a
 	}
-	return Action{Kind: ActRestart, Execution: e.ID, NeedsFile: otherFile || e.Definition.Path == "" && s.config.Jobs == nil}
+	return Action{Kind: ActRestart, Execution: e.ID, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
 }
 
 // ways are what may be done about an execution, whoever looks at it.

@@ -18,7 +18,7 @@ type Source struct {
 	// fsys is where path and the files of child jobs are; nil: the disk.
 	fsys fs.FS
 	// text is the file itself, if inMemory.
-	text     []byte
+	text     string
 	inMemory bool
 	// made says that Go code has made the text.
 	made bool
@@ -35,7 +35,9 @@ func FS(fsys fs.FS, path string) Source { return Source{path: path, fsys: fsys} 
 
 // Bytes is the text of a job file. name is what messages call it. Relative paths in it
 // are relative to the working directory.
-func Bytes(name string, text []byte) Source { return Source{path: name, text: text, inMemory: true} }
+func Bytes(name string, text []byte) Source {
+	return Source{path: name, text: string(text), inMemory: true}
+}
 
 // Made is the job of that name among the texts of job files, by the names of their
 // jobs, that Go code has made of definitions (package define). A job names the files of
@@ -75,7 +77,7 @@ func (s Source) read() ([]byte, error) {
 	case s.IsZero():
 		return nil, errors.New("no file is named")
 	case s.inMemory:
-		return s.text, smallfile.Check(s.text, s.path)
+		return []byte(s.text), smallfile.Check([]byte(s.text), s.path)
 	case s.fsys != nil:
 		return smallfile.ReadFS(s.fsys, s.path)
 	}

@@ -47,7 +47,9 @@ func (p Problem) Error() string {
 var byLine = regexp.MustCompile(`,? in line \d+`)
 
 func (p Problem) inGo() string {
-	text := p.Place + ": " + byLine.ReplaceAllString(p.Msg, "")
+	msg := byLine.ReplaceAllString(p.Msg, "")
+	last := p.Place[strings.LastIndexAny(p.Place, " .")+1:] // a message may begin with the key
+	text := p.Place + ": " + strings.TrimPrefix(msg, last+": ")
 	if hint := byLine.ReplaceAllString(p.Hint, ""); hint != "" && hint == p.Hint {
 		text += " (" + hint + ")"
 	}

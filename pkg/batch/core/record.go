@@ -106,6 +106,16 @@ type StepExecution struct {
 	Owner Owner
 	Epoch int64
 
+	// Manager is the step execution that planned this partition; 0: it is none.
+	Manager StepExecutionID
+	// LeaseUntil is the end of a partition's own lease; zero: it has none, and belongs to
+	// the owner of the job.
+	LeaseUntil time.Time
+	// Assigned is how often the partition was assigned to a worker.
+	Assigned int
+	// OpenParts is how many partitions of this step are not over.
+	OpenParts int64
+
 	StartedAt time.Time
 	EndedAt   time.Time
 }
@@ -189,3 +199,13 @@ func ParseOwner(text string) Owner {
 	}
 	return Owner{Host: p[0], Boot: p[1], PID: atoi(p[2]), Start: p[3], Nonce: p[4]}
 }
+
+// Keys of the context of a step execution that failed: what the text of its error
+// does not say in a way that can be relied on.
+const (
+	// ErrorClassKey has the class of the error, a string.
+	ErrorClassKey = "surfin.error_class"
+	// ErrorItemKey has where the item came from that it is about, such as
+	// "in.csv:17", a string.
+	ErrorItemKey = "surfin.error_item"
+)

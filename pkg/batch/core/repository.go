@@ -107,9 +107,9 @@ type StepChange struct {
 
 // Transitions changes the status of executions: each is one guarded UPDATE.
 type Transitions interface {
-	// ChangeJob moves a job execution. Duplicate is success to the caller; a
-	// Rejected answer comes with a *TransitionError (wrapping ErrLostOwner where
-	// owner or epoch differ).
+	// ChangeJob moves a job execution (MoveTo). Duplicate is success to the caller: this
+	// very move was made before, in the same epoch. A Rejected answer comes with a
+	// *TransitionError (wrapping ErrLostOwner where owner or epoch differ).
 	ChangeJob(ctx context.Context, ref JobRef, change JobChange) (Answer, error)
 	// StartStep inserts a step execution in STARTED under the guard of its job, with
 	// the job's owner and epoch, counters of zero, and the position and context of
@@ -118,6 +118,10 @@ type Transitions interface {
 	// EndStep moves a step execution to its final status, or from FAILED or STOPPED
 	// to ABANDONED.
 	EndStep(ctx context.Context, ref StepRef, change StepChange) (Answer, error)
+	// Fence raises the epoch of a step that does not return, and answers what is
+	// committed of it: whatever the attempt still tries is refused (rule L8). ErrLostOwner
+	// if the guard finds no row.
+	Fence(ctx context.Context, ref StepRef) (StepRef, Checkpoint, error)
 	// SaveJobContext writes the job's context, if it changed, while the job runs: what
 	// must not be decided twice. One guarded UPDATE, which leaves a context of a greater
 	// revision as it is: branches of a split save copies of one context, and the
@@ -192,6 +196,18 @@ type Explorer interface {
 	LastExecution(ctx context.Context, jobName, key string) (*JobExecution, error)
 }
 
+// BulkExplorer reads many records with one statement.
+type BulkExplorer interface {
+	// StepsOf returns the step executions of several job executions, in order, by
+	// their job execution.
+	StepsOf(ctx context.Context, ids ...JobExecutionID) (map[JobExecutionID][]StepExecution, error)
+	// LastExecutions returns the newest execution of each of the instances that has one.
+	LastExecutions(ctx context.Context, ids ...JobInstanceID) (map[JobInstanceID]JobExecution, error)
+	// SkipCounts counts the skipped items of a job execution, by step, phase and
+	// class, in this order.
+	SkipCounts(ctx context.Context, id JobExecutionID) ([]SkipCount, error)
+}
+
 // SkipFilter selects skipped items; zero fields select all.
 type SkipFilter struct {
 	Execution JobExecutionID
@@ -216,6 +232,17 @@ type SkippedItems interface {
 	// one did so first it is an ErrRedriven: the caller rolls back, so that no item
 	// is redriven twice.
 	MarkRedriven(ctx context.Context, by JobExecutionID, ids []int64) error
+}
+
+// SkipCount is a number of skipped items.
+type SkipCount struct {
+	Step  string
+	Phase Phase
+	// Class is that of their errors; empty: they have none.
+	Class string
+	Count int64
+	// Left is how many of them no execution has redriven.
+	Left int64
 }
 
 // StepHistory is the newest execution of a step in an instance.
@@ -305,6 +332,7 @@ type JobRepository interface {
 	Operations
 	CheckpointStore
 	Explorer
+	BulkExplorer
 	SkippedItems
 	Attempts
 	Journal

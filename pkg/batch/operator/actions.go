@@ -14,12 +14,9 @@ import (
 // goOn is the way to go on with an execution. otherFile says that the request must
 // name a job file, for that of the execution will not do.
 func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
-	if e.RedriveOf != 0 {
-		a := Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile}
-		a.Step, _ = RedrivenStep(e.Params)
-		return a
-	}
-	return Action{Kind: ActRestart, Execution: e.ID, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
+	a := restartAction(e)
+	a.NeedsFile = otherFile || a.NeedsFile && !s.carries(e.JobName)
+	return a
 }
 
 // ways are what may be done about an execution, whoever looks at it.
@@ -31,7 +28,7 @@ func (s *Service) ways(e *core.JobExecution) []Action {
 		return []Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}
 	case core.StatusAbandoned:
 		return anew(e)
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if s.config.Dead(e.Owner) {
 			return []Action{{Kind: ActRecover, Execution: e.ID}}
 		}

@@ -93,6 +93,7 @@ const (
 	ActShow    ActionKind = "show"    // look at Execution
 	ActHistory ActionKind = "history" // list the executions of Job
 	ActExplain ActionKind = "explain" // why Execution ended, and what a restart does
+	ActWatch   ActionKind = "watch"   // look at the progress of Job
 	ActSkips   ActionKind = "skips"   // list the skipped items of Execution
 	ActCompare ActionKind = "compare" // the definition of Execution with File
 	ActRun     ActionKind = "run"     // run File with Params

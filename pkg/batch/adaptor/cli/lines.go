@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -65,6 +64,8 @@ func (p *program) actionHint(a operator.Action) hint {
 		return hint{"its history", p.command("list", "--job", a.Job)}
 	case operator.ActExplain:
 		return hint{"why, and what then", p.command("explain", id)}
+	case operator.ActWatch:
+		return hint{"watch it", p.command("top", "--job", a.Job)}
 	case operator.ActSkips:
 		return hint{"its skipped items", p.command("skips", "list", id)}
 	case operator.ActExport:
@@ -191,45 +192,6 @@ func refusalCode(r *operator.Refusal) int {
 	case operator.ReasonRunning, operator.ReasonNotRestartable, operator.ReasonNotNewest, operator.ReasonNothingSkipped:
 	}
 	return ExitRefused
-}
-
-// runningHints are the ways out of "it is running".
-func (p *program) runningHints(id core.JobExecutionID, dead bool) []string {
-	list := []hint{{"what it does", p.command("show", idText(id))}}
-	if dead {
-		return hintLines(append(list, hint{"its process is dead; end it", p.command("recover")}))
-	}
-	return hintLines(append(list, hint{"stop it", p.command("stop", idText(id), "--wait", "5m")}, hint{"if its process is gone", p.command("recover")}))
-}
-
-// anewHints are the ways to a new instance after an execution that does not go on.
-func (p *program) anewHints(e core.JobExecution) []string {
-	if e.Definition.Path == "" || e.RedriveOf != 0 {
-		return nil
-	}
-	var words []string
-	for _, q := range e.Params.All() {
-		if q.Name != operator.AgainName {
-			words = append(words, canonicalWord(q))
-		}
-	}
-	return []string{"a new instance:  " + p.command(runWords(e.Definition.Path, words, "--again")...)}
-}
-
-// restartLine is the command that goes on with an execution; path is the job
-// file where the history does not have it.
-func (p *program) restartLine(e core.JobExecution, path string) string {
-	if e.RedriveOf != 0 {
-		words := []string{"skips", "redrive", idText(e.RedriveOf)}
-		if step, ok := operator.RedrivenStep(e.Params); ok {
-			words = append(words, "--step", step)
-		}
-		return p.command(words...)
-	}
-	if e.Definition.Path != "" {
-		return p.command("restart", idText(e.ID))
-	}
-	return p.command("restart", idText(e.ID), "--file", path)
 }
 
 func runWords(path string, parameters []string, flags ...string) []string {

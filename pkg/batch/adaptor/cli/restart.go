@@ -58,24 +58,6 @@ func (p *program) restart(ctx context.Context, req operator.RestartRequest) erro
 	})
 }
 
-// execution reads one execution; one that does not exist is a matter of usage.
-func (p *program) execution(ctx context.Context, id core.JobExecutionID, also func(s *Session) error) (*core.JobExecution, error) {
-	return p.executionWith(ctx, id, func(s *Session, _ *core.JobExecution) error { return also(s) })
-}
-
-func (p *program) executionWith(ctx context.Context, id core.JobExecutionID, also func(s *Session, e *core.JobExecution) error) (exec *core.JobExecution, err error) {
-	if p.absent(p.settings.Repository.Database) {
-		return nil, p.notFound(core.ErrNotFound, id)
-	}
-	err = p.withSession(ctx, p.quiet(), func(s *Session) error {
-		if exec, err = s.Repository.Execution(ctx, id); err != nil {
-			return p.notFound(err, id)
-		}
-		return also(s, exec)
-	})
-	return exec, err
-}
-
 func (p *program) notFound(err error, id core.JobExecutionID) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return usage(fmt.Errorf("there is no execution %d in %s", id, p.databaseText(p.settings.Repository.Database)),

@@ -1,6 +1,7 @@
-package cli
+package operator
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,79 +9,129 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// restartPlan is what a restart would do, in the order in which it would.
-type restartPlan struct {
-	// Passes are steps that completed, or were given up, and are not run again.
-	Passes []string `json:"passes,omitempty"`
-	// Resumes are steps that go on where their last attempt ended.
-	Resumes []resumeRecord `json:"resumes,omitempty"`
-	// Repeats are steps that completed and run again from their beginning.
-	Repeats []string `json:"repeats,omitempty"`
-	// Runs are steps that run for the first time after them, as far as the way is
-	// known.
-	Runs []string `json:"runs,omitempty"`
-	// Asks are the decisions and conditions that are asked on the way; behind them
-	// the way is not known.
-	Asks []string `json:"asks,omitempty"`
-	// Stops is the element at which the flow stops by itself.
-	Stops string `json:"stops,omitempty"`
-	// Finally are the steps that run at the end whatever happens.
-	Finally []string `json:"finally,omitempty"`
-	// Limit says that a step would refuse to be attempted once more.
-	Limit string `json:"limit,omitempty"`
-	// Gate is what the job expects, where nothing but that is left to do.
+// RestartPlan is what a restart of an execution does, in the order in which it does so.
+type RestartPlan struct {
+	// Execution and Epoch are those of the execution that was looked at: the plan holds
+	// while it is the newest of its instance and has this epoch.
+	Execution core.JobExecutionID `json:"execution"`
+	Epoch     int64               `json:"epoch"`
+	Entries   []PlanEntry         `json:"entries"`
+	// Limit is the step that would refuse to be attempted once more; nil: none does.
+	Limit *StartLimit `json:"limit,omitempty"`
+	// Gate is what the job expects, where only that is left to do.
 	Gate string `json:"gate,omitempty"`
 }
 
-// resumeRecord is a step that goes on.
-type resumeRecord struct {
-	Step string `json:"step"`
-	// From is where, in words; empty: from its beginning.
+// PlanEntry is what a restart does at an element of the flow.
+type PlanEntry struct {
+	Element string `json:"element"`
+	// Step is the name of the step; empty: the element is no step.
+	Step      string    `json:"step,omitempty"`
+	Action    PlanAct   `json:"action"`
+	Certainty Certainty `json:"certainty"`
+	// Text is the condition of an entry that is not certain, or the step whose outcome
+	// has to be known first.
+	Text string `json:"text,omitempty"`
+	// From says where a step is resumed, in words; empty: from its beginning.
 	From string `json:"from,omitempty"`
-	// Parts are the partitions that run again, Done how many are complete.
-	Parts []string `json:"partitions,omitempty"`
-	Done  int      `json:"partitions_completed,omitempty"`
+	// Partitions are those of a partitioned step that is resumed.
+	Partitions *PlanPartitions `json:"partitions,omitempty"`
+	// MayRepeat says that a loop may come to the element again.
+	MayRepeat bool `json:"may_repeat,omitempty"`
 }
 
-// The keys of the job context in which the flow remembers verdicts and stops.
+// PlanPartitions are the partitions of a step that is resumed.
+type PlanPartitions struct {
+	Completed int `json:"completed"`
+	// Again are the partitions that run again.
+	Again []PlanPartition `json:"again,omitempty"`
+}
+
+// PlanPartition is a partition that runs again.
+type PlanPartition struct {
+	Name string `json:"name"`
+	From string `json:"from,omitempty"` // as of PlanEntry
+}
+
+// StartLimit is a step that was attempted as often as its start_limit allows.
+type StartLimit struct {
+	Step     string `json:"step"`
+	Attempts int    `json:"attempts"`
+	Limit    int    `json:"limit"`
+}
+
+// PlanAct is what a restart does at an element.
+type PlanAct string
+
+// The acts of a plan.
 const (
-	decidedKey = "surfin.decided."
-	whenKey    = "surfin.when."
-	stoppedKey = "surfin.stopped_at."
+	PlanPass    PlanAct = "pass"    // complete or given up: it does not run
+	PlanResume  PlanAct = "resume"  // run from where its last attempt ended
+	PlanRun     PlanAct = "run"     // run for the first time
+	PlanRepeat  PlanAct = "repeat"  // run from its beginning though it is complete
+	PlanAsk     PlanAct = "ask"     // a decision or condition is asked
+	PlanStop    PlanAct = "stop"    // the flow stops here
+	PlanFinally PlanAct = "finally" // run at the end, whatever happens
 )
 
-// planner walks the flow of a job as a restart would (rule F3), as far as the
-// history alone tells where it leads. Behind the first step that has to run it
-// supposes success.
+// Certainty says how sure an entry of a plan is.
+type Certainty string
+
+// The degrees of certainty.
+const (
+	Certain Certainty = "certain"
+	// CertainIf: if the condition Text holds.
+	CertainIf Certainty = "if"
+	// CertainAfter: it depends on the outcome of the step Text, which is supposed to
+	// succeed.
+	CertainAfter Certainty = "after"
+)
+
+// restartPlan plans a restart of the execution. history has the newest execution of each
+// step of the instance. Positions and partitions are left out: see describeResumed.
+func restartPlan(_ context.Context, exec *core.JobExecution, job *core.Job, history map[string]core.StepHistory) (RestartPlan, error) {
+	w := &planner{job: job, history: history, context: exec.Context}
+	if w.context == nil {
+		w.context = core.NewExecutionContext()
+	}
+	w.plan.Execution, w.plan.Epoch, w.plan.Entries = exec.ID, exec.Epoch, []PlanEntry{}
+	return w.restart(), nil
+}
+
+// IsDone reports whether the restart comes to the end of the flow without a step to run.
+func (p *RestartPlan) IsDone() bool {
+	return !slices.ContainsFunc(p.Entries, func(e PlanEntry) bool {
+		return e.Action != PlanPass && e.Action != PlanFinally
+	})
+}
+
+// planner walks the flow of a job as a restart would (rule F3), as far as the history
+// alone tells where it leads. Behind the first step that has to run it supposes success.
 type planner struct {
 	job     *core.Job
 	history map[string]core.StepHistory
 	context *core.ExecutionContext
-	// reader names what a step reads, for a position; empty: not known.
-	reader func(step string) string
 
-	plan    restartPlan
+	plan    RestartPlan
 	visited map[string]bool
 	left    map[string]bool
 	ran     map[string]bool // steps that the plan runs already
+	// unknown is the first step that runs: what follows depends on its outcome.
+	unknown string
+	stopped bool
 }
 
-func (w *planner) restart() restartPlan {
+func (w *planner) restart() RestartPlan {
 	w.visited, w.left, w.ran = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	walk := &planWalk{planner: w, sure: true}
 	walk.flow(w.job.Flow)
 	for _, s := range w.job.Finally.Steps() {
-		w.plan.Finally = append(w.plan.Finally, s.Name())
+		w.plan.Entries = append(w.plan.Entries, PlanEntry{Element: s.Name(), Step: s.Name(), Action: PlanFinally, Certainty: Certain})
 	}
-	if p := &w.plan; w.job.Expect != nil && p.isDone() && p.Limit == "" {
+	if p := &w.plan; w.job.Expect != nil && p.IsDone() && p.Limit == nil {
 		p.Gate = w.job.Expect.Text
 	}
 	return w.plan
-}
-
-// isDone reports whether the walk came to the end of the flow without a step to run.
-func (r *restartPlan) isDone() bool {
-	return len(r.Resumes)+len(r.Repeats)+len(r.Runs)+len(r.Asks) == 0 && r.Stops == ""
 }
 
 // planWalk is the way through one flow.
@@ -114,6 +165,7 @@ func (w *planWalk) flow(f core.Flow) core.Outcome {
 		}
 		if w.visited[at.ElementName()] {
 			w.over = true // a loop: how often it turns is not known
+			w.mayRepeat(at.ElementName())
 			return out
 		}
 		w.visited[at.ElementName()] = true
@@ -130,12 +182,35 @@ func (w *planWalk) flow(f core.Flow) core.Outcome {
 		case next.Kind == core.TargetFail:
 			return core.Outcome{Status: core.StatusFailed, ExitCode: exitOr(next.Exit, core.ExitFailed)}
 		case next.Kind == core.TargetStop:
-			w.plan.Stops, w.over = at.ElementName(), true
+			w.add(PlanEntry{Element: at.ElementName(), Action: PlanStop})
+			w.stopped, w.over = true, true
 			return out
 		}
 		if at, ok = f.Find(next.Name); !ok {
 			w.over = true
 			return out
+		}
+	}
+}
+
+// add appends an entry, as certain as the way to it.
+func (w *planWalk) add(e PlanEntry) {
+	switch {
+	case e.Certainty != "":
+	case w.under != "":
+		e.Certainty, e.Text = CertainIf, w.under
+	case w.sure || w.unknown == "":
+		e.Certainty = Certain
+	default:
+		e.Certainty, e.Text = CertainAfter, w.unknown
+	}
+	w.plan.Entries = append(w.plan.Entries, e)
+}
+
+func (w *planWalk) mayRepeat(element string) {
+	for i := range w.plan.Entries {
+		if e := &w.plan.Entries[i]; e.Element == element && e.Action != PlanPass {
+			e.MayRepeat = true
 		}
 	}
 }
@@ -215,7 +290,7 @@ func (w *planWalk) visit(f core.Flow, at core.Element, repeat bool) core.Outcome
 		return w.split(e, under)
 	case *core.FlowElement:
 		if h, known := w.history[e.Name]; e.AsStep && known && isOver(h.Last) && !e.AllowStartIfComplete && !repeat {
-			w.pass(h.Last)
+			w.pass(e.Name, h.Last)
 			return passedWith(h.Last)
 		}
 		return w.inner(e.Flow, under)
@@ -227,8 +302,9 @@ func (w *planWalk) visit(f core.Flow, at core.Element, repeat bool) core.Outcome
 }
 
 func (w *planWalk) ask(at core.Element) {
-	if !slices.Contains(w.plan.Asks, at.ElementName()) {
-		w.plan.Asks = append(w.plan.Asks, at.ElementName())
+	asked := func(e PlanEntry) bool { return e.Action == PlanAsk && e.Element == at.ElementName() }
+	if !slices.ContainsFunc(w.plan.Entries, asked) {
+		w.add(PlanEntry{Element: at.ElementName(), Action: PlanAsk})
 	}
 }
 
@@ -246,7 +322,7 @@ func (w *planWalk) split(e *core.SplitElement, under string) core.Outcome {
 		sub := &planWalk{planner: w.planner, last: w.last, under: under, sure: w.sure}
 		out = core.Worse(out, sub.flow(branch))
 		sure, w.over = sure && sub.sure, w.over || sub.over
-		if w.plan.Stops != "" {
+		if w.stopped {
 			break // whether the others begin is a matter of luck
 		}
 	}
@@ -285,44 +361,39 @@ func (w *planWalk) step(f core.Flow, e *core.StepElement, repeat bool) core.Outc
 	completed := known && isOver(h.Last)
 	earlier := known && w.front != "" && h.Last.ID < w.since && f.Leads(e.ElementName(), w.front)
 	if completed && !repeat && !e.AllowStartIfComplete && !earlier && !w.ran[name] {
-		w.pass(h.Last)
+		w.pass(e.ElementName(), h.Last)
 		w.front, w.since = e.ElementName(), h.Last.ID
 		return passedWith(h.Last)
 	}
-	if e.StartLimit != nil && h.Attempts >= *e.StartLimit && w.plan.Limit == "" {
-		w.plan.Limit = "step " + name + " was attempted " + times(h.Attempts) + ", and its start_limit is " + strconv.Itoa(*e.StartLimit)
+	if e.StartLimit != nil && h.Attempts >= *e.StartLimit && w.plan.Limit == nil {
+		w.plan.Limit = &StartLimit{Step: name, Attempts: h.Attempts, Limit: *e.StartLimit}
 	}
-	w.sure = false
+	entry := PlanEntry{Element: e.ElementName(), Step: name, Action: PlanRun}
 	switch {
 	case completed || w.ran[name]:
-		w.plan.Repeats = append(w.plan.Repeats, name+w.ifText(e))
+		entry.Action = PlanRepeat
 	case known:
-		w.plan.Resumes = append(w.plan.Resumes, w.resume(e.Step, h.Last))
-	default:
-		w.plan.Runs = append(w.plan.Runs, name+w.ifText(e))
+		entry.Action = PlanResume
 	}
-	w.ran[name] = true
+	if e.When != nil && entry.Action != PlanResume {
+		entry.Certainty, entry.Text = CertainIf, e.When.Text
+	}
+	w.add(entry)
+	w.sure, w.ran[name] = false, true
+	if w.unknown == "" {
+		w.unknown = name
+	}
 	if known && !earlier {
 		w.front, w.since = e.ElementName(), h.Last.ID
 	}
 	return core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitCompleted}
 }
 
-// ifText is the condition of a step that is asked before it runs.
-func (w *planWalk) ifText(e *core.StepElement) string {
-	switch {
-	case e.When != nil:
-		return " (if " + e.When.Text + ")"
-	case w.under != "":
-		return " (if " + w.under + ")"
-	}
-	return ""
-}
-
-func (w *planWalk) pass(s core.StepExecution) {
+func (w *planWalk) pass(element string, s core.StepExecution) {
 	w.last = s.ID
-	if !slices.Contains(w.plan.Passes, s.Name) {
-		w.plan.Passes = append(w.plan.Passes, s.Name)
+	passed := func(e PlanEntry) bool { return e.Action == PlanPass && e.Step == s.Name }
+	if !slices.ContainsFunc(w.plan.Entries, passed) {
+		w.plan.Entries = append(w.plan.Entries, PlanEntry{Element: element, Step: s.Name, Action: PlanPass, Certainty: Certain})
 	}
 }
 
@@ -337,32 +408,4 @@ func passedWith(s core.StepExecution) core.Outcome {
 		return core.Outcome{Status: core.StatusFailed, ExitCode: s.ExitCode}
 	}
 	return core.Outcome{Status: core.StatusCompleted, ExitCode: s.ExitCode}
-}
-
-func (w *planWalk) resume(s core.Step, last core.StepExecution) resumeRecord {
-	r := resumeRecord{Step: s.Name(), From: positionText(last.Position, w.reader(s.Name()))}
-	for _, name := range sortedKeys(w.history) {
-		part, is := strings.CutPrefix(name, core.PartName(s.Name(), ""))
-		switch {
-		case !is:
-		case w.history[name].Last.Status == core.StatusCompleted:
-			r.Done++
-		default:
-			if from := positionText(w.history[name].Last.Position, ""); from != "" {
-				part += " (behind " + from + ")"
-			}
-			r.Parts = append(r.Parts, part)
-		}
-	}
-	return r
-}
-
-func times(n int) string {
-	switch n {
-	case 1:
-		return "once"
-	case 2:
-		return "twice"
-	}
-	return strconv.Itoa(n) + " times"
 }

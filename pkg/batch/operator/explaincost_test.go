@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -62,16 +62,16 @@ func TestExplainTakesAsLongHoweverLongTheHistory(t *testing.T) {
 		fails := e.Tasklet("bad", tx.Attr{}, func(context.Context, *core.StepContribution) error { return fmt.Errorf("out of luck") })
 		good := e.Tasklet("good", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
 		exec := e.Run(testengine.Job("j", good, fails))
-		p := &program{now: time.Now, app: App{Name: "surfin", Registry: &registry.Registry{}}}
+		service, err := New(Config{Repository: e.Repository, Provider: e.Provider, Registry: &registry.Registry{}})
+		require.NoError(t, err)
 		best := func() time.Duration {
 			best := time.Hour
 			for range 20 {
 				began := time.Now()
-				found, err := p.gather(t.Context(), &Session{Repository: e.Repository, Provider: e.Provider, Registry: &registry.Registry{}}, exec.ID)
+				found, err := service.Explain(t.Context(), ExplainRequest{Execution: exec.ID})
 				require.NoError(t, err)
-				text := p.newExplanation(found).text()
 				best = min(best, time.Since(began))
-				require.Contains(t, text, "Step bad failed: out of luck.")
+				require.Equal(t, "out of luck", found.Cause.Error)
 			}
 			return best
 		}

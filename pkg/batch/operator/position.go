@@ -1,7 +1,8 @@
-package cli
+package operator
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -33,7 +34,7 @@ func positionText(at core.Position, source string) string {
 	case outcomes == 0:
 		return text
 	case text == "":
-		return "item " + count(outcomes) + of(source)
+		return "item " + thousands(outcomes) + of(source)
 	}
 	return "the " + ordinal(outcomes) + " item after " + text
 }
@@ -54,13 +55,13 @@ func readerText(at core.Position, source string) string {
 		}
 		text := strings.Join(words, ", ")
 		if p.Read != nil {
-			text += " (row " + count(*p.Read) + ")"
+			text += " (row " + thousands(*p.Read) + ")"
 		}
 		return text
 	case p.Lines != nil:
-		return "line " + count(*p.Lines) + of(source)
+		return "line " + thousands(*p.Lines) + of(source)
 	case p.Offset != nil:
-		return "byte " + count(*p.Offset) + of(source)
+		return "byte " + thousands(*p.Offset) + of(source)
 	}
 	return "position " + clip(string(at), 80) + of(source)
 }
@@ -85,7 +86,7 @@ func ordinal(n int64) string {
 	if n%100 >= 11 && n%100 <= 13 {
 		suffix = "th"
 	}
-	return count(n) + suffix
+	return thousands(n) + suffix
 }
 
 // writerFile is what the position of a writer says of its file: the name that holds
@@ -106,4 +107,22 @@ func writerFile(at core.Position, writer int) (part string, bytes int64, ok bool
 		return "", 0, false
 	}
 	return w.Part, *w.Offset, true
+}
+
+// thousands writes a number with commas: 1,234,567.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// clip shortens a text to at most width characters.
+func clip(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-1]) + "…"
 }

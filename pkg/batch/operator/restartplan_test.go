@@ -1,4 +1,4 @@
-package cli
+package operator
 
 import (
 	"context"
@@ -138,7 +138,7 @@ func (w *world) events(id core.JobExecutionID) (passed, resumed, started []strin
 	return passed, resumed, started
 }
 
-func TestWhatExplainSaysOfARestartComesTrue(t *testing.T) {
+func TestWhatAPlanSaysOfARestartComesTrue(t *testing.T) {
 	t.Parallel()
 	url := testdb.SQLite(t)
 	restarts, exact := 0, 0
@@ -149,17 +149,18 @@ func TestWhatExplainSaysOfARestartComesTrue(t *testing.T) {
 			continue
 		}
 		exec := w.e.Run(j)
-		if w.chance(40) && restartable(exec.Status) {
+		if w.chance(40) && mayRestart(exec.Status) {
 			exec = w.e.Run(j)
 		}
-		if !restartable(exec.Status) {
+		if !mayRestart(exec.Status) {
 			continue
 		}
 		stored, err := w.e.Repository.Execution(t.Context(), exec.ID)
 		require.NoError(t, err)
 		history, err := w.e.Repository.LastSteps(t.Context(), exec.InstanceID, 0)
 		require.NoError(t, err)
-		plan := (&planner{job: j, history: history, context: stored.Context, reader: func(string) string { return "" }}).restart()
+		plan, err := restartPlan(t.Context(), stored, j, history)
+		require.NoError(t, err)
 
 		before := len(w.passedSoFar())
 		w.last = true
@@ -168,30 +169,26 @@ func TestWhatExplainSaysOfARestartComesTrue(t *testing.T) {
 		passed = passed[before:]
 		restarts++
 		detail := fmt.Sprintf("seed %d, %s\nplan %+v\npassed %v\nresumed %v\nstarted %v\n%s", seed, exec.Status, plan, passed, resumed, started, w.text.String())
-		if len(plan.Asks) > 0 && exec.Status == core.StatusStopped {
+		asks := len(stepsOf(plan, PlanAsk)) > 0
+		if asks && exec.Status == core.StatusStopped {
 			continue // what an answer stopped did not begin elsewhere
 		}
-		var sure []string // those whose condition is not asked
-		for _, name := range slices.Concat(plan.Runs, plan.Repeats) {
-			if !strings.Contains(name, " (if ") {
-				sure = append(sure, name)
+		requireSubset(t, stepsOf(plan, PlanPass), passed, detail)
+		requireSubset(t, stepsOf(plan, PlanResume), resumed, detail)
+		var unconditional []string
+		for _, e := range plan.Entries {
+			if (e.Action == PlanRun || e.Action == PlanRepeat) && e.Certainty != CertainIf {
+				unconditional = append(unconditional, e.Step)
 			}
 		}
-		requireSubset(t, plan.Passes, passed, detail)
-		requireSubset(t, names(plan.Resumes), resumed, detail)
-		requireSubset(t, sure, started, detail)
-		if len(plan.Asks) > 0 {
+		requireSubset(t, unconditional, started, detail)
+		if asks {
 			continue
 		}
 		exact++
-		requireSubset(t, passed, plan.Passes, detail)
-		requireSubset(t, resumed, names(plan.Resumes), detail)
-		var all []string
-		for _, name := range slices.Concat(plan.Runs, plan.Repeats) {
-			name, _, _ = strings.Cut(name, " (if ")
-			all = append(all, name)
-		}
-		requireSubset(t, started, all, detail)
+		requireSubset(t, passed, stepsOf(plan, PlanPass), detail)
+		requireSubset(t, resumed, stepsOf(plan, PlanResume), detail)
+		requireSubset(t, started, slices.Concat(stepsOf(plan, PlanRun), stepsOf(plan, PlanRepeat)), detail)
 	}
 	t.Logf("%d restarts, %d of them known whole", restarts, exact)
 	require.Greater(t, exact, 20)
@@ -202,10 +199,19 @@ func (w *world) passedSoFar() []string {
 	return passed
 }
 
-func names(list []resumeRecord) []string {
+func mayRestart(s core.Status) bool { return s == core.StatusFailed || s == core.StatusStopped }
+
+// stepsOf are the steps, or other elements, of the entries with this act.
+func stepsOf(p RestartPlan, act PlanAct) []string {
 	var names []string
-	for _, r := range list {
-		names = append(names, r.Step)
+	for _, e := range p.Entries {
+		if e.Action != act {
+			continue
+		}
+		if e.Step == "" {
+			e.Step = e.Element
+		}
+		names = append(names, e.Step)
 	}
 	return names
 }

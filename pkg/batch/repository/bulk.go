@@ -7,9 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-var _ core.Insight = (*Repository)(nil)
-
-// StepsOf implements core.Insight with one statement.
+// StepsOf implements core.BulkExplorer with one statement.
 func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
 	steps := make(map[core.JobExecutionID][]core.StepExecution, len(ids))
 	if len(ids) == 0 {
@@ -29,7 +27,7 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 	return steps, nil
 }
 
-// LastExecutions implements core.Insight with two statements, over the index of the
+// LastExecutions implements core.BulkExplorer with two statements, over the index of the
 // instances' executions.
 func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
 	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
@@ -47,7 +45,7 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 	return last, nil
 }
 
-// SkipCounts implements core.Insight with one statement, over the index of the
+// SkipCounts implements core.BulkExplorer with one statement, over the index of the
 // execution's skipped items.
 func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]core.SkipCount, error) {
 	var rows []struct {

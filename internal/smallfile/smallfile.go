@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 	"unicode/utf8"
@@ -22,20 +23,41 @@ var ErrTooLarge = errors.New("the file is too large")
 
 // Read reads the file, which may be a pipe. One of more than MaxBytes is
 // ErrTooLarge; no more than that is read of it.
-func Read(path string) (_ []byte, err error) {
+func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
+	return read(f, path)
+}
+
+// ReadFS is Read of a file in fsys.
+func ReadFS(fsys fs.FS, path string) ([]byte, error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return read(f, path)
+}
+
+func read(f io.ReadCloser, path string) (_ []byte, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > MaxBytes {
-		return nil, fmt.Errorf("%w: %s has more than the %d bytes allowed", ErrTooLarge, path, MaxBytes)
+	if err := Check(text, path); err != nil {
+		return nil, err
 	}
 	return text, nil
+}
+
+// Check refuses a text that is larger than a file may be; path names it.
+func Check(text []byte, path string) error {
+	if len(text) > MaxBytes {
+		return fmt.Errorf("%w: %s has more than the %d bytes allowed", ErrTooLarge, path, MaxBytes)
+	}
+	return nil
 }
 
 // Nested finds the first place of a YAML text that seems to nest deeper than most:

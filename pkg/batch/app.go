@@ -38,10 +38,10 @@ func Module(s Settings) fx.Option {
 	)
 }
 
-func newProvider(lc fx.Lifecycle, s Settings) (*gormdb.DBProvider, tx.Provider, error) {
-	configs := make(map[string]gormdb.Config, len(s.Databases))
-	for name, d := range s.Databases {
-		configs[name] = gormdb.Config{URL: d.URL, MaxOpen: d.MaxOpen, IdleInTransaction: s.Lease, FileMode: s.Files.Mode}
+func newProvider(lc fx.Lifecycle, s Settings, lent lentDatabases) (*gormdb.DBProvider, tx.Provider, error) {
+	configs, err := lent.configs(s)
+	if err != nil {
+		return nil, nil, err
 	}
 	provider, err := gormdb.Open(context.Background(), configs)
 	if err != nil {

@@ -6,23 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
-	"github.com/surfin-batch/surfin/internal/gormsqlite"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-// dialectorOf returns gorm's dialect over the database's own connection.
-func dialectorOf(db tx.Database) gorm.Dialector {
-	switch db.Dialect() {
-	case tx.Postgres:
-		return postgres.New(postgres.Config{Conn: db.Conn()})
-	case tx.SQLite:
-	}
-	return gormsqlite.New(db.Conn())
-}
 
 // now is the database's clock (rule L6): the present moment, not the beginning
 // of the transaction.

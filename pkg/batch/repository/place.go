@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 	"gorm.io/gorm/schema"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -33,29 +33,18 @@ func newPlace(db tx.Database, prefix string) *place {
 	return p
 }
 
-// open binds gorm to the database's connection. Nothing of gorm is used that
-// would keep a connection, a transaction or a prepared statement: all three are
-// tx's business, and a pool may be swapped at any moment (rule T7).
 func (p *place) open() *gorm.DB {
-	db, err := gorm.Open(dialectorOf(p.db), &gorm.Config{
-		SkipDefaultTransaction: true,
-		DisableAutomaticPing:   true,
-		QueryFields:            true, // columns by name, never *
-		Logger:                 logger.Discard,
-		NamingStrategy:         schema.NamingStrategy{TablePrefix: p.prefix, SingularTable: true},
+	base, err := gormtx.Open(p.db, gormtx.Options{
+		QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: p.prefix, SingularTable: true},
 	})
-	if err != nil { // neither dialector of ours has a way to fail
-		panic(fmt.Sprintf("repository: gorm: %v", err))
+	if err != nil { // neither dialect has a way to fail
+		panic(fmt.Sprintf("repository: %v", err))
 	}
-	return db
+	return base
 }
 
 // session returns gorm on the connection that ctx asks for.
-func (p *place) session(ctx context.Context) *gorm.DB {
-	s := p.gorm.Session(&gorm.Session{NewDB: true, Context: ctx})
-	s.Statement.ConnPool = tx.ConnOf(ctx, p.db)
-	return s
-}
+func (p *place) session(ctx context.Context) *gorm.DB { return gormtx.Session(ctx, p.gorm, p.db) }
 
 // attr asks for READ COMMITTED by name: with a server's default above it, what
 // was committed while a statement waited for its lock would stay unseen, or fail

@@ -101,11 +101,13 @@ func (b *binding) path(f strict.Field, want reflect.Type, text string) string {
 }
 
 // resolve returns a path of the file as the working directory sees it.
-func (f *File) resolve(text string) string {
+func (f *File) resolve(text string) string { return resolve(f.from.dir(), text) }
+
+func resolve(dir, text string) string {
 	if text == "" || filepath.IsAbs(text) {
 		return text
 	}
-	return filepath.Join(f.dir, filepath.FromSlash(text))
+	return filepath.Join(dir, filepath.FromSlash(text))
 }
 
 // lateAt returns the compiled text of a scalar; at load it compiles it.

@@ -60,7 +60,7 @@ func (f *File) Changes(ctx context.Context, last *core.JobExecution, history cor
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
 	}
-	before, err := Parse(f.Path(), []byte(last.Definition.Text), reg)
+	before, err := f.from.parse([]byte(last.Definition.Text), reg)
 	if err != nil { // such as a component that is no more
 		text := strings.Join(strings.Fields(err.Error()), " ")
 		return []Change{{What: "the file as it was cannot be read any more, so that nobody can tell what is different: " + text, Refused: true}}, nil

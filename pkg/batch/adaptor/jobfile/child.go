@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -34,18 +33,6 @@ type childParameter struct {
 type family struct {
 	files    map[string]*File // by identity; nil: it is wrong
 	problems Problems
-}
-
-// identity is what tells one file from another.
-func identity(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	if real, err := filepath.EvalSymlinks(abs); err == nil {
-		return real
-	}
-	return abs
 }
 
 // checkChild loads the file of a child job and checks its parameters. For a text
@@ -113,8 +100,12 @@ func specNames(specs []core.ParameterSpec) []string {
 // loadChild reads the file of a child job, once however often it is named; nil if
 // it cannot be used.
 func (l *loader) loadChild(at *strict.Node, name string) *File {
-	path := l.file.resolve(name)
-	id := identity(path)
+	from, err := l.file.from.child(name)
+	if err != nil {
+		l.problems.Add(at, "file: "+err.Error(), "it is relative to this file")
+		return nil
+	}
+	id := from.identity()
 	if slices.Contains(l.chain, id) {
 		var names []string
 		for _, file := range append(slices.Clone(l.chain[slices.Index(l.chain, id):]), id) {
@@ -126,23 +117,23 @@ func (l *loader) loadChild(at *strict.Node, name string) *File {
 	if file, known := l.family.files[id]; known {
 		return file
 	}
-	text, err := smallfile.Read(path)
+	text, err := from.read()
 	if err != nil {
 		var pathErr *fs.PathError
 		if errors.As(err, &pathErr) {
 			err = pathErr.Err
 		}
-		l.problems.Add(at, fmt.Sprintf("file: %s cannot be read: %v", path, err), "it is relative to this file")
+		l.problems.Add(at, fmt.Sprintf("file: %s cannot be read: %v", from, err), "it is relative to this file")
 		return nil
 	}
-	inner := newLoader(path, text, l.reg)
+	inner := newLoader(from, text, l.reg)
 	inner.lenient = l.lenient
 	inner.chain, inner.family, inner.now = append(slices.Clone(l.chain), id), l.family, l.now
 	file, err := inner.parse()
 	if err != nil {
 		file = nil
 		if l.lenient {
-			l.problems.Add(at, "file: "+path+" is wrong: see surfin validate "+path, "")
+			l.problems.Add(at, "file: "+from.String()+" is wrong: see surfin validate "+from.String(), "")
 		}
 		l.family.problems = append(l.family.problems, err.(Problems)...) //nolint:forcetypeassert,errorlint // parse answers nothing else
 	}

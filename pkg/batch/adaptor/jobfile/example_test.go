@@ -3,6 +3,7 @@ package jobfile_test
 import (
 	"errors"
 	"fmt"
+	"testing/fstest"
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
@@ -55,4 +56,36 @@ func ExampleLoad_wrong() {
 	// Output:
 	// 4:13: there is no tasklet sqk
 	// 5:3: unknown key "tiemout" in a step
+}
+
+// Job files that a program carries, such as in an embed.FS. The files of child jobs
+// are in the same file system.
+func ExampleLoadFS() {
+	files := fstest.MapFS{
+		"nightly.yaml":     {Data: []byte("job: nightly\nflow: [{job: clean, file: parts/clean.yaml}]\n")},
+		"parts/clean.yaml": {Data: []byte("job: clean\nflow: [{step: clean, tasklet: {sql: delete from log}}]\n")},
+	}
+	components := testexample.Must(registry.New(sqltask.Components(), nil, nil))
+	file, err := jobfile.LoadFS(files, "nightly.yaml", components)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(file.Name(), file.Steps())
+	_, err = jobfile.FS(files, "daily.yaml").Load(components)
+	fmt.Println(err)
+	// Output:
+	// nightly [clean]
+	// job file: open daily.yaml: file does not exist
+}
+
+// A text that a program has made or received.
+func ExampleBytes() {
+	components := testexample.Must(registry.New(sqltask.Components(), nil, nil))
+	_, err := jobfile.Bytes("upload 7", []byte("job: clean\nflow: [{step: clean, tasklet: {sqk: delete from log}}]\n")).Load(components)
+	fmt.Println(err)
+	// Output:
+	// upload 7:2:32: there is no tasklet sqk
+	//     2 | flow: [{step: clean, tasklet: {sqk: delete from log}}]
+	//       |                                ^ did you mean sql? allowed: sql
 }

@@ -4,12 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -20,7 +18,7 @@ import (
 // concurrent use.
 type File struct {
 	doc   *strict.Document
-	dir   string
+	from  Source
 	name  string
 	model *jobModel
 	specs []core.ParameterSpec
@@ -60,43 +58,40 @@ func (f *File) Steps() []string {
 	return names
 }
 
-// Definition returns the text of the file and its hash (rule F4). A child job is
-// not part of it: its own execution has its own definition.
+// Definition returns the text of the file, its hash (rule F4), and its absolute path
+// if it is on the disk. A child job is not part of it: its own execution has its own
+// definition.
 func (f *File) Definition() core.Definition {
 	sum := sha256.Sum256([]byte(f.doc.Text))
-	d := core.Definition{Hash: hex.EncodeToString(sum[:]), Text: f.doc.Text}
-	if abs, err := filepath.Abs(f.doc.Path); err == nil {
-		d.Path = abs
-	}
-	return d
+	return core.Definition{Hash: hex.EncodeToString(sum[:]), Text: f.doc.Text, Path: f.from.location()}
 }
 
-// Load reads and checks a job file, and the files of its child jobs. Where one is
-// wrong, the error is [Problems], all of them; a file that cannot be read is an
-// error of package os.
-func Load(path string, reg *registry.Registry) (*File, error) {
-	text, err := smallfile.Read(path)
-	if err != nil {
-		return nil, fmt.Errorf("job file: %w", err)
-	}
-	return newLoader(path, text, reg).parse()
-}
+// Source returns where the file is from.
+func (f *File) Source() Source { return f.from }
+
+// Load is Load of a job file on the disk; see [Path].
+func Load(path string, reg *registry.Registry) (*File, error) { return Path(path).Load(reg) }
 
 // Parse checks the text of a job file; path is for messages, and its folder is
 // where relative paths begin. The error is [Problems]. The text may be that of an
 // execution some time ago: what other files are, the job files of children above
 // all, is no problem of it but of Compile, where they are needed.
 func Parse(path string, text []byte, reg *registry.Registry) (*File, error) {
-	l := newLoader(path, text, reg)
+	return Path(path).parse(text, reg)
+}
+
+// parse is Parse of a text that was the source's.
+func (s Source) parse(text []byte, reg *registry.Registry) (*File, error) {
+	l := newLoader(s, text, reg)
 	l.lenient = true
 	return l.parse()
 }
 
-func newLoader(path string, text []byte, reg *registry.Registry) *loader {
-	doc, problems := strict.Parse(path, text)
+func newLoader(from Source, text []byte, reg *registry.Registry) *loader {
+	doc, problems := strict.Parse(from.path, text)
 	l := &loader{problems: problems, reg: reg, now: time.Now, family: &family{files: map[string]*File{}}, isStep: map[string]bool{}}
-	l.file = &File{doc: doc, dir: filepath.Dir(path), outs: map[string]*row.Schema{}}
-	l.chain = []string{identity(path)}
+	l.file = &File{doc: doc, from: from, outs: map[string]*row.Schema{}}
+	l.chain = []string{from.identity()}
 	return l
 }
 

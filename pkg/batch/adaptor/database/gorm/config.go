@@ -20,6 +20,10 @@ type Config struct {
 	// timezone UTC and DateStyle ISO, whatever the server, the role, the URL or the
 	// environment say: times are UTC (rule D5), and COPY and casts read texts.
 	URL string `yaml:"url"`
+	// Lent is a pool of the application's own, instead of a URL: see [Lend]. MaxOpen is
+	// then how many of its connections are borrowed at once; 0: as many as it has, 10
+	// where it has no limit.
+	Lent Lent `yaml:"-"`
 	// MaxOpen bounds the connections for data; 0: 10 on PostgreSQL, 4 readers on
 	// SQLite, which has one writer besides. A running step or partition needs two,
 	// and one more is needed for all (rule R6): fewer than 3 are refused on
@@ -40,7 +44,7 @@ type Config struct {
 // The defaults of Config.
 const (
 	defaultPostgresOpen      = 10
-	leastPostgresOpen        = 3 // two for one running step, and one
+	minPostgresOpen          = 3 // two for one running step, and one
 	defaultSQLiteReaders     = 4
 	defaultControlOpen       = 3
 	defaultIdleInTransaction = 30 * time.Second
@@ -69,7 +73,14 @@ func (c Config) withDefaults(dialect tx.Dialect) Config {
 // validate says everything that is wrong, and what the URL names.
 func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 	var wrong []error
-	dialect, path, err = parseURL(c.URL)
+	switch {
+	case !c.Lent.given:
+		dialect, path, err = parseURL(c.URL)
+	case c.URL != "":
+		err = errors.New("it has a URL and a pool of the application: leave out one of them")
+	default:
+		dialect, err = c.Lent.dialect()
+	}
 	if err != nil {
 		wrong = append(wrong, err)
 	}
@@ -78,8 +89,8 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 			wrong = append(wrong, fmt.Errorf("%s is %d, and must be positive", name, n))
 		}
 	}
-	if dialect == tx.Postgres && c.MaxOpen > 0 && c.MaxOpen < leastPostgresOpen {
-		wrong = append(wrong, fmt.Errorf("max_open is %d, and must be at least %d: a running step needs two connections, and one more is needed besides", c.MaxOpen, leastPostgresOpen))
+	if dialect == tx.Postgres && c.MaxOpen > 0 && c.MaxOpen < minPostgresOpen {
+		wrong = append(wrong, fmt.Errorf("max_open is %d, and must be at least %d: a running step needs two connections, and one more is needed besides", c.MaxOpen, minPostgresOpen))
 	}
 	if c.IdleInTransaction < 0 {
 		wrong = append(wrong, fmt.Errorf("idle_in_transaction is %s, and must be positive", c.IdleInTransaction))

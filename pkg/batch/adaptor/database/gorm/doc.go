@@ -35,6 +35,10 @@
 // fresh connections and thereby fresh statements (rule T7). The URL's parameter
 // default_query_exec_mode chooses otherwise.
 //
+// # Pools of the application
+//
+// [Lend] makes a pool that the application has opened a database (rule R7, borrow.go).
+//
 // # Transactions and sessions
 //
 // BEGIN names the transaction in the same message, and a script that ends it is found

@@ -2,6 +2,7 @@ package gormdb_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"path/filepath"
 
@@ -33,6 +34,26 @@ func ExampleOpen() {
 	// Output:
 	// [default scratch] sqlite
 	// database "scratsh" is not configured (configured: default, scratch)
+}
+
+// The application has opened a pool, and closes it.
+func ExampleLend() {
+	dir, done := testexample.Dir()
+	defer done()
+	ctx := context.Background()
+	pool, err := sql.Open("sqlite", filepath.Join(dir, "app.db")+"?_pragma=journal_mode(WAL)")
+	testexample.Check(err)
+	defer func() { testexample.Check(pool.Close()) }()
+	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {Lent: gormdb.Lend(pool)}})
+	testexample.Check(err)
+	db, err := provider.Database(tx.Default)
+	testexample.Check(err)
+	_, err = db.Conn().ExecContext(ctx, "create table bird (name text)")
+	testexample.Check(err)
+	testexample.Check(provider.Close())
+	_, err = pool.ExecContext(ctx, "insert into bird values ('owl')")
+	fmt.Println(err)
+	// Output: <nil>
 }
 
 // All that is wrong is reported together.

@@ -78,16 +78,17 @@ func (c counted) Write(b []byte) (int, error) {
 
 func TestTheProofOfATransactionTakesNoMessageOfItsOwn(t *testing.T) {
 	t.Parallel()
-	p, err := newPostgres("default", testdb.Postgres(t), 3, 0)
+	db, err := open(t, testdb.Postgres(t)).find("")
 	require.NoError(t, err)
+	p, ok := db.backend.(*postgres)
+	require.True(t, ok)
 	var sent atomic.Int64
-	dial := p.config.DialFunc
-	p.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := p.server.config.DialFunc
+	p.server.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		return counted{conn, &sent}, err
 	}
 	require.NoError(t, p.reconnect())
-	defer func() { require.NoError(t, p.close()) }()
 	exec(t, p.conn(), "CREATE TABLE out (id bigint)")
 	var costs []int64
 	for range 3 {

@@ -68,6 +68,9 @@ type pgConn struct {
 	// may have ended it.
 	scripted atomic.Bool
 	trace    trace
+	// giveBack returns a connection to the application's pool; nil: it is our own.
+	// changed says that a step may have changed the session.
+	giveBack func(changed bool) error
 }
 
 func wrapPostgres(c driver.Conn) (physical, error) {
@@ -111,7 +114,11 @@ func (c *pgConn) IsValid() bool {
 func (c *pgConn) Close() error {
 	c.trace.mu.Lock()
 	defer c.trace.mu.Unlock()
+	changed := c.trace.changed || c.trace.broken
 	c.trace.broken = true
+	if c.giveBack != nil {
+		return c.giveBack(changed)
+	}
 	return c.Conn.Close()
 }
 

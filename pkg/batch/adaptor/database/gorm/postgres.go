@@ -36,15 +36,48 @@ const (
 	beginAttempts = 3
 )
 
-// postgres is a pool of pgx connections.
-type postgres struct {
-	name    string
-	config  pgx.ConnConfig
-	maxOpen int
-	pool    *pool
+// server says how connections of our own are opened.
+type server struct {
+	config  *pgx.ConnConfig
+	options []stdlib.OptionOpenDB
 }
 
-func newPostgres(name, url string, maxOpen int, idleInTransaction time.Duration) (*postgres, error) {
+func (s server) connector() driver.Connector {
+	return stdlib.GetConnector(*s.config.Copy(), s.options...)
+}
+
+// server reads the URL, or the configuration of the pool that is lent.
+func (c Config) server(ctx context.Context) (s server, err error) {
+	if c.Lent.given {
+		s.config, s.options, err = c.Lent.config(ctx)
+	} else {
+		s.config, err = parseConfig(c.URL)
+	}
+	if err != nil {
+		return server{}, err
+	}
+	if s.config.ConnectTimeout == 0 {
+		s.config.ConnectTimeout = connectTimeout
+	}
+	s.config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTime}
+	}
+	fixSession(s.config.RuntimeParams)
+	for name, value := range map[string]string{
+		"application_name":                    "surfin",
+		"idle_in_transaction_session_timeout": strconv.FormatInt(c.IdleInTransaction.Milliseconds(), 10),
+		"tcp_keepalives_idle":                 strconv.Itoa(int(keepAliveIdle.Seconds())),
+		"tcp_keepalives_interval":             strconv.Itoa(int(keepAliveInterval.Seconds())),
+		"tcp_keepalives_count":                strconv.Itoa(keepAliveCount),
+	} {
+		if _, given := s.config.RuntimeParams[name]; !given {
+			s.config.RuntimeParams[name] = value
+		}
+	}
+	return s, nil
+}
+
+func parseConfig(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
@@ -52,34 +85,20 @@ func newPostgres(name, url string, maxOpen int, idleInTransaction time.Duration)
 		}
 		return nil, errors.New("the URL is not usable")
 	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = connectTimeout
-	}
 	keepAlive := net.KeepAliveConfig{Enable: true, Idle: keepAliveIdle, Interval: keepAliveInterval, Count: keepAliveCount}
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
-	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTime}
-	}
-	fixSession(config.RuntimeParams)
-	for name, value := range map[string]string{
-		"application_name":                    "surfin",
-		"idle_in_transaction_session_timeout": strconv.FormatInt(idleInTransaction.Milliseconds(), 10),
-		"tcp_keepalives_idle":                 strconv.Itoa(int(keepAliveIdle.Seconds())),
-		"tcp_keepalives_interval":             strconv.Itoa(int(keepAliveInterval.Seconds())),
-		"tcp_keepalives_count":                strconv.Itoa(keepAliveCount),
-	} {
-		if _, given := config.RuntimeParams[name]; !given {
-			config.RuntimeParams[name] = value
-		}
-	}
-	p := &postgres{name: name, config: *config, maxOpen: maxOpen}
-	p.pool, err = newPool(p.openPool)
-	return p, err
+	return config, nil
 }
+
+// What texts mean in a session.
+const (
+	fixedTimeZone  = "UTC"
+	fixedDateStyle = "ISO, MDY"
+)
 
 // fixSession sets what texts mean in the session; names have any letter case.
 func fixSession(params map[string]string) {
-	fixed := map[string]string{"timezone": "UTC", "datestyle": "ISO, MDY"}
+	fixed := map[string]string{"timezone": fixedTimeZone, "datestyle": fixedDateStyle}
 	for name := range params {
 		if _, ours := fixed[strings.ToLower(name)]; ours {
 			delete(params, name)
@@ -88,8 +107,26 @@ func fixSession(params map[string]string) {
 	maps.Copy(params, fixed)
 }
 
+// postgres is a pool of pgx connections.
+type postgres struct {
+	name    string
+	server  server
+	maxOpen int
+	pool    *pool
+	// borrower takes the connections out of a pool of the application's; nil: they are
+	// our own.
+	borrower *borrower
+}
+
 func (p *postgres) openPool() (*sql.DB, error) {
-	db := sql.OpenDB(connector{stdlib.GetConnector(*p.config.Copy()), wrapPostgres})
+	if p.borrower != nil {
+		db := sql.OpenDB(p.borrower)
+		db.SetMaxOpenConns(p.maxOpen)
+		db.SetMaxIdleConns(p.maxOpen)
+		db.SetConnMaxIdleTime(borrowedIdle)
+		return db, nil
+	}
+	db := sql.OpenDB(connector{p.server.connector(), wrapPostgres})
 	db.SetMaxOpenConns(p.maxOpen)
 	db.SetMaxIdleConns(p.maxOpen)
 	db.SetConnMaxIdleTime(idleTime)
@@ -103,13 +140,18 @@ func (p *postgres) ping(ctx context.Context) error {
 	return nil
 }
 
-func (p *postgres) open() (*sql.DB, error) { return stdlib.OpenDB(*p.config.Copy()), nil }
+func (p *postgres) open() (*sql.DB, error) { return sql.OpenDB(p.server.connector()), nil }
 
 func (p *postgres) conn() tx.Conn { return poolConn{p.pool, explainPostgres} }
 
 func (p *postgres) singleWriter() bool { return false }
 
-func (p *postgres) reconnect() error { return p.pool.swap() }
+func (p *postgres) reconnect() error {
+	if p.borrower != nil {
+		p.borrower.reconnects.Add(1)
+	}
+	return p.pool.swap()
+}
 
 func (p *postgres) close() error { return p.pool.close() }
 

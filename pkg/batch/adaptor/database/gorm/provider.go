@@ -42,26 +42,63 @@ func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
 	if err != nil {
 		return err
 	}
+	if c.Lent.given && dialect == tx.SQLite {
+		if path, err = c.Lent.file(ctx); err != nil {
+			return err
+		}
+	}
+	if dialect == tx.Postgres {
+		return p.addPostgres(ctx, name, c)
+	}
 	c = c.withDefaults(dialect)
 	db := &database{name: name, dialect: dialect, size: c.MaxOpen}
-	switch dialect {
-	case tx.SQLite:
-		db.backend, err = newSQLite(name, path, c.MaxOpen, c.FileMode)
-	case tx.Postgres:
-		db.backend, err = newPostgres(name, c.URL, c.MaxOpen, c.IdleInTransaction)
-	}
-	if err != nil {
+	if db.backend, err = newSQLite(name, path, c.MaxOpen, c.FileMode); err != nil {
 		return err
 	}
 	p.databases[name] = db
-	if dialect == tx.Postgres {
-		control := &database{name: name, dialect: dialect, size: c.ControlOpen}
-		if control.backend, err = newPostgres(name, c.URL, c.ControlOpen, c.IdleInTransaction); err != nil {
+	return db.backend.ping(ctx)
+}
+
+// addPostgres adds a database with its control pool (rule R6).
+func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (err error) {
+	if c.Lent.given {
+		if c.MaxOpen, err = c.Lent.share(c.MaxOpen); err != nil {
 			return err
 		}
-		p.controls[name] = control
 	}
-	return db.backend.ping(ctx)
+	c = c.withDefaults(tx.Postgres)
+	server, err := c.server(ctx)
+	if err != nil {
+		return err
+	}
+	data := &postgres{name: name, server: server, maxOpen: c.MaxOpen}
+	if c.Lent.given {
+		data.borrower = newBorrower(name, c.Lent, c.IdleInTransaction)
+	}
+	control := &postgres{name: name, server: server, maxOpen: c.ControlOpen}
+	for _, b := range []*postgres{data, control} {
+		if b.pool, err = newPool(b.openPool); err != nil {
+			return err
+		}
+		db := &database{name: name, dialect: tx.Postgres, size: b.maxOpen, backend: b}
+		if b == data {
+			p.databases[name] = db
+		} else {
+			p.controls[name] = db
+		}
+	}
+	return errors.Join(data.ping(ctx), c.pingControl(ctx, control))
+}
+
+// pingControl reaches the server with a configuration that was taken from a pool.
+func (c Config) pingControl(ctx context.Context, control *postgres) error {
+	if !c.Lent.given {
+		return nil
+	}
+	if err := control.ping(ctx); err != nil {
+		return fmt.Errorf("connections beside the application's pool, with its configuration (rule R6): %w", err)
+	}
+	return nil
 }
 
 // Database returns the named database; "" is "default".
@@ -95,7 +132,8 @@ func (p *DBProvider) Names() []string { return slices.Sorted(maps.Keys(p.databas
 // new connections, which know the schema as it is now (rule T7). Statements, rows
 // and transactions in flight end undisturbed on their old connections, which are
 // closed as they become free. A statement that was prepared outside a transaction
-// ends with the old pool: prepare it again.
+// ends with the old pool: prepare it again. A pool that is lent stays: of its
+// connections, those that were borrowed before are closed when they are borrowed again.
 func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
 	db, err := p.find(name)
 	if err != nil {
@@ -116,7 +154,8 @@ func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
 	return nil
 }
 
-// Close closes all pools. Nothing may use them any more.
+// Close closes all pools but those that are lent, which get their connections back.
+// Nothing may use the provider any more.
 func (p *DBProvider) Close() error {
 	var failed []error
 	for _, set := range []map[string]*database{p.controls, p.databases} {

@@ -126,7 +126,7 @@ func TestForceReconnectMakesPreparedStatementsFresh(t *testing.T) {
 		require.NoError(t, rows.Close())
 		return columns, rows.Err()
 	}
-	other := open(t, p.databases[tx.Default].backend.(*postgres).config.ConnString())
+	other := open(t, p.databases[tx.Default].backend.(*postgres).server.config.ConnString())
 	change := func(statement string) {
 		odb, err := other.Database("")
 		require.NoError(t, err)

@@ -2,16 +2,12 @@ package gormdb
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 
-	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
-	"gorm.io/gorm/logger"
 
-	"github.com/surfin-batch/surfin/internal/gormsqlite"
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -31,14 +27,7 @@ func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := base.Session(&gorm.Session{NewDB: true, Context: ctx})
-	conn := connPool{tx.ConnOf(ctx, db)}
-	s.Config.ConnPool, s.Statement.ConnPool = conn, conn
-	if inTransaction, ok := conn.Conn.(*txConn); ok {
-		pool := &txPool{conn, inTransaction} // gorm asks a pool whether it is nil
-		s.Config.ConnPool, s.Statement.ConnPool = pool, pool
-	}
-	return s, nil
+	return gormtx.Session(ctx, base, db), nil
 }
 
 // ownOf finds our database behind those that decorate it and say so with Unwrap,
@@ -66,64 +55,7 @@ type sessions struct {
 
 func (s *sessions) base(db *database) (*gorm.DB, error) {
 	s.once.Do(func() {
-		s.db, s.err = gorm.Open(dialectorOf(db), &gorm.Config{
-			SkipDefaultTransaction: true,
-			DisableAutomaticPing:   true,
-			TranslateError:         true,
-			Logger:                 logger.Discard, // errors are returned; who returns them logs them
-		})
-		if s.err != nil {
-			s.err = fmt.Errorf("gorm on database %s: %w", db.name, s.err)
-		}
+		s.db, s.err = gormtx.Open(db, gormtx.Options{TranslateError: true})
 	})
 	return s.db, s.err
-}
-
-func dialectorOf(db *database) gorm.Dialector {
-	conn := connPool{db.Conn()}
-	switch db.dialect {
-	case tx.Postgres:
-		d, ok := gormpostgres.New(gormpostgres.Config{Conn: conn}).(*gormpostgres.Dialector)
-		if !ok {
-			panic("gormdb: gorm's postgres dialector has changed its type")
-		}
-		return postgresDialector{d}
-	case tx.SQLite:
-	}
-	return gormsqlite.New(conn)
-}
-
-// connPool is what gorm gets outside a transaction.
-type connPool struct{ tx.Conn }
-
-// errPrepared answers gorm's PrepareStmt, the only caller of PrepareContext there.
-var errPrepared = errors.New("gorm's PrepareStmt is refused: its statements would outlive ForceReconnect and migrations")
-
-// PrepareContext refuses.
-func (connPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, errPrepared }
-
-// txPool is what gorm gets in a transaction: it finds Commit and Rollback there,
-// and thereby knows that its own Transaction must be a savepoint.
-type txPool struct {
-	connPool
-	owner *txConn
-}
-
-// Commit refuses.
-func (p *txPool) Commit() error { return p.owner.Commit() }
-
-// Rollback refuses.
-func (p *txPool) Rollback() error { return p.owner.Rollback() }
-
-// postgresDialector reports savepoints that fail, which gorm's own does not.
-type postgresDialector struct{ *gormpostgres.Dialector }
-
-// SavePoint sets a savepoint.
-func (postgresDialector) SavePoint(db *gorm.DB, name string) error {
-	return db.Exec("SAVEPOINT " + name).Error
-}
-
-// RollbackTo rolls back to a savepoint.
-func (postgresDialector) RollbackTo(db *gorm.DB, name string) error {
-	return db.Exec("ROLLBACK TO SAVEPOINT " + name).Error
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorm.io/gorm"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -113,7 +114,7 @@ func TestGormPreparedStatementsAreRefused(t *testing.T) {
 		refused := func(g *gorm.DB) {
 			var n int64
 			err := g.Session(&gorm.Session{PrepareStmt: true}).Model(&bird{}).Count(&n).Error
-			require.ErrorIs(t, err, errPrepared)
+			require.ErrorIs(t, err, gormtx.ErrPrepared)
 		}
 		g, err := Session(t.Context(), db)
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-package gormsqlite_test
+package gormtx
 
 import (
 	"database/sql"
@@ -12,8 +12,6 @@ import (
 	"gorm.io/gorm/clause"
 	"gorm.io/gorm/logger"
 	_ "modernc.org/sqlite"
-
-	"github.com/surfin-batch/surfin/internal/gormsqlite"
 )
 
 type person struct {
@@ -28,7 +26,7 @@ func open(t *testing.T) *gorm.DB {
 	require.NoError(t, err)
 	conn.SetMaxOpenConns(1)
 	t.Cleanup(func() { require.NoError(t, conn.Close()) })
-	db, err := gorm.Open(gormsqlite.New(conn), &gorm.Config{TranslateError: true, DisableAutomaticPing: true, Logger: logger.Discard})
+	db, err := gorm.Open(sqliteDialector{conn}, &gorm.Config{TranslateError: true, DisableAutomaticPing: true, Logger: logger.Discard})
 	require.NoError(t, err)
 	db = db.Session(&gorm.Session{Context: t.Context()})
 	for _, s := range []string{
@@ -115,6 +113,6 @@ func TestATransactionInATransactionIsASavepoint(t *testing.T) {
 func TestTheMigratorOfGormIsRefused(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	require.ErrorIs(t, db.AutoMigrate(&person{}), gormsqlite.ErrNoMigrator)
-	require.PanicsWithValue(t, gormsqlite.ErrNoMigrator, func() { db.Migrator().HasTable("people") }, "false would be believed")
+	require.ErrorIs(t, db.AutoMigrate(&person{}), ErrNoMigrator)
+	require.PanicsWithValue(t, ErrNoMigrator, func() { db.Migrator().HasTable("people") }, "false would be believed")
 }

@@ -1,4 +1,4 @@
-package gormsqlite
+package gormtx
 
 import (
 	"errors"

@@ -1,9 +1,4 @@
-// Package gormsqlite is gorm's dialect of SQLite on a connection that is there
-// already. It imports gorm and no driver: gorm.io/driver/sqlite imports a second
-// SQLite, in C, which every cold build would compile.
-//
-// Schemas are made by migrations. gorm's Migrator answers [ErrNoMigrator].
-package gormsqlite
+package gormtx
 
 import (
 	"fmt"
@@ -19,22 +14,21 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 )
 
-// New returns the dialect on this connection, which must lead to a SQLite that has
-// RETURNING (3.35). No statement is run before one is asked for.
-func New(conn gorm.ConnPool) gorm.Dialector { return dialector{conn} }
-
-type dialector struct{ conn gorm.ConnPool }
+// sqliteDialector is gorm's dialect of a SQLite that has RETURNING (3.35). It runs no
+// statement of its own. gorm.io/driver/sqlite imports a second SQLite, in C, which
+// every cold build would compile.
+type sqliteDialector struct{ conn gorm.ConnPool }
 
 var (
-	_ gorm.ErrorTranslator               = dialector{}
-	_ gorm.SavePointerDialectorInterface = dialector{}
+	_ gorm.ErrorTranslator               = sqliteDialector{}
+	_ gorm.SavePointerDialectorInterface = sqliteDialector{}
 )
 
 // Name is that of tx.SQLite.
-func (dialector) Name() string { return "sqlite" }
+func (sqliteDialector) Name() string { return "sqlite" }
 
 // Initialize registers gorm's callbacks.
-func (d dialector) Initialize(db *gorm.DB) error {
+func (d sqliteDialector) Initialize(db *gorm.DB) error {
 	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{
 		CreateClauses:        []string{"INSERT", "VALUES", "ON CONFLICT", "RETURNING"},
 		UpdateClauses:        []string{"UPDATE", "SET", "FROM", "WHERE", "RETURNING"},
@@ -53,12 +47,12 @@ func limit(c clause.Clause, b clause.Builder) {
 	if !ok {
 		return
 	}
-	most := -1
+	rows := -1
 	if l.Limit != nil && *l.Limit >= 0 {
-		most = *l.Limit
+		rows = *l.Limit
 	}
-	if most >= 0 || l.Offset > 0 {
-		write(b, "LIMIT "+strconv.Itoa(most))
+	if rows >= 0 || l.Offset > 0 {
+		write(b, "LIMIT "+strconv.Itoa(rows))
 	}
 	if l.Offset > 0 {
 		write(b, " OFFSET "+strconv.Itoa(l.Offset))
@@ -75,7 +69,7 @@ func noLock(c clause.Clause, b clause.Builder) {
 // DefaultValueOf is what stands for a value that the database chooses. NULL is the
 // next number in a column INTEGER PRIMARY KEY. For others SQLite has no word in
 // VALUES: it refuses DEFAULT, where NULL would be stored.
-func (dialector) DefaultValueOf(f *schema.Field) clause.Expression {
+func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
 	if f.AutoIncrement {
 		return clause.Expr{SQL: "NULL"}
 	}
@@ -83,12 +77,12 @@ func (dialector) DefaultValueOf(f *schema.Field) clause.Expression {
 }
 
 // BindVarTo writes a placeholder.
-func (dialector) BindVarTo(w clause.Writer, _ *gorm.Statement, _ any) { write(w, "?") }
+func (sqliteDialector) BindVarTo(w clause.Writer, _ *gorm.Statement, _ any) { write(w, "?") }
 
 // QuoteTo writes a name with a backtick on each side of its parts: table.column is
 // two parts. A part that is quoted already stays as it is. In double quotes SQLite
 // would take a name that it does not know for a text.
-func (dialector) QuoteTo(w clause.Writer, name string) {
+func (sqliteDialector) QuoteTo(w clause.Writer, name string) {
 	for i, part := range split(name) {
 		if i > 0 {
 			write(w, ".")
@@ -116,18 +110,18 @@ func split(name string) (parts []string) {
 }
 
 // Explain is the statement as gorm's logger shows it.
-func (dialector) Explain(sql string, vars ...any) string {
+func (sqliteDialector) Explain(sql string, vars ...any) string {
 	return logger.ExplainSQL(sql, nil, `"`, vars...)
 }
 
 // DataTypeOf is the type of a column, which only a Migrator asks for.
-func (dialector) DataTypeOf(f *schema.Field) string { return string(f.DataType) }
+func (sqliteDialector) DataTypeOf(f *schema.Field) string { return string(f.DataType) }
 
 // Migrator refuses everything with [ErrNoMigrator].
-func (dialector) Migrator(*gorm.DB) gorm.Migrator { return noMigrator{} }
+func (sqliteDialector) Migrator(*gorm.DB) gorm.Migrator { return noMigrator{} }
 
 // Translate maps SQLite's codes to gorm's errors and keeps the cause.
-func (dialector) Translate(err error) error {
+func (sqliteDialector) Translate(err error) error {
 	switch {
 	case dberr.IsUniqueViolation(err):
 		return fmt.Errorf("%w: %w", gorm.ErrDuplicatedKey, err)
@@ -140,14 +134,10 @@ func (dialector) Translate(err error) error {
 }
 
 // SavePoint sets a savepoint.
-func (dialector) SavePoint(db *gorm.DB, name string) error {
-	return db.Exec("SAVEPOINT " + name).Error
-}
+func (sqliteDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }
 
 // RollbackTo rolls back to a savepoint.
-func (dialector) RollbackTo(db *gorm.DB, name string) error {
-	return db.Exec("ROLLBACK TO SAVEPOINT " + name).Error
-}
+func (sqliteDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
 
 // write writes into a statement, which is in memory and cannot fail.
 func write(w clause.Writer, text string) {

@@ -1,0 +1,115 @@
+// Package gormtx is gorm on the databases and transactions of tx. gorm keeps no
+// connection, transaction or prepared statement: all three belong to tx, and
+// a pool may be swapped at any moment (rule T7).
+//
+// Schemas are made by migrations. On SQLite gorm's Migrator answers [ErrNoMigrator].
+//
+// It imports tx and internal/dberr, and no driver.
+package gormtx
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	gormpostgres "gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+	"gorm.io/gorm/schema"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Options are what the sessions of a database do differently from gorm's defaults.
+type Options struct {
+	// TranslateError makes gorm.ErrDuplicatedKey and its like of the database's errors.
+	// On PostgreSQL the cause is lost.
+	TranslateError bool
+	// QueryFields reads columns by name, never by *.
+	QueryFields bool
+	// Naming names tables and columns; nil: as gorm does.
+	Naming schema.Namer
+}
+
+// Open returns the gorm.DB of a database, from which [Session] makes sessions. It runs
+// no statement. Make one for each database: every call registers gorm's callbacks anew.
+func Open(db tx.Database, o Options) (*gorm.DB, error) {
+	base, err := gorm.Open(dialectorOf(db), &gorm.Config{
+		SkipDefaultTransaction: true,
+		DisableAutomaticPing:   true,
+		TranslateError:         o.TranslateError,
+		QueryFields:            o.QueryFields,
+		NamingStrategy:         o.Naming,
+		Logger:                 logger.Discard, // errors are returned; their receiver logs them
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gorm on database %s: %w", db.Name(), err)
+	}
+	return base, nil
+}
+
+// Session returns gorm on the current transaction of db, or on db itself where there is
+// none. Use it no longer than the transaction. Begin, Commit and Rollback refuse, as only
+// the owner ends a transaction (rule T8); Transaction in a transaction is a savepoint.
+// PrepareStmt is refused (rule T7). base is what Open returned for db, or for the
+// database that db decorates.
+func Session(ctx context.Context, base *gorm.DB, db tx.Database) *gorm.DB {
+	s := base.Session(&gorm.Session{NewDB: true, Context: ctx})
+	conn := connPool{tx.ConnOf(ctx, db)}
+	s.Config.ConnPool, s.Statement.ConnPool = conn, conn
+	if owner, ok := conn.Conn.(gorm.TxCommitter); ok { // the connection of a transaction
+		pool := &txPool{conn, owner} // gorm asks a pool whether it is nil
+		s.Config.ConnPool, s.Statement.ConnPool = pool, pool
+	}
+	return s
+}
+
+func dialectorOf(db tx.Database) gorm.Dialector {
+	conn := connPool{db.Conn()}
+	if db.Dialect() != tx.Postgres {
+		return sqliteDialector{conn}
+	}
+	d, ok := gormpostgres.New(gormpostgres.Config{Conn: conn}).(*gormpostgres.Dialector)
+	if !ok {
+		panic("gormtx: gorm's postgres dialector has changed its type")
+	}
+	return postgresDialector{d}
+}
+
+// connPool is what gorm gets outside a transaction.
+type connPool struct{ tx.Conn }
+
+// ErrPrepared answers gorm's PrepareStmt, the only caller of PrepareContext there.
+var ErrPrepared = errors.New("gorm's PrepareStmt is refused: its statements would outlive ForceReconnect and migrations")
+
+// PrepareContext refuses.
+func (connPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, ErrPrepared }
+
+// txPool is what gorm gets in a transaction. By its Commit and Rollback gorm knows that
+// its own Transaction must be a savepoint.
+type txPool struct {
+	connPool
+	owner gorm.TxCommitter
+}
+
+// Commit refuses.
+func (p *txPool) Commit() error { return p.owner.Commit() }
+
+// Rollback refuses.
+func (p *txPool) Rollback() error { return p.owner.Rollback() }
+
+// postgresDialector reports savepoints that fail, which gorm's own does not.
+type postgresDialector struct{ *gormpostgres.Dialector }
+
+// SavePoint sets a savepoint.
+func (postgresDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }
+
+// RollbackTo rolls back to a savepoint.
+func (postgresDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
+
+func savePoint(db *gorm.DB, name string) error { return db.Exec("SAVEPOINT " + name).Error }
+
+func rollbackTo(db *gorm.DB, name string) error {
+	return db.Exec("ROLLBACK TO SAVEPOINT " + name).Error
+}

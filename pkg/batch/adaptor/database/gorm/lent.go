@@ -1,0 +1,179 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"modernc.org/sqlite"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Pool is a pool of connections that an application has opened: a *sql.DB of pgx's
+// stdlib or of modernc.org/sqlite, or a *pgxpool.Pool.
+type Pool interface{ *sql.DB | *pgxpool.Pool }
+
+// Lent is a pool that an application lends, see [Lend].
+type Lent struct {
+	db   *sql.DB
+	pool *pgxpool.Pool
+	// given says that Lend made it, if of a nil pool.
+	given bool
+}
+
+// Lend makes a pool of the application's own the Config.Lent of a database. The pool
+// belongs to the application: [DBProvider.Close] does not close it, and the
+// application closes it after that.
+//
+// On PostgreSQL work with data borrows connections of the pool. A connection that is
+// not needed goes back after a second or two, with the settings of its session as they
+// were; one whose session a step may have changed is closed instead (rule T8b). The
+// control pool (rule R6) and migrations open connections of their own, with the
+// configuration of the pool: BeforeConnect and AfterConnect of a *pgxpool.Pool are
+// called for them, those of a *sql.DB cannot be seen. Behind PgBouncer the pool needs
+// session pooling.
+//
+// On SQLite only the file is taken from the pool. The connections are opened as for a
+// URL, since SQLite and its driver fix at opening what the rules need (one immediate
+// writer, readers that cannot write, UTC). The file must be in WAL mode.
+func Lend[P Pool](pool P) Lent {
+	lent := Lent{given: true}
+	switch p := any(pool).(type) {
+	case *sql.DB:
+		lent.db = p
+	case *pgxpool.Pool:
+		lent.pool = p
+	}
+	return lent
+}
+
+// dialect returns the dialect of the pool's driver.
+func (l Lent) dialect() (tx.Dialect, error) {
+	switch {
+	case l.pool != nil:
+		return tx.Postgres, nil
+	case l.db == nil:
+		return "", errors.New("the pool of the application is nil")
+	}
+	switch d := l.db.Driver().(type) {
+	case *stdlib.Driver:
+		return tx.Postgres, nil
+	case *sqlite.Driver:
+		return tx.SQLite, nil
+	default:
+		return "", fmt.Errorf("the pool of the application has the driver %T (allowed: pgx's stdlib and modernc.org/sqlite, not wrapped by another one)", d)
+	}
+}
+
+// limit returns how many connections the pool may open; 0: any number.
+func (l Lent) limit() int {
+	if l.pool != nil {
+		return int(l.pool.Config().MaxConns)
+	}
+	return l.db.Stats().MaxOpenConnections
+}
+
+// share returns how many of the pool's connections may be borrowed at once.
+func (l Lent) share(maxOpen int) (int, error) {
+	limit := l.limit()
+	switch {
+	case limit > 0 && limit < minPostgresOpen:
+		return 0, fmt.Errorf("the pool of the application has at most %d connections, and must have at least %d: a running step needs two connections, and one more is needed besides", limit, minPostgresOpen)
+	case limit > 0 && maxOpen > limit:
+		return 0, fmt.Errorf("max_open is %d, and the pool of the application has at most %d connections", maxOpen, limit)
+	case maxOpen > 0:
+		return maxOpen, nil
+	case limit > 0:
+		return limit, nil
+	}
+	return defaultPostgresOpen, nil
+}
+
+// acquire takes a connection out of a pool of PostgreSQL.
+func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() error, err error) {
+	if l.pool != nil {
+		made, err := stdlib.GetPoolConnector(l.pool).Connect(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		own, ok := made.(*stdlib.Conn)
+		if !ok {
+			return nil, nil, errors.Join(fmt.Errorf("the connection is a %T, and should be pgx's", made), made.Close())
+		}
+		return own, own.Close, nil
+	}
+	conn, err := l.db.Conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var own *stdlib.Conn
+	err = conn.Raw(func(driverConn any) error {
+		var ok bool
+		if own, ok = driverConn.(*stdlib.Conn); !ok {
+			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, conn.Close())
+	}
+	return own, conn.Close, nil
+}
+
+// config returns what connections beside the pool are opened with.
+func (l Lent) config(ctx context.Context) (*pgx.ConnConfig, []stdlib.OptionOpenDB, error) {
+	if l.pool != nil {
+		c := l.pool.Config()
+		var options []stdlib.OptionOpenDB
+		if c.BeforeConnect != nil {
+			options = append(options, stdlib.OptionBeforeConnect(c.BeforeConnect))
+		}
+		if c.AfterConnect != nil {
+			options = append(options, stdlib.OptionAfterConnect(c.AfterConnect))
+		}
+		return c.ConnConfig, options, nil
+	}
+	own, giveBack, err := l.acquire(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect: %w", err)
+	}
+	return own.Conn().Config(), nil, giveBack()
+}
+
+// file returns the file of a pool of SQLite.
+func (l Lent) file(ctx context.Context) (path string, err error) {
+	conn, err := l.db.Conn(ctx)
+	if err != nil {
+		return "", fmt.Errorf("connect: %w", err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	err = conn.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&path)
+	if err != nil {
+		return "", fmt.Errorf("ask for the file of the application's pool: %w", err)
+	}
+	if path == "" {
+		return "", errors.New("the pool of the application is SQLite in memory, which is refused: each connection would have a database of its own; name a file")
+	}
+	if strings.ContainsAny(path, "?#%") {
+		return "", fmt.Errorf("the SQLite file %s: the characters ? # %% are not supported", path)
+	}
+	var mode string
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
+		return "", fmt.Errorf("ask for the journal mode of %s: %w", path, err)
+	}
+	if mode != "wal" {
+		return "", fmt.Errorf("the journal mode of %s is %s, and must be wal (rule R5): add ?_pragma=journal_mode(WAL) to what the application opens", path, mode)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the pool of the application names the file %s, which is not there: an own VFS is not supported", path)
+	}
+	return path, nil
+}

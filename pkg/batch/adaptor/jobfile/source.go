@@ -1,0 +1,120 @@
+package jobfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"github.com/surfin-batch/surfin/internal/smallfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// Source says where the text of a job file is. [Path], [FS] and [Bytes] make one; the
+// zero Source is none.
+type Source struct {
+	path string // in messages, too
+	// fsys is where path and the files of child jobs are; nil: the disk.
+	fsys fs.FS
+	// text is the file itself, if inMemory.
+	text     []byte
+	inMemory bool
+}
+
+// Path is a job file on the disk. Relative paths in it are relative to its folder.
+func Path(path string) Source { return Source{path: path} }
+
+// FS is a job file in a file system, such as an embed.FS. path is slash-separated, as
+// fs.ValidPath says. The files of its child jobs are in the same file system, relative
+// to the job file; the paths of data are those of the disk, relative to the working
+// directory.
+func FS(fsys fs.FS, path string) Source { return Source{path: path, fsys: fsys} }
+
+// Bytes is the text of a job file. name is what messages call it. Relative paths in it
+// are relative to the working directory.
+func Bytes(name string, text []byte) Source { return Source{path: name, text: text, inMemory: true} }
+
+// String returns the path or the name.
+func (s Source) String() string { return s.path }
+
+// IsZero reports a Source that says nothing.
+func (s Source) IsZero() bool { return s.path == "" && s.fsys == nil && !s.inMemory }
+
+// OnDisk reports whether the text can be read again from the disk, at String.
+func (s Source) OnDisk() bool { return s.fsys == nil && !s.inMemory }
+
+// Load reads and checks the job file, and the files of its child jobs. Where one is
+// wrong, the error is [Problems], all of them; a file that cannot be read is an error
+// of package fs.
+func (s Source) Load(reg *registry.Registry) (*File, error) {
+	text, err := s.read()
+	if err != nil {
+		return nil, fmt.Errorf("job file: %w", err)
+	}
+	return newLoader(s, text, reg).parse()
+}
+
+// LoadFS is Load of a job file in a file system; see [FS].
+func LoadFS(fsys fs.FS, path string, reg *registry.Registry) (*File, error) {
+	return FS(fsys, path).Load(reg)
+}
+
+func (s Source) read() ([]byte, error) {
+	switch {
+	case s.IsZero():
+		return nil, errors.New("no file is named")
+	case s.inMemory:
+		return s.text, smallfile.Check(s.text, s.path)
+	case s.fsys != nil:
+		return smallfile.ReadFS(s.fsys, s.path)
+	}
+	return smallfile.Read(s.path)
+}
+
+// dir is where relative paths of data begin.
+func (s Source) dir() string {
+	if s.OnDisk() {
+		return filepath.Dir(s.path)
+	}
+	return ""
+}
+
+// child is the job file that this one names.
+func (s Source) child(name string) (Source, error) {
+	if s.fsys == nil {
+		return Path(resolve(s.dir(), name)), nil
+	}
+	child := path.Join(path.Dir(s.path), name)
+	if path.IsAbs(name) || !fs.ValidPath(child) {
+		return Source{}, fmt.Errorf("%s is not in the file system of this job file", name)
+	}
+	return FS(s.fsys, child), nil
+}
+
+// identity is what tells one file from another among those that are loaded together.
+func (s Source) identity() string {
+	if !s.OnDisk() {
+		return "in memory: " + s.path
+	}
+	abs, err := filepath.Abs(s.path)
+	if err != nil {
+		return s.path
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		return real
+	}
+	return abs
+}
+
+// location is the absolute path of a file on the disk; empty for any other.
+func (s Source) location() string {
+	if !s.OnDisk() {
+		return ""
+	}
+	abs, err := filepath.Abs(s.path)
+	if err != nil {
+		return ""
+	}
+	return abs
+}

@@ -13,9 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// BenchmarkChunk runs a whole step whose components do nothing, so that the pipeline
-// itself is measured: 1,000 chunks of 100 items, and 100,000 items in 100 chunks. An
-// operation is one item.
+// BenchmarkChunk runs whole steps whose components do nothing, so that it measures the
+// pipeline and its commits. An operation is one item.
 func BenchmarkChunk(b *testing.B) {
 	for name, c := range map[string]struct {
 		size, items int

@@ -113,7 +113,7 @@ type (
 )
 
 // Listens reports whether values of type t can be listeners: whether t implements
-// any interface of listener.go.
+// any of the interfaces above.
 func Listens(t reflect.Type) bool {
 	for _, callback := range listenerTypes() {
 		if t.Implements(callback) {

@@ -58,7 +58,7 @@ func (w *walk) atomic(ctx context.Context, e *core.AtomicElement) (core.Outcome,
 		return nil
 	})
 	w.leave(e, sub)
-	undone, recorded := w.record(ctx, group, err)
+	undone, recorded := w.record(ctx, group, e.Flow, err)
 	recorded = errors.Join(recorded, w.release(ctx, group))
 	var rolledBack *groupError
 	switch {
@@ -83,7 +83,7 @@ func (w *walk) unknown(group *attempted, failure error) bool {
 // record writes the ends of the group's steps that are not recorded yet. undone says
 // that the work of the group is not done: a COMMIT that was reported as failed may
 // have committed the records all the same.
-func (w *walk) record(ctx context.Context, group *attempted, failure error) (undone bool, err error) {
+func (w *walk) record(ctx context.Context, group *attempted, flow core.Flow, failure error) (undone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	var errs []error
@@ -93,9 +93,10 @@ func (w *walk) record(ctx context.Context, group *attempted, failure error) (und
 		if !needed {
 			continue
 		}
-		answer, err := w.recordOne(ctx, s, change, failure != nil && group.inside)
-		undone = undone || failure != nil && answer != core.Duplicate
+		ended, stands, err := w.recordOne(ctx, s, change, failure != nil && group.inside)
+		undone = undone || failure != nil && !stands
 		errs = append(errs, err)
+		w.observeEnd(ctx, flow, ended, failure, err)
 	}
 	return undone, errors.Join(errs...)
 }
@@ -120,27 +121,54 @@ func (w *walk) change(group *attempted, s core.StepExecution, failure error) (co
 	return change, true
 }
 
-// recordOne writes one end. Where the step had a transaction of its own and is
-// recorded as COMPLETED, that stands. A record that the rollback has taken away is
-// made anew: its id may be another step's by now.
-func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (core.Answer, error) {
+// observeEnd has the observers hear of the end that the group recorded for a step; nil:
+// it recorded none.
+func (w *walk) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepExecution, failure, unrecorded error) {
+	switch {
+	case ended == nil:
+	case unrecorded != nil:
+		w.config.Observer.Observe(ctx, core.EndNotRecorded{
+			Execution: ended.JobExecutionID, JobName: ended.JobName, Step: ended.Name, StepID: ended.ID, To: ended.Status, Err: unrecorded,
+		})
+	default:
+		kind := ""
+		for _, s := range flow.Steps() {
+			if s.Name() == ended.Name {
+				kind = s.Kind()
+			}
+		}
+		if failure == nil && ended.Error != "" {
+			failure = errors.New(ended.Error)
+		}
+		w.config.Observer.Observe(ctx, core.StepEnded{Step: *ended, Kind: kind, Err: failure})
+	}
+}
+
+// recordOne writes one end and answers it, nil where it was recorded before. stands says
+// that the step had a transaction of its own, in which it recorded its end. A record that
+// the rollback has taken away is made anew: its id may be another step's by now.
+func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
 	if anew {
 		again, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: s.Name})
 		if err != nil {
-			return "", fmt.Errorf("step %s: record it again: %w", s.Name, err)
+			return &s, false, fmt.Errorf("step %s: record it again: %w", s.Name, err)
 		}
 		s.ID, s.Owner, s.Epoch, s.StartedAt = again.ID, again.Owner, again.Epoch, again.StartedAt
 	}
 	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
 	answer, err := w.config.Repository.EndStep(ctx, ref, change)
+	if found, mine := core.FoundIn(err); mine && found.IsOver() {
+		return nil, true, nil
+	}
+	s.Status, s.ExitCode, s.Error, s.Counters = change.To, change.ExitCode, change.Error, change.Counters
 	if err != nil {
-		return answer, fmt.Errorf("step %s: record its end: %w", s.Name, err)
+		return &s, false, fmt.Errorf("step %s: record its end: %w", s.Name, err)
 	}
-	if answer == core.Applied {
-		s.Status, s.ExitCode, s.Error, s.Counters = change.To, change.ExitCode, change.Error, change.Counters
-		w.memory.ended(s)
+	if answer == core.Duplicate {
+		return nil, true, nil
 	}
-	return answer, nil
+	w.memory.ended(s)
+	return &s, false, nil
 }
 
 // begin records the starts of the group's steps where its transaction could not see
@@ -178,7 +206,7 @@ func (w *walk) release(ctx context.Context, group *attempted) error {
 	defer cancel()
 	var errs []error
 	for _, s := range group.begun {
-		_, err := w.recordOne(ctx, *s, core.StepChange{
+		_, _, err := w.recordOne(ctx, *s, core.StepChange{
 			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " did not come to it",
 		}, false)
 		errs = append(errs, err)

@@ -141,12 +141,11 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 		}
 		r.memory = newMemory(history)
 	}
-	answer, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
-	if err != nil {
-		return ctx, fmt.Errorf("record the start: %w", err)
-	}
-	if answer == core.Duplicate { // it is STOPPING already
+	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
+	if found, mine := core.FoundIn(err); mine && found == core.StatusStopping { // before it began
 		r.askStop()
+	} else if err != nil {
+		return ctx, fmt.Errorf("record the start: %w", err)
 	}
 	r.exec.Status = core.StatusStarted
 	r.exec.StartedAt = time.Now().UTC()
@@ -219,6 +218,7 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Gate: r.exec.Gate, Context: keep,
 	})
 	if err != nil {
+		r.config.Observer.Observe(ctx, core.EndNotRecorded{Execution: r.exec.ID, JobName: r.job.Name, To: out.Status, Err: err})
 		return errors.Join(fmt.Errorf("job %s, execution %d: record the end: %w", r.job.Name, r.exec.ID, err), failure)
 	}
 	r.config.Observer.Observe(ctx, core.JobEnded{Execution: *r.exec, Err: failure})

@@ -79,7 +79,7 @@ func (n *next) resumes() bool {
 		if !n.job.Restartable {
 			return false
 		}
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusUnknown:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusUnknown:
 	}
 	for _, p := range n.given.All() {
 		if had, ok := n.last.Params.Get(p.Name); p.Identifying && (!ok || !same(had, p)) {

@@ -138,7 +138,7 @@ func (o *Operator) checkRestart(ctx context.Context, exec *core.JobExecution) er
 		return about(core.ErrAbandoned)
 	case core.StatusUnknown:
 		return about(core.ErrUnknownStatus)
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusStopped, core.StatusFailed:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusStopped, core.StatusFailed:
 	}
 	newest, err := o.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: exec.InstanceID, Limit: 1})
 	if err != nil {
@@ -154,7 +154,9 @@ func (o *Operator) checkRestart(ctx context.Context, exec *core.JobExecution) er
 // hand is finished. It answers the execution as it is now: STOPPING, or how it ended
 // where it was over. An error of Notify comes with the execution: the request stands.
 func (o *Operator) Stop(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
-	if _, err := o.config.Repository.RequestStop(ctx, id); err != nil {
+	_, err := o.config.Repository.RequestStop(ctx, id)
+	refused, rejected := errors.AsType[*core.TransitionError](err)
+	if over := rejected && refused.Current != "" && refused.Current.IsOver(); err != nil && !over {
 		return nil, err
 	}
 	exec, err := o.config.Repository.Execution(ctx, id)

@@ -287,7 +287,7 @@ func (s *flowStep) Execute(ctx context.Context, run *core.StepRun) error {
 		return core.ErrStopped
 	case core.StatusUnknown:
 		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, out.Message)
-	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	return errors.New(out.Message)
 }

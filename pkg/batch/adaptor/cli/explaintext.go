@@ -55,7 +55,7 @@ func (p *program) statusText(e *explanation, f *past) []string {
 	switch x.Status {
 	case core.StatusStarting:
 		return append([]string{what + " is about to start, since " + timeText(x.CreatedAt) + "."}, ownerText(e)...)
-	case core.StatusStarted, core.StatusStopping:
+	case core.StatusStarted, core.StatusParked, core.StatusStopping:
 		text := what + " is running since " + timeText(x.StartedAt)
 		if x.Status == core.StatusStopping || x.StopRequested {
 			text += ", and was asked to stop: it ends with the chunk in hand"

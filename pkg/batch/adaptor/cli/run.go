@@ -198,7 +198,7 @@ func (p *program) explain(exec *core.JobExecution, err error, path string, n *na
 		return nil
 	case core.StatusStopped:
 		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", exec.JobName, because(exec.Error)), hints: hints}
-	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	code := ExitFailed
 	if exec.ExitCode == core.ExitExpectFailed {
@@ -215,7 +215,7 @@ func (p *program) goOnHints(exec *core.JobExecution, path string) []string {
 		return []string{details, "give it up:  " + p.command("abandon", idText(exec.ID)) + "   (once you have looked)"}
 	case core.StatusAbandoned:
 		return append([]string{details}, p.anewHints(*exec)...)
-	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	return []string{"restart it:  " + p.restartLine(*exec, path), details, "why, and what then:  " + p.command("explain", idText(exec.ID))}
 }

@@ -211,7 +211,7 @@ func (p *program) pageHints(e core.JobExecution) []string {
 		return []string{"restart it:  " + p.restartLine(e, "FILE")}
 	case core.StatusUnknown:
 		return append([]string{"give it up:  " + p.command("abandon", idText(e.ID))}, p.anewHints(e)...)
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		return p.runningHints(e.ID, e.Owner)[1:]
 	case core.StatusCompleted, core.StatusAbandoned:
 	}

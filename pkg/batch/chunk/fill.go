@@ -29,12 +29,14 @@ type source struct {
 	positioner core.Positioner
 	marker     core.Marker
 	skipper    core.ItemSkipper
+	accepter   core.ChangesAccepter
 }
 
 func newSource(r core.Reader) source {
 	c := r.Component()
 	return source{
 		reader: r, positioner: optional[core.Positioner](c), marker: optional[core.Marker](c), skipper: optional[core.ItemSkipper](c),
+		accepter: optional[core.ChangesAccepter](c),
 	}
 }
 

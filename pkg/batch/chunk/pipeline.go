@@ -107,6 +107,11 @@ func (p *pipeline) add(parts Parts) {
 // was called for is closed, also after a failure.
 func (p *pipeline) open(ctx context.Context, at position) error {
 	p.at = at
+	if accepter := p.filler.source.accepter; accepter != nil && p.exec.Data.AcceptChanges {
+		if err := guarded(func() error { accepter.AcceptChanges(); return nil }); err != nil {
+			return err
+		}
+	}
 	first := len(p.components) - len(p.sinks) // the first writer
 	for i, c := range p.components {
 		var from core.Position

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,20 +173,4 @@ func (c *ExecutionContext) largest() string {
 		}
 	}
 	return name
-}
-
-type changesAccepted struct{}
-
-// AcceptChanges returns a context in which readers continue in an input that changed
-// since the step had read it: the operator is responsible.
-func AcceptChanges(ctx context.Context) context.Context {
-	return context.WithValue(ctx, changesAccepted{}, true)
-}
-
-// ChangesAccepted reports whether AcceptChanges made the context. A reader that would
-// refuse a changed input continues behind what was read, as far as it can tell that
-// this is possible (rule C15).
-func ChangesAccepted(ctx context.Context) bool {
-	accepted, _ := ctx.Value(changesAccepted{}).(bool) //nolint:errcheck // absent is false
-	return accepted
 }

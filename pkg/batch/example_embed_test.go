@@ -11,7 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // A pool that your program has opened anyway. It stays open when the App is closed.
@@ -26,7 +26,7 @@ func ExampleDatabase() {
 	testexample.Check(err)
 	app, err := batch.New(ctx, s, batch.Database("default", pool))
 	testexample.Check(err)
-	execution, err := app.Run(ctx, file, nil)
+	execution, err := app.Run(ctx, batch.RunRequest{File: file})
 	testexample.Check(err)
 	fmt.Println(execution.Status)
 	testexample.Check(app.Close(ctx))

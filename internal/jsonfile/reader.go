@@ -21,8 +21,6 @@ type Config struct {
 	Path        string
 	Compression string
 	MaxLine     int64 // the longest document in bytes
-	// Accept lets the reader continue in a file that has changed behind what was read.
-	Accept bool
 }
 
 // Reader is a core.DocumentReader. Offsets are those of filestream.Input.
@@ -111,7 +109,7 @@ func (r *Reader) begin(ctx context.Context) error {
 }
 
 func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) error {
-	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Accept: r.cfg.Accept}
+	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Accept: core.ChangesAccepted(ctx)}
 	r.frame.input(&cfg, r.cfg.MaxLine)
 	in, err := filestream.OpenInput(ctx, cfg, at)
 	if err != nil {

@@ -62,9 +62,6 @@ type StepContext struct {
 	// journal that are stored with its start.
 	Visit  Visit
 	Before []FlowVisit
-	// AcceptChanges says that somebody takes the responsibility for an input that is not
-	// the one that the step has read before (rule C15).
-	AcceptChanges bool
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution

@@ -54,7 +54,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 		Part:    &core.Partition{Name: "p1", Index: 1, Context: memory(t)},
 		Visit:   core.Visit{Flow: "split#1/2", Ordinal: 3, Element: "s"},
 		Before:  []core.FlowVisit{{Visit: core.Visit{Ordinal: 2, Element: "d"}, Kind: core.VisitDecision, Verdict: "yes", Target: "t"}},
-		Parts:   records, Planned: &record, Resumed: true, MayPark: true, AcceptChanges: true, Group: &core.Group{Name: "g", Database: "default"},
+		Parts:   records, Planned: &record, Resumed: true, MayPark: true, Group: &core.Group{Name: "g", Database: "default"},
 	}
 }
 

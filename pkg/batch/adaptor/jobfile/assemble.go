@@ -105,7 +105,7 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
 	}
 	if a.run != nil {
-		b.Attempt, b.AcceptChanges = chunk.AttemptOf(a.run), a.run.Data.AcceptChanges
+		b.Attempt = chunk.AttemptOf(a.run)
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

@@ -85,9 +85,6 @@ type BuildContext struct {
 	// Attempt returns the attempt of the step in which a reader, processor or writer
 	// works; nil where there is none, as for a listener of the job.
 	Attempt func(ctx context.Context) (core.Attempt, error)
-	// AcceptChanges lets a reader that would refuse a changed input continue behind what
-	// was read, as far as it can tell that this is possible (rule C15).
-	AcceptChanges bool
 	// In is the type of the items of a processor or writer, Out of those that a reader
 	// or processor returns, as Types says.
 	In, Out core.ItemType

@@ -121,7 +121,7 @@ since the last attempt (size, modification time or first 64 KB) is refused.`,
 			Config:  reflect.TypeFor[ReaderConfig](),
 			Types:   readerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return newReader(*cfg.(*ReaderConfig), b)
+				return NewReader(*cfg.(*ReaderConfig), b.Out)
 			},
 		},
 		{

@@ -263,9 +263,9 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 	at := positionBehind(t, path, 1)
 	open := func(content string) (*reader, error) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-		r, err := newReader(ReaderConfig{Path: path, Header: true}, registry.BuildContext{AcceptChanges: true})
+		r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
 		require.NoError(t, err)
-		return r.Component().(*reader), r.Component().(core.Opener).Open(context.Background(), at)
+		return r.Component().(*reader), r.Component().(core.Opener).Open(core.AcceptChanges(context.Background()), at)
 	}
 	_, err := open("a\n1\n2\n3\n")
 	require.NoError(t, err, "a line behind it was corrected")

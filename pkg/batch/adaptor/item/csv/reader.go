@@ -16,18 +16,12 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // NewReader returns a reader of items of the type; a nil type means rows whose
 // columns are strings, known when the reader is open.
 func NewReader(cfg ReaderConfig, item core.ItemType) (core.Reader, error) {
-	return newReader(cfg, registry.BuildContext{Out: item})
-}
-
-func newReader(cfg ReaderConfig, b registry.BuildContext) (core.Reader, error) {
-	item := b.Out
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
@@ -45,7 +39,7 @@ func newReader(cfg ReaderConfig, b registry.BuildContext) (core.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	return item.FromRecords(&reader{cfg: cfg, accept: b.AcceptChanges, comma: comma, want: item.Schema(), schema: item.Schema()})
+	return item.FromRecords(&reader{cfg: cfg, comma: comma, want: item.Schema(), schema: item.Schema()})
 }
 
 // readBuffer is what encoding/csv reads at a time.
@@ -54,7 +48,6 @@ const readBuffer = 64 << 10
 // reader is the core.RecordReader. Offsets are those of filestream.Input.
 type reader struct {
 	cfg    ReaderConfig
-	accept bool // a changed file
 	comma  rune
 	want   *row.Schema // of the item type
 	schema *row.Schema // what records have; want, unless that is open
@@ -138,7 +131,7 @@ func (r *reader) needsHead() bool { return r.cfg.Header || r.want.IsOpen() }
 func (r *reader) openAt(ctx context.Context, pos *position) error {
 	cfg := filestream.InputConfig{
 		Path: r.cfg.Path, Compression: r.cfg.Compression, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
-		Accept: r.accept, Lines: true,
+		Accept: core.ChangesAccepted(ctx), Lines: true,
 	}
 	var at *filestream.InputPosition
 	if pos != nil {

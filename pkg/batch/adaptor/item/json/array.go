@@ -36,7 +36,7 @@ its last element was.` + aboutReading,
 			Config:  reflect.TypeFor[ReaderConfig](),
 			Types:   func(cfg any, _ core.ItemType) (core.ItemType, error) { return itemOf(cfg.(*ReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return newArrayReader(*cfg.(*ReaderConfig), b)
+				return NewReader(*cfg.(*ReaderConfig), b.Out)
 			},
 		},
 		writer(registry.Component{Name: "json", Summary: "Writes a JSON array.", Example: "json: out/items.json"}, NewWriter),
@@ -45,12 +45,8 @@ its last element was.` + aboutReading,
 
 // NewReader returns a reader of the elements of an array.
 func NewReader(cfg ReaderConfig, item core.ItemType) (core.Reader, error) {
-	return newArrayReader(cfg, registry.BuildContext{Out: item})
-}
-
-func newArrayReader(cfg ReaderConfig, b registry.BuildContext) (core.Reader, error) {
-	file := jsonfile.Config{Name: "json", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine), Accept: b.AcceptChanges}
-	return newReader(file, b.Out, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, cfg.Items) })
+	file := jsonfile.Config{Name: "json", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine)}
+	return newReader(file, item, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, cfg.Items) })
 }
 
 // NewWriter returns a writer of an array with items of the type b.In. The file

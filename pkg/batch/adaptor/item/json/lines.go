@@ -32,7 +32,7 @@ surrogate, or an object with a key twice. Reading goes on at the next line.` + a
 			Config:  reflect.TypeFor[LinesReaderConfig](),
 			Types:   func(cfg any, _ core.ItemType) (core.ItemType, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return newLinesReader(*cfg.(*LinesReaderConfig), b)
+				return NewLinesReader(*cfg.(*LinesReaderConfig), b.Out)
 			},
 		},
 		writer(registry.Component{Name: "jsonl", Summary: "Writes a file with one JSON value per line.", Example: "jsonl: out/items.jsonl"}, NewLinesWriter),
@@ -41,12 +41,8 @@ surrogate, or an object with a key twice. Reading goes on at the next line.` + a
 
 // NewLinesReader returns a reader of lines.
 func NewLinesReader(cfg LinesReaderConfig, item core.ItemType) (core.Reader, error) {
-	return newLinesReader(cfg, registry.BuildContext{Out: item})
-}
-
-func newLinesReader(cfg LinesReaderConfig, b registry.BuildContext) (core.Reader, error) {
-	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine), Accept: b.AcceptChanges}
-	return newReader(file, b.Out, jsonfile.NewLines)
+	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine)}
+	return newReader(file, item, jsonfile.NewLines)
 }
 
 // NewLinesWriter returns a writer of lines with items of the type b.In. The file

@@ -116,6 +116,7 @@ type parts struct {
 	Repository  *repository.Repository
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
+	Carried     carried
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -134,8 +135,12 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 }
 
 func newApp(lc fx.Lifecycle, p parts) (*App, error) {
+	files, err := p.Carried.load(p.Registry)
+	if err != nil {
+		return nil, err
+	}
 	service, err := operator.New(operator.Config{
-		Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
+		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: p.Repository, AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 	})
 	if err != nil {

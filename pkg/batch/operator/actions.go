@@ -15,7 +15,7 @@ import (
 // name a job file, for that of the execution will not do.
 func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
 	a := restartAction(e)
-	a.NeedsFile = otherFile || a.NeedsFile && s.config.Jobs == nil
+	a.NeedsFile = otherFile || a.NeedsFile && !s.carries(e.JobName)
 	return a
 }
 

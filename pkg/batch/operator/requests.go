@@ -11,8 +11,9 @@ import (
 // RunRequest asks for a run of a job.
 type RunRequest struct {
 	// The job is the first of these that is set: a job of Go code; a job file that was
-	// read already; one in memory or in a file system; the path of one; a job's name,
-	// whose file is read from where its newest execution had it.
+	// read already; a job file wherever it is; the path of a job file; the name of a job
+	// that the application carries (Config.Files), or whose file is read from where its
+	// newest execution had it.
 	Job     *core.Job      `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
@@ -66,37 +67,44 @@ type RedriveRequest struct {
 	Edited map[int64]json.RawMessage `json:"edited,omitempty"`
 	// Params change parameters of the execution.
 	Params map[string]string `json:"params,omitempty"`
-	// Source and File are as in RunRequest; none: the file with which the execution was
-	// started.
-	Source jobfile.Source `json:"-"`
-	File   string         `json:"file,omitempty"`
-	Hooks  `json:"-"`
+	// Checked, Source and File are as in RunRequest; none: the file with which the
+	// execution was started.
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Hooks   `json:"-"`
 }
 
 // source says which job is meant, by the first of its fields that is set.
 type source struct {
 	job     *core.Job
 	checked *jobfile.File
-	source  jobfile.Source
-	file    string
+	from    jobfile.Source
 	name    string
 }
 
-func (r RunRequest) source() source     { return source{r.Job, r.Checked, r.Source, r.File, r.Name} }
-func (r RestartRequest) source() source { return source{r.Job, r.Checked, r.Source, r.File, r.Name} }
-func (r RedriveRequest) source() source { return source{source: r.Source, file: r.File} }
-
-// text is where the text of the job file is.
-func (s source) text() jobfile.Source {
-	if s.source.IsZero() && s.file != "" {
-		return jobfile.Path(s.file)
-	}
-	return s.source
+func (s source) isZero() bool {
+	return s.job == nil && s.checked == nil && s.from.IsZero() && s.name == ""
 }
 
-// isZero reports that the request names no job.
-func (s source) isZero() bool {
-	return s.job == nil && s.checked == nil && s.name == "" && s.text().IsZero()
+// fileOf is the source of a job file, or the path of one.
+func fileOf(from jobfile.Source, path string) jobfile.Source {
+	if from.IsZero() {
+		return jobfile.Path(path)
+	}
+	return from
+}
+
+func (r RunRequest) source() source {
+	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+}
+
+func (r RestartRequest) source() source {
+	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+}
+
+func (r RedriveRequest) source() source {
+	return source{checked: r.Checked, from: fileOf(r.Source, r.File)}
 }
 
 // Hooks are what a caller of the same process hands to a run.

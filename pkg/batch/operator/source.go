@@ -17,7 +17,7 @@ import (
 // database: its components need no New. The error is a Refusal. Parameters that lack
 // or are wrong pass where an incrementer may make them: the run judges them.
 func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error) {
-	file, err := load(components, req.source().text())
+	file, err := load(components, fileOf(req.Source, req.File))
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func (s *Service) find(ctx context.Context, from source) (definition, error) {
 		return definition{job: from.job}, nil
 	case from.checked != nil:
 		return definition{file: from.checked, path: from.checked.Path()}, nil
-	case !from.text().IsZero():
-		return s.read(from.text())
+	case !from.from.IsZero():
+		return s.read(from.from)
 	case from.name != "":
 		return s.named(ctx, from.name)
 	}
@@ -64,9 +64,17 @@ func (s *Service) read(from jobfile.Source) (definition, error) {
 	return definition{file: file, path: from.String()}, err
 }
 
-// named finds a job by its name: one of Config.Jobs, a file that this service has run,
-// or the file of the newest execution.
+// carries reports whether the application has the job of that name.
+func (s *Service) carries(name string) bool {
+	return s.config.Jobs != nil || s.config.Files[name] != nil
+}
+
+// named finds a job by its name: one of Config.Files or Config.Jobs, a file that this
+// service has run, or the file of the newest execution.
 func (s *Service) named(ctx context.Context, name string) (definition, error) {
+	if file := s.config.Files[name]; file != nil {
+		return definition{file: file, path: file.Path()}, nil
+	}
 	if s.config.Jobs != nil {
 		j, err := s.config.Jobs(ctx, name)
 		if err == nil {
@@ -77,7 +85,7 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 		}
 	}
 	if from, ok := s.files.Load(name); ok {
-		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only located stores
+		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
 	}
 	page, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
 	if err != nil {
@@ -114,7 +122,7 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
 	path := e.Definition.Path
 	_, missing := os.Stat(path)
-	if !from.isZero() || e.Definition.Text == "" || !errors.Is(missing, fs.ErrNotExist) {
+	if !from.isZero() || e.Definition.Text == "" || s.config.Files[e.JobName] != nil || !errors.Is(missing, fs.ErrNotExist) {
 		return s.ofExecution(ctx, from, e)
 	}
 	hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID, File: path})
@@ -142,13 +150,8 @@ func (s *Service) deps(components *registry.Registry) jobfile.Deps {
 	return jobfile.Deps{Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode}
 }
 
-// located remembers where the file of a job is: one that is not on the disk is found
-// again by the job's name, as long as this service lives.
+// located keeps where the file of a job is.
 func (s *Service) located(j *core.Job, d definition) *core.Job {
-	from := d.file.Source()
-	if from.OnDisk() {
-		from = jobfile.Path(j.Definition.Path)
-	}
-	s.files.Store(j.Name, from)
+	s.files.Store(j.Name, d.file.Source())
 	return j
 }

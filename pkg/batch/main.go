@@ -19,20 +19,32 @@ import (
 // Main is the surfin command with the components that opts register: it reads the
 // command line, runs the command and ends the process with its exit code (see
 // cli.Main). opts may hold any fx option; what they provide is built only when a
-// command runs jobs, but an fx.Invoke among them runs with every command.
+// command runs jobs, but an fx.Invoke among them runs with every command. A job of Jobs
+// or JobFiles is named instead of a file: run NAME.
 func Main(opts ...fx.Option) {
-	registry, err := NewRegistry(opts...)
+	app, err := command(opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", rootCause(err))
 		os.Exit(cli.ExitUsage)
 	}
-	app := cli.App{
-		Name: programName(), Version: version(), Registry: registry,
+	os.Exit(cli.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+func command(opts ...fx.Option) (cli.App, error) {
+	registry, jobs, err := describedBy(opts...)
+	if err != nil {
+		return cli.App{}, err
+	}
+	files, err := jobs.load(registry)
+	if err != nil {
+		return cli.App{}, err
+	}
+	return cli.App{
+		Name: programName(), Version: version(), Registry: registry, Files: files,
 		Open: func(ctx context.Context, s Settings, observer core.Observer) (*cli.Session, error) {
 			return open(ctx, s, append(opts[:len(opts):len(opts)], Observe(observer))...)
 		},
-	}
-	os.Exit(cli.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}, nil
 }
 
 func open(ctx context.Context, s Settings, opts ...fx.Option) (*cli.Session, error) {

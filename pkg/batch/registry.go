@@ -57,13 +57,19 @@ func newRegistry(b built) (*registry.Registry, error) {
 // constructors, so the author's components have no New. Names used twice are an error
 // that lists all of them.
 func NewRegistry(opts ...fx.Option) (*registry.Registry, error) {
-	var r *registry.Registry
+	r, _, err := describedBy(opts...)
+	return r, err
+}
+
+// describedBy returns what opts register, and the jobs among it.
+func describedBy(opts ...fx.Option) (r *registry.Registry, jobs carried, err error) {
 	var invalid error
-	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(d described) {
+	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(d described, c carried) {
 		r, invalid = assemble(d.Components, d.Names, nil)
+		jobs = c
 	}))
 	if err := errors.Join(app.Err(), invalid); err != nil {
-		return nil, err
+		return nil, carried{}, err
 	}
-	return r, nil
+	return r, jobs, nil
 }

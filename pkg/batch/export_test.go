@@ -1,0 +1,4 @@
+package batch
+
+// Command is the command that Main runs.
+var Command = command

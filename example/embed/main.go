@@ -109,7 +109,7 @@ func routes(mux *http.ServeMux, app *batch.App) {
 		write(w, http.StatusAccepted, execution, err)
 	})
 	mux.HandleFunc("GET /executions/{id}", func(w http.ResponseWriter, r *http.Request) {
-		execution, err := app.Repository().Execution(r.Context(), id(r))
+		execution, err := app.Repository.Execution(r.Context(), id(r))
 		if err != nil {
 			write(w, 0, nil, err)
 			return

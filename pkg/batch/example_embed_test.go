@@ -12,8 +12,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // A pool that your program has opened anyway. It stays open when the App is closed.
@@ -89,7 +89,7 @@ func ExampleNewJob() {
 	defer app.Close(ctx)
 	execution, err := app.Run(ctx, batch.RunRequest{Name: "billing"})
 	testexample.Check(err)
-	steps, err := app.Repository().Steps(ctx, execution.ID)
+	steps, err := app.Repository.Steps(ctx, execution.ID)
 	testexample.Check(err)
 	fmt.Println(execution.Status, steps[0].Counters.Read, steps[0].Counters.Filter, steps[0].Counters.Write)
 	// Output:

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -57,12 +58,24 @@ func newRegistry(b built) (*registry.Registry, error) {
 // constructors, so the author's components have no New. Names used twice are an error
 // that lists all of them.
 func NewRegistry(opts ...fx.Option) (*registry.Registry, error) {
-	r, _, err := describedBy(opts...)
+	r, _, err := describeAll(opts...)
 	return r, err
 }
 
-// describedBy returns what opts register, and the jobs among it.
-func describedBy(opts ...fx.Option) (r *registry.Registry, jobs carried, err error) {
+// Describe is NewRegistry, and checks the jobs of Jobs and JobFiles: files has them by
+// their names.
+func Describe(opts ...fx.Option) (r *registry.Registry, files map[string]*jobfile.File, err error) {
+	r, jobs, err := describeAll(opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if files, err = jobs.load(r); err != nil {
+		return nil, nil, err
+	}
+	return r, files, nil
+}
+
+func describeAll(opts ...fx.Option) (r *registry.Registry, jobs carried, err error) {
 	var invalid error
 	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(d described, c carried) {
 		r, invalid = assemble(d.Components, d.Names, nil)

@@ -108,12 +108,14 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 		d, err := s.find(ctx, from)
 		return d, withAction(err, e.ID, s.goOn(e, true))
 	}
-	if _, run := s.files.Load(e.JobName); e.Definition.Path == "" && (run || s.carries(e.JobName)) {
-		return s.named(ctx, e.JobName)
-	}
 	if e.Definition.Path == "" {
-		return definition{}, &Refusal{Reason: ReasonFile, Execution: e.ID,
-			Err: fmt.Errorf("execution %d does not know its job file", e.ID), Actions: []Action{s.goOn(e, true)}}
+		d, err := s.named(ctx, e.JobName)
+		var r *Refusal
+		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && s.config.Jobs == nil {
+			err = &Refusal{Reason: ReasonFile, Execution: e.ID, Actions: []Action{s.goOn(e, true)},
+				Err: fmt.Errorf("execution %d does not know its job file", e.ID)}
+		}
+		return d, err
 	}
 	d, err := s.read(jobfile.Path(e.Definition.Path))
 	return d, withAction(err, e.ID, s.goOn(e, true))

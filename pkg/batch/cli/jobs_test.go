@@ -1,6 +1,7 @@
-package batch_test
+package cli_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,23 +10,35 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // The command runs, explains and restarts a job in Go by its name.
 func TestTheCommandTakesTheNameOfAJobInGo(t *testing.T) {
 	t.Setenv("DATABASE_URL", testdb.SQLite(t))
+	type line struct{ ID int64 }
 	fails := true
-	app, err := batch.Command(batch.Jobs(ledgerJob(func(o Order) error {
-		if o.ID == 3 && fails {
-			return errors.New("not today")
-		}
-		return nil
-	})))
+	job := batch.NewJob("ledger").
+		Parameter(batch.Parameter{Name: "discount", Type: core.TypeInt, Default: 0}).
+		Step("table", batch.Use("sql", "create table lines(id bigint); insert into lines values (1), (2), (3)")).
+		Step("bill", batch.Chunk{
+			Size:   1,
+			Reader: batch.Use("query", batch.Config{"sql": "select id from lines", "key": []string{"id"}, "item": "line"}),
+			Processors: []batch.Component{batch.ProcessorOf[line, line](func(_ context.Context, l line) (line, error) {
+				if l.ID == 3 && fails {
+					return l, errors.New("not today")
+				}
+				return l, nil
+			})},
+			Writers: []batch.Component{batch.Use("table", batch.Config{"name": "ledger", "create": true})},
+		})
+	app, err := cli.NewCommand(batch.Jobs(job), batch.Item[line]("line"))
 	require.NoError(t, err)
 	surfin := func(want int, args ...string) string {
 		var out, errs strings.Builder
-		code := cli.Main(t.Context(), app, args, strings.NewReader(""), &out, &errs)
+		code := command.Main(t.Context(), app, args, strings.NewReader(""), &out, &errs)
 		require.Equal(t, want, code, "%s%s", out.String(), errs.String())
 		return out.String() + errs.String()
 	}

@@ -1,4 +1,0 @@
-package batch
-
-// Command is the command that Main runs.
-var Command = command

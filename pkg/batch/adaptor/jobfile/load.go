@@ -80,6 +80,11 @@ func Parse(path string, text []byte, reg *registry.Registry) (*File, error) {
 	return Path(path).parse(text, reg)
 }
 
+// Parse is [Parse] of a text that the file had some time ago.
+func (f *File) Parse(text []byte, reg *registry.Registry) (*File, error) {
+	return f.from.parse(text, reg)
+}
+
 // parse is Parse of a text that was the source's.
 func (s Source) parse(text []byte, reg *registry.Registry) (*File, error) {
 	l := newLoader(s, text, reg)

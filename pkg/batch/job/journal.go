@@ -93,9 +93,11 @@ type entry struct {
 	open bool
 	// outs is how the visit ended, in each attempt that recorded it, the newest last.
 	outs []core.Outcome
-	// followed is the kind of the row behind it, and next its element; empty: not known.
+	// followed is the kind of the row behind it, next its element and behind its ordinal;
+	// empty: not known.
 	followed core.VisitKind
 	next     string
+	behind   int64
 	// inner is the visit under whose name the flows inside are, and inside are the
 	// attempts whose rows count there.
 	inner  core.Visit
@@ -268,7 +270,7 @@ func lastVisits(rows []entry) (entries []entry, ordinal int64) {
 				behind++
 			}
 			if behind == all[i+1].Ordinal {
-				e.followed, e.next = all[i+1].Kind, all[i+1].Element
+				e.followed, e.next, e.behind = all[i+1].Kind, all[i+1].Element, behind
 			}
 		}
 		entries = append(entries, e)

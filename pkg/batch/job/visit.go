@@ -11,7 +11,7 @@ import (
 
 // revisit replays the last visit of an element: it is passed, or run again where it did
 // not complete or may start again. again says that something ran.
-func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool) (r result, again bool, err error) {
+func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result, again bool, err error) {
 	switch at := at.(type) {
 	case *core.StepElement:
 		return w.revisitStep(ctx, at, e)
@@ -22,7 +22,7 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool
 	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
 	}
 	if e.Kind == core.VisitNoop {
-		if w.lastRan() {
+		if w.isBehindRun(e) {
 			r, err = w.visit(ctx, at)
 			return r, true, err
 		}
@@ -30,7 +30,7 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool
 	}
 	switch at := at.(type) {
 	case *core.DecisionElement:
-		if w.isTakenAgain(at, e, last) {
+		if w.isTakenAgain(at, e) {
 			r, err = w.visit(ctx, at)
 			return r, true, err
 		}
@@ -65,12 +65,19 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 // it ended the flow other than COMPLETED, since with the same verdict no restart could
 // come to another end; and where the step before it was run again, but not on the way
 // to a restart point, which another verdict would miss (rule F3).
-func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry, last bool) bool {
-	if last && w.endsOtherwise(at, e.Verdict) {
-		return true
+func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry) bool {
+	last := &w.log.entries[len(w.log.entries)-1]
+	return e.Ordinal == last.Ordinal && w.endsOtherwise(at, e.Verdict) || last.Kind != core.VisitJump && w.isBehindRun(e)
+}
+
+// isBehindRun reports whether what was visited before the entry ran again in this
+// attempt. Where a loop came to that once more, the entry is of an earlier round.
+func (w *walk) isBehindRun(e *entry) bool {
+	before := e.Ordinal == 1
+	for i := range w.log.entries {
+		before = before || w.log.entries[i].Ordinal < e.Ordinal && w.log.entries[i].behind == e.Ordinal
 	}
-	n := len(w.log.entries)
-	return w.lastRan() && w.log.entries[n-1].Kind != core.VisitJump
+	return before && w.last != nil && w.last.JobExecutionID == w.run.exec.ID
 }
 
 // endsOtherwise reports whether the verdict ends the flow other than COMPLETED.
@@ -81,11 +88,6 @@ func (w *walk) endsOtherwise(at *core.DecisionElement, verdict string) bool {
 		return w.flow.Strict && len(at.Edges()) > 0 || unmatched(at, out).Status != core.StatusCompleted
 	}
 	return next.Kind == core.TargetFail || next.Kind == core.TargetStop
-}
-
-// lastRan reports whether the step before the element at hand ran in this attempt.
-func (w *walk) lastRan() bool {
-	return w.last != nil && w.last.JobExecutionID == w.run.exec.ID
 }
 
 // visit visits one element by the definition.

@@ -92,7 +92,7 @@ func (w *walk) replay(ctx context.Context) (way, error) {
 			return way{next: []core.Element{found}}, nil
 		}
 		at, w.ordinal = found, e.Ordinal
-		r, again, err := w.revisit(ctx, at, e, len(left) == 0)
+		r, again, err := w.revisit(ctx, at, e)
 		if err != nil {
 			return way{}, err
 		}

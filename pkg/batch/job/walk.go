@@ -72,6 +72,15 @@ func ended(r result) way { return way{ends: []result{r}} }
 // replay follows the log, whatever the definition says now. It returns where the walk
 // continues by the definition.
 func (w *walk) replay(ctx context.Context) (way, error) {
+	var others way // behind outcomes that a plan does not know
+	further, err := w.replayTo(ctx, &others)
+	if len(others.next)+len(others.ends) > 0 {
+		w.lost = true
+	}
+	return way{append(further.next, others.next...), append(further.ends, others.ends...)}, err
+}
+
+func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 	at := w.flow.Elements[0]
 	entries := w.log.entries
 	w.adopt = joined(w.log.left, w.adopt)
@@ -105,6 +114,11 @@ func (w *walk) replay(ctx context.Context) (way, error) {
 		case len(left) == 0:
 			w.ordinal = w.log.ordinal
 			return w.leave(ctx, at, r)
+		case r.unknown != "":
+			if err := w.noteOthers(ctx, at, r, left, others); err != nil {
+				return way{}, err
+			}
+			continue
 		case !again || e.isLeftBy(at, r):
 			continue
 		}
@@ -116,6 +130,21 @@ func (w *walk) replay(ctx context.Context) (way, error) {
 		i += rejoined
 	}
 	return way{next: []core.Element{at}}, nil
+}
+
+// noteOthers notes where an element may lead, behind which a plan replays the log all
+// the same.
+func (w *walk) noteOthers(ctx context.Context, at core.Element, r result, left []entry, others *way) error {
+	lost := w.lost
+	further, err := w.leaveUnknown(ctx, at, r)
+	w.lost = lost
+	for _, to := range further.next {
+		if !slices.ContainsFunc(left, func(e entry) bool { return e.Element == to.ElementName() }) {
+			others.next = append(others.next, to)
+		}
+	}
+	others.ends = append(others.ends, further.ends...)
+	return err
 }
 
 // restartAt continues by the definition where the log names an element that is gone:

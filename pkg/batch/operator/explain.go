@@ -237,8 +237,8 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 	return p, nil
 }
 
-// readDefinition reads the job file as it is stored with the execution. A file that this
-// program does not understand any more is no error: the explanation then says less.
+// readDefinition reads the job file as it is stored with the execution. Of a file that
+// this program does not understand any more, the explanation says less.
 func (s *Service) readDefinition(p *past) {
 	d := p.exec.Definition
 	file, err := jobfile.Parse(d.Path, []byte(d.Text), s.config.Registry)

@@ -74,7 +74,7 @@ func stored(s *core.StepExecution, key string) string {
 	return text
 }
 
-// files are those that the steps of this execution write, and what is there of them.
+// files are those that the steps of this execution write.
 func (p *past) files() []WrittenFile {
 	var files []WrittenFile
 	for _, s := range p.steps {

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Kinds of an Action besides those of a refusal.
+// Kinds of an Action that only an Explanation has.
 const (
 	ActWatch  ActionKind = "watch"  // look at the progress of Job
 	ActExport ActionKind = "export" // export the skipped items of Execution, to edit them
@@ -110,7 +110,7 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// restartAction is how an execution goes on: a redrive goes on as one.
+// restartAction restarts an execution; a redrive is restarted as a redrive.
 func restartAction(e *core.JobExecution) Action {
 	if e.RedriveOf == 0 {
 		return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: e.Definition.Path == ""}

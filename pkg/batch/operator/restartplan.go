@@ -25,7 +25,7 @@ type RestartPlan struct {
 // PlanEntry is what a restart does at an element of the flow.
 type PlanEntry struct {
 	Element string `json:"element"`
-	// Step is the name of the step; empty: the element is no step.
+	// Step is the name of the step; empty for an element of another kind.
 	Step      string    `json:"step,omitempty"`
 	Action    PlanAct   `json:"action"`
 	Certainty Certainty `json:"certainty"`
@@ -222,7 +222,8 @@ func exitOr(exit, otherwise string) string {
 	return otherwise
 }
 
-// leaveStop answers where the restart goes on if an earlier execution stopped here.
+// leaveStop returns the element from which the restart continues if an earlier execution
+// stopped at this one; repeat says that it continues with this one.
 func (w *planWalk) leaveStop(f core.Flow, at core.Element) (point core.Element, repeat bool) {
 	stored, stopped := w.context.Get(stoppedKey + at.ElementName())
 	if !stopped || w.left[at.ElementName()] {
@@ -237,7 +238,7 @@ func (w *planWalk) leaveStop(f core.Flow, at core.Element) (point core.Element, 
 	return nil, true
 }
 
-// jump goes on at a restart point: that is no round of a loop.
+// jump leaves for a restart point. A jump does not begin a round of a loop.
 func (w *planWalk) jump(f core.Flow, from core.Element) {
 	if h, known := w.history[recordName(from)]; known {
 		w.last = h.Last.ID

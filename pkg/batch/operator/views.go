@@ -23,10 +23,10 @@ type (
 		Redrives   []Redrive             `json:"-"`
 		Steps      []StepView            `json:"steps,omitempty"`
 		Decisions  []DecisionView        `json:"decisions,omitempty"`
-		// Audit is there where it was asked for.
+		// Audit is empty unless it was asked for.
 		Audit []AuditView `json:"audit,omitempty"`
-		// Definition is the job file as it was when the execution began, where it was asked
-		// for.
+		// Definition is the job file as it was when the execution began; empty unless it was
+		// asked for.
 		Definition string `json:"definition,omitempty"`
 	}
 

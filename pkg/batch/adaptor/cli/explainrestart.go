@@ -140,7 +140,7 @@ func resumeClause(e operator.PlanEntry) string {
 		if len(again) == 1 {
 			verb = "runs"
 		}
-		return text + " and " + andWords(most(again)) + " " + verb + " again"
+		return text + " and " + andWords(fewNames(again)) + " " + verb + " again"
 	case e.From != "":
 		return "goes on with " + e.Step + " behind " + e.From
 	}
@@ -154,14 +154,15 @@ func partitionCount(n int) string {
 	return count(int64(n)) + " partitions are"
 }
 
-// mostNames is how many names a sentence has.
-const mostNames = 8
+// maxNames is how many names a sentence has.
+const maxNames = 8
 
-func most(names []string) []string {
-	if len(names) <= mostNames {
+// fewNames are the first names, and how many more there are.
+func fewNames(names []string) []string {
+	if len(names) <= maxNames {
 		return names
 	}
-	return append(names[:mostNames-1:mostNames-1], fmt.Sprintf("%d more", len(names)-mostNames+1))
+	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)-maxNames+1))
 }
 
 // andWords joins as people do: a, b and c.

@@ -211,7 +211,7 @@ func partitionsText(parts []operator.StepResult) string {
 	if len(names) == 0 {
 		return text
 	}
-	return text + ", " + andWords(most(names))
+	return text + ", " + andWords(fewNames(names))
 }
 
 // skipsText is how many items were left out, and why.

@@ -14,7 +14,7 @@ import (
 type (
 	executionRecord struct {
 		operator.Execution
-		// Restart is the command that goes on where it ended.
+		// Restart is the command that restarts it.
 		Restart string `json:"restart,omitempty"`
 	}
 	pageRecord struct {

@@ -153,7 +153,7 @@ func (p *program) writeStep(b *strings.Builder, s operator.StepView, current cor
 	}
 }
 
-// pageHints are the ways to go on.
+// pageHints are the next commands.
 func (p *program) pageHints(e *operator.ExecutionView) []string {
 	switch e.Status {
 	case core.StatusFailed, core.StatusStopped:
@@ -173,7 +173,7 @@ func (p *program) pageHints(e *operator.ExecutionView) []string {
 	return nil
 }
 
-// restartHint is the command that goes on with an execution; path is the job file where
+// restartHint is the command that restarts an execution; path is the job file where
 // the history does not have it.
 func (p *program) restartHint(e *operator.Execution, path string) string {
 	switch {
@@ -185,7 +185,7 @@ func (p *program) restartHint(e *operator.Execution, path string) string {
 	return p.command("restart", idText(e.ID), "--file", path)
 }
 
-// redriveHint goes on with an execution that is a redrive.
+// redriveHint is the command that restarts a redrive.
 func (p *program) redriveHint(e *operator.Execution) string {
 	words := []string{"skips", "redrive", idText(e.RedriveOf)}
 	if step := e.RedriveStep(); step != "" {
@@ -194,7 +194,7 @@ func (p *program) redriveHint(e *operator.Execution) string {
 	return p.command(words...)
 }
 
-// anewHint is the way to a new instance after an execution that does not go on.
+// anewHint is the command for a new instance with the same parameters.
 func (p *program) anewHint(e *operator.Execution) []string {
 	if e.File == "" || e.RedriveOf != 0 {
 		return nil

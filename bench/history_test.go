@@ -31,7 +31,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -143,10 +142,8 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 		Executor: step.NewSimpleStepExecutor(h.repo, h.db.Name(), core.ObserverFunc(func(context.Context, core.Event) {})),
 	})
 	require.NoError(h.b, err)
-	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: components})
-	require.NoError(h.b, err)
 	h.session = &cli.Session{
-		Service: service, Registry: components, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
+		Registry: components, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
 		CheckSchema: h.repo.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return nil },
 	}
 	h.app = cli.App{Name: "surfin", Version: "bench", Registry: components, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {

@@ -85,7 +85,7 @@ func TestNothingIsObservedWithoutSettings(t *testing.T) {
 	require.NoError(t, err)
 	app, err := batch.New(t.Context(), s, slog.Module(), prometheus.Module(), otel.Module())
 	require.NoError(t, err)
-	_, err = app.Run(t.Context(), filepath.Join(dir, "job.yaml"), nil)
+	_, err = app.Run(t.Context(), batch.RunRequest{File: filepath.Join(dir, "job.yaml")})
 	require.NoError(t, err)
 	require.NoError(t, app.Close(t.Context()))
 	entries, err := os.ReadDir(dir)

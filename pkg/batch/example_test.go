@@ -123,7 +123,7 @@ func tryExample(text string, opts ...fx.Option) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, app.Close(ctx)) }()
-	execution, err := app.Run(ctx, file, nil)
+	execution, err := app.Run(ctx, batch.RunRequest{File: file})
 	if err != nil {
 		return err
 	}
@@ -170,14 +170,14 @@ func ExampleNew() {
 	}
 	defer app.Close(ctx)
 
-	execution, err := app.Run(ctx, file, map[string]string{"name": "Ada"})
+	execution, err := app.Run(ctx, batch.RunRequest{File: file, Params: map[string]string{"name": "Ada"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(execution.Status)
 
-	_, err = app.Run(ctx, file, map[string]string{"name": "Ada"})
+	_, err = app.Run(ctx, batch.RunRequest{File: file, Params: map[string]string{"name": "Ada"}})
 	fmt.Println(err)
 	// Output:
 	// Hello, Ada

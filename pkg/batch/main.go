@@ -41,10 +41,7 @@ func open(ctx context.Context, s Settings, opts ...fx.Option) (*cli.Session, err
 		return nil, err
 	}
 	return &cli.Session{
-		Service:  a.service,
-		Registry: a.registry, Provider: a.provider, Repository: a.repository, Checkpoints: a.checkpoints, Sweep: a.sweep,
-		Migrate: a.repository.Migrate, CheckSchema: a.repository.CheckSchema,
-		Launcher: a.launcher, Close: a.Close,
+		Service: a.Service, Registry: a.parts.Registry, Provider: a.parts.Provider, Repository: a.Repository(), Close: a.Close,
 	}, nil
 }
 

@@ -183,11 +183,11 @@ func (e *Env) Job(file string, params ...string) *Run {
 // refused: the error is that of [batch.App.Run].
 func (e *Env) Launch(file string, params ...string) (*Run, error) {
 	e.t.Helper()
-	exec, err := e.app.Run(e.t.Context(), file, e.given(params))
+	exec, err := e.app.Run(e.t.Context(), batch.RunRequest{File: file, Params: e.given(params)})
 	if err != nil {
 		return nil, err
 	}
-	return e.outcome(exec), nil
+	return e.outcome(exec.ID), nil
 }
 
 // Step runs one step of a job file by itself, as a job of one step. What earlier
@@ -238,7 +238,7 @@ func (e *Env) run(j *core.Job, params core.Parameters) *Run {
 	if err != nil {
 		e.t.Fatalf("batchtest: run %s: %v", j.Name, err)
 	}
-	return e.outcome(exec)
+	return e.outcome(exec.ID)
 }
 
 func (e *Env) given(params []string) map[string]string {

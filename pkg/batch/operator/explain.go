@@ -59,10 +59,6 @@ type Explanation struct {
 	Actions []Action `json:"actions"`
 }
 
-// ReasonStartLimit is the reason of an Explanation: a step was attempted as often as its
-// start_limit allows. A restart is not refused at its launch, but fails at that step.
-const ReasonStartLimit Reason = "start_limit"
-
 // FileChange is what became of a job file since an execution began.
 type FileChange string
 
@@ -194,7 +190,8 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 
 // past is what the history knows of an execution.
 type past struct {
-	exec core.JobExecution
+	service *Service
+	exec    core.JobExecution
 	// newest is the newest execution of its instance.
 	newest core.JobExecution
 	steps  []core.StepExecution // of this execution
@@ -214,7 +211,7 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &past{exec: *exec, newest: *exec}
+	p := &past{service: s, exec: *exec, newest: *exec}
 	newest, err := r.LastExecution(ctx, exec.JobName, exec.Params.Key())
 	switch {
 	case err == nil:

@@ -10,12 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Kinds of an Action that only an Explanation has.
-const (
-	ActWatch  ActionKind = "watch"  // look at the progress of Job
-	ActExport ActionKind = "export" // export the skipped items of Execution, to edit them
-)
-
 // explainRestart says what a restart does, or why there is none, and the ways on.
 func (p *past) explainRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
@@ -103,25 +97,12 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 	if p.change != "" {
 		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
 	}
-	add(restartAction(&p.exec))
+	add(p.service.goOn(&p.exec, false))
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}
 	return nil
 }
-
-// restartAction restarts an execution; a redrive is restarted as a redrive.
-func restartAction(e *core.JobExecution) Action {
-	if e.RedriveOf == 0 {
-		return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: e.Definition.Path == ""}
-	}
-	redrive := Execution{Params: Parameters{e.Params}}
-	return Action{Kind: ActRedrive, Execution: e.RedriveOf, Step: redrive.RedriveStep()}
-}
-
-// redriveName is the identifying parameter that makes a redrive an instance of its own:
-// EXECUTION.STEP.N.
-const redriveName = "run.redrive"
 
 // offerAnew adds the ways to another instance.
 func (p *past) offerAnew(e *Explanation) {
@@ -129,10 +110,10 @@ func (p *past) offerAnew(e *Explanation) {
 	if path == "" || p.exec.RedriveOf != 0 || p.job == nil {
 		return
 	}
-	if other, ok := otherTexts(p.job, p.exec.Params); ok && p.exec.Status == core.StatusCompleted {
+	if other, ok := otherParameter(p.job, p.exec.Params); ok && p.exec.Status == core.StatusCompleted {
 		e.Actions = append(e.Actions, Action{Kind: ActRun, File: path, Params: other})
 	}
-	e.Actions = append(e.Actions, Action{Kind: ActAgain, File: path, Params: declaredTexts(p.job, p.exec.Params)})
+	e.Actions = append(e.Actions, Action{Kind: ActAgain, File: path, Params: texts(p.exec.Params, p.job.Parameters)})
 }
 
 // describeResumed adds positions and partitions to the steps that the plan resumes.

@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -205,18 +203,4 @@ func identifying(params core.Parameters) []core.Parameter {
 		}
 	}
 	return list
-}
-
-// RedriveStep is the step whose skipped items the execution redrives; empty: it is no
-// redrive.
-func (e *Execution) RedriveStep() string {
-	mark, ok := e.Params.Get(redriveName)
-	if !ok {
-		return ""
-	}
-	parts := strings.SplitN(fmt.Sprint(mark.Value), ".", 3)
-	if len(parts) < 3 {
-		return ""
-	}
-	return parts[1]
 }

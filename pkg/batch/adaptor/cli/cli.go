@@ -22,7 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -48,25 +47,7 @@ type Session struct {
 	Registry   *registry.Registry // its components have New
 	Provider   tx.Provider
 	Repository core.JobRepository
-	// Migrate makes or updates the repository's schema; CheckSchema answers
-	// core.ErrSchemaMissing where that is needed.
-	Migrate     func(ctx context.Context) error
-	CheckSchema func(ctx context.Context) error
-	// Checkpoints makes the tables that steps need in databases other than the
-	// repository's (rule C18).
-	Checkpoints CheckpointTables
-	// Sweep deletes the checkpoints of deleted instances there; nil: there are none.
-	Sweep    func(ctx context.Context) error
-	Launcher *job.Launcher
-	Close    func(ctx context.Context) error
-}
-
-// CheckpointTables are the tables for checkpoints in databases other than the
-// repository's: a repository.Checkpoints.
-type CheckpointTables interface {
-	Migrate(ctx context.Context, database string) error
-	// CheckSchema answers core.ErrSchemaMissing where Migrate is needed.
-	CheckSchema(ctx context.Context, database string) error
+	Close      func(ctx context.Context) error
 }
 
 // Main runs one command line, given without the program's name, and returns the

@@ -6,37 +6,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// The JSON form of executions: the views of the service, with what the command adds.
-type (
-	executionRecord struct {
-		operator.Execution
-		// Restart is the command that restarts it.
-		Restart string `json:"restart,omitempty"`
-	}
-	pageRecord struct {
-		operator.ExecutionView
-		Database string   `json:"database,omitempty"`
-		Targets  []target `json:"targets,omitempty"` // of run and restart
-		Restart  string   `json:"restart,omitempty"`
-	}
-)
-
-func (p *program) executionRecord(e operator.Execution) executionRecord {
-	r := executionRecord{Execution: e}
-	if restartable(e.Status) {
-		r.Restart = p.restartHint(&e, "FILE")
-	}
-	return r
+// pageRecord is the JSON form of an execution with its steps: the view of the service,
+// with what the command adds.
+type pageRecord struct {
+	operator.ExecutionView
+	Database string            `json:"database,omitempty"`
+	Targets  []operator.Target `json:"targets,omitempty"` // of run and restart
+	// Restart is the command that restarts it.
+	Restart string `json:"restart,omitempty"`
 }
 
-// restartable says that a restart of an execution in this status may do something: a
-// running one whose owner is dead is taken over.
-func restartable(s core.Status) bool {
-	return s == core.StatusFailed || s == core.StatusStopped
+func (p *program) pageRecord(shown *operator.ExecutionView) pageRecord {
+	r := pageRecord{ExecutionView: *shown, Database: p.databaseText(p.settings.Repository.Database)}
+	r.Restart = p.actedRecord(shown.Execution).Restart
+	return r
 }
 
 // secondsText writes a duration that is in seconds.

@@ -12,17 +12,15 @@ import (
 // summarize prints what an execution did: one line per step, those that an earlier
 // execution completed included, and where the rows went. It returns the execution as the
 // database has it, which is right even where this process lost it to another one.
-func (p *program) summarize(ctx context.Context, s *Session, exec *core.JobExecution, passed []core.StepExecution, written []target) (*core.JobExecution, error) {
+func (p *program) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target) (*operator.Execution, error) {
 	view, err := s.Service.Summary(ctx, operator.SummaryRequest{Execution: exec.ID, Passed: passed})
 	if err != nil {
 		return exec, err
 	}
-	now := *exec
-	now.Status, now.ExitCode, now.Error = view.Status, view.ExitCode, view.Error
-	return &now, p.printSummary(view, written)
+	return &view.Execution, p.printSummary(view, written)
 }
 
-func (p *program) printSummary(e *operator.ExecutionView, written []target) error {
+func (p *program) printSummary(e *operator.ExecutionView, written []operator.Target) error {
 	if p.format == formatJSON {
 		r := p.pageRecord(e)
 		r.Targets = written

@@ -346,7 +346,7 @@ func TestRunTracedJob(t *testing.T) {
 	require.NoError(t, err)
 	app, err := batch.New(t.Context(), s, otel.Module())
 	require.NoError(t, err)
-	_, err = app.Run(t.Context(), job, nil)
+	_, err = app.Run(t.Context(), batch.RunRequest{File: job})
 	require.NoError(t, err)
 	require.NoError(t, app.Close(t.Context()))
 }

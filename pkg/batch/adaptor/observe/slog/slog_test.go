@@ -188,7 +188,7 @@ func TestTheModuleAppendsToTheFileOfTheSettings(t *testing.T) {
 	for range 2 { // the second run is refused, and appends nothing or something
 		app, err := batch.New(t.Context(), s, events.Module())
 		require.NoError(t, err)
-		if _, err := app.Run(t.Context(), job, nil); err != nil {
+		if _, err := app.Run(t.Context(), batch.RunRequest{File: job}); err != nil {
 			var complete *core.InstanceCompleteError
 			require.ErrorAs(t, err, &complete)
 		}

@@ -31,6 +31,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -71,13 +72,14 @@ flow:
 
 // history is a database with a long history, and what works on it.
 type history struct {
-	b       *testing.B
-	db      tx.Database
-	repo    *repository.Repository
-	session *cli.Session
-	app     cli.App
-	dir     string
-	owner   core.Owner
+	launcher *job.Launcher
+	b        *testing.B
+	db       tx.Database
+	repo     *repository.Repository
+	session  *cli.Session
+	app      cli.App
+	dir      string
+	owner    core.Owner
 }
 
 // each runs f on every database.
@@ -137,14 +139,17 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 	}), nil, matchers)
 	require.NoError(h.b, err)
 	checkpoints := repository.NewCheckpoints(h.repo, provider, repository.CheckpointOptions{AutoMigrate: func(tx.Dialect) bool { return true }})
-	launcher, err := job.NewLauncher(job.Config{
+	h.launcher, err = job.NewLauncher(job.Config{
 		Repository: h.repo, Stores: checkpoints, Observer: core.ObserverFunc(func(context.Context, core.Event) {}), Lease: 30 * time.Second, Heartbeat: 5 * time.Second,
 		Executor: step.NewSimpleStepExecutor(h.repo, h.db.Name(), core.ObserverFunc(func(context.Context, core.Event) {})),
 	})
 	require.NoError(h.b, err)
+	service, err := operator.New(operator.Config{
+		Repository: h.repo, Launcher: h.launcher, Provider: provider, Registry: components, Schema: h.repo, Checkpoints: checkpoints,
+	})
+	require.NoError(h.b, err)
 	h.session = &cli.Session{
-		Registry: components, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
-		CheckSchema: h.repo.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return nil },
+		Service: service, Registry: components, Provider: provider, Repository: h.repo, Close: func(context.Context) error { return nil },
 	}
 	h.app = cli.App{Name: "surfin", Version: "bench", Registry: components, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
 		return h.session, nil
@@ -295,7 +300,7 @@ func BenchmarkRun(b *testing.B) {
 		night := int64(10 * past)
 		for h.b.Loop() {
 			night++
-			exec, err := h.session.Launcher.Run(context.Background(), j, h.params(night), nil)
+			exec, err := h.launcher.Run(context.Background(), j, h.params(night), nil)
 			require.NoError(h.b, err)
 			require.Equal(h.b, core.StatusCompleted, exec.Status)
 		}

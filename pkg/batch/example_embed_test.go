@@ -26,7 +26,7 @@ func ExampleDatabase() {
 	testexample.Check(err)
 	app, err := batch.New(ctx, s, batch.Database("default", pool))
 	testexample.Check(err)
-	execution, err := app.Run(ctx, file, nil)
+	execution, err := app.Run(ctx, batch.RunRequest{File: file})
 	testexample.Check(err)
 	fmt.Println(execution.Status)
 	testexample.Check(app.Close(ctx))

@@ -15,11 +15,9 @@ import (
 // name a job file, for that of the execution will not do.
 func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
-		a := Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile}
-		a.Step, _ = RedrivenStep(e.Params)
-		return a
+		return Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
 	}
-	return Action{Kind: ActRestart, Execution: e.ID, NeedsFile: otherFile || e.Definition.Path == "" && s.config.Jobs == nil}
+	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && s.config.Jobs == nil}
 }
 
 // ways are what may be done about an execution, whoever looks at it.

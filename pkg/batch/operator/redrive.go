@@ -16,18 +16,18 @@ import (
 // own: EXECUTION.STEP.N. A declared one cannot have this name, for the dot.
 const redriveName = "run.redrive"
 
-// RedrivenStep returns the step of a redrive. A step's name may have dots.
-func RedrivenStep(params core.Parameters) (string, bool) {
+// redrivenStep returns the step of a redrive, whose name may have dots; empty: it is no
+// redrive.
+func redrivenStep(params core.Parameters) string {
 	mark, ok := params.Get(redriveName)
 	if !ok {
-		return "", false
+		return ""
 	}
 	_, rest, _ := strings.Cut(fmt.Sprint(mark.Value), ".")
-	end := strings.LastIndex(rest, ".")
-	if end < 0 {
-		return "", false
+	if end := strings.LastIndex(rest, "."); end >= 0 {
+		return rest[:end]
 	}
-	return rest[:end], true
+	return ""
 }
 
 // Redrive runs the skipped items of an execution that are left through the processors

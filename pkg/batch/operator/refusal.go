@@ -96,6 +96,7 @@ const (
 	ActShow    ActionKind = "show"    // look at Execution
 	ActHistory ActionKind = "history" // list the executions of Job
 	ActExplain ActionKind = "explain" // why Execution ended, and what a restart does
+	ActWatch   ActionKind = "watch"   // look at the progress of Job
 	ActSkips   ActionKind = "skips"   // list the skipped items of Execution
 	ActCompare ActionKind = "compare" // the definition of Execution with File
 	ActRun     ActionKind = "run"     // run File with Params
@@ -109,7 +110,6 @@ const (
 	ActMigrate ActionKind = "migrate" // make or update the tables
 	ActHelp    ActionKind = "help"    // list the parameters of File
 	ActExport  ActionKind = "export"  // export the skipped items of Execution, correct and redrive them
-	ActWatch   ActionKind = "watch"   // look at the progress of Job
 	// ActIncrementer: give the job in File an incrementer.
 	ActIncrementer ActionKind = "incrementer"
 )

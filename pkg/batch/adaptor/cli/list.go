@@ -89,9 +89,9 @@ func (p *program) list(ctx context.Context, req operator.ListRequest) error {
 		return err
 	}
 	if p.format == formatJSON {
-		records := make([]actedRecord, 0, len(page.Executions))
+		records := make([]executionRecord, 0, len(page.Executions))
 		for _, e := range page.Executions {
-			records = append(records, p.actedRecord(e))
+			records = append(records, p.executionRecord(e))
 		}
 		return p.printJSON(records)
 	}

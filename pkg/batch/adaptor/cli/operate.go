@@ -29,23 +29,6 @@ func (p *program) operate(ctx context.Context, id core.JobExecutionID, act func(
 	})
 }
 
-// actedRecord is the JSON form of an execution that was acted on.
-type actedRecord struct {
-	operator.Execution
-	// Restart is the command that goes on where it ended.
-	Restart string `json:"restart,omitempty"`
-}
-
-func (p *program) actedRecord(e operator.Execution) actedRecord {
-	r := actedRecord{Execution: e}
-	for _, a := range e.Actions {
-		if a.Kind == operator.ActRestart || a.Kind == operator.ActRedrive {
-			r.Restart = p.actionHint(a).text
-		}
-	}
-	return r
-}
-
 func (p *program) abandonCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abandon EXECUTION",
@@ -78,7 +61,7 @@ func (p *program) abandon(ctx context.Context, id core.JobExecutionID) error {
 			return p.refusal(err)
 		}
 		if p.format == formatJSON {
-			return p.printJSON(p.actedRecord(*e))
+			return p.printJSON(p.executionRecord(*e))
 		}
 		return p.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(hintLines(p.ways(*e))))
 	})
@@ -127,9 +110,9 @@ func (p *program) recover(ctx context.Context) error {
 		return err
 	}
 	if p.format == formatJSON {
-		records := make([]actedRecord, 0, len(ended))
+		records := make([]executionRecord, 0, len(ended))
 		for _, e := range ended {
-			records = append(records, p.actedRecord(e))
+			records = append(records, p.executionRecord(e))
 		}
 		return p.printJSON(records)
 	}

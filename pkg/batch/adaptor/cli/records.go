@@ -9,19 +9,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// pageRecord is the JSON form of an execution with its steps: the view of the service,
-// with what the command adds.
-type pageRecord struct {
-	operator.ExecutionView
-	Database string            `json:"database,omitempty"`
-	Targets  []operator.Target `json:"targets,omitempty"` // of run and restart
-	// Restart is the command that restarts it.
-	Restart string `json:"restart,omitempty"`
+// The JSON form of executions: the views of the service, with what the command adds.
+type (
+	executionRecord struct {
+		operator.Execution
+		// Restart is the command that restarts it.
+		Restart string `json:"restart,omitempty"`
+	}
+	pageRecord struct {
+		operator.ExecutionView
+		Database string            `json:"database,omitempty"`
+		Targets  []operator.Target `json:"targets,omitempty"` // of run and restart
+		Restart  string            `json:"restart,omitempty"` // as above
+	}
+)
+
+func (p *program) executionRecord(e operator.Execution) executionRecord {
+	r := executionRecord{Execution: e}
+	for _, a := range e.Actions {
+		if a.Kind == operator.ActRestart || a.Kind == operator.ActRedrive {
+			r.Restart = p.actionHint(a).text
+		}
+	}
+	return r
 }
 
 func (p *program) pageRecord(shown *operator.ExecutionView) pageRecord {
 	r := pageRecord{ExecutionView: *shown, Database: p.databaseText(p.settings.Repository.Database)}
-	r.Restart = p.actedRecord(shown.Execution).Restart
+	r.Restart = p.executionRecord(shown.Execution).Restart
 	return r
 }
 

@@ -59,7 +59,7 @@ func (p *program) stop(ctx context.Context, id core.JobExecutionID, wait time.Du
 // printStopping says what will happen.
 func (p *program) printStopping(e *operator.Execution) error {
 	if p.format == formatJSON {
-		return p.printJSON(p.actedRecord(*e))
+		return p.printJSON(p.executionRecord(*e))
 	}
 	text := headline(*e) + "\n"
 	switch {
@@ -101,7 +101,7 @@ func (p *program) awaitEnd(ctx context.Context, s *operator.Service, e *operator
 
 func (p *program) printEnd(e *operator.Execution) error {
 	if p.format == formatJSON {
-		return p.printJSON(p.actedRecord(*e))
+		return p.printJSON(p.executionRecord(*e))
 	}
 	return p.print(headline(*e) + "\n")
 }

@@ -72,14 +72,13 @@ flow:
 
 // history is a database with a long history, and what works on it.
 type history struct {
-	launcher *job.Launcher
-	b        *testing.B
-	db       tx.Database
-	repo     *repository.Repository
-	session  *cli.Session
-	app      cli.App
-	dir      string
-	owner    core.Owner
+	b       *testing.B
+	db      tx.Database
+	repo    *repository.Repository
+	session *cli.Session
+	app     cli.App
+	dir     string
+	owner   core.Owner
 }
 
 // each runs f on every database.
@@ -139,17 +138,16 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 	}), nil, matchers)
 	require.NoError(h.b, err)
 	checkpoints := repository.NewCheckpoints(h.repo, provider, repository.CheckpointOptions{AutoMigrate: func(tx.Dialect) bool { return true }})
-	h.launcher, err = job.NewLauncher(job.Config{
+	launcher, err := job.NewLauncher(job.Config{
 		Repository: h.repo, Stores: checkpoints, Observer: core.ObserverFunc(func(context.Context, core.Event) {}), Lease: 30 * time.Second, Heartbeat: 5 * time.Second,
 		Executor: step.NewSimpleStepExecutor(h.repo, h.db.Name(), core.ObserverFunc(func(context.Context, core.Event) {})),
 	})
 	require.NoError(h.b, err)
-	service, err := operator.New(operator.Config{
-		Repository: h.repo, Launcher: h.launcher, Provider: provider, Registry: components, Schema: h.repo, Checkpoints: checkpoints,
-	})
+	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: components})
 	require.NoError(h.b, err)
 	h.session = &cli.Session{
-		Service: service, Registry: components, Provider: provider, Repository: h.repo, Close: func(context.Context) error { return nil },
+		Service: service, Registry: components, Provider: provider, Repository: h.repo,
+		Close: func(context.Context) error { return nil },
 	}
 	h.app = cli.App{Name: "surfin", Version: "bench", Registry: components, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
 		return h.session, nil
@@ -300,7 +298,8 @@ func BenchmarkRun(b *testing.B) {
 		night := int64(10 * past)
 		for h.b.Loop() {
 			night++
-			exec, err := h.launcher.Run(context.Background(), j, h.params(night), nil)
+			params := h.params(night)
+			exec, err := h.session.Service.Run(context.Background(), operator.RunRequest{Job: j, Exactly: &params})
 			require.NoError(h.b, err)
 			require.Equal(h.b, core.StatusCompleted, exec.Status)
 		}

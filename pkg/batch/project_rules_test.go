@@ -329,7 +329,7 @@ func TestTheStatusTableOfThePagesIsTheOneOfTheCode(t *testing.T) {
 		for _, s := range m.From {
 			from = append(from, string(s))
 		}
-		require.Contains(t, string(page), fmt.Sprintf("| %s | %s |", m.To, strings.Join(from, ", ")), "rule D3")
+		require.Contains(t, string(page), fmt.Sprintf("| %s | %s | %s |", m.Name, strings.Join(from, ", "), m.To), "rule D3")
 	}
 }
 

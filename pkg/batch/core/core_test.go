@@ -13,32 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func statuses() []core.Status {
-	return []core.Status{
-		core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusStopped,
-		core.StatusCompleted, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
-	}
-}
-
-func TestTheTransitionTableHasOneAnswerForEveryStateAndTrigger(t *testing.T) {
-	t.Parallel()
-	m := core.Executions()
-	for _, current := range statuses() {
-		for _, to := range statuses() {
-			answer := m.Answer(current, to)
-			allowed := slices.Contains(m.From(to), current)
-			require.Equal(t, allowed, answer == core.Applied, "%s to %s", current, to)
-			if current == to && len(m.From(to)) > 0 && !allowed {
-				require.Equal(t, core.Duplicate, answer, "%s again", to)
-			}
-		}
-	}
-	require.Equal(t, core.Duplicate, m.Answer(core.StatusStopping, core.StatusStarted), "it is past it")
-	require.Equal(t, core.Duplicate, m.Answer(core.StatusCompleted, core.StatusFailed), "it is over")
-	require.Equal(t, core.Rejected, m.Answer(core.StatusStarting, core.StatusCompleted), "there is no such move")
-	require.Equal(t, core.Rejected, m.Answer(core.StatusStarted, core.StatusStarting), "no move leads back")
-}
-
 func TestTheMostSpecificPatternWinsWhateverTheOrder(t *testing.T) {
 	t.Parallel()
 	order := []string{"COMPLETED", "F??LED", "?????????", "C*D*", "COMP*", "C?MP*", "C*", "*"}

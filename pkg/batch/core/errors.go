@@ -12,6 +12,10 @@ import (
 var (
 	// ErrStopped is returned by a step that ended because a stop was asked for.
 	ErrStopped = errors.New("stopped")
+	// ErrParked is returned by a step that waits for work of other processes, and by what
+	// runs such a step: it is not over. The execution is parked, and the step is executed
+	// again, in the same attempt, when the execution is resumed.
+	ErrParked = errors.New("it waits for partitions that run on workers")
 	// ErrLostOwner is returned by a guarded write that found the execution taken
 	// over by another owner: whoever gets it stops and rolls back (rule L2).
 	ErrLostOwner = errors.New("the execution was taken over by another owner")
@@ -64,10 +68,16 @@ type AlreadyRunningError struct {
 	JobName     string
 	Owner       Owner
 	LeaseUntil  time.Time
+	// Parked says that the execution has no owner: it waits for its partitions, and any
+	// process resumes it when they have ended.
+	Parked bool
 }
 
 // Error names the owner.
 func (e *AlreadyRunningError) Error() string {
+	if e.Parked {
+		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for partitions that run on workers", e.JobName, e.ExecutionID)
+	}
 	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s",
 		e.JobName, e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339))
 }

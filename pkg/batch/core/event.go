@@ -2,15 +2,20 @@ package core
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Event is something that happened while a job ran. The set is closed: the types
 // of this file.
 type Event interface{ event() }
 
-// Observer is told of every event, on the goroutine where it happened: it must
-// be quick and must not fail.
+// Observer hears of every event, on the goroutine where it happened: it must be quick.
+// Of what is part of a transaction it hears when that is committed (rule R7). One that
+// panics changes nothing: the other observers hear of it (ObserverFailed).
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -42,11 +47,16 @@ func Enter(ctx context.Context, o Observer, e Event) context.Context {
 	return ctx
 }
 
-// Observers tells each of the observers, in order. What it returns is a Scope.
+// Observers calls each of the observers, in order. What it returns is a Scope that does
+// not panic.
 func Observers(list ...Observer) Observer {
 	all := make(observers, 0, len(list))
 	for _, o := range list {
-		if o != nil {
+		switch o := o.(type) {
+		case nil:
+		case observers:
+			all = append(all, o...)
+		default:
 			all = append(all, o)
 		}
 	}
@@ -56,16 +66,39 @@ func Observers(list ...Observer) Observer {
 type observers []Observer
 
 func (all observers) Observe(ctx context.Context, e Event) {
-	for _, o := range all {
-		o.Observe(ctx, e)
+	for i, o := range all {
+		all.guard(ctx, i, e, func() { o.Observe(ctx, e) })
 	}
 }
 
 func (all observers) Enter(ctx context.Context, e Event) context.Context {
-	for _, o := range all {
-		ctx = Enter(ctx, o, e)
+	for i, o := range all {
+		all.guard(ctx, i, e, func() {
+			if entered := Enter(ctx, o, e); entered != nil {
+				ctx = entered
+			}
+		})
 	}
 	return ctx
+}
+
+// guard reports a panic of an observer to the others, or to the log of the process where
+// there are none. A panic over the report itself is reported by no one.
+func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
+	err := exception.Guard(func() error { observe(); return nil })
+	if _, again := e.(ObserverFailed); err == nil || again {
+		return
+	}
+	report := ObserverFailed{Observer: fmt.Sprintf("%T", all[failed]), Event: fmt.Sprintf("%T", e), Err: err}
+	if len(all) == 1 {
+		slog.ErrorContext(ctx, "an observer panicked", "observer", report.Observer, "event", report.Event, "error", err)
+		return
+	}
+	for i, o := range all {
+		if i != failed {
+			all.guard(ctx, i, report, func() { o.Observe(ctx, report) })
+		}
+	}
 }
 
 // The events.
@@ -157,14 +190,30 @@ type (
 		Step      string
 		Err       error
 	}
-	// Transitioned: a guarded transition answered.
+	// Transitioned: a guarded transition answered. One that was applied is committed.
 	Transitioned struct {
 		Machine string
+		Move    string
 		ID      int64
 		To      Status
 		Current Status
 		Answer  Answer
 		Trigger string
+	}
+	// EndNotRecorded: the end of a step, or of the job if Step is empty, could not be
+	// written. To is the status that it would have had.
+	EndNotRecorded struct {
+		Execution JobExecutionID
+		JobName   string
+		Step      string
+		StepID    StepExecutionID
+		To        Status
+		Err       error
+	}
+	// ObserverFailed: an observer panicked.
+	ObserverFailed struct {
+		Observer, Event string // Go types
+		Err             error
 	}
 	// OwnerLost: this process no longer owns the execution and stops.
 	OwnerLost struct{ Execution JobExecutionID }
@@ -189,5 +238,7 @@ func (StopAsked) event()       {}
 func (StopFailed) event()      {}
 func (CloseFailed) event()     {}
 func (Transitioned) event()    {}
+func (EndNotRecorded) event()  {}
+func (ObserverFailed) event()  {}
 func (OwnerLost) event()       {}
 func (HeartbeatFailed) event() {}

@@ -41,3 +41,22 @@ func TestEveryObserverIsToldOnceAndScopesAddToTheContext(t *testing.T) {
 	require.Equal(t, ctx, core.Enter(ctx, nil, core.JobStarted{}), "nobody observes")
 	require.Equal(t, ctx, core.Enter(ctx, core.Observers(nil), core.JobStarted{}))
 }
+
+func TestAnObserverThatPanicsIsReportedAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	var seen []core.Event
+	bad := core.ObserverFunc(func(context.Context, core.Event) { panic("boom") })
+	good := core.ObserverFunc(func(_ context.Context, e core.Event) { seen = append(seen, e) })
+	all := core.Observers(bad, good)
+	ctx := core.Enter(t.Context(), all, core.StopAsked{Execution: 1})
+	require.Equal(t, t.Context(), ctx)
+	require.Len(t, seen, 2)
+	failed, ok := seen[0].(core.ObserverFailed)
+	require.True(t, ok)
+	require.Equal(t, []string{"core.ObserverFunc", "core.StopAsked"}, []string{failed.Observer, failed.Event})
+	require.EqualError(t, failed.Err, "panic: boom")
+	require.Equal(t, core.StopAsked{Execution: 1}, seen[1])
+
+	core.Observers(bad, bad).Observe(ctx, core.StopAsked{}) // neither can report
+	core.Observers(bad).Observe(ctx, core.StopAsked{})      // the log of the process has it
+}

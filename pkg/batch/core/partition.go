@@ -32,14 +32,75 @@ type Partitioner interface {
 	Partition(ctx context.Context, v *View) ([]Partition, error)
 }
 
+// PlannedPartition is a partition with the record that its plan made.
+type PlannedPartition struct {
+	Partition
+	Record StepExecution // in STARTING
+	// Earlier is the attempt that it resumes; nil: it begins anew.
+	Earlier *StepExecution
+}
+
+// PartitionWork is what a PartitionRunner runs.
+type PartitionWork struct {
+	// Step does the work of one partition.
+	Step Step
+	// Name is what the step that has the partitions is recorded as.
+	Name string
+	// Run is that of the step that has the partitions.
+	Run   *StepRun
+	Parts []PlannedPartition
+}
+
+// PartitionResult is how a partition ended. The zero value is one of which nothing is
+// known: it counts as failed.
+type PartitionResult struct {
+	Status   Status
+	ExitCode string
+	Message  string
+	Counters Counters
+	InHand   Counters // the part of Counters that is not committed
+	Lost     error    // ErrLostOwner in its chain
+}
+
+// PartitionRunner runs the partitions that a step planned.
+type PartitionRunner interface {
+	// ForWorkers reports whether the partitions are planned without an owner.
+	ForWorkers() bool
+	// Run returns how each partition ended, in their order. ErrParked says that they run
+	// elsewhere and are not over: the step is executed again when they are.
+	Run(ctx context.Context, work PartitionWork) ([]PartitionResult, error)
+}
+
+// PartitionPlan is what a step execution plans.
+type PartitionPlan struct {
+	// Manager is the step execution that plans the partitions; the zero value: none.
+	Manager StepRef
+	// Step is the name that the manager is recorded as: each partition is recorded as
+	// STEP:PARTITION.
+	Step  string
+	Parts []Partition
+	// Earlier are the attempts that partitions resume, by the partition's name: a new
+	// record begins with the position of that attempt.
+	Earlier map[string]StepExecution
+	// ForWorkers leaves the partitions without an owner: any worker may take one.
+	ForWorkers bool
+}
+
 // PartitionPlans stores what the parts of a step are, and what steps made of other
 // steps or jobs have to remember.
 type PartitionPlans interface {
 	// PlanPartitions inserts a step execution in STARTING for each partition, all of
-	// them or none, under the guard of the job: its name is STEP:PARTITION, its
-	// context the partition's, and its position that of earlier, by partition, where
-	// there is one. The records are in the order of the partitions.
-	PlanPartitions(ctx context.Context, job JobRef, step string, parts []Partition, earlier map[string]StepExecution) ([]StepExecution, error)
+	// them or none, under the guard of the job and of the step that plans them, which
+	// counts them (StepExecution.OpenParts). The records are in the order of the
+	// partitions.
+	PlanPartitions(ctx context.Context, job JobRef, plan PartitionPlan) ([]StepExecution, error)
+	// Partitions returns the step executions that a step planned, in order.
+	Partitions(ctx context.Context, manager StepExecutionID) ([]StepExecution, error)
+	// OpenParts returns how many of them are not over.
+	OpenParts(ctx context.Context, manager StepExecutionID) (int64, error)
+	// StopPartitions ends as STOPPED the partitions of the job that are planned for
+	// workers and that no worker has taken, under the guard of the job.
+	StopPartitions(ctx context.Context, job JobRef) error
 	// BeginStep moves a planned step execution from STARTING to STARTED.
 	// ErrLostOwner if the guard finds no row.
 	BeginStep(ctx context.Context, ref StepRef) error

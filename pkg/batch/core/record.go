@@ -106,6 +106,16 @@ type StepExecution struct {
 	Owner Owner
 	Epoch int64
 
+	// Manager is the step execution that planned this partition; 0: it is none.
+	Manager StepExecutionID
+	// LeaseUntil is the end of a partition's own lease; zero: it has none, and belongs to
+	// the owner of the job.
+	LeaseUntil time.Time
+	// Assigned is how often the partition was assigned to a worker.
+	Assigned int
+	// OpenParts is how many partitions of this step are not over.
+	OpenParts int64
+
 	StartedAt time.Time
 	EndedAt   time.Time
 }

@@ -107,9 +107,9 @@ type StepChange struct {
 
 // Transitions changes the status of executions: each is one guarded UPDATE.
 type Transitions interface {
-	// ChangeJob moves a job execution. Duplicate is success to the caller; a
-	// Rejected answer comes with a *TransitionError (wrapping ErrLostOwner where
-	// owner or epoch differ).
+	// ChangeJob moves a job execution (MoveTo). Duplicate is success to the caller: this
+	// very move was made before, in the same epoch. A Rejected answer comes with a
+	// *TransitionError (wrapping ErrLostOwner where owner or epoch differ).
 	ChangeJob(ctx context.Context, ref JobRef, change JobChange) (Answer, error)
 	// StartStep inserts a step execution in STARTED under the guard of its job, with
 	// the job's owner and epoch, counters of zero, and the position and context of
@@ -118,6 +118,10 @@ type Transitions interface {
 	// EndStep moves a step execution to its final status, or from FAILED or STOPPED
 	// to ABANDONED.
 	EndStep(ctx context.Context, ref StepRef, change StepChange) (Answer, error)
+	// Fence raises the epoch of a step that does not return, and answers what is
+	// committed of it: whatever the attempt still tries is refused (rule L8). ErrLostOwner
+	// if the guard finds no row.
+	Fence(ctx context.Context, ref StepRef) (StepRef, Checkpoint, error)
 	// SaveJobContext writes the job's context, if it changed, while the job runs: what
 	// must not be decided twice. One guarded UPDATE, which leaves a context of a greater
 	// revision as it is: branches of a split save copies of one context, and the

@@ -142,8 +142,20 @@ func (refusing) Acquire(_ context.Context, run *StepRun, database string) (Claim
 		run.Step.Name, database, run.Services.Checkpoints.Database())
 }
 
-func (refusing) PlanPartitions(context.Context, JobRef, string, []Partition, map[string]StepExecution) ([]StepExecution, error) {
+func (refusing) PlanPartitions(context.Context, JobRef, PartitionPlan) ([]StepExecution, error) {
 	return nil, fmt.Errorf("store the plan of partitions: %w", ErrNoService)
+}
+
+func (refusing) Partitions(context.Context, StepExecutionID) ([]StepExecution, error) {
+	return nil, fmt.Errorf("read partitions: %w", ErrNoService)
+}
+
+func (refusing) OpenParts(context.Context, StepExecutionID) (int64, error) {
+	return 0, fmt.Errorf("count partitions: %w", ErrNoService)
+}
+
+func (refusing) StopPartitions(context.Context, JobRef) error {
+	return fmt.Errorf("stop partitions: %w", ErrNoService)
 }
 
 func (refusing) BeginStep(context.Context, StepRef) error {

@@ -7,11 +7,11 @@ import (
 )
 
 // MaxStatus returns the status that decides when work with both is seen as one:
-// of COMPLETED, STARTING, STARTED, STOPPING, STOPPED, FAILED, ABANDONED, UNKNOWN
+// of COMPLETED, STARTING, STARTED, PARKED, STOPPING, STOPPED, FAILED, ABANDONED, UNKNOWN
 // the later one.
 func MaxStatus(a, b Status) Status {
 	order := []Status{
-		StatusCompleted, StatusStarting, StatusStarted, StatusStopping, StatusStopped, StatusFailed, StatusAbandoned, StatusUnknown,
+		StatusCompleted, StatusStarting, StatusStarted, StatusParked, StatusStopping, StatusStopped, StatusFailed, StatusAbandoned, StatusUnknown,
 	}
 	if slices.Index(order, a) >= slices.Index(order, b) {
 		return a

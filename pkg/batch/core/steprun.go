@@ -65,6 +65,12 @@ type StepContext struct {
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution
+	// Resumed says that Planned is this very attempt, which was parked: its listeners and
+	// observers have heard of its start.
+	Resumed bool
+	// MayPark says that nothing beside the step keeps the execution in this process: a
+	// step that waits for workers returns ErrParked.
+	MayPark bool
 	// Group is the group whose transaction the step takes part in; nil: none.
 	Group *Group
 }

@@ -39,7 +39,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 		ID: 5, First: 4, JobExecutionID: 3, JobName: "load", Name: "s", Visit: core.Visit{Flow: "f", Ordinal: 1, Element: "s"}, Status: core.StatusFailed, ExitCode: "FAILED", Error: "it broke",
 		Counters: counters, Before: counters, InHand: counters, Gate: "read > 0: holds", Position: core.Position(`{"v":1,"items":7}`),
 		Context: memory(t), Out: map[string]any{"int": int64(1) << 60, "float": 3.0, "list": []any{int64(1), 1.5, nil, "x"}},
-		Owner: owner, Epoch: 2, StartedAt: at, EndedAt: at.Add(time.Second),
+		Owner: owner, Epoch: 2, Manager: 6, LeaseUntil: at, Assigned: 1, OpenParts: 2, StartedAt: at, EndedAt: at.Add(time.Second),
 	}
 	records := map[string]core.StepExecution{"s": record, "none": {}}
 	return core.StepContext{
@@ -54,7 +54,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 		Part:    &core.Partition{Name: "p1", Index: 1, Context: memory(t)},
 		Visit:   core.Visit{Flow: "split#1/2", Ordinal: 3, Element: "s"},
 		Before:  []core.FlowVisit{{Visit: core.Visit{Ordinal: 2, Element: "d"}, Kind: core.VisitDecision, Verdict: "yes", Target: "t"}},
-		Parts:   records, Planned: &record, Group: &core.Group{Name: "g", Database: "default"},
+		Parts:   records, Planned: &record, Resumed: true, MayPark: true, Group: &core.Group{Name: "g", Database: "default"},
 	}
 }
 
@@ -121,7 +121,7 @@ func TestFilledServicesDoNothingOrRefuse(t *testing.T) {
 	require.NoError(t, s.Spawner.Spawn(func() { close(ran) }))
 	<-ran
 	var errs []error
-	_, err := s.Plans.PlanPartitions(ctx, core.JobRef{}, "s", nil, nil)
+	_, err := s.Plans.PlanPartitions(ctx, core.JobRef{}, core.PartitionPlan{})
 	errs = append(errs, err, s.Plans.BeginStep(ctx, core.StepRef{}), s.Plans.SaveStepContext(ctx, core.StepRef{}, nil))
 	_, err = s.Plans.EndStep(ctx, core.StepRef{}, core.StepChange{})
 	errs = append(errs, err)

@@ -380,9 +380,9 @@ func (m *mortal) Launch(ctx context.Context, r core.LaunchRequest) (launched cor
 	return launched, err
 }
 
-func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, step string, parts []core.Partition, earlier map[string]core.StepExecution) (s []core.StepExecution, err error) {
+func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, plan core.PartitionPlan) (s []core.StepExecution, err error) {
 	err = m.live(func() (err error) {
-		s, err = m.JobRepository.PlanPartitions(ctx, ref, step, parts, earlier)
+		s, err = m.JobRepository.PlanPartitions(ctx, ref, plan)
 		return err
 	})
 	return s, err

@@ -29,7 +29,7 @@ func (s *Service) ways(e *core.JobExecution) []Action {
 		return append([]Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
 	case core.StatusAbandoned:
 		return anew(e)
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if s.config.Dead(e.Owner) {
 			return []Action{{Kind: ActRecover, Execution: e.ID, Owner: &Owner{Host: e.Owner.Host, PID: e.Owner.PID, Dead: true}}}
 		}

@@ -155,7 +155,7 @@ func canGoOn(j *core.Job, s core.Status) bool {
 		return false
 	case core.StatusFailed, core.StatusStopped:
 		return j.Restartable
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusUnknown:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusUnknown:
 	}
 	return true
 }

@@ -173,7 +173,7 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
 		Newest: p.newest.ID, NewestStatus: p.newest.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
 		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf,
-		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.decisions(), Gates: p.gates(),
+		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, Actions: []Action{},
 	}
 	if x.Status.IsRunning() {
@@ -196,8 +196,9 @@ type past struct {
 	newest core.JobExecution
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
-	history map[string]core.StepHistory
-	skips   []core.SkipCount
+	history   map[string]core.StepHistory
+	decisions []DecisionView
+	skips     []core.SkipCount
 	// job and uses are what the stored job file says; nil where this program does not
 	// understand it any more, as when a component is gone.
 	job    *core.Job
@@ -224,6 +225,9 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 	}
 	if p.history, err = r.LastSteps(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
 		return nil, fmt.Errorf("read the steps of the instance: %w", err)
+	}
+	if p.decisions, err = s.decisions(ctx, exec); err != nil {
+		return nil, err
 	}
 	if slices.ContainsFunc(p.steps, func(s core.StepExecution) bool { return s.Counters.Skips() > 0 }) {
 		if p.skips, err = r.SkipCounts(ctx, id); err != nil {

@@ -99,16 +99,15 @@ func (p *past) files() []WrittenFile {
 	return files
 }
 
-// decisions are the verdicts of decisions, and of conditions that did not hold.
-func (p *past) decisions() []DecisionPath {
+// paths are the decisions, and where each led.
+func (p *past) paths() []DecisionPath {
 	var list []DecisionPath
-	for _, d := range decisions(&p.exec) {
-		switch {
-		case d.Kind == "decide":
-			list = append(list, DecisionPath{d.Element, d.Verdict, p.leadsTo(d.Element, d.Verdict)})
-		case d.Verdict == "false":
+	for _, d := range p.decisions {
+		if d.Kind == "when" {
 			list = append(list, DecisionPath{Element: d.Element, Verdict: core.ExitNoop})
+			continue
 		}
+		list = append(list, DecisionPath{d.Element, d.Verdict, p.leadsTo(d.Element, d.Verdict)})
 	}
 	return list
 }

@@ -83,7 +83,7 @@ const maxRunning = 200
 // job or an execution that was not there before.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	running, err := m.service.config.Repository.Executions(ctx, core.ExecutionFilter{
-		JobName: m.request.Job, Statuses: runningStatuses(), Limit: maxRunning,
+		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read what is running: %w", err)

@@ -87,6 +87,13 @@ const (
 	CertainAfter Certainty = "after"
 )
 
+// The keys of the job context in which the flow kept verdicts and stops.
+const (
+	decidedKey = "surfin.decided."
+	whenKey    = "surfin.when."
+	stoppedKey = "surfin.stopped_at."
+)
+
 // restartPlan plans a restart of the execution. history has the newest execution of each
 // step of the instance. Positions and partitions are left out: see describeResumed.
 func restartPlan(_ context.Context, exec *core.JobExecution, job *core.Job, history map[string]core.StepHistory) (RestartPlan, error) {

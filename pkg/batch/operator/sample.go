@@ -215,8 +215,8 @@ type planCatcher struct {
 	parts []core.Partition
 }
 
-func (c *planCatcher) PlanPartitions(_ context.Context, _ core.JobRef, _ string, parts []core.Partition, _ map[string]core.StepExecution) ([]core.StepExecution, error) {
-	c.parts = parts
+func (c *planCatcher) PlanPartitions(_ context.Context, _ core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+	c.parts = plan.Parts
 	return nil, errCaught
 }
 

@@ -122,7 +122,7 @@ func TestARequestThatCannotBeAnsweredSaysWhatIsAllowed(t *testing.T) {
 		require.ErrorAs(t, err, &wrong)
 		return err.Error()
 	}
-	require.Equal(t, "statuses ODD: there is no such status (allowed: STARTING, STARTED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)",
+	require.Equal(t, "statuses ODD: there is no such status (allowed: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)",
 		refused(s.List(ctx, ListRequest{Statuses: []core.Status{"ODD"}})))
 	require.Equal(t, "limit -1: it must be at least 1", refused(s.List(ctx, ListRequest{Limit: -1})))
 	require.Equal(t, "running true: statuses are given as well", refused(s.List(ctx, ListRequest{Running: true, Statuses: []core.Status{core.StatusFailed}})))

@@ -177,11 +177,23 @@ func (s *claimed) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, 
 	return ref, found, nil
 }
 
-func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
+// reclaim raises the epoch of the row. It asks again where the reply is lost: no other
+// process raises the epoch of this attempt's row, so a greater one is its own.
+func (s *claimed) reclaim(ctx context.Context) (found core.Checkpoint, err error) {
+	for range reclaimTries {
+		found, err = s.reclaimOnce(ctx)
+		if err == nil || errors.Is(err, core.ErrLostOwner) || ctx.Err() != nil {
+			break
+		}
+	}
+	return found, err
+}
+
+func (s *claimed) reclaimOnce(ctx context.Context) (core.Checkpoint, error) {
 	var rows []checkpoint
 	err := s.manager.Do(ctx, s.attr(), func(ctx context.Context) error {
 		return s.session(ctx).Raw(s.sql(`UPDATE {checkpoint} SET epoch = epoch + 1
-			WHERE repository = ? AND instance_id = ? AND step = ? AND step_execution_id = ? AND owner = ? AND epoch = ?
+			WHERE repository = ? AND instance_id = ? AND step = ? AND step_execution_id = ? AND owner = ? AND epoch >= ?
 			RETURNING `+strings.Join(checkpointColumns(), ", ")),
 			append(s.key.values(), s.ref.ID, s.ref.Owner.String(), s.ref.Epoch)...).Scan(&rows).Error
 	})

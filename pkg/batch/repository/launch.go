@@ -35,7 +35,7 @@ const auditBatch = 500
 
 // openStep selects the steps that are not over: literally as the partial index has
 // it, since no database matches bind variables with that.
-const openStep = "status IN ('STARTING', 'STARTED', 'STOPPING')"
+const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
 
 // lostOwner is the reason that a taken-over execution shows.
 const lostOwner = "lost owner"
@@ -161,8 +161,12 @@ func (r *Repository) newest(query *gorm.DB) (*standing, error) {
 	return &found[0], nil
 }
 
-// isHeld reports whether the execution has an owner who may still be at work.
+// isHeld reports whether the execution has an owner who may still be at work, or waits
+// for its partitions without one.
 func (s *standing) isHeld(req core.LaunchRequest) bool {
+	if s.Row.isParked() {
+		return true
+	}
 	dead := req.Dead != nil && req.Dead(core.ParseOwner(s.Row.Owner))
 	return s.Row.Status.IsRunning() && !s.Expired && !dead
 }
@@ -196,7 +200,7 @@ func (l *launch) admit(ctx context.Context, last *standing) error {
 		return &refusalError{about(core.ErrAbandoned)}
 	case core.StatusUnknown:
 		return &refusalError{about(core.ErrUnknownStatus)}
-	case core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if last.isHeld(l.req) {
 			return &refusalError{alreadyRunning(&last.Row)}
 		}
@@ -260,11 +264,11 @@ func (l *launch) insert(ctx context.Context) error {
 		InstanceID: l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
 		DefinitionPath: l.req.Definition.Path,
-		Owner:          l.req.Owner.String(), Epoch: 1, Active: &one,
+		Owner:          l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
 		LeaseUntil: clock(l.req.Lease), CreatedAt: clock(0),
 	}
 	if p := l.launched.Previous; p != nil {
-		row.Attempt, row.Epoch = p.Attempt+1, p.Epoch
+		row.Attempt, row.Epoch, row.LastEpoch = p.Attempt+1, p.Epoch, p.Epoch
 		l.req.FromStart = l.req.FromStart || p.Parent < l.req.ParentAnew
 		if !l.req.FromStart {
 			text, err := p.Context.Encode()
@@ -301,7 +305,7 @@ func (l *launch) insert(ctx context.Context) error {
 			return err
 		}
 	}
-	l.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.StatusStarting)
+	l.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.Move[core.Status]{To: core.StatusStarting})
 	l.launched.Execution, err = row.record(l.req.Params)
 	return err
 }
@@ -336,7 +340,7 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 
 func alreadyRunning(row *jobExecution) error {
 	return &core.AlreadyRunningError{
-		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time,
+		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(),
 	}
 }
 

@@ -29,4 +29,4 @@ func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.
 }
 
 // running are the states in which an owner holds a lease: those that can fail.
-func running() []core.Status { return core.Executions().From(core.StatusFailed) }
+func running() []core.Status { return core.MoveTo(core.StatusFailed).From }

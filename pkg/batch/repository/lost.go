@@ -14,16 +14,17 @@ import (
 func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
 	var jobs []jobExecution
 	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution}
-		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, active = NULL, ended_at = {now}
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
+			epoch = epoch + 1, active = NULL, ended_at = {now}
 		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? AND (? OR lease_until <= {now})
 		RETURNING status_before, epoch, ended_at`),
-		core.StatusFailed, core.ExitFailed, lostOwner, row.ID, row.Owner, row.Epoch, running(), dead).Scan(&jobs).Error
+		core.StatusFailed, core.ExitFailed, lostOwner, core.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead).Scan(&jobs).Error
 	if err != nil || len(jobs) == 0 {
 		return nil, err
 	}
 	l.note(jobMachine, int64(row.ID), audit{
 		JobExecutionID: row.ID, FromStatus: jobs[0].StatusBefore, Epoch: jobs[0].Epoch, Detail: "from " + row.Owner,
-	}, act, core.StatusFailed)
+	}, act, core.Executions().Move(core.MoveTakeOver))
 	return &jobs[0], r.endSteps(ctx, row.ID, lostOwner, act, l)
 }
 
@@ -33,7 +34,7 @@ func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reaso
 	for _, s := range steps {
 		l.note(stepMachine, int64(s.ID), audit{
 			JobExecutionID: id, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
-		}, act, core.StatusFailed)
+		}, act, core.Executions().Move(core.MoveEndWithJob))
 	}
 	return err
 }
@@ -44,27 +45,31 @@ func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reaso
 func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
 	var steps []stepExecution
 	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
-		SET status_before = status, status = ?, exit_code = ?, error_text = ?, epoch = epoch + 1, ended_at = {now}
-		WHERE job_execution_id = ? AND `+openStep+`
-		RETURNING id, status_before, epoch`),
-		core.StatusFailed, core.ExitFailed, reason, id).Scan(&steps).Error
-	return steps, err
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
+			epoch = epoch + 1, ended_at = {now}
+		WHERE job_execution_id = ? AND `+openStep+r.managersFirst()+`
+		RETURNING id, status_before, epoch, manager_id`),
+		core.StatusFailed, core.ExitFailed, reason, core.MoveEndWithJob, id, id).Scan(&steps).Error
+	if err != nil {
+		return nil, err
+	}
+	return steps, r.ended(ctx, steps)
 }
 
-// ledger is what a transaction has applied: its audit rows, and what the observer
-// is told once it is committed.
+// ledger is what a transaction has applied: its audit rows, and the events that the
+// observer gets once it is committed.
 type ledger struct {
 	actor  string
 	audits []audit
-	events []core.Event
+	events []core.Transitioned
 }
 
 // note remembers an applied transition for the audit and for the observer.
-func (l *ledger) note(machine string, id int64, row audit, act string, to core.Status) {
-	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, to
+func (l *ledger) note(machine string, id int64, row audit, act string, move core.Move[core.Status]) {
+	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, move.To
 	l.audits = append(l.audits, row)
 	l.events = append(l.events, core.Transitioned{
-		Machine: machine, ID: id, To: to, Current: row.FromStatus, Answer: core.Applied, Trigger: act,
+		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: row.FromStatus, Answer: core.Applied, Trigger: act,
 	})
 }
 
@@ -76,9 +81,9 @@ func (r *Repository) write(ctx context.Context, l *ledger) error {
 	return r.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
 }
 
-// tell tells the observer.
+// tell passes the events on when the transaction that ctx carries is committed.
 func (r *Repository) tell(ctx context.Context, l *ledger) {
 	for _, e := range l.events {
-		r.observer.Observe(ctx, e)
+		r.notify(ctx, e)
 	}
 }

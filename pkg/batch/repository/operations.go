@@ -23,9 +23,9 @@ const jobAbandoned = "the job was abandoned"
 // The refusal of a running or completed execution is a *core.TransitionError and a
 // *core.AlreadyRunningError; of an unknown one it is a core.ErrNotFound.
 func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
-	m := &move{
+	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
-		to: core.StatusAbandoned, actor: actor, reason: jobAbandoned,
+		move: core.MoveTo(core.StatusAbandoned), actor: actor, reason: jobAbandoned,
 	}
 	m.set("epoch = CASE WHEN status = ? THEN epoch + 1 ELSE epoch END", core.StatusStopping)
 	m.set("ended_at = COALESCE(ended_at, {now})")
@@ -44,7 +44,7 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	}
 	if refused == nil { // completed, which is no error where it is a late end
 		refused = &core.TransitionError{
-			Machine: jobMachine, ID: int64(id), From: core.Executions().From(m.to), To: m.to, Current: exec.Status,
+			Machine: jobMachine, ID: int64(id), Move: m.move.Name, From: m.move.From, To: m.move.To, Current: exec.Status,
 		}
 	}
 	return &notAbandonedError{refused: refused, running: core.AlreadyRunningError{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -15,23 +16,24 @@ import (
 const maxPartitionName = 200
 
 // PlanPartitions implements core.PartitionPlans: one transaction, with the guarded
-// UPDATE of the job execution first, as StartStep has it, then the rows in batches,
-// and one audit row for all of them. A plan of more than core.MaxPartitions, or with
-// a name twice or one that is not allowed, is refused before the transaction.
-func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, step string, parts []core.Partition, earlier map[string]core.StepExecution) ([]core.StepExecution, error) {
-	if err := checkPlan(parts); err != nil {
-		return nil, fmt.Errorf("plan the partitions of step %s: %w", step, err)
+// UPDATE of the job execution first, as StartStep has it, then that of the manager, which
+// counts the partitions, then the rows in batches, and one audit row for all of them. A
+// plan of more than core.MaxPartitions, or with a name twice or one that is not allowed,
+// is refused before the transaction.
+func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+	if err := checkPlan(plan.Parts); err != nil {
+		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
 	}
-	if len(parts) == 0 {
+	if len(plan.Parts) == 0 {
 		return nil, nil
 	}
-	rows, err := planRows(job, step, parts, earlier)
+	rows, err := planRows(job, plan)
 	if err != nil {
-		return nil, fmt.Errorf("plan the partitions of step %s: %w", step, err)
+		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
 	}
 	v := verdict{answer: core.Applied}
 	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
-		held, err := r.holdJob(ctx, job, len(parts))
+		held, err := r.holdJob(ctx, job, len(plan.Parts))
 		if err != nil {
 			return err
 		}
@@ -39,14 +41,18 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, step s
 			v, err = r.refuseStep(ctx, job)
 			return err
 		}
-		return r.insertPlan(ctx, job, step, held.JobName, rows)
+		if err := r.holdManager(ctx, plan.Manager, len(plan.Parts)); err != nil {
+			return err
+		}
+		return r.insertPlan(ctx, job, plan.Step, held.JobName, rows)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("plan the partitions of step %s of job execution %d: %w", step, job.ID, err)
+		return nil, fmt.Errorf("plan the partitions of step %s of job execution %d: %w", plan.Step, job.ID, err)
 	}
+	planned := core.Move[core.Status]{To: core.StatusStarting}
 	if v.err != nil {
-		r.answered(ctx, jobMachine, int64(job.ID), core.StatusStarting, actPlan, v)
-		return nil, fmt.Errorf("plan the partitions of step %s: %w", step, v.err)
+		r.answered(ctx, jobMachine, int64(job.ID), planned, actPlan, v)
+		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, v.err)
 	}
 	records := make([]core.StepExecution, len(rows))
 	for i, row := range rows {
@@ -55,7 +61,38 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, step s
 			return nil, err
 		}
 		records[i] = *record
-		r.answered(ctx, stepMachine, int64(row.ID), core.StatusStarting, actPlan, v)
+		r.answered(ctx, stepMachine, int64(row.ID), planned, actPlan, v)
+	}
+	return records, nil
+}
+
+// holdManager locks the row of the step that plans so many partitions, and counts them.
+// ErrLostOwner if the guard finds no row.
+func (r *Repository) holdManager(ctx context.Context, manager core.StepRef, parts int) error {
+	if manager.ID == 0 {
+		return nil
+	}
+	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET open_parts = open_parts + ? WHERE id = ? AND "+ownEpoch+" AND status IN ?"),
+		parts, manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
+	if done.Error == nil && done.RowsAffected == 0 {
+		return fmt.Errorf("step execution %d: %w", manager.ID, core.ErrLostOwner)
+	}
+	return done.Error
+}
+
+// Partitions implements core.PartitionPlans.
+func (r *Repository) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
+	var rows []stepExecution
+	if err := r.session(ctx).Where("manager_id = ?", manager).Order("id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("read the partitions of step execution %d: %w", manager, err)
+	}
+	records := make([]core.StepExecution, len(rows))
+	for i, row := range rows {
+		record, err := row.record()
+		if err != nil {
+			return nil, err
+		}
+		records[i] = *record
 	}
 	return records, nil
 }
@@ -90,19 +127,25 @@ func checkPartitionName(name string) error {
 // planRows are the new rows, in STARTING. A partition's context is what the
 // partition says, on a restart too; only its position and sums are of the attempt
 // before.
-func planRows(job core.JobRef, step string, parts []core.Partition, earlier map[string]core.StepExecution) ([]*stepExecution, error) {
-	rows := make([]*stepExecution, len(parts))
-	for i, part := range parts {
+func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error) {
+	rows := make([]*stepExecution, len(plan.Parts))
+	for i, part := range plan.Parts {
 		var from *core.StepExecution
-		if e, ok := earlier[part.Name]; ok {
+		if e, ok := plan.Earlier[part.Name]; ok {
 			e.Context = nil
 			from = &e
 		}
-		row, err := newStep(job, core.PartName(step, part.Name), from)
+		row, err := newStep(job, core.PartName(plan.Step, part.Name), from)
 		if err != nil {
 			return nil, fmt.Errorf("partition %s: %w", part.Name, err)
 		}
-		row.Status = core.StatusStarting
+		row.Status, row.LastMove = core.StatusStarting, ""
+		if plan.Manager.ID != 0 {
+			row.ManagerID = &plan.Manager.ID
+		}
+		if plan.ForWorkers {
+			row.Owner = ""
+		}
 		if part.Context != nil {
 			text, err := part.Context.Encode()
 			if err != nil {
@@ -142,11 +185,11 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 			int64(row.JobExecutionID), row.JobName, row.Name, string(row.Status), row.Owner, row.Epoch,
 			row.Position, row.Context, row.BeforeCounts, row.firstID(),
 		}
-		values = append(values, r.row(len(args), len(fields), "{now}"))
+		values = append(values, r.row(len(args), len(fields), "{now}", strconv.FormatInt(row.LastEpoch, 10), row.managerSQL()))
 		args = append(args, fields...)
 	}
 	text := r.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
-		before_counts, first_id, started_at)
+		before_counts, first_id, started_at, last_epoch, manager_id)
 		VALUES ` + strings.Join(values, ", ") + " RETURNING id, name, started_at")
 	found, err := tx.ConnOf(ctx, r.db).QueryContext(ctx, text, args...)
 	if err != nil {
@@ -169,6 +212,14 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 	return found.Err()
 }
 
+// managerSQL is the column's value as a literal: it is the same in all rows of a plan.
+func (s *stepExecution) managerSQL() string {
+	if s.ManagerID == nil {
+		return "NULL"
+	}
+	return strconv.FormatInt(int64(*s.ManagerID), 10)
+}
+
 // firstID is the column's value.
 func (s *stepExecution) firstID() any {
 	if s.FirstID == nil {
@@ -181,13 +232,13 @@ func (s *stepExecution) firstID() any {
 // its transaction. A step that is not in STARTING any more, whoever began or ended
 // it, must not run: that is core.ErrLostOwner as well.
 func (r *Repository) BeginStep(ctx context.Context, ref core.StepRef) error {
-	m := &move{
-		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: actBeginStep,
-		to: core.StatusStarted, guard: &guard{ref.Owner.String(), ref.Epoch},
-	}
+	m := stepMove(ref, core.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")
 	answer, err := r.transition(ctx, m)
-	if err == nil && answer != core.Applied {
+	if err == nil && answer == core.Applied {
+		return nil
+	}
+	if _, mine := core.FoundIn(err); err == nil || mine {
 		err = fmt.Errorf("begin step execution %d: it has begun before: %w", ref.ID, core.ErrLostOwner)
 	}
 	return err

@@ -55,7 +55,7 @@ func checkPurge(filter *core.PurgeFilter) error {
 		filter.Statuses = []core.Status{core.StatusCompleted, core.StatusAbandoned}
 	}
 	for _, status := range filter.Statuses {
-		if status.IsRunning() {
+		if !status.IsOver() {
 			return fmt.Errorf("executions in %s are active and not purged", status)
 		}
 	}
@@ -243,7 +243,7 @@ func byInstance(executions []purgeable) [][]purgeable {
 // deleted.
 func judgeInstance(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
 	for _, e := range executions {
-		if e.Status.IsRunning() || e.Redriven || e.Called {
+		if !e.Status.IsOver() || e.Redriven || e.Called {
 			return nil
 		}
 	}

@@ -44,6 +44,8 @@ type jobExecution struct {
 	ParentID       *core.JobExecutionID // NULL for all but child jobs
 	ParentCall     *core.StepExecutionID
 	Gate           string
+	LastMove       string // the last move, and the epoch in which it was made
+	LastEpoch      int64
 }
 
 type jobExecutionParam struct {
@@ -89,7 +91,14 @@ type stepExecution struct {
 	Gate    string
 	// Closed says that the attempt's own goroutine recorded its end, after its
 	// components were closed; take-over and operators never set it (rule C15b).
-	Closed bool
+	Closed    bool
+	LastMove  string // the last move, and the epoch in which it was made
+	LastEpoch int64
+
+	ManagerID     *core.StepExecutionID // of a partition, else NULL
+	LeaseUntil    instant               // of a partition that a worker has, else NULL
+	AssignedCount int
+	OpenParts     int64
 }
 
 // flowVisit is a row of the journal: a visit that has no step execution.
@@ -118,6 +127,10 @@ type audit struct {
 	Epoch           int64
 	Detail          string
 }
+
+// isParked reports whether the execution is active without an owner: it is parked, or was
+// asked to stop while it was.
+func (j *jobExecution) isParked() bool { return j.Owner == "" && !j.Status.IsOver() }
 
 func (i *jobInstance) record() core.JobInstance {
 	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey}
@@ -176,7 +189,16 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 		Visit:    core.Visit{Flow: s.Flow, Ordinal: s.Ordinal, Element: s.Element},
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
+		Manager: s.manager(), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
 	}, nil
+}
+
+// manager is the step execution that planned this partition; 0: it is none.
+func (s *stepExecution) manager() core.StepExecutionID {
+	if s.ManagerID == nil {
+		return 0
+	}
+	return *s.ManagerID
 }
 
 // first is the first attempt; 0 where it is not known.

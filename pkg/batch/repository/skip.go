@@ -150,28 +150,3 @@ func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, i
 	}
 	return nil
 }
-
-// Reclaim implements core.CheckpointStore: one guarded UPDATE, which touches no
-// indexed column. It waits for the row as long as ctx allows: then the transaction
-// whose COMMIT failed is over, and because of the new epoch nothing of it comes
-// later (rule C10).
-func (r *Repository) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	var rows []stepExecution
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
-		return r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET epoch = epoch + 1 WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING "+
-			strings.Join(counterColumns(), ", ")+", position, context, epoch"),
-			ref.ID, ref.Owner.String(), ref.Epoch, core.StatusStarted).Scan(&rows).Error
-	})
-	if err == nil && len(rows) == 0 {
-		err = core.ErrLostOwner
-	}
-	if err != nil {
-		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d: %w", ref.ID, err)
-	}
-	record, err := rows[0].record()
-	if err != nil {
-		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d: %w", ref.ID, err)
-	}
-	ref.Epoch = record.Epoch
-	return ref, core.Checkpoint{Counters: record.Counters, Position: record.Position, Context: record.Context}, nil
-}

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"gorm.io/gorm/clause"
@@ -26,7 +27,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 	row.Flow, row.Ordinal, row.Element = start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element
 	returned := []clause.Column{{Name: "id"}, {Name: "started_at"}}
 	if start.Noop {
-		row.Status, row.ExitCode, row.EndedAt = core.StatusCompleted, core.ExitNoop, clock(0)
+		row.Status, row.LastMove, row.ExitCode, row.EndedAt = core.StatusCompleted, core.MoveComplete, core.ExitNoop, clock(0)
 		returned = append(returned, clause.Column{Name: "ended_at"})
 	}
 	v := verdict{answer: core.Applied}
@@ -55,10 +56,10 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 		return nil, fmt.Errorf("start step %s of job execution %d: %w", name, job.ID, err)
 	}
 	if v.err != nil {
-		r.answered(ctx, jobMachine, int64(job.ID), core.StatusStarted, actStartStep, v)
+		r.answered(ctx, jobMachine, int64(job.ID), core.MoveTo(core.StatusStarted), actStartStep, v)
 		return nil, fmt.Errorf("start step %s: %w", name, v.err)
 	}
-	r.answered(ctx, stepMachine, int64(row.ID), row.Status, actStartStep, v)
+	r.answered(ctx, stepMachine, int64(row.ID), core.MoveTo(row.Status), actStartStep, v)
 	return row.record()
 }
 
@@ -68,7 +69,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
 	row := &stepExecution{
 		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
-		Owner: job.Owner.String(), Epoch: job.Epoch, StartedAt: clock(0),
+		Owner: job.Owner.String(), Epoch: job.Epoch, LastMove: core.MoveStart, LastEpoch: job.Epoch, StartedAt: clock(0),
 	}
 	if earlier == nil {
 		row.FirstID = new(core.StepExecutionID)
@@ -108,24 +109,24 @@ func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int) (*
 	return &rows[0], nil
 }
 
-func stepStates() []core.Status { return core.Executions().From(core.StatusCompleted) }
+func stepStates() []core.Status { return core.MoveTo(core.StatusCompleted).From }
 
 // refuseStep says why holdJob found no row. There is no benign answer: without a
 // row of its own the step must not run.
 func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, error) {
-	m := &move{
-		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), to: core.StatusStarted,
+	m := &guardedMove{
+		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: core.MoveTo(core.StatusStarted),
 		guard: &guard{job.Owner.String(), job.Epoch},
 	}
-	v, err := r.judge(ctx, m, core.Executions())
+	v, err := r.classify(ctx, m, core.Executions())
 	if err != nil {
 		return v, err
 	}
 	if v.err == nil {
-		v.err = &core.TransitionError{
-			Machine: jobMachine, ID: m.id, From: stepStates(), To: core.StatusStarted, Current: v.current,
-			Reason: "a step may not start now",
-		}
+		v.err = &core.TransitionError{Machine: jobMachine, ID: m.id, Move: m.move.Name, To: core.StatusStarted, Current: v.current}
+	}
+	if refused, ok := errors.AsType[*core.TransitionError](v.err); ok && v.current != "" {
+		refused.From, refused.Reason = stepStates(), "a step may not start now"
 	}
 	v.answer = core.Rejected
 	return v, nil

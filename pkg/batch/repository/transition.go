@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // The labels of errors and events: both kinds of execution share one table of
@@ -28,9 +29,9 @@ const jobIsOver = "the job ended before the step did"
 // written if it changed; marking it stored is the caller's, once the transaction
 // that ctx may carry is committed.
 func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
-	m := &move{
+	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
-		to: change.To, detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
+		move: core.MoveTo(change.To), detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
 	}
 	m.outcome(change.ExitCode, change.Error, change.Gate)
 	if err := m.context(change.Context); err != nil {
@@ -47,16 +48,19 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 	return r.transition(ctx, m)
 }
 
-// RequestStop implements core.Launches. Anybody may ask, so no owner is compared.
-// An execution that is over already answers Duplicate. Child jobs that run are asked
-// as well: each sees the request with its own next commit.
+// RequestStop implements core.Launches. Anybody may ask, so no owner is compared. A
+// request that was made before answers Duplicate. Child jobs that run are asked as well:
+// each sees the request with its own next commit.
 func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (core.Answer, error) {
-	m := &move{
+	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop,
-		to: core.StatusStopping,
+		move: core.Executions().Move(core.MoveRequestStop),
 	}
 	m.set("stop_requested = ?", true)
 	answer, err := r.transition(ctx, m)
+	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current == core.StatusStopping {
+		answer, err = core.Duplicate, nil // it was asked before, and has been resumed to stop
+	}
 	if err != nil {
 		return answer, err
 	}
@@ -66,21 +70,25 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (c
 		return answer, fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
 	}
 	for _, child := range children {
-		if _, err := r.RequestStop(ctx, child); err != nil {
+		if _, err := r.RequestStop(ctx, child); err != nil && !hasEnded(err) {
 			return answer, err
 		}
 	}
 	return answer, nil
 }
 
+// hasEnded reports whether a move was rejected because the execution is over.
+func hasEnded(err error) bool {
+	refused, ok := errors.AsType[*core.TransitionError](err)
+	return ok && refused.Current != "" && refused.Current.IsOver()
+}
+
 // EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its
 // transaction. Context as in ChangeJob. A step that is moved to ABANDONED keeps its
 // counters: its end has written them.
 func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
-	m := &move{
-		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: actEndStep,
-		to: change.To, detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
-	}
+	m := stepMove(ref, core.MoveTo(change.To), actEndStep)
+	m.detail = change.Error
 	m.outcome(change.ExitCode, change.Error, change.Gate)
 	if change.To != core.StatusAbandoned { // its end is recorded, counters included
 		for i, value := range counterValues(change.Counters) {
@@ -120,27 +128,35 @@ type guard struct {
 	epoch int64
 }
 
-// move is one guarded transition.
-type move struct {
+// guardedMove is one guarded transition.
+type guardedMove struct {
 	machine, table string
 	job            string // the expression of the job execution's id
 	id             int64
 	guard          *guard // nil: anybody
 	actor          string // in whose name, where there is no guard
 	reason         string // of steps that end with their job; '': jobIsOver
-	to             core.Status
+	move           core.Move[core.Status]
 	act, detail    string
 	visits         []core.FlowVisit // of the job's journal, stored with the move
 	sets           []string
 	args           []any
 }
 
-func (m *move) set(assignment string, args ...any) {
+// stepMove is a move of a step execution by its owner.
+func stepMove(ref core.StepRef, move core.Move[core.Status], act string) *guardedMove {
+	return &guardedMove{
+		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: act,
+		move: move, guard: &guard{ref.Owner.String(), ref.Epoch},
+	}
+}
+
+func (m *guardedMove) set(assignment string, args ...any) {
 	m.sets = append(m.sets, assignment)
 	m.args = append(m.args, args...)
 }
 
-func (m *move) outcome(exitCode, message, gate string) {
+func (m *guardedMove) outcome(exitCode, message, gate string) {
 	if exitCode != "" {
 		m.set("exit_code = ?", storable(exitCode))
 	}
@@ -152,7 +168,7 @@ func (m *move) outcome(exitCode, message, gate string) {
 	}
 }
 
-func (m *move) context(c *core.ExecutionContext) error {
+func (m *guardedMove) context(c *core.ExecutionContext) error {
 	text, write, err := encodeContext(c)
 	if write && err == nil {
 		m.set("context = ?", text)
@@ -160,9 +176,18 @@ func (m *move) context(c *core.ExecutionContext) error {
 	return err
 }
 
-func (m *move) where() (string, []any) {
-	if m.guard == nil {
+// ownEpoch is the guard of a step's row: its owner and epoch. The epoch may also be one
+// that the owner itself raised, from this very one, without learning of it: the reply to
+// its Reclaim was lost (rule C10). One that a fence raised is not: that attempt was
+// abandoned (rule L8).
+const ownEpoch = "owner = ? AND (epoch = ? OR last_move = '" + core.MoveReclaim + "' AND last_epoch = ?)"
+
+func (m *guardedMove) where() (string, []any) {
+	switch {
+	case m.guard == nil:
 		return "id = ?", []any{m.id}
+	case m.machine == stepMachine:
+		return "id = ? AND " + ownEpoch, []any{m.id, m.guard.owner, m.guard.epoch, m.guard.epoch}
 	}
 	return "id = ? AND owner = ? AND epoch = ?", []any{m.id, m.guard.owner, m.guard.epoch}
 }
@@ -175,47 +200,62 @@ type verdict struct {
 	failed  []audit     // unfinished steps that ended with their job
 }
 
-// transition applies the move and tells the observer the answer. A rejection does
-// not doom a transaction that ctx carries: that is the caller's to decide.
-func (r *Repository) transition(ctx context.Context, m *move) (core.Answer, error) {
+// transition makes the move. Observers hear of it when it is committed (rule R7), of a
+// rejection at once. A rejection does not doom a transaction that ctx carries: that is
+// the caller's to decide.
+func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
 	var v verdict
 	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) (err error) {
 		v, err = r.apply(ctx, m)
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("%s %d: %s to %s: %w", m.machine, m.id, m.act, m.to, err)
+		return "", fmt.Errorf("%s %d: %s to %s: %w", m.machine, m.id, m.act, m.move.To, err)
 	}
-	r.answered(ctx, m.machine, m.id, m.to, m.act, v)
+	r.answered(ctx, m.machine, m.id, m.move, m.act, v)
+	ended := core.Executions().Move(core.MoveEndWithJob)
 	for _, step := range v.failed {
-		r.answered(ctx, stepMachine, int64(step.StepExecutionID), step.ToStatus, step.Act, verdict{answer: core.Applied, current: step.FromStatus})
+		r.answered(ctx, stepMachine, int64(step.StepExecutionID), ended, step.Act, verdict{answer: core.Applied, current: step.FromStatus})
 	}
 	return v.answer, v.err
 }
 
-func (r *Repository) answered(ctx context.Context, machine string, id int64, to core.Status, act string, v verdict) {
-	r.observer.Observe(ctx, core.Transitioned{
-		Machine: machine, ID: id, To: to, Current: v.current, Answer: v.answer, Trigger: act,
+func (r *Repository) answered(ctx context.Context, machine string, id int64, move core.Move[core.Status], act string, v verdict) {
+	r.notify(ctx, core.Transitioned{
+		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: v.current, Answer: v.answer, Trigger: act,
+	})
+}
+
+// notify passes an event on: of an applied transition when the transaction that ctx
+// carries is committed, and never if it is rolled back.
+func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
+	if e.Answer != core.Applied {
+		r.observer.Observe(ctx, e)
+		return
+	}
+	tx.AtEnd(ctx, r.db.Name(), func(committed bool) {
+		if committed {
+			r.observer.Observe(ctx, e)
+		}
 	})
 }
 
 // apply updates under the guard; where that finds no row, it reads the row once
 // and classifies. If the row has just moved to where the move is allowed, the
-// update is made again: statuses only move forward, so that ends.
-func (r *Repository) apply(ctx context.Context, m *move) (verdict, error) {
+// update is made again: within an epoch statuses only move forward, so that ends.
+func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := core.Executions()
-	from := machine.From(m.to)
 	for range len(machine.Moves()) {
-		if len(from) > 0 {
-			moved, err := r.update(ctx, m, from)
+		if len(m.move.From) > 0 {
+			moved, row, err := r.update(ctx, m)
 			if err != nil {
 				return verdict{}, err
 			}
 			if moved != nil {
-				return r.applied(ctx, m, *moved)
+				return r.applied(ctx, m, *moved, row)
 			}
 		}
-		v, err := r.judge(ctx, m, machine)
+		v, err := r.classify(ctx, m, machine)
 		if err != nil || v.answer != core.Applied {
 			return v, err
 		}
@@ -224,12 +264,17 @@ func (r *Repository) apply(ctx context.Context, m *move) (verdict, error) {
 }
 
 // applied ends what an applied move leaves open, and writes the audit.
-func (r *Repository) applied(ctx context.Context, m *move, moved audit) (verdict, error) {
+func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row stepExecution) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
+	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
+		if err := r.ended(ctx, []stepExecution{row}); err != nil {
+			return v, err
+		}
+	}
 	if err := r.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
 		return v, err
 	}
-	if m.machine == jobMachine && m.to.IsOver() {
+	if m.machine == jobMachine && m.move.To.IsOver() {
 		reason := cmp.Or(m.reason, jobIsOver)
 		steps, err := r.failSteps(ctx, moved.JobExecutionID, reason)
 		if err != nil {
@@ -246,20 +291,31 @@ func (r *Repository) applied(ctx context.Context, m *move, moved audit) (verdict
 	return v, r.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
-// update is the guarded UPDATE; it answers the audit row of what it did, or nil.
-func (r *Repository) update(ctx context.Context, m *move, from []core.Status) (*audit, error) {
+// update is the guarded UPDATE; it answers the audit row of what it did and what the
+// row of a step tells of its manager, or nil. The row keeps the move and the epoch in
+// which it was made.
+func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepExecution, error) {
 	where, guarded := m.where()
-	sets := append([]string{"status_before = status", "status = ?"}, m.sets...)
-	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") +
-		" WHERE " + where + " AND status IN ? RETURNING " + m.job + " AS job_execution_id, status_before, epoch"
+	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
+	returning := m.job + " AS job_execution_id, status_before, epoch"
+	args := slices.Concat([]any{m.move.To, m.move.Name}, m.args, guarded, []any{m.move.From})
+	where += " AND status IN ?"
+	if m.machine == stepMachine {
+		returning += ", manager_id"
+		if m.move.To.IsOver() {
+			where += r.managerFirst()
+			args = append(args, m.id)
+		}
+	}
 	var rows []stepExecution
-	err := r.session(ctx).Raw(r.sql(text), slices.Concat([]any{m.to}, m.args, guarded, []any{from})...).Scan(&rows).Error
+	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") + " WHERE " + where + " RETURNING " + returning
+	err := r.session(ctx).Raw(r.sql(text), args...).Scan(&rows).Error
 	if err != nil || len(rows) == 0 {
-		return nil, err
+		return nil, stepExecution{}, err
 	}
 	done := &audit{
 		At: clock(0), Act: m.act, Actor: m.actor, JobExecutionID: rows[0].JobExecutionID,
-		FromStatus: rows[0].StatusBefore, ToStatus: m.to, Epoch: rows[0].Epoch, Detail: storable(m.detail),
+		FromStatus: rows[0].StatusBefore, ToStatus: m.move.To, Epoch: rows[0].Epoch, Detail: storable(m.detail),
 	}
 	if m.guard != nil {
 		done.Actor = m.guard.owner
@@ -267,28 +323,36 @@ func (r *Repository) update(ctx context.Context, m *move, from []core.Status) (*
 	if m.machine == stepMachine {
 		done.StepExecutionID = core.StepExecutionID(m.id)
 	}
-	return done, nil
+	return done, rows[0], nil
 }
 
-// judge says why the guarded UPDATE found no row.
-func (r *Repository) judge(ctx context.Context, m *move, machine core.Machine[core.Status]) (verdict, error) {
+// classify says why the guarded UPDATE found no row. That this very move was made before
+// is read from the row.
+func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
 	var rows []stepExecution // the columns that both tables have
-	err := r.session(ctx).Raw(r.sql("SELECT status, owner, epoch FROM "+m.table+" WHERE id = ?"), m.id).Scan(&rows).Error
+	err := r.session(ctx).Raw(r.sql("SELECT status, owner, epoch, last_move, last_epoch FROM "+m.table+" WHERE id = ?"), m.id).Scan(&rows).Error
 	if err != nil {
 		return verdict{}, err
 	}
-	refused := &core.TransitionError{Machine: m.machine, ID: m.id, From: machine.From(m.to), To: m.to}
+	refused := &core.TransitionError{Machine: m.machine, ID: m.id, Move: m.move.Name, From: m.move.From, To: m.move.To}
 	if len(rows) == 0 {
 		return verdict{answer: core.Rejected, err: fmt.Errorf("%w: %w", refused, core.ErrNotFound)}, nil
 	}
 	row := rows[0]
-	refused.Current = row.Status
-	if m.guard != nil && (row.Owner != m.guard.owner || row.Epoch != m.guard.epoch) {
+	refused.Current, refused.Epoch, refused.Last = row.Status, row.Epoch, core.Mark{Move: row.LastMove, Epoch: row.LastEpoch}
+	if m.guard != nil && !row.isOf(m.guard) {
 		return verdict{answer: core.Rejected, current: row.Status, err: fmt.Errorf("%w: %w", refused, core.ErrLostOwner)}, nil
 	}
-	v := verdict{answer: machine.Answer(row.Status, m.to), current: row.Status}
+	v := verdict{answer: machine.Answer(m.move.Name, row.Epoch, row.Status, refused.Last), current: row.Status}
 	if v.answer == core.Rejected {
 		v.err = refused
 	}
 	return v, nil
+}
+
+// isOf reports whether the row belongs to the guard's owner in its epoch, or in one that
+// this owner raised without learning of it.
+func (s *stepExecution) isOf(g *guard) bool {
+	own := s.Epoch == g.epoch || s.LastMove == core.MoveReclaim && s.LastEpoch == g.epoch
+	return s.Owner == g.owner && own
 }

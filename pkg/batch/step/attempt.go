@@ -23,29 +23,31 @@ type attempt struct {
 	// exit is the exit code that the step itself gave to its failure.
 	exit      string
 	listeners []any
-	untold    []core.AfterStep // who is to be told of the end, in the order registered
-	promoted  map[string]any
-	success   *ending // as recorded in the step's transaction, before its commit
+	// pendingAfterStep are the listeners that have not heard of the end, in the order
+	// registered.
+	pendingAfterStep []core.AfterStep
+	promoted         map[string]any
+	success          *ending // as recorded in the step's transaction, before its commit
 	// part says that the work is part of the group's transaction.
 	part bool
 
-	mu   sync.Mutex
-	left bool // behind
+	mu        sync.Mutex
+	abandoned bool
 }
 
-// leave tells the attempt that nobody waits for it any more.
-func (a *attempt) leave() {
+// abandon tells the attempt that the executor waits for it no longer.
+func (a *attempt) abandon() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.left = true
+	a.abandoned = true
 }
 
-// whileAwaited does what must not be done by an attempt that was left behind. f
-// must be short: leave waits for it.
+// whileAwaited does what an abandoned attempt must not do. f must be short: abandon
+// waits for it.
 func (a *attempt) whileAwaited(f func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.left {
+	if a.abandoned {
 		return ErrAbandoned
 	}
 	return f()
@@ -91,7 +93,7 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 		return err
 	})
 	if err != nil && end != nil {
-		err = a.judge(attr, err)
+		err = a.resolveUnknownCommit(attr, err)
 	}
 	return end, causeOf(ctx, err)
 }
@@ -120,7 +122,7 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 		return nil, err
 	}
 	out := a.completed()
-	exit, err := a.tell(ctx, out)
+	exit, err := a.notify(ctx, out)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 		return nil, err
 	}
 	end := &ending{outcome: out, part: a.part, promoted: a.promoted}
-	end.seal(a.run.Step, a.now(), true)
+	end.toChange(a.run.Step, a.now(), true)
 	return end, nil
 }
 
@@ -167,10 +169,10 @@ func (a *attempt) recordInside(ctx context.Context, database string, end *ending
 	return nil
 }
 
-// judge says what is known of work whose transaction did not commit though nothing
+// resolveUnknownCommit says what is known of work whose transaction did not commit though nothing
 // was wrong with it. Of a failed COMMIT nothing is, unless the database said that it
 // rolled back, or the repository's row, which is part of it, can be asked (rule C10).
-func (a *attempt) judge(attr tx.Attr, err error) error {
+func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	var commit *tx.CommitError
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
 		return err
@@ -179,7 +181,7 @@ func (a *attempt) judge(attr tx.Attr, err error) error {
 }
 
 // failed ends an attempt whose work is rolled back, or did not happen. An attempt
-// that was left behind only closes what it holds.
+// that was abandoned only closes what it holds.
 func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -189,9 +191,9 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	end := &ending{err: failure, outcome: a.outcomeOf(failure), part: a.part, success: a.success}
 	if a.whileAwaited(func() error { return nil }) == nil {
 		a.promoted = nil
-		for told := false; !told; {
-			exit, err := a.tell(ctx, end.outcome)
-			end.exit, told = exit, err == nil
+		for done := false; !done; {
+			exit, err := a.notify(ctx, end.outcome)
+			end.exit, done = exit, err == nil
 			end.note(err)
 		}
 		if a.success == nil { // else the row says whether it is a failure
@@ -207,7 +209,7 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 			end.note(err)
 		}
 	}
-	end.seal(a.run.Step, a.now(), true)
+	end.toChange(a.run.Step, a.now(), true)
 	return end
 }
 

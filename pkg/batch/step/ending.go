@@ -65,9 +65,9 @@ func (end *ending) note(err error) {
 	}
 }
 
-// seal makes the change of it.
-// closed says that the attempt's goroutine has returned.
-func (end *ending) seal(s *core.StepExecution, at time.Time, closed bool) {
+// toChange makes the change that is recorded. closed says that the attempt's goroutine
+// has returned.
+func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	end.endedAt = at
 	end.change = core.StepChange{
 		To: end.status, ExitCode: end.exit, Error: end.message, Closed: closed,
@@ -75,9 +75,9 @@ func (end *ending) seal(s *core.StepExecution, at time.Time, closed bool) {
 	}
 }
 
-// fill writes the ending into the record, and what was promoted into the caller's
+// applyTo writes the ending into the record, and what was promoted into the caller's
 // view of the job.
-func (end *ending) fill(run *core.StepRun) error {
+func (end *ending) applyTo(run *core.StepRun) error {
 	s := run.Step
 	s.Status, s.ExitCode, s.Error, s.EndedAt = end.status, end.exit, end.message, end.endedAt
 	if len(end.promoted) > 0 && run.Data.Job.Context == nil {
@@ -91,12 +91,15 @@ func (end *ending) fill(run *core.StepRun) error {
 }
 
 // record writes the final status outside of the step's transaction, even if the
-// step's context has ended. A duplicate answer to a failure means that the success
-// is committed after all, though the commit was reported as failed: the row decides
-// (rule C10).
-func (e *SimpleStepExecutor) record(ctx context.Context, run *core.StepRun, end *ending) error {
+// step's context has ended. A failure that finds the record COMPLETED by the attempt's
+// own move is none: the success is committed after all, though the commit was reported
+// as failed (rule C10). Observers hear of the end when it is committed (rule R7); of one
+// that a group records later they hear from the group.
+func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.StepRun, end *ending) error {
 	if end.recorded {
-		return end.fill(run)
+		err := end.applyTo(run)
+		e.ended(ctx, kind, run, end)
+		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -104,17 +107,34 @@ func (e *SimpleStepExecutor) record(ctx context.Context, run *core.StepRun, end 
 		var later bool
 		if ctx, later = e.inGroup(ctx, end); later {
 			run.Deferred = &core.DeferredEnd{Ref: run.Ref, Name: run.Step.Name, Change: end.change}
-			return end.fill(run)
+			return end.applyTo(run)
 		}
 	}
-	answer, err := e.repository.EndStep(ctx, run.Ref, end.change)
+	_, err := e.repository.EndStep(ctx, run.Ref, end.change)
+	if found, mine := core.FoundIn(err); mine && found.IsOver() && end.success != nil {
+		err, end.outcome, end.promoted, end.err = nil, end.success.outcome, end.success.promoted, nil
+	}
 	if err != nil {
-		return errors.Join(err, end.err, end.fill(run))
+		e.observer.Observe(ctx, core.EndNotRecorded{
+			Execution: run.Step.JobExecutionID, JobName: run.Step.JobName, Step: run.Step.Name, StepID: run.Step.ID, To: end.status, Err: err,
+		})
+		return errors.Join(err, end.err, end.applyTo(run))
 	}
-	if answer == core.Duplicate && end.success != nil {
-		end.outcome, end.promoted, end.err = end.success.outcome, end.success.promoted, nil
-	}
-	return end.fill(run)
+	err = end.applyTo(run)
+	e.ended(ctx, kind, run, end)
+	return err
+}
+
+// ended has the observers hear of the end once the transaction is committed that ctx
+// carries for the repository, such as a group's. Where it is rolled back the group
+// records another end.
+func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *core.StepRun, end *ending) {
+	ended := core.StepEnded{Step: *run.Step, Kind: kind, Err: end.err}
+	tx.AtEnd(ctx, e.database, func(committed bool) {
+		if committed {
+			e.observer.Observe(ctx, ended)
+		}
+	})
 }
 
 // inGroup says where the end of a step in a group is recorded (rule T6). What holds

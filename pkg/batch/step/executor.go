@@ -79,10 +79,9 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	working := core.Enter(ctx, e.observer, core.StepStarted{Step: *record, Kind: s.Kind(), Restarted: run.Restarted()})
 
 	end := e.limited(working, s, run)
-	if err := e.record(ctx, run, end); err != nil {
+	if err := e.record(ctx, s.Kind(), run, end); err != nil {
 		return record, fmt.Errorf("step %s: record its end: %w", name, err)
 	}
-	e.observer.Observe(ctx, core.StepEnded{Step: *record, Kind: s.Kind(), Err: end.err})
 	return record, nil
 }
 
@@ -145,7 +144,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	case end := <-done:
 		return returned(end)
 	case <-late.C:
-		a.leave()
+		a.abandon()
 		return e.abandon(ctx, s, run, aborter)
 	}
 }
@@ -164,7 +163,7 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 		failure = errors.Join(failure, err)
 	}
 	end := &ending{err: failure, outcome: outcome{core.StatusFailed, core.ExitFailed, failure.Error()}, part: true}
-	end.seal(run.Step, time.Now().UTC(), false)
+	end.toChange(run.Step, time.Now().UTC(), false)
 	return end
 }
 
@@ -181,7 +180,7 @@ func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failu
 			return nil
 		}
 	}
-	ref, committed, err := run.Services.Checkpoints.Reclaim(ctx, run.Ref)
+	ref, committed, err := e.repository.Fence(ctx, run.Ref)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteEr
 
 // outcome passes the child's on.
 func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
-	if child.ExitCode != exitOf(child.Status) {
+	if child.ExitCode != core.ExitOf(child.Status) {
 		run.Step.ExitCode = child.ExitCode
 	}
 	switch child.Status {

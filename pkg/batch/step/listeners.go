@@ -36,7 +36,7 @@ func (a *attempt) listen(ctx context.Context) error {
 			before = append(before, b)
 		}
 		if after, ok := l.(core.AfterStep); ok {
-			a.untold = append(a.untold, after)
+			a.pendingAfterStep = append(a.pendingAfterStep, after)
 		}
 	}
 	for _, b := range before {
@@ -62,14 +62,14 @@ func once(list []any) []any {
 	})
 }
 
-// tell tells the listeners of the end, the last one first, until one fails. Each is
-// told once, with what it is told then: those that are left are told by the next
-// call. The answer is the exit code as they want it.
-func (a *attempt) tell(ctx context.Context, out outcome) (exit string, err error) {
-	for len(a.untold) > 0 {
-		last := len(a.untold) - 1
-		listener := a.untold[last]
-		a.untold = a.untold[:last]
+// notify calls the listeners at the end, the last one first, until one fails. Each is
+// called once: those that are left are called by the next notify. It returns the exit
+// code as they want it.
+func (a *attempt) notify(ctx context.Context, out outcome) (exit string, err error) {
+	for len(a.pendingAfterStep) > 0 {
+		last := len(a.pendingAfterStep) - 1
+		listener := a.pendingAfterStep[last]
+		a.pendingAfterStep = a.pendingAfterStep[:last]
 		seen := a.seen(out)
 		if err := exception.Guard(func() error { return listener.AfterStep(ctx, seen) }); err != nil {
 			return out.exit, fmt.Errorf("listener after_step: %w", err)

@@ -115,7 +115,7 @@ func TestAPlannedStepBeginsOnceAndWithWhatWasPlanned(t *testing.T) {
 		b := newBed(t, url)
 		part := core.Partition{Name: "p1", Context: core.NewExecutionContext()}
 		require.NoError(t, part.Context.Put("file", "a.csv"))
-		planned, err := b.Repository.PlanPartitions(t.Context(), b.ref, "work", []core.Partition{part}, nil)
+		planned, err := b.Repository.PlanPartitions(t.Context(), b.ref, core.PartitionPlan{Step: "work", Parts: []core.Partition{part}})
 		require.NoError(t, err)
 		s := b.tasklet(func(_ context.Context, c *core.StepContribution) error {
 			file, _ := c.Context.Get("file")

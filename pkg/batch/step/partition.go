@@ -20,6 +20,9 @@ type PartitionConfig struct {
 	// Workers is how many partitions run at once; 0: the number of CPUs, or fewer
 	// where Database has not the connections for as many.
 	Workers int
+	// OnWorkers has the partitions run by worker processes instead of this one: Workers
+	// counts for nothing then.
+	OnWorkers bool
 	// Partitioner makes what says what the parts are; a Closer is closed.
 	Partitioner func(ctx context.Context, run *core.StepRun) (core.Partitioner, error)
 	// Database is where the partitions' transactions are, whose pool has to have room
@@ -48,7 +51,10 @@ type PartitionConfig struct {
 // that did not complete, each from its own position. The step's counters are the
 // sums of what its partitions did in this attempt, its status is the most severe of
 // theirs, and its exit code that of those with this status (core.AndExit).
-type PartitionStep struct{ config PartitionConfig }
+type PartitionStep struct {
+	config PartitionConfig
+	runner core.PartitionRunner
+}
 
 // ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its
 // work is in transactions of its own.
@@ -68,12 +74,16 @@ func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	if config.Workers == 0 {
 		config.Workers = defaultWorkers(config.Database)
 	}
-	if config.Database != nil {
+	if config.Database != nil && !config.OnWorkers {
 		if err := CheckPool(config.Database, config.Workers); err != nil {
 			return nil, fmt.Errorf("partitioned step %s: %w", config.Step.Name(), err)
 		}
 	}
-	return &PartitionStep{config: config}, nil
+	var runner core.PartitionRunner = &partitionPool{workers: config.Workers, database: config.Database}
+	if config.OnWorkers {
+		runner = &workerPartitions{poll: workerPoll}
+	}
+	return &PartitionStep{config: config, runner: runner}, nil
 }
 
 // Name is that of the step that does the work.
@@ -84,6 +94,9 @@ func (s *PartitionStep) Kind() string { return "partition" }
 
 // Inner is the step that does the work of one partition.
 func (s *PartitionStep) Inner() core.Step { return s.config.Step }
+
+// OnWorkers reports whether worker processes run the partitions.
+func (s *PartitionStep) OnWorkers() bool { return s.config.OnWorkers }
 
 // Workers is how many partitions run at once.
 func (s *PartitionStep) Workers() int { return s.config.Workers }
@@ -146,13 +159,25 @@ func (s *PartitionStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
 	}
-	planned, err := s.plan(ctx, run)
+	var p plan
+	var err error
+	if s.runner.ForWorkers() { // it may have been parked
+		p, err = s.planned(ctx, run)
+	}
+	if err == nil && len(p.due) == 0 {
+		p, err = s.plan(ctx, run)
+	}
 	if err != nil {
 		return err
 	}
-	c := newCrew(s, run, planned.due)
-	c.work(ctx)
-	return c.report(planned.passed)
+	var results []core.PartitionResult
+	if len(p.due) > 0 {
+		results, err = s.runner.Run(ctx, core.PartitionWork{Step: s.config.Step, Name: run.RecordName(s), Run: run, Parts: p.due})
+	}
+	if err != nil {
+		return err
+	}
+	return report(run.Step, p.due, results, p.passed)
 }
 
 // defaultWorkers is the number of CPUs, and no more than the database has

@@ -73,11 +73,11 @@ func (m *mortal) EndStep(ctx context.Context, ref core.StepRef, change core.Step
 	return m.JobRepository.EndStep(ctx, ref, change)
 }
 
-func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, name string, parts []core.Partition, earlier map[string]core.StepExecution) ([]core.StepExecution, error) {
+func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
 	if err := m.alive(); err != nil {
 		return nil, err
 	}
-	return m.JobRepository.PlanPartitions(ctx, ref, name, parts, earlier)
+	return m.JobRepository.PlanPartitions(ctx, ref, plan)
 }
 
 func (m *mortal) BeginStep(ctx context.Context, ref core.StepRef) error {

@@ -21,16 +21,9 @@ const indexKey = "surfin.index"
 // maxPartName bounds the name of a partition, in bytes.
 const maxPartName = 200
 
-// part is a partition that runs in this attempt.
-type part struct {
-	core.Partition
-	record  core.StepExecution  // in STARTING
-	earlier *core.StepExecution // the attempt that it goes on from; nil: from the start
-}
-
 // plan is what this attempt runs, and what earlier ones have done.
 type plan struct {
-	due    []part
+	due    []core.PlannedPartition
 	passed []core.StepExecution
 }
 
@@ -53,18 +46,42 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 			earlier[p.Name] = last
 		}
 	}
-	records, err := run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, run.RecordName(s), due, earlier)
+	records, err := run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, core.PartitionPlan{
+		Manager: run.Ref, Step: run.RecordName(s), Parts: due, Earlier: earlier, ForWorkers: s.runner.ForWorkers(),
+	})
 	if err != nil {
 		return plan{}, fmt.Errorf("store the plan of %d partitions: %w", len(due), err)
 	}
-	parts := make([]part, len(due))
+	parts := make([]core.PlannedPartition, len(due))
 	for i, p := range due {
-		parts[i] = part{Partition: p, record: records[i]}
+		parts[i] = core.PlannedPartition{Partition: p, Record: records[i]}
 		if last, ok := earlier[p.Name]; ok {
-			parts[i].earlier = &last
+			parts[i].Earlier = &last
 		}
 	}
 	return plan{due: parts, passed: passed}, nil
+}
+
+// planned answers what this very attempt planned before it was parked; none: nothing.
+func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, error) {
+	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
+	if err != nil {
+		return plan{}, err
+	}
+	prefix := core.PartName(run.RecordName(s), "")
+	var p plan
+	own := map[string]bool{}
+	for _, record := range records {
+		part := core.Partition{Name: strings.TrimPrefix(record.Name, prefix), Index: indexOf(record), Context: contextOf(record)}
+		p.due = append(p.due, core.PlannedPartition{Partition: part, Record: record})
+		own[part.Name] = true
+	}
+	for _, name := range frozen(run.Data.Parts) {
+		if last := run.Data.Parts[name]; !own[name] && last.Status == core.StatusCompleted && !isOver(run, last) {
+			p.passed = append(p.passed, last)
+		}
+	}
+	return p, nil
 }
 
 // checkTargets refuses partitions that would write one file, or whatever else the

@@ -84,7 +84,8 @@ type scope struct {
 	suspended    bool
 	singleWriter bool // of the database
 	outer        *scope
-	savepoints   *int // shared by all scopes of one physical transaction
+	savepoints   *int   // shared by all scopes of one physical transaction
+	atEnd        *atEnd // shared likewise
 	ended        atomic.Bool
 	rollbackOnly atomic.Pointer[error]
 }
@@ -186,18 +187,27 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	}
 	s := &scope{
 		database: m.db.Name(), handle: h, conn: h.Conn(), readOnly: attr.ReadOnly, singleWriter: m.db.SingleWriter(),
-		outer: outer, savepoints: new(int),
+		outer: outer, savepoints: new(int), atEnd: &atEnd{},
 	}
-	defer s.ended.Store(true)
 	returned := false
 	defer func() {
+		s.ended.Store(true)
 		if !returned { // a panic is on its way
 			aborter.release(h)
 			_ = h.Rollback() //nolint:errcheck // the panic is what is reported
+			s.atEnd.call(0, false)
 		}
 	}()
-	err = fn(m.with(ctx, s))
+	err = m.end(ctx, s, aborter, fn(m.with(ctx, s)))
 	returned = true
+	s.ended.Store(true)
+	s.atEnd.call(0, err == nil)
+	return err
+}
+
+// end commits the transaction, or rolls it back where the work failed.
+func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error) error {
+	h := s.handle
 	if !aborter.release(h) {
 		return errors.Join(ErrAborted, err)
 	}
@@ -236,15 +246,17 @@ func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(con
 	}
 	s := &scope{
 		database: outer.database, handle: outer.handle, conn: outer.conn, readOnly: outer.readOnly, singleWriter: outer.singleWriter,
-		outer: outer, savepoints: outer.savepoints,
+		outer: outer, savepoints: outer.savepoints, atEnd: outer.atEnd,
 	}
 	defer s.ended.Store(true)
+	registered := s.atEnd.registered()
 	returned := false
 	defer func() {
 		if !returned { // a panic is on its way
 			if err := m.rollbackTo(ctx, s, name); err != nil {
 				outer.SetRollbackOnly(err)
 			}
+			s.atEnd.call(registered, false)
 		}
 	}()
 	err := fn(m.with(ctx, s))
@@ -263,7 +275,9 @@ func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(con
 		}
 		return nil
 	}
-	if rerr := m.rollbackTo(ctx, s, name); rerr != nil {
+	rerr := m.rollbackTo(ctx, s, name)
+	s.atEnd.call(registered, false)
+	if rerr != nil {
 		outer.SetRollbackOnly(rerr)
 		return errors.Join(err, rerr)
 	}

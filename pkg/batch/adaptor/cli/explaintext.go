@@ -38,7 +38,7 @@ func statusSentences(e *operator.Explanation) []string {
 	switch e.Status {
 	case core.StatusStarting:
 		return append([]string{what + " is about to start, since " + timeText(e.CreatedAt) + "."}, ownerText(e)...)
-	case core.StatusStarted, core.StatusStopping:
+	case core.StatusStarted, core.StatusParked, core.StatusStopping:
 		text := what + " is running since " + timeText(e.StartedAt)
 		if e.Status == core.StatusStopping || e.StopRequested {
 			text += ", and was asked to stop: it ends with the chunk in hand"

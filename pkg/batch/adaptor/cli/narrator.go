@@ -80,6 +80,10 @@ func (n *narrator) Observe(ctx context.Context, e core.Event) {
 		n.transitioned(ctx, e)
 	case core.OwnerLost:
 		n.log.ErrorContext(ctx, "another process took the execution over: this one stops and commits nothing more", "execution", int64(e.Execution))
+	case core.EndNotRecorded:
+		n.log.ErrorContext(ctx, "an end could not be recorded", "execution", int64(e.Execution), "step", e.Step, "to", string(e.To), "error", oneLine(e.Err.Error()))
+	case core.ObserverFailed:
+		n.log.ErrorContext(ctx, "an observer panicked", "observer", e.Observer, "event", e.Event, "error", oneLine(e.Err.Error()))
 	case core.HeartbeatFailed:
 		n.log.WarnContext(ctx, "a heartbeat did not reach the database", "execution", int64(e.Execution), "error", oneLine(e.Err.Error()))
 	}

@@ -198,7 +198,7 @@ func (p *program) explain(e *operator.Execution, err error, n *narrator) error {
 		return nil
 	case core.StatusStopped:
 		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", e.JobName, because(e.Error)), hints: hints}
-	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	code := ExitFailed
 	if e.ExitCode == core.ExitExpectFailed {
@@ -214,7 +214,7 @@ func (p *program) goOnHints(e *operator.Execution) []string {
 	switch e.Status {
 	case core.StatusUnknown, core.StatusAbandoned:
 		return hintLines(append([]hint{details}, ways...))
-	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusStopping:
+	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	return hintLines(append(ways, details, p.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
 }

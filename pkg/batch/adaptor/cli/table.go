@@ -99,7 +99,7 @@ func statusColor(s core.Status) ansi.Color {
 		return ansi.Red
 	case core.StatusStopped, core.StatusStopping:
 		return ansi.Yellow
-	case core.StatusStarting, core.StatusStarted:
+	case core.StatusStarting, core.StatusStarted, core.StatusParked:
 		return ansi.Cyan
 	}
 	return nil

@@ -141,7 +141,7 @@ func operationCost(b *bench) {
 	w := b.watch()
 	_, ref := b.started("a", 1)
 	w.take()
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, "load", parts(1000), nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(1000)})
 	require.NoError(b, err)
 	inserts := map[tx.Dialect]int{tx.SQLite: 63, tx.Postgres: 2}[w.Dialect()]
 	require.Equal(b, 2+inserts, len(w.take()), "the guard, the batches, one audit row")

@@ -49,7 +49,7 @@ func abandonInEveryState(b *bench) {
 		before := b.execution(exec.ID)
 		err := b.repo.Abandon(b.ctx, exec.ID, operator)
 		after := b.execution(exec.ID)
-		if slices.Contains([]core.Status{core.StatusStarting, core.StatusStarted, core.StatusCompleted}, status) {
+		if slices.Contains([]core.Status{core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusCompleted}, status) {
 			var running *core.AlreadyRunningError
 			require.ErrorAs(b, err, &running, status)
 			require.Equal(b, exec.ID, running.ExecutionID)
@@ -90,8 +90,8 @@ func abandonTakesFromOwner(b *bench) {
 	b.events.take()
 	require.NoError(b, b.repo.Abandon(b.ctx, ref.ID, operator))
 	require.Equal(b, []core.Transitioned{
-		{Machine: "job execution", ID: int64(ref.ID), To: core.StatusAbandoned, Current: core.StatusStopping, Answer: core.Applied, Trigger: "abandon"},
-		{Machine: "step execution", ID: int64(step.ID), To: core.StatusFailed, Current: core.StatusStarted, Answer: core.Applied, Trigger: "abandon"},
+		{Machine: "job execution", Move: "abandon", ID: int64(ref.ID), To: core.StatusAbandoned, Current: core.StatusStopping, Answer: core.Applied, Trigger: "abandon"},
+		{Machine: "step execution", Move: "end_with_job", ID: int64(step.ID), To: core.StatusFailed, Current: core.StatusStarted, Answer: core.Applied, Trigger: "abandon"},
 	}, b.events.take())
 
 	_, err = b.repo.Heartbeat(b.ctx, ref, time.Hour)

@@ -2,8 +2,10 @@ package repositorytest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +27,8 @@ func partitionTests() []test {
 		{"what came before an attempt is the sum of the attempts before", beforeIsSummed},
 		{"a step that failed or stopped can be abandoned and keeps what it counted", endedStepIsAbandoned},
 		{"how a gate was answered is stored with the end", gatesAreStored},
+		{"a step counts its partitions, whatever ends them", partsAreCounted},
+		{"ends of the last partitions race with the end of the job, and no transaction is a deadlock's victim", lastEndsRace},
 	}
 }
 
@@ -47,7 +51,7 @@ func stepRef(s core.StepExecution) core.StepRef {
 func planIsStored(b *bench) {
 	exec, ref := b.started("a", 1)
 	b.events.take()
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, "load", parts(1201), nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(1201)})
 	require.NoError(b, err)
 	require.Len(b, planned, 1201)
 	seen := b.events.take()
@@ -68,14 +72,14 @@ func planIsStored(b *bench) {
 	require.Equal(b, 1, b.count("%sjob_execution WHERE step_count = 1201"))
 	require.Equal(b, 1, b.count("%saudit WHERE act = 'plan partitions' AND detail = 'step load, 1201 partitions' AND to_status = 'STARTING'"))
 
-	none, err := b.repo.PlanPartitions(b.ctx, ref, "nothing", nil, nil)
+	none, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "nothing", Parts: nil})
 	require.NoError(b, err)
 	require.Empty(b, none)
 }
 
 func planGoesOn(b *bench) {
 	_, ref := b.started("a", 1)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, "load", parts(2), nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(2)})
 	require.NoError(b, err)
 	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[1])))
 	counters := core.Counters{Read: 5, WriteSkip: 2, Commit: 1}
@@ -88,7 +92,7 @@ func planGoesOn(b *bench) {
 	require.NoError(b, err)
 	again := parts(2)[1:]
 	require.NoError(b, again[0].Context.Put("left", "here"))
-	replanned, err := b.repo.PlanPartitions(b.ctx, ref, "load", again, map[string]core.StepExecution{"p1": history["load:p1"].Last})
+	replanned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: again, Earlier: map[string]core.StepExecution{"p1": history["load:p1"].Last}})
 	require.NoError(b, err)
 	require.Equal(b, core.Position(`5`), replanned[0].Position)
 	require.Equal(b, counters, replanned[0].Before)
@@ -109,18 +113,18 @@ func planIsChecked(b *bench) {
 		"1 to 200 bytes":                    {{Name: strings.Repeat("x", 201)}},
 		"partition \"\\xff\"":               {{Name: "\xff"}},
 	} {
-		_, err := b.repo.PlanPartitions(b.ctx, ref, "load", plan, nil)
+		_, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: plan})
 		require.ErrorContains(b, err, text)
 		require.ErrorContains(b, err, "step load")
 	}
 	large := parts(1)
 	require.NoError(b, large[0].Context.Put("huge", strings.Repeat("x", core.MaxContextBytes)))
-	_, err := b.repo.PlanPartitions(b.ctx, ref, "load", large, nil)
+	_, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: large})
 	require.ErrorIs(b, err, core.ErrContextTooLarge)
 	require.ErrorContains(b, err, "partition p0")
 	require.Empty(b, w.take(), "no statement was executed")
 
-	_, err = b.repo.PlanPartitions(b.ctx, ref, "load", []core.Partition{{Name: "2026/11-a_b.csv"}, {Name: "東京"}}, nil)
+	_, err = b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: []core.Partition{{Name: "2026/11-a_b.csv"}, {Name: "東京"}}})
 	require.NoError(b, err)
 }
 
@@ -128,7 +132,7 @@ func planIsGuarded(b *bench) {
 	exec := b.launch("a", 1)
 	for _, status := range statuses() {
 		b.force("job_execution", int64(exec.ID), status)
-		_, err := b.repo.PlanPartitions(b.ctx, jobRef(exec), "load", parts(1), nil)
+		_, err := b.repo.PlanPartitions(b.ctx, jobRef(exec), core.PartitionPlan{Step: "load", Parts: parts(1)})
 		if status == core.StatusStarted || status == core.StatusStopping {
 			require.NoError(b, err, status)
 			continue
@@ -137,12 +141,12 @@ func planIsGuarded(b *bench) {
 		require.ErrorAs(b, err, &refused, status)
 	}
 	b.force("job_execution", int64(exec.ID), core.StatusStarted)
-	_, err := b.repo.PlanPartitions(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, "load", parts(1), nil)
+	_, err := b.repo.PlanPartitions(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, core.PartitionPlan{Step: "load", Parts: parts(1)})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	require.Equal(b, 2, b.count("%sstep_execution"))
 
 	err = tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		_, err := b.repo.PlanPartitions(ctx, jobRef(exec), "load", parts(700), nil)
+		_, err := b.repo.PlanPartitions(ctx, jobRef(exec), core.PartitionPlan{Step: "load", Parts: parts(700)})
 		require.NoError(b, err)
 		return context.Canceled
 	})
@@ -152,7 +156,7 @@ func planIsGuarded(b *bench) {
 
 func planBegins(b *bench) {
 	_, ref := b.started("a", 1)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, "load", parts(1), nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(1)})
 	require.NoError(b, err)
 	step := stepRef(planned[0])
 	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner, "it has not begun")
@@ -170,7 +174,7 @@ func planBegins(b *bench) {
 
 func planIsTakenOver(b *bench) {
 	_, ref := b.started("a", 1)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, "load", parts(3), nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(3)})
 	require.NoError(b, err)
 	req := b.request("b", 1)
 	req.Dead = dead
@@ -186,7 +190,7 @@ func largestPlan(b *bench) {
 	_, ref := b.started("a", 1)
 	plan := parts(core.MaxPartitions)
 	begin := time.Now()
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, "load", plan, nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: plan})
 	require.NoError(b, err)
 	require.Len(b, planned, core.MaxPartitions)
 	b.Logf("%d partitions in %v", len(planned), time.Since(begin))
@@ -275,4 +279,83 @@ func gatesAreStored(b *bench) {
 	require.Equal(b, "no", b.execution(ref.ID).Gate)
 	b.change(ref, core.JobChange{To: core.StatusAbandoned})
 	require.Equal(b, "no", b.execution(ref.ID).Gate)
+}
+
+// managed is a started step with a plan of n partitions.
+func (b *bench) managed(n int, forWorkers bool) (core.JobRef, core.StepRef, []core.StepExecution) {
+	b.Helper()
+	_, ref := b.started("a", 1)
+	_, manager := b.step(ref, "load", nil)
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Manager: manager, Step: "load", Parts: parts(n), ForWorkers: forWorkers})
+	require.NoError(b, err)
+	return ref, manager, planned
+}
+
+func (b *bench) open(manager core.StepRef) int64 {
+	b.Helper()
+	open, err := b.repo.OpenParts(b.ctx, manager.ID)
+	require.NoError(b, err)
+	return open
+}
+
+func partsAreCounted(b *bench) {
+	ref, manager, planned := b.managed(5, false)
+	require.EqualValues(b, 5, b.open(manager))
+	found, err := b.repo.Partitions(b.ctx, manager.ID)
+	require.NoError(b, err)
+	require.Equal(b, planned, found)
+	require.Equal(b, manager.ID, found[0].Manager)
+
+	one := stepRef(planned[0])
+	require.NoError(b, b.repo.BeginStep(b.ctx, one))
+	require.EqualValues(b, 5, b.open(manager))
+	b.end(one, core.StepChange{To: core.StatusFailed})
+	require.EqualValues(b, 4, b.open(manager))
+	_, err = b.repo.EndStep(b.ctx, one, core.StepChange{To: core.StatusFailed})
+	require.NoError(b, err)
+	b.end(one, core.StepChange{To: core.StatusAbandoned})
+	require.EqualValues(b, 4, b.open(manager), "it was over")
+	require.Error(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
+		_, err := b.repo.EndStep(ctx, stepRef(planned[1]), core.StepChange{To: core.StatusStopped})
+		require.NoError(b, err)
+		return context.Canceled
+	}))
+	require.EqualValues(b, 4, b.open(manager), "the end is rolled back")
+	b.end(stepRef(planned[1]), core.StepChange{To: core.StatusStopped})
+	require.EqualValues(b, 3, b.open(manager))
+	b.change(ref, core.JobChange{To: core.StatusFailed})
+	require.Zero(b, b.open(manager))
+
+	_, err = b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Manager: manager, Step: "load", Parts: parts(1)})
+	require.Error(b, err)
+	_, ref = b.started("a", 2)
+	_, err = b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Manager: manager, Step: "load", Parts: parts(1)})
+	require.ErrorIs(b, err, core.ErrLostOwner, "the step is over")
+}
+
+func lastEndsRace(b *bench) {
+	for range 5 {
+		ref, manager, planned := b.managed(8, false)
+		var all sync.WaitGroup
+		for i, p := range planned {
+			all.Go(func() {
+				repo := b.repo
+				if i%2 == 1 {
+					repo = b.other()
+				}
+				_, err := repo.EndStep(b.ctx, stepRef(p), core.StepChange{To: core.StatusStopped})
+				if err != nil && !errors.Is(err, core.ErrLostOwner) {
+					b.Error(err)
+				}
+			})
+		}
+		all.Go(func() {
+			if _, err := b.repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusFailed}); err != nil {
+				b.Error(err)
+			}
+		})
+		all.Wait()
+		require.Zero(b, b.open(manager))
+		require.Zero(b, b.count("%sstep_execution WHERE status NOT IN ('STOPPED', 'FAILED')"))
+	}
 }

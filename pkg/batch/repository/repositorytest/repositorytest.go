@@ -87,6 +87,13 @@ func (e *events) take() []core.Transitioned {
 	return list
 }
 
+// last is the newest event.
+func (e *events) last() core.Transitioned {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.list[len(e.list)-1]
+}
+
 func owner(name string) core.Owner {
 	return core.Owner{Host: "host-" + name, Boot: "boot", PID: 4711, Start: "12345", Nonce: name}
 }
@@ -185,20 +192,21 @@ func (b *bench) count(from string, args ...any) int {
 	return n
 }
 
-// force puts a row into a status that the repository's methods might not reach.
+// force puts a row into a status that the repository's methods might not reach, without
+// a last move.
 func (b *bench) force(table string, id int64, status core.Status) {
 	b.Helper()
 	d := b.db.Dialect()
-	b.exec("UPDATE %s"+table+" SET status = "+d.Placeholder(1)+" WHERE id = "+d.Placeholder(2), string(status), id)
+	b.exec("UPDATE %s"+table+" SET last_move = '', last_epoch = 0, status = "+d.Placeholder(1)+" WHERE id = "+d.Placeholder(2), string(status), id)
 }
 
 func jobRef(e *core.JobExecution) core.JobRef {
 	return core.JobRef{ID: e.ID, Owner: e.Owner, Epoch: e.Epoch}
 }
 
-func statuses() []core.Status {
-	return []core.Status{
-		core.StatusStarting, core.StatusStarted, core.StatusStopping, core.StatusStopped,
-		core.StatusCompleted, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
-	}
+func statuses() []core.Status { return core.Statuses() }
+
+// legal answers whether the move is in the table.
+func legal(move string, current core.Status) core.Answer {
+	return core.Executions().Answer(move, 1, current, core.Mark{})
 }

@@ -146,7 +146,7 @@ func noStepOutlivesJob(b *bench) {
 		seen := b.events.take()
 		require.Len(b, seen, 2)
 		require.Equal(b, core.Transitioned{
-			Machine: "step execution", ID: int64(open.ID), To: core.StatusFailed, Current: core.StatusStarted,
+			Machine: "step execution", Move: "end_with_job", ID: int64(open.ID), To: core.StatusFailed, Current: core.StatusStarted,
 			Answer: core.Applied, Trigger: "change job",
 		}, seen[1])
 		require.Equal(b, 1, b.count("%saudit WHERE detail = 'the job ended before the step did' AND job_execution_id = "+b.db.Dialect().Placeholder(1), int64(ref.ID)))

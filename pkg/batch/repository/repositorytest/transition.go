@@ -21,6 +21,7 @@ func transitionTests() []test {
 		{"a message that no database could hold is stored all the same", hostileMessages},
 		{"a transition is part of the transaction that the context carries", transitionJoins},
 		{"a transition and its audit row are one", auditIsOne},
+		{"an owner whose reclaims got no reply ends its step, and an abandoned attempt does not", lostReclaims},
 	}
 }
 
@@ -46,12 +47,17 @@ func table(b *bench, kind string, id int64, change func(owner core.Owner, epoch 
 				require.Equal(b, current, status(), pair)
 			}
 			answer, err := change(owner("a"), 1, to)
-			want := core.Executions().Answer(current, to)
+			move := core.MoveTo(to)
+			want := legal(move.Name, current)
 			require.Equal(b, want, answer, pair)
 			after := current
 			if want == core.Applied {
 				after = to
 				audits++
+				again, err := change(owner("a"), 1, to)
+				require.NoError(b, err, pair)
+				require.Equal(b, core.Duplicate, again, pair)
+				require.Equal(b, core.Duplicate, b.events.last().Answer, pair)
 			}
 			require.Equal(b, after, status(), pair)
 			require.Equal(b, audits, b.count("%saudit"), pair)
@@ -59,13 +65,13 @@ func table(b *bench, kind string, id int64, change func(owner core.Owner, epoch 
 				refused, ok := errors.AsType[*core.TransitionError](err)
 				require.True(b, ok, pair)
 				require.NotErrorIs(b, err, core.ErrLostOwner, pair)
-				require.Equal(b, core.TransitionError{Machine: kind, ID: id, From: core.Executions().From(to), To: to, Current: current}, *refused)
+				require.Equal(b, core.TransitionError{Machine: kind, ID: id, Move: move.Name, From: move.From, To: to, Current: current, Epoch: 1}, *refused)
 			} else {
 				require.NoError(b, err, pair)
 			}
 			seen := b.events.take()
-			require.Len(b, seen, 3, pair)
-			require.Equal(b, kind, seen[2].Machine)
+			require.GreaterOrEqual(b, len(seen), 3, pair)
+			require.Equal(b, []string{kind, move.Name}, []string{seen[2].Machine, seen[2].Move})
 			require.Equal(b, []any{id, to, current, want}, []any{seen[2].ID, seen[2].To, seen[2].Current, seen[2].Answer}, pair)
 		}
 	}
@@ -153,6 +159,7 @@ func transitionJoins(b *bench) {
 	_, ref := b.started("a", 1)
 	step, stepRef := b.step(ref, "one", nil)
 	undo := errors.New("undo")
+	b.events.take()
 	err := tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		answer, err := b.repo.EndStep(ctx, stepRef, core.StepChange{To: core.StatusCompleted})
 		require.NoError(b, err)
@@ -161,14 +168,18 @@ func transitionJoins(b *bench) {
 	})
 	require.ErrorIs(b, err, undo)
 	require.Equal(b, *step, b.onlyStep(ref.ID), "the success went with the work (rule T5)")
+	require.Empty(b, b.events.take(), "what is rolled back has not happened (rule R7)")
 	b.end(stepRef, core.StepChange{To: core.StatusFailed})
 
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		_, err := b.repo.EndStep(ctx, core.StepRef{ID: step.ID, Owner: owner("b"), Epoch: 1}, core.StepChange{To: core.StatusCompleted})
 		require.ErrorIs(b, err, core.ErrLostOwner)
+		b.events.take()
 		_, err = b.repo.ChangeJob(ctx, ref, core.JobChange{To: core.StatusCompleted})
+		require.Empty(b, b.events.take(), "it is not committed yet")
 		return err
 	}), "a rejection does not doom the transaction by itself")
+	require.Equal(b, core.StatusCompleted, b.events.last().To)
 	require.Equal(b, core.StatusCompleted, b.execution(ref.ID).Status)
 }
 
@@ -200,4 +211,37 @@ func auditIsOne(b *bench) {
 		{act: "end step", actor: me, step: int64(step.ID), from: "STARTED", to: "FAILED", epoch: 1, detail: "disk full"},
 		{act: "change job", actor: me, from: "STARTED", to: "FAILED", epoch: 1, detail: "step one failed"},
 	}, lines)
+}
+
+func lostReclaims(b *bench) {
+	_, ref := b.started("a", 1)
+	record, step := b.step(ref, "load", nil)
+	counters := core.Counters{Read: 2, Write: 2, Commit: 1}
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: core.Position(`2`)}))
+	for i := range int64(3) { // each from the epoch that the owner knows of
+		raised, found, err := b.repo.Reclaim(b.ctx, step)
+		require.NoError(b, err)
+		require.Equal(b, step.Epoch+i+1, raised.Epoch)
+		require.Equal(b, counters, found.Counters)
+		require.Equal(b, core.Position(`2`), found.Position)
+	}
+	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner, "the old transaction is fenced all the same")
+	other := step
+	other.Owner = owner("b")
+	_, err := b.repo.EndStep(b.ctx, other, core.StepChange{To: core.StatusUnknown})
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	b.end(step, core.StepChange{To: core.StatusUnknown})
+	require.Equal(b, core.StatusUnknown, b.onlyStep(ref.ID).Status)
+
+	b.force("step_execution", int64(record.ID), core.StatusStarted)
+	_, again := b.step(ref, "again", nil)
+	_, _, err = b.repo.Reclaim(b.ctx, again)
+	require.NoError(b, err)
+	fenced, _, err := b.repo.Fence(b.ctx, again) // the executor knows no newer epoch either
+	require.NoError(b, err)
+	_, _, err = b.repo.Reclaim(b.ctx, again)
+	require.ErrorIs(b, err, core.ErrLostOwner, "the attempt was abandoned (rule L8)")
+	_, err = b.repo.EndStep(b.ctx, again, core.StepChange{To: core.StatusCompleted})
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	b.end(fenced, core.StepChange{To: core.StatusFailed})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -27,6 +28,32 @@ var ends = []test{
 		require.True(b, ok, "%v", err)
 		require.Equal(b, errWork, doomed.Cause)
 		b.committed()
+	}},
+	{"what is to be called at the end is called once the outermost transaction has ended", func(b *bed) {
+		var calls []string
+		note := func(ctx context.Context, name string) {
+			tx.AtEnd(ctx, tx.Default, func(committed bool) { calls = append(calls, fmt.Sprint(name, " ", committed)) })
+		}
+		note(b.Context(), "outside")
+		require.Equal(b, []string{"outside true"}, calls)
+		require.NoError(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error {
+			note(ctx, "owner")
+			require.NoError(b, b.do(ctx, tx.Required, func(ctx context.Context) error { note(ctx, "joined"); return nil }))
+			require.NoError(b, b.do(ctx, tx.Nested, func(ctx context.Context) error { note(ctx, "nested"); return nil }))
+			require.Len(b, calls, 1)
+			require.ErrorIs(b, b.do(ctx, tx.Nested, func(ctx context.Context) error { note(ctx, "undone"); return errWork }), errWork)
+			require.Equal(b, "undone false", calls[len(calls)-1])
+			require.NoError(b, b.do(ctx, tx.NotSupported, func(ctx context.Context) error { note(ctx, "suspended"); return nil }))
+			return nil
+		}))
+		require.Equal(b, []string{"outside true", "undone false", "suspended true", "owner true", "joined true", "nested true"}, calls)
+
+		calls = nil
+		require.ErrorIs(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error { note(ctx, "owner"); return errWork }), errWork)
+		require.Panics(b, func() {
+			_ = b.do(b.Context(), tx.Required, func(ctx context.Context) error { note(ctx, "panic"); panic("boom") }) //nolint:errcheck // it panics
+		})
+		require.Equal(b, []string{"owner false", "panic false"}, calls)
 	}},
 	{"a panic rolls back and goes on unchanged", func(b *bed) {
 		require.PanicsWithValue(b, "boom", func() {

@@ -102,7 +102,11 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		m.forget(e.Execution)
 	case core.HeartbeatFailed:
 		m.count(heartbeats, 1, m.jobName(e.Execution))
-	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed:
+	case core.EndNotRecorded:
+		if e.Step == "" {
+			m.forget(e.Execution)
+		}
+	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ObserverFailed:
 		// nothing is counted; rollbacks are those of the counters
 	}
 }

@@ -111,6 +111,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
 
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_manager" ON "{{prefix}}step_execution" (manager_id, id) WHERE manager_id IS NOT NULL;
+
 -- The journal of the flow, together with step_execution.flow and ordinal: what a walk
 -- visited that has no step execution. flow is '' for the job's own flow.
 CREATE TABLE IF NOT EXISTS "{{prefix}}flow_visit" (
@@ -180,4 +182,4 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_ended" ON "{{prefix}}job_exe
 
 -- A handful of rows: the steps that are not over.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_open" ON "{{prefix}}step_execution" (job_execution_id, id)
-    WHERE status IN ('STARTING', 'STARTED', 'STOPPING');
+    WHERE status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');

@@ -201,8 +201,8 @@ type stolenPlans struct {
 	e *testengine.Engine
 }
 
-func (p stolenPlans) PlanPartitions(ctx context.Context, ref core.JobRef, name string, parts []core.Partition, earlier map[string]core.StepExecution) ([]core.StepExecution, error) {
-	records, err := p.PartitionPlans.PlanPartitions(ctx, ref, name, parts, earlier)
+func (p stolenPlans) PlanPartitions(ctx context.Context, ref core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+	records, err := p.PartitionPlans.PlanPartitions(ctx, ref, plan)
 	if err == nil {
 		_, err = p.e.Database.Conn().ExecContext(ctx, "update surfin_step_execution set epoch = epoch + 1, owner = 'another', status = 'FAILED'")
 	}

@@ -1,0 +1,219 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Intent says what a move means for the owner of a row.
+type Intent string
+
+// The intents.
+const (
+	IntentBegin Intent = "begin" // the owner begins the work
+	IntentAsk   Intent = "ask"   // anybody asks the owner for something
+	IntentEnd   Intent = "end"   // the work is over
+	// IntentTake ends the ownership of whoever has it: the epoch is raised.
+	IntentTake Intent = "take"
+	// IntentRelease lets the ownership go: the work is not over.
+	IntentRelease Intent = "release"
+)
+
+// Move is a named line of a transition table. It leads from any of From to To. Only a
+// move of IntentTake may lead back to a state: it raises the epoch, and within an epoch
+// states only move forward.
+type Move[S ~string] struct {
+	Name   string
+	From   []S
+	To     S
+	Intent Intent
+}
+
+// Mark is the last move of a row and the epoch in which it was made, before the move
+// raised it.
+type Mark struct {
+	Move  string
+	Epoch int64
+}
+
+// Answer is what a guarded transition answers.
+type Answer string
+
+// The answers. Duplicate is the answer to a move that the row has just made, in the same
+// epoch: the reply to it may have been lost. Rejected is the answer to every other move
+// that is not in the table.
+const (
+	Applied   Answer = "applied"
+	Duplicate Answer = "duplicate"
+	Rejected  Answer = "rejected"
+)
+
+// Machine is a transition table. The guarded UPDATE of the repository, the table of the
+// documentation and the tests all read it; nothing else decides which status may follow
+// which.
+type Machine[S ~string] struct {
+	name  string
+	moves []Move[S]
+}
+
+// NewMachine returns a machine; name is the label of its metrics and errors. It fails
+// where two moves have one name, and where a move that does not raise the epoch leads to
+// a state that it starts from.
+func NewMachine[S ~string](name string, moves ...Move[S]) (Machine[S], error) {
+	var errs []error
+	seen := map[string]bool{}
+	for _, m := range moves {
+		if seen[m.Name] {
+			errs = append(errs, fmt.Errorf("machine %s: move %s is there twice", name, m.Name))
+		}
+		seen[m.Name] = true
+		if m.Intent != IntentTake && slices.Contains(m.From, m.To) {
+			errs = append(errs, fmt.Errorf("machine %s: move %s leads from %s to %s and does not raise the epoch", name, m.Name, m.To, m.To))
+		}
+	}
+	return Machine[S]{name: name, moves: moves}, errors.Join(errs...)
+}
+
+// Name returns the machine's label.
+func (m Machine[S]) Name() string { return m.name }
+
+// Moves returns the table.
+func (m Machine[S]) Moves() []Move[S] { return slices.Clone(m.moves) }
+
+// Move returns a move by its name. The zero Move is from nowhere.
+func (m Machine[S]) Move(name string) Move[S] {
+	for _, mv := range m.moves {
+		if mv.Name == name {
+			return mv
+		}
+	}
+	return Move[S]{Name: name}
+}
+
+// Answer classifies a move, asked for in an epoch, of a row that is found in a state of
+// that epoch with a last move. It is total.
+func (m Machine[S]) Answer(move string, epoch int64, state S, last Mark) Answer {
+	switch {
+	case last == Mark{Move: move, Epoch: epoch}:
+		return Duplicate
+	case slices.Contains(m.Move(move).From, state):
+		return Applied
+	}
+	return Rejected
+}
+
+// The moves of job and step executions.
+const (
+	MoveStart = "start"
+	// MoveRequestStop asks for a stop. Work that is parked has no owner: it is resumed to
+	// stop.
+	MoveRequestStop = "request_stop"
+	MoveComplete    = "complete"
+	MoveStop        = "stop"
+	MoveFail        = "fail"
+	// MoveLoseOutcome ends work of which nobody can say whether it is committed.
+	MoveLoseOutcome = "lose_outcome"
+	MoveAbandon     = "abandon"
+	// MoveTakeOver ends the work of a lost owner.
+	MoveTakeOver = "take_over"
+	// MoveEndWithJob ends a step that is not over when its job is.
+	MoveEndWithJob = "end_with_job"
+	// MovePark releases an execution that only waits for its partitions.
+	MovePark = "park"
+	// MoveResume continues a parked execution in the same attempt, MoveResumeToStop one
+	// that was asked to stop meanwhile.
+	MoveResume       = "resume"
+	MoveResumeToStop = "resume_to_stop"
+	// MoveAssign gives a partition to a worker.
+	MoveAssign = "assign"
+	// MoveReclaim raises the epoch of a step whose COMMIT got no reply, by the owner itself
+	// (rule C10), and MoveFence that of a step that does not return (rule L8).
+	MoveReclaim = "reclaim"
+	MoveFence   = "fence"
+)
+
+// Executions is the transition table of job and step executions (rule D3).
+func Executions() Machine[Status] {
+	owned := []Status{StatusStarting, StatusStarted, StatusStopping}
+	begun := []Status{StatusStarted, StatusStopping}
+	resting := []Status{StatusParked, StatusStopping}
+	return Machine[Status]{name: "execution", moves: []Move[Status]{
+		{MoveStart, []Status{StatusStarting}, StatusStarted, IntentBegin},
+		{MoveRequestStop, []Status{StatusStarting, StatusStarted, StatusParked}, StatusStopping, IntentAsk},
+		{MoveComplete, begun, StatusCompleted, IntentEnd},
+		{MoveStop, owned, StatusStopped, IntentEnd},
+		{MoveFail, owned, StatusFailed, IntentEnd},
+		{MoveLoseOutcome, begun, StatusUnknown, IntentEnd},
+		{MoveAbandon, []Status{StatusStopping, StatusStopped, StatusFailed, StatusUnknown}, StatusAbandoned, IntentEnd},
+		{MoveTakeOver, owned, StatusFailed, IntentTake},
+		{MoveEndWithJob, ActiveStatuses(), StatusFailed, IntentTake},
+		{MovePark, begun, StatusParked, IntentRelease},
+		{MoveResume, resting, StatusStarted, IntentTake},
+		{MoveResumeToStop, resting, StatusStopping, IntentTake},
+		{MoveAssign, owned, StatusStarted, IntentTake},
+		{MoveReclaim, []Status{StatusStarted}, StatusStarted, IntentTake},
+		{MoveFence, []Status{StatusStarted}, StatusStarted, IntentTake},
+	}}
+}
+
+// MoveTo returns the move by which an owner brings its own execution to a status. The
+// zero Move is from nowhere.
+func MoveTo(to Status) Move[Status] {
+	switch to {
+	case StatusStarted:
+		return Executions().Move(MoveStart)
+	case StatusStopping:
+		return Executions().Move(MoveRequestStop)
+	case StatusCompleted:
+		return Executions().Move(MoveComplete)
+	case StatusStopped:
+		return Executions().Move(MoveStop)
+	case StatusFailed:
+		return Executions().Move(MoveFail)
+	case StatusUnknown:
+		return Executions().Move(MoveLoseOutcome)
+	case StatusAbandoned:
+		return Executions().Move(MoveAbandon)
+	case StatusStarting, StatusParked:
+	}
+	return Move[Status]{To: to}
+}
+
+// TransitionError is a guarded transition that was rejected.
+type TransitionError struct {
+	Machine string
+	ID      int64
+	Move    string
+	From    []Status // allowed
+	To      Status
+	Current Status // found in the database; empty if there is no such row
+	Last    Mark   // the row's last move
+	// Epoch is that of the guard, or of the row where the move has no guard.
+	Epoch  int64
+	Reason string // such as "lost owner"
+}
+
+// Error says what was refused, and why.
+func (e *TransitionError) Error() string {
+	current := string(e.Current)
+	if current == "" {
+		current = "no such row"
+	}
+	msg := fmt.Sprintf("%s %d: transition to %s refused: it is %s, allowed from %v", e.Machine, e.ID, e.To, current, e.From)
+	if e.Reason != "" {
+		msg += " (" + e.Reason + ")"
+	}
+	return msg
+}
+
+// FoundIn returns the status in which a rejected move found the row, if the row belongs
+// to the caller and its last move was made in the caller's epoch. A caller that lost the
+// reply to an earlier move reads here what that move did.
+func FoundIn(err error) (Status, bool) {
+	refused, ok := errors.AsType[*TransitionError](err)
+	if !ok || errors.Is(err, ErrLostOwner) || refused.Current == "" || refused.Last.Epoch != refused.Epoch {
+		return "", false
+	}
+	return refused.Current, true
+}

@@ -1,0 +1,102 @@
+package core_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func TestTheTableOfMovesHasOneAnswerForEveryStateAndMove(t *testing.T) {
+	t.Parallel()
+	m := core.Executions()
+	for _, current := range core.Statuses() {
+		for _, move := range m.Moves() {
+			legal := core.Rejected
+			if slices.Contains(move.From, current) {
+				legal = core.Applied
+			}
+			about := fmt.Sprintf("%s from %s", move.Name, current)
+			require.Equal(t, legal, m.Answer(move.Name, 2, current, core.Mark{}), about)
+			require.Equal(t, legal, m.Answer(move.Name, 2, current, core.Mark{Move: move.Name, Epoch: 1}), "%s: made in another epoch", about)
+			require.Equal(t, legal, m.Answer(move.Name, 2, current, core.Mark{Move: "another", Epoch: 2}), "%s: another move was made", about)
+			require.Equal(t, core.Duplicate, m.Answer(move.Name, 2, current, core.Mark{Move: move.Name, Epoch: 2}), about)
+		}
+		require.Equal(t, core.Rejected, m.Answer("no such move", 1, current, core.Mark{}))
+		require.Equal(t, core.Rejected, m.Answer("", 1, current, core.Mark{}))
+	}
+}
+
+func TestTheTableOfMovesIsInOrder(t *testing.T) {
+	t.Parallel()
+	_, err := core.NewMachine("execution", core.Executions().Moves()...)
+	require.NoError(t, err)
+	for _, to := range core.Statuses() {
+		move := core.MoveTo(to)
+		require.Equal(t, to, move.To)
+		if to == core.StatusStarting || to == core.StatusParked {
+			require.Empty(t, move.From, "an owner has no such move")
+			continue
+		}
+		require.Equal(t, core.Executions().Move(move.Name), move)
+	}
+	for _, move := range core.Executions().Moves() {
+		for _, from := range move.From {
+			if from.IsOver() {
+				require.Equal(t, core.MoveAbandon, move.Name, "work that is over stays over")
+			}
+		}
+	}
+}
+
+func TestAMoveInACycleIsADuplicateOnlyWhereItWasTheLastOne(t *testing.T) {
+	t.Parallel()
+	type state string
+	_, err := core.NewMachine("bad", core.Move[state]{Name: "a", From: []state{"x"}, To: "x"}, core.Move[state]{Name: "a"})
+	require.ErrorContains(t, err, "move a leads from x to x")
+	require.ErrorContains(t, err, "move a is there twice")
+
+	m, err := core.NewMachine("light",
+		core.Move[state]{Name: "on", From: []state{"off"}, To: "on"},
+		core.Move[state]{Name: "off", From: []state{"on"}, To: "off", Intent: core.IntentTake},
+	)
+	require.NoError(t, err)
+	at, epoch, last := state("off"), int64(1), core.Mark{}
+	move := func(name string) core.Answer {
+		answer := m.Answer(name, epoch, at, last)
+		if answer == core.Applied {
+			at, last = m.Move(name).To, core.Mark{Move: name, Epoch: epoch}
+			if m.Move(name).Intent == core.IntentTake {
+				epoch++
+			}
+		}
+		return answer
+	}
+	for range 3 {
+		require.Equal(t, core.Applied, move("on"))
+		require.Equal(t, core.Duplicate, move("on"))
+		require.Equal(t, core.Applied, move("off"))
+		require.Equal(t, core.Rejected, move("off"), "it was made in another epoch")
+	}
+}
+
+func TestAnEarlierMoveIsReadFromARejection(t *testing.T) {
+	t.Parallel()
+	refused := core.TransitionError{Current: core.StatusCompleted, Epoch: 3, Last: core.Mark{Move: core.MoveComplete, Epoch: 3}}
+	found, mine := core.FoundIn(fmt.Errorf("end: %w", &refused))
+	require.True(t, mine)
+	require.Equal(t, core.StatusCompleted, found)
+
+	_, mine = core.FoundIn(errors.Join(&refused, core.ErrLostOwner))
+	require.False(t, mine, "another owner made it")
+	other := refused
+	other.Last.Epoch = 2
+	_, mine = core.FoundIn(&other)
+	require.False(t, mine, "it was made in another epoch")
+	_, mine = core.FoundIn(nil)
+	require.False(t, mine)
+}

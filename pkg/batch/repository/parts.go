@@ -1,0 +1,114 @@
+package repository
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Locks are taken in the order job, manager, partition. Whoever ends a partition locks
+// its manager first, since the end lowers the manager's count.
+
+// managerFirst is the condition by which the UPDATE that ends one step locks the step's
+// manager before the step itself; its bind variable is the id of the step. SQLite has
+// one writer, and nothing to lock.
+func (r *Repository) managerFirst() string {
+	if r.db.Dialect() != tx.Postgres {
+		return " AND ? IS NOT NULL"
+	}
+	return r.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
+		WHERE id = (SELECT manager_id FROM {step_execution} WHERE id = ?) FOR NO KEY UPDATE) AS m) >= 0`)
+}
+
+// managersFirst does the same for the UPDATE that ends all steps of a job; its bind
+// variable is the id of the job execution.
+func (r *Repository) managersFirst() string {
+	if r.db.Dialect() != tx.Postgres {
+		return " AND ? IS NOT NULL"
+	}
+	return r.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
+		WHERE job_execution_id = ? AND open_parts > 0 ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
+}
+
+// ended is what the end of steps triggers, whatever move ended them: their managers count
+// them. Only rows belong here that the transaction moved from not over to over.
+func (r *Repository) ended(ctx context.Context, steps []stepExecution) error {
+	counts := map[core.StepExecutionID]int{}
+	for _, s := range steps {
+		if id := s.manager(); id != 0 {
+			counts[id]++
+		}
+	}
+	for _, manager := range slices.SortedFunc(maps.Keys(counts), cmp.Compare) {
+		err := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET open_parts = open_parts - ? WHERE id = ?"), counts[manager], manager).Error
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OpenParts implements core.PartitionPlans.
+func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
+	var open []int64
+	err := r.session(ctx).Raw(r.sql("SELECT open_parts FROM {step_execution} WHERE id = ?"), manager).Scan(&open).Error
+	if err != nil {
+		return 0, fmt.Errorf("count the partitions of step execution %d: %w", manager, err)
+	}
+	if len(open) == 0 {
+		return 0, fmt.Errorf("count the partitions of step execution %d: %w", manager, core.ErrNotFound)
+	}
+	return open[0], nil
+}
+
+// StopPartitions implements core.PartitionPlans.
+func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error {
+	l := &ledger{actor: job.Owner.String()}
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		held, err := r.holdJob(ctx, job, 0)
+		if err == nil && held == nil {
+			err = core.ErrLostOwner
+		}
+		if err != nil {
+			return err
+		}
+		if err := r.stopUnassigned(ctx, job.ID, l); err != nil {
+			return err
+		}
+		return r.write(ctx, l)
+	})
+	if err != nil {
+		return fmt.Errorf("stop the partitions of job execution %d: %w", job.ID, err)
+	}
+	r.tell(ctx, l)
+	return nil
+}
+
+// stopUnassigned ends the partitions that no worker has taken.
+func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
+	stop := core.Executions().Move(core.MoveStop)
+	var steps []stepExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, ended_at = {now}
+		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL`+r.managersFirst()+`
+		RETURNING id, status_before, epoch, manager_id`),
+		stop.To, core.ExitStopped, notBegun, stop.Name, job, core.StatusStarting, job).Scan(&steps).Error
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		l.note(stepMachine, int64(s.ID), audit{
+			JobExecutionID: job, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
+		}, actEndStep, stop)
+	}
+	return r.ended(ctx, steps)
+}
+
+// notBegun is the reason that a partition shows that no worker had taken when a stop was
+// asked for.
+const notBegun = "stopped on request before it started"

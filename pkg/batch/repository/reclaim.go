@@ -1,0 +1,79 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// reclaimTries is how often Reclaim and Fence ask when they get no reply.
+const reclaimTries = 3
+
+// Reclaim implements core.CheckpointStore: one guarded UPDATE, which touches no
+// indexed column. It waits for the row as long as ctx allows: then the transaction
+// whose COMMIT failed is over, and because of the new epoch nothing of it comes
+// later (rule C10). Where the reply is lost it asks again: the row says that it was this
+// very move that raised the epoch.
+func (r *Repository) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+	return r.raise(ctx, ref, core.MoveReclaim)
+}
+
+// Fence implements core.Transitions. What Reclaim does for an attempt that continues,
+// Fence does against one that was abandoned: no write with an older epoch is accepted
+// any more (rule L8).
+func (r *Repository) Fence(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+	return r.raise(ctx, ref, core.MoveFence)
+}
+
+func (r *Repository) raise(ctx context.Context, ref core.StepRef, move string) (raised core.StepRef, found core.Checkpoint, err error) {
+	tries := reclaimTries
+	if _, in := tx.From(ctx, r.db.Name()); in { // the transaction is lost with its first failure
+		tries = 1
+	}
+	for range tries {
+		raised, found, err = r.raiseOnce(ctx, ref, move)
+		if err == nil || errors.Is(err, core.ErrLostOwner) || ctx.Err() != nil {
+			break
+		}
+	}
+	if err != nil {
+		return ref, core.Checkpoint{}, fmt.Errorf("%s step execution %d: %w", move, ref.ID, err)
+	}
+	return raised, found, nil
+}
+
+func (r *Repository) raiseOnce(ctx context.Context, ref core.StepRef, move string) (core.StepRef, core.Checkpoint, error) {
+	m := core.Executions().Move(move)
+	var rows []stepExecution
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		return r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
+			"owner = ? AND (epoch = ? OR last_move IN ? AND last_epoch = ?) AND status IN ? RETURNING "+
+			strings.Join(counterColumns(), ", ")+", position, context, epoch"),
+			move, ref.Epoch, ref.ID, ref.Owner.String(), ref.Epoch, repeatable(move), ref.Epoch, m.From).Scan(&rows).Error
+	})
+	if err == nil && len(rows) == 0 {
+		err = core.ErrLostOwner
+	}
+	if err != nil {
+		return ref, core.Checkpoint{}, err
+	}
+	record, err := rows[0].record()
+	if err != nil {
+		return ref, core.Checkpoint{}, err
+	}
+	ref.Epoch = record.Epoch
+	return ref, core.Checkpoint{Counters: record.Counters, Position: record.Position, Context: record.Context}, nil
+}
+
+// repeatable are the moves after which a move that raises the epoch may be made from the
+// older epoch: its own, whose reply was lost, and a reclaim may be fenced.
+func repeatable(move string) []string {
+	if move == core.MoveFence {
+		return []string{core.MoveFence, core.MoveReclaim}
+	}
+	return []string{move}
+}

@@ -1,0 +1,279 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// partitionPool runs partitions in this process, some at once: the core.PartitionRunner
+// of a step that says nothing else.
+type partitionPool struct {
+	workers  int
+	database tx.Database
+}
+
+// ForWorkers is false: the partitions belong to the owner of the job.
+func (p *partitionPool) ForWorkers() bool { return false }
+
+// Run runs the partitions. It returns when all of them have ended.
+func (p *partitionPool) Run(ctx context.Context, work core.PartitionWork) ([]core.PartitionResult, error) {
+	b := newBatch(p, work)
+	b.work(ctx)
+	return b.results, nil
+}
+
+// batch is what the pool runs for one execution of a step.
+type batch struct {
+	pool    *partitionPool
+	step    core.Step
+	name    string
+	run     *core.StepRun
+	parts   []core.PlannedPartition
+	results []core.PartitionResult // in the order of parts; each is written by who took it
+	taken   []atomic.Bool          // by a worker, or by who ends its record instead
+
+	slots     chan struct{}
+	running   sync.WaitGroup
+	lost      sync.Once
+	lostOwner chan struct{} // closed when another owner has taken over
+}
+
+func newBatch(p *partitionPool, work core.PartitionWork) *batch {
+	n := len(work.Parts)
+	return &batch{
+		pool: p, step: work.Step, name: work.Name, run: work.Run, parts: work.Parts,
+		results: make([]core.PartitionResult, n), taken: make([]atomic.Bool, n),
+		slots: make(chan struct{}, p.workers), lostOwner: make(chan struct{}),
+	}
+}
+
+// work starts one partition after the other as workers become free, and waits for
+// all. When a stop is asked for, ctx ends or the ownership is lost, it starts no
+// more.
+func (b *batch) work(ctx context.Context) {
+	begun := 0
+	for begun < len(b.parts) && b.free(ctx) {
+		b.start(ctx, begun)
+		begun++
+	}
+	over := make(chan struct{})
+	go func() {
+		b.running.Wait()
+		close(over)
+	}()
+	if !b.wait(ctx, over) {
+		b.cancelQueued(ctx, begun)
+		<-over
+	}
+	if begun < len(b.parts) {
+		b.endUnstarted(ctx, begun)
+	}
+}
+
+// wait answers whether ready came before there is nothing to start any more.
+func (b *batch) wait(ctx context.Context, ready <-chan struct{}) bool {
+	select {
+	case <-ready:
+		return true
+	case <-b.run.Services.Stop.Done():
+	case <-ctx.Done():
+	case <-b.lostOwner:
+	}
+	return false
+}
+
+// free waits for a worker; false: nothing is to start any more.
+func (b *batch) free(ctx context.Context) bool {
+	select {
+	case b.slots <- struct{}{}:
+	case <-b.run.Services.Stop.Done():
+		return false
+	case <-ctx.Done():
+		return false
+	case <-b.lostOwner:
+		return false
+	}
+	if b.halted(ctx) { // of several that are ready, select takes any
+		<-b.slots
+		return false
+	}
+	return true
+}
+
+// halted reports whether there is nothing to start any more.
+func (b *batch) halted(ctx context.Context) bool {
+	select {
+	case <-b.lostOwner:
+		return true
+	default:
+		return ctx.Err() != nil || b.run.Stopping()
+	}
+}
+
+// start hands a partition to a goroutine. One that is refused has failed.
+func (b *batch) start(ctx context.Context, i int) {
+	b.running.Add(1)
+	err := b.spawn(func() {
+		b.take(i, func() core.PartitionResult {
+			if b.halted(ctx) { // it waited in the pool's queue
+				return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx))
+			}
+			return b.one(ctx, &b.parts[i])
+		})
+	})
+	if err != nil {
+		b.take(i, func() core.PartitionResult {
+			return b.unstarted(ctx, &b.parts[i], core.PartitionResult{
+				Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("no worker takes it: %v", err),
+			})
+		})
+	}
+}
+
+// take has f answer how a partition ended, unless somebody else took it before.
+func (b *batch) take(i int, f func() core.PartitionResult) {
+	if !b.taken[i].CompareAndSwap(false, true) {
+		return
+	}
+	defer func() {
+		<-b.slots
+		b.running.Done()
+	}()
+	b.results[i] = f()
+}
+
+// cancelQueued ends those that no goroutine of the pool has begun yet, and now will not.
+func (b *batch) cancelQueued(ctx context.Context, begun int) {
+	for i := range begun {
+		b.take(i, func() core.PartitionResult { return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx)) })
+	}
+}
+
+// unstartedResult is how a partition ends that was not started: STOPPED where a stop was asked
+// for, else FAILED for the reason that ended the step.
+func (b *batch) unstartedResult(ctx context.Context) core.PartitionResult {
+	if b.run.Stopping() {
+		return core.PartitionResult{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: "stopped on request before it started"}
+	}
+	return core.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("not started: %v", context.Cause(ctx))}
+}
+
+func (b *batch) spawn(work func()) error {
+	return exception.Guard(func() error { return b.run.Services.Spawner.Spawn(work) })
+}
+
+// one runs one partition.
+func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.PartitionResult {
+	own := b.runOf(p)
+	var record *core.StepExecution
+	err := exception.Guard(func() (err error) {
+		record, err = b.run.Services.Executor.Execute(ctx, b.step, own)
+		return err
+	})
+	switch {
+	case err == nil && record != nil:
+		return core.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Counters: record.Counters, InHand: record.InHand}
+	case err == nil:
+		err = errors.New("the step executor answered no record")
+	case errors.Is(err, core.ErrLostOwner):
+		return b.failing(core.PartitionResult{}, err)
+	}
+	result := core.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error()}
+	if own.Step != nil { // it began: its record is to keep what is committed
+		p.Record.Epoch, result.Counters, result.InHand = own.Ref.Epoch, own.Step.Counters, own.Step.InHand
+	}
+	return b.unstarted(ctx, p, result)
+}
+
+// runOf is what a partition's execution is told: nothing that it changes is shared.
+func (b *batch) runOf(p *core.PlannedPartition) *core.StepRun {
+	data, partition, record := b.run.Data, p.Partition, p.Record
+	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(b.name, p.Name), &partition, p.Earlier, &record
+	data.Visit, data.Before, data.Parts = core.Visit{}, nil, nil // of the whole step
+	return &core.StepRun{Data: data.Clone(), Services: b.run.Services}
+}
+
+// unstarted ends the record of a partition that did not run, or whose end is not
+// recorded.
+func (b *batch) unstarted(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) core.PartitionResult {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	result, err := b.end(ctx, p, result)
+	return b.failing(result, err)
+}
+
+// failing adds to a result that its record could not be written.
+func (b *batch) failing(result core.PartitionResult, err error) core.PartitionResult {
+	if err == nil {
+		return result
+	}
+	result.Message += ": " + err.Error()
+	if errors.Is(err, core.ErrLostOwner) {
+		result.Lost = err
+		b.lost.Do(func() { close(b.lostOwner) })
+	}
+	return result
+}
+
+// end writes the end of a partition. Where the record has ended before, by a move of
+// which the reply was lost, that end is the result.
+func (b *batch) end(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) (core.PartitionResult, error) {
+	ref := core.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
+	_, err := b.run.Services.Plans.EndStep(ctx, ref, core.StepChange{
+		To: result.Status, ExitCode: result.ExitCode, Error: result.Message, Counters: result.Counters, InHand: result.InHand,
+	})
+	if found, mine := core.FoundIn(err); mine && found.IsOver() {
+		return core.PartitionResult{Status: found, ExitCode: core.ExitOf(found), Message: result.Message, Counters: result.Counters, InHand: result.InHand}, nil
+	}
+	return result, err
+}
+
+// unstartedBatch is how many records one transaction ends.
+const unstartedBatch = 500
+
+// endUnstarted ends the records of those that were never started, as cancelQueued does. None
+// is written when another owner has taken over: it has ended them.
+func (b *batch) endUnstarted(ctx context.Context, from int) {
+	for ; from < len(b.parts); from += unstartedBatch {
+		to, result := min(from+unstartedBatch, len(b.parts)), b.unstartedResult(ctx)
+		result = b.failing(result, b.endUnstartedBatch(ctx, from, to, result))
+		for i := from; i < to; i++ {
+			b.results[i] = result
+		}
+	}
+}
+
+func (b *batch) endUnstartedBatch(ctx context.Context, from, to int, result core.PartitionResult) error {
+	select {
+	case <-b.lostOwner:
+		return core.ErrLostOwner
+	default:
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	return b.together(ctx, func(ctx context.Context) error {
+		for i := from; i < to; i++ {
+			if _, err := b.end(ctx, &b.parts[i], result); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// together runs f in one transaction where the step's database is the repository's:
+// one commit instead of hundreds.
+func (b *batch) together(ctx context.Context, f func(ctx context.Context) error) error {
+	db := b.pool.database
+	if db == nil || b.run.Services.Checkpoints == nil || b.run.Services.Checkpoints.Database() != db.Name() {
+		return f(ctx)
+	}
+	return tx.NewManager(db).Do(ctx, tx.Attr{Timeout: recordTime}, f)
+}

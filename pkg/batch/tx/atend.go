@@ -1,0 +1,52 @@
+package tx
+
+import (
+	"context"
+	"sync"
+)
+
+// AtEnd calls f when the transaction of the database that ctx carries has ended: with
+// true once the outermost one is committed, with false where it is rolled back, or f's
+// savepoint is, or where nobody can say whether the COMMIT took effect. Without a
+// transaction it calls f(true) at once.
+//
+// Whatever reports a change of the database to somebody else belongs here: a change that
+// is rolled back has not happened. f must not use the transaction.
+func AtEnd(ctx context.Context, database string, f func(committed bool)) {
+	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
+	if !ok || s.suspended || s.ended.Load() {
+		f(true)
+		return
+	}
+	s.atEnd.add(f)
+}
+
+// atEnd is what is called at the end of a physical transaction. The lock is for work
+// that was left behind and wakes while the transaction ends.
+type atEnd struct {
+	mu    sync.Mutex
+	calls []func(committed bool)
+}
+
+func (a *atEnd) add(f func(committed bool)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls = append(a.calls, f)
+}
+
+func (a *atEnd) registered() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.calls)
+}
+
+// call calls what was registered since there were so many, and forgets it.
+func (a *atEnd) call(since int, committed bool) {
+	a.mu.Lock()
+	calls := a.calls[min(since, len(a.calls)):]
+	a.calls = a.calls[: len(a.calls)-len(calls) : len(a.calls)-len(calls)]
+	a.mu.Unlock()
+	for _, f := range calls {
+		f(committed)
+	}
+}

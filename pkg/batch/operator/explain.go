@@ -38,7 +38,7 @@ type Explanation struct {
 	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
 	// Cause is nil for an execution that runs or is complete.
 	Cause *Cause `json:"cause,omitempty"`
-	// Owner, Lease and StopRequested are those of a running execution.
+	// Owner and Lease are those of a running execution; one that is parked has none.
 	Owner         *Owner         `json:"owner,omitempty"`
 	Lease         Lease          `json:"lease,omitempty"`
 	StopRequested bool           `json:"stop_requested,omitempty"`
@@ -172,12 +172,12 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	e := &Explanation{
 		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
 		Newest: p.newest.ID, NewestStatus: p.newest.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
-		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf,
+		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
 		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, Actions: []Action{},
 	}
 	if x.Status.IsRunning() {
-		e.Owner, e.Lease, e.StopRequested = s.execution(x).Owner, s.leaseOf(x), x.StopRequested
+		e.Owner, e.Lease = s.execution(x).Owner, s.leaseOf(x)
 	}
 	for _, c := range p.skips {
 		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})

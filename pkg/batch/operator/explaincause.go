@@ -17,7 +17,7 @@ const (
 // cause is what decided about the end; nil for an execution that is complete or runs.
 func (p *past) cause() *Cause {
 	x := &p.exec
-	if x.Status == core.StatusCompleted || x.Status.IsRunning() {
+	if x.Status == core.StatusCompleted || !x.Status.IsOver() {
 		return nil
 	}
 	step := p.decidingStep()

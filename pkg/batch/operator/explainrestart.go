@@ -18,7 +18,7 @@ func (p *past) explainRestart(ctx context.Context, e *Explanation) error {
 	case p.newest.ID != id:
 		e.Refused = ReasonNotNewest
 		add(Action{Kind: ActExplain, Execution: p.newest.ID, Status: p.newest.Status})
-	case status.IsRunning() && e.Lease == LeaseHeld:
+	case status == core.StatusParked, status.IsRunning() && e.Lease == LeaseHeld:
 		e.Refused = ReasonRunning
 		add(Action{Kind: ActWatch, Job: p.exec.JobName})
 		if status != core.StatusStopping && !p.exec.StopRequested {
@@ -49,7 +49,7 @@ func (p *past) offerSkips(e *Explanation) {
 		return
 	}
 	e.Actions = append(e.Actions, Action{Kind: ActSkips, Execution: p.exec.ID})
-	if p.exec.Status.IsRunning() || p.exec.RedriveOf != 0 {
+	if !p.exec.Status.IsOver() || p.exec.RedriveOf != 0 {
 		return
 	}
 	var items, reads int64

@@ -130,9 +130,11 @@ const (
 	LeaseDead Lease = "dead"
 )
 
-// leaseOf is the state of a running execution's lease.
+// leaseOf is the state of a running execution's lease; empty: no process owns it.
 func (s *Service) leaseOf(e *core.JobExecution) Lease {
 	switch {
+	case !e.Status.IsRunning():
+		return ""
 	case s.config.Dead(e.Owner):
 		return LeaseDead
 	case !e.LeaseUntil.IsZero() && s.config.Now().After(e.LeaseUntil):
@@ -142,7 +144,7 @@ func (s *Service) leaseOf(e *core.JobExecution) Lease {
 }
 
 func (s *Service) executionView(e *core.JobExecution) ExecutionView {
-	return ExecutionView{Execution: *s.execution(e), StopRequested: e.Status.IsRunning() && e.StopRequested}
+	return ExecutionView{Execution: *s.execution(e), StopRequested: !e.Status.IsOver() && e.StopRequested}
 }
 
 func (s *Service) stepView(step *core.StepExecution) StepView {

@@ -45,6 +45,7 @@ func (c *condition) compiled(f *File) *core.Condition {
 		return nil
 	}
 	return &core.Condition{
+		Pure: true,
 		Text: c.text,
 		Holds: func(_ context.Context, view *core.View) (bool, error) {
 			holds, err := c.values(f, view).compute(c.prog)

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -80,12 +79,12 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 	case !p.job.Restartable:
 		e.Refused = ReasonNotRestartable
 	default:
-		plan, err := restartPlan(ctx, &p.exec, p.job, p.history)
+		plan, err := p.service.restartPlan(ctx, &p.exec, p.job)
 		if err != nil {
-			return fmt.Errorf("plan a restart of execution %d: %w", p.exec.ID, err)
+			return err
 		}
-		p.describeResumed(&plan)
-		e.Restart = &plan
+		p.describeResumed(plan)
+		e.Restart = plan
 		if plan.Limit != nil {
 			e.Refused = ReasonStartLimit
 		}

@@ -84,6 +84,8 @@ type PartitionPlan struct {
 	Earlier map[string]StepExecution
 	// ForWorkers leaves the partitions without an owner: any worker may take one.
 	ForWorkers bool
+	// Shared is what workers need to know of the step's run besides its partitions.
+	Shared []byte
 }
 
 // PartitionPlans stores what the parts of a step are, and what steps made of other

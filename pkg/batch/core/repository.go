@@ -306,6 +306,8 @@ type JobRepository interface {
 	Launches
 	Transitions
 	PartitionPlans
+	Parks
+	Assignments
 	Operations
 	CheckpointStore
 	Explorer

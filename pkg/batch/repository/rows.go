@@ -98,6 +98,7 @@ type stepExecution struct {
 	ManagerID     *core.StepExecutionID // of a partition, else NULL
 	LeaseUntil    instant               // of a partition that a worker has, else NULL
 	AssignedCount int
+	AssignedFrom  string // the worker that lost it
 	OpenParts     int64
 }
 
@@ -190,6 +191,7 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 		Manager: s.manager(), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
+		AssignedFrom: core.ParseOwner(s.AssignedFrom),
 	}, nil
 }
 

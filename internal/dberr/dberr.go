@@ -85,27 +85,12 @@ func IsReadOnly(err error) bool {
 	return SQLiteCode(err)&0xff == sqlite3.SQLITE_READONLY || SQLState(err) == "25006"
 }
 
-// IsConflict reports a transaction that lost against a concurrent one and would
-// succeed if it were tried again from its beginning: serialization failure,
-// deadlock, SQLite's stale snapshot.
-func IsConflict(err error) bool {
-	switch SQLState(err) {
-	case "40001", "40P01":
-		return true
-	}
-	return SQLiteCode(err) == sqlite3.SQLITE_BUSY_SNAPSHOT
-}
-
 // IsCanceled reports a statement that was cancelled, by the caller's context, a
 // statement_timeout or an administrator.
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		SQLState(err) == "57014" || SQLiteCode(err)&0xff == sqlite3.SQLITE_INTERRUPT
 }
-
-// IsStalePlan reports a prepared statement that a change of the schema has
-// outdated: only a new transaction gets a fresh one.
-func IsStalePlan(err error) bool { return SQLState(err) == "0A000" }
 
 // IsConnectionLost reports that the server or the network ended the connection,
 // so that nothing more can be said about the statement in flight.

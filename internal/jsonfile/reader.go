@@ -71,7 +71,7 @@ func NewArray(cfg Config, items string) *Reader { return &Reader{cfg: cfg, frame
 // Meta returns where the last document started.
 func (r *Reader) Meta() core.Meta { return core.Meta{Path: r.cfg.Path, Line: r.line} }
 
-// ExpectKeys makes Open look for keys (core.KeyExpecter).
+// ExpectKeys makes Open look for keys.
 func (r *Reader) ExpectKeys(keys core.DocumentKeys) { r.keys = &keys }
 
 // Open opens the file and finds the first document.

@@ -5,33 +5,61 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// The interfaces that authors write, and the types they meet: package core's.
+// The interfaces that authors implement. Package core describes them, and has those
+// that few need.
 type (
 	ItemReader[T any]       = core.ItemReader[T]
 	ItemProcessor[I, O any] = core.ItemProcessor[I, O]
 	ItemWriter[T any]       = core.ItemWriter[T]
 
+	// What a reader or writer may implement apart from Read and Write.
 	Opener     = core.Opener
 	Positioner = core.Positioner
 	Closer     = core.Closer
 	Preparer   = core.Preparer
+	Rewinder   = core.Rewinder
 	Finisher   = core.Finisher
-	Position   = core.Position
-	Meta       = core.Meta
+	MetaReader = core.MetaReader
 
-	StepContribution = core.StepContribution
-	TaskletFunc      = core.TaskletFunc
-	Partition        = core.Partition
-	DeciderFunc      = core.DeciderFunc
-	View             = core.View
-	ExecutionContext = core.ExecutionContext
-	Row              = core.Row
-	Date             = core.Date
-	BatchError       = exception.BatchError
+	TaskletFunc = core.TaskletFunc
+	DeciderFunc = core.DeciderFunc
 )
 
-// ErrFilter is the answer of a processor that leaves the item out.
-var ErrFilter = core.ErrFilter
+// The values that they get and return.
+type (
+	Row              = core.Row
+	Date             = core.Date
+	Meta             = core.Meta
+	Position         = core.Position
+	StepContribution = core.StepContribution
+	Partition        = core.Partition
+	View             = core.View
+	ExecutionContext = core.ExecutionContext
+)
+
+var (
+	// ErrFilter is the result of a processor that leaves the item out.
+	ErrFilter = core.ErrFilter
+	// ErrStopped is the result of a tasklet that ended early, because a stop was asked for.
+	ErrStopped = core.ErrStopped
+)
 
 // NewExecutionContext returns an empty context, such as a Partition has.
 func NewExecutionContext() *ExecutionContext { return core.NewExecutionContext() }
+
+// Consumed is the error of a Read that has consumed its item: the next Read is about
+// the item after it (rule C1). meta is where the item came from; zero if unknown.
+func Consumed(meta Meta, err error) error { return core.Consumed(meta, err) }
+
+// InvalidItem marks err as an item that does not fit (class `invalid_item`): `skip` may
+// leave it out.
+func InvalidItem(err error) error {
+	return exception.InvalidItem("", exception.ClassInvalidItem, err)
+}
+
+// Retryable marks err as worth another attempt, such as a network error. op says what
+// failed; it may be empty.
+func Retryable(op string, err error) error { return exception.Retryable(op, err) }
+
+// Skippable marks err as the fault of one item. op says what failed; it may be empty.
+func Skippable(op string, err error) error { return exception.Skippable(op, err) }

@@ -94,7 +94,7 @@ func TestACommitThatLostAConflictIsTriedAgain(t *testing.T) {
 			if new.id = 13 and nextval('tries') <= 2 then raise exception 'conflict' using errcode = '40001'; end if;
 			return null; end $$`)
 		e.Exec("create constraint trigger conflicts after insert on out deferrable initially deferred for each row execute function conflict()")
-		f := fixture{e: e, reader: &numbers{n: 25}, config: chunk.Config{Retry: chunk.Retry{Limit: retries, Retryable: dberr.IsConflict}}}
+		f := fixture{e: e, reader: &numbers{n: 25}, config: chunk.Config{Retry: chunk.Retry{Limit: retries, Retryable: func(err error) bool { return dberr.SQLState(err) == "40001" }}}}
 		exec := f.run(t)
 		require.Equal(t, status, exec.Status, exec.Error)
 		require.Equal(t, []int64{1}, e.Ints(epochs))

@@ -15,10 +15,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// KeyExpecter is a DocumentReader that wants to know which keys its items are made of,
+// keyExpecter is a DocumentReader that wants to know which keys its items are made of,
 // so that a key that no document has is found before the first item is handed out
 // (rule D9). Fields of a schema that are optional are not among them.
-type KeyExpecter interface {
+type keyExpecter interface {
 	ExpectKeys(keys DocumentKeys)
 }
 
@@ -36,7 +36,7 @@ func (k *DocumentKeys) named(field, name string) {
 
 // expectKeys says to r which keys must be there, if it asks for that.
 func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
-	e, ok := componentOf(r).(KeyExpecter)
+	e, ok := componentOf(r).(keyExpecter)
 	if !ok {
 		return
 	}

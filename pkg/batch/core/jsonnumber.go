@@ -54,7 +54,7 @@ func endOfString(doc []byte, from int) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// The exponents that are written out; row.AppendFloat has the same bounds.
+// The exponents that are written out; row.appendFloat has the same bounds.
 const (
 	minPlainExponent = -17
 	maxPlainExponent = 20

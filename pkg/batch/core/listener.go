@@ -1,6 +1,9 @@
 package core
 
-import "context"
+import (
+	"context"
+	"reflect"
+)
 
 // Listeners are told of what happens in a job, a step or a chunk, and may end it: a listener's
 // error or panic fails the step; it is never swallowed (rule C16). A listener
@@ -108,3 +111,27 @@ type (
 		BeforeRetry(ctx context.Context, phase Phase, n int, err error) error
 	}
 )
+
+// Listens reports whether values of type t can be listeners: whether t implements
+// any of the interfaces above.
+func Listens(t reflect.Type) bool {
+	for _, callback := range listenerTypes() {
+		if t.Implements(callback) {
+			return true
+		}
+	}
+	return false
+}
+
+func listenerTypes() []reflect.Type {
+	return []reflect.Type{
+		reflect.TypeFor[BeforeChunk](), reflect.TypeFor[AfterChunk](), reflect.TypeFor[OnChunkError](),
+		reflect.TypeFor[BeforeRead](), reflect.TypeFor[AfterRead](), reflect.TypeFor[OnReadError](),
+		reflect.TypeFor[BeforeProcess](), reflect.TypeFor[AfterProcess](), reflect.TypeFor[OnProcessError](),
+		reflect.TypeFor[BeforeWrite](), reflect.TypeFor[AfterWrite](), reflect.TypeFor[OnWriteError](),
+		reflect.TypeFor[OnSkipRead](), reflect.TypeFor[OnSkipProcess](), reflect.TypeFor[OnSkipWrite](),
+		reflect.TypeFor[BeforeRetry](),
+		reflect.TypeFor[BeforeStep](), reflect.TypeFor[AfterStep](),
+		reflect.TypeFor[BeforeJob](), reflect.TypeFor[AfterJob](),
+	}
+}

@@ -45,6 +45,9 @@ type structType[T any] struct {
 func (t *structType[T]) Name() string         { return t.name }
 func (t *structType[T]) GoType() reflect.Type { return reflect.TypeFor[T]() }
 
+func (t *structType[T]) NewCell() any                { return new(Cell[T]) }
+func (t *structType[T]) NewItems(capacity int) Items { return NewSlice[T](capacity) }
+
 func (t *structType[T]) Schema() *row.Schema {
 	if t.plan == nil {
 		return nil
@@ -168,6 +171,20 @@ func goKind(t reflect.Type) (row.Kind, bool) {
 	default:
 		return row.Null, false
 	}
+}
+
+// FieldName returns how schemas and expressions call a field of a Go struct: its
+// tag `batch:"name"`, or its name in lower snake case; empty if it is left out
+// (`batch:"-"`, or not exported).
+func FieldName(f reflect.StructField) string {
+	name := f.Tag.Get("batch")
+	switch {
+	case !f.IsExported() || name == "-":
+		return ""
+	case name == "":
+		return snakeCase(f.Name)
+	}
+	return name
 }
 
 func snakeCase(name string) string {

@@ -17,10 +17,10 @@ type Step struct {
 	Fold  bool // upper and lower case of the key are the same
 }
 
-// ParsePath reads a path such as properties.mag, geometry.coordinates[0] or
+// parsePath reads a path such as properties.mag, geometry.coordinates[0] or
 // a["b.c"].d: keys with dots between, indices and quoted keys in brackets. It begins
 // with a key.
-func ParsePath(text string) ([]Step, error) {
+func parsePath(text string) ([]Step, error) {
 	var steps []Step
 	rest := text
 	for rest != "" {
@@ -84,7 +84,7 @@ func bracket(text string) (Step, int, error) {
 // CheckName refuses a name that is surely meant as a path, having an index or a
 // quoted key in brackets, and is none. Any other text can be a key.
 func CheckName(name string) error {
-	_, err := ParsePath(name)
+	_, err := parsePath(name)
 	if err == nil {
 		return nil
 	}
@@ -134,7 +134,7 @@ func NewFinder() *Finder { return &Finder{root: &node{}} }
 func (f *Finder) AddName(name string) int {
 	n := f.root.step(Step{Key: name})
 	n.named = append(n.named, len(f.Found))
-	if steps, err := ParsePath(name); err == nil && (len(steps) > 1 || steps[0].Key != name) {
+	if steps, err := parsePath(name); err == nil && (len(steps) > 1 || steps[0].Key != name) {
 		return f.AddPath(steps)
 	}
 	return f.add()

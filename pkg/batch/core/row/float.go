@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// AppendFloat appends the one text of x (rule D7): the shortest decimal that reads
+// appendFloat appends the one text of x (rule D7): the shortest decimal that reads
 // back as x, without an exponent from 1e-17 to below 1e21 (where encoding/json
 // begins with exponents, too), and 0 for a negative zero. Every text of a float
 // that the framework writes is made here.
-func AppendFloat(dst []byte, x float64) []byte {
+func appendFloat(dst []byte, x float64) []byte {
 	format := byte('e')
 	switch abs := math.Abs(x); {
 	case x == 0:
@@ -21,8 +21,8 @@ func AppendFloat(dst []byte, x float64) []byte {
 	return strconv.AppendFloat(dst, x, format, -1, 64)
 }
 
-// FloatText is AppendFloat as a string.
-func FloatText(x float64) string { return string(AppendFloat(nil, x)) }
+// FloatText is appendFloat as a string.
+func FloatText(x float64) string { return string(appendFloat(nil, x)) }
 
 // A float in this range is written without an exponent.
 const (

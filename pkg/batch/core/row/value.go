@@ -190,7 +190,7 @@ func (v Value) AppendText(dst []byte) []byte {
 	case Int:
 		return strconv.AppendInt(dst, v.Int(), 10)
 	case Float:
-		return AppendFloat(dst, v.Float())
+		return appendFloat(dst, v.Float())
 	case Bool:
 		return strconv.AppendBool(dst, v.Bool())
 	case DateKind:

@@ -137,7 +137,7 @@ func TestForceReconnectMakesPreparedStatementsFresh(t *testing.T) {
 
 	change("ALTER TABLE bird ADD COLUMN wing integer")
 	_, err = star() // the statement cached on the one connection is stale
-	require.True(t, dberr.IsStalePlan(err), "%v", err)
+	require.Equal(t, "0A000", dberr.SQLState(err), "a stale plan: %v", err)
 
 	_, err = star()
 	require.NoError(t, err)

@@ -31,8 +31,8 @@ type ReaderConfig struct {
 	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
-// DefaultMaxLine is the longest record where MaxLine is 0.
-const DefaultMaxLine registry.Size = 16 << 20
+// defaultMaxLine is the longest record where MaxLine is 0.
+const defaultMaxLine registry.Size = 16 << 20
 
 // Validate reports a key whose value means nothing.
 func (c *ReaderConfig) Validate() error {

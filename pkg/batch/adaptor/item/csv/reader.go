@@ -33,7 +33,7 @@ func NewReader(cfg ReaderConfig, item core.ItemType) (core.Reader, error) {
 		item = core.RowOf("", open)
 	}
 	if cfg.MaxLine == 0 {
-		cfg.MaxLine = DefaultMaxLine
+		cfg.MaxLine = defaultMaxLine
 	}
 	comma, err := delimiter(cfg.Delimiter)
 	if err != nil {

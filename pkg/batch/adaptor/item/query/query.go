@@ -17,8 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// DefaultFetch is the number of rows per page where none is given.
-const DefaultFetch = 1000
+// defaultFetch is the number of rows per page where none is given.
+const defaultFetch = 1000
 
 // Config configures the reader.
 type Config struct {

@@ -85,7 +85,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 		return nil, err
 	}
 	if config.Fetch == 0 {
-		config.Fetch = DefaultFetch
+		config.Fetch = defaultFetch
 	}
 	r := &Reader{db: db, config: config, schema: schema}
 	switch db.Dialect() {

@@ -24,12 +24,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// ScopeName is the name of the tracer.
-const ScopeName = "github.com/surfin-batch/surfin"
+// scopeName is the name of the tracer.
+const scopeName = "github.com/surfin-batch/surfin"
 
-// TraceKey is the key of the job context under which an execution leaves the W3C
+// traceKey is the key of the job context under which an execution leaves the W3C
 // traceparent of its span, so that the restart's span links to it.
-const TraceKey = "surfin.traceparent"
+const traceKey = "surfin.traceparent"
 
 // DefaultChunks is the most chunk spans of one step.
 const DefaultChunks = 1000
@@ -71,7 +71,7 @@ type stepSpan struct {
 // New returns an observer that makes its spans with a tracer of provider.
 func New(provider trace.TracerProvider, o Options) *Observer {
 	return &Observer{
-		tracer: provider.Tracer(ScopeName), chunks: o.Chunks, remote: fromEnvironment(o.Environ),
+		tracer: provider.Tracer(scopeName), chunks: o.Chunks, remote: fromEnvironment(o.Environ),
 		jobs: map[core.JobExecutionID]span{}, steps: map[core.StepExecutionID]*stepSpan{},
 	}
 }
@@ -150,7 +150,7 @@ func lastTrace(c *core.ExecutionContext) trace.SpanContext {
 	if c == nil {
 		return trace.SpanContext{}
 	}
-	text, ok := c.Get(TraceKey)
+	text, ok := c.Get(traceKey)
 	parent, isText := text.(string)
 	if !ok || !isText {
 		return trace.SpanContext{}
@@ -165,7 +165,7 @@ func leaveTrace(ctx context.Context, c *core.ExecutionContext) {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	if parent := carrier["traceparent"]; c != nil && parent != "" {
-		c.Put(TraceKey, parent) //nolint:errcheck // a link is not worth a job
+		c.Put(traceKey, parent) //nolint:errcheck // a link is not worth a job
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultEvery is the time between two writings of the text file.
-const DefaultEvery = 15 * time.Second
+// defaultEvery is the time between two writings of the text file.
+const defaultEvery = 15 * time.Second
 
 // ExporterConfig says where metrics are offered.
 type ExporterConfig struct {
@@ -27,7 +27,7 @@ type ExporterConfig struct {
 	Listen string
 	// Textfile is NAME.prom for the text file collector of node_exporter; empty: none.
 	Textfile string
-	// Every is the time between two writings of the text file; 0: DefaultEvery.
+	// Every is the time between two writings of the text file; 0: defaultEvery.
 	Every time.Duration
 	// Log is told what could not be offered; nil: slog.Default().
 	Log *slog.Logger
@@ -59,7 +59,7 @@ type Exporter struct {
 // NewExporter returns an exporter that has not begun.
 func NewExporter(config ExporterConfig) (*Exporter, error) {
 	if config.Every == 0 {
-		config.Every = DefaultEvery
+		config.Every = defaultEvery
 	}
 	if config.Log == nil {
 		config.Log = slog.Default()

@@ -2,34 +2,31 @@
 //
 // [Metrics] is a core.Observer and a Collector: an application that has a registry
 // registers it there. An [Exporter] offers the metrics of a process that has none:
-// by HTTP while it lives, and in a text file that outlives it. [Catalog] lists the
-// metrics; docs/howto/observability.md shows the same table.
+// by HTTP while it lives, and in a text file that outlives it.
+// docs/howto/observability.md has a table of the metrics.
 //
 // The package imports core and the client library of Prometheus; module.go adds it
 // to an application.
 package prometheus
 
 import (
-	"fmt"
-	"strings"
-
 	client "github.com/prometheus/client_golang/prometheus"
 )
 
-// Type is the type of a metric.
-type Type string
+// metricType is the type of a metric.
+type metricType string
 
 // The types of metrics.
 const (
-	Counter   Type = "counter"
-	Gauge     Type = "gauge"
-	Histogram Type = "histogram"
+	counter   metricType = "counter"
+	gauge     metricType = "gauge"
+	histogram metricType = "histogram"
 )
 
-// Entry describes a metric.
-type Entry struct {
+// entry describes a metric.
+type entry struct {
 	Name   string
-	Type   Type
+	Type   metricType
 	Labels []string
 	Help   string
 }
@@ -59,34 +56,34 @@ const (
 	heartbeats     = "surfin_heartbeat_failures_total"
 )
 
-// Catalog lists all metrics. The label job_name is not called job, because
+// catalog lists all metrics. The label job_name is not called job, because
 // Prometheus gives that label to every target. The label step is the step's name
 // without the partition, and kind is "chunk", "tasklet", "partition", "job" or
 // "flow".
-func Catalog() []Entry {
+func catalog() []entry {
 	job, step, kind := []string{"job_name"}, []string{"job_name", "step"}, []string{"job_name", "step", "kind"}
-	return []Entry{
-		{transitions, Counter, []string{"machine", "trigger", "result"}, "Guarded changes of status, by their answer: applied, duplicate or rejected."},
-		{jobStarts, Counter, []string{"job_name", "restarted"}, "Job executions that began; restarted is true for an instance's second and following."},
-		{jobExecutions, Counter, []string{"job_name", "status", "exit_code"}, "Job executions that ended."},
-		{jobDuration, Histogram, []string{"job_name", "status"}, "Time from start to end of a job execution."},
-		{jobsRunning, Gauge, job, "Job executions that run in this process."},
-		{jobSince, Gauge, job, "When the oldest execution of the job that runs in this process began; absent if none does."},
-		{jobCompleted, Gauge, job, "When an execution of the job was COMPLETED last."},
-		{stepExecutions, Counter, []string{"job_name", "step", "kind", "status", "exit_code"}, "Step executions that ended, each partition one of them."},
-		{stepDuration, Histogram, kind, "Time from start to end of a step execution."},
-		{stepsRunning, Gauge, kind, "Step executions that run in this process."},
-		{itemsRead, Counter, step, "Items read, as the repository counts them."},
-		{itemsWritten, Counter, step, "Items written, as the repository counts them."},
-		{itemsFiltered, Counter, step, "Items filtered, as the repository counts them."},
-		{itemsSkipped, Counter, []string{"job_name", "step", "phase"}, "Items skipped, as the repository counts them; phase is read, process or write."},
-		{commits, Counter, step, "Chunks committed."},
-		{rollbacks, Counter, step, "Chunks, or parts of them, rolled back."},
-		{chunkDuration, Histogram, step, "Time that a committed chunk took, from its first read on."},
-		{gates, Counter, []string{"job_name", "step", "held"}, "Gates checked (expect); step is empty for that of a job."},
-		{stopsAsked, Counter, job, "Requests to stop that reached this process."},
-		{ownersLost, Counter, job, "Executions of this process that another one took over."},
-		{heartbeats, Counter, job, "Heartbeats that did not reach the database."},
+	return []entry{
+		{transitions, counter, []string{"machine", "trigger", "result"}, "Guarded changes of status, by their answer: applied, duplicate or rejected."},
+		{jobStarts, counter, []string{"job_name", "restarted"}, "Job executions that began; restarted is true for an instance's second and following."},
+		{jobExecutions, counter, []string{"job_name", "status", "exit_code"}, "Job executions that ended."},
+		{jobDuration, histogram, []string{"job_name", "status"}, "Time from start to end of a job execution."},
+		{jobsRunning, gauge, job, "Job executions that run in this process."},
+		{jobSince, gauge, job, "When the oldest execution of the job that runs in this process began; absent if none does."},
+		{jobCompleted, gauge, job, "When an execution of the job was COMPLETED last."},
+		{stepExecutions, counter, []string{"job_name", "step", "kind", "status", "exit_code"}, "Step executions that ended, each partition one of them."},
+		{stepDuration, histogram, kind, "Time from start to end of a step execution."},
+		{stepsRunning, gauge, kind, "Step executions that run in this process."},
+		{itemsRead, counter, step, "Items read, as the repository counts them."},
+		{itemsWritten, counter, step, "Items written, as the repository counts them."},
+		{itemsFiltered, counter, step, "Items filtered, as the repository counts them."},
+		{itemsSkipped, counter, []string{"job_name", "step", "phase"}, "Items skipped, as the repository counts them; phase is read, process or write."},
+		{commits, counter, step, "Chunks committed."},
+		{rollbacks, counter, step, "Chunks, or parts of them, rolled back."},
+		{chunkDuration, histogram, step, "Time that a committed chunk took, from its first read on."},
+		{gates, counter, []string{"job_name", "step", "held"}, "Gates checked (expect); step is empty for that of a job."},
+		{stopsAsked, counter, job, "Requests to stop that reached this process."},
+		{ownersLost, counter, job, "Executions of this process that another one took over."},
+		{heartbeats, counter, job, "Heartbeats that did not reach the database."},
 	}
 }
 
@@ -114,17 +111,17 @@ func newInstruments() instruments {
 		counters: map[string]*client.CounterVec{}, gauges: map[string]*client.GaugeVec{},
 		histograms: map[string]*client.HistogramVec{},
 	}
-	for _, e := range Catalog() {
+	for _, e := range catalog() {
 		switch {
 		case e.Name == jobSince: // made when it is asked for
 			i.since = client.NewDesc(e.Name, e.Help, e.Labels, nil)
-		case e.Type == Counter:
+		case e.Type == counter:
 			i.counters[e.Name] = client.NewCounterVec(client.CounterOpts{Name: e.Name, Help: e.Help}, e.Labels)
 			i.all = append(i.all, i.counters[e.Name])
-		case e.Type == Gauge:
+		case e.Type == gauge:
 			i.gauges[e.Name] = client.NewGaugeVec(client.GaugeOpts{Name: e.Name, Help: e.Help}, e.Labels)
 			i.all = append(i.all, i.gauges[e.Name])
-		case e.Type == Histogram:
+		case e.Type == histogram:
 			buckets := workBuckets()
 			if e.Name == chunkDuration {
 				buckets = chunkBuckets()
@@ -140,14 +137,4 @@ func (i instruments) count(name string, n int64, labels ...string) {
 	if n > 0 {
 		i.counters[name].WithLabelValues(labels...).Add(float64(n))
 	}
-}
-
-// Table is the catalog as a table of Markdown.
-func Table() string {
-	var b strings.Builder
-	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")
-	for _, e := range Catalog() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Name, e.Type, strings.Join(e.Labels, ", "), e.Help)
-	}
-	return b.String()
 }

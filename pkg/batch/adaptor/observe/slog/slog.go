@@ -1,13 +1,12 @@
 // Package slog makes structured log records of what happens while jobs run: one
-// record per event, whose attribute `event` is its stable name. Catalog lists all
-// of them; docs/howto/observability.md shows the same table.
+// record per event, whose attribute `event` is its stable name.
+// docs/howto/observability.md has a table of them.
 //
 // It imports core and the standard library; module.go adds it to an application.
 package slog
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -15,44 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Entry describes the record of one kind of event.
-type Entry struct {
-	// Event is the value of the attribute `event`.
-	Event string
-	// Levels are those that it may have, and when.
-	Levels string
-	// Attributes besides `event`, in order; one in brackets is there only where there
-	// is something to say.
-	Attributes string
-}
-
-// Catalog lists every record, in the order of core's events.
-func Catalog() []Entry {
-	counters := "[read] [filtered] [written] [skipped] [commits] [rollbacks]"
-	return []Entry{
-		{"job.started", "INFO", "job execution attempt restarted"},
-		{"job.ended", "INFO; ERROR if it is FAILED or UNKNOWN", "job execution attempt status exit_code [gate] duration_seconds [error]"},
-		{"step.started", "INFO", "job execution step step_execution [kind] restarted"},
-		{"step.passed", "INFO", "job [execution] step step_execution completed_in exit_code"},
-		{"step.ended", "INFO; ERROR if it is FAILED or UNKNOWN", "job execution step step_execution [kind] status exit_code [gate] duration_seconds " + counters + " [error]"},
-		{"chunk.committed", "DEBUG", "job execution step step_execution duration_seconds " + counters},
-		{"chunk.rolled_back", "DEBUG", "job execution step step_execution [error]"},
-		{"decision.taken", "INFO", "job execution element verdict kept"},
-		{"element.skipped", "INFO", "job execution element condition"},
-		{"gate.checked", "INFO; WARN if it does not hold", "job execution [step] gate held"},
-		{"stop.asked", "INFO", "execution"},
-		{"stop.failed", "WARN", "execution step [error]"},
-		{"close.failed", "WARN", "job execution step [error]"},
-		{"transition", "DEBUG; WARN for a duplicate; ERROR for a rejected one", "machine id trigger to [current] result"},
-		{"end.not_recorded", "ERROR", "job execution [step] to [error]"},
-		{"observer.failed", "ERROR", "observer of [error]"},
-		{"owner.lost", "ERROR", "execution"},
-		{"heartbeat.failed", "WARN", "execution [error]"},
-	}
-}
-
-// Observer logs events. It is safe for concurrent use.
-type Observer struct {
+// observer logs events. It is safe for concurrent use.
+type observer struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
@@ -69,15 +32,15 @@ type jobInHand struct {
 }
 
 // New returns an observer that logs to log; nil: slog.Default().
-func New(log *slog.Logger) *Observer {
+func New(log *slog.Logger) core.Observer {
 	if log == nil {
 		log = slog.Default()
 	}
-	return &Observer{log: log, jobs: map[core.JobExecutionID]*jobInHand{}}
+	return &observer{log: log, jobs: map[core.JobExecutionID]*jobInHand{}}
 }
 
 // Observe logs the event.
-func (o *Observer) Observe(ctx context.Context, e core.Event) {
+func (o *observer) Observe(ctx context.Context, e core.Event) {
 	var r record
 	switch e := e.(type) {
 	case core.JobStarted:
@@ -179,7 +142,7 @@ func rare(e core.Event) record {
 	return r
 }
 
-func (o *Observer) jobEnded(ended core.JobEnded) record {
+func (o *observer) jobEnded(ended core.JobEnded) record {
 	e := ended.Execution
 	r := begin("job.ended", "job ended").at(levelOf(e.Status))
 	r.add(slog.String("job", e.JobName), execution(e.ID), slog.Int("attempt", e.Attempt),
@@ -196,7 +159,7 @@ func (o *Observer) jobEnded(ended core.JobEnded) record {
 	return r
 }
 
-func (o *Observer) stepEnded(e core.StepEnded) record {
+func (o *observer) stepEnded(e core.StepEnded) record {
 	s := e.Step
 	r := begin("step.ended", "step ended").at(levelOf(s.Status))
 	r.step(s.JobName, s.JobExecutionID, s.Name, s.ID)
@@ -216,7 +179,7 @@ func (o *Observer) stepEnded(e core.StepEnded) record {
 }
 
 // change alters what is known of an execution.
-func (o *Observer) change(id core.JobExecutionID, f func(j *jobInHand)) {
+func (o *observer) change(id core.JobExecutionID, f func(j *jobInHand)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	j := o.jobs[id]
@@ -228,7 +191,7 @@ func (o *Observer) change(id core.JobExecutionID, f func(j *jobInHand)) {
 }
 
 // forget answers what was known of an execution that is over.
-func (o *Observer) forget(id core.JobExecutionID) jobInHand {
+func (o *observer) forget(id core.JobExecutionID) jobInHand {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	j := o.jobs[id]
@@ -318,13 +281,4 @@ func levelOf(s core.Status) slog.Level {
 		return slog.LevelError
 	}
 	return slog.LevelInfo
-}
-
-// Table is the catalog as a table of Markdown.
-func Table() string {
-	text := "| event | level | attributes |\n|---|---|---|\n"
-	for _, e := range Catalog() {
-		text += fmt.Sprintf("| `%s` | %s | `%s` |\n", e.Event, e.Levels, e.Attributes)
-	}
-	return text
 }

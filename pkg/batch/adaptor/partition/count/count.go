@@ -42,19 +42,19 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"count": reflect.TypeFor[int64]()}, nil
 }
 
-// Partitioner makes so many parts.
-type Partitioner struct{ config Config }
+// partitioner makes so many parts.
+type partitioner struct{ config Config }
 
 // New checks config.
-func New(config Config) (*Partitioner, error) {
+func New(config Config) (core.Partitioner, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Partitioner{config: config}, nil
+	return &partitioner{config: config}, nil
 }
 
 // Partition answers the parts.
-func (p *Partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
+func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	parts := make([]core.Partition, p.config.Parts)
 	for i := range parts {
 		values := core.NewExecutionContext()

@@ -61,19 +61,19 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"path": reflect.TypeFor[string]()}, nil
 }
 
-// Partitioner finds files.
-type Partitioner struct{ config Config }
+// partitioner finds files.
+type partitioner struct{ config Config }
 
 // New checks config.
-func New(config Config) (*Partitioner, error) {
+func New(config Config) (core.Partitioner, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Partitioner{config: config}, nil
+	return &partitioner{config: config}, nil
 }
 
 // Partition answers a part for each file.
-func (p *Partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
+func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	paths, err := p.find()
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)
@@ -94,7 +94,7 @@ func (p *Partitioner) Partition(context.Context, *core.View) ([]core.Partition, 
 }
 
 // find returns the absolute paths of the files, sorted.
-func (p *Partitioner) find() ([]string, error) {
+func (p *partitioner) find() ([]string, error) {
 	// A glob leaves out in silence what it may not look into.
 	if _, err := os.ReadDir(folderOf(p.config.Glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -69,22 +69,22 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"min": reflect.TypeFor[int64](), "max": reflect.TypeFor[int64]()}, nil
 }
 
-// Partitioner makes ranges of a key.
-type Partitioner struct {
+// partitioner makes ranges of a key.
+type partitioner struct {
 	db     tx.Database
 	config Config
 }
 
 // New checks config.
-func New(db tx.Database, config Config) (*Partitioner, error) {
+func New(db tx.Database, config Config) (core.Partitioner, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Partitioner{db: db, config: config}, nil
+	return &partitioner{db: db, config: config}, nil
 }
 
 // Partition answers the ranges.
-func (p *Partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
+func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
 	low, high, empty, err := p.bounds(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("range of %s.%s: %w", p.config.Table, p.config.Key, err)
@@ -92,7 +92,7 @@ func (p *Partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	if empty {
 		return nil, nil
 	}
-	ranges := Split(low, high, p.config.Parts)
+	ranges := split(low, high, p.config.Parts)
 	parts := make([]core.Partition, len(ranges))
 	for i, r := range ranges {
 		values := core.NewExecutionContext()
@@ -106,7 +106,7 @@ func (p *Partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 
 // bounds reads the smallest and the largest key, and whether there is a row that no
 // range would have, in one statement.
-func (p *Partitioner) bounds(ctx context.Context) (low, high int64, empty bool, err error) {
+func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, err error) {
 	text, args, err := p.statement()
 	if err != nil {
 		return 0, 0, false, err
@@ -136,7 +136,7 @@ func integer(x any) (int64, error) {
 	return n, nil
 }
 
-func (p *Partitioner) statement() (string, []any, error) {
+func (p *partitioner) statement() (string, []any, error) {
 	d := p.db.Dialect()
 	table, key := d.Quote(p.config.Table), quoted(p.config.Key)
 	where, condition := "", ""

@@ -1,12 +1,12 @@
 package keyrange
 
-// Range is what lies from Min to Max, both included.
-type Range struct{ Min, Max int64 }
+// keyRange is the keys from Min to Max, both included.
+type keyRange struct{ Min, Max int64 }
 
-// Split divides what lies from low to high into ranges of equal width, but for one,
+// split divides the keys from low to high into ranges of equal width, but for one,
 // without gap or overlap, in ascending order: parts of them, or as many as there are
 // integers where these are fewer. low must not exceed high, and parts be positive.
-func Split(low, high int64, parts int) []Range {
+func split(low, high int64, parts int) []keyRange {
 	span := uint64(high) - uint64(low) // one less than the integers there are: these may be 2^64
 	n := uint64(parts)
 	if span < n {
@@ -18,14 +18,14 @@ func Split(low, high int64, parts int) []Range {
 		wider = 0
 		width++ // 0 means 2^64, where n is 1
 	}
-	ranges := make([]Range, n)
+	ranges := make([]keyRange, n)
 	at := uint64(low)
 	for i := range ranges {
 		last := at + width - 1
 		if uint64(i) < wider {
 			last++
 		}
-		ranges[i] = Range{Min: int64(at), Max: int64(last)}
+		ranges[i] = keyRange{Min: int64(at), Max: int64(last)}
 		at = last + 1
 	}
 	return ranges

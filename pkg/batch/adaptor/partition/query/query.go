@@ -108,22 +108,22 @@ func types(cfg any) (map[string]reflect.Type, error) {
 	return parts, nil
 }
 
-// Partitioner makes a part of each row.
-type Partitioner struct {
+// partitioner makes a part of each row.
+type partitioner struct {
 	db     tx.Database
 	config Config
 }
 
 // New checks config.
-func New(db tx.Database, config Config) (*Partitioner, error) {
+func New(db tx.Database, config Config) (core.Partitioner, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Partitioner{db: db, config: config}, nil
+	return &partitioner{db: db, config: config}, nil
 }
 
 // Partition runs the statement.
-func (p *Partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
+func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
 	parts, err := p.read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
@@ -138,7 +138,7 @@ func (p *Partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	return parts, nil
 }
 
-func (p *Partitioner) read(ctx context.Context) (parts []core.Partition, err error) {
+func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err error) {
 	text, args := p.config.SQL.Render(p.db.Dialect().Placeholder)
 	bind := sqlvalue.SQLite
 	if p.db.Dialect() == tx.Postgres {
@@ -175,7 +175,7 @@ func (p *Partitioner) read(ctx context.Context) (parts []core.Partition, err err
 }
 
 // places finds the column of every field, by its name or its name in the source.
-func (p *Partitioner) places(types []*sql.ColumnType) ([]int, error) {
+func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
 	columns := make([]string, len(types))
 	for i, t := range types {
 		columns[i] = t.Name()
@@ -196,7 +196,7 @@ func (p *Partitioner) places(types []*sql.ColumnType) ([]int, error) {
 }
 
 // part makes one of the row that rows is at.
-func (p *Partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int, index int) (core.Partition, error) {
+func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int, index int) (core.Partition, error) {
 	cells, targets := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {
 		targets[i] = &cells[i]

@@ -135,15 +135,15 @@ func types(cfg any, in core.ItemType) (core.ItemType, error) {
 	return in, nil
 }
 
-// MigrationTasklet runs migrations and then reconnects (rule T7).
-type MigrationTasklet struct {
+// tasklet runs migrations and then reconnects (rule T7).
+type tasklet struct {
 	provider tx.Provider
 	db       tx.Database
 	options  migrator.Options
 }
 
 // New checks config and finds database and source.
-func New(provider tx.Provider, sources []Source, config Config) (*MigrationTasklet, error) {
+func New(provider tx.Provider, sources []Source, config Config) (core.Tasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 	if err != nil {
 		return nil, &registry.ConfigError{Key: "database", Err: err}
 	}
-	t := &MigrationTasklet{provider: provider, db: db, options: migrator.Options{
+	t := &tasklet{provider: provider, db: db, options: migrator.Options{
 		Table: config.Table, Command: config.command(), LockTimeout: config.LockTimeout, Dir: ".",
 	}}
 	if config.Steps != nil {
@@ -181,7 +181,7 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 
 // Execute migrates, then replaces the database's connections. It does so after a
 // failure as well: some migrations may have been applied.
-func (t *MigrationTasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	result, err := migrator.Run(ctx, t.db, t.options)
 	if result.Changed || err != nil {
 		if rerr := t.provider.ForceReconnect(context.WithoutCancel(ctx), t.db.Name()); rerr != nil {

@@ -31,8 +31,8 @@ type Config struct {
 	Grace  time.Duration     `key:"grace" default:"10s" doc:"The time between SIGTERM and SIGKILL when the step is stopped or times out."`
 }
 
-// DefaultGrace is the time between SIGTERM and SIGKILL where none is given.
-const DefaultGrace = 10 * time.Second
+// defaultGrace is the time between SIGTERM and SIGKILL where none is given.
+const defaultGrace = 10 * time.Second
 
 const (
 	// outBytes is how much of the end of stdout becomes the result `stdout`.
@@ -81,35 +81,35 @@ bear that. It must not leave processes behind that hold its output open.`,
 	}}
 }
 
-// Tasklet runs a process: a core.Stoppable.
-type Tasklet struct {
+// tasklet runs a process: a core.Stoppable.
+type tasklet struct {
 	config Config
 	stop   chan struct{}
 	once   sync.Once // closes stop
 }
 
-var _ core.Stoppable = (*Tasklet)(nil)
+var _ core.Stoppable = (*tasklet)(nil)
 
 // New checks config.
-func New(config Config) (*Tasklet, error) {
+func New(config Config) (core.Tasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
 	if config.Grace == 0 {
-		config.Grace = DefaultGrace
+		config.Grace = defaultGrace
 	}
-	return &Tasklet{config: config, stop: make(chan struct{})}, nil
+	return &tasklet{config: config, stop: make(chan struct{})}, nil
 }
 
 // StopRequested asks the process to end, as the end of its context does.
-func (t *Tasklet) StopRequested(context.Context) error {
+func (t *tasklet) StopRequested(context.Context) error {
 	t.once.Do(func() { close(t.stop) })
 	return nil
 }
 
 // stoppable returns a context that ends with core.ErrStopped when a stop is asked
 // for.
-func (t *Tasklet) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		select {
@@ -146,7 +146,7 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // Execute runs the process to its end. When ctx ends before, the error is ctx's
 // cause, with what the process had to say; when a stop was asked for, it is
 // core.ErrStopped.
-func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)
 	stdout, stderr := &tail{limit: outBytes}, &tail{limit: errBytes}
@@ -193,7 +193,7 @@ func after(text string) string {
 }
 
 // command prepares the process; when ctx ends, so does its group.
-func (t *Tasklet) command(ctx context.Context, group *group, stdout, stderr io.Writer) *exec.Cmd {
+func (t *tasklet) command(ctx context.Context, group *group, stdout, stderr io.Writer) *exec.Cmd {
 	args := t.config.Command
 	if len(args) == 0 {
 		args = []string{"sh", "-c", t.config.Script}

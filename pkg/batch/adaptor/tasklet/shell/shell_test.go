@@ -145,8 +145,8 @@ func TestARequestToStopEndsTheProcessAsTheContextDoes(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- task.Execute(context.Background(), &core.StepContribution{}) }()
 			child := readLine(t, ready)
-			require.NoError(t, task.StopRequested(context.Background()))
-			require.NoError(t, task.StopRequested(context.Background()))
+			require.NoError(t, task.(core.Stoppable).StopRequested(context.Background()))
+			require.NoError(t, task.(core.Stoppable).StopRequested(context.Background()))
 			err = <-ended
 			require.ErrorIs(t, err, core.ErrStopped)
 			require.ErrorContains(t, err, c.want)

@@ -20,7 +20,7 @@ import (
 // describeAnew keeps pgx from a statement that was prepared before a migration.
 func describeAnew() pgx.QueryExecMode { return pgx.QueryExecModeDescribeExec }
 
-func (t *Tasklet) bind(args []any) ([]any, error) {
+func (t *tasklet) bind(args []any) ([]any, error) {
 	if t.db.Dialect() == tx.Postgres {
 		return sqlvalue.Args(args, sqlvalue.Postgres)
 	}
@@ -28,7 +28,7 @@ func (t *Tasklet) bind(args []any) ([]any, error) {
 }
 
 // exec runs the statements and returns how many rows they changed.
-func (t *Tasklet) exec(ctx context.Context, text string, statements []sqlscript.Statement, args []any) (int64, error) {
+func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.Statement, args []any) (int64, error) {
 	args, err := t.bind(args)
 	if err != nil {
 		return 0, err

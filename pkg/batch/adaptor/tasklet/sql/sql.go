@@ -69,22 +69,22 @@ of their own on either database.`,
 	}}
 }
 
-// Tasklet runs a statement or a query.
-type Tasklet struct {
+// tasklet runs a statement or a query.
+type tasklet struct {
 	db     tx.Database
 	config Config
 }
 
 // New checks config.
-func New(db tx.Database, config Config) (*Tasklet, error) {
+func New(db tx.Database, config Config) (core.Tasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Tasklet{db: db, config: config}, nil
+	return &tasklet{db: db, config: config}, nil
 }
 
 // Execute runs it on the current transaction of ctx, or without one.
-func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	tx.Authored(ctx)
 	if t.config.Query.IsZero() {
 		return t.run(ctx, c)
@@ -104,7 +104,7 @@ func (t *Tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-func (t *Tasklet) run(ctx context.Context, c *core.StepContribution) error {
+func (t *tasklet) run(ctx context.Context, c *core.StepContribution) error {
 	text, args := t.config.Statement.Render(t.db.Dialect().Placeholder)
 	statements := sqlscript.Split(text, t.db.Dialect())
 	switch {
@@ -137,7 +137,7 @@ func (t *Tasklet) run(ctx context.Context, c *core.StepContribution) error {
 }
 
 // ask returns the values of the one row, in the order of the results.
-func (t *Tasklet) ask(ctx context.Context) (values []row.Value, err error) {
+func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	text, args := t.config.Query.Render(t.db.Dialect().Placeholder)
 	args, err = t.bind(args)
 	if err != nil {

@@ -1,0 +1,23 @@
+package prometheus
+
+import (
+	"fmt"
+	"strings"
+)
+
+// What the tests compare the documentation and the dashboards with.
+type Entry = entry
+
+const Histogram = histogram
+
+func Catalog() []Entry { return catalog() }
+
+// Table is the catalog as a table of Markdown.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")
+	for _, e := range catalog() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Name, e.Type, strings.Join(e.Labels, ", "), e.Help)
+	}
+	return b.String()
+}

@@ -1,0 +1,48 @@
+package slog
+
+import "fmt"
+
+// Entry describes the record of one kind of event.
+type Entry struct {
+	// Event is the value of the attribute `event`.
+	Event string
+	// Levels are those that it may have, and when.
+	Levels string
+	// Attributes besides `event`, in order; one in brackets is there only where there
+	// is something to say.
+	Attributes string
+}
+
+// Catalog lists every record, in the order of core's events.
+func Catalog() []Entry {
+	counters := "[read] [filtered] [written] [skipped] [commits] [rollbacks]"
+	return []Entry{
+		{"job.started", "INFO", "job execution attempt restarted"},
+		{"job.ended", "INFO; ERROR if it is FAILED or UNKNOWN", "job execution attempt status exit_code [gate] duration_seconds [error]"},
+		{"step.started", "INFO", "job execution step step_execution [kind] restarted"},
+		{"step.passed", "INFO", "job [execution] step step_execution completed_in exit_code"},
+		{"step.ended", "INFO; ERROR if it is FAILED or UNKNOWN", "job execution step step_execution [kind] status exit_code [gate] duration_seconds " + counters + " [error]"},
+		{"chunk.committed", "DEBUG", "job execution step step_execution duration_seconds " + counters},
+		{"chunk.rolled_back", "DEBUG", "job execution step step_execution [error]"},
+		{"decision.taken", "INFO", "job execution element verdict kept"},
+		{"element.skipped", "INFO", "job execution element condition"},
+		{"gate.checked", "INFO; WARN if it does not hold", "job execution [step] gate held"},
+		{"stop.asked", "INFO", "execution"},
+		{"stop.failed", "WARN", "execution step [error]"},
+		{"close.failed", "WARN", "job execution step [error]"},
+		{"transition", "DEBUG; WARN for a duplicate; ERROR for a rejected one", "machine id trigger to [current] result"},
+		{"end.not_recorded", "ERROR", "job execution [step] to [error]"},
+		{"observer.failed", "ERROR", "observer of [error]"},
+		{"owner.lost", "ERROR", "execution"},
+		{"heartbeat.failed", "WARN", "execution [error]"},
+	}
+}
+
+// Table is the catalog as a table of Markdown.
+func Table() string {
+	text := "| event | level | attributes |\n|---|---|---|\n"
+	for _, e := range Catalog() {
+		text += fmt.Sprintf("| `%s` | %s | `%s` |\n", e.Event, e.Levels, e.Attributes)
+	}
+	return text
+}

@@ -50,6 +50,8 @@ type AssignRequest struct {
 	// MaxAttempts is how often a partition is assigned before it fails: one that ends
 	// every worker must not end them all. 0: DefaultPartAttempts.
 	MaxAttempts int
+	// Except are hashes of definitions of which the worker can run nothing.
+	Except []string
 	// Dead reports whether an owner is known to be dead: its partitions are taken before
 	// their lease expired. nil: none is.
 	Dead func(Owner) bool

@@ -111,8 +111,8 @@ type StepExecution struct {
 	// LeaseUntil is the end of a partition's own lease; zero: it has none, and belongs to
 	// the owner of the job.
 	LeaseUntil time.Time
-	// AssignedFrom is the worker that lost the partition to this owner.
-	AssignedFrom Owner
+	// AssignedFrom are the workers that lost the partition before this owner got it.
+	AssignedFrom []Owner
 	// Assigned is how often the partition was assigned to a worker.
 	Assigned int
 	// OpenParts is how many partitions of this step are not over.

@@ -31,7 +31,7 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 	err := r.session(ctx).Raw(r.sql(`SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
 		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' AND NOT j.stop_requested OR s.lease_until IS NOT NULL)
-		ORDER BY s.id LIMIT ?`), assignLook).Scan(&found).Error
+		AND j.definition_hash NOT IN ? ORDER BY s.id LIMIT ?`), append([]string{"none"}, req.Except...), assignLook).Scan(&found).Error
 	if err != nil {
 		return nil, fmt.Errorf("look for partitions: %w", err)
 	}
@@ -67,7 +67,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	default:
 		m.set("owner = ?", req.Owner.String())
-		m.set("assigned_from = owner")
+		m.set("assigned_from = CASE WHEN owner = '' THEN assigned_from WHEN assigned_from = '' THEN owner ELSE assigned_from || ' ' || owner END")
 		m.set("assigned_count = assigned_count + 1")
 		m.set("lease_until = {later}", req.Lease.Microseconds())
 	}
@@ -157,7 +157,6 @@ func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease 
 // ReleasePartition implements core.Assignments.
 func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef) error {
 	m := stepMove(ref, core.Executions().Move(core.MoveRelease), actRelease)
-	m.set("assigned_from = owner")
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
 	m.set("assigned_count = assigned_count - 1") // no attempt of the partition failed

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -191,8 +192,17 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 		Manager: s.manager(), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
-		AssignedFrom: core.ParseOwner(s.AssignedFrom),
+		AssignedFrom: s.assignedFrom(),
 	}, nil
+}
+
+// assignedFrom are the workers that lost the partition.
+func (s *stepExecution) assignedFrom() []core.Owner {
+	var owners []core.Owner
+	for _, text := range strings.Fields(s.AssignedFrom) {
+		owners = append(owners, core.ParseOwner(text))
+	}
+	return owners
 }
 
 // manager is the step execution that planned this partition; 0: it is none.

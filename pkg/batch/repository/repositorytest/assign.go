@@ -85,7 +85,7 @@ func lostPartIsAssigned(b *bench) {
 	require.Equal(b, first.Step.Epoch+1, second.Step.Epoch)
 	require.Equal(b, core.Position(`4`), second.Step.Position)
 	require.Equal(b, counters, second.Step.Counters)
-	require.Equal(b, owner("v"), second.Step.AssignedFrom)
+	require.Equal(b, []core.Owner{owner("v")}, second.Step.AssignedFrom)
 	require.ErrorIs(b, b.checkpoint(stepRef(first.Step), core.Checkpoint{}), core.ErrLostOwner)
 	_, err := b.repo.EndStep(b.ctx, stepRef(first.Step), core.StepChange{To: core.StatusCompleted})
 	require.ErrorIs(b, err, core.ErrLostOwner)
@@ -93,6 +93,7 @@ func lostPartIsAssigned(b *bench) {
 	third, err := b.repo.AssignPartition(b.ctx, core.AssignRequest{Owner: owner("x"), Lease: time.Hour, Dead: func(o core.Owner) bool { return o == owner("w") }})
 	require.NoError(b, err)
 	require.Equal(b, owner("x"), third.Step.Owner, "a worker that is known to be dead is not waited for")
+	require.Equal(b, []core.Owner{owner("v"), owner("w")}, third.Step.AssignedFrom)
 }
 
 func poisonPartFails(b *bench) {

@@ -111,6 +111,7 @@ type App struct {
 	operator    *job.Operator
 	service     *operator.Service
 	settings    Settings
+	observer    core.Observer
 	fx          *fx.App // of New; nil: of an application of the author's own
 
 	files   sync.Map // paths of job files, by the job's name
@@ -134,8 +135,8 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
-func newApp(lc fx.Lifecycle, s Settings, components *registry.Registry, p tx.Provider, r *repository.Repository, c *repository.Checkpoints, l *job.Launcher) (*App, error) {
-	a := &App{settings: s, registry: components, provider: p, repository: r, checkpoints: c, launcher: l}
+func newApp(lc fx.Lifecycle, s Settings, components *registry.Registry, p tx.Provider, r *repository.Repository, c *repository.Checkpoints, l *job.Launcher, o observers) (*App, error) {
+	a := &App{observer: core.Observers(o.List...), settings: s, registry: components, provider: p, repository: r, checkpoints: c, launcher: l}
 	var err error
 	if a.operator, err = a.newOperator(a.job); err != nil {
 		return nil, err

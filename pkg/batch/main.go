@@ -44,6 +44,7 @@ func open(ctx context.Context, s Settings, opts ...fx.Option) (*cli.Session, err
 		Service:  a.service,
 		Registry: a.registry, Provider: a.provider, Repository: a.repository, Checkpoints: a.checkpoints, Sweep: a.sweep,
 		Migrate: a.repository.Migrate, CheckSchema: a.repository.CheckSchema,
+		Work:     a.Work,
 		Launcher: a.launcher, Close: a.Close,
 	}, nil
 }

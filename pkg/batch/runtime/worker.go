@@ -44,6 +44,16 @@ type Config struct {
 	Report func(Event)
 }
 
+// Options are what the user of a worker chooses.
+type Options struct {
+	// Slots is how many partitions run at once; 0: 1.
+	Slots int
+	// Poll is the time between two looks for work; 0: DefaultPoll.
+	Poll time.Duration
+	// Report is Config.Report.
+	Report func(Event)
+}
+
 // Event is something that a worker did.
 type Event struct {
 	// Partition is the partition that it is about, Execution the execution; zero: neither.

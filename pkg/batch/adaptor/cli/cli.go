@@ -24,6 +24,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -58,7 +59,9 @@ type Session struct {
 	// Sweep deletes the checkpoints of deleted instances there; nil: there are none.
 	Sweep    func(ctx context.Context) error
 	Launcher *job.Launcher
-	Close    func(ctx context.Context) error
+	// Work runs partitions of other processes' jobs until stop is closed.
+	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
+	Close func(ctx context.Context) error
 }
 
 // CheckpointTables are the tables for checkpoints in databases other than the
@@ -144,7 +147,7 @@ Exit codes:
 	p.addGlobalFlags(root)
 	root.AddCommand(
 		p.withDryRun(p.runCommand()), p.validateCommand(), p.nextCommand(), p.restartCommand(), p.stopCommand(), p.abandonCommand(),
-		p.recoverCommand(), p.purgeCommand(), p.listCommand(), p.showCommand(), p.explainCommand(), p.topCommand(), p.skipsCommand(),
+		p.recoverCommand(), p.workerCommand(), p.purgeCommand(), p.listCommand(), p.showCommand(), p.explainCommand(), p.topCommand(), p.skipsCommand(),
 		p.sqlCommand(), p.migrateCommand(), p.schemaCommand(), p.describeCommand(), p.versionCommand(),
 		p.settingsTopic(),
 	)

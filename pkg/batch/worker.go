@@ -1,0 +1,62 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+)
+
+// Work runs partitions that steps have planned for workers (`remote: true`), until stop
+// is closed or ctx ends. On stop it finishes the chunks in hand and gives its partitions
+// back. The jobs are built from the definitions that are stored with their executions:
+// their components must be registered here as well.
+func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options) error {
+	owner, err := job.CurrentOwner()
+	if err != nil {
+		return err
+	}
+	w, err := runtime.NewWorker(runtime.Config{
+		Repository: a.repository, Job: a.storedJob, Owner: owner,
+		Executor: func(t core.Transitions) core.StepExecutor {
+			return step.NewSimpleStepExecutor(t, a.repository.Database(), a.observer)
+		},
+		Services: core.StepServices{Stores: a.checkpoints, Observer: a.observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.launcher},
+		Lease:    a.settings.Lease, Heartbeat: a.settings.Heartbeat, Slots: o.Slots, Poll: o.Poll, Report: o.Report,
+	})
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx, stop)
+}
+
+// storedJob builds the job of an execution from its stored definition. No file is read.
+func (a *App) storedJob(ctx context.Context, exec core.JobExecution) (*core.Job, error) {
+	d := exec.Definition
+	if d.Text == "" {
+		return nil, errors.New("no definition is stored with the execution: it is a job that was built in Go")
+	}
+	path := d.Path
+	if path == "" {
+		path = exec.JobName + ".yaml"
+	}
+	f, err := jobfile.Parse(path, []byte(d.Text), a.registry)
+	if err != nil {
+		return nil, fmt.Errorf("the stored definition: %w", err)
+	}
+	j, err := f.Compile(jobfile.Deps{Provider: a.provider, Registry: a.registry, FileMode: a.settings.Files.Mode})
+	if err != nil {
+		return nil, err
+	}
+	if j.Bind != nil {
+		if err := j.Bind(ctx, exec.Params); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -69,6 +70,9 @@ func (f Flow) Find(name string) (Element, bool) {
 	}
 	return nil, false
 }
+
+// Index returns the place of the element in the definition; -1: the flow has it not.
+func (f Flow) Index(at Element) int { return slices.Index(f.Elements, at) }
 
 // Element is a node of a flow. The set of kinds is closed: the types of
 // element.go.

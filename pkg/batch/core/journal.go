@@ -1,6 +1,9 @@
 package core
 
-import "context"
+import (
+	"context"
+	"strconv"
+)
 
 // Visit is one visit of an element by the walk of a flow. Ordinal counts the visits
 // of a flow from 1, over all attempts of the instance; 0: the step is visited by no
@@ -10,6 +13,25 @@ type Visit struct {
 	Flow    string `json:"flow,omitempty"`
 	Ordinal int64  `json:"ordinal,omitempty"`
 	Element string `json:"element,omitempty"`
+}
+
+// MaxFlowName bounds the name of a flow's log, in bytes: a row of the journal is found
+// by it.
+const MaxFlowName = 2000
+
+// FlowPrefix begins the names of the logs of the flows inside of the elements of a
+// flow: FlowPrefix(flow) + ELEMENT + "#" + ORDINAL + "/" + BRANCH.
+func FlowPrefix(flow string) string {
+	if flow == "" {
+		return ""
+	}
+	return flow + "/"
+}
+
+// Inner names the log of a flow inside of the visited element, such as loadAll#3/1
+// for its second branch.
+func (v Visit) Inner(branch int) string {
+	return FlowPrefix(v.Flow) + v.Element + "#" + strconv.FormatInt(v.Ordinal, 10) + "/" + strconv.Itoa(branch)
 }
 
 // VisitKind says what a row of the journal is.
@@ -34,8 +56,12 @@ const (
 	// VisitPass is a completed step of a way that was left: the walk came to it again
 	// and did not run it. The target is the id of the step execution.
 	VisitPass VisitKind = "pass"
+	// VisitAdopt precedes the visit of an element with flows in it: what was completed in
+	// them, at a visit of a way that was left, is passed. The target names that visit.
+	VisitAdopt VisitKind = "adopt"
 	// VisitTurn ends what earlier attempts visited in the flow from its ordinal on: the
-	// attempt went another way.
+	// attempt went another way. The target is a smaller ordinal from which on they end;
+	// empty: its own.
 	VisitTurn VisitKind = "turn"
 )
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // attempted is a group of steps while its transaction is open, with the steps that
@@ -21,6 +22,11 @@ type attempted struct {
 	// begun are the steps whose start was recorded before the transaction began, by
 	// name, until they run.
 	begun map[string]*core.StepExecution
+	// rows are those of the journal from inside of the group, and end is that of its end.
+	rows []core.FlowVisit
+	end  core.FlowVisit
+	// recorded says that the rows are in the group's transaction.
+	recorded bool
 }
 
 // note keeps what a step of the group reports about its records.
@@ -36,73 +42,90 @@ type groupError struct{ out core.Outcome }
 
 func (e *groupError) Error() string { return e.out.Message }
 
-// atomic walks a flow of steps in one outer transaction (rule T6). What the
+// group walks a flow of steps in one outer transaction (rule T6). What the
 // transaction itself could not record is recorded when it is over: with a commit
 // the ends that were put off; with a rollback that none of the steps is done, but
 // for those that had a transaction of their own.
-func (w *walk) atomic(ctx context.Context, e *core.AtomicElement) (core.Outcome, error) {
-	group := &attempted{Group: core.Group{Name: e.Name, Database: e.Database}}
-	sub := w.sub(e, e.Flow, group)
-	if err := sub.begin(ctx, e); err != nil {
-		return core.Outcome{}, err
+func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *walk) (result, error) {
+	group := &attempted{Group: core.Group{Name: at.Name, Database: at.Database}}
+	group.end = core.FlowVisit{Visit: w.visitOf(at), Kind: core.VisitGroup}
+	sub.group = group
+	if err := l.begin(ctx, sub, at); err != nil {
+		return result{}, err
 	}
-	var out core.Outcome
+	var r result
 	var broken error
-	err := e.Do(ctx, func(ctx context.Context) error {
-		if out, broken = sub.walk(ctx); broken != nil {
+	err := at.Do(ctx, func(ctx context.Context) error {
+		if r, broken = sub.walk(ctx); broken != nil {
 			return broken
 		}
-		if out.Status != core.StatusCompleted {
-			return &groupError{out}
+		if r.out.Status != core.StatusCompleted {
+			return &groupError{r.out}
 		}
-		return nil
+		return l.recordVisits(ctx, group, r.out)
 	})
-	w.leave(e, sub)
-	undone, recorded := w.record(ctx, group, e.Flow, err)
-	recorded = errors.Join(recorded, w.release(ctx, group))
+	w.join(sub)
+	undone, recorded := l.record(ctx, group, at.Flow, err)
+	recorded = errors.Join(recorded, l.release(ctx, group))
+	if broken != nil || recorded != nil {
+		return result{}, errors.Join(broken, recorded)
+	}
 	var rolledBack *groupError
-	switch {
-	case broken != nil || recorded != nil:
-		return core.Outcome{}, errors.Join(broken, recorded)
-	case errors.As(err, &rolledBack), !undone:
-		return out, nil
+	if !errors.As(err, &rolledBack) && undone {
+		r.out.Status, r.out.ExitCode, r.out.Message = core.StatusFailed, core.ExitFailed, fmt.Sprintf("group %s: %v", at.Name, err)
+		if l.unknown(group, err) {
+			r.out.Status, r.out.ExitCode = core.StatusUnknown, core.ExitUnknown
+		}
 	}
-	out.Status, out.ExitCode, out.Message = core.StatusFailed, core.ExitFailed, fmt.Sprintf("group %s: %v", e.Name, err)
-	if w.unknown(group, err) {
-		out.Status, out.ExitCode = core.StatusUnknown, core.ExitUnknown
+	if !group.recorded || err != nil {
+		group.end.Verdict = verdictOf(r.out)
+		l.run.progress.note(append(group.rows, group.end)...)
 	}
-	return out, nil
+	return r, nil
+}
+
+// recordVisits stores the journal of the group, and what waits to be stored, in its
+// transaction, where that is one of the repository's database: the rows of the steps
+// count only with it (rule F5).
+func (l *live) recordVisits(ctx context.Context, group *attempted, out core.Outcome) error {
+	current, in := tx.From(ctx, l.run.config.Repository.Database())
+	if !in || group.Database != l.run.config.Repository.Database() || current.ReadOnly() {
+		return nil
+	}
+	group.end.Verdict = verdictOf(out)
+	group.recorded = true
+	return l.run.config.Repository.RecordVisits(ctx, l.run.exec.ID, append(group.rows, group.end))
 }
 
 // unknown reports whether nobody can say what became of the group. In the
 // repository's own database its records say it: they are part of the transaction.
-func (w *walk) unknown(group *attempted, failure error) bool {
-	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != w.config.Repository.Database()
+func (l *live) unknown(group *attempted, failure error) bool {
+	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
 }
 
 // record writes the ends of the group's steps that are not recorded yet. undone says
 // that the work of the group is not done: a COMMIT that was reported as failed may
 // have committed the records all the same.
-func (w *walk) record(ctx context.Context, group *attempted, flow core.Flow, failure error) (undone bool, err error) {
+func (l *live) record(ctx context.Context, group *attempted, flow core.Flow, failure error) (undone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	var errs []error
 	undone = failure != nil && len(group.records) == 0
 	for _, s := range group.records {
-		change, needed := w.change(group, s, failure)
+		change, needed := l.change(group, s, failure)
 		if !needed {
 			continue
 		}
-		ended, stands, err := w.recordOne(ctx, s, change, failure != nil && group.inside)
+		ended, stands, err := l.recordOne(ctx, s, change, failure != nil && group.inside)
 		undone = undone || failure != nil && !stands
 		errs = append(errs, err)
-		w.observeEnd(ctx, flow, ended, failure, err)
+		l.observeEnd(ctx, flow, ended, failure, err)
 	}
 	return undone, errors.Join(errs...)
 }
 
 // change is the end of a step of the group that is still to be recorded, if it is.
-func (w *walk) change(group *attempted, s core.StepExecution, failure error) (core.StepChange, bool) {
+func (l *live) change(group *attempted, s core.StepExecution, failure error) (core.StepChange, bool) {
 	change := core.StepChange{
 		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
@@ -111,7 +134,7 @@ func (w *walk) change(group *attempted, s core.StepExecution, failure error) (co
 		put := slices.Contains(group.deferred, s.ID)
 		return change, put // else recorded in the transaction, and committed with it
 	case s.Status != core.StatusCompleted:
-	case w.unknown(group, failure):
+	case l.unknown(group, failure):
 		change = core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
 	default:
 		change = core.StepChange{
@@ -123,11 +146,11 @@ func (w *walk) change(group *attempted, s core.StepExecution, failure error) (co
 
 // observeEnd has the observers hear of the end that the group recorded for a step; nil:
 // it recorded none.
-func (w *walk) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepExecution, failure, unrecorded error) {
+func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepExecution, failure, unrecorded error) {
 	switch {
 	case ended == nil:
 	case unrecorded != nil:
-		w.config.Observer.Observe(ctx, core.EndNotRecorded{
+		l.run.config.Observer.Observe(ctx, core.EndNotRecorded{
 			Execution: ended.JobExecutionID, JobName: ended.JobName, Step: ended.Name, StepID: ended.ID, To: ended.Status, Err: unrecorded,
 		})
 	default:
@@ -140,23 +163,23 @@ func (w *walk) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 		if failure == nil && ended.Error != "" {
 			failure = errors.New(ended.Error)
 		}
-		w.config.Observer.Observe(ctx, core.StepEnded{Step: *ended, Kind: kind, Err: failure})
+		l.run.config.Observer.Observe(ctx, core.StepEnded{Step: *ended, Kind: kind, Err: failure})
 	}
 }
 
 // recordOne writes one end and answers it, nil where it was recorded before. stands says
 // that the step had a transaction of its own, in which it recorded its end. A record that
 // the rollback has taken away is made anew: its id may be another step's by now.
-func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
+func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
 	if anew {
-		again, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: s.Name})
+		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit})
 		if err != nil {
 			return &s, false, fmt.Errorf("step %s: record it again: %w", s.Name, err)
 		}
 		s.ID, s.Owner, s.Epoch, s.StartedAt = again.ID, again.Owner, again.Epoch, again.StartedAt
 	}
 	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
-	answer, err := w.config.Repository.EndStep(ctx, ref, change)
+	answer, err := l.run.config.Repository.EndStep(ctx, ref, change)
 	if found, mine := core.FoundIn(err); mine && found.IsOver() {
 		return nil, true, nil
 	}
@@ -167,33 +190,39 @@ func (w *walk) recordOne(ctx context.Context, s core.StepExecution, change core.
 	if answer == core.Duplicate {
 		return nil, true, nil
 	}
-	w.memory.ended(s)
+	l.run.progress.recordEnd(s)
 	return &s, false, nil
 }
 
 // begin records the starts of the group's steps where its transaction could not see
 // them later.
-func (w *walk) begin(ctx context.Context, e *core.AtomicElement) error {
+func (l *live) begin(ctx context.Context, w *walk, e *core.AtomicElement) error {
 	if !e.Snapshot {
 		return nil
 	}
 	w.group.begun = map[string]*core.StepExecution{}
+	visited, ordinal := w.log.byElement(), w.log.ordinal
 	for _, at := range e.Flow.Elements {
 		step, ok := at.(*core.StepElement)
 		if !ok {
 			continue
 		}
-		before, known := w.memory.of(step.Step.Name())
-		if w.passes(step, before, false) {
+		before, again := visited[at.ElementName()]
+		if again && before.record != nil && isDone(*before.record) && !step.AllowStartIfComplete {
 			continue
 		}
-		var earlier *core.StepExecution
-		if known && !isDone(before.Last) {
-			earlier = &before.Last
+		v := core.Visit{Flow: w.id, Ordinal: before.Ordinal, Element: at.ElementName()}
+		if !again {
+			ordinal++
+			v.Ordinal = ordinal
 		}
-		record, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: step.Step.Name(), Earlier: earlier})
+		start := core.StepStart{Name: step.Step.Name(), Visit: v}
+		if h, known := l.run.progress.of(step.Step.Name()); known && !isDone(h.Last) {
+			start.Earlier = &h.Last
+		}
+		record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, start)
 		if err != nil {
-			return errors.Join(fmt.Errorf("step %s: start: %w", step.Step.Name(), err), w.release(ctx, w.group))
+			return errors.Join(fmt.Errorf("step %s: start: %w", step.Step.Name(), err), l.release(ctx, w.group))
 		}
 		w.group.begun[record.Name] = record
 	}
@@ -201,12 +230,12 @@ func (w *walk) begin(ctx context.Context, e *core.AtomicElement) error {
 }
 
 // release ends the steps that the group did not come to.
-func (w *walk) release(ctx context.Context, group *attempted) error {
+func (l *live) release(ctx context.Context, group *attempted) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	var errs []error
 	for _, s := range group.begun {
-		_, _, err := w.recordOne(ctx, *s, core.StepChange{
+		_, _, err := l.recordOne(ctx, *s, core.StepChange{
 			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " did not come to it",
 		}, false)
 		errs = append(errs, err)

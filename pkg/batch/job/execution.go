@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,7 +19,8 @@ type run struct {
 	exec     *core.JobExecution
 	ref      core.JobRef
 	previous *core.JobExecution
-	memory   *memory
+	progress *progress
+	journal  *journal
 	stop     *stopSignal
 	// ended is how the flow ended, for what runs after it; nil before.
 	ended *core.Outcome
@@ -32,7 +32,7 @@ func newRun(l *Launcher, j *core.Job, launched core.Launched, stop <-chan struct
 	exec := launched.Execution
 	return &run{
 		launcher: l.With(Options{AcceptChanges: l.options.AcceptChanges}), config: l.config, job: j, exec: exec, previous: launched.Previous,
-		ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, memory: newMemory(nil), stop: newStopSignal(stop),
+		ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, progress: newProgress(nil), journal: &journal{}, stop: newStopSignal(stop),
 	}
 }
 
@@ -77,7 +77,7 @@ func (r *run) work(ctx, owned context.Context) (core.Outcome, error) {
 	if errors.Is(err, core.ErrLostOwner) {
 		return out, errors.Join(err, listeners.close(late))
 	}
-	if r.cutOff(ctx, err) {
+	if r.wasStopped(ctx, err) {
 		out, err = stopped("stopped on request"), nil
 	}
 	out, err = r.after(late, out, err)
@@ -105,15 +105,15 @@ func (r *run) late(ctx, owned context.Context) (late context.Context, over func(
 	}
 }
 
-// cutOff reports whether err is only that a stop was asked for, and then, as it took
+// wasStopped reports whether err is only that a stop was asked for, and then, as it took
 // too long, the context was ended: between two steps, which themselves say STOPPED.
-func (r *run) cutOff(ctx context.Context, err error) bool {
+func (r *run) wasStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
-// awaited calls what an author wrote, and does not wait for it when it goes on long
+// callWithGrace calls what an author wrote, and does not wait for it when it goes on long
 // after ctx has ended (rule L8): its goroutine is left behind.
-func (r *run) awaited(ctx context.Context, f func() error) error {
+func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- exception.Guard(f) }()
 	select {
@@ -139,7 +139,10 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 		if err != nil {
 			return ctx, fmt.Errorf("read the history of the instance: %w", err)
 		}
-		r.memory = newMemory(history)
+		r.progress = newProgress(history)
+		if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
+			return ctx, fmt.Errorf("read the history of the instance: %w", err)
+		}
 	}
 	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
 	if found, mine := core.FoundIn(err); mine && found == core.StatusStopping { // before it began
@@ -157,9 +160,9 @@ func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, err
 	if err := listeners.before(ctx, r); err != nil {
 		return core.Outcome{}, err
 	}
-	w := &walk{run: r, flow: r.job.Flow}
-	out, err := w.walk(ctx)
-	r.retake(out, w.verdicts)
+	w := &walk{run: r, port: &live{r}, flow: r.job.Flow, log: r.journal.log(r.job.Flow, "", allAttempts())}
+	ended, err := w.walk(ctx)
+	out := ended.out
 	if err != nil || out.Status != core.StatusCompleted || r.job.Expect == nil {
 		return out, err
 	}
@@ -175,26 +178,6 @@ func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, err
 		return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitExpectFailed, Message: "expect: " + gate}, nil
 	}
 	return out, nil
-}
-
-// retake has decisions taken again that ended the execution otherwise than completed:
-// nothing came after them, and with the same verdict no restart could come to another
-// end. It is stored with the end.
-func (r *run) retake(out core.Outcome, decisions []string) {
-	if out.Status != core.StatusFailed && out.Status != core.StatusStopped {
-		return
-	}
-	r.contextMu.Lock()
-	defer r.contextMu.Unlock()
-	for _, name := range decisions {
-		stored, _ := r.exec.Context.Get(decidedAt + name)
-		text, _ := stored.(string) //nolint:errcheck // absent is empty
-		if _, verdict, ok := strings.Cut(text, " "); ok {
-			if err := r.exec.Context.Put(decidedAt+name, lastVerdict+" "+verdict); err != nil {
-				r.exec.Context.Delete(decidedAt + name)
-			}
-		}
-	}
 }
 
 // failed is the outcome of an execution that an error ended.
@@ -216,6 +199,7 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, time.Now().UTC()
 	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Gate: r.exec.Gate, Context: keep,
+		Visits: r.progress.unwrittenVisits(),
 	})
 	if err != nil {
 		r.config.Observer.Observe(ctx, core.EndNotRecorded{Execution: r.exec.ID, JobName: r.job.Name, To: out.Status, Err: err})
@@ -235,9 +219,6 @@ func (r *run) askStop() {
 	}
 }
 
-// spawn runs work beside the caller.
-func (r *run) spawn(work func()) error { return r.config.Spawn(work) }
-
 // jobNow is the execution as it is now, for others to read.
 func (r *run) jobNow() *core.JobExecution {
 	r.contextMu.Lock()
@@ -248,13 +229,6 @@ func (r *run) jobNow() *core.JobExecution {
 		now.Status, now.ExitCode, now.Error = r.ended.Status, r.ended.ExitCode, r.ended.Message
 	}
 	return &now
-}
-
-// recall reads the job's context.
-func (r *run) recall(key string) (any, bool) {
-	r.contextMu.Lock()
-	defer r.contextMu.Unlock()
-	return r.exec.Context.Get(key)
 }
 
 // remember changes the job's context and stores it. No lock is held while the

@@ -21,7 +21,7 @@ func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.
 		return out, failure
 	}
 	r.ended = &out
-	w := &walk{run: r, flow: r.job.Finally}
+	w := &walk{run: r, port: &live{r}, flow: r.job.Finally, id: core.FlowFinally}
 	var errs []error
 	for _, at := range r.job.Finally.Elements {
 		e, ok := at.(*core.StepElement)
@@ -54,18 +54,17 @@ func joinText(a, b string) string {
 }
 
 // visitFinally runs a step from its beginning, in each execution anew.
-func (w *walk) visitFinally(ctx context.Context, e *core.StepElement) error {
-	holds, err := w.holds(ctx, e)
+func (w *walk) visitFinally(ctx context.Context, at *core.StepElement) error {
+	w.ordinal++
+	held, err := w.port.holds(ctx, w, at)
 	if err != nil {
 		return err
 	}
-	if !holds {
-		_, err := w.noop(ctx, e, nil)
+	if held == no {
+		_, err := w.port.noop(ctx, w, at)
 		return err
 	}
-	step := w.stepRun(e.Step)
-	step.Services.Stop = core.StopOn(nil) // what cleans up is not stopped by a stop
-	_, err = w.execute(ctx, e, step)
+	_, err = w.port.step(ctx, w, at, core.StepHistory{})
 	return err
 }
 
@@ -78,7 +77,7 @@ func (r *run) listeners(ctx context.Context) (*listeners, error) {
 		return l, nil
 	}
 	var list []any
-	err := r.awaited(ctx, func() (err error) {
+	err := r.callWithGrace(ctx, func() (err error) {
 		list, err = r.job.Listeners(ctx, &core.View{Job: r.jobNow()})
 		return err
 	})
@@ -97,7 +96,7 @@ func (l *listeners) before(ctx context.Context, r *run) error {
 			continue
 		}
 		told := r.jobNow()
-		if err := r.awaited(ctx, func() error { return b.BeforeJob(ctx, told) }); err != nil {
+		if err := r.callWithGrace(ctx, func() error { return b.BeforeJob(ctx, told) }); err != nil {
 			return fmt.Errorf("listener %T: before the job: %w", one, err)
 		}
 		if told.Context != nil {
@@ -121,7 +120,7 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 		}
 		told := r.jobNow()
 		told.Status, told.ExitCode, told.Error = out.Status, out.ExitCode, out.Message
-		if err := r.awaited(ctx, func() error { return a.AfterJob(ctx, told) }); err != nil {
+		if err := r.callWithGrace(ctx, func() error { return a.AfterJob(ctx, told) }); err != nil {
 			errs = append(errs, fmt.Errorf("listener %T: after the job: %w", one, err))
 			continue
 		}
@@ -129,7 +128,7 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 			out.ExitCode = told.ExitCode
 		}
 	}
-	errs = append(errs, r.awaited(ctx, func() error { return l.close(ctx) }))
+	errs = append(errs, r.callWithGrace(ctx, func() error { return l.close(ctx) }))
 	err := errors.Join(errs...)
 	switch {
 	case err == nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -171,10 +172,32 @@ func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Pa
 
 func validate(j *core.Job) error {
 	err := j.Flow.Validate()
-	if len(j.Finally.Elements) == 0 {
+	if len(j.Finally.Elements) > 0 {
+		err = errors.Join(err, j.Finally.Validate())
+	}
+	if err != nil {
 		return err
 	}
-	return errors.Join(err, j.Finally.Validate())
+	return checkNames(j.Flow, core.Visit{Ordinal: math.MaxInt64})
+}
+
+// checkNames refuses flows whose names, one inside of the other, are longer than the
+// journal can hold.
+func checkNames(flow core.Flow, in core.Visit) error {
+	for _, at := range flow.Elements {
+		in.Element = at.ElementName()
+		for branch, inner := range core.Flows(at) {
+			name := in.Inner(branch)
+			if len(name) > core.MaxFlowName {
+				return fmt.Errorf("element %s: the names of the elements around it have %d bytes, at most %d are allowed: use shorter names",
+					at.ElementName(), len(name), core.MaxFlowName)
+			}
+			if err := checkNames(inner, core.Visit{Flow: name, Ordinal: math.MaxInt64}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // launch creates the execution. It waits for a lost owner's open transaction no

@@ -25,7 +25,7 @@ func (l *Launcher) removeLeft(ctx context.Context, left []core.LeftBehind) error
 // removeLeft removes what the instance's steps left behind, now that it is complete
 // and none of them is resumed. Where that fails, the execution is complete all the same.
 func (r *run) removeLeft(ctx context.Context) {
-	if r.config.RemoveLeft == nil || !r.memory.hasUnfinished() {
+	if r.config.RemoveLeft == nil || !r.progress.hasUnfinished() {
 		return
 	}
 	left, err := r.config.Repository.LeftBehind(ctx, r.exec.InstanceID)

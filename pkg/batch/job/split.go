@@ -13,70 +13,70 @@ import (
 
 // branch is one flow of a split.
 type branch struct {
-	walk *walk
-	out  core.Outcome
-	err  error
+	walk   *walk
+	result result
+	err    error
 }
 
 // split runs the branches side by side and waits for all. The outcome is that of
 // the most severe; an error (of the record, or a refusal) is everybody's.
-func (w *walk) split(ctx context.Context, e *core.SplitElement) (core.Outcome, error) {
-	branches := make([]*branch, len(e.Branches))
-	workers := e.Workers
+func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks []*walk) (result, error) {
+	branches := make([]*branch, len(walks))
+	workers := at.Workers
 	if workers <= 0 {
 		workers = len(branches)
 	}
 	slots := make(chan struct{}, workers)
 	var stopping atomic.Bool
 	var all sync.WaitGroup
-	for i, flow := range e.Branches {
-		b := &branch{walk: w.sub(e, flow, w.group)}
+	for i, sub := range walks {
+		b := &branch{walk: sub}
 		branches[i] = b
 		slots <- struct{}{}
-		if stopping.Load() || w.stop.requested() {
+		if stopping.Load() || l.stopping() {
 			<-slots
-			b.out = stopped("not begun: the job was stopping")
+			b.result = known(stopped("not begun: the job was stopping"))
 			continue
 		}
 		all.Add(1)
-		err := w.spawn(func() {
+		err := l.run.config.Spawn(func() {
 			defer all.Done()
 			defer func() { <-slots }()
 			b.err = exception.Guard(func() (err error) {
-				b.out, err = b.walk.walk(ctx)
+				b.result, err = b.walk.walk(ctx)
 				return err
 			})
-			if w.cutOff(ctx, b.err) {
-				b.out, b.err = stopped("stopped on request"), nil
+			if l.run.wasStopped(ctx, b.err) {
+				b.result, b.err = known(stopped("stopped on request")), nil
 			}
-			if b.out.Status == core.StatusStopped {
+			if b.result.isStopped() {
 				stopping.Store(true)
 			}
 		})
 		if err != nil {
 			all.Done()
 			<-slots
-			b.err = fmt.Errorf("split %s: branch %d could not be started: %w", e.Name, i+1, err)
+			b.err = fmt.Errorf("split %s: branch %d could not be started: %w", at.Name, i+1, err)
 		}
 	}
 	all.Wait()
-	return w.join(e, branches)
-}
-
-// join takes the branches together.
-func (w *walk) join(at core.Element, branches []*branch) (core.Outcome, error) {
-	var out core.Outcome
 	var errs []error
-	walks := make([]*walk, len(branches))
+	results := make([]result, len(branches))
 	for i, b := range branches {
 		errs = append(errs, b.err)
-		if i == 0 {
-			out = b.out
-		} else {
-			out = core.Worse(out, b.out)
-		}
-		walks[i] = b.walk
+		results[i] = b.result
 	}
-	w.leave(at, walks...)
-	return out, errors.Join(errs...)
+	return worst(results), errors.Join(errs...)
+}
+
+// worst is the outcome that decides of branches side by side.
+func worst(branches []result) result {
+	r := branches[0]
+	for _, b := range branches[1:] {
+		if r.unknown == "" {
+			r.unknown = b.unknown
+		}
+		r.out = core.Worse(r.out, b.out)
+	}
+	return r
 }

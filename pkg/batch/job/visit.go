@@ -2,292 +2,282 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// visit runs one element, or passes it. repeat says that it is run again although
-// it completed.
-func (w *walk) visit(ctx context.Context, at core.Element, repeat bool) (core.Outcome, error) {
-	w.verdicts = nil
-	again := w.memory.visit(at.ElementName())
-	if again {
-		if err := w.beginRound(ctx, at); err != nil {
-			return core.Outcome{}, err
-		}
-	}
-	switch e := at.(type) {
+// revisit replays the last visit of an element: it is passed, or run again where it did
+// not complete or may start again. again says that something ran.
+func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool) (r result, again bool, err error) {
+	switch at := at.(type) {
 	case *core.StepElement:
-		return w.visitStep(ctx, e, repeat, again)
+		return w.revisitStep(ctx, at, e)
 	case *core.FlowElement:
-		if e.AsStep {
-			return w.visitStep(ctx, w.asStep(e), repeat, again)
+		if at.AsStep {
+			return w.revisitStep(ctx, w.asStep(at, w.visitOf(at), e, nil), e)
 		}
 	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
 	}
-	holds, err := w.admits(ctx, at, again)
-	if err != nil {
-		return core.Outcome{}, err
+	if e.Kind == core.VisitNoop {
+		if w.lastRan() {
+			r, err = w.visit(ctx, at)
+			return r, true, err
+		}
+		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}), false, nil
 	}
-	if !holds {
-		return core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}, nil
-	}
-	switch e := at.(type) {
+	switch at := at.(type) {
 	case *core.DecisionElement:
-		return w.decide(ctx, e, again)
-	case *core.SplitElement:
-		return w.split(ctx, e)
-	case *core.FlowElement:
-		return w.inner(ctx, e, e.Flow)
-	case *core.AtomicElement:
-		return w.atomic(ctx, e)
+		if w.isTakenAgain(at, e, last) {
+			r, err = w.visit(ctx, at)
+			return r, true, err
+		}
+		w.port.decided(ctx, w, at, e.Verdict, true)
+		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: e.Verdict}), false, nil
+	case *core.SplitElement, *core.FlowElement, *core.AtomicElement:
+		return w.inside(ctx, at, e, nil)
 	case *core.StepElement: // above
 	}
-	return core.Outcome{}, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
+	return result{}, false, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
 }
 
-// inner walks a flow inside of the element.
-func (w *walk) inner(ctx context.Context, at core.Element, flow core.Flow) (core.Outcome, error) {
-	sub := w.sub(at, flow, w.group)
-	out, err := sub.walk(ctx)
-	w.leave(at, sub)
-	return out, err
+// revisitStep passes a step that is done, and runs it again where it is not, or may
+// start again.
+func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
+	if e.record != nil && isDone(*e.record) && !at.AllowStartIfComplete {
+		return w.pass(ctx, at, *e.record), false, nil
+	}
+	r, err := w.visitStep(ctx, at)
+	return r, true, err
 }
 
-func (w *walk) sub(at core.Element, flow core.Flow, group *attempted) *walk {
-	return &walk{run: w.run, flow: flow, last: w.last, group: group, round: round{
-		base: w.base(at), looped: w.round.looped || w.flow.Leads(at.ElementName(), at.ElementName()),
-	}}
+// pass does not run a step that an earlier attempt completed, or gave up.
+func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) result {
+	w.run.progress.recordSkipped(record)
+	w.last = &record
+	w.port.passed(ctx, w, at, record)
+	return known(outcomeOf(&record))
 }
 
-// leave takes over what the flows inside of an element have come to.
-func (w *walk) leave(at core.Element, flows ...*walk) {
-	since := w.round.base
-	for _, sub := range flows {
-		w.verdicts = append(w.verdicts, sub.verdicts...)
-		if sub.last != nil && (w.last == nil || sub.last.ID > w.last.ID) {
-			w.last = sub.last
+// isTakenAgain reports whether a decision of an earlier attempt is taken again: where
+// it ended the flow other than COMPLETED, since with the same verdict no restart could
+// come to another end; and where the step before it was run again, but not on the way
+// to a restart point, which another verdict would miss (rule F3).
+func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry, last bool) bool {
+	if last && w.endsOtherwise(at, e.Verdict) {
+		return true
+	}
+	n := len(w.log.entries)
+	return w.lastRan() && w.log.entries[n-1].Kind != core.VisitJump
+}
+
+// endsOtherwise reports whether the verdict ends the flow other than COMPLETED.
+func (w *walk) endsOtherwise(at *core.DecisionElement, verdict string) bool {
+	out := core.Outcome{Status: core.StatusCompleted, ExitCode: verdict}
+	next, ok := core.Next(at.Edges(), out.Status, out.ExitCode)
+	if !ok {
+		return w.flow.Strict && len(at.Edges()) > 0 || unmatched(at, out).Status != core.StatusCompleted
+	}
+	return next.Kind == core.TargetFail || next.Kind == core.TargetStop
+}
+
+// lastRan reports whether the step before the element at hand ran in this attempt.
+func (w *walk) lastRan() bool {
+	return w.last != nil && w.last.JobExecutionID == w.run.exec.ID
+}
+
+// visit visits one element by the definition.
+func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
+	adopted := w.takeAdopted(at)
+	if adopted != nil && len(core.Flows(at)) > 0 {
+		w.note(at, core.VisitAdopt, "", adoptTarget(adopted))
+		w.ordinal++
+	}
+	switch at := at.(type) {
+	case *core.StepElement:
+		return w.visitOrAdopt(ctx, at, adopted)
+	case *core.FlowElement:
+		if at.AsStep {
+			return w.visitOrAdopt(ctx, w.asStep(at, w.visitOf(at), nil, adopted), adopted)
 		}
-		since = max(since, sub.round.since, sub.round.base)
+	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
 	}
-	w.behind(at, since)
+	under := w.under
+	defer func() { w.under = under }()
+	switch held, err := w.port.holds(ctx, w, at); {
+	case err != nil:
+		return result{}, err
+	case held == no:
+		w.note(at, core.VisitNoop, "", "")
+		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}), nil
+	case held == perhaps:
+		w.under = at.Condition().Text
+	}
+	r, err := w.visitInside(ctx, at, adopted)
+	if err == nil && w.under != under && r.unknown == "" {
+		r.unknown = at.ElementName()
+	}
+	return r, err
 }
 
-// visitStep runs a step, or passes it: what an earlier execution completed, or gave
-// up. Reached again in one execution, by a loop, it runs again.
-func (w *walk) visitStep(ctx context.Context, e *core.StepElement, repeat, again bool) (core.Outcome, error) {
-	name := e.Step.Name()
-	before, known := w.memory.of(name)
-	earlier := known && w.isOver(e, before.Last) // in an earlier round of a loop
-	over := known && isDone(before.Last)
-	if w.passes(e, before, again || repeat) {
-		w.memory.pass(before.Last)
-		w.last = &before.Last
-		w.behind(e, w.since(e, before.Last))
-		w.config.Observer.Observe(ctx, core.StepPassed{Execution: w.exec.ID, Step: before.Last})
-		return passedOutcome(before.Last), nil
+func (w *walk) visitInside(ctx context.Context, at core.Element, adopted *entry) (result, error) {
+	switch at := at.(type) {
+	case *core.DecisionElement:
+		return w.decide(ctx, at)
+	case *core.SplitElement, *core.FlowElement, *core.AtomicElement:
+		r, _, err := w.inside(ctx, at, nil, adopted)
+		return r, err
+	case *core.StepElement: // in visit
 	}
-	holds, err := w.admitsStep(ctx, e, known && !over)
-	if err != nil || !holds {
-		return w.noop(ctx, e, err)
+	return result{}, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
+}
+
+// takeAdopted returns the visit of the element on a way that was left, once; nil: there
+// is none.
+func (w *walk) takeAdopted(at core.Element) *entry {
+	e, ok := w.adopt[at.ElementName()]
+	if !ok {
+		return nil
 	}
-	if e.StartLimit != nil && before.Attempts >= *e.StartLimit {
-		return core.Outcome{}, fmt.Errorf("step %s was attempted %d times, its start_limit is %d: %w", name, before.Attempts, *e.StartLimit, core.ErrStartLimit)
+	delete(w.adopt, at.ElementName())
+	return &e
+}
+
+// visitOrAdopt runs a step, or passes what it completed on a way that was left.
+func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *entry) (result, error) {
+	if adopted != nil && !adopted.innerOnly && adopted.record != nil && isDone(*adopted.record) && !at.AllowStartIfComplete {
+		w.note(at, core.VisitPass, "", strconv.FormatInt(int64(adopted.record.ID), 10))
+		return w.pass(ctx, at, *adopted.record), nil
 	}
-	if known && !over && (again || earlier) && w.group == nil {
-		if err := w.noteRound(ctx, e); err != nil {
-			return core.Outcome{}, err
+	return w.visitStep(ctx, at)
+}
+
+// visitStep runs a step, from where its unfinished attempt ended if there is one. The
+// condition of a step that has begun is not asked again.
+func (w *walk) visitStep(ctx context.Context, at *core.StepElement) (result, error) {
+	name := at.Step.Name()
+	before, some := w.run.progress.of(name)
+	under := w.under
+	defer func() { w.under = under }()
+	if unfinished := some && !isDone(before.Last); !unfinished {
+		switch held, err := w.port.holds(ctx, w, at); {
+		case err != nil:
+			return result{}, err
+		case held == no:
+			return w.port.noop(ctx, w, at)
+		case held == perhaps:
+			w.under = at.When.Text
 		}
 	}
-	step := w.stepRun(e.Step)
-	if _, composite := e.Step.(core.Composite); composite && again {
-		if err := w.refresh(ctx, e.Step.Name(), step.Data.Parts); err != nil {
-			return core.Outcome{}, err
-		}
+	if at.StartLimit != nil && before.Attempts >= *at.StartLimit {
+		return w.port.limited(w, at, fmt.Errorf("step %s was attempted %d times, its start_limit is %d: %w", name, before.Attempts, *at.StartLimit, core.ErrStartLimit))
 	}
-	if known && !over {
-		step.Data.Earlier = goneOnWith(before.Last, step.Data.Parts)
-	}
-	out, err := w.execute(ctx, e, step)
-	if err == nil && known && !again && !earlier {
-		w.behind(e, w.since(e, before.Last)) // still the round of the attempt before
-	}
-	return out, err
+	return w.port.step(ctx, w, at, before)
 }
 
-// goneOnWith is the attempt that a new one goes on with. What a step with partitions
-// did is what they did: a process that died could not sum it up.
-func goneOnWith(last core.StepExecution, parts map[string]core.StepExecution) *core.StepExecution {
-	if len(parts) == 0 {
-		return &last
-	}
-	last.Before, last.Counters, last.InHand = core.Counters{}, core.Counters{}, core.Counters{}
-	for _, part := range parts {
-		if part.ID < last.First { // of work that was completed before
-			continue
-		}
-		last.Counters = last.Counters.Add(part.Carried())
-	}
-	return &last
-}
-
-// refresh reads what became of the partitions that the step ran in this very
-// execution, in an earlier round of a loop.
-func (w *walk) refresh(ctx context.Context, step string, parts map[string]core.StepExecution) error {
-	records, err := w.config.Repository.Steps(ctx, w.exec.ID)
-	if err != nil {
-		return fmt.Errorf("step %s: read its partitions: %w", step, err)
-	}
-	for _, record := range records {
-		if part, is := strings.CutPrefix(record.Name, core.PartName(step, "")); is {
-			parts[part] = record
-		}
-	}
-	return nil
-}
-
-// passedOutcome is what a passed step ended with; a step that was given up had
-// failed.
-func passedOutcome(s core.StepExecution) core.Outcome {
-	out := core.Outcome{Status: core.StatusCompleted, ExitCode: s.ExitCode}
-	if s.Status == core.StatusAbandoned {
-		out.Status, out.Step, out.Message = core.StatusFailed, s.Name, explain(&s)
-	}
-	return out
-}
-
-// isDone reports whether a step is not gone on with.
+// isDone reports whether a step is not resumed.
 func isDone(s core.StepExecution) bool {
 	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
 }
 
-// passes reports whether the step is passed.
-func (w *walk) passes(e *core.StepElement, before core.StepHistory, repeat bool) bool {
-	last := before.Last
-	if last.ID == 0 || !isDone(last) || repeat || w.isOver(e, last) {
-		return false
+// decide takes a decision. Its verdict is stored with the next write.
+func (w *walk) decide(ctx context.Context, at *core.DecisionElement) (result, error) {
+	verdict, answered, err := w.port.decide(ctx, w, at)
+	switch {
+	case err != nil:
+		return result{}, &DecisionError{Decision: at.Name, Err: err}
+	case !answered:
+		return result{unknown: at.Name}, nil
 	}
-	return w.memory.isReplayed(last) || !e.AllowStartIfComplete && last.JobExecutionID != w.exec.ID
+	w.note(at, core.VisitDecision, verdict, "")
+	w.port.decided(ctx, w, at, verdict, false)
+	return known(core.Outcome{Status: core.StatusCompleted, ExitCode: verdict}), nil
 }
 
-// execute runs the step and notes how it ended.
-func (w *walk) execute(ctx context.Context, e *core.StepElement, step *core.StepRun) (core.Outcome, error) {
-	record, err := w.config.Executor.Execute(ctx, e.Step, step)
-	if w.group != nil {
-		w.group.note(step)
+// DecisionError is a decision that could not be taken; it fails the execution.
+type DecisionError struct {
+	Decision string
+	Err      error
+}
+
+// Error names the decision.
+func (e *DecisionError) Error() string {
+	return fmt.Sprintf("decision %s: %v", e.Decision, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DecisionError) Unwrap() error { return e.Err }
+
+// inside walks the flows inside of an element. e is its visit in the log, if it is
+// replayed, and adopted that on a way that was left. ran says that something ran.
+func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (r result, ran bool, err error) {
+	v := w.visitOf(at)
+	var subs []*walk
+	for branch, flow := range core.Flows(at) {
+		subs = append(subs, w.inner(flow, v, branch, e, adopted))
 	}
-	if err != nil {
-		if cause := context.Cause(ctx); errors.Is(cause, core.ErrLostOwner) {
-			err = errors.Join(cause, err)
+	var kind core.VisitKind
+	switch at := at.(type) {
+	case *core.SplitElement:
+		kind = core.VisitFlow
+		r, err = w.port.split(ctx, w, at, subs)
+		w.join(subs...)
+	case *core.FlowElement:
+		kind = core.VisitFlow
+		r, err = subs[0].walk(ctx)
+		w.join(subs...)
+	case *core.AtomicElement:
+		r, err = w.port.group(ctx, w, at, subs[0])
+	case *core.StepElement, *core.DecisionElement:
+	}
+	for _, sub := range subs {
+		ran = ran || sub.ran
+	}
+	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && (ran || e == nil || e.open) {
+		w.port.note(w, core.FlowVisit{Visit: v, Kind: kind, Verdict: verdictOf(r.out)})
+	}
+	return r, ran, err
+}
+
+// inner prepares the walk of a flow inside of an element.
+func (w *walk) inner(flow core.Flow, v core.Visit, branch int, e, adopted *entry) *walk {
+	sub := &walk{
+		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under,
+	}
+	if e != nil {
+		sub.log = w.run.journal.log(flow, sub.id, e.inside)
+		adopted = e.source
+	}
+	if adopted != nil {
+		source := w.run.journal.log(flow, adopted.Inner(branch), adopted.inside)
+		sub.adopt = joined(source.byElement(), source.left)
+		for _, visited := range sub.log.entries {
+			delete(sub.adopt, visited.Element)
 		}
-		return core.Outcome{}, err
 	}
-	w.memory.ran(*record)
-	if w.group != nil {
-		w.group.records = append(w.group.records, *record)
-	}
-	w.last = record
-	w.behind(e, w.since(e, *record))
-	out := core.Outcome{Status: record.Status, ExitCode: record.ExitCode, Message: explain(record)}
-	if record.Status != core.StatusCompleted {
-		out.Step = record.Name
-	}
-	return out, nil
+	return sub
 }
 
-func explain(record *core.StepExecution) string {
-	if record.Error == "" || record.Status == core.StatusStopped {
-		return record.Error
+// join takes over what the flows inside of an element have come to.
+func (w *walk) join(subs ...*walk) {
+	for _, sub := range subs {
+		if sub.last != nil && (w.last == nil || sub.last.ID > w.last.ID) {
+			w.last = sub.last
+		}
+		if w.after == "" {
+			w.after = sub.after
+		}
 	}
-	return fmt.Sprintf("step %s: %s", record.Name, record.Error)
-}
-
-// noop records a step whose condition does not hold: it completes without having
-// been run, and a restart passes it. In a group nothing is recorded, because its
-// record would be the group's transaction's: the condition is asked again.
-func (w *walk) noop(ctx context.Context, e *core.StepElement, failure error) (core.Outcome, error) {
-	out := core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}
-	if failure != nil {
-		return core.Outcome{}, failure
-	}
-	if w.group != nil {
-		return out, nil
-	}
-	record, err := w.config.Repository.StartStep(ctx, w.ref, core.StepStart{Name: e.Step.Name()})
-	if err != nil {
-		return core.Outcome{}, fmt.Errorf("step %s: %w", e.Step.Name(), err)
-	}
-	ref := core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}
-	if _, err := w.config.Repository.EndStep(ctx, ref, core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitNoop}); err != nil {
-		return core.Outcome{}, fmt.Errorf("step %s: %w", e.Step.Name(), err)
-	}
-	record.Status, record.ExitCode = core.StatusCompleted, core.ExitNoop
-	w.memory.ran(*record)
-	w.last = record
-	w.behind(e, record.ID)
-	return out, nil
-}
-
-// stepRun is what a step is told: copies, so that it shares nothing with the flow
-// and with steps beside it.
-func (w *walk) stepRun(s core.Step) *core.StepRun {
-	step := &core.StepRun{
-		Data: core.StepContext{
-			Job: w.jobNow(), JobRef: w.ref, Steps: w.memory.seen(), Last: w.last, Outcome: w.ended, Parts: w.memory.parts(s.Name()),
-		},
-		Services: core.StepServices{
-			Checkpoints: w.config.Repository, Stores: w.config.Stores, Plans: w.config.Repository, Executor: w.config.Executor,
-			Jobs: w.launcher, Attempts: w.config.Repository, Owners: core.OwnersFunc(w.config.Dead), Observer: w.config.Observer,
-			Stop: stepStop{w.run}, Spawner: core.SpawnerFunc(w.config.Spawn), Promoter: core.PromoterFunc(w.promote),
-		},
-	}
-	if w.group != nil {
-		step.Data.Group, step.Data.Planned = &w.group.Group, w.group.begun[s.Name()]
-		delete(w.group.begun, s.Name())
-	}
-	return step
-}
-
-// view is what conditions and deciders see.
-func (w *walk) view() *core.View {
-	return &core.View{Job: w.jobNow(), Steps: w.memory.seen(), Last: w.last, Outcome: w.ended}
 }
 
 // asStep makes a step of a flow, with a record of its own.
-func (w *walk) asStep(e *core.FlowElement) *core.StepElement {
-	s := &flowStep{name: e.Name, walk: func(ctx context.Context) (core.Outcome, error) { return w.inner(ctx, e, e.Flow) }}
-	return &core.StepElement{Step: s, When: e.When, Next: e.Next, AllowStartIfComplete: e.AllowStartIfComplete, StartLimit: e.StartLimit}
-}
-
-// flowStep is a flow as a step.
-type flowStep struct {
-	name string
-	walk func(ctx context.Context) (core.Outcome, error)
-}
-
-func (s *flowStep) Name() string { return s.name }
-func (s *flowStep) Kind() string { return "flow" }
-
-// Composite says that the steps inside are bounded by themselves.
-func (s *flowStep) Composite() {}
-
-func (s *flowStep) Execute(ctx context.Context, run *core.StepRun) error {
-	out, err := s.walk(ctx)
-	if err != nil {
-		return err
-	}
-	run.Step.ExitCode = out.ExitCode
-	switch out.Status {
-	case core.StatusCompleted:
-		return nil
-	case core.StatusStopped:
-		return core.ErrStopped
-	case core.StatusUnknown:
-		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, out.Message)
-	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
-	}
-	return errors.New(out.Message)
+func (w *walk) asStep(at *core.FlowElement, v core.Visit, e, adopted *entry) *core.StepElement {
+	s := &flowStep{name: at.Name, walk: func(ctx context.Context) (result, error) {
+		sub := w.inner(at.Flow, v, 0, e, adopted)
+		r, err := sub.walk(ctx)
+		w.join(sub)
+		return r, err
+	}}
+	return &core.StepElement{Step: s, When: at.When, Next: at.Next, AllowStartIfComplete: at.AllowStartIfComplete, StartLimit: at.StartLimit}
 }

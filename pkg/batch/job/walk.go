@@ -2,67 +2,263 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// walk is the way through one flow: that of the job, or one inside of it.
+// walk is the way through one flow: that of the job, or one inside of it. It first
+// replays what earlier attempts visited, and then visits elements along the
+// transitions (rules F1, F3, F5). What it does to the world it does through its port,
+// so that a plan is the same walk through another one.
 type walk struct {
-	*run
+	run  *run
+	port port
 	flow core.Flow
+	// id names the flow's log in the journal, and ordinal is the last visit there.
+	id      string
+	ordinal int64
+	log     log
+	// adopt are visits of a way that the walk has left, by element: what they completed
+	// is passed once.
+	adopt map[string]entry
 	// last is the step that ended before the element at hand; nil: none did.
 	last *core.StepExecution
-	// round tells rounds of a loop apart.
-	round round
 	// group is the group whose transaction the steps take part in; nil: none.
 	group *attempted
-	// verdicts are the decisions that the element at hand, or what is in it, ended with
-	// otherwise than completed.
-	verdicts []string
+	// ran says that something in the flow ran in this attempt.
+	ran bool
+	// left is how the last replayed element ended.
+	left result
+	// after is the element whose outcome is unknown, and under the condition whose
+	// answer is. Both are empty but in a plan.
+	after, under string
 }
 
-// walk visits elements from the first one on, along the transitions that their exit
-// codes choose (rule F1). On a restart it passes what completed, and resumes what
-// did not (rule F3).
-func (w *walk) walk(ctx context.Context) (core.Outcome, error) {
+// result is how an element or a flow ended.
+type result struct {
+	out core.Outcome
+	// unknown is the name of the element whose outcome a plan does not know; empty: out
+	// is known.
+	unknown string
+}
+
+func known(out core.Outcome) result { return result{out: out} }
+
+func (r result) isStopped() bool { return r.unknown == "" && r.out.Status == core.StatusStopped }
+
+// walk walks the flow to its end.
+func (w *walk) walk(ctx context.Context) (result, error) {
+	way, err := w.replay(ctx)
+	if err != nil {
+		return result{}, err
+	}
+	return w.live(ctx, way)
+}
+
+// way is where the walk may continue, and how it may have ended: one of them, but in
+// a plan.
+type way struct {
+	next []core.Element
+	ends []result
+}
+
+func ended(r result) way { return way{ends: []result{r}} }
+
+// replay follows the log, whatever the definition says now. It returns where the walk
+// continues by the definition.
+func (w *walk) replay(ctx context.Context) (way, error) {
 	at := w.flow.Elements[0]
-	for {
-		if w.stop.requested() {
-			return stopped("stopped on request"), nil
+	entries := w.log.entries
+	w.adopt = joined(w.log.left, w.adopt)
+	for i := range entries {
+		e, left := &entries[i], entries[i+1:]
+		if w.port.stopping() {
+			return ended(known(stopped("stopped on request"))), nil
 		}
-		target, repeat, err := w.leaveStop(ctx, at)
+		found, ok := w.flow.Find(e.Element)
+		switch {
+		case !ok: // the definition has it no longer
+			w.turn(at, entries[i:])
+			return w.restartAt(ctx, at, i)
+		case e.Kind == core.VisitJump:
+			return w.jump(found, e, entries[:i]), nil
+		case len(left) == 1 && left[0].Kind == core.VisitStop:
+			w.repeat(found, e, &left[0])
+			return way{next: []core.Element{found}}, nil
+		}
+		at, w.ordinal = found, e.Ordinal
+		r, again, err := w.revisit(ctx, at, e, len(left) == 0)
 		if err != nil {
-			return core.Outcome{}, err
+			return way{}, err
 		}
-		if target != nil {
-			at = target
+		if r.isStopped() {
+			return ended(r), nil
+		}
+		w.ran = w.ran || again
+		if len(left) > 0 && (!again || sameWay(at, e, r)) {
+			w.left = r
 			continue
 		}
-		out, err := w.visit(ctx, at, repeat)
-		if err != nil || out.Status == core.StatusStopped {
-			return out, err
+		if len(left) > 0 {
+			w.turn(at, left)
+		} else {
+			w.ordinal = w.log.ordinal
 		}
-		next, ok := core.Next(at.Edges(), out.Status, out.ExitCode)
-		switch {
-		case !ok && w.flow.Strict && len(at.Edges()) > 0:
-			return core.Outcome{}, noTransition(at, out)
-		case !ok:
-			if out = unmatched(at, out); out.Status != core.StatusCompleted {
-				w.endedBy(at)
-			}
-			return out, nil
-		case next.Kind != core.TargetElement:
-			if next.Kind == core.TargetFail {
-				w.endedBy(at)
-			}
-			return w.arrive(ctx, at, next, out)
+		return w.leave(ctx, at, r)
+	}
+	return way{next: []core.Element{at}}, nil
+}
+
+// restartAt continues by the definition where the log names an element that is gone:
+// behind the entry before it, or at the beginning.
+func (w *walk) restartAt(ctx context.Context, at core.Element, entries int) (way, error) {
+	if entries == 0 {
+		return way{next: []core.Element{at}}, nil
+	}
+	return w.leave(ctx, at, w.left)
+}
+
+// sameWay reports whether an element that was run again is left as it was before.
+func sameWay(at core.Element, before *entry, r result) bool {
+	out, ok := before.outcome()
+	if !ok || r.unknown != "" {
+		return false
+	}
+	if out.Status == r.out.Status && out.ExitCode == r.out.ExitCode {
+		return true
+	}
+	was, some := core.Next(at.Edges(), out.Status, out.ExitCode)
+	is, found := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	return some == found && was == is
+}
+
+// turn leaves the way of earlier attempts. What they completed behind the element is
+// passed when the walk comes to it.
+func (w *walk) turn(at core.Element, left []entry) {
+	w.adopt = joined(log{entries: left}.byElement(), w.adopt)
+	w.ordinal++
+	w.note(at, core.VisitTurn, "", "")
+}
+
+// joined has the entries of both; where both have one, that of the first.
+func joined(first, second map[string]entry) map[string]entry {
+	all := maps.Clone(second)
+	if all == nil {
+		all = map[string]entry{}
+	}
+	maps.Copy(all, first)
+	return all
+}
+
+// repeat prepares the visit of an element that stopped the job: it is run again, though
+// it completed. What is inside of it is passed.
+func (w *walk) repeat(at core.Element, e, stop *entry) {
+	again := *e
+	again.innerOnly = true
+	w.adopt = joined(map[string]entry{at.ElementName(): again}, w.adopt)
+	w.ordinal = stop.Ordinal
+}
+
+// jump continues at the restart point of a stop. Where that is an earlier element,
+// what was completed between them is passed.
+func (w *walk) jump(at core.Element, e *entry, before []entry) way {
+	w.ordinal = w.log.ordinal
+	target, ok := w.flow.Find(e.Target)
+	if !ok { // the definition has it no longer
+		return way{next: []core.Element{at}}
+	}
+	since := slices.IndexFunc(before, func(e entry) bool { return e.Element == target.ElementName() })
+	if since >= 0 && w.flow.Index(target) <= w.flow.Index(at) {
+		w.adopt = joined(log{entries: before[since:]}.byElement(), w.adopt)
+		w.ordinal++
+		w.note(at, core.VisitTurn, "", strconv.FormatInt(before[since].Ordinal, 10))
+	}
+	return way{next: []core.Element{target}}
+}
+
+// live visits elements by the definition. A walk has one element to come to; a plan
+// behind an unknown outcome has all that may follow, and lists each once.
+func (w *walk) live(ctx context.Context, from way) (result, error) {
+	listed := map[string]bool{}
+	for len(from.next) > 0 {
+		at := from.next[0]
+		from.next = from.next[1:]
+		if w.port.stopping() {
+			return known(stopped("stopped on request")), nil
 		}
-		if at, ok = w.flow.Find(next.Name); !ok {
-			return core.Outcome{}, fmt.Errorf("next %q: no such element", next.Name)
+		if w.after != "" && listed[at.ElementName()] {
+			w.port.mayRepeat(w, at)
+			continue
+		}
+		listed[at.ElementName()] = true
+		w.ordinal++
+		w.ran = true
+		r, err := w.visit(ctx, at)
+		if err != nil {
+			return r, err
+		}
+		if r.isStopped() {
+			from.ends = append(from.ends, r)
+			continue
+		}
+		further, err := w.leave(ctx, at, r)
+		if err != nil {
+			return result{}, err
+		}
+		from.next, from.ends = append(from.next, further.next...), append(from.ends, further.ends...)
+	}
+	if w.after == "" && len(from.ends) > 0 {
+		return from.ends[0], nil
+	}
+	return result{unknown: w.after}, nil
+}
+
+// leave answers where the outcome of an element leads.
+func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error) {
+	if r.unknown != "" {
+		return w.leaveUnknown(ctx, at, r)
+	}
+	next, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	switch {
+	case !ok && w.flow.Strict && len(at.Edges()) > 0:
+		return way{}, noTransition(at, r.out)
+	case !ok:
+		return ended(known(unmatched(at, r.out))), nil
+	case next.Kind != core.TargetElement:
+		r, err := w.arrive(ctx, at, next, r.out)
+		return ended(r), err
+	}
+	to, ok := w.flow.Find(next.Name)
+	if !ok {
+		return way{}, fmt.Errorf("next %q: no such element", next.Name)
+	}
+	return way{next: []core.Element{to}}, nil
+}
+
+// leaveUnknown lists all that may follow.
+func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way, error) {
+	if w.after == "" {
+		w.after = r.unknown
+	}
+	var all way
+	for _, t := range at.Edges() {
+		if t.Target.Kind != core.TargetElement {
+			end, err := w.arrive(ctx, at, t.Target, core.Outcome{})
+			if err != nil {
+				return all, err
+			}
+			all.ends = append(all.ends, end)
+			continue
+		}
+		if to, ok := w.flow.Find(t.Target.Name); ok {
+			all.next = append(all.next, to)
 		}
 	}
+	return all, nil
 }
 
 func noTransition(at core.Element, out core.Outcome) error {
@@ -71,13 +267,6 @@ func noTransition(at core.Element, out core.Outcome) error {
 		why = " (" + out.Message + ")"
 	}
 	return fmt.Errorf("element %s ended with exit code %s%s: %w", at.ElementName(), out.ExitCode, why, core.ErrNoTransition)
-}
-
-// endedBy notes the decision that the flow ends with, if it is one.
-func (w *walk) endedBy(at core.Element) {
-	if _, is := at.(*core.DecisionElement); is {
-		w.verdicts = append(w.verdicts, at.ElementName())
-	}
 }
 
 // unmatched is the outcome of a flow that ends at the element. A verdict that is
@@ -105,7 +294,7 @@ func stopped(message string) core.Outcome {
 }
 
 // arrive ends the flow at an end, fail or stop target.
-func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, last core.Outcome) (core.Outcome, error) {
+func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, last core.Outcome) (result, error) {
 	end := func(status core.Status, exit string) core.Outcome {
 		if target.Exit != "" {
 			exit = target.Exit
@@ -114,224 +303,40 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 	}
 	switch target.Kind {
 	case core.TargetEnd:
-		return end(core.StatusCompleted, core.ExitCompleted), nil
+		return known(end(core.StatusCompleted, core.ExitCompleted)), nil
 	case core.TargetFail:
 		out := end(core.StatusFailed, core.ExitFailed)
 		out.Message, out.Step = last.Message, last.Step
 		if out.Message == "" {
 			out.Message = fmt.Sprintf("%s ended with exit code %s", at.ElementName(), last.ExitCode)
 		}
-		return out, nil
+		return known(out), nil
 	case core.TargetStop:
 		out := end(core.StatusStopped, core.ExitStopped)
 		out.Message = target.Message
-		return out, w.stopAt(ctx, at, target)
+		return known(out), w.stopAt(ctx, at, target)
 	case core.TargetElement:
 	}
-	return core.Outcome{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
+	return result{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
 }
 
-// stoppedAt begins the keys of the job context that remember at which elements
-// earlier executions of the instance took a `stop` transition, and its restart
-// point, so that a restart goes on there instead of stopping again.
-const stoppedAt = "surfin.stopped_at."
-
-// stoppedAfter begins the keys under which the id of the newest step execution at such
-// a stop is kept: a stop of an earlier round of a loop is over.
-const stoppedAfter = "surfin.stopped_after."
-
-// stopAt remembers the stop. A step that failed is given up where the restart goes
-// on elsewhere: it is ABANDONED, and will be passed.
+// stopAt records the stop. A step that failed is given up where the restart continues
+// elsewhere: it is ABANDONED, and will be passed.
 func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) error {
-	restart := target.Restart
-	if restart == at.ElementName() {
-		restart = ""
+	w.ordinal++
+	if target.Restart == "" || target.Restart == at.ElementName() {
+		w.note(at, core.VisitStop, "", "")
+		return w.port.stopped(ctx, w, at, false)
 	}
-	if restart != "" && !w.flow.Leads(restart, at.ElementName()) { // else the restart comes back to it
-		if err := w.giveUp(ctx, at); err != nil {
-			return err
-		}
-	}
-	return w.remember(ctx, func(c *core.ExecutionContext) error {
-		if restart == "" {
-			c.Delete(decidedAt + at.ElementName())
-		}
-		return errors.Join(c.Put(stoppedAt+at.ElementName(), restart), c.Put(stoppedAfter+at.ElementName(), int64(w.after())))
-	})
+	w.note(at, core.VisitJump, "", target.Restart)
+	return w.port.stopped(ctx, w, at, !w.flow.Leads(target.Restart, at.ElementName())) // else the restart comes back to it
 }
 
-func (w *walk) giveUp(ctx context.Context, at core.Element) error {
-	name, ok := recordOf(at)
-	if !ok {
-		return nil
-	}
-	h, known := w.memory.of(name)
-	s := h.Last
-	if !known || s.Status != core.StatusFailed || s.JobExecutionID != w.exec.ID {
-		return nil
-	}
-	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
-	_, err := w.config.Repository.EndStep(ctx, ref, core.StepChange{
-		To: core.StatusAbandoned, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, Out: s.Out,
-	})
-	if err != nil {
-		return fmt.Errorf("give up step %s: %w", name, err)
-	}
-	s.Status = core.StatusAbandoned
-	w.memory.ran(s)
-	return nil
+// note keeps a row of the journal for the visit at hand.
+func (w *walk) note(at core.Element, kind core.VisitKind, verdict, target string) {
+	w.port.note(w, core.FlowVisit{Visit: w.visitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }
 
-// recordOf is the name of the step execution that an element has.
-func recordOf(at core.Element) (string, bool) {
-	switch e := at.(type) {
-	case *core.StepElement:
-		return e.Step.Name(), true
-	case *core.FlowElement:
-		return e.Name, e.AsStep
-	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
-	}
-	return "", false
-}
-
-// after is the id of the newest step execution in front; 0: there is none.
-func (w *walk) after() core.StepExecutionID {
-	if w.last == nil {
-		return 0
-	}
-	return w.last.ID
-}
-
-// leaveStop answers where a restart goes on if an earlier execution stopped at
-// this element: at the restart point; where there is none, the element is run
-// again. It happens once per execution: a restart point before the element comes
-// back to it. A stop is over when the element is come to once more, by a loop.
-func (w *walk) leaveStop(ctx context.Context, at core.Element) (target core.Element, repeat bool, err error) {
-	name := at.ElementName()
-	restart, stopped := w.recall(stoppedAt + name)
-	if !stopped {
-		return nil, false, nil
-	}
-	after, known := w.recall(stoppedAfter + name)
-	id, _ := after.(int64) //nolint:errcheck // absent is zero
-	since := core.StepExecutionID(id)
-	over := known && since < w.base(at)
-	first := w.memory.leave(name)
-	if point, ok := restart.(string); ok && point != "" && first && !over {
-		if target, ok = w.flow.Find(point); ok {
-			w.jump(at, target, since)
-			return target, false, nil
-		}
-	}
-	return nil, first && !over, w.remember(ctx, func(c *core.ExecutionContext) error {
-		c.Delete(stoppedAt + name)
-		c.Delete(stoppedAfter + name)
-		return nil
-	})
-}
-
-// jump leads from an element that stopped to the restart point. It is no round of a
-// loop: what is in front of the element counts as it did, and what comes behind it has
-// not been run since the stop.
-func (w *walk) jump(at, target core.Element, since core.StepExecutionID) {
-	w.pass(at)
-	before := w.memory.hasVisited(target.ElementName())
-	w.memory.forget(w.flow.Elements)
-	w.round = round{base: w.round.base, looped: w.round.looped}
-	if !before {
-		w.behind(at, since)
-	}
-}
-
-// pass notes the step of an element that the flow goes on behind.
-func (w *walk) pass(at core.Element) {
-	name, ok := recordOf(at)
-	if !ok {
-		return
-	}
-	if h, known := w.memory.of(name); known {
-		w.memory.pass(h.Last)
-		w.last = &h.Last
-	}
-}
-
-// round tells the rounds of a loop apart: an execution that is restarted in a later
-// round passes what that round has completed, and must not take for it what an
-// earlier round has. Ids of step executions grow, so within a loop what completed
-// before the element in front of it did is of an earlier round. Outside of loops a
-// completed step is passed, whatever ran again in front of it (rule F3).
-type round struct {
-	// at is the element in front, and since the id that what follows it in its loop
-	// must not be older than.
-	at    string
-	since core.StepExecutionID
-	// base holds for all of the flow, and looped says that it is inside of an element
-	// of a loop.
-	base   core.StepExecutionID
-	looped bool
-}
-
-// isOver reports whether the completed step at the element is of an earlier round.
-func (w *walk) isOver(at core.Element, completed core.StepExecution) bool {
-	return completed.ID < w.base(at)
-}
-
-// roundAt begins the keys of the job context that remember since when an element
-// with flows in it is in its latest round of a loop: the id of the newest step
-// execution before. From the records inside it cannot be told where a branch has not
-// begun the round.
-const roundAt = "surfin.round."
-
-// beginRound notes that a loop has come to the element again.
-func (w *walk) beginRound(ctx context.Context, at core.Element) error {
-	if len(core.Flows(at)) == 0 || w.last == nil {
-		return nil
-	}
-	return w.noteRound(ctx, at)
-}
-
-// noteRound is for those elements, and for a step that goes on, in another round, with
-// an attempt of an earlier one.
-func (w *walk) noteRound(ctx context.Context, at core.Element) error {
-	return w.remember(ctx, func(c *core.ExecutionContext) error {
-		return c.Put(roundAt+at.ElementName(), int64(w.after()))
-	})
-}
-
-// since is what comes behind the step in this round newer than: its first attempt in
-// it. A later one is no measure: a step that failed, and whose failure was made good,
-// is repeated by each restart.
-func (w *walk) since(at core.Element, s core.StepExecution) core.StepExecutionID {
-	first := s.First
-	if first == 0 {
-		first = s.ID
-	}
-	noted, _ := w.recall(roundAt + at.ElementName())
-	id, _ := noted.(int64)                               //nolint:errcheck // absent is zero
-	if since := core.StepExecutionID(id); since < s.ID { // else it has not run in that round
-		first = max(first, since+1)
-	}
-	return max(first, w.baseHere(at))
-}
-
-// base is what step executions in the element must not be older than.
-func (w *walk) base(at core.Element) core.StepExecutionID {
-	if since, ok := w.recall(roundAt + at.ElementName()); ok && len(core.Flows(at)) > 0 {
-		if id, is := since.(int64); is {
-			return max(w.baseHere(at), core.StepExecutionID(id)+1)
-		}
-	}
-	return w.baseHere(at)
-}
-
-func (w *walk) baseHere(at core.Element) core.StepExecutionID {
-	if w.round.at != "" && (w.round.looped || w.flow.Leads(at.ElementName(), w.round.at)) {
-		return max(w.round.base, w.round.since)
-	}
-	return w.round.base
-}
-
-// behind moves on: the element is in front now.
-func (w *walk) behind(at core.Element, since core.StepExecutionID) {
-	w.round.at, w.round.since = at.ElementName(), since
+func (w *walk) visitOf(at core.Element) core.Visit {
+	return core.Visit{Flow: w.id, Ordinal: w.ordinal, Element: at.ElementName()}
 }

@@ -17,7 +17,7 @@ func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since co
 	var rows []journalRow
 	err := r.session(ctx).Raw(r.sql(`SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
 		SELECT v.*, ROW_NUMBER() OVER (PARTITION BY job_execution_id, flow, element,
-			CASE WHEN kind IN ('stop', 'jump', 'turn') THEN kind ELSE '' END ORDER BY ordinal DESC) AS place
+			CASE WHEN kind IN ('stop', 'jump', 'turn', 'adopt') THEN kind ELSE '' END ORDER BY ordinal DESC) AS place
 		FROM (
 			SELECT s.job_execution_id, s.flow, s.ordinal, s.element, 'step' AS kind, '' AS verdict, '' AS target, s.id AS step_id
 			FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id

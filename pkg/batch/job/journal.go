@@ -1,0 +1,347 @@
+package job
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// journal is what earlier attempts of the instance visited: the only memory of a
+// walk (rule F5). The zero journal is that of a first attempt.
+type journal struct {
+	rows  map[string][]core.JournalRow // by flow
+	inner map[string][]int64           // ordinals of elements with flows in them, by FlowPrefix + element
+	steps map[core.StepExecutionID]core.StepExecution
+	// database is the repository's.
+	database string
+}
+
+// newJournal reads the journal. Step executions that history has are not read again.
+func newJournal(ctx context.Context, repository core.JobRepository, exec *core.JobExecution, history map[string]core.StepHistory) (*journal, error) {
+	rows, err := repository.Visits(ctx, exec.InstanceID, exec.AnewSince())
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{
+		rows: map[string][]core.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
+		database: repository.Database(),
+	}
+	for _, h := range history {
+		j.steps[h.Last.ID] = h.Last
+	}
+	var missing []core.StepExecutionID
+	for _, row := range rows {
+		if row.Kind == core.VisitPass {
+			id, err := strconv.ParseInt(row.Target, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("the journal of execution %d passes step execution %q: %w", row.Execution, row.Target, err)
+			}
+			row.Step = core.StepExecutionID(id)
+		}
+		if _, known := j.steps[row.Step]; !known && row.Step != 0 {
+			missing = append(missing, row.Step)
+		}
+		j.add(row)
+	}
+	read, err := repository.StepsByID(ctx, missing)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(j.steps, read)
+	return j, nil
+}
+
+func (j *journal) add(row core.JournalRow) {
+	if len(j.rows[row.Flow]) == 0 {
+		j.addInner(row.Flow)
+	}
+	j.rows[row.Flow] = append(j.rows[row.Flow], row)
+}
+
+// addInner notes the visits of the elements around a flow, which its name holds:
+// outer#3/1/inner#2/0 is in the visit 2 of inner, and that in the visit 3 of outer.
+func (j *journal) addInner(flow string) {
+	for at := strings.LastIndexByte(flow, '#'); at >= 0; at = strings.LastIndexByte(flow[:at], '#') {
+		number, _, _ := strings.Cut(flow[at+1:], "/")
+		ordinal, err := strconv.ParseInt(number, 10, 64)
+		if err == nil && !slices.Contains(j.inner[flow[:at]], ordinal) {
+			j.inner[flow[:at]] = append(j.inner[flow[:at]], ordinal)
+		}
+	}
+}
+
+// attempts bounds the attempts whose rows count, both included.
+type attempts struct{ from, to core.JobExecutionID }
+
+func allAttempts() attempts { return attempts{0, math.MaxInt64} }
+
+func (a attempts) has(id core.JobExecutionID) bool { return a.from <= id && id <= a.to }
+
+// entry is what is known of an element's last visit.
+type entry struct {
+	core.JournalRow
+	record *core.StepExecution // of a step, and of the one that is passed
+	// open says that nobody recorded the end of a split or a flow: only what was
+	// visited in it is known. An end of an earlier attempt is in Verdict.
+	open bool
+	// inside are the attempts whose rows count in the flows inside.
+	inside attempts
+	// source is the earlier visit of the element whose completed steps are passed; nil:
+	// there is none.
+	source *entry
+	// innerOnly says that the element itself was not completed.
+	innerOnly bool
+}
+
+// log is the journal of one flow.
+type log struct {
+	// entries are the last visits of the elements, in their order.
+	entries []entry
+	// left are the newest visits of elements on ways that an attempt turned away from,
+	// where the walk did not come to them again.
+	left map[string]entry
+	// ordinal is the greatest of those that count.
+	ordinal int64
+}
+
+// log returns the journal of a flow: of each ordinal the newest attempt's row, without
+// those that an attempt has turned away from, and of each element the last.
+func (j *journal) log(flow core.Flow, id string, within attempts) log {
+	var rows []entry
+	turns := map[core.JobExecutionID]int64{}
+	for _, row := range j.rows[id] {
+		if !within.has(row.Execution) {
+			continue
+		}
+		if row.Kind == core.VisitTurn {
+			turns[row.Execution] = row.Ordinal
+			if from, err := strconv.ParseInt(row.Target, 10, 64); err == nil {
+				turns[row.Execution] = min(from, row.Ordinal)
+			}
+		}
+		rows = append(rows, entry{JournalRow: row})
+	}
+	rows = append(rows, j.open(flow, id, within)...)
+	for i := range rows {
+		rows[i].inside = within.floor(turns, rows[i].Ordinal, rows[i].Execution)
+		if rows[i].Kind == core.VisitGroup {
+			rows[i].inside.to = min(rows[i].inside.to, rows[i].Execution)
+		}
+		if record, ok := j.steps[rows[i].Step]; ok && rows[i].Step != 0 {
+			rows[i].record = &record
+		}
+	}
+	newest := map[string]entry{}
+	for _, e := range rows {
+		before, there := newest[e.Element]
+		if isVisit(e.Kind) && (!there || cmp.Or(cmp.Compare(e.Execution, before.Execution), cmp.Compare(e.Ordinal, before.Ordinal)) > 0) {
+			newest[e.Element] = e
+		}
+	}
+	isDead := func(e entry) bool {
+		return within.floor(turns, e.Ordinal, math.MaxInt64).from > e.Execution
+	}
+	l := log{left: map[string]entry{}}
+	for element, e := range newest {
+		if isDead(e) {
+			l.left[element] = e
+		}
+	}
+	rows = slices.DeleteFunc(rows, isDead)
+	slices.SortStableFunc(rows, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.Ordinal, b.Ordinal), cmp.Compare(a.Execution, b.Execution))
+	})
+	l.entries, l.ordinal = lastVisits(rows)
+	return l
+}
+
+// isVisit reports whether a row of the kind says that an element was visited.
+func isVisit(kind core.VisitKind) bool {
+	switch kind {
+	case core.VisitStep, core.VisitNoop, core.VisitDecision, core.VisitFlow, core.VisitGroup, core.VisitPass:
+		return true
+	case core.VisitStop, core.VisitJump, core.VisitAdopt, core.VisitTurn:
+	}
+	return false
+}
+
+// lastVisits returns, of rows in order, the last of each element, and a stop at the end.
+func lastVisits(rows []entry) (entries []entry, ordinal int64) {
+	last := map[string]int64{}
+	var adopts []entry
+	var all []entry
+	for i, e := range rows {
+		ordinal = max(ordinal, e.Ordinal)
+		if i+1 < len(rows) && rows[i+1].Ordinal == e.Ordinal { // a later attempt visited it again
+			rows[i+1].inherit(e)
+			continue
+		}
+		switch {
+		case e.Kind == core.VisitAdopt:
+			adopts = append(adopts, e)
+			continue
+		case isVisit(e.Kind):
+			last[e.Element] = e.Ordinal
+		case e.Kind == core.VisitTurn || i+1 < len(rows): // a restart left the stop
+			continue
+		}
+		all = append(all, e)
+	}
+	for _, e := range all {
+		if isVisit(e.Kind) && last[e.Element] != e.Ordinal {
+			continue // history
+		}
+		for i := range adopts {
+			if adopts[i].Element == e.Element && adopts[i].Ordinal+1 == e.Ordinal {
+				e.source = sourceOf(&adopts[i])
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries, ordinal
+}
+
+// adoptTarget names a visit in a row of VisitAdopt, and sourceOf reads it.
+func adoptTarget(e *entry) string {
+	return fmt.Sprintf("%d %d %d", e.Ordinal, e.inside.from, e.inside.to)
+}
+
+func sourceOf(adopt *entry) *entry {
+	source := *adopt
+	if _, err := fmt.Sscanf(adopt.Target, "%d %d %d", &source.Ordinal, &source.inside.from, &source.inside.to); err != nil {
+		return nil
+	}
+	return &source
+}
+
+// floor leaves out the attempts before one that turned away at the ordinal or before,
+// as far as it was not later than until.
+func (a attempts) floor(turns map[core.JobExecutionID]int64, ordinal int64, until core.JobExecutionID) attempts {
+	for by, at := range turns {
+		if at <= ordinal && by <= until {
+			a.from = max(a.from, by)
+		}
+	}
+	return a
+}
+
+// inherit takes over how an earlier attempt ended a visit of which only the inside is
+// known.
+func (e *entry) inherit(before entry) {
+	if e.open && e.Element == before.Element {
+		e.Verdict = before.Verdict
+	}
+}
+
+// open returns an entry for each split and flow in which an attempt visited something.
+// Its end, if an attempt recorded it, is another entry of the same ordinal.
+func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
+	var found []entry
+	for _, at := range flow.Elements {
+		kind, is := j.openKind(at)
+		if !is {
+			continue
+		}
+		for _, ordinal := range j.inner[core.FlowPrefix(id)+at.ElementName()] {
+			v := core.Visit{Flow: id, Ordinal: ordinal, Element: at.ElementName()}
+			if newest := j.newestIn(at, v, within); newest != 0 && !j.hasEnd(v, newest) {
+				found = append(found, entry{open: true, JournalRow: core.JournalRow{Execution: newest, FlowVisit: core.FlowVisit{Visit: v, Kind: kind}}})
+			}
+		}
+	}
+	return found
+}
+
+// openKind reports whether the rows inside of an element say that it was visited. A
+// flow with a step execution has a row of its own. What a group in another database
+// recorded does not count without the row of its end: its transaction may be undone.
+func (j *journal) openKind(at core.Element) (core.VisitKind, bool) {
+	switch e := at.(type) {
+	case *core.SplitElement:
+		return core.VisitFlow, true
+	case *core.FlowElement:
+		return core.VisitFlow, !e.AsStep
+	case *core.AtomicElement:
+		return core.VisitGroup, e.Database == j.database
+	case *core.StepElement, *core.DecisionElement:
+	}
+	return "", false
+}
+
+// hasEnd reports whether the attempt itself has a row for the visit.
+func (j *journal) hasEnd(v core.Visit, attempt core.JobExecutionID) bool {
+	return slices.ContainsFunc(j.rows[v.Flow], func(row core.JournalRow) bool {
+		return row.Ordinal == v.Ordinal && row.Execution == attempt && row.Element == v.Element
+	})
+}
+
+// newestIn returns the newest attempt that visited something inside of the element;
+// 0: none did.
+func (j *journal) newestIn(at core.Element, v core.Visit, within attempts) core.JobExecutionID {
+	var newest core.JobExecutionID
+	for branch, flow := range core.Flows(at) {
+		id := v.Inner(branch)
+		for _, row := range j.rows[id] {
+			if within.has(row.Execution) {
+				newest = max(newest, row.Execution)
+			}
+		}
+		for _, inner := range flow.Elements {
+			for _, ordinal := range j.inner[core.FlowPrefix(id)+inner.ElementName()] {
+				newest = max(newest, j.newestIn(inner, core.Visit{Flow: id, Ordinal: ordinal, Element: inner.ElementName()}, within))
+			}
+		}
+	}
+	return newest
+}
+
+// byElement returns the entries by element.
+func (l log) byElement() map[string]entry {
+	entries := make(map[string]entry, len(l.entries))
+	for _, e := range l.entries {
+		entries[e.Element] = e
+	}
+	return entries
+}
+
+// outcome returns how the visit ended; false if nobody recorded it.
+func (e *entry) outcome() (core.Outcome, bool) {
+	switch e.Kind {
+	case core.VisitStep, core.VisitPass:
+		if e.record == nil || e.record.Status.IsRunning() {
+			return core.Outcome{}, false
+		}
+		return outcomeOf(e.record), true
+	case core.VisitNoop:
+		return core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}, true
+	case core.VisitDecision:
+		return core.Outcome{Status: core.StatusCompleted, ExitCode: e.Verdict}, true
+	case core.VisitFlow, core.VisitGroup:
+		status, exit, ok := strings.Cut(e.Verdict, " ")
+		return core.Outcome{Status: core.Status(status), ExitCode: exit}, ok
+	case core.VisitStop, core.VisitJump, core.VisitTurn:
+	}
+	return core.Outcome{}, false
+}
+
+// verdictOf is the verdict of a row about an end.
+func verdictOf(out core.Outcome) string { return string(out.Status) + " " + out.ExitCode }
+
+// outcomeOf is how a step ended.
+func outcomeOf(s *core.StepExecution) core.Outcome {
+	out := core.Outcome{Status: s.Status, ExitCode: s.ExitCode, Message: explain(s)}
+	if s.Status == core.StatusAbandoned { // it had failed
+		out.Status = core.StatusFailed
+	}
+	if s.Status != core.StatusCompleted {
+		out.Step = s.Name
+	}
+	return out
+}

@@ -1,0 +1,259 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// live is the port of an execution.
+type live struct{ run *run }
+
+func (l *live) stopping() bool { return l.run.stop.requested() }
+
+func (l *live) passed(ctx context.Context, _ *walk, _ *core.StepElement, s core.StepExecution) {
+	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Step: s})
+}
+
+func (l *live) holds(ctx context.Context, w *walk, at core.Element) (answer, error) {
+	condition := at.Condition()
+	if condition == nil {
+		return yes, nil
+	}
+	held, _, err := condition.Check(ctx, w.view())
+	if err != nil {
+		return no, fmt.Errorf("%s: when: %w", at.ElementName(), err)
+	}
+	if held {
+		return yes, nil
+	}
+	l.run.config.Observer.Observe(ctx, core.ElementSkipped{
+		Execution: l.run.exec.ID, JobName: l.run.job.Name, Element: at.ElementName(), Condition: condition.Text,
+	})
+	return no, nil
+}
+
+// noop records a step whose condition does not hold: it completes without having been
+// run, and a restart passes it. In a group nothing is recorded, because its record
+// would be the group's transaction's: the condition is asked again.
+func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result, error) {
+	out := known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop})
+	if w.group != nil {
+		return out, nil
+	}
+	rows := l.run.progress.unwrittenVisits()
+	record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{
+		Name: at.Step.Name(), Visit: w.visitOf(at), Noop: true, Before: rows,
+	})
+	if err != nil {
+		return result{}, fmt.Errorf("step %s: %w", at.Step.Name(), err)
+	}
+	l.run.progress.recordWritten(rows)
+	l.run.progress.record(*record)
+	w.last = record
+	return out, nil
+}
+
+func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
+	run := l.stepRun(w, at)
+	if _, composite := at.Step.(core.Composite); composite && l.run.progress.hasRun(at.Step.Name(), l.run.exec.ID) {
+		if err := l.readParts(ctx, at.Step.Name(), run.Data.Parts); err != nil {
+			return result{}, err
+		}
+	}
+	if before.Last.ID != 0 && !isDone(before.Last) {
+		run.Data.Earlier = resumed(before.Last, run.Data.Parts)
+	}
+	record, err := l.run.config.Executor.Execute(ctx, at.Step, run)
+	if w.group != nil {
+		w.group.note(run)
+	}
+	if record != nil {
+		l.run.progress.recordWritten(run.Data.Before)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); errors.Is(cause, core.ErrLostOwner) {
+			err = errors.Join(cause, err)
+		}
+		return result{}, err
+	}
+	l.run.progress.record(*record)
+	if w.group != nil {
+		w.group.records = append(w.group.records, *record)
+	}
+	w.last = record
+	out := core.Outcome{Status: record.Status, ExitCode: record.ExitCode, Message: explain(record)}
+	if record.Status != core.StatusCompleted {
+		out.Step = record.Name
+	}
+	return known(out), nil
+}
+
+// stepRun is what a step is given: copies, so that it shares nothing with the flow
+// and with steps beside it.
+func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
+	r := l.run
+	run := &core.StepRun{
+		Data: core.StepContext{
+			Job: r.jobNow(), JobRef: r.ref, Steps: r.progress.seen(), Last: w.last, Outcome: r.ended,
+			Parts: r.progress.parts(at.Step.Name()), Visit: w.visitOf(at),
+		},
+		Services: core.StepServices{
+			Checkpoints: r.config.Repository, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
+			Jobs: r.launcher, Attempts: r.config.Repository, Owners: core.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
+			Stop: stepStop{r}, Spawner: core.SpawnerFunc(r.config.Spawn), Promoter: core.PromoterFunc(r.promote),
+		},
+	}
+	if w.id == core.FlowFinally {
+		run.Services.Stop = core.StopOn(nil) // what cleans up is not stopped by a stop
+	}
+	if w.group == nil {
+		run.Data.Before = r.progress.unwrittenVisits()
+		return run
+	}
+	run.Data.Group, run.Data.Planned = &w.group.Group, w.group.begun[at.Step.Name()]
+	if run.Data.Planned != nil {
+		w.ordinal = max(w.ordinal, run.Data.Planned.Visit.Ordinal)
+	}
+	delete(w.group.begun, at.Step.Name())
+	return run
+}
+
+// resumed is the attempt that a new one resumes. What a step with partitions did is
+// what they did: a process that died could not sum it up.
+func resumed(last core.StepExecution, parts map[string]core.StepExecution) *core.StepExecution {
+	if len(parts) == 0 {
+		return &last
+	}
+	last.Before, last.Counters, last.InHand = core.Counters{}, core.Counters{}, core.Counters{}
+	for _, part := range parts {
+		if part.ID < last.First { // of work that was completed before
+			continue
+		}
+		last.Counters = last.Counters.Add(part.Carried())
+	}
+	return &last
+}
+
+// readParts reads what became of the partitions that the step ran in this very
+// execution, in an earlier round of a loop.
+func (l *live) readParts(ctx context.Context, step string, parts map[string]core.StepExecution) error {
+	records, err := l.run.config.Repository.Steps(ctx, l.run.exec.ID)
+	if err != nil {
+		return fmt.Errorf("step %s: read its partitions: %w", step, err)
+	}
+	for _, record := range records {
+		if part, is := strings.CutPrefix(record.Name, core.PartName(step, "")); is {
+			parts[part] = record
+		}
+	}
+	return nil
+}
+
+func (l *live) limited(_ *walk, _ *core.StepElement, refusal error) (result, error) {
+	return result{}, refusal
+}
+
+func (l *live) decide(ctx context.Context, w *walk, at *core.DecisionElement) (verdict string, answered bool, err error) {
+	view, answer := w.view(), ""
+	err = l.run.callWithGrace(ctx, func() (err error) {
+		answer, err = at.Decide(ctx, view)
+		return err
+	})
+	return answer, true, err
+}
+
+func (l *live) decided(ctx context.Context, _ *walk, at *core.DecisionElement, verdict string, kept bool) {
+	l.run.config.Observer.Observe(ctx, core.Decided{
+		Execution: l.run.exec.ID, JobName: l.run.job.Name, Element: at.Name, Verdict: verdict, Kept: kept,
+	})
+}
+
+func (l *live) stopped(ctx context.Context, _ *walk, at core.Element, giveUp bool) error {
+	name, ok := recordOf(at)
+	if !ok || !giveUp {
+		return nil
+	}
+	h, some := l.run.progress.of(name)
+	s := h.Last
+	if !some || s.Status != core.StatusFailed || s.JobExecutionID != l.run.exec.ID {
+		return nil
+	}
+	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+	_, err := l.run.config.Repository.EndStep(ctx, ref, core.StepChange{
+		To: core.StatusAbandoned, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, Out: s.Out,
+	})
+	if err != nil {
+		return fmt.Errorf("give up step %s: %w", name, err)
+	}
+	s.Status = core.StatusAbandoned
+	l.run.progress.record(s)
+	return nil
+}
+
+// recordOf is the name of the step execution that an element has.
+func recordOf(at core.Element) (string, bool) {
+	switch e := at.(type) {
+	case *core.StepElement:
+		return e.Step.Name(), true
+	case *core.FlowElement:
+		return e.Name, e.AsStep
+	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	}
+	return "", false
+}
+
+func (l *live) note(w *walk, row core.FlowVisit) {
+	if w.group != nil {
+		w.group.rows = append(w.group.rows, row)
+		return
+	}
+	l.run.progress.note(row)
+}
+
+func (l *live) mayRepeat(*walk, core.Element) {}
+
+// view is what conditions and deciders see.
+func (w *walk) view() *core.View {
+	return &core.View{Job: w.run.jobNow(), Steps: w.run.progress.seen(), Last: w.last, Outcome: w.run.ended}
+}
+
+func explain(record *core.StepExecution) string {
+	if record.Error == "" || record.Status == core.StatusStopped {
+		return record.Error
+	}
+	return fmt.Sprintf("step %s: %s", record.Name, record.Error)
+}
+
+// flowStep is a flow as a step.
+type flowStep struct {
+	name string
+	walk func(ctx context.Context) (result, error)
+}
+
+func (s *flowStep) Name() string { return s.name }
+func (s *flowStep) Kind() string { return "flow" }
+
+// Composite says that the steps inside are bounded by themselves.
+func (s *flowStep) Composite() {}
+
+func (s *flowStep) Execute(ctx context.Context, run *core.StepRun) error {
+	r, err := s.walk(ctx)
+	if err != nil {
+		return err
+	}
+	run.Step.ExitCode = r.out.ExitCode
+	switch r.out.Status {
+	case core.StatusCompleted:
+		return nil
+	case core.StatusStopped:
+		return core.ErrStopped
+	case core.StatusUnknown:
+		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, r.out.Message)
+	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
+	}
+	return errors.New(r.out.Message)
+}

@@ -1,0 +1,141 @@
+package job
+
+import (
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// progress is what the branches of an execution know together. It is safe for
+// concurrent use.
+type progress struct {
+	mu sync.Mutex
+	// history is the newest execution of each step in the instance, and how often it
+	// was attempted.
+	history map[string]core.StepHistory
+	// steps are those that ran, or were passed, in this execution.
+	steps map[string]core.StepExecution
+	// unwritten are rows of the journal that wait for the next write.
+	unwritten []core.FlowVisit
+}
+
+func newProgress(history map[string]core.StepHistory) *progress {
+	if history == nil {
+		history = map[string]core.StepHistory{}
+	}
+	return &progress{history: history, steps: map[string]core.StepExecution{}}
+}
+
+// note keeps a row of the journal until something else is written (rule F5).
+func (p *progress) note(rows ...core.FlowVisit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unwritten = append(p.unwritten, rows...)
+}
+
+// unwrittenVisits returns the rows that wait. Another branch may write them as well.
+func (p *progress) unwrittenVisits() []core.FlowVisit {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]core.FlowVisit(nil), p.unwritten...)
+}
+
+// recordWritten removes rows that were written.
+func (p *progress) recordWritten(rows []core.FlowVisit) {
+	if len(rows) == 0 {
+		return
+	}
+	written := make(map[core.Visit]bool, len(rows))
+	for _, row := range rows {
+		written[row.Visit] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var left []core.FlowVisit
+	for _, row := range p.unwritten {
+		if !written[row.Visit] {
+			left = append(left, row)
+		}
+	}
+	p.unwritten = left
+}
+
+// of is the history of a step.
+func (p *progress) of(step string) (core.StepHistory, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h, ok := p.history[step]
+	return h, ok
+}
+
+// hasUnfinished reports whether a step of the instance did not complete, in this
+// execution or in an earlier one.
+func (p *progress) hasUnfinished() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.history {
+		if h.Last.Status != core.StatusCompleted || h.Attempts > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// recordSkipped notes a step that an earlier execution completed.
+func (p *progress) recordSkipped(s core.StepExecution) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.steps[s.Name] = s
+}
+
+// record notes a step that ran in this execution.
+func (p *progress) record(s core.StepExecution) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.history[s.Name]
+	if h.Last.ID != s.ID && s.ExitCode != core.ExitNoop {
+		h.Attempts++
+	}
+	h.Last = s
+	p.history[s.Name], p.steps[s.Name] = h, s
+}
+
+// recordEnd notes how a step ended that is known to have run.
+func (p *progress) recordEnd(s core.StepExecution) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	h := p.history[s.Name]
+	h.Last = s
+	p.history[s.Name], p.steps[s.Name] = h, s
+}
+
+// seen are the steps of this execution, to be read by others.
+func (p *progress) seen() map[string]core.StepExecution {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.steps)
+}
+
+// hasRun reports whether the step ran in the execution.
+func (p *progress) hasRun(step string, id core.JobExecutionID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.steps[step]
+	return ok && s.JobExecutionID == id
+}
+
+// parts are the newest executions of a step's partitions, by partition.
+func (p *progress) parts(step string) map[string]core.StepExecution {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	prefix := core.PartName(step, "")
+	parts := map[string]core.StepExecution{}
+	for name, h := range p.history {
+		if part, is := strings.CutPrefix(name, prefix); is {
+			parts[part] = h.Last
+		}
+	}
+	return parts
+}

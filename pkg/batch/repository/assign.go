@@ -90,8 +90,8 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 	}
 	a := &core.Assignment{Step: steps[0]}
 	var managers []struct {
-		stepExecution `gorm:"embedded"`
-		Shared        string
+		Row    stepExecution `gorm:"embedded"`
+		Shared string
 	}
 	if err := r.session(ctx).Raw(r.sql("SELECT * FROM {step_execution} WHERE id = ?"), a.Step.Manager).Scan(&managers).Error; err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 	if len(managers) == 0 {
 		return nil, fmt.Errorf("step execution %d, which planned it: %w", a.Step.Manager, core.ErrNotFound)
 	}
-	manager, err := managers[0].record()
+	manager, err := managers[0].Row.record()
 	if err != nil {
 		return nil, err
 	}

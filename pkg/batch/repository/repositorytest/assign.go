@@ -74,8 +74,9 @@ func (b *bench) lost(a *core.Assignment) {
 }
 
 func lostPartIsAssigned(b *bench) {
-	b.managed(1, true)
+	_, manager, _ := b.managed(1, true)
 	first := b.assign("v")
+	require.Equal(b, manager.ID, first.Manager.ID)
 	counters := core.Counters{Read: 4, Write: 4, Commit: 1}
 	require.NoError(b, b.checkpoint(stepRef(first.Step), core.Checkpoint{Counters: counters, Position: core.Position(`4`)}))
 	require.Nil(b, b.assign("w"), "its lease lives")

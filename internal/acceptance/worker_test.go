@@ -68,6 +68,62 @@ func (s *scene) awaitParts(r *repository.Repository, p *process, n int, wanted f
 	}
 }
 
+// assertOneAttempt checks that the newest execution is the first, and that each of its
+// steps ran once.
+func (s *scene) assertOneAttempt(r *repository.Repository) {
+	s.t.Helper()
+	newest, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1})
+	require.NoError(s.t, err)
+	require.Equal(s.t, 1, newest[0].Attempt)
+	require.Equal(s.t, core.StatusCompleted, newest[0].Status)
+	steps, err := r.Steps(context.Background(), newest[0].ID)
+	require.NoError(s.t, err)
+	seen := map[string]bool{}
+	for _, step := range steps {
+		require.False(s.t, seen[step.Name], step.Name)
+		require.Equal(s.t, core.StatusCompleted, step.Status, step.Name)
+		seen[step.Name] = true
+	}
+}
+
+// TestAParkedExecutionNeedsNoManager: its process is frozen, or killed, while workers have
+// the parts; a worker resumes the execution in the same attempt.
+func TestAParkedExecutionNeedsNoManager(t *testing.T) {
+	t.Parallel()
+	const rows = 800
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newRemoteScene(t, url, rows, 10)
+		db, r := s.open()
+		for i, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+			s.write("parts.yaml", strings.ReplaceAll(s.read("parts.yaml"), "target", "again")) // of the second round only
+			table := []string{"again", "further"}[i]
+			s.write("parts.yaml", strings.ReplaceAll(s.read("parts.yaml"), "again", table))
+			manager := s.start("run", "parts.yaml", "into="+table)
+			id := core.JobExecutionID(i + 1)
+			require.Eventually(t, func() bool {
+				exec, err := r.Execution(t.Context(), id)
+				return err == nil && exec.Status == core.StatusParked
+			}, 30*time.Second, 5*time.Millisecond)
+			manager.signal(sig)
+			worker := s.worker()
+			require.Eventually(t, func() bool {
+				exec, err := r.Execution(t.Context(), id)
+				return err == nil && exec.Status.IsOver()
+			}, 60*time.Second, 50*time.Millisecond)
+			s.assertOneAttempt(r)
+			s.assertParts(db, table, rows, 0, 1, 2, 3, 4, 5, 6, 7)
+			worker.signal(syscall.SIGTERM)
+			worker.wait()
+			if sig == syscall.SIGSTOP {
+				manager.signal(syscall.SIGCONT)
+				code, out := manager.wait()
+				require.Zero(t, code, out)
+			}
+		}
+	})
+}
+
 func isAtWork(p core.StepExecution) bool {
 	return p.Status == core.StatusStarted && p.Counters.Commit > 0
 }
@@ -188,4 +244,23 @@ func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *test
 		require.Zero(t, code, out)
 		s.assertParts(db, "target", rows, 0, 1, 2, 3, 4, 5, 6, 7)
 	})
+}
+
+// TestAFrozenWorkerLosesItsPartsAndCommitsNothingWhenItWakes: on PostgreSQL, where a
+// frozen process blocks no other (rule L7).
+func TestAFrozenWorkerLosesItsPartsAndCommitsNothingWhenItWakes(t *testing.T) {
+	t.Parallel()
+	const rows = 1500
+	s := newRemoteScene(t, testdb.Postgres(t), rows, 10)
+	db, r := s.open()
+	first := s.worker()
+	manager := s.start("run", "parts.yaml", "into=target")
+	s.awaitParts(r, manager, 2, isAtWork)
+	first.signal(syscall.SIGSTOP)
+	s.worker()
+	s.awaitParts(r, manager, 2, func(p core.StepExecution) bool { return len(p.AssignedFrom) > 0 })
+	first.signal(syscall.SIGCONT)
+	code, out := manager.wait()
+	require.Zero(t, code, out)
+	s.assertParts(db, "target", rows, 0, 1, 2, 3, 4, 5, 6, 7)
 }

@@ -27,12 +27,27 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 			return step.NewSimpleStepExecutor(t, a.repository.Database(), a.observer)
 		},
 		Services: core.StepServices{Stores: a.checkpoints, Observer: a.observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.launcher},
+		Resume:   a.resume,
 		Lease:    a.settings.Lease, Heartbeat: a.settings.Heartbeat, Slots: o.Slots, Poll: o.Poll, Report: o.Report,
 	})
 	if err != nil {
 		return err
 	}
 	return w.Run(ctx, stop)
+}
+
+// resume continues a parked execution, until it is over or parked again.
+func (a *App) resume(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error {
+	exec, err := a.repository.Execution(ctx, id)
+	if err != nil {
+		return err
+	}
+	j, err := a.storedJob(ctx, *exec)
+	if err != nil {
+		return err
+	}
+	_, err = a.launcher.Resume(ctx, j, id, stop)
+	return err
 }
 
 // storedJob builds the job of an execution from its stored definition. No file is read.

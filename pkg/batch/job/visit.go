@@ -21,7 +21,7 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool
 	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
 	}
 	if e.Kind == core.VisitNoop {
-		if w.lastRan() {
+		if w.lastRan() && !w.run.resuming {
 			r, err = w.visit(ctx, at)
 			return r, true, err
 		}
@@ -45,7 +45,8 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool
 // revisitStep passes a step that is done, and runs it again where it is not, or may
 // start again.
 func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
-	if e.record != nil && isDone(*e.record) && !at.AllowStartIfComplete {
+	stands := w.run.resuming && e.record != nil && e.record.Status.IsOver()
+	if stands || e.record != nil && isDone(*e.record) && !at.AllowStartIfComplete {
 		return w.pass(ctx, at, *e.record), false, nil
 	}
 	r, err := w.visitStep(ctx, at)
@@ -65,6 +66,9 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 // come to another end; and where the step before it was run again, but not on the way
 // to a restart point, which another verdict would miss (rule F3).
 func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry, last bool) bool {
+	if w.run.resuming { // what was visited stands
+		return false
+	}
 	if last && w.endsOtherwise(at, e.Verdict) {
 		return true
 	}
@@ -170,7 +174,7 @@ func (w *walk) visitStep(ctx context.Context, at *core.StepElement) (result, err
 			w.under = at.When.Text
 		}
 	}
-	if at.StartLimit != nil && before.Attempts >= *at.StartLimit {
+	if at.StartLimit != nil && !w.run.waitedFor(before.Last.ID) && before.Attempts >= *at.StartLimit {
 		return w.port.limited(w, at, fmt.Errorf("step %s was attempted %d times, its start_limit is %d: %w", name, before.Attempts, *at.StartLimit, core.ErrStartLimit))
 	}
 	return w.port.step(ctx, w, at, before)

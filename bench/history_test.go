@@ -31,6 +31,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -142,9 +143,11 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 		Executor: step.NewSimpleStepExecutor(h.repo, h.db.Name(), core.ObserverFunc(func(context.Context, core.Event) {})),
 	})
 	require.NoError(h.b, err)
+	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: components})
+	require.NoError(h.b, err)
 	h.session = &cli.Session{
-		Registry: components, Provider: provider, Repository: h.repo, Checkpoints: checkpoints, Migrate: h.repo.Migrate,
-		CheckSchema: h.repo.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return nil },
+		Service: service, Provider: provider,
+		Close: func(context.Context) error { return nil },
 	}
 	h.app = cli.App{Name: "surfin", Version: "bench", Registry: components, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
 		return h.session, nil
@@ -295,7 +298,8 @@ func BenchmarkRun(b *testing.B) {
 		night := int64(10 * past)
 		for h.b.Loop() {
 			night++
-			exec, err := h.session.Launcher.Run(context.Background(), j, h.params(night), nil)
+			params := h.params(night)
+			exec, err := h.session.Service.Run(context.Background(), operator.RunRequest{Job: j, Exactly: &params})
 			require.NoError(h.b, err)
 			require.Equal(h.b, core.StatusCompleted, exec.Status)
 		}

@@ -24,10 +24,10 @@ import (
 	stdslog "log/slog"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/otel"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -85,7 +85,7 @@ func TestNothingIsObservedWithoutSettings(t *testing.T) {
 	require.NoError(t, err)
 	app, err := batch.New(t.Context(), s, slog.Module(), prometheus.Module(), otel.Module())
 	require.NoError(t, err)
-	_, err = app.Run(t.Context(), filepath.Join(dir, "job.yaml"), nil)
+	_, err = app.Run(t.Context(), batch.RunRequest{File: filepath.Join(dir, "job.yaml")})
 	require.NoError(t, err)
 	require.NoError(t, app.Close(t.Context()))
 	entries, err := os.ReadDir(dir)

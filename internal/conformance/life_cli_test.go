@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // scriptedTasklet is the component of the scenarios' job files: it does what the
@@ -124,9 +125,14 @@ func (r *lifeRun) registry() *registry.Registry {
 // app is the command line over the engine of this scenario.
 func (r *lifeRun) app() cli.App {
 	return cli.App{Name: "surfin", Version: "0.0.0", Registry: r.registry(), Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
+		service, err := operator.New(operator.Config{
+			Repository: r.engine.Repository, Launcher: r.launcher(nil), Provider: r.engine.Provider, Registry: r.registry(), Schema: r.engine.Repository,
+		})
+		if err != nil {
+			return nil, err
+		}
 		return &cli.Session{
-			Registry: r.registry(), Provider: r.engine.Provider, Repository: r.engine.Repository, Launcher: r.launcher(nil),
-			Migrate: r.engine.Repository.Migrate, CheckSchema: r.engine.Repository.CheckSchema,
+			Service: service, Provider: r.engine.Provider,
 			Close: func(context.Context) error { return nil },
 		}, nil
 	}}

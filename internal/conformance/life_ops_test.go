@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // jobName is the job that the action is about.
@@ -53,21 +54,39 @@ func (r *lifeRun) launchOp(a *action) *seen {
 	if err != nil {
 		return r.look(0, err)
 	}
-	return r.begin(a, func(o *job.Operator) (*job.Running, error) { return o.Start(r.t.Context(), r.jobName(a), params) })
+	return r.begin(a, func(s *operator.Service) (*operator.Running, error) {
+		return s.Start(r.t.Context(), operator.RunRequest{Name: r.jobName(a), Exactly: &params, FromStart: a.FromStart})
+	})
 }
 
 func (r *lifeRun) nextOp(a *action) *seen {
 	_, given := a.Params.specs()
-	return r.begin(a, func(o *job.Operator) (*job.Running, error) { return o.StartNext(r.t.Context(), r.jobName(a), given) })
+	return r.begin(a, func(s *operator.Service) (*operator.Running, error) {
+		return s.Start(r.t.Context(), r.next(operator.RunRequest{Name: r.jobName(a), Params: given}))
+	})
 }
 
 func (r *lifeRun) restartOp(a *action) *seen {
-	return r.begin(a, func(o *job.Operator) (*job.Running, error) { return o.Restart(r.t.Context(), r.target(a)) })
+	return r.begin(a, func(s *operator.Service) (*operator.Running, error) {
+		return s.Restart(r.t.Context(), operator.RestartRequest{Execution: r.target(a), FromStart: a.FromStart})
+	})
+}
+
+// next asks for the next instance where the job has no incrementer to resume with: it is
+// refused.
+func (r *lifeRun) next(req operator.RunRequest) operator.RunRequest {
+	r.t.Helper()
+	if made, known := r.jobs[req.Name]; known {
+		j, err := made(r.t.Context())
+		require.NoError(r.t, err)
+		req.Next = j.Incrementer == nil
+	}
+	return req
 }
 
 // begin starts an execution, and waits for its end or, where it runs beside the
 // scenario, until it is at work.
-func (r *lifeRun) begin(a *action, start func(o *job.Operator) (*job.Running, error)) *seen {
+func (r *lifeRun) begin(a *action, start func(s *operator.Service) (*operator.Running, error)) *seen {
 	r.t.Helper()
 	for len(r.blocked) > 0 { // of executions that are over
 		<-r.blocked
@@ -233,9 +252,12 @@ func (r *lifeRun) nextParamsOp(a *action) *seen {
 		s := r.seedOp(&action{Op: "seed", Params: a.Params, Status: string(core.StatusCompleted)})
 		require.NoError(r.t, s.refusal)
 	}
-	params, err := r.operator(a).NextParameters(r.t.Context(), r.name, nil)
+	choice, err := r.operator(a).Choose(r.t.Context(), operator.RunRequest{Name: r.name, Next: true})
 	s := r.look(0, err)
-	s.params = &params
+	s.params = &core.Parameters{}
+	if err == nil {
+		s.params = &choice.Params.Parameters
+	}
 	return s
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
@@ -49,7 +50,7 @@ type lifeRun struct {
 	file     string // the job file, for command lines
 
 	aliases map[string]core.JobExecutionID
-	running map[core.JobExecutionID]*job.Running
+	running map[core.JobExecutionID]*operator.Running
 	current core.JobExecutionID // the last one that was made
 	jobs    map[string]func(ctx context.Context) (*core.Job, error)
 
@@ -76,7 +77,7 @@ type lifeRun struct {
 func newLifeRun(t *testing.T, p place, s *lifeScenario, name string) *lifeRun {
 	r := &lifeRun{
 		t: t, engine: p.engine, url: p.url, scenario: s, name: name,
-		aliases: map[string]core.JobExecutionID{}, running: map[core.JobExecutionID]*job.Running{},
+		aliases: map[string]core.JobExecutionID{}, running: map[core.JobExecutionID]*operator.Running{},
 		stepIDs: map[string]core.StepExecutionID{}, scripts: map[string]*script{}, records: map[string]*record{}, blocked: make(chan struct{}, 1000),
 		release: func() {},
 	}
@@ -206,9 +207,9 @@ var errNoRoom = errors.New("the scenario says that the pool is full")
 var errHook = errors.New("the scenario says that the stop hook fails")
 
 // operator is what operators use, with a launcher for this action.
-func (r *lifeRun) operator(a *action) *job.Operator {
+func (r *lifeRun) operator(a *action) *operator.Service {
 	r.t.Helper()
-	config := job.OperatorConfig{
+	config := operator.Config{
 		Repository: r.engine.Repository, Launcher: r.pool(a), Actor: "conformance",
 		Jobs: func(ctx context.Context, name string) (*core.Job, error) {
 			if job, known := r.jobs[name]; known {
@@ -220,14 +221,14 @@ func (r *lifeRun) operator(a *action) *job.Operator {
 	if a.StopHook != "" {
 		config.Notify = func(context.Context, core.JobExecution) error { return errHook }
 	}
-	o, err := job.NewOperator(config)
+	o, err := operator.New(config)
 	require.NoError(r.t, err)
 	return o
 }
 
 // pool is a launcher with room for as much as the action says.
 func (r *lifeRun) pool(a *action) *job.Launcher {
-	l := r.launcher(func(c *job.Config) {
+	return r.launcher(func(c *job.Config) {
 		if a.Executor == "rejects" {
 			c.Spawn = accepting(0)
 		}
@@ -235,7 +236,6 @@ func (r *lifeRun) pool(a *action) *job.Launcher {
 			c.Spawn = accepting(*a.PoolAccepts)
 		}
 	})
-	return l.With(job.Options{FromStart: a.FromStart})
 }
 
 // accepting is a pool that takes n works and no more.

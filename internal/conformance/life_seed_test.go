@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // elsewhere owns what is seeded: a process of another host, whose lease lasts.
@@ -164,7 +165,7 @@ func (r *lifeRun) held(a *action, to core.Status) *seen {
 	params, err := r.params(&action{Params: a.Params})
 	require.NoError(r.t, err)
 	o := r.operator(&action{})
-	running, err := o.Start(r.t.Context(), r.jobName(a), params)
+	running, err := o.Start(r.t.Context(), operator.RunRequest{Name: r.jobName(a), Exactly: &params})
 	require.NoError(r.t, err, "the seed")
 	id := running.Execution().ID
 	r.running[id], r.current = running, id

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -21,10 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-// Settings are what an application is told besides its job files: databases,
-// repository, leases. LoadSettings reads them as the command does.
-type Settings = settings.Settings
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
 // *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
@@ -101,23 +95,30 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 }
 
 // App runs jobs inside a Go program: what the surfin command does, without the
-// command. It is safe for concurrent use; Close it.
+// command. Its methods are those of operator.Service, which the command uses as well.
+// It is safe for concurrent use; Close it.
 type App struct {
-	registry    *registry.Registry
-	provider    tx.Provider
-	repository  *repository.Repository
-	checkpoints *repository.Checkpoints
-	launcher    *job.Launcher
-	operator    *job.Operator
-	service     *operator.Service
-	settings    Settings
-	observer    core.Observer
-	fx          *fx.App // of New; nil: of an application of the author's own
+	*operator.Service
+	// Repository is the history of executions.
+	Repository core.JobRepository
 
-	files   sync.Map // paths of job files, by the job's name
-	running runnings
+	parts parts
+	fx    *fx.App // of New; nil: of an application of the author's own
 	// waited says that Close has waited for what runs, as long as it may.
 	waited atomic.Bool
+}
+
+// parts are what an App is made of.
+type parts struct {
+	fx.In
+	Settings    Settings
+	Registry    *registry.Registry
+	Provider    tx.Provider
+	Repository  *repository.Repository
+	Checkpoints *repository.Checkpoints
+	Launcher    *job.Launcher
+	Carried     carried
+	Observers   observers
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -135,64 +136,34 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
-func newApp(lc fx.Lifecycle, s Settings, components *registry.Registry, p tx.Provider, r *repository.Repository, c *repository.Checkpoints, l *job.Launcher, o observers) (*App, error) {
-	a := &App{observer: core.Observers(o.List...), settings: s, registry: components, provider: p, repository: r, checkpoints: c, launcher: l}
-	var err error
-	if a.operator, err = a.newOperator(a.job); err != nil {
+func newApp(lc fx.Lifecycle, p parts) (*App, error) {
+	files, err := p.Carried.load(p.Registry)
+	if err != nil {
 		return nil, err
 	}
-	if a.service, err = operator.New(operator.Config{
-		Repository: r, Launcher: l, Provider: p, Registry: components, FileMode: s.Files.Mode,
-		Database: s.Repository.Database, Schema: r, AutoMigrate: s.AutoMigrate.Applies, Checkpoints: c,
-	}); err != nil {
+	service, err := operator.New(operator.Config{
+		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
+		Database: p.Settings.Repository.Database, Schema: p.Repository, AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
+	})
+	if err != nil {
 		return nil, err
 	}
+	a := &App{Service: service, Repository: p.Repository, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil
 		}
-		return a.running.stop(ctx)
+		return service.Close(ctx)
 	}))
 	return a, nil
 }
 
-// Prepare makes the repository ready: migrated where the settings say so, else
-// checked.
-func (a *App) Prepare(ctx context.Context) error {
-	db, err := a.provider.Database(a.settings.Repository.Database)
-	if err != nil {
-		return err
-	}
-	if a.settings.AutoMigrate.Applies(db.Dialect()) {
-		return a.repository.Migrate(ctx)
-	}
-	return a.repository.CheckSchema(ctx)
-}
-
-// Run runs a job file to its end. params are texts, typed and checked by the
-// file's declarations. A job that failed is described by the record; the error is
-// about a file that is wrong (jobfile.Problems) or a launch that was refused (see
-// job.Launcher.Run).
-func (a *App) Run(ctx context.Context, file string, params map[string]string) (*core.JobExecution, error) {
-	if err := a.Prepare(ctx); err != nil {
-		return nil, err
-	}
-	j, values, err := a.load(file, params)
-	if err != nil {
-		return nil, err
-	}
-	return a.launcher.Run(ctx, j, values, nil)
-}
-
-// Repository is the history of executions.
-func (a *App) Repository() core.JobRepository { return a.repository }
-
-// Close stops the jobs that Start and Restart began and waits until they are over,
+// Close stops the jobs that this App has started and waits until they are over,
 // then closes the databases and stops what opts started. ctx limits the waiting:
 // what still runs then loses its databases, and can be restarted. An App that Module
 // provided leaves the databases to the application that it is part of.
 func (a *App) Close(ctx context.Context) error {
-	waiting := a.running.stop(ctx)
+	waiting := a.Service.Close(ctx)
 	a.waited.Store(true)
 	if a.fx == nil {
 		return waiting

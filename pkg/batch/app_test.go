@@ -15,10 +15,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -129,7 +129,7 @@ func TestAConstructorThatFailsOrAnswersNilFailsTheStepByName(t *testing.T) {
 		"chunk: {reader: empty, writer: {table: {name: orders, create: true}}}": "reader empty: the constructor returned nil",
 	} {
 		name := strings.NewReplacer(":", "_", " ", "_", "{", "", "}", "", ",", "").Replace(tasklet)
-		execution, err := app.Run(t.Context(), jobFile(t, "job: "+name+"\nflow:\n- {step: a, "+tasklet+"}\n"), nil)
+		execution, err := app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: "+name+"\nflow:\n- {step: a, "+tasklet+"}\n")})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, execution.Status)
 		require.Contains(t, execution.Error, want)
@@ -168,23 +168,23 @@ func TestAJobOfTypedComponentsRunsFailsAndGoesOnWhereItWas(t *testing.T) {
 			fx.Populate(&provider))
 		file := jobFile(t, billJob)
 
-		first, err := app.Run(t.Context(), file, map[string]string{"discount": "10"})
+		first, err := app.Run(t.Context(), batch.RunRequest{File: file, Params: map[string]string{"discount": "10"}})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, first.Status)
 		require.Contains(t, first.Error, full.Error())
 		require.Equal(t, [][2]int64{{1, 107}}, ledger(t, provider), "the second chunk was rolled back")
 
-		second, err := app.Run(t.Context(), file, map[string]string{"discount": "10"})
+		second, err := app.Run(t.Context(), batch.RunRequest{File: file, Params: map[string]string{"discount": "10"}})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, second.Status)
 		require.Equal(t, 2, second.Attempt)
 		require.Equal(t, [][2]int64{{1, 107}, {3, 321}}, ledger(t, provider))
-		steps, err := app.Repository().Steps(t.Context(), second.ID)
+		steps, err := app.Repository.Steps(t.Context(), second.ID)
 		require.NoError(t, err)
 		require.Len(t, steps, 1, "the completed step is passed")
 		require.Equal(t, core.Counters{Read: 1, Write: 1, Commit: 1}, steps[0].Counters)
 
-		_, err = app.Run(t.Context(), file, map[string]string{"discount": "10"})
+		_, err = app.Run(t.Context(), batch.RunRequest{File: file, Params: map[string]string{"discount": "10"}})
 		var complete *core.InstanceCompleteError
 		require.ErrorAs(t, err, &complete)
 		require.Equal(t, second.ID, complete.Execution.ID)
@@ -229,24 +229,24 @@ func TestAWrongFileOrParameterIsRefusedBeforeAnythingRuns(t *testing.T) {
 	t.Parallel()
 	app := newApp(t, settingsFor(t, testdb.SQLite(t)), fx.Provide(NewRates),
 		batch.Reader[Order]("orders", NewOrders), batch.Processor[Invoice, Invoice]("audit", func() invoices { return invoices{} }))
-	_, err := app.Run(t.Context(), jobFile(t, `job: x
+	_, err := app.Run(t.Context(), batch.RunRequest{File: jobFile(t, `job: x
 flow:
 - step: a
   chunk:
     reader: orders
     processor: audit
     writer: {table: t}
-`), nil)
+`)})
 	var problems jobfile.Problems
 	require.ErrorAs(t, err, &problems)
 	require.Len(t, problems, 1)
 	require.Equal(t, [2]int{6, 16}, [2]int{problems[0].Line, problems[0].Col})
 	require.Contains(t, problems[0].Msg, "processor audit: ")
 
-	_, err = app.Run(t.Context(), jobFile(t, "job: x\nparameters: {n: {type: int}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n"), map[string]string{"n": "x"})
+	_, err = app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: x\nparameters: {n: {type: int}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n"), Params: map[string]string{"n": "x"}})
 	var parameter *core.ParameterError
 	require.ErrorAs(t, err, &parameter)
-	executions, err := app.Repository().Executions(t.Context(), core.ExecutionFilter{Limit: 10})
+	executions, err := app.Repository.Executions(t.Context(), core.ExecutionFilter{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, executions)
 }
@@ -272,7 +272,7 @@ func TestCloseStopsWhatTheOptionsStartedAndClosesTheDatabases(t *testing.T) {
 		require.NoError(t, err)
 		_, err = db.Conn().ExecContext(t.Context(), "select 1")
 		require.Error(t, err)
-		_, err = app.Repository().Executions(t.Context(), core.ExecutionFilter{Limit: 1})
+		_, err = app.Repository.Executions(t.Context(), core.ExecutionFilter{Limit: 1})
 		require.Error(t, err)
 	})
 }
@@ -308,10 +308,10 @@ func TestHeartbeatsDoNotWaitForTheConnectionsOfTheData(t *testing.T) {
 			if _, err := db.Conn().ExecContext(short, "select 1"); !errors.Is(err, context.DeadlineExceeded) {
 				return errors.Join(errors.New("a connection for data is free"), err)
 			}
-			return awaitHeartbeat(ctx, app.Repository(), c.Step.JobExecutionID)
+			return awaitHeartbeat(ctx, app.Repository, c.Step.JobExecutionID)
 		}
 	}, batch.NoTransaction()))
-	execution, err := app.Run(t.Context(), jobFile(t, "job: hold\nflow: [{step: hold, tasklet: hold, timeout: 15s}]\n"), nil)
+	execution, err := app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: hold\nflow: [{step: hold, tasklet: hold, timeout: 15s}]\n")})
 	require.NoError(t, err)
 	require.Equal(t, core.StatusCompleted, execution.Status, execution.Error)
 }
@@ -339,19 +339,19 @@ func TestTheCheckpointJoinsTheTransactionOfTheDataOverWhateverPool(t *testing.T)
 		batch.Reader[Order]("orders", NewOrders),
 		batch.Processor[Order, Invoice]("price", func() same { return same{} }),
 		batch.Writer[Invoice]("ledger", NewLedger))
-	execution, err := app.Run(t.Context(), jobFile(t, `
+	execution, err := app.Run(t.Context(), batch.RunRequest{File: jobFile(t, `
 job: bill
 flow:
 - step: table
   tasklet: {sql: "create table ledger(id bigint unique deferrable initially deferred, total bigint not null)"}
 - step: bill
   chunk: {size: 2, reader: orders, processor: price, writer: ledger}
-`), nil)
+`)})
 	require.NoError(t, err)
 	require.NotEqual(t, core.StatusCompleted, execution.Status)
 	require.Contains(t, execution.Error, "duplicate key")
 	require.Equal(t, [][2]int64{{1, 100}, {2, 0}}, ledger(t, provider))
-	steps, err := app.Repository().Steps(t.Context(), execution.ID)
+	steps, err := app.Repository.Steps(t.Context(), execution.ID)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), steps[1].Counters.Commit)
 	require.Equal(t, int64(2), steps[1].Counters.Write)

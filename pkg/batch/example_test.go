@@ -13,10 +13,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -123,28 +123,16 @@ func tryExample(text string, opts ...fx.Option) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, app.Close(ctx)) }()
-	execution, err := app.Run(ctx, file, nil)
+	execution, err := app.Run(ctx, batch.RunRequest{File: file})
 	if err != nil {
 		return err
 	}
-	steps, err := app.Repository().Steps(ctx, execution.ID)
+	steps, err := app.Repository.Steps(ctx, execution.ID)
 	for _, step := range steps {
 		fmt.Printf("%s: %s, read %d, filtered %d, written %d\n",
 			step.Name, step.Status, step.Counters.Read, step.Counters.Filter, step.Counters.Write)
 	}
 	return err
-}
-
-// The surfin command with two components more: this is all that main does.
-func ExampleMain() {
-	main := func() {
-		batch.Main(
-			batch.Item[Order]("order"),
-			batch.Processor[Order, Invoice]("price", NewPrice),
-			fx.Provide(NewRates),
-		)
-	}
-	_ = main
 }
 
 // A job inside of a Go program: settings, components, a job file, its parameters.
@@ -170,14 +158,14 @@ func ExampleNew() {
 	}
 	defer app.Close(ctx)
 
-	execution, err := app.Run(ctx, file, map[string]string{"name": "Ada"})
+	execution, err := app.Run(ctx, batch.RunRequest{File: file, Params: map[string]string{"name": "Ada"}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(execution.Status)
 
-	_, err = app.Run(ctx, file, map[string]string{"name": "Ada"})
+	_, err = app.Run(ctx, batch.RunRequest{File: file, Params: map[string]string{"name": "Ada"}})
 	fmt.Println(err)
 	// Output:
 	// Hello, Ada

@@ -33,7 +33,7 @@ type left struct {
 	app  *batch.App
 	file string
 	out  string
-	exec *core.JobExecution
+	exec *batch.Execution
 }
 
 // eachLeft runs f after the job has failed on each database (rule C15b).
@@ -53,7 +53,7 @@ func eachLeft(t *testing.T, f func(l *left)) {
 func (l *left) run(want core.Status) {
 	l.t.Helper()
 	var err error
-	l.exec, err = l.app.Run(context.Background(), l.file, nil)
+	l.exec, err = l.app.Run(context.Background(), batch.RunRequest{File: l.file})
 	require.NoError(l.t, err)
 	require.Equal(l.t, want, l.exec.Status, l.exec.Error)
 }
@@ -65,7 +65,7 @@ func TestTheFilesOfAStepThatFailedGoWithAPurge(t *testing.T) {
 		part := l.parts()
 		l.run(core.StatusFailed)
 		require.Equal(l.t, part, l.parts(), "the restart went on in the same file")
-		filter := core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), Statuses: []core.Status{core.StatusFailed}, DryRun: true}
+		filter := batch.PurgeRequest{EndedBefore: time.Now().Add(time.Hour), Statuses: []core.Status{core.StatusFailed}, DryRun: true}
 		_, err := l.app.Purge(context.Background(), filter)
 		require.NoError(l.t, err)
 		require.Equal(l.t, part, l.parts())
@@ -78,7 +78,7 @@ func TestTheFilesOfAStepThatFailedGoWithAPurge(t *testing.T) {
 
 func TestTheFilesOfAStepThatFailedGoWithTheirInstance(t *testing.T) {
 	eachLeft(t, func(l *left) {
-		require.NoError(l.t, l.app.Operator().DeleteInstance(context.Background(), l.exec.InstanceID))
+		require.NoError(l.t, l.app.DeleteInstance(context.Background(), l.exec.InstanceID))
 		require.Empty(l.t, l.parts())
 	})
 }

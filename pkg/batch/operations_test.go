@@ -16,9 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // waiting is a tasklet that runs until its context ends; running is told when it
@@ -60,7 +61,7 @@ func TestWhatStartBeganIsStoppedAbandonedAndRefusedByTheApplication(t *testing.T
 		app := newApp(t, settingsFor(t, url, "SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"),
 			batch.Reader[Order]("endless", func() *endless { return &endless{began: began} }))
 		ctx := t.Context()
-		running, err := app.Start(ctx, jobFile(t, endlessText), nil)
+		running, err := app.Start(ctx, batch.RunRequest{File: jobFile(t, endlessText)})
 		require.NoError(t, err)
 		id := running.Execution().ID
 		<-began
@@ -74,15 +75,15 @@ func TestWhatStartBeganIsStoppedAbandonedAndRefusedByTheApplication(t *testing.T
 		abandoned, err := app.Abandon(ctx, id)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusAbandoned, abandoned.Status)
-		_, err = app.Restart(ctx, id)
+		_, err = app.Restart(ctx, batch.RestartRequest{Execution: id})
 		require.ErrorIs(t, err, core.ErrAbandoned)
 		recovered, err := app.Recover(ctx)
 		require.NoError(t, err)
 		require.Empty(t, recovered)
-		purged, err := app.Purge(ctx, core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)})
+		purged, err := app.Purge(ctx, batch.PurgeRequest{EndedBefore: time.Now().Add(time.Hour)})
 		require.NoError(t, err)
-		require.Equal(t, core.Purged{Instances: 1, Executions: 1, Steps: 1}, purged)
-		_, err = app.Restart(ctx, id)
+		require.Equal(t, operator.Purged{Instances: 1, Executions: 1, Steps: 1}, purged)
+		_, err = app.Restart(ctx, batch.RestartRequest{Execution: id})
 		require.ErrorIs(t, err, core.ErrNotFound)
 	})
 }
@@ -93,7 +94,7 @@ func TestCloseWaitsForTheChunkInHandOfWhatRuns(t *testing.T) {
 	file := jobFile(t, endlessText)
 	app, err := batch.New(t.Context(), settingsFor(t, url), batch.Reader[Order]("endless", func() *endless { return &endless{began: began} }))
 	require.NoError(t, err)
-	running, err := app.Start(t.Context(), file, nil)
+	running, err := app.Start(t.Context(), batch.RunRequest{File: file})
 	require.NoError(t, err)
 	<-began
 	require.NoError(t, app.Close(context.Background()))
@@ -113,7 +114,7 @@ func TestAModuleProvidesAnApp(t *testing.T) {
 			batch.Item[Order]("order"), batch.Reader[Order]("endless", func() *endless { return &endless{began: began} }))
 		require.NoError(t, whole.Err())
 		require.NoError(t, whole.Start(t.Context()))
-		running, err := app.Start(t.Context(), jobFile(t, endlessText), nil)
+		running, err := app.Start(t.Context(), batch.RunRequest{File: jobFile(t, endlessText)})
 		require.NoError(t, err)
 		<-began
 		require.NoError(t, whole.Stop(context.Background()))
@@ -129,7 +130,7 @@ func TestCloseWaitsNoLongerThanItsContext(t *testing.T) {
 	w := &waiting{running: make(chan struct{})}
 	app, err := batch.New(t.Context(), settingsFor(t, testdb.SQLite(t)), batch.Tasklet("wait", func() *waiting { return w }, batch.NoTransaction()))
 	require.NoError(t, err)
-	running, err := app.Start(t.Context(), jobFile(t, "job: w\nflow:\n- {step: wait, tasklet: wait, timeout: 5s}\n"), nil)
+	running, err := app.Start(t.Context(), batch.RunRequest{File: jobFile(t, "job: w\nflow:\n- {step: wait, tasklet: wait, timeout: 5s}\n")})
 	require.NoError(t, err)
 	<-w.running
 	ctx, cancel := context.WithCancel(context.Background())
@@ -138,23 +139,23 @@ func TestCloseWaitsNoLongerThanItsContext(t *testing.T) {
 	<-running.Done()
 }
 
-func TestTheOperatorFindsAJobByItsNameInTheHistory(t *testing.T) {
+func TestAJobIsFoundByItsNameInTheHistory(t *testing.T) {
 	t.Parallel()
 	url, ctx := testdb.SQLite(t), t.Context()
 	file := jobFile(t, "job: nightly\nparameters: {run: {type: int, default: 1}}\nincrementer: run\nflow:\n- {step: one, tasklet: {sql: select 1}}\n")
 	first := newApp(t, settingsFor(t, url))
-	_, err := first.Run(ctx, file, nil)
+	_, err := first.Run(ctx, batch.RunRequest{File: file})
 	require.NoError(t, err)
 
 	app := newApp(t, settingsFor(t, url))
-	running, err := app.Operator().StartNext(ctx, "nightly", nil)
+	running, err := app.Start(ctx, batch.RunRequest{Name: "nightly"})
 	require.NoError(t, err)
 	exec, err := running.Wait()
 	require.NoError(t, err)
 	require.Equal(t, core.StatusCompleted, exec.Status)
 	run, _ := exec.Params.Get("run")
 	require.Equal(t, int64(2), run.Value)
-	_, err = app.Operator().StartNext(ctx, "weekly", nil)
+	_, err = app.Start(ctx, batch.RunRequest{Name: "weekly"})
 	require.ErrorIs(t, err, core.ErrNoSuchJob)
 }
 
@@ -162,7 +163,7 @@ func TestTheOperatorFindsAJobByItsNameInTheHistory(t *testing.T) {
 func ExampleApp_Start() {
 	began := make(chan struct{})
 	withApp(endlessText, func(ctx context.Context, app *batch.App, file string) error {
-		running, err := app.Start(ctx, file, nil)
+		running, err := app.Start(ctx, batch.RunRequest{File: file})
 		if err != nil {
 			return err
 		}
@@ -189,7 +190,7 @@ flow:
 - step: book
   tasklet: {sql: "insert into ledger (day) values (${params.day})"}
 `, func(ctx context.Context, app *batch.App, file string) error {
-		failed, err := app.Run(ctx, file, map[string]string{"day": "2026-11-20"})
+		failed, err := app.Run(ctx, batch.RunRequest{File: file, Params: map[string]string{"day": "2026-11-20"}})
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ flow:
 		if err := os.WriteFile(file, []byte(mended), 0o600); err != nil {
 			return err
 		}
-		running, err := app.Restart(ctx, failed.ID)
+		running, err := app.Restart(ctx, batch.RestartRequest{Execution: failed.ID})
 		if err != nil {
 			return err
 		}
@@ -207,7 +208,7 @@ flow:
 			return err
 		}
 		fmt.Println(execution.Status, "attempt", execution.Attempt)
-		_, err = app.Restart(ctx, failed.ID)
+		_, err = app.Restart(ctx, batch.RestartRequest{Execution: failed.ID})
 		fmt.Println(errors.Is(err, core.ErrNotMostRecent))
 		return nil
 	}, nil)
@@ -220,10 +221,10 @@ flow:
 // What is old goes: executions that completed or were abandoned, and their instances.
 func ExampleApp_Purge() {
 	withApp("job: one\nflow:\n- {step: one, tasklet: {sql: select 1}}\n", func(ctx context.Context, app *batch.App, file string) error {
-		if _, err := app.Run(ctx, file, nil); err != nil {
+		if _, err := app.Run(ctx, batch.RunRequest{File: file}); err != nil {
 			return err
 		}
-		purged, err := app.Purge(ctx, core.PurgeFilter{EndedBefore: time.Now().Add(-90 * 24 * time.Hour)})
+		purged, err := app.Purge(ctx, batch.PurgeRequest{EndedBefore: time.Now().Add(-90 * 24 * time.Hour)})
 		if err != nil {
 			return err
 		}
@@ -272,19 +273,19 @@ flow:
   tasklet: {shell: {command: ["false"]}}
 `
 		file := jobFile(t, text)
-		exec, err := app.Run(t.Context(), file, nil)
+		exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
 
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(text, "step: done", "step: renamed", 1)), 0o600))
-		_, err = app.Restart(t.Context(), exec.ID)
+		_, err = app.Restart(t.Context(), batch.RestartRequest{Execution: exec.ID})
 		var changed *jobfile.ChangedError
 		require.ErrorAs(t, err, &changed)
 		require.Equal(t, exec.ID, changed.Execution)
 		require.ErrorContains(t, err, "step done has completed, and is not in the file any more")
 
 		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(text, `"false"`, `"true"`, 1)), 0o600))
-		running, err := app.Restart(t.Context(), exec.ID)
+		running, err := app.Restart(t.Context(), batch.RestartRequest{Execution: exec.ID})
 		require.NoError(t, err)
 		exec, err = running.Wait()
 		require.NoError(t, err)

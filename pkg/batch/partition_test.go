@@ -13,10 +13,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // app is an application on a database, and a folder for its files.
@@ -38,9 +38,9 @@ func write(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-func stepsOf(t *testing.T, app *batch.App, exec *core.JobExecution) map[string]core.StepExecution {
+func stepsOf(t *testing.T, app *batch.App, exec *batch.Execution) map[string]core.StepExecution {
 	t.Helper()
-	steps, err := app.Repository().Steps(t.Context(), exec.ID)
+	steps, err := app.Repository.Steps(t.Context(), exec.ID)
 	require.NoError(t, err)
 	all := map[string]core.StepExecution{}
 	for _, s := range steps {
@@ -77,7 +77,7 @@ flow:
     writer: {table: loaded}
   expect: written == 41
 `)
-		exec, err := app.Run(t.Context(), file, nil)
+		exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "1 of 8 partitions failed: in5.csv: ")
@@ -86,11 +86,11 @@ flow:
 		require.EqualValues(t, 39, steps["load"].Counters.Write)
 
 		clean := write(t, dir, "clean.yaml", "job: clean\nflow:\n- step: clean\n  tasklet: {sql: delete from loaded where id = 57}\n")
-		exec, err = app.Run(t.Context(), clean, nil)
+		exec, err = app.Run(t.Context(), batch.RunRequest{File: clean})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		write(t, dir, "in8.csv", "id,name\n80,0\n") // it comes too late
-		exec, err = app.Run(t.Context(), file, nil)
+		exec, err = app.Run(t.Context(), batch.RunRequest{File: file})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		steps = stepsOf(t, app, exec)
@@ -142,7 +142,7 @@ flow:
   decider: enough
   next: {PARTS 12: {end: {exit: ALL}}, "*": fail}
 `)
-		exec, err := app.Run(t.Context(), file, nil)
+		exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, "ALL", exec.ExitCode)
@@ -166,7 +166,7 @@ func TestTheRangesOfAKeyAreReadSideBySide(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		app, dir := app(t, url)
-		exec, err := app.Run(t.Context(), write(t, dir, "job.yaml", `
+		exec, err := app.Run(t.Context(), batch.RunRequest{File: write(t, dir, "job.yaml", `
 job: migrate
 flow:
 - step: create
@@ -189,7 +189,7 @@ flow:
 - step: counted
   partition: {by: {count: 3}, workers: 1}
   tasklet: {sql: "delete from customer where id % ${part.count} = ${part.index} and name = 'y'"}
-`), nil)
+`)})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		steps := stepsOf(t, app, exec)

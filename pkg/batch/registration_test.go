@@ -15,10 +15,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
@@ -119,7 +119,7 @@ func (s sum) Write(_ context.Context, items []int) error {
 }
 
 // runFile runs a job file in a new application on the database.
-func runFile(t *testing.T, url, text string, opts ...fx.Option) *core.JobExecution {
+func runFile(t *testing.T, url, text string, opts ...fx.Option) *batch.Execution {
 	t.Helper()
 	s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + url}})
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func runFile(t *testing.T, url, text string, opts ...fx.Option) *core.JobExecuti
 	t.Cleanup(func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	exec, err := app.Run(t.Context(), file, nil)
+	exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
 	require.NoError(t, err)
 	return exec
 }
@@ -186,7 +186,7 @@ func TestAJobFileNamesTheMigrationsThatTheApplicationCarries(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("job: m\nflow:\n- step: a\n  tasklet: {migration: {source: birds}}\n"), 0o600))
-	exec, err := app.Run(t.Context(), file, nil)
+	exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
 	require.NoError(t, err)
 	require.Equal(t, core.StatusCompleted, exec.Status, "%+v", exec)
 }

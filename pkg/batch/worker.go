@@ -21,14 +21,15 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
+	observer := core.Observers(a.parts.Observers.List...)
 	w, err := runtime.NewWorker(runtime.Config{
-		Repository: a.repository, Job: a.storedJob, Owner: owner,
+		Repository: a.parts.Repository, Job: a.storedJob, Owner: owner,
 		Executor: func(t core.Transitions) core.StepExecutor {
-			return step.NewSimpleStepExecutor(t, a.repository.Database(), a.observer)
+			return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 		},
-		Services: core.StepServices{Stores: a.checkpoints, Observer: a.observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.launcher},
+		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Resume:   a.resume,
-		Lease:    a.settings.Lease, Heartbeat: a.settings.Heartbeat, Slots: o.Slots, Poll: o.Poll, Report: o.Report,
+		Lease:    a.parts.Settings.Lease, Heartbeat: a.parts.Settings.Heartbeat, Slots: o.Slots, Poll: o.Poll, Report: o.Report,
 	})
 	if err != nil {
 		return err
@@ -38,7 +39,7 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 
 // resume continues a parked execution, until it is over or parked again.
 func (a *App) resume(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error {
-	exec, err := a.repository.Execution(ctx, id)
+	exec, err := a.parts.Repository.Execution(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (a *App) resume(ctx context.Context, id core.JobExecutionID, stop <-chan st
 	if err != nil {
 		return err
 	}
-	_, err = a.launcher.Resume(ctx, j, id, stop)
+	_, err = a.parts.Launcher.Resume(ctx, j, id, stop)
 	return err
 }
 
@@ -60,11 +61,11 @@ func (a *App) storedJob(ctx context.Context, exec core.JobExecution) (*core.Job,
 	if path == "" {
 		path = exec.JobName + ".yaml"
 	}
-	f, err := jobfile.Parse(path, []byte(d.Text), a.registry)
+	f, err := jobfile.Parse(path, []byte(d.Text), a.parts.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("the stored definition: %w", err)
 	}
-	j, err := f.Compile(jobfile.Deps{Provider: a.provider, Registry: a.registry, FileMode: a.settings.Files.Mode})
+	j, err := f.Compile(jobfile.Deps{Provider: a.parts.Provider, Registry: a.parts.Registry, FileMode: a.parts.Settings.Files.Mode})
 	if err != nil {
 		return nil, err
 	}

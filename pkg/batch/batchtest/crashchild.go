@@ -155,7 +155,7 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 	if err != nil {
 		return done, err
 	}
-	exec, err := app.Run(ctx, crash.Job, given)
+	exec, err := app.Run(ctx, batch.RunRequest{File: crash.Job, Params: given})
 	done = report{Commits: count.made(), Unfired: faults.Unfired()}
 	var complete *core.InstanceCompleteError
 	switch {
@@ -165,13 +165,17 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 		return done, err
 	default:
 		done.Status = exec.Status
-		done.Error = o.describe(ctx, app.Repository(), exec)
+		done.Error = o.describe(ctx, app.Repository, exec.ID)
 	}
 	return done, nil
 }
 
 // describe is the account of a job that did not complete.
-func (o orders) describe(ctx context.Context, repo core.JobRepository, exec *core.JobExecution) string {
+func (o orders) describe(ctx context.Context, repo core.JobRepository, id core.JobExecutionID) string {
+	exec, err := repo.Execution(ctx, id)
+	if err != nil {
+		return err.Error()
+	}
 	steps, err := repo.Steps(ctx, exec.ID)
 	if err != nil {
 		return errors.Join(errors.New(exec.Error), err).Error()

@@ -12,11 +12,11 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -159,7 +159,7 @@ func (e *Env) Database(name string) tx.Database {
 }
 
 // Repository is the history of executions.
-func (e *Env) Repository() core.JobRepository { return e.app.Repository() }
+func (e *Env) Repository() core.JobRepository { return e.app.Repository }
 
 // Job runs a job file with a fresh application on a SQLite file of the test's own:
 // New(t).Job(file, params...).
@@ -183,11 +183,11 @@ func (e *Env) Job(file string, params ...string) *Run {
 // refused: the error is that of [batch.App.Run].
 func (e *Env) Launch(file string, params ...string) (*Run, error) {
 	e.t.Helper()
-	exec, err := e.app.Run(e.t.Context(), file, e.given(params))
+	exec, err := e.app.Run(e.t.Context(), batch.RunRequest{File: file, Params: e.given(params)})
 	if err != nil {
 		return nil, err
 	}
-	return e.outcome(exec), nil
+	return e.outcome(exec.ID), nil
 }
 
 // Step runs one step of a job file by itself, as a job of one step. What earlier
@@ -238,7 +238,7 @@ func (e *Env) run(j *core.Job, params core.Parameters) *Run {
 	if err != nil {
 		e.t.Fatalf("batchtest: run %s: %v", j.Name, err)
 	}
-	return e.outcome(exec)
+	return e.outcome(exec.ID)
 }
 
 func (e *Env) given(params []string) map[string]string {

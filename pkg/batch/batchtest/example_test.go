@@ -48,7 +48,7 @@ func ExampleInject() {
 		panic(err)
 	}
 	defer app.Close(ctx) //nolint:errcheck // an example
-	_, _ = app.Run(ctx, "../jobs/orders.yaml", nil)
+	_, _ = app.Run(ctx, batch.RunRequest{File: "../jobs/orders.yaml"})
 }
 
 func ExampleCrashEverywhere() {

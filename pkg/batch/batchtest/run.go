@@ -16,14 +16,14 @@ type Run struct {
 	env   *Env
 }
 
-func (e *Env) outcome(exec *core.JobExecution) *Run {
+func (e *Env) outcome(id core.JobExecutionID) *Run {
 	e.t.Helper()
 	ctx := e.t.Context()
-	stored, err := e.Repository().Execution(ctx, exec.ID)
+	stored, err := e.Repository().Execution(ctx, id)
 	if err != nil {
 		e.t.Fatalf("batchtest: %v", err)
 	}
-	steps, err := e.Repository().Steps(ctx, exec.ID)
+	steps, err := e.Repository().Steps(ctx, id)
 	if err != nil {
 		e.t.Fatalf("batchtest: %v", err)
 	}

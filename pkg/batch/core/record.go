@@ -207,3 +207,13 @@ func ParseOwner(text string) Owner {
 	}
 	return Owner{Host: p[0], Boot: p[1], PID: atoi(p[2]), Start: p[3], Nonce: p[4]}
 }
+
+// Keys of the context of a step execution that failed: what the text of its error
+// does not say in a way that can be relied on.
+const (
+	// ErrorClassKey has the class of the error, a string.
+	ErrorClassKey = "surfin.error_class"
+	// ErrorItemKey has where the item came from that it is about, such as
+	// "in.csv:17", a string.
+	ErrorItemKey = "surfin.error_item"
+)

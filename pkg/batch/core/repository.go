@@ -196,6 +196,18 @@ type Explorer interface {
 	LastExecution(ctx context.Context, jobName, key string) (*JobExecution, error)
 }
 
+// BulkExplorer reads many records with one statement.
+type BulkExplorer interface {
+	// StepsOf returns the step executions of several job executions, in order, by
+	// their job execution.
+	StepsOf(ctx context.Context, ids ...JobExecutionID) (map[JobExecutionID][]StepExecution, error)
+	// LastExecutions returns the newest execution of each of the instances that has one.
+	LastExecutions(ctx context.Context, ids ...JobInstanceID) (map[JobInstanceID]JobExecution, error)
+	// SkipCounts counts the skipped items of a job execution, by step, phase and
+	// class, in this order.
+	SkipCounts(ctx context.Context, id JobExecutionID) ([]SkipCount, error)
+}
+
 // SkipFilter selects skipped items; zero fields select all.
 type SkipFilter struct {
 	Execution JobExecutionID
@@ -220,6 +232,17 @@ type SkippedItems interface {
 	// one did so first it is an ErrRedriven: the caller rolls back, so that no item
 	// is redriven twice.
 	MarkRedriven(ctx context.Context, by JobExecutionID, ids []int64) error
+}
+
+// SkipCount is a number of skipped items.
+type SkipCount struct {
+	Step  string
+	Phase Phase
+	// Class is that of their errors; empty: they have none.
+	Class string
+	Count int64
+	// Left is how many of them no execution has redriven.
+	Left int64
 }
 
 // StepHistory is the newest execution of a step in an instance.
@@ -311,6 +334,7 @@ type JobRepository interface {
 	Operations
 	CheckpointStore
 	Explorer
+	BulkExplorer
 	SkippedItems
 	Attempts
 	Journal

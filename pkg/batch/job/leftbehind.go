@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// removeLeft removes what steps left behind that will not go on.
-func (l *Launcher) removeLeft(ctx context.Context, left []core.LeftBehind) error {
+// RemoveLeft removes what steps left behind that will not go on, with Config.RemoveLeft.
+func (l *Launcher) RemoveLeft(ctx context.Context, left []core.LeftBehind) error {
 	if l.config.RemoveLeft == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (r *run) removeLeft(ctx context.Context) {
 	}
 	left, err := r.config.Repository.LeftBehind(ctx, r.exec.InstanceID)
 	if err == nil {
-		err = r.launcher.removeLeft(ctx, left)
+		err = r.launcher.RemoveLeft(ctx, left)
 	}
 	if err != nil {
 		r.config.Observer.Observe(ctx, core.CloseFailed{Execution: r.exec.ID, JobName: r.exec.JobName, Err: err})

@@ -13,6 +13,7 @@ type Running struct {
 	launched core.JobExecution
 	stop     chan struct{}
 	once     sync.Once
+	cancel   context.CancelCauseFunc
 	done     chan struct{}
 	exec     *core.JobExecution
 	err      error
@@ -30,8 +31,9 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 	}
 	running.launched = *r.exec
 	running.launched.Context = r.exec.Context.Clone()
-	ctx = context.WithoutCancel(ctx)
+	ctx, running.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err = l.config.Spawn(func() {
+		defer running.cancel(nil)
 		defer close(running.done)
 		running.exec, running.err = r.run(ctx)
 		if running.err == nil && running.exec.Status == core.StatusParked {
@@ -39,6 +41,7 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 		}
 	})
 	if err != nil {
+		defer running.cancel(nil)
 		defer close(running.done)
 		running.exec = r.exec
 		running.err = r.end(ctx, core.Outcome{}, fmt.Errorf("the execution could not be started: %w", err))
@@ -51,6 +54,10 @@ func (r *Running) Execution() core.JobExecution { return r.launched }
 
 // Stop asks for a stop: the chunk in hand is finished. It may be called often.
 func (r *Running) Stop() { r.once.Do(func() { close(r.stop) }) }
+
+// Cancel ends the work at once, as the end of the context of Run does; the final status
+// is written all the same (rules C14, L4). A stop is the gentle way.
+func (r *Running) Cancel(cause error) { r.cancel(cause) }
 
 // Done is closed when the execution is over.
 func (r *Running) Done() <-chan struct{} { return r.done }

@@ -13,6 +13,8 @@ type Reason string
 const (
 	// ReasonNotFound: there is no such execution (core.ErrNotFound).
 	ReasonNotFound Reason = "not_found"
+	// ReasonNoSuchJob: nobody knows the job's name (core.ErrNoSuchJob).
+	ReasonNoSuchJob Reason = "no_such_job"
 	// ReasonComplete: the instance is complete (*core.InstanceCompleteError).
 	ReasonComplete Reason = "complete"
 	// ReasonRunning: it runs (*core.AlreadyRunningError).
@@ -55,8 +57,12 @@ type Refusal struct {
 	Reason Reason
 	// Execution is the one that the caller named; 0: none, as at a launch.
 	Execution core.JobExecutionID
+	// Last is the last execution of the instance, of which a changed file is about.
+	Last core.JobExecutionID
 	// Err is the cause.
 	Err error
+	// Details are what is wrong one by one, where Err has it all in one line.
+	Details []string
 	// Actions are the ways out, the best first.
 	Actions []Action
 }
@@ -73,8 +79,10 @@ func (r *Refusal) MarshalJSON() ([]byte, error) {
 		Reason    Reason              `json:"reason"`
 		Message   string              `json:"message"`
 		Execution core.JobExecutionID `json:"execution,omitempty"`
+		Last      core.JobExecutionID `json:"last,omitempty"`
+		Details   []string            `json:"details,omitempty"`
 		Actions   []Action            `json:"actions,omitempty"`
-	}{r.Reason, r.Err.Error(), r.Execution, r.Actions})
+	}{r.Reason, r.Err.Error(), r.Execution, r.Last, r.Details, r.Actions})
 }
 
 // ActionKind is what may be done.
@@ -85,6 +93,7 @@ const (
 	ActShow    ActionKind = "show"    // look at Execution
 	ActHistory ActionKind = "history" // list the executions of Job
 	ActExplain ActionKind = "explain" // why Execution ended, and what a restart does
+	ActWatch   ActionKind = "watch"   // look at the progress of Job
 	ActSkips   ActionKind = "skips"   // list the skipped items of Execution
 	ActCompare ActionKind = "compare" // the definition of Execution with File
 	ActRun     ActionKind = "run"     // run File with Params
@@ -93,11 +102,13 @@ const (
 	ActRestart ActionKind = "restart" // restart Execution
 	ActRedrive ActionKind = "redrive" // redrive what Execution has left
 	ActStop    ActionKind = "stop"    // ask Execution to stop
-	ActKill    ActionKind = "kill"    // end the process Owner, then recover
 	ActAbandon ActionKind = "abandon" // give Execution up
 	ActRecover ActionKind = "recover" // end what has lost its process
 	ActMigrate ActionKind = "migrate" // make or update the tables
-	ActName    ActionKind = "name"    // name a file in the request
+	ActHelp    ActionKind = "help"    // list the parameters of File
+	ActExport  ActionKind = "export"  // export the skipped items of Execution, correct and redrive them
+	// ActIncrementer: give the job in File an incrementer.
+	ActIncrementer ActionKind = "incrementer"
 )
 
 // Action is something that may be done, as data.
@@ -117,6 +128,6 @@ type Action struct {
 	FromStart     bool `json:"from_start,omitempty"`
 	// NeedsFile says that the request must name a job file: the history has none.
 	NeedsFile bool `json:"needs_file,omitempty"`
-	// Owner is the process, of kill.
+	// Owner is the process that is dead, of recover.
 	Owner *Owner `json:"owner,omitempty"`
 }

@@ -8,26 +8,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Source says which job is meant, by the first of its fields that is set.
-type Source struct {
-	// Job is a job of Go code.
-	Job *core.Job `json:"-"`
-	// Checked is a job file that was read already.
-	Checked *jobfile.File `json:"-"`
-	// File is the path of a job file.
-	File string `json:"file,omitempty"`
-	// Name is a job's name: the file is read from where its newest execution had it.
-	Name string `json:"job,omitempty"`
-}
-
 // RunRequest asks for a run of a job.
 type RunRequest struct {
-	Source
+	// The job is the first of these that is set: a job of Go code; a job file that was
+	// read already; a job file wherever it is; the path of a job file; the name of a job
+	// that the application carries (Config.Files), or whose file is read from where its
+	// newest execution had it.
+	Job     *core.Job      `json:"-"`
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Name    string         `json:"job,omitempty"`
+
 	// Params are texts by name, typed and checked by the job's declarations.
 	Params map[string]string `json:"params,omitempty"`
+	// Exactly are typed parameters, of a caller in Go; they are not checked, and no
+	// incrementer is asked. nil: Params.
+	Exactly *core.Parameters `json:"-"`
 	// Again asks for a new instance of parameters whose instance is complete or
 	// abandoned: the newest of these goes on where it has not completed.
 	Again bool `json:"again,omitempty"`
+	// Next asks for the instance after the newest one, which the job's incrementer makes.
+	Next bool `json:"next,omitempty"`
+	// FromStart runs everything of an instance that goes on anew.
+	FromStart bool `json:"from_start,omitempty"`
 	// AcceptChanges goes on with an instance though its definition has changed in what
 	// was done already (rule F4), or a file in which a reader goes on (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
@@ -38,8 +42,13 @@ type RunRequest struct {
 // RestartRequest asks for another attempt of an execution's instance.
 type RestartRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
-	// Source is the job, where it is not to be read from where the execution had it.
-	Source
+	// The job is as in RunRequest; none: that with which the execution was started.
+	Job     *core.Job      `json:"-"`
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Name    string         `json:"job,omitempty"`
+
 	// FromStart runs everything anew.
 	FromStart bool `json:"from_start,omitempty"`
 	// AcceptChanges is as in RunRequest.
@@ -58,20 +67,61 @@ type RedriveRequest struct {
 	Edited map[int64]json.RawMessage `json:"edited,omitempty"`
 	// Params change parameters of the execution.
 	Params map[string]string `json:"params,omitempty"`
-	// Source is the job, where it is not to be read from where the execution had it.
-	Source
-	Hooks `json:"-"`
+	// Checked, Source and File are as in RunRequest; none: the file with which the
+	// execution was started.
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Hooks   `json:"-"`
+}
+
+// source says which job is meant, by the first of its fields that is set.
+type source struct {
+	job     *core.Job
+	checked *jobfile.File
+	from    jobfile.Source
+	name    string
+}
+
+func (s source) isZero() bool {
+	return s.job == nil && s.checked == nil && s.from.IsZero() && s.name == ""
+}
+
+// fileOf is the source of a job file, or the path of one.
+func fileOf(from jobfile.Source, path string) jobfile.Source {
+	if from.IsZero() {
+		return jobfile.Path(path)
+	}
+	return from
+}
+
+func (r RunRequest) source() source {
+	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+}
+
+func (r RestartRequest) source() source {
+	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+}
+
+func (r RedriveRequest) source() source {
+	return source{checked: r.Checked, from: fileOf(r.Source, r.File)}
 }
 
 // Hooks are what a caller of the same process hands to a run.
 type Hooks struct {
-	// Stop asks for a stop when it is closed; nil: nothing does.
+	// Stop asks for a stop of a Run when it is closed; nil: nothing does.
 	Stop <-chan struct{}
 	// OnNotice hears what is worth a line before the run; nil: nobody.
 	OnNotice func(Notice)
 	// OnTarget hears where a writer writes to, when it is made; nil: nobody. It is
 	// called from many goroutines.
 	OnTarget func(Target)
+}
+
+func (h Hooks) notice(n Notice) {
+	if h.OnNotice != nil {
+		h.OnNotice(n)
+	}
 }
 
 // NoticeKind is what a Notice is about.
@@ -87,8 +137,6 @@ const (
 	NoticeFileGone NoticeKind = "file_gone"
 	// NoticeNotRedriven: these items cannot be redriven as they are stored.
 	NoticeNotRedriven NoticeKind = "not_redriven"
-	// NoticeMigrated: the tables of the history are made or updated.
-	NoticeMigrated NoticeKind = "migrated"
 )
 
 // Notice is worth a line to who waits for a run.

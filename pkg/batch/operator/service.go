@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -23,6 +26,13 @@ type Config struct {
 	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
+
+	// Files are the job files that the application carries, and the jobs that package
+	// define has made, by the names of their jobs; nil: none.
+	Files map[string]*jobfile.File
+	// Jobs finds a job of Go code by its name; core.ErrNoSuchJob where there is none.
+	// nil: jobs are files.
+	Jobs func(ctx context.Context, name string) (*core.Job, error)
 
 	// Database is the name of the repository's database; empty: tx.Default.
 	Database string
@@ -64,7 +74,12 @@ type Checkpoints interface {
 }
 
 // Service runs and operates jobs. It is safe for concurrent use.
-type Service struct{ config Config }
+type Service struct {
+	config   Config
+	prepared atomic.Bool // the schema is as it should be
+	files    sync.Map    // a jobfile.Source by the job's name
+	runnings runnings
+}
 
 // New checks the configuration and fills in the defaults.
 func New(config Config) (*Service, error) {

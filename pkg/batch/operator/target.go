@@ -1,5 +1,20 @@
 package operator
 
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
 // Target is where a writer writes to.
 type Target struct {
 	Step   string `json:"step"`
@@ -9,4 +24,102 @@ type Target struct {
 	Target string `json:"target"`
 	// Database is its name, where the writer has one.
 	Database string `json:"database,omitempty"`
+}
+
+// watched returns the registry of a run: where the caller wants to hear of targets, its
+// writers report them when they are made.
+func (s *Service) watched(hooks Hooks) *registry.Registry {
+	if hooks.OnTarget == nil {
+		return s.config.Registry
+	}
+	return watch(s.config.Registry, hooks.OnTarget)
+}
+
+func watch(r *registry.Registry, found func(Target)) *registry.Registry {
+	return r.Map(func(c registry.Component) registry.Component {
+		if c.Kind == registry.KindWriter && c.New != nil {
+			c.New = reporting(c.Name, c.New, found)
+		}
+		return c
+	})
+}
+
+type newFunc = func(context.Context, any, registry.BuildContext) (any, error)
+
+func reporting(writer string, create newFunc, found func(Target)) newFunc {
+	return func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+		made, err := create(ctx, cfg, b)
+		if err != nil {
+			return made, err
+		}
+		if t, ok := targetOf(writer, cfg, b); ok {
+			found(t)
+		}
+		return made, nil
+	}
+}
+
+// targetOf reads the config of a writer: the field tagged `main` is its target.
+func targetOf(writer string, cfg any, b registry.BuildContext) (Target, bool) {
+	v := reflect.Indirect(reflect.ValueOf(cfg))
+	if !v.IsValid() || v.Kind() != reflect.Struct {
+		return Target{}, false
+	}
+	t := Target{Step: b.Step, Writer: writer}
+	for i := range v.NumField() {
+		f, tag := v.Field(i), v.Type().Field(i).Tag
+		if f.Kind() != reflect.String {
+			continue
+		}
+		if tag.Get("main") == "true" {
+			t.Target = f.String()
+		}
+		if tag.Get("key") == "database" {
+			t.Database = cmp.Or(f.String(), b.Database, tx.Default)
+		}
+	}
+	return t, t.Target != ""
+}
+
+// targets are those of one run, for a check of the run itself.
+type targets struct {
+	mu   sync.Mutex
+	list []Target
+	next func(Target) // may be nil
+}
+
+func (t *targets) add(found Target) {
+	t.mu.Lock()
+	if !slices.Contains(t.list, found) {
+		t.list = append(t.list, found)
+	}
+	t.mu.Unlock()
+	if t.next != nil {
+		t.next(found)
+	}
+}
+
+func (t *targets) all() []Target {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.list)
+}
+
+// keepFiles refuses a redrive whose file would take the place of another one: it
+// would hold the redriven items only.
+func (t *targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
+	if len(run.Step.Position) > 0 {
+		return nil // it goes on with a file of its own
+	}
+	files := slices.ContainsFunc(parts.Writers, func(w core.Writer) bool {
+		_, ok := w.Component().(core.Finisher)
+		return ok
+	})
+	for _, target := range t.all() {
+		if info, err := os.Stat(target.Target); files && target.Database == "" && err == nil && info.Mode().IsRegular() {
+			return fmt.Errorf("writer %s: %s is there already, and a redrive would replace it by a file of the redriven items: name another file with a parameter, or move it away",
+				target.Writer, target.Target)
+		}
+	}
+	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -49,13 +50,13 @@ func TestMain(m *testing.M) {
 
 // app is a real application: real components on real databases, and a few
 // components that misbehave.
-func app() cli.App {
+func app(more ...registry.Component) cli.App {
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	if err != nil {
 		panic(err)
 	}
 	components, err := registry.New(
-		slices.Concat(csv.Components(), table.Components(), filter.Components(), parts.Components(), oddComponents()),
+		slices.Concat(csv.Components(), table.Components(), filter.Components(), parts.Components(), oddComponents(), more),
 		[]registry.NamedItem{{Name: "number", Type: core.ItemOf[number]("number")}}, matchers)
 	if err != nil {
 		panic(err)
@@ -83,7 +84,14 @@ func app() cli.App {
 		if err != nil {
 			return fail(err)
 		}
-		return &cli.Session{Registry: components, Provider: provider, Repository: r, Checkpoints: checkpoints, Migrate: r.Migrate, CheckSchema: r.CheckSchema, Launcher: launcher, Close: func(context.Context) error { return provider.Close() }}, nil
+		service, err := operator.New(operator.Config{
+			Repository: r, Launcher: launcher, Provider: provider, Registry: components, FileMode: s.Files.Mode,
+			Database: s.Repository.Database, Schema: r, AutoMigrate: s.AutoMigrate.Applies, Checkpoints: checkpoints,
+		})
+		if err != nil {
+			return fail(err)
+		}
+		return &cli.Session{Service: service, Provider: provider, Close: func(context.Context) error { return provider.Close() }}, nil
 	}}
 }
 

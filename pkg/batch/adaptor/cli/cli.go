@@ -19,12 +19,11 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -45,31 +44,12 @@ type App struct {
 // Session is what runs jobs, until Close.
 type Session struct {
 	// Service is the one place where jobs are run and operated.
-	Service    *operator.Service
-	Registry   *registry.Registry // its components have New
-	Provider   tx.Provider
-	Repository core.JobRepository
-	// Migrate makes or updates the repository's schema; CheckSchema answers
-	// core.ErrSchemaMissing where that is needed.
-	Migrate     func(ctx context.Context) error
-	CheckSchema func(ctx context.Context) error
-	// Checkpoints makes the tables that steps need in databases other than the
-	// repository's (rule C18).
-	Checkpoints CheckpointTables
-	// Sweep deletes the checkpoints of deleted instances there; nil: there are none.
-	Sweep    func(ctx context.Context) error
-	Launcher *job.Launcher
+	Service *operator.Service
+	// Provider has the databases, for sql.
+	Provider tx.Provider
 	// Work runs partitions of other processes' jobs until stop is closed.
 	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
 	Close func(ctx context.Context) error
-}
-
-// CheckpointTables are the tables for checkpoints in databases other than the
-// repository's: a repository.Checkpoints.
-type CheckpointTables interface {
-	Migrate(ctx context.Context, database string) error
-	// CheckSchema answers core.ErrSchemaMissing where Migrate is needed.
-	CheckSchema(ctx context.Context, database string) error
 }
 
 // Main runs one command line, given without the program's name, and returns the

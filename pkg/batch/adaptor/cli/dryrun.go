@@ -13,9 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // defaultSample is how many items of each step a dry run shows.
@@ -54,10 +53,6 @@ func (p *program) dryRun(ctx context.Context, path string, words []string, n int
 	if err != nil {
 		return err
 	}
-	params, err := job.ValidateParameters(file.Parameters(), given)
-	if err != nil {
-		return usage(err, "parameters:  "+p.app.Name+" run "+shellQuote(path)+" --help")
-	}
 	if err := p.configure(); err != nil {
 		return err
 	}
@@ -67,30 +62,27 @@ func (p *program) dryRun(ctx context.Context, path string, words []string, n int
 	}
 	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
-	r := &rehearsal{n: n, params: params, file: file, uses: file.Uses(params)}
-	err = p.withRawSession(ctx, p.quiet(), func(s *Session) error {
-		j, err := file.Compile(jobfile.Deps{Provider: s.Provider, Registry: s.Registry})
-		if err != nil {
+	var plan *operator.DryRun
+	err = p.withRawSession(ctx, p.quiet(), func(s *Session) (err error) {
+		plan, err = s.Service.Plan(ctx, operator.PlanRequest{Checked: file, Params: given, Sample: n})
+		switch {
+		case errors.As(err, new(*core.ParameterError)):
+			return usage(err, "parameters:  "+p.app.Name+" run "+shellQuote(path)+" --help")
+		case err != nil && ctx.Err() == nil:
 			return usage(err)
 		}
-		if j.Bind != nil {
-			if err := j.Bind(ctx, params); err != nil {
-				return usage(err)
-			}
-		}
-		r.job = j
-		return r.run(ctx)
+		return err
 	})
 	done()
 	if err != nil {
 		return err
 	}
 	if p.format == formatJSON {
-		err = p.printJSON(r.record())
+		err = p.printJSON(plan)
 	} else {
-		err = p.print(r.text(p))
+		err = p.print(p.dryRunText(plan))
 	}
-	return errors.Join(err, r.verdict())
+	return errors.Join(err, dryRunVerdict(plan))
 }
 
 // readOnly changes the settings so that nothing can be written to the databases by
@@ -141,34 +133,32 @@ func readOnlyURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// verdict is the command's end: an error where a step would fail.
-func (r *rehearsal) verdict() error {
-	for _, s := range r.steps {
+// dryRunVerdict is the command's end: an error where a step would fail.
+func dryRunVerdict(plan *operator.DryRun) error {
+	for _, s := range plan.Steps {
 		switch {
 		case s.Error != "":
-			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, s.Error)}
+			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, oneLine(s.Error))}
 		case s.Failed > 0:
-			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail on %s", s.Step, s.firstFailure())}
+			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail on %s", s.Step, firstFailure(s))}
 		}
 	}
 	return nil
 }
 
-func (s *rehearsed) firstFailure() string {
+func firstFailure(s *operator.DryStep) string {
 	for _, item := range s.Items {
-		if item.Outcome == outcomeFailed {
-			return item.place() + ": " + item.Error
+		if item.Outcome == operator.OutcomeFailed {
+			return itemPlace(item) + ": " + oneLine(item.Error)
 		}
 	}
 	return "an item"
 }
 
-// rehearsal is a dry run.
-type rehearsal struct {
-	n      int
-	params core.Parameters
-	file   *jobfile.File
-	uses   []jobfile.Used
-	job    *core.Job
-	steps  []*rehearsed
+// itemPlace is where an item came from.
+func itemPlace(i operator.DryItem) string {
+	if at := (core.Meta{Path: i.Path, Line: i.Line}).String(); at != "" {
+		return at
+	}
+	return fmt.Sprintf("item %d", i.Number)
 }

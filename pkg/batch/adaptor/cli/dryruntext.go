@@ -4,46 +4,30 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// rehearsalRecord is the JSON form of a dry run.
-type rehearsalRecord struct {
-	Job        string         `json:"job"`
-	Parameters map[string]any `json:"parameters"`
-	Sample     int            `json:"sample"`
-	Steps      []*rehearsed   `json:"steps"`
-	// Fails says that a step would fail.
-	Fails bool `json:"fails"`
-}
-
-func (r *rehearsal) record() rehearsalRecord {
-	record := rehearsalRecord{Job: r.job.Name, Parameters: map[string]any{}, Sample: r.n, Steps: r.steps, Fails: r.verdict() != nil}
-	for _, q := range r.params.All() {
-		record.Parameters[q.Name] = parameterRecord(q)
-	}
-	return record
-}
-
-// text is a dry run for people: a paragraph for each step.
-func (r *rehearsal) text(p *program) string {
+// dryRunText is a dry run for people: a paragraph for each step.
+func (p *program) dryRunText(plan *operator.DryRun) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Dry run of job %s", r.job.Name)
-	if words := parameterText(r.params.All()); words != "" {
+	fmt.Fprintf(&b, "Dry run of job %s", plan.JobName)
+	if words := parameterText(plan.Params.All()); words != "" {
 		b.WriteString(" (" + clip(words, 200) + ")")
 	}
 	b.WriteString(": nothing is written.\n")
-	for _, s := range r.steps {
-		b.WriteString("\n" + s.text(p))
+	for _, s := range plan.Steps {
+		b.WriteString("\n" + p.dryStepText(s))
 	}
 	return b.String()
 }
 
-// mostItem is how many characters of an item a line has; JSON has all of it.
-const mostItem = 300
+// maxItem is how many characters of an item a line has; JSON has all of it.
+const maxItem = 300
 
-func (s *rehearsed) text(p *program) string {
+func (p *program) dryStepText(s *operator.DryStep) string {
 	var b strings.Builder
-	b.WriteString(s.headline() + "\n")
+	b.WriteString(dryHeadline(s) + "\n")
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }
 	if len(s.Partitions) > 0 {
 		first := ""
@@ -53,30 +37,30 @@ func (s *rehearsed) text(p *program) string {
 		line("%s: %s%s", plural(len(s.Partitions), "partition"), andWords(most(s.Partitions)), first)
 	}
 	for _, w := range s.Writers {
-		line("writes to %s", w.text(p))
+		line("writes to %s", p.dryEndText(w))
 	}
 	switch {
 	case s.Waits != "":
-		line("not sampled: %s", s.Waits)
+		line("not sampled: %s", oneLine(s.Waits))
 	case s.Error != "":
-		line("would fail: %s", s.Error)
+		line("would fail: %s", oneLine(s.Error))
 	}
 	if !s.Sampled {
 		return b.String()
 	}
 	var rows [][]string
 	for _, item := range s.Items {
-		rows = append(rows, item.rows()...)
+		rows = append(rows, dryRows(item)...)
 	}
 	if len(rows) > 0 {
 		b.WriteString(indent(renderTable([]column{{title: "item"}, {title: "outcome"}, {title: "content"}}, rows)))
 	}
-	line("%s", s.sumText())
+	line("%s", drySum(s))
 	return b.String()
 }
 
-// headline is what the element is, in a line.
-func (s *rehearsed) headline() string {
+// dryHeadline is what the element is, in a line.
+func dryHeadline(s *operator.DryStep) string {
 	text := fmt.Sprintf("Step %s (%s)", s.Step, s.Kind)
 	switch {
 	case s.Kind == "decision":
@@ -102,7 +86,7 @@ func (s *rehearsed) headline() string {
 	return text
 }
 
-func (e endRecord) text(p *program) string {
+func (p *program) dryEndText(e operator.DryEnd) string {
 	text := strings.TrimSpace(e.Component + " " + e.Target)
 	if len(e.Columns) > 0 {
 		text += " (" + joinWords(e.Columns) + ")"
@@ -113,35 +97,35 @@ func (e endRecord) text(p *program) string {
 	return text
 }
 
-// rows are the lines of an item: as it was read, then each change.
-func (i itemRecord) rows() [][]string {
+// dryRows are the lines of an item: as it was read, then each change.
+func dryRows(i operator.DryItem) [][]string {
 	read := string(i.Read)
 	if i.Read == nil {
-		read = i.Error
+		read = oneLine(i.Error)
 	}
 	at := i
 	if at.Path != "" {
 		at.Path = filepath.Base(at.Path) // the whole path is above, with the reader
 	}
-	rows := [][]string{{at.place(), i.Outcome, clip(read, mostItem)}}
-	for _, s := range i.changes() {
-		rows = append(rows, []string{"", s.Processor, clip(string(s.Item), mostItem)})
+	rows := [][]string{{itemPlace(at), i.Outcome, clip(read, maxItem)}}
+	for _, s := range i.Changes() {
+		rows = append(rows, []string{"", s.Processor, clip(string(s.Item), maxItem)})
 	}
 	if i.Error != "" && i.Read != nil {
 		why := i.Phase
 		if i.Class != "" {
 			why += " (" + i.Class + ")"
 		}
-		text := i.Error
-		if i.Outcome == outcomeUnknown {
+		text := oneLine(i.Error)
+		if i.Outcome == operator.OutcomeUnknown {
 			text = "the processor writes to the database, which a dry run does not let it: " + text
 		}
-		rows = append(rows, []string{"", why, clip(text, mostItem)})
+		rows = append(rows, []string{"", why, clip(text, maxItem)})
 	}
 	return rows
 }
 
-func (s *rehearsed) sumText() string {
+func drySum(s *operator.DryStep) string {
 	if len(s.Items) == 0 {
 		return "there is nothing to read"
 	}

@@ -87,7 +87,7 @@ Step last COMPLETED.
 
 It cannot be restarted: it is complete.
 
- run another instance: surfin run DIR/load.yaml year=1996 least=2 --database-url URL
+ run another instance: surfin run DIR/load.yaml least=2 year=1996 --database-url URL
  run the same anew: surfin run DIR/load.yaml least=2 --again --database-url URL
 `, s.explained("1"))
 	})
@@ -144,17 +144,17 @@ A restart passes first, goes on with copy behind line 6 of DIR/in.csv and then r
 				Count        int
 			}
 			Restart struct {
-				Passes, Runs []string
-				Resumes      []struct{ Step, From string }
+				Entries []struct{ Step, Action, Certainty, Text, From string }
 			}
 			Commands []struct{ To, Command string }
 			Text     []string
 		}
 		r := s.run("explain", "1", "--format", "json")
 		require.NoError(t, json.Unmarshal([]byte(r.out), &e))
-		require.Equal(t, "line 6 of DIR/in.csv", e.Restart.Resumes[0].From)
-		require.Equal(t, []string{"first"}, e.Restart.Passes)
-		require.Equal(t, []string{"last"}, e.Restart.Runs)
+		require.Len(t, e.Restart.Entries, 3)
+		require.Equal(t, []string{"first", "pass", "certain"}, []string{e.Restart.Entries[0].Step, e.Restart.Entries[0].Action, e.Restart.Entries[0].Certainty})
+		require.Equal(t, []string{"copy", "resume", "line 6 of DIR/in.csv"}, []string{e.Restart.Entries[1].Step, e.Restart.Entries[1].Action, e.Restart.Entries[1].From})
+		require.Equal(t, []string{"last", "run", "after", "copy"}, []string{e.Restart.Entries[2].Step, e.Restart.Entries[2].Action, e.Restart.Entries[2].Certainty, e.Restart.Entries[2].Text})
 		require.Equal(t, 36, e.Files[0].Committed)
 		require.Equal(t, "parse", e.Skipped[0].Class)
 		require.NotEmpty(t, e.Text)

@@ -4,189 +4,147 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// planRestart says what a restart does, or why there is none, and the ways on.
-func (p *program) planRestart(e *explanation, f *past) {
-	way := func(to string, words ...string) {
-		e.Commands = append(e.Commands, commandLine{to, p.command(words...)})
-	}
-	id := idText(f.exec.ID)
-	switch status := f.exec.Status; {
-	case f.newest.ID != f.exec.ID:
-		e.Refused = fmt.Sprintf("execution %d followed it in the same instance, and is %s", f.newest.ID, f.newest.Status)
-		way("explain that one", "explain", idText(f.newest.ID))
-	case status.IsRunning() && e.Lease == leaseHeld:
-		e.Refused = "it is running"
-		way("watch it", "top", "--job", f.exec.JobName)
-		if status != core.StatusStopping && !f.exec.StopRequested {
-			way("stop it", "stop", id)
-		}
-	case status == core.StatusCompleted:
-		e.Refused = "it is complete"
-		p.waysAnew(e, f)
-	case status == core.StatusAbandoned:
-		e.Refused = "it was given up"
-		p.waysAnew(e, f)
-	case status == core.StatusUnknown:
-		e.Refused = "nobody can say whether its last transaction is committed: look at what it wrote, then give it up"
-		way("give it up", "abandon", id)
-		p.waysAnew(e, f)
-	default:
-		p.waysOn(e, f)
-	}
-	if len(f.skips) == 0 {
-		return
-	}
-	way("see what was skipped", "skips", "list", id)
-	if f.exec.Status.IsRunning() || f.exec.RedriveOf != 0 {
-		return
-	}
-	items, reads := left(f.skips)
-	switch {
-	case items > 0:
-		way("redrive it", "skips", "redrive", id)
-	case reads > 0: // what could not be read is to be given first
-		way("mend it", "skips", "export", id, "--out", "FILE")
-	}
-}
-
-// left counts what was not redriven: items, and reads that failed.
-func left(counts []core.SkipCount) (items, reads int64) {
-	for _, c := range counts {
-		if c.Phase == core.PhaseRead {
-			reads += c.Left
-		} else {
-			items += c.Left
-		}
-	}
-	return items, reads
-}
-
-// waysOn are those of an execution that failed, stopped, or lost its process.
-func (p *program) waysOn(e *explanation, f *past) {
-	way := func(to, command string) { e.Commands = append(e.Commands, commandLine{to, command}) }
-	id := idText(f.exec.ID)
-	if f.exec.Status.IsRunning() {
-		way("end it", p.command("recover"))
-	}
-	switch {
-	case f.exec.RedriveOf != 0: // it runs no flow, but what is left of the skipped items
-	case f.job == nil:
-	case !f.job.Restartable:
-		e.Refused = "its job file says restartable: false"
-		p.waysAnew(e, f)
-		return
-	default:
-		w := &planner{job: f.job, history: f.history, context: f.exec.Context, reader: f.reads}
-		if w.context == nil {
-			w.context = core.NewExecutionContext()
-		}
-		plan := w.restart()
-		e.Restart, e.Refused = &plan, plan.Limit
-	}
-	if e.Refused != "" {
-		p.waysAnew(e, f)
-		return
-	}
-	if f.changed != "" {
-		way("see what changed", p.command("show", id, "--definition")+" | diff - "+shellQuote(f.exec.Definition.Path))
-	}
-	way("restart it", p.restartLine(f.exec, "FILE"))
-	if !f.exec.Status.IsRunning() {
-		way("give it up", p.command("abandon", id))
-	}
-}
-
-// waysAnew are those to another instance.
-func (p *program) waysAnew(e *explanation, f *past) {
-	path := f.exec.Definition.Path
-	if path == "" || f.exec.RedriveOf != 0 || f.job == nil {
-		return
-	}
-	if other, ok := otherParameter(f.job, f.exec.Params); ok && f.exec.Status == core.StatusCompleted {
-		e.Commands = append(e.Commands, commandLine{"run another instance", p.command(runWords(path, other)...)})
-	}
-	e.Commands = append(e.Commands, commandLine{"run the same anew", p.command(runWords(path, declaredWords(f.job, f.exec.Params), "--again")...)})
-}
-
 // restartText says what a restart does.
-func (p *program) restartText(e *explanation, f *past) []string {
+func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
-		return []string{"It cannot be restarted: " + e.Refused + "."}
+		return []string{"It cannot be restarted: " + refusedText(e) + "."}
 	case e.Refused != "":
-		return []string{"A restart would fail: " + e.Refused + "."}
+		return []string{"A restart would fail: " + refusedText(e) + "."}
 	}
 	var text []string
 	takes := "A restart"
-	if f.exec.Status.IsRunning() {
+	if e.Status.IsRunning() {
 		text = append(text, "Whoever runs or restarts it next takes it over.")
 		takes = "That attempt"
 	}
 	switch {
-	case f.exec.RedriveOf != 0:
-		return append(text, fmt.Sprintf("It redrives items that execution %d skipped; redriven again, what is left of them runs.", f.exec.RedriveOf))
+	case e.RedriveOf != 0:
+		return append(text, fmt.Sprintf("It redrives items that execution %d skipped; redriven again, what is left of them runs.", e.RedriveOf))
 	case e.Restart == nil:
 		return append(text, "This program does not understand the stored job file any more, so what a restart will do cannot be said: it passes what is complete.")
 	}
-	text = append(text, takes+" "+e.Restart.sentence()+".")
-	if f.changed != "" {
-		text = append(text, "The job file "+f.exec.Definition.Path+" "+f.changed+"; this is said of the file as it was.")
+	text = append(text, takes+" "+planSentence(e.Restart)+".")
+	changed := ""
+	switch e.FileChange {
+	case operator.FileGone:
+		changed = "is not there any more"
+	case operator.FileChanged:
+		changed = "has changed since"
+	default:
+		return text
 	}
-	return text
+	return append(text, "The job file "+e.File+" "+changed+"; this is said of the file as it was.")
 }
 
-// sentence is the plan in words, without its subject.
-func (r *restartPlan) sentence() string {
-	var clauses []string
-	add := func(format string, names []string) {
-		if len(names) > 0 {
-			clauses = append(clauses, fmt.Sprintf(format, andWords(names)))
+// refusedText is why a restart is refused.
+func refusedText(e *operator.Explanation) string {
+	switch e.Refused {
+	case operator.ReasonNotNewest:
+		return fmt.Sprintf("execution %d followed it in the same instance, and is %s", e.Newest, e.NewestStatus)
+	case operator.ReasonRunning:
+		return "it is running"
+	case operator.ReasonComplete:
+		return "it is complete"
+	case operator.ReasonAbandoned:
+		return "it was given up"
+	case operator.ReasonUnknown:
+		return "nobody can say whether its last transaction is committed: look at what it wrote, then give it up"
+	case operator.ReasonNotRestartable:
+		return "its job file says restartable: false"
+	case operator.ReasonStartLimit:
+		if l := e.Restart.Limit; l != nil {
+			return fmt.Sprintf("step %s was attempted %s, and its start_limit is %d", l.Step, timesText(l.Attempts), l.Limit)
+		}
+	default:
+	}
+	return string(e.Refused)
+}
+
+func timesText(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// planSentence is the plan in words, without its subject.
+func planSentence(p *operator.RestartPlan) string {
+	names := map[operator.PlanAct][]string{}
+	var resumed []string
+	for _, e := range p.Entries {
+		switch e.Action {
+		case operator.PlanResume:
+			resumed = append(resumed, resumeClause(e))
+		case operator.PlanRun, operator.PlanRepeat:
+			name := e.Step
+			if e.Certainty == operator.CertainIf {
+				name += " (if " + e.Text + ")"
+			}
+			names[e.Action] = append(names[e.Action], name)
+		case operator.PlanPass, operator.PlanFinally:
+			names[e.Action] = append(names[e.Action], e.Step)
+		case operator.PlanAsk, operator.PlanStop:
+			names[e.Action] = append(names[e.Action], e.Element)
 		}
 	}
-	add("passes %s", r.Passes)
-	for _, s := range r.Resumes {
-		clauses = append(clauses, s.clause())
+	var clauses []string
+	add := func(format string, act operator.PlanAct) {
+		if len(names[act]) > 0 {
+			clauses = append(clauses, fmt.Sprintf(format, andWords(names[act])))
+		}
 	}
-	add("runs %s again though it completed", r.Repeats)
-	if len(r.Resumes)+len(r.Repeats) > 0 {
-		add("then runs %s", r.Runs)
+	add("passes %s", operator.PlanPass)
+	clauses = append(clauses, resumed...)
+	add("runs %s again though it completed", operator.PlanRepeat)
+	if len(resumed)+len(names[operator.PlanRepeat]) > 0 {
+		add("then runs %s", operator.PlanRun)
 	} else {
-		add("runs %s", r.Runs)
+		add("runs %s", operator.PlanRun)
 	}
-	add("asks %s where to go on", r.Asks)
-	if r.Stops != "" {
-		clauses = append(clauses, "stops at "+r.Stops)
-	}
-	if r.isDone() {
-		if r.Gate != "" {
-			clauses = append(clauses, "asks again what the job is to expect ("+r.Gate+")")
+	add("asks %s where to go on", operator.PlanAsk)
+	add("stops at %s", operator.PlanStop)
+	if p.IsDone() {
+		if p.Gate != "" {
+			clauses = append(clauses, "asks again what the job is to expect ("+p.Gate+")")
 		} else {
 			clauses = append(clauses, "finds no step left to run, and ends as the flow says")
 		}
 	}
-	add("runs %s in the end", r.Finally)
+	add("runs %s in the end", operator.PlanFinally)
 	return andWords(clauses)
 }
 
-func (s resumeRecord) clause() string {
+func resumeClause(e operator.PlanEntry) string {
 	switch {
-	case len(s.Parts)+s.Done > 0:
-		text := fmt.Sprintf("goes on with %s, of which %s complete", s.Step, partitionCount(s.Done))
-		if len(s.Parts) == 0 {
+	case e.Partitions != nil:
+		text := fmt.Sprintf("goes on with %s, of which %s complete", e.Step, partitionCount(e.Partitions.Completed))
+		var again []string
+		for _, part := range e.Partitions.Again {
+			name := part.Name
+			if part.From != "" {
+				name += " (behind " + part.From + ")"
+			}
+			again = append(again, name)
+		}
+		if len(again) == 0 {
 			return text
 		}
 		verb := "run"
-		if len(s.Parts) == 1 {
+		if len(again) == 1 {
 			verb = "runs"
 		}
-		return text + " and " + andWords(most(s.Parts)) + " " + verb + " again"
-	case s.From != "":
-		return "goes on with " + s.Step + " behind " + s.From
+		return text + " and " + andWords(most(again)) + " " + verb + " again"
+	case e.From != "":
+		return "goes on with " + e.Step + " behind " + e.From
 	}
-	return "runs " + s.Step + " again from its beginning"
+	return "runs " + e.Step + " again from its beginning"
 }
 
 func partitionCount(n int) string {

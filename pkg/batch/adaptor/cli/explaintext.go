@@ -6,30 +6,14 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// text is the explanation for people: paragraphs, then the commands.
-func (e *explanation) text() string {
-	var b strings.Builder
-	b.WriteString(strings.Join(e.Text, "\n"))
-	width := 0
-	for _, c := range e.Commands {
-		width = max(width, len(c.To))
-	}
-	if len(e.Commands) > 0 {
-		b.WriteString("\n")
-	}
-	for _, c := range e.Commands {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width+1, c.To+":", c.Command)
-	}
-	return b.String()
-}
-
-// paragraphs are the explanation, a sentence on each line.
-func (p *program) paragraphs(e *explanation, f *past) []string {
+// explanationText is the explanation in paragraphs, a sentence on each line.
+func explanationText(e *operator.Explanation) []string {
 	var list []string
 	for _, sentences := range [][]string{
-		append(p.statusText(e, f), causeText(e, f)...), stepsText(e, f), skipsText(e, f), append(decisionsText(e), gatesText(e)...), p.restartText(e, f),
+		append(statusSentences(e), causeSentences(e)...), stepsText(e), skipsText(e), append(decisionsText(e), gatesText(e)...), restartText(e),
 	} {
 		if len(sentences) > 0 {
 			list = append(list, strings.Join(sentences, "\n")+"\n")
@@ -38,96 +22,88 @@ func (p *program) paragraphs(e *explanation, f *past) []string {
 	return list
 }
 
-// statusText is how the execution ended, or what it is doing.
-func (p *program) statusText(e *explanation, f *past) []string {
-	x := f.exec
-	what := fmt.Sprintf("Execution %d of job %s", x.ID, x.JobName)
-	if words := parameterText(identifying(x.Params)); words != "" {
+// statusSentences say how the execution ended, or what it is doing.
+func statusSentences(e *operator.Explanation) []string {
+	what := fmt.Sprintf("Execution %d of job %s", e.Execution, e.JobName)
+	if words := parameterText(identifying(e.Params.Parameters)); words != "" {
 		what += " (" + clip(words, 200) + ")"
 	}
-	if x.Attempt > 1 {
-		what += fmt.Sprintf(", attempt %d,", x.Attempt)
+	if e.Attempt > 1 {
+		what += fmt.Sprintf(", attempt %d,", e.Attempt)
 	}
 	took := ""
-	if !x.StartedAt.IsZero() {
-		took = ", after " + durationText(elapsed(x.StartedAt, x.EndedAt, p.now()))
+	if !e.StartedAt.IsZero() {
+		took = ", after " + secondsText(e.Duration)
 	}
-	switch x.Status {
+	switch e.Status {
 	case core.StatusStarting:
-		return append([]string{what + " is about to start, since " + timeText(x.CreatedAt) + "."}, ownerText(e)...)
+		return append([]string{what + " is about to start, since " + timeText(e.CreatedAt) + "."}, ownerText(e)...)
 	case core.StatusStarted, core.StatusParked, core.StatusStopping:
-		text := what + " is running since " + timeText(x.StartedAt)
-		if x.Status == core.StatusStopping || x.StopRequested {
+		text := what + " is running since " + timeText(e.StartedAt)
+		if e.Status == core.StatusStopping || e.StopRequested {
 			text += ", and was asked to stop: it ends with the chunk in hand"
 		}
 		return append([]string{text + "."}, ownerText(e)...)
 	case core.StatusCompleted:
-		text := what + " is COMPLETED, since " + timeText(x.EndedAt) + took
-		if x.ExitCode != "" && x.ExitCode != core.ExitCompleted {
-			text += ", with exit code " + x.ExitCode
+		text := what + " is COMPLETED, since " + timeText(e.EndedAt) + took
+		if e.ExitCode != "" && e.ExitCode != core.ExitCompleted {
+			text += ", with exit code " + e.ExitCode
 		}
 		return []string{text + "."}
 	case core.StatusUnknown:
-		return []string{what + " ended at " + timeText(x.EndedAt) + took + ", and nobody can say how: it is UNKNOWN."}
+		return []string{what + " ended at " + timeText(e.EndedAt) + took + ", and nobody can say how: it is UNKNOWN."}
 	case core.StatusAbandoned:
-		return []string{what + " was given up: it is ABANDONED. It had ended at " + timeText(x.EndedAt) + took + "."}
+		return []string{what + " was given up: it is ABANDONED. It had ended at " + timeText(e.EndedAt) + took + "."}
 	case core.StatusFailed, core.StatusStopped:
 	}
-	text := what + " " + string(x.Status) + " at " + timeText(x.EndedAt) + took
-	if x.ExitCode != "" && x.ExitCode != string(x.Status) {
-		text += ", with exit code " + x.ExitCode
+	text := what + " " + string(e.Status) + " at " + timeText(e.EndedAt) + took
+	if e.ExitCode != "" && e.ExitCode != string(e.Status) {
+		text += ", with exit code " + e.ExitCode
 	}
 	return []string{text + "."}
 }
 
-func ownerText(e *explanation) []string {
+func ownerText(e *operator.Explanation) []string {
 	who := fmt.Sprintf("process %d on host %s", e.Owner.PID, e.Owner.Host)
 	until := "an unknown time"
-	if e.Owner.LeaseUntil != nil {
-		until = timeText(*e.Owner.LeaseUntil)
+	if !e.Owner.LeaseUntil.IsZero() {
+		until = timeText(e.Owner.LeaseUntil)
 	}
 	switch e.Lease {
-	case leaseDead:
+	case operator.LeaseDead:
 		return []string{"But its owner, " + who + ", is gone; its lease ends at " + until + "."}
-	case leaseExpired:
+	case operator.LeaseExpired:
 		return []string{"But its owner, " + who + ", has given no sign of life: it is gone since " + until + ", when its lease ended."}
-	case leaseHeld:
+	case operator.LeaseHeld:
 	}
 	return []string{"Its owner is " + who + "; its lease lasts until " + until + "."}
 }
 
-// The texts with which the repository ends what nobody owns any more.
-const (
-	lostOwnerText   = "lost owner"
-	stopRequestText = "stopped on request"
-)
-
-// causeText is why.
-func causeText(e *explanation, f *past) []string {
+// causeSentences say why.
+func causeSentences(e *operator.Explanation) []string {
 	c := e.Cause
 	if c == nil {
 		return nil
 	}
-	text := strings.TrimRight(c.Error, ".")
-	switch {
-	case f.exec.Error == lostOwnerText || c.Error == lostOwnerText:
-		return []string{fmt.Sprintf("Its owner, process %d on host %s, was lost: it died or gave no sign of life, and the execution was taken from it.", f.exec.Owner.PID, f.exec.Owner.Host)}
-	case f.exec.Status == core.StatusStopped && f.exec.Error == stopRequestText:
+	text := strings.TrimRight(oneLine(c.Error), ".")
+	switch c.Kind {
+	case operator.CauseOwnerLost:
+		return []string{fmt.Sprintf("Its owner, process %d on host %s, was lost: it died or gave no sign of life, and the execution was taken from it.", c.Owner.PID, c.Owner.Host)}
+	case operator.CauseStopRequested:
 		if c.Step != "" {
 			return []string{"A stop was requested, and step " + c.Step + " ended with the chunk in hand."}
 		}
 		return []string{"A stop was requested."}
-	case f.exec.Status == core.StatusStopped:
-		return []string{"Its flow stopped it: " + strings.TrimRight(oneLine(f.exec.Error), ".") + "."}
-	case f.exec.ExitCode == core.ExitExpectFailed && c.Step == "":
-		return []string{"Its steps are complete, but what the job is to expect does not hold."}
-	case c.Step == "":
-		return []string{"The reason: " + text + "."}
-	}
-	for _, s := range f.steps {
-		if s.Name == c.Step && s.ExitCode == core.ExitExpectFailed {
-			return []string{"Step " + c.Step + " did its work, but what it is to expect does not hold."}
+	case operator.CauseFlow:
+		return []string{"Its flow stopped it: " + strings.TrimRight(oneLine(c.JobError), ".") + "."}
+	case operator.CauseGate:
+		if c.Step == "" {
+			return []string{"Its steps are complete, but what the job is to expect does not hold."}
 		}
+		return []string{"Step " + c.Step + " did its work, but what it is to expect does not hold."}
+	case operator.CauseError:
+		return []string{"The reason: " + text + "."}
+	case operator.CauseStep:
 	}
 	where := ""
 	if c.Item != "" {
@@ -136,18 +112,18 @@ func causeText(e *explanation, f *past) []string {
 	if c.Class != "" {
 		where += " with an error of class " + c.Class
 	}
-	sentence := "Step " + c.Step + " failed" + where + ": " + text + "."
-	if own := strings.TrimPrefix(oneLine(f.exec.Error), "step "+c.Step+": "); own != "" && own != c.Error {
-		return []string{sentence, "The job says: " + strings.TrimRight(own, ".") + "."}
+	sentences := []string{"Step " + c.Step + " failed" + where + ": " + text + "."}
+	if c.JobError != "" {
+		sentences = append(sentences, "The job says: "+strings.TrimRight(oneLine(c.JobError), ".")+".")
 	}
-	return []string{sentence}
+	return sentences
 }
 
 // stepsText is what is committed.
-func stepsText(e *explanation, f *past) []string {
+func stepsText(e *operator.Explanation) []string {
 	var list []string
 	for _, s := range e.Steps {
-		list = append(list, s.sentence(e.Execution)+".")
+		list = append(list, stepSentence(s, e.Execution)+".")
 	}
 	for _, file := range e.Files {
 		switch {
@@ -159,26 +135,25 @@ func stepsText(e *explanation, f *past) []string {
 			list = append(list, "Nothing of file "+file.Path+" is committed.")
 		}
 	}
-	if len(e.Steps) == 0 && !f.exec.Status.IsRunning() {
+	if len(e.Steps) == 0 && !e.Status.IsRunning() {
 		list = append(list, "No step ran.")
 	}
 	return list
 }
 
-func (s committedRecord) sentence(current int64) string {
-	status := core.Status(s.Status)
+func stepSentence(s operator.StepResult, current core.JobExecutionID) string {
 	text := "Step " + s.Step
 	switch {
-	case s.Execution != current && status == core.StatusAbandoned:
+	case s.Execution != current && s.Status == core.StatusAbandoned:
 		return text + fmt.Sprintf(" failed in execution %d, was given up, and is passed", s.Execution)
 	case s.Execution != current:
 		text += fmt.Sprintf(" was completed by execution %d", s.Execution)
 	case s.Exit == core.ExitNoop:
 		return text + " did not run: its condition did not hold"
-	case status.IsRunning():
+	case s.Status.IsRunning():
 		text += " is running"
 	default:
-		text += " " + statusAndExit(status, s.Exit)
+		text += " " + statusAndExit(s.Status, s.Exit)
 	}
 	if s.Read+s.Written+s.Filtered+s.Skipped+s.Commits > 0 {
 		text += ": " + countersText(s)
@@ -187,7 +162,7 @@ func (s committedRecord) sentence(current int64) string {
 		return text + "; " + partitionsText(s.Partitions)
 	}
 	switch {
-	case status == core.StatusCompleted || s.Kind != "chunk":
+	case s.Status == core.StatusCompleted || s.Kind != "chunk":
 	case s.Position != "":
 		text += ", committed up to " + s.Position
 	case s.Commits == 0:
@@ -200,7 +175,7 @@ func (s committedRecord) sentence(current int64) string {
 }
 
 // countersText uses the project's words, and leaves out what did not happen.
-func countersText(s committedRecord) string {
+func countersText(s operator.StepResult) string {
 	text := count(s.Read) + " read, " + count(s.Written) + " written"
 	if s.Filtered > 0 {
 		text += ", " + count(s.Filtered) + " filtered"
@@ -215,20 +190,20 @@ func countersText(s committedRecord) string {
 }
 
 // partitionsText counts what is complete and names what is not.
-func partitionsText(parts []committedRecord) string {
+func partitionsText(parts []operator.StepResult) string {
 	done := 0
 	var names []string
 	for _, part := range parts {
-		if core.Status(part.Status) == core.StatusCompleted {
+		if part.Status == core.StatusCompleted {
 			done++
 			continue
 		}
-		name := part.Step + " is " + part.Status
+		name := part.Step + " is " + string(part.Status)
 		if part.Position != "" {
 			name += " behind " + part.Position
 		}
-		if part.Error != "" && part.Status == string(core.StatusFailed) {
-			name += " (" + clip(part.Error, 200) + ")"
+		if part.Error != "" && part.Status == core.StatusFailed {
+			name += " (" + clip(oneLine(part.Error), 200) + ")"
 		}
 		names = append(names, name)
 	}
@@ -240,8 +215,8 @@ func partitionsText(parts []committedRecord) string {
 }
 
 // skipsText is how many items were left out, and why.
-func skipsText(e *explanation, f *past) []string {
-	steps := map[string][]skipCountRecord{}
+func skipsText(e *operator.Explanation) []string {
+	steps := map[string][]operator.SkipCount{}
 	var order []string
 	for _, c := range e.Skipped {
 		if steps[c.Step] == nil {
@@ -253,7 +228,7 @@ func skipsText(e *explanation, f *past) []string {
 	for _, step := range order {
 		var total, left int64
 		var words []string
-		slices.SortStableFunc(steps[step], func(a, b skipCountRecord) int { return int(b.Count - a.Count) })
+		slices.SortStableFunc(steps[step], func(a, b operator.SkipCount) int { return int(b.Count - a.Count) })
 		for _, c := range steps[step] {
 			total, left = total+c.Count, left+c.Left
 			class := c.Class
@@ -263,11 +238,8 @@ func skipsText(e *explanation, f *past) []string {
 			words = append(words, fmt.Sprintf("%s in %s (%s)", count(c.Count), c.Phase, class))
 		}
 		text := "Step " + step + " skipped " + plural(int(total), "item")
-		if f.resumed(step) {
+		if slices.ContainsFunc(e.Steps, func(s operator.StepResult) bool { return s.Step == step && s.Resumed }) {
 			text += " in this attempt"
-		}
-		if f.partly {
-			text += ", of the first ones that were looked at"
 		}
 		text += ": " + andWords(words)
 		if done := total - left; done > 0 {
@@ -278,16 +250,11 @@ func skipsText(e *explanation, f *past) []string {
 	return list
 }
 
-// resumed reports whether the step went on from an earlier attempt.
-func (f *past) resumed(step string) bool {
-	return slices.ContainsFunc(f.steps, func(s core.StepExecution) bool { return s.Name == step && s.Before != core.Counters{} })
-}
-
-func decisionsText(e *explanation) []string {
+func decisionsText(e *operator.Explanation) []string {
 	var list []string
 	for _, d := range e.Decisions {
 		if d.Verdict == core.ExitNoop {
-			if e.ran(d.Element) {
+			if slices.ContainsFunc(e.Steps, func(s operator.StepResult) bool { return s.Step == d.Element }) {
 				continue // its step says so
 			}
 			list = append(list, "The condition of "+d.Element+" did not hold.")
@@ -305,11 +272,7 @@ func decisionsText(e *explanation) []string {
 	return list
 }
 
-func (e *explanation) ran(step string) bool {
-	return slices.ContainsFunc(e.Steps, func(s committedRecord) bool { return s.Step == step })
-}
-
-func gatesText(e *explanation) []string {
+func gatesText(e *operator.Explanation) []string {
 	var list []string
 	for _, g := range e.Gates {
 		if g.Step == "" {

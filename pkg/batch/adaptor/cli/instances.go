@@ -2,12 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 func (p *program) listJobsCommand() *cobra.Command {
@@ -21,37 +21,30 @@ func (p *program) listJobsCommand() *cobra.Command {
 	return cmd
 }
 
-type jobRecord struct {
-	Job        string `json:"job"`
-	Instances  int64  `json:"instances"`
-	Executions int64  `json:"executions"`
-}
-
 func (p *program) listJobs(ctx context.Context) error {
-	var counts []core.JobCount
+	jobs := []operator.JobView{}
 	err := p.read(ctx, func(s *Session) (err error) {
-		counts, err = s.Repository.Jobs(ctx)
+		jobs, err = s.Service.Jobs(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	records, rows := make([]jobRecord, 0, len(counts)), make([][]string, 0, len(counts))
-	for _, c := range counts {
-		records = append(records, jobRecord{c.JobName, c.Instances, c.Executions})
-		rows = append(rows, []string{c.JobName, count(c.Instances), count(c.Executions)})
-	}
 	if p.format == formatJSON {
-		return p.printJSON(records)
+		return p.printJSON(jobs)
 	}
-	if len(rows) == 0 {
+	if len(jobs) == 0 {
 		return p.nothing(ctx)
+	}
+	var rows [][]string
+	for _, j := range jobs {
+		rows = append(rows, []string{j.Job, count(j.Instances), count(j.Executions)})
 	}
 	return p.print(renderTable([]column{{title: "job"}, {title: "instances", right: true}, {title: "executions", right: true}}, rows))
 }
 
 func (p *program) listInstancesCommand() *cobra.Command {
-	var filter core.InstanceFilter
+	var req operator.InstancesRequest
 	var before int64
 	cmd := &cobra.Command{
 		Use:     "instances",
@@ -59,111 +52,50 @@ func (p *program) listInstancesCommand() *cobra.Command {
 		Example: "  " + p.app.Name + " list instances --job load",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if filter.Limit < 1 {
-				return usagef("--limit %d: at least 1", filter.Limit)
+			if req.Limit < 1 {
+				return usagef("--limit %d: at least 1", req.Limit)
 			}
-			filter.Before = core.JobInstanceID(before)
-			return p.listInstances(cmd.Context(), filter)
+			req.Before = core.JobInstanceID(before)
+			return p.listInstances(cmd.Context(), req)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&filter.JobName, "job", "", "only instances of the job with this `NAME`")
+	f.StringVar(&req.Job, "job", "", "only instances of the job with this `NAME`")
 	f.Int64Var(&before, "before", 0, "only instances with a smaller number than `INSTANCE`: the next page")
-	f.IntVar(&filter.Limit, "limit", 20, "at most `N` instances")
+	f.IntVar(&req.Limit, "limit", 20, "at most `N` instances")
 	p.addFormatFlag(cmd)
 	return cmd
 }
 
-// instanceRecord is an instance with its newest execution.
-type instanceRecord struct {
-	Instance   int64          `json:"instance"`
-	Job        string         `json:"job"`
-	Parameters map[string]any `json:"parameters"`
-	Attempts   int            `json:"attempts"`
-	Execution  int64          `json:"execution"`
-	Status     string         `json:"status"`
-	Exit       string         `json:"exit,omitempty"`
-
-	parameters string
-}
-
-func (p *program) listInstances(ctx context.Context, filter core.InstanceFilter) error {
-	limit := filter.Limit
-	filter.Limit++ // one more tells whether there is a next page
-	records := []instanceRecord{}
-	err := p.read(ctx, func(s *Session) error {
-		page, err := s.Repository.Instances(ctx, filter)
-		if err != nil {
-			return err
-		}
-		last, err := lastExecutions(ctx, s.Repository, page)
-		for _, instance := range page {
-			e := last[instance.ID]
-			records = append(records, newInstanceRecord(instance, &e))
-		}
+func (p *program) listInstances(ctx context.Context, req operator.InstancesRequest) error {
+	page := operator.InstancePage{Instances: []operator.InstanceView{}}
+	err := p.read(ctx, func(s *Session) (err error) {
+		page, err = s.Service.Instances(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	more := len(records) > limit
-	records = records[:min(len(records), limit)]
 	if p.format == formatJSON {
-		return p.printJSON(records)
+		return p.printJSON(page.Instances)
 	}
-	if len(records) == 0 {
+	if len(page.Instances) == 0 {
 		return p.nothing(ctx)
 	}
-	if err := p.print(instanceTable(records)); err != nil {
+	if err := p.print(instanceTable(page.Instances)); err != nil {
 		return err
 	}
-	if more {
-		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", records[len(records)-1].Instance))
+	if page.Next != 0 {
+		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page.Next))
 	}
 	return nil
 }
 
-// lastExecutions are the newest executions of the instances; one that has none, as
-// after a purge, is left out.
-func lastExecutions(ctx context.Context, history core.JobRepository, page []core.JobInstance) (map[core.JobInstanceID]core.JobExecution, error) {
-	if insight, ok := history.(core.Insight); ok {
-		ids := make([]core.JobInstanceID, len(page))
-		for i, instance := range page {
-			ids[i] = instance.ID
-		}
-		return insight.LastExecutions(ctx, ids...)
-	}
-	last := map[core.JobInstanceID]core.JobExecution{}
-	for _, instance := range page {
-		e, err := history.LastExecution(ctx, instance.JobName, instance.Key)
-		switch {
-		case errors.Is(err, core.ErrNotFound):
-		case err != nil:
-			return nil, err
-		default:
-			last[instance.ID] = *e
-		}
-	}
-	return last, nil
-}
-
-func newInstanceRecord(instance core.JobInstance, last *core.JobExecution) instanceRecord {
-	r := instanceRecord{
-		Instance: int64(instance.ID), Job: instance.JobName, Parameters: map[string]any{},
-		Attempts: last.Attempt, Execution: int64(last.ID), Status: string(last.Status), Exit: last.ExitCode,
-		parameters: parameterText(identifying(last.Params)),
-	}
-	for _, q := range identifying(last.Params) {
-		r.Parameters[q.Name] = parameterRecord(q)
-	}
-	return r
-}
-
-func instanceTable(records []instanceRecord) string {
+func instanceTable(instances []operator.InstanceView) string {
 	var rows [][]string
-	for _, r := range records {
-		rows = append(rows, []string{fmt.Sprint(r.Instance), r.Job, clip(r.parameters, 60), count(int64(r.Attempts)),
-			fmt.Sprint(r.Execution), statusAndExit(core.Status(r.Status), r.Exit)})
+	for _, i := range instances {
+		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, clip(parameterText(i.Params.All()), 60), count(int64(i.Attempts)),
+			idText(i.Execution), statusAndExit(i.Status, i.ExitCode)})
 	}
 	return renderTable([]column{
 		{title: "instance", right: true}, {title: "job"}, {title: "parameters"}, {title: "attempts", right: true},

@@ -11,14 +11,14 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // listing are the flags of list.
 type listing struct {
-	filter       core.ExecutionFilter
+	request      operator.ListRequest
 	statuses     []string
 	since, until string
-	running      bool
 	before       int64
 	instance     int64
 }
@@ -32,23 +32,23 @@ func (p *program) listCommand() *cobra.Command {
 			"  " + p.app.Name + " list --running",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			filter, err := l.executions(p.now())
+			req, err := l.executions(p.now())
 			if err != nil {
 				return err
 			}
-			return p.list(cmd.Context(), filter)
+			return p.list(cmd.Context(), req)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.filter.JobName, "job", "", "only executions of the job with this `NAME`")
+	f.StringVar(&l.request.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(joinWords(statusNames())))
-	f.BoolVar(&l.running, "running", false, "only executions that are not over: starting, started, stopping")
-	f.StringVar(&l.filter.ExitCode, "exit", "", "only executions with this exit `CODE`, such as EXPECT_FAILED")
+	f.BoolVar(&l.request.Running, "running", false, "only executions that are not over: starting, started, stopping")
+	f.StringVar(&l.request.Exit, "exit", "", "only executions with this exit `CODE`, such as EXPECT_FAILED")
 	f.Int64Var(&l.instance, "instance", 0, "only executions of the `INSTANCE` with this number")
 	f.StringVar(&l.since, "since", "", "only executions made at this `TIME` or later: a date, a time, or how long ago (7d, 12h)")
 	f.StringVar(&l.until, "until", "", "only executions made before this `TIME`")
 	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
-	f.IntVar(&l.filter.Limit, "limit", 20, "at most `N` executions")
+	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
 	p.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
 	cmd.AddCommand(p.listComponentsCommand(), p.listJobsCommand(), p.listInstancesCommand())
@@ -56,65 +56,58 @@ func (p *program) listCommand() *cobra.Command {
 }
 
 // executions is what the flags ask for.
-func (l *listing) executions(now time.Time) (filter core.ExecutionFilter, err error) {
-	filter = l.filter
-	filter.Before, filter.Instance = core.JobExecutionID(l.before), core.JobInstanceID(l.instance)
-	if filter.Limit < 1 {
-		return filter, usagef("--limit %d: at least 1", filter.Limit)
+func (l *listing) executions(now time.Time) (req operator.ListRequest, err error) {
+	req = l.request
+	req.Before, req.Instance = core.JobExecutionID(l.before), core.JobInstanceID(l.instance)
+	if req.Limit < 1 {
+		return req, usagef("--limit %d: at least 1", req.Limit)
 	}
-	if filter.Statuses, err = parseStatuses(l.statuses); err != nil {
-		return filter, err
+	if req.Statuses, err = parseStatuses(l.statuses); err != nil {
+		return req, err
 	}
-	if l.running {
-		if len(l.statuses) > 0 {
-			return filter, usagef("--running and --status: one of them")
-		}
-		filter.Statuses = []core.Status{core.StatusStarting, core.StatusStarted, core.StatusStopping}
+	if req.Running && len(l.statuses) > 0 {
+		return req, usagef("--running and --status: one of them")
 	}
 	if l.since != "" {
-		if filter.CreatedFrom, err = parseMoment("--since", l.since, now); err != nil {
-			return filter, err
+		if req.Since, err = parseMoment("--since", l.since, now); err != nil {
+			return req, err
 		}
 	}
 	if l.until != "" {
-		filter.CreatedTo, err = parseMoment("--until", l.until, now)
+		req.Until, err = parseMoment("--until", l.until, now)
 	}
-	return filter, err
+	return req, err
 }
 
-func (p *program) list(ctx context.Context, filter core.ExecutionFilter) error {
-	var page []core.JobExecution
-	limit := filter.Limit
-	filter.Limit++ // one more tells whether there is a next page
+func (p *program) list(ctx context.Context, req operator.ListRequest) error {
+	var page operator.ExecutionPage
 	err := p.read(ctx, func(s *Session) (err error) {
-		page, err = s.Repository.Executions(ctx, filter)
+		page, err = s.Service.List(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	more := len(page) > limit
-	page = page[:min(len(page), limit)]
 	if p.format == formatJSON {
-		records := make([]executionRecord, 0, len(page))
-		for _, e := range page {
+		records := make([]executionRecord, 0, len(page.Executions))
+		for _, e := range page.Executions {
 			records = append(records, p.executionRecord(e))
 		}
 		return p.printJSON(records)
 	}
-	if len(page) == 0 {
+	if len(page.Executions) == 0 {
 		return p.nothing(ctx)
 	}
-	if err := p.print(p.executionTable(page)); err != nil {
+	if err := p.print(executionTable(page.Executions)); err != nil {
 		return err
 	}
-	if more {
-		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page[len(page)-1].ID))
+	if page.Next != 0 {
+		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page.Next))
 	}
 	return nil
 }
 
-func (p *program) executionTable(page []core.JobExecution) string {
+func executionTable(page []operator.Execution) string {
 	columns := []column{
 		{title: "id", right: true}, {title: "job"}, {title: "parameters"}, {title: "status"},
 		{title: "attempt", right: true}, {title: "started"}, {title: "duration", right: true},
@@ -123,26 +116,27 @@ func (p *program) executionTable(page []core.JobExecution) string {
 	for _, e := range page {
 		took := "-"
 		if !e.StartedAt.IsZero() {
-			took = durationText(elapsed(e.StartedAt, e.EndedAt, p.now()))
+			took = secondsText(e.Duration)
 		}
-		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(identifying(e.Params)), 60),
+		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(identifying(e.Params.Parameters)), 60),
 			statusAndExit(e.Status, e.ExitCode), count(int64(e.Attempt)), timeText(e.StartedAt), took})
 	}
 	return renderTable(columns, rows)
 }
 
 func statusNames() []string {
-	return []string{
-		string(core.StatusStarting), string(core.StatusStarted), string(core.StatusStopping), string(core.StatusStopped),
-		string(core.StatusCompleted), string(core.StatusFailed), string(core.StatusAbandoned), string(core.StatusUnknown),
+	var names []string
+	for _, s := range operator.Statuses() {
+		names = append(names, string(s))
 	}
+	return names
 }
 
 func parseStatuses(texts []string) ([]core.Status, error) {
 	var list []core.Status
 	for _, text := range texts {
 		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
-		if statusColor(s) == nil {
+		if !slices.Contains(operator.Statuses(), s) {
 			return nil, usagef("--status %s: there is no such status (there are: %s)", text, joinWords(statusNames()))
 		}
 		list = append(list, s)

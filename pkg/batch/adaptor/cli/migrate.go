@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 func (p *program) migrateCommand() *cobra.Command {
@@ -39,27 +36,20 @@ func (p *program) migrate(ctx context.Context, database string) error {
 	if err := p.checkDatabase(database); err != nil {
 		return err
 	}
+	where, what := p.databaseText(database), "schema"
+	if database != p.settings.Repository.Database {
+		what = "schema of the checkpoints"
+	}
 	return p.withRawSession(ctx, p.quiet(), func(s *Session) error {
-		if database == p.settings.Repository.Database {
-			return p.migrateTables(ctx, database, "schema", s.CheckSchema, s.Migrate)
+		changed, err := s.Service.Migrate(ctx, database)
+		switch {
+		case changed && err != nil:
+			return fmt.Errorf("%s: make the %s: %w", where, what, err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", where, err)
+		case !changed:
+			return p.print(where + ": the " + what + " is up to date\n")
 		}
-		return p.migrateTables(ctx, database, "schema of the checkpoints",
-			func(ctx context.Context) error { return s.Checkpoints.CheckSchema(ctx, database) },
-			func(ctx context.Context) error { return s.Checkpoints.Migrate(ctx, database) })
+		return p.print(where + ": migrated\n")
 	})
-}
-
-func (p *program) migrateTables(ctx context.Context, database, what string, check, migrate func(context.Context) error) error {
-	where := p.databaseText(database)
-	before := check(ctx)
-	if before == nil {
-		return p.print(where + ": the " + what + " is up to date\n")
-	}
-	if !errors.Is(before, core.ErrSchemaMissing) {
-		return fmt.Errorf("%s: %w", where, before)
-	}
-	if err := migrate(ctx); err != nil {
-		return fmt.Errorf("%s: make the %s: %w", where, what, err)
-	}
-	return p.print(where + ": migrated\n")
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -90,25 +89,6 @@ func TestSpeedIsThatOfTheLastMoments(t *testing.T) {
 	require.InDelta(t, 1000, s.measure(start.Add(time.Second), 1000), 1)
 	require.InDelta(t, 1000, s.measure(start.Add(1100*time.Millisecond), 5000), 1, "too early for another measurement")
 	require.InDelta(t, 9000, s.measure(start.Add(2*time.Second), 10000), 1)
-}
-
-func TestTheNewestRepetitionIsFoundWithFewQueries(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.Int64Range(-1, 1_000_000).Draw(t, "newest")
-		queries, last := 0, int64(-1)
-		got, err := newestNumber(func(n int64) (bool, error) {
-			queries++
-			if n <= want {
-				last = n
-			}
-			return n <= want, nil
-		})
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-		require.Equal(t, want, last, "the last positive answer is about the newest")
-		require.LessOrEqual(t, queries, 42)
-	})
 }
 
 func TestWordsSurviveAPosixShell(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -36,8 +36,8 @@ func (p *program) configure() error {
 // failure. The repository's schema is as it should be.
 func (p *program) withSession(ctx context.Context, observer core.Observer, f func(s *Session) error) error {
 	return p.withRawSession(ctx, observer, func(s *Session) error {
-		if err := p.prepareSchema(ctx, s); err != nil {
-			return err
+		if err := s.Service.Prepare(ctx); err != nil { // rule R4
+			return p.refusal(err)
 		}
 		return f(s)
 	})
@@ -55,32 +55,6 @@ func (p *program) withRawSession(ctx context.Context, observer core.Observer, f 
 		}
 	}()
 	return f(s)
-}
-
-// prepareSchema makes or updates the repository's tables where that is
-// configured (rule R4), and else reports that they are missing.
-func (p *program) prepareSchema(ctx context.Context, s *Session) error {
-	name := p.settings.Repository.Database
-	err := s.CheckSchema(ctx)
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("%s: %w", p.databaseText(name), err)
-	if !errors.Is(err, core.ErrSchemaMissing) {
-		return err
-	}
-	db, unknown := s.Provider.Database(name)
-	if unknown != nil {
-		return unknown
-	}
-	if !p.settings.AutoMigrate.Applies(db.Dialect()) {
-		return err
-	}
-	p.log.DebugContext(ctx, "migrating the repository's schema", "database", name)
-	if err := s.Migrate(ctx); err != nil {
-		return fmt.Errorf("%s: make the repository's schema: %w", p.databaseText(name), err)
-	}
-	return nil
 }
 
 // absent reports that a database is an SQLite file that is not there: nothing

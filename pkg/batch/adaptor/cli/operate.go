@@ -2,63 +2,30 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/user"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// operator is what acts on executions, in the name of who typed the command. j is
-// the job that can be started; nil: none is.
-func (p *program) operator(s *Session, j *core.Job) (*job.Operator, error) {
-	return job.NewOperator(job.OperatorConfig{
-		Repository: s.Repository, Launcher: s.Launcher, Actor: actor(), Dead: job.DeadOwner, Sweep: s.Sweep,
-		Jobs: func(_ context.Context, name string) (*core.Job, error) {
-			if j == nil || j.Name != name {
-				return nil, fmt.Errorf("%s: %w", name, core.ErrNoSuchJob)
-			}
-			return j, nil
-		},
-	})
-}
-
-// actor is who acts, for the audit: the user and the host.
-func actor() string {
-	name := "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		return name
-	}
-	return name + "@" + host
-}
-
-// operate reads the execution and acts on it.
-func (p *program) operate(ctx context.Context, id core.JobExecutionID, act func(s *Session, o *job.Operator, e *core.JobExecution) error) error {
+// operating configures the command and calls act, which is about an execution. A
+// database that is not there is not made: it has no such execution.
+func (p *program) operating(_ context.Context, id core.JobExecutionID, act func() error) error {
 	if err := p.configure(); err != nil {
 		return err
 	}
 	if p.absent(p.settings.Repository.Database) {
 		return p.notFound(core.ErrNotFound, id)
 	}
-	return p.withSession(ctx, p.quiet(), func(s *Session) error {
-		e, err := s.Repository.Execution(ctx, id)
-		if err != nil {
-			return p.notFound(err, id)
-		}
-		o, err := p.operator(s, nil)
-		if err != nil {
-			return err
-		}
-		return act(s, o, e)
+	return act()
+}
+
+// operate acts on an execution.
+func (p *program) operate(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
+	return p.operating(ctx, id, func() error {
+		return p.withSession(ctx, p.quiet(), func(s *Session) error { return act(s.Service) })
 	})
 }
 
@@ -88,38 +55,29 @@ both are refused with exit code 1, and nothing is changed.`,
 }
 
 func (p *program) abandon(ctx context.Context, id core.JobExecutionID) error {
-	return p.operate(ctx, id, func(_ *Session, o *job.Operator, e *core.JobExecution) error {
-		after, err := o.Abandon(ctx, id)
-		if err == nil && after.Status != core.StatusAbandoned { // it is past that, which the repository calls no error
-			err = &core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}
-		}
+	return p.operate(ctx, id, func(s *operator.Service) error {
+		e, err := s.Abandon(ctx, id)
 		if err != nil {
-			return p.notAbandoned(err, e)
+			return p.refusal(err)
 		}
 		if p.format == formatJSON {
-			return p.printJSON(p.executionRecord(*after))
+			return p.printJSON(p.executionRecord(*e))
 		}
-		return p.print(p.headline(*after) + "\n  its instance does not go on any more\n" + p.hintText(p.anewHints(*after)))
+		return p.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(hintLines(p.ways(*e))))
 	})
 }
 
-// notAbandoned says why an execution cannot be given up, and what to do instead.
-func (p *program) notAbandoned(err error, e *core.JobExecution) error {
-	var running *core.AlreadyRunningError
-	var refused *core.TransitionError
-	current := e.Status
-	switch {
-	case errors.As(err, &refused):
-		current = refused.Current
-	case !errors.As(err, &running):
-		return err
+// ways are the ways on from an execution.
+func (p *program) ways(e operator.Execution) []hint {
+	var list []hint
+	for _, a := range e.Actions {
+		h := p.actionHint(a)
+		if a.Kind == operator.ActRedrive {
+			h.label = "restart it"
+		}
+		list = append(list, h)
 	}
-	hints := []string{"what it did:  " + p.command("show", idText(e.ID))}
-	if current.IsRunning() {
-		hints = p.runningHints(e.ID, e.Owner)
-	}
-	return &exitError{code: ExitFailed, hints: hints,
-		err: fmt.Errorf("execution %d is %s: only one that stopped or failed can be abandoned", e.ID, current)}
+	return list
 }
 
 func (p *program) recoverCommand() *cobra.Command {
@@ -143,13 +101,9 @@ deployment.`,
 }
 
 func (p *program) recover(ctx context.Context) error {
-	var ended []core.JobExecution
-	err := p.read(ctx, func(s *Session) error {
-		o, err := p.operator(s, nil)
-		if err != nil {
-			return err
-		}
-		ended, err = o.Recover(ctx)
+	var ended []operator.Execution
+	err := p.read(ctx, func(s *Session) (err error) {
+		ended, err = s.Service.Recover(ctx)
 		return err
 	})
 	if err != nil {
@@ -166,9 +120,11 @@ func (p *program) recover(ctx context.Context) error {
 		p.log.InfoContext(ctx, "nothing to recover: whatever runs is alive")
 		return nil
 	}
-	text := p.executionTable(ended) + "\n"
+	text := executionTable(ended) + "\n"
 	for _, e := range ended {
-		text += "restart it:  " + p.restartLine(e, "FILE") + "\n"
+		for _, line := range hintLines(p.ways(e)) {
+			text += line + "\n"
+		}
 	}
 	return p.print(text)
 }
@@ -177,7 +133,7 @@ func (p *program) recover(ctx context.Context) error {
 type purging struct {
 	olderThan string
 	statuses  []string
-	filter    core.PurgeFilter
+	req       operator.PurgeRequest
 }
 
 func (p *program) purgeCommand() *cobra.Command {
@@ -195,25 +151,17 @@ then run again. What runs is never deleted. The audit stays.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.olderThan, "older-than", "", "only executions that ended longer ago than this `AGE`: 90d, 2w, 36h (required)")
-	f.StringVar(&o.filter.JobName, "job", "", "only executions of the job with this `NAME`")
+	f.StringVar(&o.req.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&o.statuses, "status", nil, "only executions in these `STATUSES` (default: completed, abandoned)")
-	f.IntVar(&o.filter.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, however old")
-	f.BoolVar(&o.filter.DryRun, "dry-run", false, "delete nothing, only count")
+	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, however old")
+	f.BoolVar(&o.req.DryRun, "dry-run", false, "delete nothing, only count")
 	p.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
 	return cmd
 }
 
-type purgedRecord struct {
-	Instances    int64 `json:"instances"`
-	Executions   int64 `json:"executions"`
-	Steps        int64 `json:"steps"`
-	SkippedItems int64 `json:"skipped_items"`
-	DryRun       bool  `json:"dry_run,omitempty"`
-}
-
 func (p *program) purge(ctx context.Context, o purging) error {
-	filter, err := o.check()
+	req, err := o.check()
 	if err != nil {
 		return err
 	}
@@ -221,56 +169,43 @@ func (p *program) purge(ctx context.Context, o purging) error {
 	if err != nil {
 		return err
 	}
-	filter.EndedBefore = p.now().Add(-age)
-	var purged core.Purged
-	err = p.read(ctx, func(s *Session) error {
-		operator, err := p.operator(s, nil)
-		if err != nil {
-			return err
-		}
-		purged, err = operator.Purge(ctx, filter)
+	req.EndedBefore = p.now().Add(-age)
+	purged := operator.Purged{DryRun: req.DryRun}
+	err = p.read(ctx, func(s *Session) (err error) {
+		purged, err = s.Service.Purge(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	if p.format == formatJSON {
-		return p.printJSON(purgedRecord{purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems, filter.DryRun})
+		return p.printJSON(purged)
 	}
 	verb := "deleted"
-	if filter.DryRun {
+	if req.DryRun {
 		verb = "would delete"
 	}
 	return p.print(fmt.Sprintf("%s %s, %s, %s, %s that ended before %s\n", verb, plural(int(purged.Executions), "execution"),
 		plural(int(purged.Instances), "instance"), plural(int(purged.Steps), "step"), plural(int(purged.SkippedItems), "skipped item"),
-		timeText(filter.EndedBefore)))
+		timeText(req.EndedBefore)))
 }
 
-func (o purging) check() (core.PurgeFilter, error) {
-	filter := o.filter
+func (o purging) check() (operator.PurgeRequest, error) {
+	req := o.req
 	if o.olderThan == "" {
-		return filter, usagef("--older-than AGE is required: 90d, 2w, 36h")
+		return req, usagef("--older-than AGE is required: 90d, 2w, 36h")
 	}
-	if filter.KeepLast < 0 {
-		return filter, usagef("--keep-last %d: at least 0", filter.KeepLast)
+	if req.KeepLast < 0 {
+		return req, usagef("--keep-last %d: at least 0", req.KeepLast)
 	}
 	var err error
-	if filter.Statuses, err = parseStatuses(o.statuses); err != nil {
-		return filter, err
+	if req.Statuses, err = parseStatuses(o.statuses); err != nil {
+		return req, err
 	}
-	for _, s := range filter.Statuses {
+	for _, s := range req.Statuses {
 		if s.IsRunning() {
-			return filter, usagef("--status %s: what runs is never purged", s)
+			return req, usagef("--status %s: what runs is never purged", s)
 		}
 	}
-	return filter, nil
-}
-
-// hintText writes ways out below a result.
-func (p *program) hintText(hints []string) string {
-	var b strings.Builder
-	for _, h := range hints {
-		b.WriteString("  " + h + "\n")
-	}
-	return b.String()
+	return req, nil
 }

@@ -112,7 +112,7 @@ func TestOnlyWhatStoppedOrFailedCanBeAbandoned(t *testing.T) {
 
 		r = s.run("restart", "1")
 		require.Equal(t, cli.ExitFailed, r.code)
-		require.Contains(t, r.err, "surfin: execution 1: the last execution was abandoned\n what it did: surfin show 1 ")
+		require.Contains(t, r.err, "surfin: job bad, execution 1: the last execution was abandoned\n what it did: surfin show 1 ")
 		r = s.run("run", "bad.yaml")
 		require.Equal(t, cli.ExitRefused, r.code)
 		require.Contains(t, r.err, " a new instance: surfin run DIR/bad.yaml --again ")
@@ -179,7 +179,7 @@ func TestARestartIsForTheNewestExecutionThatFailedOrStopped(t *testing.T) {
 	require.Equal(t, cli.ExitFailed, s.run("restart", "1").code)
 	r := s.run("restart", "1")
 	require.Equal(t, cli.ExitRefused, r.code)
-	require.Contains(t, r.err, "surfin: execution 1: a later execution of the instance exists: execution 2 (FAILED)\n what that did: surfin show 2 --database-url URL\n restart it: surfin restart 2 ")
+	require.Contains(t, r.err, "surfin: job bad, execution 1: a later execution of the instance exists: execution 2 (FAILED)\n what it did: surfin show 2 --database-url URL\n restart it: surfin restart 2 ")
 
 	require.Equal(t, cli.ExitCompleted, s.run("run", "good.yaml").code)
 	r = s.run("restart", "3")

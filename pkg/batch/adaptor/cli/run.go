@@ -4,18 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 func (p *program) runCommand() *cobra.Command {
-	var l launch
+	var req operator.RunRequest
 	cmd := &cobra.Command{
 		Use:   "run FILE [NAME=VALUE ...]",
 		Short: "Run a job; an instance that failed or stopped goes on where it was",
@@ -24,7 +23,7 @@ Runs the job of FILE with the given parameters. Its identifying parameters make
 the instance: one that failed or stopped goes on where it was, one that is
 complete is refused (exit code 4) unless --again makes a new one.
 
---again adds the identifying parameter ` + againName + `=N to the declared ones, with the
+--again adds the identifying parameter ` + operator.AgainName + `=N to the declared ones, with the
 least N that makes a new instance; the newest such instance goes on instead where
 it has not completed.
 
@@ -36,20 +35,20 @@ not completed, else the incrementer makes the next one. --next always does.
 		Args:              p.fileAndParameters,
 		ValidArgsFunction: p.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if l.again && l.next {
+			if req.Again && req.Next {
 				return usagef("--again and --next: one of them")
 			}
-			return p.run(cmd.Context(), l, args)
+			return p.run(cmd.Context(), req, args)
 		},
 	}
-	cmd.Flags().BoolVar(&l.again, "again", false, "make a new instance of a job that is complete with these parameters")
-	cmd.Flags().BoolVar(&l.next, "next", false, "make the next instance with the job's incrementer")
-	p.addLaunchFlags(cmd, &l)
+	cmd.Flags().BoolVar(&req.Again, "again", false, "make a new instance of a job that is complete with these parameters")
+	cmd.Flags().BoolVar(&req.Next, "next", false, "make the next instance with the job's incrementer")
+	p.addLaunchFlags(cmd, &req)
 	return cmd
 }
 
 func (p *program) nextCommand() *cobra.Command {
-	l := launch{next: true}
+	req := operator.RunRequest{Next: true}
 	cmd := &cobra.Command{
 		Use:   "next FILE [NAME=VALUE ...]",
 		Short: "Run the next instance of a job, which its incrementer makes",
@@ -62,10 +61,10 @@ not completed.`,
 		Args:              p.fileAndParameters,
 		ValidArgsFunction: p.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.run(cmd.Context(), l, args)
+			return p.run(cmd.Context(), req, args)
 		},
 	}
-	p.addLaunchFlags(cmd, &l)
+	p.addLaunchFlags(cmd, &req)
 	return cmd
 }
 
@@ -77,8 +76,8 @@ func (p *program) fileAndParameters(cmd *cobra.Command, args []string) error {
 }
 
 // addLaunchFlags adds what run and next have both.
-func (p *program) addLaunchFlags(cmd *cobra.Command, l *launch) {
-	cmd.Flags().BoolVar(&l.accept, "accept-changes", false, "go on with an instance though its job file has changed in what was done already, or a file behind what was read of it")
+func (p *program) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "go on with an instance though its job file has changed in what was done already, or a file behind what was read of it")
 	p.addFormatFlag(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -90,25 +89,21 @@ func (p *program) addLaunchFlags(cmd *cobra.Command, l *launch) {
 	})
 }
 
-func (p *program) run(ctx context.Context, l launch, args []string) (err error) {
-	l.path = args[0]
-	if l.given, err = parseParameters(args[1:]); err != nil {
+func (p *program) run(ctx context.Context, req operator.RunRequest, args []string) (err error) {
+	req.File = args[0]
+	if req.Params, err = parseParameters(args[1:]); err != nil {
 		return err
 	}
-	if l.file, err = p.load(l.path); err != nil {
-		return err
-	}
-	l.params, l.invalid = job.ValidateParameters(l.file.Parameters(), l.given)
-	if l.invalid != nil {
-		l.invalid = usage(l.invalid, "parameters:  "+p.app.Name+" run "+shellQuote(l.path)+" --help")
-	}
-	if l.invalid != nil && !p.mayIncrement(l) {
-		return l.invalid
+	if req.Checked, err = operator.Check(p.app.Registry, req); err != nil {
+		return p.refusal(err)
 	}
 	if err := p.configure(); err != nil {
 		return err
 	}
-	return p.perform(ctx, l)
+	return p.follow(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
+		req.Hooks = hooks
+		return s.Run(ctx, req)
+	})
 }
 
 // load reads a job file; whatever is wrong with it is a matter of usage.
@@ -136,88 +131,92 @@ func parseParameters(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-// launch is what run, next and restart ask for.
-type launch struct {
-	path   string // of the job file, as given
-	file   *jobfile.File
-	given  map[string]string // NAME=VALUE as written; nil: params are fixed
-	params core.Parameters
-	// invalid is what is wrong with given alone: an incrementer may add what lacks.
-	invalid error
+// following runs a job to its end with the hooks of the command.
+type following func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
 
-	again, next, fromStart bool
-	accept                 bool // changes of the definition
-}
-
-// perform launches a job, tells what happens, and prints the summary.
-func (p *program) perform(ctx context.Context, l launch) error {
+// follow runs a job, logs what happens, and prints the summary.
+func (p *program) follow(ctx context.Context, run following) error {
 	outlivePipes()
 	p.announceDatabase(ctx)
-	bars := newBars(p.err.startProgress(), p.now)
+	n := newNarrator(p.log, newBars(p.err.startProgress(), p.now), p.now)
 	defer p.err.endProgress()
-	n := newNarrator(p.log, bars, p.now)
 	return p.withSession(ctx, n, func(s *Session) error {
 		var written targets
-		j, err := l.file.Compile(jobfile.Deps{Provider: s.Provider, Registry: written.watch(s.Registry), FileMode: p.settings.Files.Mode})
-		if err != nil {
-			return usage(err)
-		}
-		if j.Definition.Path, err = filepath.Abs(l.path); err != nil {
-			return err
-		}
-		if l.params, err = p.chooseInstance(ctx, s, j, l); err != nil {
-			return err
-		}
-		if err := p.checkChanges(ctx, s.Repository, j, l); err != nil {
-			return err
-		}
 		ctx, signals := p.obeySignals(ctx)
 		defer signals.end()
-		exec, err := s.Launcher.With(job.Options{FromStart: l.fromStart, AcceptChanges: l.accept}).Run(ctx, j, l.params, signals.stop)
+		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.add, OnNotice: func(n operator.Notice) { p.notice(ctx, n) }})
 		p.err.endProgress()
 		if exec == nil {
-			return p.refused(context.WithoutCancel(ctx), s, err, j, l)
+			return p.refusal(err)
 		}
 		exec, failure := p.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.all())
 		if failure != nil {
 			p.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
 		}
-		return p.explain(exec, err, l.path, n)
+		return p.explain(exec, err, n)
 	})
 }
 
-// explain turns the end of an execution into the command's end.
-// path is the job file where the history does not have it; n may be nil.
-func (p *program) explain(exec *core.JobExecution, err error, path string, n *narrator) error {
-	hints := append(p.goOnHints(exec, path), p.stackHints(n)...)
+// notice logs what the service has to say before a run.
+func (p *program) notice(ctx context.Context, n operator.Notice) {
+	switch n.Kind {
+	case operator.NoticeResumed:
+		p.log.InfoContext(ctx, "the newest instance has not completed: it goes on", "execution", int64(n.Execution), "status", string(n.Status))
+	case operator.NoticeFileGone:
+		p.log.WarnContext(ctx, "the job file is gone: it is taken from the history", "file", n.File)
+	case operator.NoticeChanged:
+		p.changed(ctx, n)
+	case operator.NoticeNotRedriven:
+		p.notRedriven(ctx, n)
+	}
+}
+
+func (p *program) changed(ctx context.Context, n operator.Notice) {
+	text := fmt.Sprintf("the job file has changed since execution %d", n.Execution)
+	if n.FromStart {
+		p.log.WarnContext(ctx, text+"; everything runs anew")
+		return
+	}
+	p.log.WarnContext(ctx, text, "compare", p.compareLine(operator.Action{Execution: n.Execution, File: n.File}))
+	for _, c := range n.Changes {
+		if c.Refused {
+			p.log.WarnContext(ctx, "accepted: "+c.String())
+		} else if c.What != "" {
+			p.log.WarnContext(ctx, "changed: "+c.String())
+		}
+	}
+}
+
+// explain turns the end of an execution into the command's end. n may be nil.
+func (p *program) explain(e *operator.Execution, err error, n *narrator) error {
+	hints := append(p.goOnHints(e), p.stackHints(n)...)
 	if err != nil { // the record itself is broken: its status is not to be believed
 		return &exitError{code: ExitFailed, err: err, hints: hints}
 	}
-	switch exec.Status {
+	switch e.Status {
 	case core.StatusCompleted:
 		return nil
 	case core.StatusStopped:
-		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", exec.JobName, because(exec.Error)), hints: hints}
+		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", e.JobName, because(e.Error)), hints: hints}
 	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	code := ExitFailed
-	if exec.ExitCode == core.ExitExpectFailed {
+	if e.ExitCode == core.ExitExpectFailed {
 		code = ExitExpect
 	}
-	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", exec.JobName, strings.ToLower(string(exec.Status)), because(exec.Error)), hints: hints}
+	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", e.JobName, strings.ToLower(string(e.Status)), because(e.Error)), hints: hints}
 }
 
 // goOnHints are what can be done about an execution that did not complete.
-func (p *program) goOnHints(exec *core.JobExecution, path string) []string {
-	details := "details:     " + p.command("show", idText(exec.ID))
-	switch exec.Status {
-	case core.StatusUnknown:
-		return []string{details, "give it up:  " + p.command("abandon", idText(exec.ID)) + "   (once you have looked)"}
-	case core.StatusAbandoned:
-		return append([]string{details}, p.anewHints(*exec)...)
+func (p *program) goOnHints(e *operator.Execution) []string {
+	details := hint{"details", p.command("show", idText(e.ID))}
+	ways := p.ways(*e)
+	switch e.Status {
+	case core.StatusUnknown, core.StatusAbandoned:
+		return hintLines(append([]hint{details}, ways...))
 	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
-	return []string{"restart it:  " + p.restartLine(*exec, path), details, "why, and what then:  " + p.command("explain", idText(exec.ID))}
+	return hintLines(append(ways, details, p.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
 }
 
 // stackHints show where a component panicked.

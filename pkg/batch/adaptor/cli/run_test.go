@@ -98,7 +98,7 @@ func TestRestartPassesWhatIsCompleteAndResumesTheRest(t *testing.T) {
 
 	r = s.run("restart", "1", "--file", "none.yaml")
 	require.Equal(t, cli.ExitUsage, r.code)
-	require.Equal(t, "surfin: job file: open DIR/none.yaml: no such file or directory\n another file: surfin restart 1 --file FILE --database-url URL\n", r.err)
+	require.Equal(t, "INFO DATABASE (from --database-url)\nsurfin: job file: open DIR/none.yaml: no such file or directory\n another file: surfin restart 1 --file FILE --database-url URL\n", r.err)
 
 	s.write("in.csv", "id\n1\n2\n")
 	r = s.run("restart", "1", "--format", "json", "--file", "two.yaml")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 // showing are the flags of show.
@@ -27,7 +28,7 @@ func (p *program) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.show(cmd.Context(), id, o)
+			return p.show(cmd.Context(), operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
 		},
 	}
 	cmd.Flags().BoolVar(&o.definition, "definition", false, "print the job file as it was when the execution began")
@@ -39,123 +40,91 @@ func (p *program) showCommand() *cobra.Command {
 	return cmd
 }
 
-// page is everything about one execution.
-type page struct {
-	exec     core.JobExecution
-	steps    []core.StepExecution // without partitions
-	parts    map[core.StepExecutionID]partitions
-	redrives []core.JobExecution
-	audit    []core.AuditEntry
-	verdicts []verdict
-	all      bool // partitions
-}
-
-func (p *program) show(ctx context.Context, id core.JobExecutionID, o showing) error {
-	if err := p.configure(); err != nil {
-		return err
-	}
-	shown := page{all: o.partitions}
-	exec, err := p.execution(ctx, id, func(s *Session) (err error) {
-		if o.definition {
-			return nil
-		}
-		steps, err := s.Repository.Steps(ctx, id)
-		if err != nil {
-			return fmt.Errorf("read the steps of execution %d: %w", id, err)
-		}
-		shown.steps, shown.parts = splitPartitions(steps)
-		if o.audit {
-			if shown.audit, err = s.Repository.Audit(ctx, id); err != nil {
-				return fmt.Errorf("read the audit of execution %d: %w", id, err)
-			}
-		}
-		shown.redrives, err = s.Repository.Executions(ctx, core.ExecutionFilter{RedriveOf: id, Limit: mostRedrives})
+func (p *program) show(ctx context.Context, req operator.ShowRequest) error {
+	var shown *operator.ExecutionView
+	err := p.view(ctx, req.Execution, func(s *Session) (err error) {
+		shown, err = s.Service.Show(ctx, req)
 		return err
 	})
 	switch {
 	case err != nil:
 		return err
-	case o.definition:
-		return p.print(exec.Definition.Text)
-	}
-	shown.exec, shown.verdicts = *exec, verdicts(exec.Context)
-	if p.format == formatJSON {
+	case req.Definition:
+		return p.print(shown.Definition)
+	case p.format == formatJSON:
 		return p.printJSON(p.pageRecord(shown))
 	}
-	return p.print(p.executionPage(shown))
+	return p.print(p.executionPage(shown, req.Partitions))
 }
 
-// mostRedrives is how many redrives of an execution are named.
-const mostRedrives = 100
+// view asks the service about an execution; one that does not exist is a matter of
+// usage.
+func (p *program) view(ctx context.Context, id core.JobExecutionID, ask func(s *Session) error) error {
+	if err := p.configure(); err != nil {
+		return err
+	}
+	if p.absent(p.settings.Repository.Database) {
+		return p.notFound(core.ErrNotFound, id)
+	}
+	return p.withSession(ctx, p.quiet(), func(s *Session) error { return p.notFound(ask(s), id) })
+}
 
-func (p *program) pageRecord(shown page) executionRecord {
-	r := p.executionRecord(shown.exec)
-	r.Database = p.databaseText(p.settings.Repository.Database)
-	r.Steps = p.stepRecords(shown.steps, shown.parts, shown.all)
-	for _, e := range shown.redrives {
-		r.RedrivenBy = append(r.RedrivenBy, int64(e.ID))
-	}
-	for _, v := range shown.verdicts {
-		r.Decisions = append(r.Decisions, decisionRecord{v.kind, v.element, v.text})
-	}
-	for _, a := range shown.audit {
-		r.Audit = append(r.Audit, auditRecord{
-			At: timeRecord(a.At), Act: a.Act, Actor: a.Actor, Step: int64(a.Step),
-			From: string(a.From), To: string(a.To), Epoch: a.Epoch, Detail: a.Detail,
-		})
+func (p *program) pageRecord(shown *operator.ExecutionView) pageRecord {
+	r := pageRecord{ExecutionView: *shown, Database: p.databaseText(p.settings.Repository.Database)}
+	r.Definition = ""
+	if restartable(shown.Status) {
+		r.Restart = p.restartHint(&shown.Execution, "FILE")
 	}
 	return r
 }
 
 // executionPage is the page for people.
-func (p *program) executionPage(shown page) string {
+func (p *program) executionPage(e *operator.ExecutionView, allPartitions bool) string {
 	var b strings.Builder
-	e := shown.exec
-	b.WriteString(p.headline(e) + "\n\n")
-	p.writeFacts(&b, shown)
+	b.WriteString(headline(e.Execution) + "\n\n")
+	writeFacts(&b, e)
 	if e.Params.Len() > 0 {
-		b.WriteString("\n" + parameterTable(e.Params))
+		b.WriteString("\n" + parameterTable(e.Params.Parameters))
 	}
-	if len(shown.steps) > 0 {
-		b.WriteString("\n" + stepTable(shown.steps, e.ID, p.now()))
+	if len(e.Steps) > 0 {
+		b.WriteString("\n" + stepTable(e.Steps, e.ID))
 	}
-	for _, s := range shown.steps {
-		p.writeStep(&b, s, shown)
+	for _, s := range e.Steps {
+		p.writeStep(&b, s, e.ID, allPartitions)
 	}
-	if len(shown.verdicts) > 0 {
-		b.WriteString("\n" + verdictTable(shown.verdicts))
+	if len(e.Decisions) > 0 {
+		b.WriteString("\n" + decisionTable(e.Decisions))
 	}
-	if len(shown.audit) > 0 {
-		b.WriteString("\n" + auditTable(shown.audit, shown.steps, shown.parts))
+	if len(e.Audit) > 0 {
+		b.WriteString("\n" + auditTable(e.Audit))
 	}
-	b.WriteString(p.skipsLine(e, shown.steps))
+	b.WriteString(p.skipsLine(e))
 	if hints := p.pageHints(e); len(hints) > 0 {
 		b.WriteString("\n" + strings.Join(hints, "\n") + "\n")
 	}
 	return b.String()
 }
 
-func (p *program) writeFacts(b *strings.Builder, shown page) {
+func writeFacts(b *strings.Builder, e *operator.ExecutionView) {
 	line := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(b, "%-12s%s\n", name, text)
 		}
 	}
-	e := shown.exec
 	line("instance", fmt.Sprint(e.InstanceID))
-	line("file", e.Definition.Path)
+	line("file", e.File)
 	if e.RedriveOf != 0 {
 		line("redrive of", "execution "+idText(e.RedriveOf))
 	}
 	if e.Parent != 0 {
 		line("child of", "execution "+idText(e.Parent))
 	}
-	line("redriven by", redrivesText(shown.redrives))
+	line("redriven by", redrivesText(e.Redrives))
 	line("created", timeText(e.CreatedAt))
 	line("started", timeText(e.StartedAt))
 	line("ended", timeText(e.EndedAt))
-	if e.Status.IsRunning() {
-		line("owner", fmt.Sprintf("process %d on %s, lease until %s", e.Owner.PID, e.Owner.Host, timeText(e.LeaseUntil)))
+	if e.Owner != nil {
+		line("owner", fmt.Sprintf("process %d on %s, lease until %s", e.Owner.PID, e.Owner.Host, timeText(e.Owner.LeaseUntil)))
 		if e.StopRequested {
 			line("stop", "requested")
 		}
@@ -167,55 +136,76 @@ func (p *program) writeFacts(b *strings.Builder, shown page) {
 }
 
 // writeStep writes what the table of steps has no column for.
-func (p *program) writeStep(b *strings.Builder, s core.StepExecution, shown page) {
+func (p *program) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
 	if s.Error != "" {
-		fmt.Fprintf(b, "\n%s: %s\n", s.Name, oneLine(s.Error))
+		fmt.Fprintf(b, "\n%s: %s\n", s.Step, oneLine(s.Error))
 	}
 	if s.Gate != "" && !strings.Contains(s.Error, s.Gate) {
-		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Name, oneLine(s.Gate))
+		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, oneLine(s.Gate))
 	}
-	if child := childOf(s); child != 0 {
-		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Name, child, s.Out["status"], p.command("show", idText(child)))
+	if s.Child != 0 {
+		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Step, s.Child, s.Out["status"], p.command("show", idText(s.Child)))
 	} else if len(s.Out) > 0 {
-		fmt.Fprintf(b, "\n%s: %s\n", s.Name, outText(s.Out))
+		fmt.Fprintf(b, "\n%s: %s\n", s.Step, outText(s.Out))
 	}
-	if parts, ok := shown.parts[s.ID]; ok {
-		b.WriteString("\n" + p.partitionText(parts, shown.exec, shown.all))
+	if s.Partitions != nil {
+		b.WriteString("\n" + p.partitionText(s, current, allPartitions))
 	}
 }
-
-// childOf is the execution of the job that a step ran; 0: it is no such step.
-func childOf(s core.StepExecution) core.JobExecutionID {
-	if s.Context == nil {
-		return 0
-	}
-	if _, is := s.Context.Get(childKey); !is {
-		return 0
-	}
-	switch id := s.Out["execution"].(type) {
-	case int64:
-		return core.JobExecutionID(id)
-	case float64:
-		return core.JobExecutionID(id)
-	}
-	return 0
-}
-
-// childKey is what a step that runs a job has in its context: its parameters.
-const childKey = "surfin.child"
 
 // pageHints are the ways to go on.
-func (p *program) pageHints(e core.JobExecution) []string {
+func (p *program) pageHints(e *operator.ExecutionView) []string {
 	switch e.Status {
 	case core.StatusFailed, core.StatusStopped:
-		return []string{"restart it:  " + p.restartLine(e, "FILE")}
+		return []string{"restart it:  " + p.restartHint(&e.Execution, "FILE")}
 	case core.StatusUnknown:
-		return append([]string{"give it up:  " + p.command("abandon", idText(e.ID))}, p.anewHints(e)...)
+		return append([]string{"give it up:  " + p.command("abandon", idText(e.ID))}, p.anewHint(&e.Execution)...)
 	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
-		return p.runningHints(e.ID, e.Owner)[1:]
+		if e.Owner.Dead {
+			return []string{"its process is dead; end it:  " + p.command("recover")}
+		}
+		return []string{
+			"stop it:       " + p.command("stop", idText(e.ID), "--wait", "5m"),
+			"if its process is gone:  " + p.command("recover"),
+		}
 	case core.StatusCompleted, core.StatusAbandoned:
 	}
 	return nil
+}
+
+// restartHint is the command that goes on with an execution; path is the job file where
+// the history does not have it.
+func (p *program) restartHint(e *operator.Execution, path string) string {
+	switch {
+	case e.RedriveOf != 0:
+		return p.redriveHint(e)
+	case e.File != "":
+		return p.command("restart", idText(e.ID))
+	}
+	return p.command("restart", idText(e.ID), "--file", path)
+}
+
+// redriveHint goes on with an execution that is a redrive.
+func (p *program) redriveHint(e *operator.Execution) string {
+	words := []string{"skips", "redrive", idText(e.RedriveOf)}
+	if step := e.RedriveStep(); step != "" {
+		words = append(words, "--step", step)
+	}
+	return p.command(words...)
+}
+
+// anewHint is the way to a new instance after an execution that does not go on.
+func (p *program) anewHint(e *operator.Execution) []string {
+	if e.File == "" || e.RedriveOf != 0 {
+		return nil
+	}
+	var words []string
+	for _, q := range e.Params.All() {
+		if q.Name != operator.AgainName {
+			words = append(words, canonicalWord(q))
+		}
+	}
+	return []string{"a new instance:  " + p.command(runWords(e.File, words, "--again")...)}
 }
 
 func parameterTable(ps core.Parameters) string {
@@ -235,18 +225,18 @@ func parameterTable(ps core.Parameters) string {
 }
 
 // redrivesText names executions, oldest first.
-func redrivesText(redrives []core.JobExecution) string {
+func redrivesText(redrives []operator.Redrive) string {
 	var words []string
 	for _, e := range slices.Backward(redrives) {
-		words = append(words, fmt.Sprintf("execution %d (%s)", e.ID, e.Status))
+		words = append(words, fmt.Sprintf("execution %d (%s)", e.Execution, e.Status))
 	}
 	return joinWords(words)
 }
 
 // skipsLine is how to see what the execution skipped, if it did.
-func (p *program) skipsLine(e core.JobExecution, steps []core.StepExecution) string {
-	for _, s := range steps {
-		if s.JobExecutionID == e.ID && s.Counters.Skips() > 0 {
+func (p *program) skipsLine(e *operator.ExecutionView) string {
+	for _, s := range e.Steps {
+		if s.Execution == e.ID && s.Skipped > 0 {
 			return "\nskipped items:  " + p.command("skips", "list", idText(e.ID)) + "\n"
 		}
 	}

@@ -1,26 +1,20 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// exportPage is how many skipped items an export reads at once.
-const exportPage = 500
-
 func (p *program) skipsExportCommand() *cobra.Command {
-	filter := core.SkipFilter{Left: true, Limit: exportPage}
+	var req operator.SkipsRequest
 	var out string
 	cmd := &cobra.Command{
 		Use:   "export EXECUTION",
@@ -40,34 +34,25 @@ leave out the line.`,
 			if err != nil {
 				return err
 			}
-			filter.Execution = id
-			return p.exportSkips(cmd.Context(), filter, out)
+			req.Execution = id
+			return p.exportSkips(cmd.Context(), req, out)
 		},
 	}
-	addSkipFilter(cmd, &filter)
+	addSkipFlags(cmd, &req)
 	cmd.Flags().StringVar(&out, "out", "", "the `FILE` to write, which must not exist (default: standard output)")
 	return cmd
 }
 
-func (p *program) exportSkips(ctx context.Context, filter core.SkipFilter, out string) error {
-	if err := p.configure(); err != nil {
-		return err
-	}
+func (p *program) exportSkips(ctx context.Context, req operator.SkipsRequest, out string) error {
 	n := 0
-	_, err := p.execution(ctx, filter.Execution, func(s *Session) (err error) {
+	err := p.view(ctx, req.Execution, func(s *Session) (err error) {
 		if out == "" {
-			n, err = writeSkips(ctx, p.out, s.Repository, filter)
+			n, err = s.Service.ExportSkips(ctx, req, p.out)
 			return err
 		}
-		file, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // items may be private
-		if errors.Is(err, fs.ErrExist) {
-			return usagef("--out %s: the file is there already, and may have been edited", out)
-		}
-		if err != nil {
-			return usage(fmt.Errorf("--out: %w", err))
-		}
-		n, err = writeSkips(ctx, file, s.Repository, filter)
-		return errors.Join(err, file.Close())
+		to := &newFile{path: out}
+		n, err = s.Service.ExportSkips(ctx, req, to)
+		return errors.Join(err, to.close(err == nil))
 	})
 	if err != nil {
 		return err
@@ -78,85 +63,59 @@ func (p *program) exportSkips(ctx context.Context, filter core.SkipFilter, out s
 	return nil
 }
 
-// writeSkips writes one line for each item that the filter selects.
-func writeSkips(ctx context.Context, w io.Writer, items core.SkippedItems, filter core.SkipFilter) (n int, err error) {
-	buffered := bufio.NewWriter(w)
-	encoder := json.NewEncoder(buffered)
-	encoder.SetEscapeHTML(false) // the item is to be read by people
-	for {
-		page, err := items.SkippedItems(ctx, filter)
-		if err != nil {
-			return n, err
-		}
-		for _, s := range page {
-			if err := encoder.Encode(newSkipRecord(s)); err != nil {
-				return n, fmt.Errorf("write skipped item %d: %w", s.ID, err)
-			}
-			n++
-		}
-		if len(page) < filter.Limit {
-			break
-		}
-		filter.After = page[len(page)-1].ID
-	}
-	if err := buffered.Flush(); err != nil {
-		return n, fmt.Errorf("write the skipped items: %w", err)
-	}
-	return n, nil
+// newFile is a file that is made at the first write.
+type newFile struct {
+	path string
+	file *os.File
 }
 
-// readSkips reads an export back: items by the number of their skip. What is
-// wrong with it is reported with its line, all of it together.
-func readSkips(path string) (map[int64]json.RawMessage, error) {
+func (f *newFile) Write(text []byte) (int, error) {
+	if err := f.open(); err != nil {
+		return 0, err
+	}
+	return f.file.Write(text)
+}
+
+func (f *newFile) open() (err error) {
+	if f.file != nil {
+		return nil
+	}
+	f.file, err = os.OpenFile(f.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // items may be private
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return usagef("--out %s: the file is there already, and may have been edited", f.path)
+	case err != nil:
+		return usage(fmt.Errorf("--out: %w", err))
+	}
+	return nil
+}
+
+// close closes the file. An export of no items makes an empty one.
+func (f *newFile) close(exported bool) error {
+	if exported {
+		if err := f.open(); err != nil {
+			return err
+		}
+	}
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// readSkips reads an edited export back: items by the number of their skip.
+func readSkips(path string) (_ map[int64]json.RawMessage, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, usage(fmt.Errorf("--from: %w", err))
 	}
 	defer func() { _ = file.Close() }() //nolint:errcheck // it was only read
-	items, at := map[int64]json.RawMessage{}, map[int64]int{}
-	var errs []error
-	lines := bufio.NewReader(file)
-	for n := 1; ; n++ {
-		line, end := lines.ReadBytes('\n')
-		if end != nil && !errors.Is(end, io.EOF) {
-			return nil, fmt.Errorf("--from %s: %w", path, end)
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			r, err := readSkip(line)
-			switch {
-			case err != nil:
-				errs = append(errs, fmt.Errorf("%s:%d: %w", path, n, err))
-			case at[r.ID] > 0:
-				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is in line %d already", path, n, r.ID, at[r.ID]))
-			default:
-				items[r.ID], at[r.ID] = r.Item, n
-			}
-		}
-		if end != nil {
-			break
-		}
-	}
-	if len(errs) > 0 {
-		return nil, usage(errors.Join(errs...))
-	}
-	if len(items) == 0 {
-		return nil, usagef("--from %s: there is no skipped item in it", path)
+	items, err := operator.ReadExport(path, file)
+	switch {
+	case errors.Is(err, operator.ErrEmptyExport):
+		return nil, usage(fmt.Errorf("--from %w", err))
+	case err != nil:
+		return nil, usage(err)
 	}
 	return items, nil
-}
-
-func readSkip(line []byte) (skipRecord, error) {
-	var r skipRecord
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&r); err != nil {
-		return r, fmt.Errorf("not a line of an export: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return r, errors.New("not a line of an export: there is something behind the JSON object")
-	}
-	if r.ID < 1 {
-		return r, errors.New(`"id" is missing: the number of the skipped item`)
-	}
-	return r, nil
 }

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 func (p *program) skipsCommand() *cobra.Command {
@@ -28,37 +28,8 @@ the same processors and writers.`,
 	return cmd
 }
 
-// skipRecord is the JSON form of a skipped item, and a line of an export. Item is
-// null where the item is not known whole; Stored is then what is known.
-type skipRecord struct {
-	ID        int64           `json:"id"`
-	Execution int64           `json:"execution"`
-	Step      string          `json:"step"`
-	Phase     string          `json:"phase"`
-	Path      string          `json:"path,omitempty"`
-	Line      int64           `json:"line,omitempty"`
-	Class     string          `json:"class"`
-	Error     string          `json:"error"`
-	Item      json.RawMessage `json:"item"`
-	Stored    json.RawMessage `json:"stored,omitempty"`
-	SHA256    string          `json:"sha256,omitempty"`
-	Redriven  int64           `json:"redriven_by,omitempty"`
-	Created   *time.Time      `json:"created,omitempty"`
-}
-
-func newSkipRecord(s core.SkippedItem) skipRecord {
-	r := skipRecord{
-		ID: s.ID, Execution: int64(s.JobExecutionID), Step: s.Step, Phase: string(s.Phase), Path: s.Meta.Path, Line: s.Meta.Line,
-		Class: s.Class, Error: s.Error, Item: s.Item, SHA256: s.SHA256, Redriven: int64(s.RedrivenBy), Created: timeRecord(s.CreatedAt),
-	}
-	if s.Truncated {
-		r.Item, r.Stored = nil, s.Item
-	}
-	return r
-}
-
 func (p *program) skipsListCommand() *cobra.Command {
-	var filter core.SkipFilter
+	var req operator.SkipsRequest
 	cmd := &cobra.Command{
 		Use:               "list EXECUTION",
 		Short:             "List the items that an execution skipped",
@@ -70,25 +41,25 @@ func (p *program) skipsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if filter.Limit < 1 {
-				return usagef("--limit %d: at least 1", filter.Limit)
+			if req.Limit < 1 {
+				return usagef("--limit %d: at least 1", req.Limit)
 			}
-			filter.Execution = id
-			return p.listSkips(cmd.Context(), filter)
+			req.Execution = id
+			return p.listSkips(cmd.Context(), req)
 		},
 	}
 	f := cmd.Flags()
-	addSkipFilter(cmd, &filter)
-	f.BoolVar(&filter.Left, "left", false, "only items that were not redriven")
-	f.Int64Var(&filter.After, "after", 0, "only items with a greater number than `ITEM`: the next page")
-	f.IntVar(&filter.Limit, "limit", 50, "at most `N` items")
+	addSkipFlags(cmd, &req)
+	f.BoolVar(&req.Left, "left", false, "only items that were not redriven")
+	f.Int64Var(&req.After, "after", 0, "only items with a greater number than `ITEM`: the next page")
+	f.IntVar(&req.Limit, "limit", 50, "at most `N` items")
 	p.addFormatFlag(cmd)
 	return cmd
 }
 
-func addSkipFilter(cmd *cobra.Command, filter *core.SkipFilter) {
-	cmd.Flags().StringVar(&filter.Step, "step", "", "only items of the step with this `NAME`")
-	cmd.Flags().Var((*phaseFlag)(&filter.Phase), "phase", "only items that failed in this phase: read, process or write")
+func addSkipFlags(cmd *cobra.Command, req *operator.SkipsRequest) {
+	cmd.Flags().StringVar(&req.Step, "step", "", "only items of the step with this `NAME`")
+	cmd.Flags().Var((*phaseFlag)(&req.Phase), "phase", "only items that failed in this phase: read, process or write")
 	completeFlag(cmd, "phase", phaseNames()...)
 }
 
@@ -109,43 +80,32 @@ func (f *phaseFlag) Set(text string) error {
 	return fmt.Errorf("allowed: %s", joinWords(phaseNames()))
 }
 
-func (p *program) listSkips(ctx context.Context, filter core.SkipFilter) error {
-	if err := p.configure(); err != nil {
-		return err
-	}
-	limit := filter.Limit
-	filter.Limit++ // one more tells whether there is a next page
-	var page []core.SkippedItem
-	_, err := p.execution(ctx, filter.Execution, func(s *Session) (err error) {
-		page, err = s.Repository.SkippedItems(ctx, filter)
+func (p *program) listSkips(ctx context.Context, req operator.SkipsRequest) error {
+	var page operator.SkipPage
+	err := p.view(ctx, req.Execution, func(s *Session) (err error) {
+		page, err = s.Service.Skips(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	more := len(page) > limit
-	page = page[:min(len(page), limit)]
 	if p.format == formatJSON {
-		records := make([]skipRecord, 0, len(page))
-		for _, s := range page {
-			records = append(records, newSkipRecord(s))
-		}
-		return p.printJSON(records)
+		return p.printJSON(page.Items)
 	}
-	if len(page) == 0 {
-		p.log.InfoContext(ctx, fmt.Sprintf("no such skipped items of execution %d", filter.Execution))
+	if len(page.Items) == 0 {
+		p.log.InfoContext(ctx, fmt.Sprintf("no such skipped items of execution %d", req.Execution))
 		return nil
 	}
-	if err := p.print(skipTable(page)); err != nil {
+	if err := p.print(skipTable(page.Items)); err != nil {
 		return err
 	}
-	if more {
-		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --after %d", page[len(page)-1].ID))
+	if page.Next != 0 {
+		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --after %d", page.Next))
 	}
 	return nil
 }
 
-func skipTable(page []core.SkippedItem) string {
+func skipTable(page []operator.SkipView) string {
 	columns := []column{
 		{title: "id", right: true}, {title: "step"}, {title: "phase"}, {title: "where"}, {title: "class"}, {title: "error"},
 		{title: "redriven by", right: true},
@@ -153,13 +113,16 @@ func skipTable(page []core.SkippedItem) string {
 	var rows [][]string
 	for _, s := range page {
 		rows = append(rows, []string{
-			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Meta.String(), s.Class, clip(oneLine(s.Error), 80), redrivenText(s),
+			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), placeText(s), s.Class, clip(oneLine(s.Error), 80), redrivenText(s),
 		})
 	}
 	return renderTable(columns, rows)
 }
 
-func redrivenText(s core.SkippedItem) string {
+// placeText is where a skipped item came from.
+func placeText(s operator.SkipView) string { return core.Meta{Path: s.Path, Line: s.Line}.String() }
+
+func redrivenText(s operator.SkipView) string {
 	if s.RedrivenBy == 0 {
 		return "-"
 	}
@@ -193,10 +156,10 @@ func (p *program) showSkip(ctx context.Context, id int64) error {
 	if err := p.configure(); err != nil {
 		return err
 	}
-	item, err := (*core.SkippedItem)(nil), core.ErrNotFound
+	item, err := (*operator.SkipView)(nil), core.ErrNotFound
 	if !p.absent(p.settings.Repository.Database) {
 		err = p.withSession(ctx, p.quiet(), func(s *Session) (err error) {
-			item, err = s.Repository.SkippedItem(ctx, id)
+			item, err = s.Service.Skip(ctx, id)
 			return err
 		})
 	}
@@ -207,53 +170,60 @@ func (p *program) showSkip(ctx context.Context, id int64) error {
 		return err
 	}
 	if p.format == formatJSON {
-		return p.printJSON(newSkipRecord(*item))
+		return p.printJSON(item)
 	}
 	return p.print(p.skipPage(*item))
 }
 
 // skipPage is everything about one skipped item, for people.
-func (p *program) skipPage(s core.SkippedItem) string {
+func (p *program) skipPage(s operator.SkipView) string {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, "%-12s%s\n", name, text)
 		}
 	}
-	fmt.Fprintf(&b, "skipped item %d of execution %d, step %s, phase %s\n\n", s.ID, s.JobExecutionID, s.Step, s.Phase)
-	line("where", s.Meta.String())
+	fmt.Fprintf(&b, "skipped item %d of execution %d, step %s, phase %s\n\n", s.ID, s.Execution, s.Step, s.Phase)
+	line("where", placeText(s))
 	line("class", s.Class)
 	line("error", oneLine(s.Error))
 	line("skipped", timeText(s.CreatedAt))
 	if s.RedrivenBy != 0 {
 		line("redriven", "by execution "+idText(s.RedrivenBy))
 	}
+	text := itemText(s)
 	switch {
-	case s.Item == nil:
+	case text == "":
 		line("item", "none: its read failed")
 	case s.SHA256 != "":
 		line("item", "cut when it was stored; sha256 of the whole "+s.SHA256)
-	case s.Truncated:
+	case s.Stored != nil:
 		line("item", "not stored whole")
 	}
-	if s.Item != nil {
-		b.WriteString("\n" + itemText(s) + "\n")
+	if text != "" {
+		b.WriteString("\n" + text + "\n")
 	}
 	if s.RedrivenBy == 0 {
-		b.WriteString("\nredrive it:  " + p.command("skips", "redrive", idText(s.JobExecutionID), "--step", s.Step) + "\n")
+		b.WriteString("\nredrive it:  " + p.command("skips", "redrive", idText(s.Execution), "--step", s.Step) + "\n")
 	}
 	return b.String()
 }
 
-// itemText is the item for people: indented JSON, or the beginning of a cut one.
-func itemText(s core.SkippedItem) string {
-	var text string
-	if s.Truncated && json.Unmarshal(s.Item, &text) == nil {
-		return text
+// itemText is the item for people: indented JSON, or the beginning of a cut one; empty:
+// there is none.
+func itemText(s operator.SkipView) string {
+	item, text := s.Item, ""
+	if item == nil {
+		if item = s.Stored; item == nil {
+			return ""
+		}
+		if json.Unmarshal(item, &text) == nil {
+			return text
+		}
 	}
-	indented, err := json.MarshalIndent(s.Item, "", "  ")
+	indented, err := json.MarshalIndent(item, "", "  ")
 	if err != nil {
-		return string(s.Item) // cannot be: it was stored as JSON
+		return string(item) // cannot be: it was stored as JSON
 	}
 	return string(indented)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 func (p *program) stopCommand() *cobra.Command {
@@ -44,16 +44,10 @@ same. Without, it is 0 as soon as the request is stored.`,
 }
 
 func (p *program) stop(ctx context.Context, id core.JobExecutionID, wait time.Duration) error {
-	return p.operate(ctx, id, func(s *Session, o *job.Operator, e *core.JobExecution) error {
-		if e.Status.IsOver() {
-			return p.overAlready(e)
-		}
-		asked, err := o.Stop(ctx, id)
+	return p.operate(ctx, id, func(s *operator.Service) error {
+		asked, err := s.Stop(ctx, id)
 		if err != nil {
-			if now, reading := s.Repository.Execution(ctx, id); reading == nil && now.Status.IsOver() {
-				return p.overAlready(now) // it ended at this very moment
-			}
-			return err
+			return p.refusal(err)
 		}
 		if wait == 0 {
 			return p.printStopping(asked)
@@ -62,80 +56,64 @@ func (p *program) stop(ctx context.Context, id core.JobExecutionID, wait time.Du
 	})
 }
 
-func (p *program) overAlready(e *core.JobExecution) error {
-	hints := []string{"what it did:  " + p.command("show", idText(e.ID))}
-	if restartable(e.Status) {
-		hints = append(hints, "restart it:   "+p.restartLine(*e, "FILE"))
-	}
-	return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status), hints: hints}
-}
-
 // printStopping says what will happen.
-func (p *program) printStopping(e *core.JobExecution) error {
+func (p *program) printStopping(e *operator.Execution) error {
 	if p.format == formatJSON {
 		return p.printJSON(p.executionRecord(*e))
 	}
-	text := p.headline(*e) + "\n"
-	if job.DeadOwner(e.Owner) {
+	text := headline(*e) + "\n"
+	switch {
+	case e.Owner == nil: // it ended at this very moment
+		return p.print(text)
+	case e.Owner.Dead:
 		return p.print(text + fmt.Sprintf("  its process %d is dead: nobody is left to stop\n", e.Owner.PID) +
-			p.hintText([]string{"end it:  " + p.command("recover")}))
+			hintText(hintLines([]hint{{"end it", p.command("recover")}})))
 	}
 	text += fmt.Sprintf("  process %d on %s commits the chunk in hand, and ends\n", e.Owner.PID, e.Owner.Host)
-	return p.print(text + p.hintText([]string{
-		"wait for it:   " + p.command("stop", idText(e.ID), "--wait", "5m"),
-		"what it does:  " + p.command("show", idText(e.ID)),
-	}))
+	return p.print(text + hintText(hintLines([]hint{
+		{"wait for it", p.command("stop", idText(e.ID), "--wait", "5m")},
+		{"what it does", p.command("show", idText(e.ID))},
+	})))
 }
-
-// The time between two looks at an execution that is to end, at first and at most.
-const (
-	firstLook = 20 * time.Millisecond
-	mostLooks = time.Second
-)
 
 // awaitEnd returns when the execution is over, as a run of it would have.
-func (p *program) awaitEnd(ctx context.Context, s *Session, e *core.JobExecution, wait time.Duration) error {
-	p.log.InfoContext(ctx, "waiting for its end", "execution", int64(e.ID), "process", e.Owner.PID, "host", e.Owner.Host, "at_most", wait.String())
-	id, owner := e.ID, e.Owner
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	for pause := firstLook; e.Status.IsRunning(); pause = min(2*pause, mostLooks) {
-		dead := job.DeadOwner(e.Owner)
-		var err error
-		e, err = s.Repository.Execution(ctx, id)
-		switch {
-		case ctx.Err() != nil:
-			return p.stillRunning(id, owner, wait)
-		case err != nil:
-			return fmt.Errorf("read execution %d: %w", id, err)
-		case e.Status.IsRunning() && dead: // it was dead before we looked: it wrote no end
-			return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: its process %d is dead, and left it %s", id, e.Owner.PID, e.Status),
-				hints: []string{"end it:  " + p.command("recover")}}
-		case e.Status.IsRunning():
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-		}
+func (p *program) awaitEnd(ctx context.Context, s *operator.Service, e *operator.Execution, wait time.Duration) error {
+	if e.Owner != nil {
+		p.log.InfoContext(ctx, "waiting for its end", "execution", int64(e.ID), "process", e.Owner.PID, "host", e.Owner.Host, "at_most", wait.String())
 	}
-	if err := p.printEnd(e); err != nil {
+	limited, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	ended, err := s.AwaitEnd(limited, e.ID)
+	switch {
+	case limited.Err() != nil && err != nil:
+		return p.stillRunning(e, wait)
+	case err != nil:
+		return err
+	case ended.Status.IsRunning(): // its process was dead before we looked: it wrote no end
+		return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: its process %d is dead, and left it %s", e.ID, ended.Owner.PID, ended.Status),
+			hints: hintLines([]hint{{"end it", p.command("recover")}})}
+	}
+	if err := p.printEnd(ended); err != nil {
 		return err
 	}
-	return p.explain(e, nil, "FILE", nil)
+	return p.explain(ended, nil, nil)
 }
 
-func (p *program) printEnd(e *core.JobExecution) error {
+func (p *program) printEnd(e *operator.Execution) error {
 	if p.format == formatJSON {
 		return p.printJSON(p.executionRecord(*e))
 	}
-	return p.print(p.headline(*e) + "\n")
+	return p.print(headline(*e) + "\n")
 }
 
-func (p *program) stillRunning(id core.JobExecutionID, owner core.Owner, wait time.Duration) error {
-	return &exitError{code: ExitFailed, err: errors.New("execution " + idText(id) + " still runs after " + wait.String() + ": it was asked to stop"),
-		hints: []string{
-			"what it does:  " + p.command("show", idText(id)),
-			"wait longer:   " + p.command("stop", idText(id), "--wait", "1h"),
-			fmt.Sprintf("end it hard:   kill %d (on %s), then %s", owner.PID, owner.Host, p.command("recover")),
-		}}
+func (p *program) stillRunning(e *operator.Execution, wait time.Duration) error {
+	hints := []hint{
+		{"what it does", p.command("show", idText(e.ID))},
+		{"wait longer", p.command("stop", idText(e.ID), "--wait", "1h")},
+	}
+	if e.Owner != nil {
+		hints = append(hints, hint{"end it hard", fmt.Sprintf("kill %d (on %s), then %s", e.Owner.PID, e.Owner.Host, p.command("recover"))})
+	}
+	return &exitError{code: ExitFailed, hints: hintLines(hints),
+		err: errors.New("execution " + idText(e.ID) + " still runs after " + wait.String() + ": it was asked to stop")}
 }

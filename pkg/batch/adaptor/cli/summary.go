@@ -3,56 +3,50 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// summarize prints what an execution did: one line per step, those that an
-// earlier execution completed included, and where the rows went. It returns the
-// execution as the database has it, which is right even where this process lost
-// it to another one.
-func (p *program) summarize(ctx context.Context, s *Session, exec *core.JobExecution, passed []core.StepExecution, written []target) (*core.JobExecution, error) {
-	stored, err := s.Repository.Execution(ctx, exec.ID)
+// summarize prints what an execution did: one line per step, those that an earlier
+// execution completed included, and where the rows went. It returns the execution as the
+// database has it, which is right even where this process lost it to another one.
+func (p *program) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target) (*operator.Execution, error) {
+	view, err := s.Service.Summary(ctx, operator.SummaryRequest{Execution: exec.ID, Passed: passed})
 	if err != nil {
-		return exec, fmt.Errorf("read execution %d: %w", exec.ID, err)
+		return exec, err
 	}
-	return stored, p.printSummary(ctx, s, stored, passed, written)
+	now := *exec
+	now.Status, now.ExitCode, now.Error, now.Actions = view.Status, view.ExitCode, view.Error, view.Actions
+	return &now, p.printSummary(view, written)
 }
 
-func (p *program) printSummary(ctx context.Context, s *Session, exec *core.JobExecution, passed []core.StepExecution, written []target) error {
-	steps, err := s.Repository.Steps(ctx, exec.ID)
-	if err != nil {
-		return fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
-	}
-	steps, parts := splitPartitions(slices.Concat(passed, steps))
+func (p *program) printSummary(e *operator.ExecutionView, written []operator.Target) error {
 	if p.format == formatJSON {
-		r := p.executionRecord(*exec)
-		r.Database, r.Targets = p.databaseText(p.settings.Repository.Database), written
-		r.Steps = p.stepRecords(steps, parts, false)
+		r := p.pageRecord(e)
+		r.Targets = written
 		return p.printJSON(r)
 	}
 	var b strings.Builder
-	b.WriteString(p.headline(*exec) + "\n")
-	if len(steps) > 0 {
-		b.WriteString("\n" + stepTable(steps, exec.ID, p.now()))
+	b.WriteString(headline(e.Execution) + "\n")
+	if len(e.Steps) > 0 {
+		b.WriteString("\n" + stepTable(e.Steps, e.ID))
 	}
-	for _, step := range steps {
-		if ps, ok := parts[step.ID]; ok {
-			b.WriteString("\n" + p.partitionText(ps, *exec, false))
+	for _, step := range e.Steps {
+		if step.Partitions != nil {
+			b.WriteString("\n" + p.partitionText(step, e.ID, false))
 		}
 	}
 	if len(written) > 0 {
 		b.WriteString("\n" + p.targetText(written))
 	}
-	b.WriteString(p.skipsLine(*exec, steps))
+	b.WriteString(p.skipsLine(e))
 	return p.print(b.String())
 }
 
 // headline is an execution in one line.
-func (p *program) headline(e core.JobExecution) string {
+func headline(e operator.Execution) string {
 	text := fmt.Sprintf("job %s, execution %d", e.JobName, e.ID)
 	if e.Attempt > 1 {
 		text += fmt.Sprintf(" (attempt %d)", e.Attempt)
@@ -61,15 +55,15 @@ func (p *program) headline(e core.JobExecution) string {
 	if e.ExitCode != "" && e.ExitCode != string(e.Status) {
 		text += ", exit " + e.ExitCode
 	}
-	if took := elapsed(e.StartedAt, e.EndedAt, p.now()); took > 0 {
-		text += " in " + durationText(took)
+	if e.Duration > 0 {
+		text += " in " + secondsText(e.Duration)
 	}
 	return text
 }
 
-// stepTable shows steps with what they did; one that an earlier execution did is
-// marked.
-func stepTable(steps []core.StepExecution, current core.JobExecutionID, now time.Time) string {
+// stepTable shows steps with what they did. A step that an earlier execution did is
+// marked, and one that a loop ran several times.
+func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	columns := []column{
 		{title: "step"}, {title: "status"}, {title: "read", right: true}, {title: "written", right: true},
 		{title: "filtered", right: true}, {title: "skipped", right: true}, {title: "commits", right: true},
@@ -77,17 +71,19 @@ func stepTable(steps []core.StepExecution, current core.JobExecutionID, now time
 	}
 	var rows [][]string
 	for _, s := range steps {
-		c, took := s.Counters, elapsed(s.StartedAt, s.EndedAt, now)
 		perSecond := "-"
-		if rate := rowsPerSecond(c, took); rate > 0 {
-			perSecond = count(int64(rate))
+		if s.RowsPerSecond > 0 {
+			perSecond = count(int64(s.RowsPerSecond))
 		}
-		name := s.Name
-		if s.JobExecutionID != current {
-			name += fmt.Sprintf(" (execution %d)", s.JobExecutionID)
+		name := s.Step
+		if s.Execution != current {
+			name += fmt.Sprintf(" (execution %d)", s.Execution)
 		}
-		rows = append(rows, []string{name, statusAndExit(s.Status, s.ExitCode), count(c.Read), count(c.Write), count(c.Filter),
-			count(c.Skips()), count(c.Commit), durationText(took), perSecond})
+		if s.Rounds > 1 {
+			name += fmt.Sprintf(" (%d times)", s.Rounds)
+		}
+		rows = append(rows, []string{name, statusAndExit(s.Status, s.Exit), count(s.Read), count(s.Written), count(s.Filtered),
+			count(s.Skipped), count(s.Commits), secondsText(s.Duration), perSecond})
 	}
 	return renderTable(columns, rows)
 }

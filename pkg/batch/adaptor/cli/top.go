@@ -13,10 +13,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// leastInterval keeps a refresh from being a load.
-const leastInterval = 10 * time.Millisecond
+// minInterval keeps a refresh from being a load.
+const minInterval = 10 * time.Millisecond
 
 // topOrder is what `top` is asked for.
 type topOrder struct {
@@ -40,8 +42,8 @@ for each running step.`,
 		Example: "  " + p.app.Name + " top\n  " + p.app.Name + " top --once --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.interval < leastInterval {
-				return usagef("--interval %v: at least %v", o.interval, leastInterval)
+			if o.interval < minInterval {
+				return usagef("--interval %v: at least %v", o.interval, minInterval)
 			}
 			return p.top(cmd.Context(), o)
 		},
@@ -59,17 +61,17 @@ func (p *program) top(ctx context.Context, o topOrder) error {
 		return err
 	}
 	if p.absent(p.settings.Repository.Database) {
-		return p.printProgress(nil)
+		return p.printProgress([]operator.ProgressView{})
 	}
 	ctx, end := signal.NotifyContext(ctx, endings()...)
 	defer end()
 	return p.withSession(ctx, p.quiet(), func(s *Session) error {
-		m := newMeter(s.Repository, p.now, p.leaseOf)
+		meter := s.Service.Meter(operator.ProgressRequest{Job: o.job})
 		ticker := time.NewTicker(o.interval)
 		defer ticker.Stop()
 		screen := p.newTopScreen()
 		for {
-			records, err := m.refresh(ctx, o.job)
+			views, err := meter.Refresh(ctx)
 			if ctx.Err() != nil {
 				return nil // that is how one leaves it
 			}
@@ -77,9 +79,9 @@ func (p *program) top(ctx context.Context, o topOrder) error {
 				return err
 			}
 			if o.once {
-				return p.printProgress(records)
+				return p.printProgress(views)
 			}
-			if err := screen.draw(records); err != nil {
+			if err := screen.draw(views); err != nil {
 				return err
 			}
 			select {
@@ -92,14 +94,11 @@ func (p *program) top(ctx context.Context, o topOrder) error {
 }
 
 // printProgress prints what runs, once.
-func (p *program) printProgress(records []progressRecord) error {
+func (p *program) printProgress(views []operator.ProgressView) error {
 	if p.format == formatJSON {
-		if records == nil {
-			records = []progressRecord{}
-		}
-		return p.printJSON(records)
+		return p.printJSON(views)
 	}
-	return p.print(progressTable(records, p.databaseText(p.settings.Repository.Database)))
+	return p.print(progressTable(views, p.databaseText(p.settings.Repository.Database)))
 }
 
 // topScreen shows one refresh after the other.
@@ -119,21 +118,18 @@ func (p *program) newTopScreen() *topScreen {
 	return s
 }
 
-func (s *topScreen) draw(records []progressRecord) error {
+func (s *topScreen) draw(views []operator.ProgressView) error {
 	switch {
 	case s.format == formatJSON:
-		if records == nil {
-			records = []progressRecord{}
-		}
-		line, err := json.Marshal(records)
+		line, err := json.Marshal(views)
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
 		return s.print(string(line) + "\n")
 	case s.terminal == nil:
-		return s.print(progressLines(records, s.now()))
+		return s.print(progressLines(views, s.now()))
 	}
-	text := progressTable(records, s.databaseText(s.settings.Repository.Database))
+	text := progressTable(views, s.databaseText(s.settings.Repository.Database))
 	width, height, err := term.GetSize(s.terminal.Fd())
 	if err != nil {
 		return fmt.Errorf("the size of the terminal: %w", err)
@@ -158,8 +154,8 @@ func redraw(text string, before, width, height int) (frame string, lines int) {
 }
 
 // progressTable shows what runs, for people.
-func progressTable(records []progressRecord, database string) string {
-	if len(records) == 0 {
+func progressTable(views []operator.ProgressView, database string) string {
+	if len(views) == 0 {
 		return "nothing is running in " + database + "\n"
 	}
 	columns := []column{
@@ -168,33 +164,33 @@ func progressTable(records []progressRecord, database string) string {
 		{title: "left", right: true}, {title: "partitions", right: true}, {title: "running", right: true}, {title: "state"}, {title: "owner"},
 	}
 	var rows [][]string
-	for _, r := range records {
+	for _, r := range views {
 		rows = append(rows, []string{
-			fmt.Sprint(r.Execution), r.Job, orDash(r.Step), count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped),
-			count(int64(r.PerSecond)), r.percentText(), r.leftText(), r.partitionsText(), durationText(r.running()), r.stateText(), r.ownerText(),
+			idText(r.Execution), r.JobName, orDash(r.Step), count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped),
+			count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), secondsText(r.Duration), stateText(r), processText(r),
 		})
 	}
 	return renderTable(columns, rows)
 }
 
 // progressLines are one line for each running step.
-func progressLines(records []progressRecord, now time.Time) string {
+func progressLines(views []operator.ProgressView, now time.Time) string {
 	at := now.UTC().Format(time.TimeOnly)
-	if len(records) == 0 {
+	if len(views) == 0 {
 		return at + " nothing is running\n"
 	}
 	var b strings.Builder
-	for _, r := range records {
-		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.Job)
+	for _, r := range views {
+		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.JobName)
 		if r.Step != "" {
 			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s items/s",
 				r.Step, count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped), count(int64(r.PerSecond)))
 		}
-		fmt.Fprintf(&b, "; %s done, %s left", r.percentText(), r.leftText())
+		fmt.Fprintf(&b, "; %s done, %s left", percentText(r), timeLeftText(r))
 		if r.Partitions > 0 {
-			b.WriteString(", partitions " + r.partitionsText())
+			b.WriteString(", partitions " + partsText(r))
 		}
-		fmt.Fprintf(&b, "; %s, %s\n", r.stateText(), r.ownerText())
+		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), processText(r))
 	}
 	return b.String()
 }
@@ -206,47 +202,43 @@ func orDash(text string) string {
 	return text
 }
 
-func (r progressRecord) running() time.Duration {
-	return time.Duration(r.Duration * float64(time.Second))
-}
-
-func (r progressRecord) percentText() string {
+func percentText(r operator.ProgressView) string {
 	if r.Percent == nil {
 		return "?"
 	}
 	return fmt.Sprintf("%.0f%%", *r.Percent)
 }
 
-func (r progressRecord) leftText() string {
+func timeLeftText(r operator.ProgressView) string {
 	if r.Left == nil {
 		return "?"
 	}
-	return durationText(time.Duration(*r.Left * float64(time.Second)))
+	return secondsText(*r.Left)
 }
 
-func (r progressRecord) partitionsText() string {
+func partsText(r operator.ProgressView) string {
 	if r.Partitions == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%d/%d", r.PartitionsDone, r.Partitions)
 }
 
-// stateText is the status, and what an operator should know besides.
-func (r progressRecord) stateText() string {
-	text := r.Status
+// stateText is the status, and what an operator should know of the owner.
+func stateText(r operator.ProgressView) string {
+	text := string(r.Status)
 	if r.StopRequested {
 		text += " (stop requested)"
 	}
 	switch r.Lease {
-	case leaseExpired:
+	case operator.LeaseExpired:
 		text += " (lease expired)"
-	case leaseDead:
+	case operator.LeaseDead:
 		text += " (owner gone)"
-	case leaseHeld:
+	case operator.LeaseHeld:
 	}
 	return text
 }
 
-func (r progressRecord) ownerText() string {
+func processText(r operator.ProgressView) string {
 	return fmt.Sprintf("process %d on %s", r.Owner.PID, r.Owner.Host)
 }

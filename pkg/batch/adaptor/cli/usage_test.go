@@ -30,7 +30,7 @@ func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 		{[]string{"restart", "12"}, "surfin: there is no execution 12 in DATABASE\n those there are: surfin list --database-url URL\n"},
 		{[]string{"show", "12"}, "surfin: there is no execution 12 in DATABASE\n those there are: surfin list --database-url URL\n"},
 		{[]string{"show"}, "surfin: which execution? one number is expected\n usage: surfin show EXECUTION [flags]\n"},
-		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: there is no such status (there are: STARTING, STARTED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)\n"},
+		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: there is no such status (there are: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)\n"},
 		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: there is no such kind (there are: reader, processor, writer, tasklet, listener, partitioner, decider, item)\n"},
 		{[]string{"sql", "select 1", "--database", "orders"}, "surfin: there is no database \"orders\" (there are: default)\n"},
 		{[]string{"sql"}, "surfin: one statement is expected (in quotes)\n usage: surfin sql STATEMENT [flags]\n"},

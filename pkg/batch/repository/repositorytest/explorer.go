@@ -14,7 +14,7 @@ func explorerTests() []test {
 		{"executions are listed newest first by key", listsByKey},
 		{"executions are listed by job and status", listsByFilter},
 		{"the last execution is that of the instance", lastOfInstance},
-		{"steps and skips of many are told with one statement each", insight},
+		{"steps and skips of many are told with one statement each", bulk},
 		{"the last steps are the newest of each name over all attempts", lastSteps},
 	}
 }
@@ -112,18 +112,14 @@ func lastOfInstance(b *bench) {
 	require.ErrorIs(b, err, core.ErrNotFound)
 
 	w := b.watch()
-	i, ok := b.repo.(core.Insight)
-	require.True(b, ok)
-	all, err := i.LastExecutions(b.ctx, last.InstanceID, last.InstanceID+99)
+	all, err := b.repo.LastExecutions(b.ctx, last.InstanceID, last.InstanceID+99)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 2)
 	require.Equal(b, map[core.JobInstanceID]core.JobExecution{last.InstanceID: *found}, all)
 }
 
-func insight(b *bench) {
+func bulk(b *bench) {
 	w := b.watch()
-	i, ok := b.repo.(core.Insight)
-	require.True(b, ok)
 	_, one := b.started("a", 1)
 	b.step(one, "first", nil)
 	_, step := b.step(one, "second", nil)
@@ -133,7 +129,7 @@ func insight(b *bench) {
 		{Phase: core.PhaseRead, Class: "parse"}, {Phase: core.PhaseRead, Class: "parse"}, {Phase: core.PhaseWrite},
 	}}))
 	w.take()
-	steps, err := i.StepsOf(b.ctx, two.ID, one.ID, 99)
+	steps, err := b.repo.StepsOf(b.ctx, two.ID, one.ID, 99)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 1)
 	require.Len(b, steps, 2)
@@ -142,13 +138,13 @@ func insight(b *bench) {
 		require.NoError(b, err)
 		require.Equal(b, want, steps[ref.ID])
 	}
-	none, err := i.StepsOf(b.ctx)
+	none, err := b.repo.StepsOf(b.ctx)
 	require.NoError(b, err)
 	require.Empty(b, none)
 
 	b.exec("UPDATE %sskipped_item SET redriven_by = 9 WHERE id = 1")
 	w.take()
-	counts, err := i.SkipCounts(b.ctx, one.ID)
+	counts, err := b.repo.SkipCounts(b.ctx, one.ID)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 1)
 	require.Equal(b, []core.SkipCount{

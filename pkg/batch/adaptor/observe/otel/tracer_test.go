@@ -28,10 +28,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/otel"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
@@ -346,7 +346,7 @@ func TestRunTracedJob(t *testing.T) {
 	require.NoError(t, err)
 	app, err := batch.New(t.Context(), s, otel.Module())
 	require.NoError(t, err)
-	_, err = app.Run(t.Context(), job, nil)
+	_, err = app.Run(t.Context(), batch.RunRequest{File: job})
 	require.NoError(t, err)
 	require.NoError(t, app.Close(t.Context()))
 }

@@ -26,10 +26,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // Processes come and go; the file adds up what they did.
@@ -238,7 +238,7 @@ func TestTheModuleServesWhatTheSettingsSay(t *testing.T) {
 	require.NoError(t, os.WriteFile(job, []byte("job: one\nflow:\n- step: a\n  tasklet: {sql: select 1}\n"), 0o600))
 	app, err := batch.New(t.Context(), s, prometheus.Module())
 	require.NoError(t, err)
-	_, err = app.Run(t.Context(), job, nil)
+	_, err = app.Run(t.Context(), batch.RunRequest{File: job})
 	require.NoError(t, err)
 	require.NoError(t, app.Close(t.Context()))
 	require.EqualValues(t, 1, readText(t, filepath.Join(dir, "surfin.prom")).sum("surfin_job_executions_total"))

@@ -20,10 +20,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	events "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
@@ -188,7 +188,7 @@ func TestTheModuleAppendsToTheFileOfTheSettings(t *testing.T) {
 	for range 2 { // the second run is refused, and appends nothing or something
 		app, err := batch.New(t.Context(), s, events.Module())
 		require.NoError(t, err)
-		if _, err := app.Run(t.Context(), job, nil); err != nil {
+		if _, err := app.Run(t.Context(), batch.RunRequest{File: job}); err != nil {
 			var complete *core.InstanceCompleteError
 			require.ErrorAs(t, err, &complete)
 		}

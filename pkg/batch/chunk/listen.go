@@ -1,0 +1,211 @@
+package chunk
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// listeners are the listeners of a step by the callback that they implement. A callback
+// without a listener costs one comparison.
+type listeners struct {
+	before struct {
+		chunk   []core.BeforeChunk
+		read    []core.BeforeRead
+		process []core.BeforeProcess
+		write   []core.BeforeWrite
+		retry   []core.BeforeRetry
+	}
+	after struct {
+		chunk   []core.AfterChunk
+		read    []core.AfterRead
+		process []core.AfterProcess
+		write   []core.AfterWrite
+	}
+	failed struct {
+		chunk   []core.OnChunkError
+		read    []core.OnReadError
+		process []core.OnProcessError
+		write   []core.OnWriteError
+	}
+	skipped struct {
+		read    []core.OnSkipRead
+		process []core.OnSkipProcess
+		write   []core.OnSkipWrite
+	}
+	// processing serialises the callbacks of goroutines that process.
+	processing sync.Mutex
+}
+
+// newListeners sorts the registered listeners, and the components that are listeners
+// themselves, by their callbacks. One that is listed twice is called once.
+func newListeners(registered, components []any) (*listeners, error) {
+	l := &listeners{}
+	seen := map[any]bool{}
+	for i, c := range slices.Concat(registered, components) {
+		if c != nil && reflect.TypeOf(c).Comparable() {
+			if seen[c] {
+				continue
+			}
+			seen[c] = true
+		}
+		if !l.add(c) && i < len(registered) && !(c != nil && core.Listens(reflect.TypeOf(c))) {
+			return nil, fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, c)
+		}
+	}
+	return l, nil
+}
+
+func (l *listeners) add(c any) bool {
+	return anyOf(
+		ask(&l.before.chunk, c), ask(&l.before.read, c), ask(&l.before.process, c), ask(&l.before.write, c), ask(&l.before.retry, c),
+		ask(&l.after.chunk, c), ask(&l.after.read, c), ask(&l.after.process, c), ask(&l.after.write, c),
+		ask(&l.failed.chunk, c), ask(&l.failed.read, c), ask(&l.failed.process, c), ask(&l.failed.write, c),
+		ask(&l.skipped.read, c), ask(&l.skipped.process, c), ask(&l.skipped.write, c),
+	)
+}
+
+func ask[L any](list *[]L, c any) bool {
+	listener, ok := c.(L)
+	if ok {
+		*list = append(*list, listener)
+	}
+	return ok
+}
+
+func anyOf(list ...bool) bool {
+	for _, is := range list {
+		if is {
+			return true
+		}
+	}
+	return false
+}
+
+// call calls each listener until one fails.
+func call[L any](name string, list []L, callback func(L) error) error {
+	for _, listener := range list {
+		if err := guarded(func() error { return callback(listener) }); err != nil {
+			return &ListenerError{Callback: name, Err: err}
+		}
+	}
+	return nil
+}
+
+// notedError is a failure with the error of a listener that was called with it. The
+// failure alone decides what happens.
+type notedError struct{ failure, note error }
+
+func (e *notedError) Error() string { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
+func (e *notedError) Unwrap() error { return e.failure }
+
+func noted(failure, note error) error {
+	if note == nil {
+		return failure
+	}
+	return &notedError{failure, note}
+}
+
+// wantReads reports whether a listener wants each single read.
+func (l *listeners) wantReads() bool { return len(l.before.read) > 0 || len(l.after.read) > 0 }
+
+func (l *listeners) beforeChunk(ctx context.Context) error {
+	return call("before_chunk", l.before.chunk, func(c core.BeforeChunk) error { return c.BeforeChunk(ctx) })
+}
+
+func (l *listeners) afterChunk(ctx context.Context, counters core.Counters) error {
+	return call("after_chunk", l.after.chunk, func(c core.AfterChunk) error { return c.AfterChunk(ctx, counters) })
+}
+
+func (l *listeners) onChunkError(ctx context.Context, err error) error {
+	return noted(err, call("on_chunk_error", l.failed.chunk, func(c core.OnChunkError) error { return c.OnChunkError(ctx, err) }))
+}
+
+func (l *listeners) beforeRead(ctx context.Context) error {
+	return call("before_read", l.before.read, func(c core.BeforeRead) error { return c.BeforeRead(ctx) })
+}
+
+func (l *listeners) afterRead(ctx context.Context, item any) error {
+	return call("after_read", l.after.read, func(c core.AfterRead) error { return c.AfterRead(ctx, item) })
+}
+
+func (l *listeners) onReadError(ctx context.Context, err error) error {
+	return noted(err, call("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
+}
+
+func (l *listeners) beforeProcess(ctx context.Context, items core.Items, i int) error {
+	if len(l.before.process) == 0 {
+		return nil
+	}
+	l.processing.Lock()
+	defer l.processing.Unlock()
+	item := items.At(i)
+	return call("before_process", l.before.process, func(c core.BeforeProcess) error { return c.BeforeProcess(ctx, item) })
+}
+
+// afterProcess calls with the output cell's item, nil if the item was filtered.
+func (l *listeners) afterProcess(ctx context.Context, items core.Items, i int, out any, kept bool) error {
+	if len(l.after.process) == 0 {
+		return nil
+	}
+	l.processing.Lock()
+	defer l.processing.Unlock()
+	item := items.At(i)
+	var result any
+	if cell, ok := out.(core.AnyCell); ok && kept {
+		result = cell.Value()
+	}
+	return call("after_process", l.after.process, func(c core.AfterProcess) error { return c.AfterProcess(ctx, item, result) })
+}
+
+func (l *listeners) onProcessError(ctx context.Context, items core.Items, i int, err error) error {
+	if len(l.failed.process) == 0 {
+		return err
+	}
+	l.processing.Lock()
+	defer l.processing.Unlock()
+	item := items.At(i)
+	return noted(err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, item, err) }))
+}
+
+func (l *listeners) beforeWrite(ctx context.Context, items core.Items) error {
+	return call("before_write", l.before.write, func(c core.BeforeWrite) error { return c.BeforeWrite(ctx, items) })
+}
+
+func (l *listeners) afterWrite(ctx context.Context, items core.Items) error {
+	return call("after_write", l.after.write, func(c core.AfterWrite) error { return c.AfterWrite(ctx, items) })
+}
+
+func (l *listeners) onWriteError(ctx context.Context, err error, items core.Items) error {
+	return noted(err, call("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
+}
+
+func (l *listeners) beforeRetry(ctx context.Context, phase core.Phase, n int, err error) error {
+	if len(l.before.retry) == 0 {
+		return nil
+	}
+	l.processing.Lock()
+	defer l.processing.Unlock()
+	return call("before_retry", l.before.retry, func(c core.BeforeRetry) error { return c.BeforeRetry(ctx, phase, n, err) })
+}
+
+// skip announces a skip, once (rule C12).
+func (l *listeners) skip(ctx context.Context, s *skip) error {
+	if s.announced {
+		return nil
+	}
+	s.announced = true
+	switch s.phase {
+	case core.PhaseRead:
+		return call("on_skip_read", l.skipped.read, func(c core.OnSkipRead) error { return c.OnSkipRead(ctx, s.err) })
+	case core.PhaseProcess:
+		return call("on_skip_process", l.skipped.process, func(c core.OnSkipProcess) error { return c.OnSkipProcess(ctx, s.item, s.err) })
+	case core.PhaseWrite:
+		return call("on_skip_write", l.skipped.write, func(c core.OnSkipWrite) error { return c.OnSkipWrite(ctx, s.item, s.err) })
+	}
+	return nil
+}

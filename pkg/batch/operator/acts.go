@@ -1,0 +1,241 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Stop asks the owner of an execution, in whatever process, to stop: the chunk in hand
+// is finished. It answers the execution as it is now: STOPPING. One that is over is
+// refused. An error of Config.Notify comes with the execution: the request stands.
+func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+	e, err := s.record(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if e.Status.IsOver() {
+		return s.execution(e), s.nothingToStop(e)
+	}
+	_, asking := s.config.Repository.RequestStop(ctx, id)
+	if e, err = s.config.Repository.Execution(ctx, id); err != nil {
+		return nil, errors.Join(asking, err)
+	}
+	if asking != nil {
+		if e.Status.IsOver() { // it ended at this very moment
+			return s.execution(e), s.nothingToStop(e)
+		}
+		return nil, asking
+	}
+	if e.Status != core.StatusStopping {
+		return s.execution(e), nil
+	}
+	if s.runnings.ask(id) || s.config.Notify == nil {
+		return s.execution(e), nil
+	}
+	if err := s.config.Notify(ctx, *e); err != nil {
+		return s.execution(e), fmt.Errorf("job %s, execution %d: the stop is asked for, but its owner could not be told: %w", e.JobName, id, err)
+	}
+	return s.execution(e), nil
+}
+
+// The time between two looks at an execution that is to end, at first and at most.
+const (
+	firstPause = 20 * time.Millisecond
+	maxPause   = time.Second
+)
+
+// AwaitEnd returns when an execution is over, in whatever process it runs, or as it is
+// when its process is dead and wrote no end: its status is then that of a running one.
+func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+	dead := false
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		e, err := s.config.Repository.Execution(ctx, id)
+		if err != nil {
+			return nil, fmt.Errorf("read execution %d: %w", id, err)
+		}
+		if !e.Status.IsRunning() || dead {
+			return s.execution(e), nil
+		}
+		if dead = s.config.Dead(e.Owner); dead {
+			continue // it may have ended just before it died
+		}
+		select {
+		case <-ctx.Done():
+			return s.execution(e), fmt.Errorf("execution %d still runs: %w", id, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Service) nothingToStop(e *core.JobExecution) error {
+	r := &Refusal{Reason: ReasonOver, Execution: e.ID, Err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status),
+		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
+	if isRestartable(e.Status) {
+		r.Actions = append(r.Actions, s.goOn(e, false))
+	}
+	return r
+}
+
+// Abandon gives an execution up that is STOPPING, STOPPED, FAILED or UNKNOWN: its
+// instance will not be restarted. One that runs, or completed, or is not the newest of
+// its instance is refused.
+func (s *Service) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+	e, err := s.record(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	newest, err := s.newestAttempt(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if newest.ID != id {
+		return nil, &Refusal{Reason: ReasonNotNewest, Execution: id,
+			Err:     fmt.Errorf("job %s, execution %d: %w: execution %d (%s)", e.JobName, id, core.ErrNotMostRecent, newest.ID, newest.Status),
+			Actions: append([]Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}}, s.ways(newest)...)}
+	}
+	if err := s.config.Repository.Abandon(ctx, id, s.config.Actor); err != nil {
+		return nil, s.notAbandoned(err, e)
+	}
+	after, err := s.config.Repository.Execution(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if after.Status != core.StatusAbandoned { // it is past that, which the repository calls no error
+		return nil, s.notAbandoned(&core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
+	}
+	return s.execution(after), nil
+}
+
+// notAbandoned says why an execution cannot be given up.
+func (s *Service) notAbandoned(err error, e *core.JobExecution) error {
+	var running *core.AlreadyRunningError
+	var moved *core.TransitionError
+	current := e.Status
+	switch {
+	case errors.As(err, &moved):
+		current = moved.Current
+	case !errors.As(err, &running):
+		return err
+	}
+	r := &Refusal{Reason: ReasonIllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
+		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: current}}}
+	if current.IsRunning() {
+		r.Actions = s.whileRunning(e.ID, e.Owner)
+	}
+	return r
+}
+
+// NotAbandonedError says that an execution is in a status in which it cannot be given
+// up.
+type NotAbandonedError struct {
+	Execution core.JobExecutionID
+	Status    core.Status
+	Err       error
+}
+
+// Error names the status.
+func (e *NotAbandonedError) Error() string {
+	return fmt.Sprintf("execution %d is %s: only one that stopped or failed can be abandoned", e.Execution, e.Status)
+}
+
+// Unwrap returns the repository's refusal.
+func (e *NotAbandonedError) Unwrap() error { return e.Err }
+
+// Recover ends the executions whose owner is lost, and answers them: they are FAILED
+// and can be restarted. There may be some though there is an error.
+func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
+	if err := s.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	ended, err := s.config.Repository.Recover(ctx, s.config.Actor, s.config.Dead)
+	list := make([]Execution, 0, len(ended))
+	for _, e := range ended {
+		list = append(list, *s.execution(&e))
+	}
+	return list, err
+}
+
+// Purge deletes old executions with their steps, skipped items and checkpoints, and an
+// instance with its last execution. What was deleted is answered with an error, too.
+func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
+	purged := Purged{DryRun: req.DryRun}
+	if err := req.check(); err != nil {
+		return purged, err
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return purged, err
+	}
+	deleted, err := s.config.Repository.Purge(ctx, core.PurgeFilter{
+		JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun,
+	}, s.config.Actor)
+	purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems = deleted.Instances, deleted.Executions, deleted.Steps, deleted.SkippedItems
+	err = errors.Join(err, s.removeLeft(ctx, deleted.Left))
+	if err == nil && purged.Instances > 0 && !req.DryRun {
+		err = s.sweep(ctx)
+	}
+	return purged, err
+}
+
+func (r PurgeRequest) check() error {
+	if r.EndedBefore.IsZero() {
+		return errors.New("purge: ended_before is required")
+	}
+	if r.KeepLast < 0 {
+		return fmt.Errorf("purge: keep_last %d: at least 0", r.KeepLast)
+	}
+	for _, status := range r.Statuses {
+		if status.IsRunning() {
+			return fmt.Errorf("purge: status %s: what runs is never purged", status)
+		}
+	}
+	return nil
+}
+
+// DeleteInstance deletes an instance with all of its history; one that runs is an
+// *core.AlreadyRunningError.
+func (s *Service) DeleteInstance(ctx context.Context, id core.JobInstanceID) error {
+	if err := s.Prepare(ctx); err != nil {
+		return err
+	}
+	left, err := s.config.Repository.LeftBehind(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.config.Repository.DeleteInstance(ctx, id, s.config.Actor); err != nil {
+		return err
+	}
+	return errors.Join(s.removeLeft(ctx, left), s.sweep(ctx))
+}
+
+// removeLeft removes what deleted executions left outside of any database.
+func (s *Service) removeLeft(ctx context.Context, left []core.LeftBehind) error {
+	if s.config.Launcher == nil {
+		return nil
+	}
+	return s.config.Launcher.RemoveLeft(ctx, left)
+}
+
+// sweep deletes the checkpoints of deleted instances in the databases that have any
+// besides the repository's (rule C18).
+func (s *Service) sweep(ctx context.Context) error {
+	if s.config.Checkpoints == nil || s.config.Provider == nil {
+		return nil
+	}
+	var errs []error
+	for _, name := range s.config.Provider.Names() {
+		if name == s.config.Database {
+			continue
+		}
+		if _, err := s.config.Checkpoints.Sweep(ctx, name); err != nil && !errors.Is(err, core.ErrSchemaMissing) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the history is deleted, but not its checkpoints in other databases: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,329 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// AgainName is the identifying parameter that Again adds. A declared one cannot have
+// this name, for the dot.
+const AgainName = "run.again"
+
+// Choice is the instance that a Run would run.
+type Choice struct {
+	JobName string     `json:"job"`
+	Params  Parameters `json:"parameters"`
+}
+
+// Choose answers which instance a Run of the request runs, and launches nothing:
+//
+//   - With Again, the newest of the instances with these parameters where it has not
+//     completed, else one more.
+//   - With Next, the instance after the newest one, which the job's incrementer makes.
+//   - Of a job with an incrementer, the newest instance where it has not completed and
+//     the parameters name no other, else the next one.
+//   - Else that of the parameters, with the defaults of those not given.
+//
+// The newest instance is the one made last, whatever was restarted since; redrives do
+// not count (rule L3).
+func (s *Service) Choose(ctx context.Context, req RunRequest) (*Choice, error) {
+	l, err := s.choose(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &Choice{JobName: l.job.Name, Params: Parameters{l.params}}, nil
+}
+
+func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
+	d, err := s.find(ctx, req.source())
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges}}
+	if l.job, err = s.compile(d, s.watched(req.Hooks)); err != nil {
+		return nil, err
+	}
+	l.params, err = s.instance(ctx, l, req)
+	return l, err
+}
+
+// instance returns the parameters of the instance that is meant.
+func (s *Service) instance(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
+	if req.Exactly != nil {
+		return *req.Exactly, nil
+	}
+	if !req.Again && (req.Next || l.job.Incrementer != nil) {
+		return s.incremented(ctx, l, req)
+	}
+	params, err := job.ValidateParameters(l.job.Parameters, req.Params)
+	if err != nil {
+		return params, parametersRefused(err, l)
+	}
+	if req.Again {
+		return s.again(ctx, l.job, params)
+	}
+	return params, nil
+}
+
+func parametersRefused(err error, l *launch) error {
+	return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, Job: l.job.Name, File: l.path}}}
+}
+
+// again returns the parameters of the newest repetition if it can go on, else of one
+// more. Of two processes that find the same number one is refused, as always (rule L1).
+func (s *Service) again(ctx context.Context, j *core.Job, params core.Parameters) (core.Parameters, error) {
+	return s.newestOf(ctx, j, func(n int64) (core.Parameters, error) { return withAgain(params, n) })
+}
+
+// newestOf returns the numbered parameters of the newest instance if it can go on,
+// else those of one more. Instances are numbered without gaps, so the newest is found
+// by doubling and halving.
+func (s *Service) newestOf(ctx context.Context, j *core.Job, numbered func(n int64) (core.Parameters, error)) (core.Parameters, error) {
+	var last *core.JobExecution
+	newest, err := newestNumber(func(n int64) (bool, error) {
+		params, err := numbered(n)
+		if err != nil {
+			return false, err
+		}
+		exec, err := s.config.Repository.LastExecution(ctx, j.Name, params.Key())
+		if errors.Is(err, core.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("find the last instance: %w", err)
+		}
+		last = exec
+		return true, nil
+	})
+	if err != nil {
+		return core.Parameters{}, err
+	}
+	if newest >= 0 && canGoOn(j, last.Status) {
+		return numbered(newest)
+	}
+	return numbered(newest + 1)
+}
+
+// newestNumber returns the greatest n that exists, -1 if 0 does not. The last
+// positive answer of exists is the one about it.
+func newestNumber(exists func(n int64) (bool, error)) (int64, error) {
+	low, high := int64(-1), int64(0)
+	for {
+		ok, err := exists(high)
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			break
+		}
+		low, high = high, 2*high+1
+	}
+	for high-low > 1 {
+		middle := low + (high-low)/2
+		ok, err := exists(middle)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low, nil
+}
+
+// withAgain adds the number of the repetition; the 0th has none.
+func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
+	if n == 0 {
+		return params, nil
+	}
+	number := core.Parameter{Name: AgainName, Type: core.TypeInt, Value: n, Identifying: true}
+	return core.NewParameters(append(params.All(), number)...)
+}
+
+// canGoOn reports whether another attempt of the instance is to be made (or refused
+// by the repository, where it runs or its outcome is unknown).
+func canGoOn(j *core.Job, s core.Status) bool {
+	switch s {
+	case core.StatusCompleted, core.StatusAbandoned:
+		return false
+	case core.StatusFailed, core.StatusStopped:
+		return j.Restartable
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusUnknown:
+	}
+	return true
+}
+
+// incremented returns the parameters of the newest instance where that is meant and
+// has not completed, else what the incrementer makes.
+func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
+	if l.job.Incrementer == nil {
+		return core.Parameters{}, &Refusal{Reason: ReasonNoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, core.ErrNoIncrementer),
+			Actions: []Action{{Kind: ActIncrementer, File: l.path}, {Kind: ActAgain, File: l.path, Params: req.Params}}}
+	}
+	given, err := job.ValidateParameters(optional(l.job.Parameters), req.Params)
+	if err != nil {
+		return core.Parameters{}, parametersRefused(fmt.Errorf("next instance of job %s: %w", l.job.Name, err), l)
+	}
+	last, err := s.newest(ctx, l.job.Name)
+	if err != nil {
+		return core.Parameters{}, err
+	}
+	if !req.Next && last != nil && canGoOn(l.job, last.Status) && isMeant(last.Params, given) {
+		l.hooks.notice(Notice{Kind: NoticeResumed, Execution: last.ID, Status: last.Status})
+		return parametersAgain(l.job, last, req.Params)
+	}
+	params, err := nextParameters(l.job, last, given)
+	if err != nil {
+		return core.Parameters{}, parametersRefused(fmt.Errorf("next instance of job %s: %w", l.job.Name, err), l)
+	}
+	return params, nil
+}
+
+// instancesPage is how many instances are read to find one that is no redrive.
+const instancesPage = 20
+
+// newest returns the last execution of the newest instance of a job that is no
+// redrive; nil: there is none.
+func (s *Service) newest(ctx context.Context, name string) (*core.JobExecution, error) {
+	filter := core.InstanceFilter{JobName: name, Limit: instancesPage}
+	for {
+		page, err := s.config.Repository.Instances(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("find the newest instance: %w", err)
+		}
+		for _, instance := range page {
+			last, err := s.config.Repository.LastExecution(ctx, name, instance.Key)
+			switch {
+			case errors.Is(err, core.ErrNotFound): // it was deleted in between
+			case err != nil:
+				return nil, fmt.Errorf("find the newest instance: %w", err)
+			case last.RedriveOf == 0:
+				return last, nil
+			}
+		}
+		if len(page) < filter.Limit {
+			return nil, nil
+		}
+		filter.Before = page[len(page)-1].ID
+	}
+}
+
+// optional declares the same parameters without defaults, and requires none, so that
+// what was not given is left to the incrementer.
+func optional(specs []core.ParameterSpec) []core.ParameterSpec {
+	list := make([]core.ParameterSpec, len(specs))
+	for i, spec := range specs {
+		spec.Default, spec.Required = nil, false
+		list[i] = spec
+	}
+	return list
+}
+
+// isMeant reports whether the given parameters name no other instance than params.
+func isMeant(params, given core.Parameters) bool {
+	for _, p := range given.All() {
+		if had, ok := params.Get(p.Name); p.Identifying && (!ok || !same(had, p)) {
+			return false
+		}
+	}
+	return true
+}
+
+func same(a, b core.Parameter) bool {
+	x, err := a.Canonical()
+	if err != nil {
+		return false
+	}
+	y, err := b.Canonical()
+	return err == nil && a.Type == b.Type && x == y
+}
+
+// nextParameters asks the incrementer, and holds its answer against the declarations.
+// What the job does not declare is left out, but for what the incrementer has set.
+func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
+	made, err := j.Incrementer(last, given)
+	if err != nil {
+		return core.Parameters{}, err
+	}
+	if len(j.Parameters) == 0 { // a job of Go code that checks them itself
+		return made, nil
+	}
+	declared := map[string]bool{}
+	for _, spec := range j.Parameters {
+		declared[spec.Name] = true
+	}
+	texts := map[string]string{}
+	var others []core.Parameter
+	for _, p := range made.All() {
+		if !declared[p.Name] {
+			if last == nil {
+				others = append(others, p)
+			} else if had, ok := last.Params.Get(p.Name); !ok || !same(had, p) {
+				others = append(others, p)
+			}
+			continue
+		}
+		if texts[p.Name], err = p.Canonical(); err != nil {
+			return core.Parameters{}, &core.ParameterError{Name: p.Name, Err: err}
+		}
+	}
+	params, err := job.ValidateParameters(j.Parameters, texts)
+	if err != nil {
+		return core.Parameters{}, err
+	}
+	return core.NewParameters(append(params.All(), others...)...)
+}
+
+// parametersAgain checks the parameters of an execution against the job's present
+// declarations: parameters may have been added to it, but the instance must be the
+// same. changed are those that are given anew.
+func parametersAgain(j *core.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
+	if len(j.Parameters) == 0 && len(changed) == 0 && j.Definition.Text == "" { // a job of Go code that checks them itself
+		return e.Params, nil
+	}
+	params, err := declaredAgain(j, e, changed)
+	if err != nil {
+		return params, &Refusal{Reason: ReasonParameters, Execution: e.ID,
+			Err: fmt.Errorf("the parameters of execution %d do not fit the job file any more: %w", e.ID, err)}
+	}
+	if params.Key() != e.Params.Key() {
+		return params, &Refusal{Reason: ReasonParameters, Execution: e.ID,
+			Err: fmt.Errorf("the job file declares other identifying parameters than at execution %d, which had %s: it would be another instance",
+				e.ID, identifyingText(e.Params))}
+	}
+	return params, nil
+}
+
+// declaredAgain validates the parameters of an execution anew, the number of a
+// repetition aside.
+func declaredAgain(j *core.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
+	given := map[string]string{}
+	var number int64
+	for _, q := range e.Params.All() {
+		if n, ok := q.Value.(int64); ok && q.Name == AgainName {
+			number = n
+			continue
+		}
+		if q.Name == redriveName {
+			continue
+		}
+		text, err := q.Canonical()
+		if err != nil {
+			return core.Parameters{}, err
+		}
+		given[q.Name] = text
+	}
+	maps.Copy(given, changed)
+	params, err := job.ValidateParameters(j.Parameters, given)
+	if err != nil {
+		return params, err
+	}
+	return withAgain(params, number)
+}

@@ -1,0 +1,336 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/smallfile"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// Explanation says why an execution ended as it did, what of it is committed, and what
+// a restart does.
+type Explanation struct {
+	Execution core.JobExecutionID `json:"execution"`
+	JobName   string              `json:"job"`
+	Status    core.Status         `json:"status"`
+	ExitCode  string              `json:"exit,omitempty"`
+	Attempt   int                 `json:"attempt"`
+	Params    Parameters          `json:"parameters"`
+	// Newest is the newest execution of the instance, the only one that a restart is
+	// about, and NewestStatus its status.
+	Newest       core.JobExecutionID `json:"newest"`
+	NewestStatus core.Status         `json:"newest_status"`
+	CreatedAt    time.Time           `json:"created,omitzero"`
+	StartedAt    time.Time           `json:"started,omitzero"`
+	EndedAt      time.Time           `json:"ended,omitzero"`
+	Duration     float64             `json:"duration"` // seconds
+	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
+	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
+	// Cause is nil for an execution that runs or is complete.
+	Cause *Cause `json:"cause,omitempty"`
+	// Owner, Lease and StopRequested are those of a running execution.
+	Owner         *Owner         `json:"owner,omitempty"`
+	Lease         Lease          `json:"lease,omitempty"`
+	StopRequested bool           `json:"stop_requested,omitempty"`
+	Steps         []StepResult   `json:"steps,omitempty"`
+	Files         []WrittenFile  `json:"files,omitempty"`
+	Skipped       []SkipCount    `json:"skipped,omitempty"`
+	Decisions     []DecisionPath `json:"decisions,omitempty"`
+	Gates         []Gate         `json:"gates,omitempty"`
+	// Restart is what a restart does. nil: it is refused, or the execution is a redrive,
+	// or this program does not understand the stored job file any more.
+	Restart *RestartPlan `json:"restart,omitempty"`
+	// Refused is why a restart is, or would be, refused; empty: it is not.
+	Refused Reason `json:"refused,omitempty"`
+	// File is the path of the job file, and FileChange what became of it since.
+	File       string     `json:"file,omitempty"`
+	FileChange FileChange `json:"file_change,omitempty"`
+	// Actions are the ways on, the best first.
+	Actions []Action `json:"actions"`
+}
+
+// ReasonStartLimit is the reason of an Explanation: a step was attempted as often as its
+// start_limit allows. A restart is not refused at its launch, but fails at that step.
+const ReasonStartLimit Reason = "start_limit"
+
+// FileChange is what became of a job file since an execution began.
+type FileChange string
+
+// The changes of a job file; empty: it is the same.
+const (
+	FileGone    FileChange = "gone"
+	FileChanged FileChange = "changed"
+)
+
+// CauseKind is what made an execution end without being complete.
+type CauseKind string
+
+// The kinds of a cause.
+const (
+	CauseOwnerLost     CauseKind = "owner_lost"     // its process died, or gave no sign of life
+	CauseStopRequested CauseKind = "stop_requested" // somebody asked for a stop
+	CauseFlow          CauseKind = "flow"           // the flow of the job says so
+	CauseGate          CauseKind = "gate"           // what the job, or Step, expects does not hold
+	CauseStep          CauseKind = "step"           // Step failed
+	CauseError         CauseKind = "error"          // the job failed by itself
+)
+
+// Cause is why an execution ended without being complete.
+type Cause struct {
+	Kind CauseKind `json:"kind"`
+	// Step is the step that decided; empty: none did.
+	Step string `json:"step,omitempty"`
+	// Item is where the item came from that the error is about.
+	Item string `json:"item,omitempty"`
+	// Class is the class of the error, as job files name it.
+	Class string `json:"class,omitempty"`
+	Error string `json:"error"`
+	// JobError is the message of the job, where it says more than that of the step.
+	JobError string `json:"job_error,omitempty"`
+	// Owner is the process that was lost.
+	Owner *Owner `json:"owner,omitempty"`
+}
+
+// StepResult is what a step, or a partition, has committed, over all attempts that it was
+// resumed from.
+type StepResult struct {
+	Step string `json:"step"`
+	// Execution is an earlier one for a step that was passed.
+	Execution core.JobExecutionID `json:"execution"`
+	Status    core.Status         `json:"status"`
+	Exit      string              `json:"exit,omitempty"`
+	Kind      string              `json:"kind,omitempty"`
+	Read      int64               `json:"read"`
+	Written   int64               `json:"written"`
+	Filtered  int64               `json:"filtered"`
+	Skipped   int64               `json:"skipped"`
+	Commits   int64               `json:"commits"`
+	// Undone is what it had read of the chunk in hand, which was rolled back.
+	Undone int64 `json:"rolled_back_read,omitempty"`
+	// Resumed says that it was resumed from earlier attempts, which are counted as well.
+	Resumed bool `json:"resumed,omitempty"`
+	// Position is up to where it is committed, in words.
+	Position   string       `json:"position,omitempty"`
+	Error      string       `json:"error,omitempty"`
+	Partitions []StepResult `json:"partitions,omitempty"`
+}
+
+// WrittenFile is a file that a step writes. It is in view once the step completed;
+// before, what is committed is in Part.
+type WrittenFile struct {
+	Step   string `json:"step"`
+	Path   string `json:"path"`
+	InView bool   `json:"in_view"`
+	Part   string `json:"part,omitempty"`
+	Bytes  *int64 `json:"committed_bytes,omitempty"` // of Part
+}
+
+// SkipCount is a number of skipped items with the same step, phase and error class.
+type SkipCount struct {
+	Step  string     `json:"step"`
+	Phase core.Phase `json:"phase"`
+	Class string     `json:"class"`
+	Count int64      `json:"count"`
+	Left  int64      `json:"left"` // not redriven
+}
+
+// DecisionPath is a verdict and where it led.
+type DecisionPath struct {
+	Element string `json:"element"`
+	Verdict string `json:"verdict"`
+	// Target is an element, or end, fail or stop; empty: it is not known.
+	Target string `json:"target,omitempty"`
+}
+
+// Gate is how an `expect` was answered.
+type Gate struct {
+	Step string `json:"step,omitempty"` // empty: that of the job
+	Gate string `json:"gate"`
+	Held bool   `json:"held"`
+}
+
+// ExplainRequest asks for the explanation of an execution.
+type ExplainRequest struct {
+	Execution core.JobExecutionID `json:"execution"`
+}
+
+// Explain explains an execution. It reads the history, with a number of statements that
+// does not depend on its length, and the job file as it was when the execution began.
+// core.ErrNotFound if there is no such execution.
+func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation, error) {
+	p, err := s.past(ctx, req.Execution)
+	if err != nil {
+		return nil, err
+	}
+	x := &p.exec
+	e := &Explanation{
+		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
+		Newest: p.newest.ID, NewestStatus: p.newest.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
+		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf,
+		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.decisions(), Gates: p.gates(),
+		File: x.Definition.Path, FileChange: p.change, Actions: []Action{},
+	}
+	if x.Status.IsRunning() {
+		e.Owner, e.Lease, e.StopRequested = s.execution(x).Owner, s.leaseOf(x), x.StopRequested
+	}
+	for _, c := range p.skips {
+		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
+	}
+	if err := p.explainRestart(ctx, e); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// past is what the history knows of an execution.
+type past struct {
+	exec core.JobExecution
+	// newest is the newest execution of its instance.
+	newest core.JobExecution
+	steps  []core.StepExecution // of this execution
+	// history is the newest execution of each step in the instance.
+	history map[string]core.StepHistory
+	skips   []core.SkipCount
+	// job and uses are what the stored job file says; nil where this program does not
+	// understand it any more, as when a component is gone.
+	job    *core.Job
+	uses   []jobfile.Used
+	change FileChange
+}
+
+func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, error) {
+	r := s.config.Repository
+	exec, err := r.Execution(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	p := &past{exec: *exec, newest: *exec}
+	newest, err := r.LastExecution(ctx, exec.JobName, exec.Params.Key())
+	switch {
+	case err == nil:
+		p.newest = *newest
+	case !errors.Is(err, core.ErrNotFound):
+		return nil, fmt.Errorf("read the newest execution of the instance: %w", err)
+	}
+	if p.steps, err = r.Steps(ctx, id); err != nil {
+		return nil, fmt.Errorf("read the steps of execution %d: %w", id, err)
+	}
+	if p.history, err = r.LastSteps(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
+		return nil, fmt.Errorf("read the steps of the instance: %w", err)
+	}
+	if slices.ContainsFunc(p.steps, func(s core.StepExecution) bool { return s.Counters.Skips() > 0 }) {
+		if p.skips, err = r.SkipCounts(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	s.readDefinition(p)
+	return p, nil
+}
+
+// readDefinition reads the job file as it is stored with the execution. A file that this
+// program does not understand any more is no error: the explanation then says less.
+func (s *Service) readDefinition(p *past) {
+	d := p.exec.Definition
+	file, err := jobfile.Parse(d.Path, []byte(d.Text), s.config.Registry)
+	if err != nil {
+		return
+	}
+	p.uses = file.Uses(p.exec.Params)
+	if compiled, err := file.Compile(jobfile.Deps{Provider: s.config.Provider, Registry: s.config.Registry}); err == nil {
+		p.job = compiled
+	}
+	now, err := smallfile.Read(d.Path)
+	if err != nil && !errors.Is(err, smallfile.ErrTooLarge) {
+		p.change = FileGone
+		return
+	}
+	if sum := sha256.Sum256(now); hex.EncodeToString(sum[:]) != d.Hash {
+		p.change = FileChanged
+	}
+}
+
+// results are what each step did, in the order in which they began; first those that
+// were passed.
+func (p *past) results() []StepResult {
+	var list []StepResult
+	for name, h := range p.history {
+		if h.Last.JobExecutionID < p.exec.ID && isOver(h.Last) && !p.isPart(name) {
+			list = append(list, p.result(h.Last))
+		}
+	}
+	slices.SortFunc(list, func(a, b StepResult) int { return int(p.history[a.Step].Last.ID - p.history[b.Step].Last.ID) })
+	for _, s := range p.steps {
+		if !p.isPart(s.Name) {
+			list = append(list, p.result(s))
+		}
+	}
+	return list
+}
+
+// isPart reports whether the name is that of a partition, of a step in the history.
+func (p *past) isPart(name string) bool {
+	step, _, is := strings.Cut(name, ":")
+	_, known := p.history[step]
+	return is && known
+}
+
+func (p *past) result(s core.StepExecution) StepResult {
+	c := s.Carried()
+	r := StepResult{
+		Step: s.Name, Execution: s.JobExecutionID, Status: s.Status, Exit: s.ExitCode, Kind: p.kind(s.Name),
+		Read: c.Read, Written: c.Write, Filtered: c.Filter, Skipped: c.Skips(), Commits: c.Commit, Error: s.Error,
+		Position: positionText(s.Position, p.reads(s.Name)), Resumed: s.Before != core.Counters{}, Undone: s.InHand.Read,
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.history)) {
+		if part, is := strings.CutPrefix(name, core.PartName(s.Name, "")); is {
+			of := p.result(p.partAt(name))
+			of.Step = part
+			r.Partitions = append(r.Partitions, of)
+		}
+	}
+	return r
+}
+
+// partAt is the partition as of this execution where it ran in it, else as it is.
+func (p *past) partAt(name string) core.StepExecution {
+	for _, s := range slices.Backward(p.steps) {
+		if s.Name == name {
+			return s
+		}
+	}
+	return p.history[name].Last
+}
+
+// kind is what the job file says that the step is: chunk, tasklet, ...; empty if it is
+// not known.
+func (p *past) kind(step string) string {
+	if p.job == nil {
+		return ""
+	}
+	for _, s := range slices.Concat(p.job.Flow.Steps(), p.job.Finally.Steps()) {
+		if s.Name() == step {
+			return s.Kind()
+		}
+	}
+	return ""
+}
+
+// reads is the file that the step reads; empty where it is not known.
+func (p *past) reads(step string) string {
+	for _, u := range p.uses {
+		if u.Step == step && u.Kind == registry.KindReader && u.File {
+			return u.Target
+		}
+	}
+	return ""
+}

@@ -1,0 +1,160 @@
+package operator
+
+import (
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// The texts with which the repository ends what has lost its owner, and what was asked
+// to stop.
+const (
+	lostOwnerText   = "lost owner"
+	stopRequestText = "stopped on request"
+)
+
+// cause is what decided about the end; nil for an execution that is complete or runs.
+func (p *past) cause() *Cause {
+	x := &p.exec
+	if x.Status == core.StatusCompleted || x.Status.IsRunning() {
+		return nil
+	}
+	step := p.decidingStep()
+	c := &Cause{Kind: CauseError, Error: x.Error}
+	if step != nil {
+		c.Step, c.Error, c.Class, c.Item = step.Name, step.Error, stored(step, core.ErrorClassKey), stored(step, core.ErrorItemKey)
+	}
+	if c.Step == "" && c.Error == "" {
+		return nil
+	}
+	switch {
+	case x.Error == lostOwnerText || c.Error == lostOwnerText:
+		c.Kind, c.Owner = CauseOwnerLost, &Owner{Host: x.Owner.Host, PID: x.Owner.PID, LeaseUntil: utc(x.LeaseUntil)}
+	case x.Status == core.StatusStopped && x.Error == stopRequestText:
+		c.Kind = CauseStopRequested
+	case x.Status == core.StatusStopped:
+		c.Kind, c.JobError = CauseFlow, x.Error
+	case step == nil && x.ExitCode == core.ExitExpectFailed, step != nil && step.ExitCode == core.ExitExpectFailed:
+		c.Kind = CauseGate
+	case step != nil:
+		c.Kind = CauseStep
+		if own := strings.TrimPrefix(x.Error, "step "+c.Step+": "); own != c.Error {
+			c.JobError = own
+		}
+	}
+	return c
+}
+
+// decidingStep is the step that the job names in its error, else the first one that
+// failed; nil: there is none.
+func (p *past) decidingStep() *core.StepExecution {
+	var found *core.StepExecution
+	for i := range p.steps {
+		s := &p.steps[i]
+		if s.Error == "" || s.Status == core.StatusCompleted || s.Status == core.StatusStopped && p.exec.Status != core.StatusStopped {
+			continue
+		}
+		if strings.HasPrefix(p.exec.Error, "step "+s.Name+": ") {
+			return s
+		}
+		if found == nil {
+			found = s
+		}
+	}
+	return found
+}
+
+func stored(s *core.StepExecution, key string) string {
+	if s.Context == nil {
+		return ""
+	}
+	value, _ := s.Context.Get(key)
+	text, _ := value.(string) //nolint:errcheck // absent is empty
+	return text
+}
+
+// files are those that the steps of this execution write, and what is there of them.
+func (p *past) files() []WrittenFile {
+	var files []WrittenFile
+	for _, s := range p.steps {
+		if s.ExitCode == core.ExitNoop {
+			continue
+		}
+		writer := 0
+		for _, u := range p.uses {
+			if u.Step != s.Name || u.Kind != registry.KindWriter {
+				continue
+			}
+			if u.File && u.Target != "" {
+				file := WrittenFile{Step: s.Name, Path: u.Target, InView: s.Status == core.StatusCompleted}
+				if part, n, ok := writerFile(s.Position, writer); ok && !file.InView {
+					file.Part, file.Bytes = u.Target+part, &n
+				}
+				files = append(files, file)
+			}
+			writer++
+		}
+	}
+	return files
+}
+
+// decisions are the verdicts of decisions, and of conditions that did not hold.
+func (p *past) decisions() []DecisionPath {
+	var list []DecisionPath
+	for _, d := range decisions(&p.exec) {
+		switch {
+		case d.Kind == "decide":
+			list = append(list, DecisionPath{d.Element, d.Verdict, p.leadsTo(d.Element, d.Verdict)})
+		case d.Verdict == "false":
+			list = append(list, DecisionPath{Element: d.Element, Verdict: core.ExitNoop})
+		}
+	}
+	return list
+}
+
+// leadsTo is where a decision went with its verdict; empty: it is not known.
+func (p *past) leadsTo(decision, verdict string) string {
+	if p.job == nil {
+		return ""
+	}
+	e, ok := findElement(p.job.Flow, decision)
+	if !ok {
+		return ""
+	}
+	target, ok := core.Next(e.Edges(), core.StatusCompleted, verdict)
+	switch {
+	case !ok:
+		return ""
+	case target.Kind == core.TargetElement:
+		return target.Name
+	}
+	return string(target.Kind)
+}
+
+func findElement(f core.Flow, name string) (core.Element, bool) {
+	for _, e := range f.Elements {
+		if e.ElementName() == name {
+			return e, true
+		}
+		for _, inner := range core.Flows(e) {
+			if found, ok := findElement(inner, name); ok {
+				return found, true
+			}
+		}
+	}
+	return nil, false
+}
+
+func (p *past) gates() []Gate {
+	var list []Gate
+	for _, s := range p.steps {
+		if s.Gate != "" {
+			list = append(list, Gate{s.Name, s.Gate, s.ExitCode != core.ExitExpectFailed})
+		}
+	}
+	if p.exec.Gate != "" {
+		list = append(list, Gate{"", p.exec.Gate, p.exec.ExitCode != core.ExitExpectFailed})
+	}
+	return list
+}

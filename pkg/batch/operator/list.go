@@ -1,0 +1,218 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// RequestError is a field of a request that cannot be answered.
+type RequestError struct {
+	// Field is the field's name in JSON, Value what it has.
+	Field, Value string
+	// Reason says what is wrong with it.
+	Reason string
+	// Allowed are the values that are allowed, where they can be listed.
+	Allowed []string
+}
+
+// Error names the field, its value, and what is allowed.
+func (e *RequestError) Error() string {
+	text := e.Field + ": " + e.Reason
+	if e.Value != "" {
+		text = e.Field + " " + e.Value + ": " + e.Reason
+	}
+	if len(e.Allowed) > 0 {
+		text += " (allowed: " + strings.Join(e.Allowed, ", ") + ")"
+	}
+	return text
+}
+
+// defaultLimit is the size of a page that names none.
+const defaultLimit = 50
+
+// ListRequest selects executions; zero fields select all.
+type ListRequest struct {
+	Job      string             `json:"job,omitempty"`
+	Instance core.JobInstanceID `json:"instance,omitempty"`
+	Statuses []core.Status      `json:"statuses,omitempty"`
+	// Running selects the executions that a process owns; it excludes Statuses.
+	Running bool   `json:"running,omitempty"`
+	Exit    string `json:"exit,omitempty"`
+	// Since and Until bound the time of creation, [since, until).
+	Since time.Time `json:"since,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// Before selects executions with a smaller id: the key of the next page.
+	Before core.JobExecutionID `json:"before,omitempty"`
+	// Limit is the size of the page; 0 means 50.
+	Limit int `json:"limit,omitempty"`
+}
+
+// ExecutionPage is a page of executions, newest first.
+type ExecutionPage struct {
+	Executions []Execution `json:"executions"`
+	// Next is the Before of the next page; 0: this is the last one.
+	Next core.JobExecutionID `json:"next,omitempty"`
+}
+
+// List lists executions, newest first. *RequestError for a request that cannot be
+// answered.
+func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, error) {
+	filter, err := req.filter()
+	if err != nil {
+		return ExecutionPage{}, err
+	}
+	found, err := s.config.Repository.Executions(ctx, filter)
+	if err != nil {
+		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
+	}
+	page := ExecutionPage{Executions: []Execution{}}
+	found, more := cutPage(found, filter.Limit)
+	for i := range found {
+		page.Executions = append(page.Executions, *s.execution(&found[i]))
+	}
+	if more {
+		page.Next = found[len(found)-1].ID
+	}
+	return page, nil
+}
+
+func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
+	filter = core.ExecutionFilter{
+		JobName: r.Job, Instance: r.Instance, Statuses: r.Statuses, ExitCode: r.Exit,
+		CreatedFrom: r.Since, CreatedTo: r.Until, Before: r.Before,
+	}
+	if filter.Limit, err = askLimit(r.Limit); err != nil {
+		return filter, err
+	}
+	for _, status := range r.Statuses {
+		if !slices.Contains(Statuses(), status) {
+			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "there is no such status", Allowed: statusNames()}
+		}
+	}
+	if r.Running {
+		if len(r.Statuses) > 0 {
+			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are given as well"}
+		}
+		filter.Statuses = runningStatuses()
+	}
+	return filter, nil
+}
+
+// askLimit is what a repository is asked for: one record more than the page has, which
+// tells whether there is a next page.
+func askLimit(limit int) (int, error) {
+	switch {
+	case limit < 0:
+		return 0, &RequestError{Field: "limit", Value: fmt.Sprint(limit), Reason: "it must be at least 1"}
+	case limit == 0:
+		limit = defaultLimit
+	}
+	return limit + 1, nil
+}
+
+// cutPage takes off the record that was read beyond the page.
+func cutPage[T any](found []T, asked int) (page []T, more bool) {
+	if len(found) < asked {
+		return found, false
+	}
+	return found[:asked-1], true
+}
+
+// Statuses lists the statuses of executions.
+func Statuses() []core.Status {
+	return []core.Status{
+		core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusStopped,
+		core.StatusCompleted, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
+	}
+}
+
+func statusNames() []string {
+	var names []string
+	for _, s := range Statuses() {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func runningStatuses() []core.Status { return slices.DeleteFunc(Statuses(), core.Status.IsOver) }
+
+// InstancesRequest selects job instances; zero fields select all.
+type InstancesRequest struct {
+	Job string `json:"job,omitempty"`
+	// Before selects instances with a smaller id: the key of the next page.
+	Before core.JobInstanceID `json:"before,omitempty"`
+	// Limit is the size of the page; 0 means 50.
+	Limit int `json:"limit,omitempty"`
+}
+
+// InstancePage is a page of job instances, newest first.
+type InstancePage struct {
+	Instances []InstanceView `json:"instances"`
+	// Next is the Before of the next page; 0: this is the last one.
+	Next core.JobInstanceID `json:"next,omitempty"`
+}
+
+// Instances lists job instances with their newest executions, newest first.
+// *RequestError for a request that cannot be answered.
+func (s *Service) Instances(ctx context.Context, req InstancesRequest) (InstancePage, error) {
+	limit, err := askLimit(req.Limit)
+	if err != nil {
+		return InstancePage{}, err
+	}
+	found, err := s.config.Repository.Instances(ctx, core.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
+	if err != nil {
+		return InstancePage{}, fmt.Errorf("list instances: %w", err)
+	}
+	found, more := cutPage(found, limit)
+	ids := make([]core.JobInstanceID, len(found))
+	for i, instance := range found {
+		ids[i] = instance.ID
+	}
+	last, err := s.config.Repository.LastExecutions(ctx, ids...)
+	if err != nil {
+		return InstancePage{}, err
+	}
+	page := InstancePage{Instances: []InstanceView{}}
+	for _, instance := range found {
+		view, err := instanceView(instance, last[instance.ID])
+		if err != nil {
+			return InstancePage{}, err
+		}
+		page.Instances = append(page.Instances, view)
+	}
+	if more {
+		page.Next = found[len(found)-1].ID
+	}
+	return page, nil
+}
+
+// instanceView is an instance with its newest execution, which is zero where all of its
+// executions were deleted.
+func instanceView(instance core.JobInstance, last core.JobExecution) (InstanceView, error) {
+	params, err := core.NewParameters(identifying(last.Params)...)
+	if err != nil {
+		return InstanceView{}, fmt.Errorf("instance %d: %w", instance.ID, err)
+	}
+	return InstanceView{
+		ID: instance.ID, JobName: instance.JobName, Params: Parameters{params},
+		Attempts: last.Attempt, Execution: last.ID, Status: last.Status, ExitCode: last.ExitCode,
+	}, nil
+}
+
+// Jobs lists the jobs of the history, sorted by name, with how often each ran.
+func (s *Service) Jobs(ctx context.Context) ([]JobView, error) {
+	counts, err := s.config.Repository.Jobs(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	views := make([]JobView, len(counts))
+	for i, c := range counts {
+		views[i] = JobView{Job: c.JobName, Instances: c.Instances, Executions: c.Executions}
+	}
+	return views, nil
+}

@@ -1,0 +1,215 @@
+package operator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// PlanRequest asks what a run of a job file would do with the first items of each chunk
+// step.
+type PlanRequest struct {
+	// File is the path of the job file.
+	File string `json:"file,omitempty"`
+	// Checked is the job file where it was read already.
+	Checked *jobfile.File `json:"-"`
+	// Params are texts by name, typed and checked by the file's declarations.
+	Params map[string]string `json:"params,omitempty"`
+	// Sample is how many items of each step are read; 0 means 20.
+	Sample int `json:"sample,omitempty"`
+}
+
+// DryRun is what a run would do.
+type DryRun struct {
+	JobName string     `json:"job"`
+	Params  Parameters `json:"parameters"`
+	Sample  int        `json:"sample"`
+	// Steps are the steps, and the other elements of the flow, in the order of the file.
+	Steps []*DryStep `json:"steps"`
+	// Fails says that a step would fail.
+	Fails bool `json:"fails"`
+}
+
+// DryStep is what a dry run says of a step, or of another element of the flow.
+type DryStep struct {
+	Step string `json:"step"`
+	// Kind is chunk, tasklet, partition, job, or that of another element: decision, split,
+	// flow, group.
+	Kind string `json:"kind"`
+	// If is the condition under which it runs.
+	If string `json:"if,omitempty"`
+	// Finally says that it runs in the end, whatever happens.
+	Finally bool `json:"finally,omitempty"`
+	// Component is the tasklet.
+	Component  string   `json:"component,omitempty"`
+	Reader     *DryEnd  `json:"reader,omitempty"`
+	Processors []string `json:"processors,omitempty"`
+	Writers    []DryEnd `json:"writers,omitempty"`
+	// Partitions are those that it would have; the items are of the first one.
+	Partitions []string `json:"partitions,omitempty"`
+	Sampled    bool     `json:"sampled"`
+	// Waits says why there are no items: what the step works on is not known, or not
+	// there, before the steps before it have run.
+	Waits string `json:"waits,omitempty"`
+	// Error says why the step would fail before its first item.
+	Error    string    `json:"error,omitempty"`
+	Read     int       `json:"read"`
+	Written  int       `json:"written"`
+	Filtered int       `json:"filtered"`
+	Skipped  int       `json:"skipped"`
+	Failed   int       `json:"failed"`
+	Unknown  int       `json:"unknown,omitempty"`
+	Items    []DryItem `json:"items,omitempty"`
+}
+
+// DryEnd is where items come from or go to.
+type DryEnd struct {
+	Component string   `json:"component"`
+	Target    string   `json:"target,omitempty"`
+	Database  string   `json:"database,omitempty"`
+	Columns   []string `json:"columns,omitempty"`
+
+	file bool // Target is a path
+}
+
+// DryItem is an item and its way through the processors.
+type DryItem struct {
+	Number int             `json:"number"`
+	Path   string          `json:"path,omitempty"`
+	Line   int64           `json:"line,omitempty"`
+	Read   json.RawMessage `json:"read"`
+	Stages []DryStage      `json:"stages,omitempty"`
+	// Outcome is written, filtered, skipped, failed or unknown.
+	Outcome string `json:"outcome"`
+	Phase   string `json:"phase,omitempty"`
+	Class   string `json:"class,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// DryStage is what a processor made of an item.
+type DryStage struct {
+	Processor string          `json:"processor"`
+	Item      json.RawMessage `json:"item"`
+}
+
+// What would become of an item, besides written, filtered and skipped.
+const (
+	OutcomeFailed = "failed"
+	// OutcomeUnknown is that of an item whose processor writes to a database: a dry run
+	// does not let it.
+	OutcomeUnknown = "unknown"
+)
+
+// Changes are the stages that made something else of the item.
+func (i DryItem) Changes() []DryStage {
+	var list []DryStage
+	before := i.Read
+	for _, s := range i.Stages {
+		if !bytes.Equal(before, s.Item) {
+			list = append(list, s)
+		}
+		before = s.Item
+	}
+	return list
+}
+
+// WouldFail reports whether the step would fail.
+func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
+
+const defaultSample = 20
+
+// Plan reads the first items of each chunk step with the real readers and processors,
+// and says what would become of them. It writes nothing: there is no execution, writers
+// are not opened, tasklets and deciders are not called. What a reader's own query, or a
+// component of an application, writes elsewhere is not prevented: give the service a
+// provider whose sessions are read-only.
+//
+// The errors are those of a job file that is wrong (jobfile.Problems) and of parameters
+// (*core.ParameterError), *RequestError, and the end of ctx.
+func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
+	if req.Sample < 0 {
+		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
+	}
+	if req.Sample == 0 {
+		req.Sample = defaultSample
+	}
+	file, err := s.planFile(req)
+	if err != nil {
+		return nil, err
+	}
+	params, err := job.ValidateParameters(file.Parameters(), req.Params)
+	if err != nil {
+		return nil, err
+	}
+	j, err := file.Compile(jobfile.Deps{Provider: s.config.Provider, Registry: s.config.Registry, FileMode: s.config.FileMode})
+	if err != nil {
+		return nil, err
+	}
+	if j.Bind != nil {
+		if err := j.Bind(ctx, params); err != nil {
+			return nil, err
+		}
+	}
+	d := &dryRun{n: req.Sample, params: params, uses: file.Uses(params), job: j}
+	if err := d.run(ctx); err != nil {
+		return nil, err
+	}
+	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Steps: d.steps}
+	for _, step := range d.steps {
+		result.Fails = result.Fails || step.WouldFail()
+	}
+	return result, nil
+}
+
+// planFile is the job file of the request.
+func (s *Service) planFile(req PlanRequest) (*jobfile.File, error) {
+	switch {
+	case req.Checked != nil:
+		return req.Checked, nil
+	case req.File != "":
+		return jobfile.Load(req.File, s.config.Registry)
+	}
+	return nil, &RequestError{Field: "file", Reason: "a dry run needs a job file"}
+}
+
+// see keeps an outcome.
+func (s *DryStep) see(got chunk.Sampled) {
+	item := DryItem{
+		Number: got.Number, Path: got.Meta.Path, Line: got.Meta.Line, Read: got.Read, Outcome: string(got.Fate),
+		Phase: string(got.Phase), Class: got.Class,
+	}
+	for i, stage := range got.Stages {
+		name := "processor"
+		if i < len(s.Processors) {
+			name = s.Processors[i]
+		}
+		item.Stages = append(item.Stages, DryStage{name, stage})
+	}
+	if got.Err != nil {
+		item.Error = got.Err.Error()
+	}
+	if got.Phase != core.PhaseRead {
+		s.Read++
+	}
+	switch {
+	case got.Fate == chunk.FateFailed && dberr.IsReadOnly(got.Err):
+		item.Outcome = OutcomeUnknown
+		s.Unknown++
+	case got.Fate == chunk.FateFailed:
+		s.Failed++
+	case got.Fate == chunk.FateSkipped:
+		s.Skipped++
+	case got.Fate == chunk.FateFiltered:
+		s.Filtered++
+	case got.Fate == chunk.FateWritten:
+		s.Written++
+	}
+	s.Items = append(s.Items, item)
+}

@@ -1,0 +1,128 @@
+package operator
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// readerPosition is what the positions of the shipped readers say of themselves.
+type readerPosition struct {
+	Lines  *int64 `json:"lines"`  // csv, json, jsonl: lines before the next record
+	Offset *int64 `json:"offset"` // bytes of a file
+	Read   *int64 `json:"read"`   // query: rows handed out
+	Key    []struct{ Name, Value string }
+}
+
+// positionText says up to where a chunk step is committed: "line 1,004 of in.csv".
+// source is what it reads, empty if that is not known. Without a position, and for
+// one that is not of a chunk step, there is nothing to say. A position that only its
+// reader understands is quoted.
+func positionText(at core.Position, source string) string {
+	if len(at) == 0 {
+		return ""
+	}
+	reader, outcomes, err := chunk.ParseMark(at)
+	if err != nil {
+		return ""
+	}
+	text := readerText(reader, source)
+	switch {
+	case outcomes == 0:
+		return text
+	case text == "":
+		return "item " + thousands(outcomes) + of(source)
+	}
+	return "the " + ordinal(outcomes) + " item after " + text
+}
+
+func readerText(at core.Position, source string) string {
+	if len(at) == 0 {
+		return ""
+	}
+	var p readerPosition
+	if err := json.Unmarshal(at, &p); err != nil {
+		return "position " + clip(string(at), 80) + of(source)
+	}
+	switch {
+	case len(p.Key) > 0:
+		var words []string
+		for _, k := range p.Key {
+			words = append(words, k.Name+" = "+k.Value)
+		}
+		text := strings.Join(words, ", ")
+		if p.Read != nil {
+			text += " (row " + thousands(*p.Read) + ")"
+		}
+		return text
+	case p.Lines != nil:
+		return "line " + thousands(*p.Lines) + of(source)
+	case p.Offset != nil:
+		return "byte " + thousands(*p.Offset) + of(source)
+	}
+	return "position " + clip(string(at), 80) + of(source)
+}
+
+func of(source string) string {
+	if source == "" {
+		return ""
+	}
+	return " of " + source
+}
+
+func ordinal(n int64) string {
+	suffix := "th"
+	switch n % 10 {
+	case 1:
+		suffix = "st"
+	case 2:
+		suffix = "nd"
+	case 3:
+		suffix = "rd"
+	}
+	if n%100 >= 11 && n%100 <= 13 {
+		suffix = "th"
+	}
+	return thousands(n) + suffix
+}
+
+// writerFile is what the position of a writer says of its file: the name that holds
+// what is committed, behind that of the file, and how many bytes are; false where it
+// does not say.
+func writerFile(at core.Position, writer int) (part string, bytes int64, ok bool) {
+	var p struct {
+		Writers []json.RawMessage `json:"writers"`
+	}
+	if json.Unmarshal(at, &p) != nil || writer >= len(p.Writers) {
+		return "", 0, false
+	}
+	var w struct {
+		Part   string `json:"part"`
+		Offset *int64 `json:"offset"`
+	}
+	if json.Unmarshal(p.Writers[writer], &w) != nil || w.Offset == nil {
+		return "", 0, false
+	}
+	return w.Part, *w.Offset, true
+}
+
+// thousands writes a number with commas: 1,234,567.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// clip shortens a text to at most width characters.
+func clip(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width {
+		return text
+	}
+	return string(runes[:width-1]) + "…"
+}

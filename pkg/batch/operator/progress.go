@@ -1,0 +1,199 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// ProgressView is the progress of a running step, or of an execution none of whose steps
+// runs at the moment.
+type ProgressView struct {
+	Execution core.JobExecutionID `json:"execution"`
+	JobName   string              `json:"job"`
+	Status    core.Status         `json:"status"`
+	Attempt   int                 `json:"attempt"`
+	Step      string              `json:"step,omitempty"`
+	// Read and the following count all attempts and partitions of the step.
+	Read     int64 `json:"read"`
+	Written  int64 `json:"written"`
+	Filtered int64 `json:"filtered"`
+	Skipped  int64 `json:"skipped"`
+	// PerSecond is how many items a second it reads (or writes, where it reads none)
+	// since the last refresh; at first, since the step began.
+	PerSecond float64 `json:"items_per_second"`
+	// Percent and Left (seconds) are of the whole execution, by what the newest
+	// completed executions of the job read and took; nil: there is none.
+	Percent *float64 `json:"percent,omitempty"`
+	Left    *float64 `json:"seconds_left,omitempty"`
+	// Partitions and PartitionsDone are 0 for a step without partitions.
+	Partitions     int     `json:"partitions,omitempty"`
+	PartitionsDone int     `json:"partitions_completed,omitempty"`
+	Duration       float64 `json:"duration"` // seconds since the execution started
+	Owner          Owner   `json:"owner"`
+	Lease          Lease   `json:"lease"`
+	StopRequested  bool    `json:"stop_requested,omitempty"`
+}
+
+// ProgressRequest asks for the progress of what runs.
+type ProgressRequest struct {
+	Job string `json:"job,omitempty"` // empty: all jobs
+}
+
+// Progress returns how far running executions are. Speeds are those since their steps
+// began; a Meter measures from one look to the next.
+func (s *Service) Progress(ctx context.Context, req ProgressRequest) ([]ProgressView, error) {
+	return s.Meter(req).Refresh(ctx)
+}
+
+// Meter measures the progress of running executions from one refresh to the next. It
+// must not be used by several goroutines at once.
+type Meter struct {
+	service *Service
+	request ProgressRequest
+	// last is where each step was at the last refresh.
+	last map[core.StepExecutionID]measured
+	// baselines are what jobs usually do, asked once for each; nil: it never completed.
+	baselines map[string]*baseline
+	// completed are the steps that earlier attempts completed, asked once for each
+	// execution that is a restart.
+	completed map[core.JobExecutionID]map[string]bool
+}
+
+type measured struct {
+	at   time.Time
+	rows int64
+}
+
+// Meter makes a meter.
+func (s *Service) Meter(req ProgressRequest) *Meter {
+	return &Meter{
+		service: s, request: req, last: map[core.StepExecutionID]measured{},
+		baselines: map[string]*baseline{}, completed: map[core.JobExecutionID]map[string]bool{},
+	}
+}
+
+// maxRunning is how many running executions are watched.
+const maxRunning = 200
+
+// Refresh reads what runs now: with two statements, and those that are asked once of a
+// job or an execution that was not there before.
+func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
+	running, err := m.service.config.Repository.Executions(ctx, core.ExecutionFilter{
+		JobName: m.request.Job, Statuses: runningStatuses(), Limit: maxRunning,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what is running: %w", err)
+	}
+	steps, err := m.service.stepsOf(ctx, running)
+	if err != nil {
+		return nil, err
+	}
+	views := []ProgressView{}
+	seen := map[core.StepExecutionID]measured{}
+	for i := range running {
+		e := &running[i]
+		if err := m.recall(ctx, e); err != nil {
+			return nil, err
+		}
+		views = append(views, m.measure(e, steps[e.ID], seen)...)
+	}
+	m.last = seen // steps that ended are forgotten
+	return views, nil
+}
+
+// stepsOf reads the steps of all executions with one statement.
+func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (map[core.JobExecutionID][]core.StepExecution, error) {
+	ids := make([]core.JobExecutionID, len(executions))
+	for i, e := range executions {
+		ids[i] = e.ID
+	}
+	return s.config.Repository.StepsOf(ctx, ids...)
+}
+
+// measure makes a view for each running step of an execution.
+func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen map[core.StepExecutionID]measured) []ProgressView {
+	now := m.service.config.Now()
+	base := ProgressView{
+		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
+		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, now)), Lease: m.service.leaseOf(e),
+		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
+		Owner:         Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil)},
+	}
+	base.Owner.Dead = base.Lease == LeaseDead
+	var views []ProgressView
+	f := newForecast(m.baselines[e.JobName], m.completed[e.ID])
+	for _, s := range addPartitions(steps) {
+		if s.Status.IsOver() {
+			f.over[s.Name] = true
+			continue
+		}
+		view := base
+		view.Step, view.Partitions, view.PartitionsDone = s.Name, s.parts, s.done
+		c := s.counters
+		view.Read, view.Written, view.Filtered, view.Skipped = c.Read, c.Write, c.Filter, c.Skips()
+		view.PerSecond = m.speed(s, now, seen)
+		f.running(s.Name, rowsOf(c), view.PerSecond, elapsed(s.StartedAt, time.Time{}, now))
+		views = append(views, view)
+	}
+	if len(views) == 0 {
+		views = append(views, base)
+	}
+	percent, left := f.result()
+	for i := range views {
+		views[i].Percent, views[i].Left = percent, left
+	}
+	return views
+}
+
+// speed is items per second since the last refresh, or since the step began.
+func (m *Meter) speed(s wholeStep, now time.Time, seen map[core.StepExecutionID]measured) float64 {
+	rows := rowsOf(s.counters)
+	seen[s.ID] = measured{now, rows}
+	from, known := m.last[s.ID]
+	if !known {
+		from = measured{s.StartedAt, rowsOf(s.before)}
+	}
+	took := now.Sub(from.at).Seconds()
+	if from.at.IsZero() || took <= 0 {
+		return 0
+	}
+	return max(0, float64(int64(10*float64(rows-from.rows)/took))/10)
+}
+
+// wholeStep is a step with its partitions.
+type wholeStep struct {
+	core.StepExecution
+	counters    core.Counters // of all attempts and partitions
+	before      core.Counters // of earlier attempts
+	parts, done int
+}
+
+// addPartitions adds partitions to their steps, whose own counters follow at the end
+// only.
+func addPartitions(steps []core.StepExecution) []wholeStep {
+	var list []wholeStep
+	place := map[string]int{}
+	for _, s := range steps {
+		name, _, isPart := strings.Cut(s.Name, ":")
+		at, known := place[name]
+		if isPart && known {
+			of := &list[at]
+			if of.parts == 0 {
+				of.counters, of.before = core.Counters{}, core.Counters{}
+			}
+			of.parts++
+			of.counters, of.before = of.counters.Add(s.Total()), of.before.Add(s.Before)
+			if s.Status == core.StatusCompleted {
+				of.done++
+			}
+			continue
+		}
+		place[s.Name] = len(list)
+		list = append(list, wholeStep{StepExecution: s, counters: s.Total(), before: s.Before})
+	}
+	return list
+}

@@ -1,0 +1,165 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// redriveName is the identifying parameter that makes a redrive an instance of its
+// own: EXECUTION.STEP.N. A declared one cannot have this name, for the dot.
+const redriveName = "run.redrive"
+
+// redrivenStep returns the step of a redrive, whose name may have dots; empty: it is no
+// redrive.
+func redrivenStep(params core.Parameters) string {
+	mark, ok := params.Get(redriveName)
+	if !ok {
+		return ""
+	}
+	_, rest, _ := strings.Cut(fmt.Sprint(mark.Value), ".")
+	if end := strings.LastIndex(rest, "."); end >= 0 {
+		return rest[:end]
+	}
+	return ""
+}
+
+// Redrive runs the skipped items of an execution that are left through the processors
+// and writers of their step, with the execution's parameters, and returns when the new
+// execution exists. It is an execution of its own, which goes on with another Redrive
+// where it has not completed.
+func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
+	e, err := s.record(ctx, req.Execution)
+	if err != nil {
+		return nil, err
+	}
+	if e.RedriveOf != 0 {
+		return nil, &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.goOn(e, false)},
+			Err: fmt.Errorf("execution %d is a redrive itself: what it skipped again is left in execution %d", e.ID, e.RedriveOf)}
+	}
+	d, err := s.redriveFile(ctx, req, e)
+	if err != nil {
+		return nil, err
+	}
+	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, req.Params)
+	if err != nil {
+		return nil, &Refusal{Reason: ReasonParameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
+	}
+	plan, err := s.planRedrive(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{definition: d, hooks: req.Hooks, named: e}
+	if l.job, err = s.compileRedrive(ctx, d, plan, req.Hooks); err != nil {
+		return nil, err
+	}
+	l.params, err = s.newestOf(ctx, l.job, func(n int64) (core.Parameters, error) {
+		mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true,
+			Value: strings.Join([]string{strconv.FormatInt(int64(e.ID), 10), plan.Step, strconv.FormatInt(n+1, 10)}, ".")}
+		return core.NewParameters(append(params.All(), mark)...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.definition.file = nil // its definition is not compared: what is left is planned anew
+	return s.launch(ctx, l)
+}
+
+// redriveFile reads the job file, or what the history has of one that is gone.
+func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
+	d, err := s.stored(ctx, req.source(), e, req.Hooks)
+	if err != nil {
+		return d, err
+	}
+	wrong := func(format string, args ...any) (definition, error) {
+		return d, &Refusal{Reason: ReasonFile, Execution: e.ID, Err: fmt.Errorf(format, args...)}
+	}
+	if d.file == nil {
+		return wrong("execution %d is of a job of Go code, whose skipped items cannot be redriven", e.ID)
+	}
+	if d.file.Name() != e.JobName {
+		return wrong("%s is job %s, and execution %d is of job %s", d.path, d.file.Name(), e.ID, e.JobName)
+	}
+	if d.file.Definition().Hash != e.Definition.Hash {
+		req.notice(Notice{Kind: NoticeChanged, Execution: e.ID, File: d.path})
+	}
+	return d, nil
+}
+
+func (s *Service) compileRedrive(ctx context.Context, d definition, plan *redrive.Plan, hooks Hooks) (*core.Job, error) {
+	ran, err := s.config.Repository.Steps(ctx, plan.Execution)
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of execution %d: %w", plan.Execution, err)
+	}
+	steps := make(map[string]core.StepExecution, len(ran))
+	for _, step := range ran {
+		steps[step.Name] = step
+	}
+	written := &targets{next: hooks.OnTarget}
+	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.add)), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
+	if err != nil {
+		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
+	}
+	return s.located(j, d), nil
+}
+
+// planRedrive says what will be redriven.
+func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
+	id := req.Execution
+	refuse := func(reason Reason, err error, actions ...Action) error {
+		return &Refusal{Reason: reason, Execution: id, Err: err, Actions: actions}
+	}
+	plan, err := redrive.New(ctx, s.config.Repository, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited})
+	var steps *redrive.StepsError
+	switch {
+	case errors.Is(err, redrive.ErrNothing):
+		return nil, refuse(ReasonNothingSkipped, fmt.Errorf("execution %d: %w", id, err), Action{Kind: ActSkips, Execution: id})
+	case errors.As(err, &steps):
+		var actions []Action
+		for _, name := range steps.Steps {
+			actions = append(actions, Action{Kind: ActRedrive, Execution: id, Step: name})
+		}
+		return nil, refuse(ReasonWhichStep, fmt.Errorf("execution %d: %w", id, err), actions...)
+	case err != nil && req.Edited != nil:
+		return nil, refuse(ReasonItems, err)
+	case err != nil:
+		return nil, err
+	case plan.Items == 0:
+		return nil, refuse(ReasonItems, &ItemsError{Refused: plan.Refused}, Action{Kind: ActExport, Execution: id})
+	}
+	if len(plan.Refused) > 0 {
+		items := make([]string, len(plan.Refused))
+		for i, r := range plan.Refused {
+			items[i] = r.Error()
+		}
+		req.notice(Notice{Kind: NoticeNotRedriven, Execution: id, Items: items})
+	}
+	return plan, nil
+}
+
+// maxNamedItems is how many items that cannot be redriven a message names.
+const maxNamedItems = 5
+
+// ItemsError says that no skipped item can be redriven as it is stored.
+type ItemsError struct{ Refused []redrive.Refusal }
+
+// Error names the first items.
+func (e *ItemsError) Error() string { return errors.Join(e.Unwrap()...).Error() }
+
+// Unwrap returns one error for each of the first items.
+func (e *ItemsError) Unwrap() []error {
+	var errs []error
+	for _, r := range e.Refused[:min(len(e.Refused), maxNamedItems)] {
+		errs = append(errs, r)
+	}
+	if more := len(e.Refused) - maxNamedItems; more > 0 {
+		errs = append(errs, fmt.Errorf("and %d more", more))
+	}
+	return errs
+}

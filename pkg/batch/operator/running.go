@@ -1,0 +1,123 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// Running is an execution that runs in this process, beside the caller.
+type Running struct {
+	service *Service
+	running *job.Running
+}
+
+// Execution returns the execution as it was launched.
+func (r *Running) Execution() *Execution {
+	e := r.running.Execution()
+	return r.service.execution(&e)
+}
+
+// Stop asks for a stop: the chunk in hand is finished. It may be called often.
+func (r *Running) Stop() { r.running.Stop() }
+
+// Done is closed when the execution is over.
+func (r *Running) Done() <-chan struct{} { return r.running.Done() }
+
+// Wait returns how it ended. The error is about a record that could not be written
+// (core.ErrLostOwner in its chain if another process took over).
+func (r *Running) Wait() (*Execution, error) {
+	e, err := r.running.Wait()
+	if e == nil {
+		return nil, err
+	}
+	return r.service.execution(e), err
+}
+
+// Follow waits as Wait does, and passes on what the caller is asked for: closing stop
+// asks for a stop, the end of ctx cancels at once (rule L4). stop may be nil.
+func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution, error) {
+	done := ctx.Done()
+	for {
+		select {
+		case <-r.running.Done():
+			return r.Wait()
+		case <-stop:
+			r.running.Stop()
+			stop = nil
+		case <-done:
+			r.running.Cancel(context.Cause(ctx))
+			done = nil
+		}
+	}
+}
+
+// keep remembers what runs in this process, until it is over.
+func (s *Service) keep(r *job.Running) *Running {
+	s.runnings.add(r)
+	return &Running{service: s, running: r}
+}
+
+// Close stops what the service started and waits until it is over, as long as ctx
+// lets it.
+func (s *Service) Close(ctx context.Context) error { return s.runnings.stop(ctx) }
+
+// runnings are the executions of this process that are not over.
+type runnings struct {
+	mu   sync.Mutex
+	byID map[core.JobExecutionID]*job.Running
+}
+
+func (rs *runnings) add(r *job.Running) {
+	id := r.Execution().ID
+	rs.mu.Lock()
+	if rs.byID == nil {
+		rs.byID = map[core.JobExecutionID]*job.Running{}
+	}
+	rs.byID[id] = r
+	rs.mu.Unlock()
+	go func() {
+		<-r.Done()
+		rs.mu.Lock()
+		delete(rs.byID, id)
+		rs.mu.Unlock()
+	}()
+}
+
+// ask stops an execution of this process without waiting until it looks into the
+// database, and reports whether it is here.
+func (rs *runnings) ask(id core.JobExecutionID) bool {
+	rs.mu.Lock()
+	r, here := rs.byID[id]
+	rs.mu.Unlock()
+	if here {
+		r.Stop()
+	}
+	return here
+}
+
+// stop stops all, and waits until they are over.
+func (rs *runnings) stop(ctx context.Context) error {
+	rs.mu.Lock()
+	var all []*job.Running
+	for _, r := range rs.byID {
+		all = append(all, r)
+	}
+	rs.mu.Unlock()
+	for _, r := range all {
+		r.Stop()
+	}
+	var errs []error
+	for _, r := range all {
+		select {
+		case <-r.Done():
+		case <-ctx.Done():
+			errs = append(errs, fmt.Errorf("execution %d still runs: %w", r.Execution().ID, context.Cause(ctx)))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,233 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// dryRun visits the elements of a job.
+type dryRun struct {
+	n      int
+	params core.Parameters
+	uses   []jobfile.Used
+	job    *core.Job
+	steps  []*DryStep
+}
+
+// run visits all elements, in the order of the definition. Only the end of ctx is
+// an error.
+func (d *dryRun) run(ctx context.Context) error {
+	if err := d.flow(ctx, d.job.Flow, false); err != nil {
+		return err
+	}
+	return d.flow(ctx, d.job.Finally, true)
+}
+
+func (d *dryRun) flow(ctx context.Context, f core.Flow, finally bool) error {
+	for _, at := range f.Elements {
+		of := &DryStep{Step: at.ElementName(), Kind: elementKind(at), Finally: finally}
+		if c := at.Condition(); c != nil {
+			of.If = c.Text
+		}
+		if e, ok := at.(*core.StepElement); ok {
+			of.Step = e.Step.Name()
+			if err := d.step(ctx, e.Step, of); err != nil {
+				return err
+			}
+		}
+		d.steps = append(d.steps, of)
+		for _, inner := range core.Flows(at) {
+			if err := d.flow(ctx, inner, finally); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func elementKind(at core.Element) string {
+	switch e := at.(type) {
+	case *core.StepElement:
+		return e.Step.Kind()
+	case *core.DecisionElement:
+		return "decision"
+	case *core.SplitElement:
+		return "split"
+	case *core.FlowElement:
+		return "flow"
+	case *core.AtomicElement:
+		return "group"
+	}
+	return "element"
+}
+
+// step samples a chunk step, or the first partition of one; others would run.
+func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
+	d.describe(of)
+	run := &core.StepRun{
+		Data: core.StepContext{
+			Job:   &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext()},
+			Steps: map[string]core.StepExecution{},
+		},
+	}
+	var err error
+	if whole, ok := s.(interface{ Inner() core.Step }); ok {
+		sampled, is := whole.Inner().(*chunk.Step)
+		var parts []core.Partition
+		if parts, err = partitionsOf(ctx, s, run); err != nil {
+			return d.unable(ctx, of, err)
+		}
+		for _, part := range parts {
+			of.Partitions = append(of.Partitions, part.Name)
+		}
+		if !is || len(parts) == 0 {
+			return nil
+		}
+		first := parts[0]
+		run.Data.Name, run.Data.Part = core.PartName(s.Name(), first.Name), &first
+		run.Step = &core.StepExecution{Name: run.Data.Name, Context: first.Context}
+		s = sampled
+	}
+	sampled, ok := s.(*chunk.Step)
+	if !ok {
+		return nil
+	}
+	of.Sampled = true
+	err = sampled.Sample(ctx, run, d.n, func(got chunk.Sampled) error {
+		of.see(got)
+		return nil
+	})
+	return d.unable(ctx, of, err)
+}
+
+// unable decides about a step that could not be sampled: it has to wait for the
+// steps before it, or it would fail.
+func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	of.Sampled = false
+	text := err.Error()
+	if needs := d.needs(of.Step); len(needs) > 0 {
+		of.Waits = "it needs " + andWords(needs) + ", which is known when the steps before it have run"
+		return nil
+	}
+	if makers := d.makers(of, err); len(makers) > 0 {
+		of.Waits = text + " (" + andWords(makers) + " may make it)"
+		return nil
+	}
+	of.Error = text
+	return nil
+}
+
+// needs are the results of other steps that the step's components read.
+func (d *dryRun) needs(step string) []string {
+	var needs []string
+	for _, u := range d.uses {
+		for _, name := range u.Needs {
+			head, _, _ := strings.Cut(name, ".")
+			if u.Step == step && (head == "steps" || head == "context") && !slices.Contains(needs, name) {
+				needs = append(needs, name)
+			}
+		}
+	}
+	return needs
+}
+
+// makers are the steps before that may make what is not there: those that write
+// the file, those that write tables, and those of which nobody knows what they do.
+func (d *dryRun) makers(of *DryStep, err error) []string {
+	file, table := errors.Is(err, fs.ErrNotExist), isMissingTable(err)
+	var makers []string
+	for _, before := range d.steps {
+		for _, w := range before.Writers {
+			if file && w.file && of.Reader != nil && w.Target == of.Reader.Target || table && w.Database != "" {
+				makers = append(makers, before.Step)
+			}
+		}
+		if (file || table) && (before.Kind == "tasklet" || before.Kind == "job") {
+			makers = append(makers, before.Step)
+		}
+	}
+	return slices.Compact(makers)
+}
+
+// isMissingTable: SQLite has no code of its own for it.
+func isMissingTable(err error) bool {
+	return dberr.SQLState(err) == "42P01" || dberr.SQLiteCode(err) == 1 && strings.Contains(err.Error(), "no such table")
+}
+
+// describe says what the job file says of the step.
+func (d *dryRun) describe(of *DryStep) {
+	for _, u := range d.uses {
+		if u.Step != of.Step {
+			continue
+		}
+		end := DryEnd{Component: u.Component, Target: u.Target, Database: u.Database, Columns: u.Columns, file: u.File}
+		if end.Target == "" {
+			end.Target, end.file = u.Written, false
+		}
+		switch u.Kind {
+		case registry.KindReader:
+			of.Reader = &end
+		case registry.KindProcessor:
+			of.Processors = append(of.Processors, u.Component)
+		case registry.KindWriter:
+			of.Writers = append(of.Writers, end)
+		case registry.KindTasklet:
+			of.Component = u.Component
+		case registry.KindListener, registry.KindPartitioner, registry.KindDecider:
+		}
+	}
+}
+
+// partitionsOf asks the step what its partitions are, as it would ask at its start:
+// the plan is caught on its way to the repository, and nothing of it is run.
+func partitionsOf(ctx context.Context, s core.Step, run *core.StepRun) ([]core.Partition, error) {
+	c := &planCatcher{}
+	own := *run
+	own.Services.Fill()
+	own.Services.Plans, own.Services.Executor = c, c
+	own.Step = &core.StepExecution{Name: s.Name(), Context: core.NewExecutionContext()}
+	if err := s.Execute(ctx, &own); err != nil && !errors.Is(err, errCaught) {
+		return nil, err
+	}
+	return c.parts, nil
+}
+
+var errCaught = errors.New("a dry run stores no plan")
+
+// planCatcher stands for the repository; nothing but a plan may be asked of it.
+type planCatcher struct {
+	core.PartitionPlans
+	parts []core.Partition
+}
+
+func (c *planCatcher) PlanPartitions(_ context.Context, _ core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+	c.parts = plan.Parts
+	return nil, errCaught
+}
+
+func (c *planCatcher) Execute(context.Context, core.Step, *core.StepRun) (*core.StepExecution, error) {
+	return nil, errCaught
+}
+
+// andWords joins as people do: a, b and c.
+func andWords(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
+}

@@ -1,0 +1,51 @@
+package operator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Prepare makes the repository ready: its tables are made or updated where
+// Config.AutoMigrate says so, else checked. Acts call it by themselves. The Refusal of
+// tables that are missing or old has core.ErrSchemaMissing in its chain.
+func (s *Service) Prepare(ctx context.Context) error {
+	if s.config.Schema == nil || s.prepared.Load() {
+		return nil
+	}
+	err := s.config.Schema.CheckSchema(ctx)
+	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
+		err = s.config.Schema.Migrate(ctx)
+	}
+	if errors.Is(err, core.ErrSchemaMissing) {
+		err = &Refusal{Reason: ReasonSchema, Err: err, Actions: []Action{{Kind: ActMigrate}}}
+	}
+	if err == nil {
+		s.prepared.Store(true)
+	}
+	return err
+}
+
+func (s *Service) migrates() bool {
+	if s.config.AutoMigrate == nil || s.config.Provider == nil {
+		return false
+	}
+	db, err := s.config.Provider.Database(s.config.Database)
+	return err == nil && s.config.AutoMigrate(db.Dialect())
+}
+
+// Migrate makes or updates tables, and reports whether there was anything to do: those
+// of the history where database is the repository's or empty, else those for the
+// checkpoints of steps that work in that database (rule C18).
+func (s *Service) Migrate(ctx context.Context, database string) (changed bool, err error) {
+	check, migrate := s.config.Schema.CheckSchema, s.config.Schema.Migrate
+	if database != "" && database != s.config.Database {
+		check = func(ctx context.Context) error { return s.config.Checkpoints.CheckSchema(ctx, database) }
+		migrate = func(ctx context.Context) error { return s.config.Checkpoints.Migrate(ctx, database) }
+	}
+	if err := check(ctx); !errors.Is(err, core.ErrSchemaMissing) {
+		return false, err
+	}
+	return true, migrate(ctx)
+}

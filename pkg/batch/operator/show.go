@@ -1,0 +1,203 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// ShowRequest asks for one execution.
+type ShowRequest struct {
+	Execution core.JobExecutionID `json:"execution"`
+	// Partitions adds every partition of the steps, not only those that failed.
+	Partitions bool `json:"partitions,omitempty"`
+	// Audit adds every change of a status, and who asked for it.
+	Audit bool `json:"audit,omitempty"`
+	// Definition adds the job file as it was when the execution began.
+	Definition bool `json:"definition,omitempty"`
+}
+
+// maxRedrives is how many redrives of an execution are named.
+const maxRedrives = 100
+
+// Show returns an execution with its steps and decisions. core.ErrNotFound if there is
+// no such execution.
+func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, error) {
+	exec, err := s.config.Repository.Execution(ctx, req.Execution)
+	if err != nil {
+		return nil, err
+	}
+	view := s.executionView(exec)
+	if req.Definition {
+		view.Definition = exec.Definition.Text
+	}
+	steps, err := s.config.Repository.Steps(ctx, exec.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
+	}
+	for _, step := range splitPartitions(steps) {
+		view.Steps = append(view.Steps, s.partitionedView(step, req.Partitions))
+	}
+	view.Decisions = decisions(exec)
+	redrives, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{RedriveOf: exec.ID, Limit: maxRedrives})
+	if err != nil {
+		return nil, fmt.Errorf("read the redrives of execution %d: %w", exec.ID, err)
+	}
+	for _, e := range redrives {
+		view.RedrivenBy = append(view.RedrivenBy, e.ID)
+		view.Redrives = append(view.Redrives, Redrive{e.ID, e.Status})
+	}
+	if req.Audit {
+		if view.Audit, err = s.audit(ctx, exec.ID, steps); err != nil {
+			return nil, err
+		}
+	}
+	return &view, nil
+}
+
+func (s *Service) audit(ctx context.Context, id core.JobExecutionID, steps []core.StepExecution) ([]AuditView, error) {
+	entries, err := s.config.Repository.Audit(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit of execution %d: %w", id, err)
+	}
+	names := make(map[core.StepExecutionID]string, len(steps))
+	for _, step := range steps {
+		names[step.ID] = step.Name
+	}
+	views := make([]AuditView, len(entries))
+	for i, a := range entries {
+		views[i] = AuditView{
+			At: utc(a.At), Act: a.Act, Actor: actorView(a.Actor), Step: a.Step, StepName: names[a.Step],
+			From: a.From, To: a.To, Epoch: a.Epoch, Detail: a.Detail,
+		}
+	}
+	return views, nil
+}
+
+// actorView names a process without its nonce; a person is named already.
+func actorView(actor string) string {
+	if o := core.ParseOwner(actor); o.PID > 0 {
+		return fmt.Sprintf("process %d on %s", o.PID, o.Host)
+	}
+	return actor
+}
+
+// SummaryRequest asks for what an execution did, as its end is reported.
+type SummaryRequest struct {
+	Execution core.JobExecutionID
+	// Passed are the steps that the execution did not run because an earlier attempt had
+	// completed them.
+	Passed []core.StepExecution
+}
+
+// Summary returns an execution as the database has it, with one entry for each step:
+// the rounds of a loop are added up, and a step that was passed and then ran again is
+// the one that ran. core.ErrNotFound if there is no such execution.
+func (s *Service) Summary(ctx context.Context, req SummaryRequest) (*ExecutionView, error) {
+	exec, err := s.config.Repository.Execution(ctx, req.Execution)
+	if err != nil {
+		return nil, fmt.Errorf("read execution %d: %w", req.Execution, err)
+	}
+	ran, err := s.config.Repository.Steps(ctx, exec.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
+	}
+	view := s.executionView(exec)
+	for _, rounds := range oncePerStep(req.Passed, ran) {
+		view.Steps = append(view.Steps, s.roundsView(rounds))
+	}
+	return &view, nil
+}
+
+// partitioned is a step execution with those of its partitions.
+type partitioned struct {
+	*core.StepExecution
+	parts []core.StepExecution
+}
+
+// splitPartitions takes the executions of partitions, which are recorded as
+// STEP:PARTITION, out of the list, and gives each to the newest execution of its step
+// that precedes it.
+func splitPartitions(all []core.StepExecution) []partitioned {
+	var steps []partitioned
+	place := map[string]int{}
+	for i := range all {
+		s := &all[i]
+		step, _, is := strings.Cut(s.Name, ":")
+		if at, known := place[step]; is && known {
+			steps[at].parts = append(steps[at].parts, *s)
+			continue
+		}
+		place[s.Name] = len(steps)
+		steps = append(steps, partitioned{StepExecution: s})
+	}
+	return steps
+}
+
+// partitionedView is a step with its partitions: those that failed, or all.
+func (s *Service) partitionedView(step partitioned, all bool) StepView {
+	view := s.stepView(step.StepExecution)
+	if len(step.parts) == 0 {
+		return view
+	}
+	p := &PartitionsView{Total: len(step.parts), Statuses: map[core.Status]int{}, List: []StepView{}}
+	for i := range step.parts {
+		part := &step.parts[i]
+		p.Statuses[part.Status]++
+		if all || part.Status == core.StatusFailed || part.Status == core.StatusUnknown {
+			p.List = append(p.List, s.stepView(part))
+		}
+	}
+	view.Partitions = p
+	return view
+}
+
+// oncePerStep groups step executions by step: first the steps that were passed and not
+// run again, then those that ran, each in the order of its first round.
+func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
+	var groups [][]partitioned
+	place := map[string]int{}
+	steps := splitPartitions(ran)
+	for _, s := range steps {
+		place[s.Name] = -1 // it ran: what was passed of it is history
+	}
+	for _, s := range splitPartitions(passed) {
+		if _, known := place[s.Name]; !known {
+			place[s.Name] = len(groups)
+			groups = append(groups, []partitioned{s})
+		}
+	}
+	for _, s := range steps {
+		if at := place[s.Name]; at >= 0 {
+			groups[at] = append(groups[at], s)
+			continue
+		}
+		place[s.Name] = len(groups)
+		groups = append(groups, []partitioned{s})
+	}
+	return groups
+}
+
+// roundsView is the newest of a step's rounds, with the counters of all. A round whose
+// condition did not hold does not count.
+func (s *Service) roundsView(rounds []partitioned) StepView {
+	view := s.partitionedView(rounds[len(rounds)-1], false)
+	var sum core.Counters
+	var took time.Duration
+	for _, r := range rounds {
+		if r.Status == core.StatusCompleted && r.ExitCode == core.ExitNoop {
+			continue
+		}
+		view.Rounds++
+		sum, took = sum.Add(r.Counters), took+elapsed(r.StartedAt, r.EndedAt, s.config.Now())
+	}
+	if view.Rounds < 2 {
+		view.Rounds = 0
+		return view
+	}
+	view.count(sum, took)
+	return view
+}

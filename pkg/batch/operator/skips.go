@@ -1,0 +1,206 @@
+package operator
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// SkipView is a skipped item, and a line of an export. Item is null where the item is
+// not known whole; Stored is then what is known of it.
+type SkipView struct {
+	ID        int64               `json:"id"`
+	Execution core.JobExecutionID `json:"execution"`
+	Step      string              `json:"step"`
+	Phase     core.Phase          `json:"phase"`
+	Path      string              `json:"path,omitempty"`
+	Line      int64               `json:"line,omitempty"`
+	Class     string              `json:"class"`
+	Error     string              `json:"error"`
+	Item      json.RawMessage     `json:"item"`
+	Stored    json.RawMessage     `json:"stored,omitempty"`
+	SHA256    string              `json:"sha256,omitempty"` // of an item that was cut
+	// RedrivenBy is the execution that processed the item after all; 0: none.
+	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
+	CreatedAt  time.Time           `json:"created,omitzero"`
+}
+
+func skipView(s *core.SkippedItem) SkipView {
+	view := SkipView{
+		ID: s.ID, Execution: s.JobExecutionID, Step: s.Step, Phase: s.Phase, Path: s.Meta.Path, Line: s.Meta.Line,
+		Class: s.Class, Error: s.Error, Item: s.Item, SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
+	}
+	if s.Truncated {
+		view.Item, view.Stored = nil, s.Item
+	}
+	return view
+}
+
+// SkipsRequest selects skipped items of an execution; zero fields select all of its.
+type SkipsRequest struct {
+	Execution core.JobExecutionID `json:"execution"`
+	Step      string              `json:"step,omitempty"`
+	Phase     core.Phase          `json:"phase,omitempty"`
+	// Left selects the items that no execution has redriven.
+	Left bool `json:"left,omitempty"`
+	// After selects items with a greater id: the key of the next page.
+	After int64 `json:"after,omitempty"`
+	// Limit is the size of the page; 0 means 50.
+	Limit int `json:"limit,omitempty"`
+}
+
+func (r SkipsRequest) filter() (core.SkipFilter, error) {
+	filter := core.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Left: r.Left, After: r.After}
+	switch r.Phase {
+	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
+	default:
+		return filter, &RequestError{Field: "phase", Value: string(r.Phase), Reason: "there is no such phase",
+			Allowed: []string{string(core.PhaseRead), string(core.PhaseProcess), string(core.PhaseWrite)}}
+	}
+	var err error
+	filter.Limit, err = askLimit(r.Limit)
+	return filter, err
+}
+
+// SkipPage is a page of skipped items, in the order in which they were stored.
+type SkipPage struct {
+	Items []SkipView `json:"items"`
+	// Next is the After of the next page; 0: this is the last one.
+	Next int64 `json:"next,omitempty"`
+}
+
+// Skips lists the items that an execution skipped. core.ErrNotFound if there is no such
+// execution, *RequestError for a request that cannot be answered.
+func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
+	filter, err := req.filter()
+	if err != nil {
+		return SkipPage{}, err
+	}
+	if _, err := s.config.Repository.Execution(ctx, req.Execution); err != nil {
+		return SkipPage{}, err
+	}
+	found, err := s.config.Repository.SkippedItems(ctx, filter)
+	if err != nil {
+		return SkipPage{}, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
+	}
+	page := SkipPage{Items: []SkipView{}}
+	found, more := cutPage(found, filter.Limit)
+	for i := range found {
+		page.Items = append(page.Items, skipView(&found[i]))
+	}
+	if more {
+		page.Next = found[len(found)-1].ID
+	}
+	return page, nil
+}
+
+// Skip returns one skipped item by its number. core.ErrNotFound if there is none.
+func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
+	item, err := s.config.Repository.SkippedItem(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	view := skipView(item)
+	return &view, nil
+}
+
+// exportPage is how many skipped items an export reads at once.
+const exportPage = 500
+
+// ExportSkips writes the skipped items that were not redriven to w, a JSON object a
+// line, and returns how many. After and Limit of the request do not count: it exports
+// all. core.ErrNotFound if there is no such execution; nothing is written then.
+func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
+	req.Left, req.After, req.Limit = true, 0, 0
+	filter, err := req.filter()
+	if err != nil {
+		return 0, err
+	}
+	if _, err := s.config.Repository.Execution(ctx, req.Execution); err != nil {
+		return 0, err
+	}
+	filter.Limit = exportPage
+	buffered := bufio.NewWriter(w)
+	encoder := json.NewEncoder(buffered)
+	encoder.SetEscapeHTML(false) // people read the items
+	for {
+		page, err := s.config.Repository.SkippedItems(ctx, filter)
+		if err != nil {
+			return n, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
+		}
+		for i := range page {
+			if err := encoder.Encode(skipView(&page[i])); err != nil {
+				return n, fmt.Errorf("write skipped item %d: %w", page[i].ID, err)
+			}
+			n++
+		}
+		if len(page) < filter.Limit {
+			break
+		}
+		filter.After = page[len(page)-1].ID
+	}
+	if err := buffered.Flush(); err != nil {
+		return n, fmt.Errorf("write the skipped items: %w", err)
+	}
+	return n, nil
+}
+
+// ErrEmptyExport is an export without an item.
+var ErrEmptyExport = errors.New("there is no skipped item in it")
+
+// ReadExport reads an export back, after it was edited: items by the number of their
+// skip, as RedriveRequest.Edited takes them. name is that of the export in messages.
+// What is wrong with it is reported with name and line, all of it together;
+// ErrEmptyExport if there is no item.
+func ReadExport(name string, export io.Reader) (map[int64]json.RawMessage, error) {
+	items, at := map[int64]json.RawMessage{}, map[int64]int{}
+	var errs []error
+	lines := bufio.NewReader(export)
+	for n := 1; ; n++ {
+		line, end := lines.ReadBytes('\n')
+		if end != nil && !errors.Is(end, io.EOF) {
+			return nil, fmt.Errorf("%s: %w", name, end)
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			r, err := readSkip(line)
+			switch {
+			case err != nil:
+				errs = append(errs, fmt.Errorf("%s:%d: %w", name, n, err))
+			case at[r.ID] > 0:
+				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is in line %d already", name, n, r.ID, at[r.ID]))
+			default:
+				items[r.ID], at[r.ID] = r.Item, n
+			}
+		}
+		if end != nil {
+			break
+		}
+	}
+	if len(errs) == 0 && len(items) == 0 {
+		return nil, fmt.Errorf("%s: %w", name, ErrEmptyExport)
+	}
+	return items, errors.Join(errs...)
+}
+
+func readSkip(line []byte) (SkipView, error) {
+	var r SkipView
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&r); err != nil {
+		return r, fmt.Errorf("not a line of an export: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return r, errors.New("not a line of an export: there is something behind the JSON object")
+	}
+	if r.ID < 1 {
+		return r, errors.New(`"id" is missing: the number of the skipped item`)
+	}
+	return r, nil
+}

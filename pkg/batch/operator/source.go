@@ -1,0 +1,157 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// Check reads a job file and checks the parameters that a request gives, without a
+// database: its components need no New. The error is a Refusal. Parameters that lack
+// or are wrong pass where an incrementer may make them: the run judges them.
+func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error) {
+	file, err := load(components, fileOf(req.Source, req.File))
+	if err != nil {
+		return nil, err
+	}
+	if file.Incrementer() == "" && !req.Next {
+		if _, err := job.ValidateParameters(file.Parameters(), req.Params); err != nil {
+			return file, &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
+		}
+	}
+	return file, nil
+}
+
+func load(components *registry.Registry, from jobfile.Source) (*jobfile.File, error) {
+	file, err := from.Load(components)
+	if err != nil {
+		return nil, &Refusal{Reason: ReasonFile, Err: err}
+	}
+	return file, nil
+}
+
+// definition is a job that was found and is not compiled yet.
+type definition struct {
+	file *jobfile.File // nil: a job of Go code
+	job  *core.Job     // compiled; nil: file is to be compiled
+	path string        // of file, as it was named
+}
+
+// find finds the job of a request.
+func (s *Service) find(ctx context.Context, from source) (definition, error) {
+	switch {
+	case from.job != nil:
+		return definition{job: from.job}, nil
+	case from.checked != nil:
+		return definition{file: from.checked, path: from.checked.Path()}, nil
+	case !from.from.IsZero():
+		return s.read(from.from)
+	case from.name != "":
+		return s.named(ctx, from.name)
+	}
+	return definition{}, &Refusal{Reason: ReasonFile, Err: errors.New("the request names no job: a file or a name is needed")}
+}
+
+func (s *Service) read(from jobfile.Source) (definition, error) {
+	file, err := load(s.config.Registry, from)
+	return definition{file: file, path: from.String()}, err
+}
+
+// carries reports whether the application has the job of that name.
+func (s *Service) carries(name string) bool {
+	return s.config.Jobs != nil || s.config.Files[name] != nil
+}
+
+// named finds a job by its name: one of Config.Files or Config.Jobs, a file that this
+// service has run, or the file of the newest execution.
+func (s *Service) named(ctx context.Context, name string) (definition, error) {
+	if file := s.config.Files[name]; file != nil {
+		return definition{file: file, path: file.Path()}, nil
+	}
+	if s.config.Jobs != nil {
+		j, err := s.config.Jobs(ctx, name)
+		if err == nil {
+			return definition{job: j}, nil
+		}
+		if !errors.Is(err, core.ErrNoSuchJob) {
+			return definition{}, fmt.Errorf("job %w", err)
+		}
+	}
+	if from, ok := s.files.Load(name); ok {
+		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
+	}
+	page, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
+	if err != nil {
+		return definition{}, err
+	}
+	if len(page) == 0 || page[0].Definition.Path == "" {
+		return definition{}, &Refusal{Reason: ReasonNoSuchJob,
+			Err: fmt.Errorf("job %s: %w: no execution of it says where its file is", name, core.ErrNoSuchJob)}
+	}
+	return s.read(jobfile.Path(page[0].Definition.Path))
+}
+
+// ofExecution finds the job of an execution: that of the request, else the one that it
+// was started with.
+func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecution) (definition, error) {
+	if !from.isZero() {
+		d, err := s.find(ctx, from)
+		return d, withAction(err, e.ID, s.goOn(e, true))
+	}
+	if e.Definition.Path == "" {
+		d, err := s.named(ctx, e.JobName)
+		var r *Refusal
+		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && s.config.Jobs == nil {
+			err = &Refusal{Reason: ReasonFile, Execution: e.ID, Actions: []Action{s.goOn(e, true)},
+				Err: fmt.Errorf("execution %d does not know its job file", e.ID)}
+		}
+		return d, err
+	}
+	d, err := s.read(jobfile.Path(e.Definition.Path))
+	return d, withAction(err, e.ID, s.goOn(e, true))
+}
+
+// stored is ofExecution, and takes a file that is gone from the history.
+func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
+	path := e.Definition.Path
+	_, missing := os.Stat(path)
+	if !from.isZero() || e.Definition.Text == "" || s.config.Files[e.JobName] != nil || !errors.Is(missing, fs.ErrNotExist) {
+		return s.ofExecution(ctx, from, e)
+	}
+	hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID, File: path})
+	file, err := jobfile.Parse(path, []byte(e.Definition.Text), s.config.Registry)
+	if err != nil {
+		return definition{}, &Refusal{Reason: ReasonFile, Execution: e.ID, Err: err}
+	}
+	return definition{file: file, path: path}, nil
+}
+
+// compile makes the job of a definition. components are the service's, or
+// what watches them.
+func (s *Service) compile(d definition, components *registry.Registry) (*core.Job, error) {
+	if d.job != nil {
+		return d.job, nil
+	}
+	j, err := d.file.Compile(s.deps(components))
+	if err != nil {
+		return nil, &Refusal{Reason: ReasonFile, Err: err}
+	}
+	return s.located(j, d), nil
+}
+
+func (s *Service) deps(components *registry.Registry) jobfile.Deps {
+	return jobfile.Deps{Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode}
+}
+
+// located keeps where the file of a job is.
+func (s *Service) located(j *core.Job, d definition) *core.Job {
+	s.files.Store(j.Name, d.file.Source())
+	return j
+}

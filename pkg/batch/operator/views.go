@@ -1,0 +1,210 @@
+package operator
+
+import (
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The views are what the service answers about the history. In JSON the words are those
+// of the job file's expressions (steps.NAME.read and so on). A view has no owner's
+// nonce, and no text of a definition unless it was asked for.
+type (
+	// ExecutionView is a job execution with its steps.
+	ExecutionView struct {
+		Execution
+		// StopRequested says that a running execution was asked to stop.
+		StopRequested bool `json:"stop_requested,omitempty"`
+		// RedrivenBy are the executions that redrive the skipped items of this one, newest
+		// first; Redrives are the same with their statuses.
+		RedrivenBy []core.JobExecutionID `json:"redriven_by,omitempty"`
+		Redrives   []Redrive             `json:"-"`
+		Steps      []StepView            `json:"steps,omitempty"`
+		Decisions  []DecisionView        `json:"decisions,omitempty"`
+		// Audit is there where it was asked for.
+		Audit []AuditView `json:"audit,omitempty"`
+		// Definition is the job file as it was when the execution began, where it was asked
+		// for.
+		Definition string `json:"definition,omitempty"`
+	}
+
+	// Redrive is an execution that redrives the skipped items of another one.
+	Redrive struct {
+		Execution core.JobExecutionID
+		Status    core.Status
+	}
+
+	// StepView is a step execution: its counters are those of this attempt.
+	StepView struct {
+		Step string `json:"step"`
+		// Execution is the job execution that ran the step: an earlier one for a step that
+		// a restart skipped because it was complete.
+		Execution     core.JobExecutionID `json:"execution"`
+		Status        core.Status         `json:"status"`
+		Exit          string              `json:"exit,omitempty"`
+		Error         string              `json:"error,omitempty"`
+		Read          int64               `json:"read"`
+		Written       int64               `json:"written"`
+		Filtered      int64               `json:"filtered"`
+		Skipped       int64               `json:"skipped"`
+		ReadSkipped   int64               `json:"read_skipped"`
+		ProcessSkip   int64               `json:"process_skipped"`
+		WriteSkipped  int64               `json:"write_skipped"`
+		Commits       int64               `json:"commits"`
+		Rollbacks     int64               `json:"rollbacks"`
+		Started       time.Time           `json:"started,omitzero"`
+		Ended         time.Time           `json:"ended,omitzero"`
+		Duration      float64             `json:"duration"` // seconds
+		RowsPerSecond float64             `json:"rows_per_second"`
+		Gate          string              `json:"gate,omitempty"`
+		Out           map[string]any      `json:"out,omitempty"`
+		// Child is the execution of the job that the step ran; 0: the step runs no job.
+		Child core.JobExecutionID `json:"child,omitempty"`
+		// Rounds is how often a loop ran the step in this execution, where that is more
+		// than once; counters and duration are then those of all rounds (Summary only).
+		Rounds int `json:"rounds,omitempty"`
+		// Partitions are those of a partitioned step.
+		Partitions *PartitionsView `json:"partitions,omitempty"`
+	}
+
+	// PartitionsView are the partitions of a step.
+	PartitionsView struct {
+		Total    int                 `json:"total"`
+		Statuses map[core.Status]int `json:"statuses"`
+		// List has the partitions that failed, or all of them where they were asked for.
+		List []StepView `json:"list"`
+	}
+
+	// DecisionView is the recorded answer of a decision or of a condition.
+	DecisionView struct {
+		Kind    string `json:"kind"` // decide or when
+		Element string `json:"element"`
+		Verdict string `json:"verdict"`
+	}
+
+	// AuditView is a transition of a status, or an operator's act.
+	AuditView struct {
+		At    time.Time `json:"at"`
+		Act   string    `json:"act"`
+		Actor string    `json:"actor,omitempty"`
+		// Step is the step execution that the entry is about, and StepName its name;
+		// without them it is about the job execution.
+		Step     core.StepExecutionID `json:"step,omitempty"`
+		StepName string               `json:"step_name,omitempty"`
+		From     core.Status          `json:"from,omitempty"`
+		To       core.Status          `json:"to,omitempty"`
+		Epoch    int64                `json:"epoch,omitempty"`
+		Detail   string               `json:"detail,omitempty"`
+	}
+
+	// InstanceView is a job instance with its newest execution.
+	InstanceView struct {
+		ID core.JobInstanceID `json:"instance"`
+		// JobName and Params, the identifying parameters, are what makes the instance.
+		JobName string     `json:"job"`
+		Params  Parameters `json:"parameters"`
+		// Attempts, Execution, Status and ExitCode are those of its newest execution; zero
+		// where all of its executions were deleted.
+		Attempts  int                 `json:"attempts"`
+		Execution core.JobExecutionID `json:"execution"`
+		Status    core.Status         `json:"status"`
+		ExitCode  string              `json:"exit,omitempty"`
+	}
+
+	// JobView is how often a job ran.
+	JobView struct {
+		Job        string `json:"job"`
+		Instances  int64  `json:"instances"`
+		Executions int64  `json:"executions"`
+	}
+)
+
+// Lease says whether the owner of a running execution is alive.
+type Lease string
+
+// The states of a lease.
+const (
+	LeaseHeld    Lease = "held"
+	LeaseExpired Lease = "expired"
+	// LeaseDead: the owner's process was on this host, and does not exist any more.
+	LeaseDead Lease = "dead"
+)
+
+// leaseOf is the state of a running execution's lease.
+func (s *Service) leaseOf(e *core.JobExecution) Lease {
+	switch {
+	case s.config.Dead(e.Owner):
+		return LeaseDead
+	case !e.LeaseUntil.IsZero() && s.config.Now().After(e.LeaseUntil):
+		return LeaseExpired
+	}
+	return LeaseHeld
+}
+
+func (s *Service) executionView(e *core.JobExecution) ExecutionView {
+	return ExecutionView{Execution: *s.execution(e), StopRequested: e.Status.IsRunning() && e.StopRequested}
+}
+
+func (s *Service) stepView(step *core.StepExecution) StepView {
+	view := StepView{
+		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
+		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: childOf(step),
+	}
+	view.count(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.config.Now()))
+	return view
+}
+
+// count sets the counters, the duration and the speed.
+func (s *StepView) count(c core.Counters, took time.Duration) {
+	s.Read, s.Written, s.Filtered, s.Skipped = c.Read, c.Write, c.Filter, c.Skips()
+	s.ReadSkipped, s.ProcessSkip, s.WriteSkipped = c.ReadSkip, c.ProcessSkip, c.WriteSkip
+	s.Commits, s.Rollbacks = c.Commit, c.Rollback
+	s.Duration, s.RowsPerSecond = seconds(took), 0
+	if took > 0 {
+		s.RowsPerSecond = float64(int64(float64(rowsOf(c)) / took.Seconds()))
+	}
+}
+
+// rowsOf is what the progress of a step is measured by: what it reads, or writes where
+// it reads nothing.
+func rowsOf(c core.Counters) int64 {
+	if c.Read == 0 {
+		return c.Write
+	}
+	return c.Read
+}
+
+// childKey is the key of a step's context under which a step that runs a job keeps the
+// parameters of that job.
+const childKey = "surfin.child"
+
+// childOf returns the execution of the job that a step ran; 0: the step runs no job.
+func childOf(s *core.StepExecution) core.JobExecutionID {
+	if s.Context == nil {
+		return 0
+	}
+	if _, is := s.Context.Get(childKey); !is {
+		return 0
+	}
+	switch id := s.Out["execution"].(type) {
+	case int64:
+		return core.JobExecutionID(id)
+	case float64:
+		return core.JobExecutionID(id)
+	}
+	return 0
+}
+
+func identifying(params core.Parameters) []core.Parameter {
+	var list []core.Parameter
+	for _, p := range params.All() {
+		if p.Identifying {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// RedriveStep is the step whose skipped items the execution redrives; empty: it is no
+// redrive.
+func (e *Execution) RedriveStep() string { return redrivenStep(e.Params.Parameters) }

@@ -1,0 +1,68 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// StepsOf implements core.BulkExplorer with one statement.
+func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
+	steps := make(map[core.JobExecutionID][]core.StepExecution, len(ids))
+	if len(ids) == 0 {
+		return steps, nil
+	}
+	var rows []stepExecution
+	if err := r.session(ctx).Where("job_execution_id IN ?", ids).Order("job_execution_id, id").Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
+	}
+	for i := range rows {
+		record, err := rows[i].record()
+		if err != nil {
+			return nil, err
+		}
+		steps[record.JobExecutionID] = append(steps[record.JobExecutionID], *record)
+	}
+	return steps, nil
+}
+
+// LastExecutions implements core.BulkExplorer with two statements, over the index of the
+// instances' executions.
+func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
+	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
+	if len(ids) == 0 {
+		return last, nil
+	}
+	found, err := r.executions(ctx, r.session(ctx).
+		Where(r.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids))
+	if err != nil {
+		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)
+	}
+	for _, e := range found {
+		last[e.InstanceID] = e
+	}
+	return last, nil
+}
+
+// SkipCounts implements core.BulkExplorer with one statement, over the index of the
+// execution's skipped items.
+func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]core.SkipCount, error) {
+	var rows []struct {
+		Step, Class string
+		Phase       core.Phase
+		Total, Open int64
+	}
+	err := r.session(ctx).Raw(r.sql(`SELECT s.name AS step, k.phase, k.error_class AS class, COUNT(*) AS total,
+		SUM(CASE WHEN k.redriven_by IS NULL THEN 1 ELSE 0 END) AS open
+		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id
+		WHERE k.job_execution_id = ? GROUP BY s.name, k.phase, k.error_class ORDER BY 1, 2, 3`), id).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("count the skipped items of job execution %d: %w", id, err)
+	}
+	counts := make([]core.SkipCount, len(rows))
+	for i, row := range rows {
+		counts[i] = core.SkipCount{Step: row.Step, Phase: row.Phase, Class: row.Class, Count: row.Total, Left: row.Open}
+	}
+	return counts, nil
+}

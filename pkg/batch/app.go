@@ -102,7 +102,8 @@ type App struct {
 	// Repository is the history of executions.
 	Repository core.JobRepository
 
-	fx *fx.App // of New; nil: of an application of the author's own
+	parts parts
+	fx    *fx.App // of New; nil: of an application of the author's own
 	// waited says that Close has waited for what runs, as long as it may.
 	waited atomic.Bool
 }
@@ -117,6 +118,7 @@ type parts struct {
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
 	Carried     carried
+	Observers   observers
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -146,7 +148,7 @@ func newApp(lc fx.Lifecycle, p parts) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Service: service, Repository: p.Repository}
+	a := &App{Service: service, Repository: p.Repository, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil

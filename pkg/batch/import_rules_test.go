@@ -54,7 +54,7 @@ func rooms() []room {
 		{path: "pkg/batch/settings/...", may: []string{tx, "internal/..."}},
 		{path: "pkg/batch/operator/...", may: []string{core, tx, "pkg/batch/chunk/...", "pkg/batch/job/...", "pkg/batch/adaptor/jobfile/...", "internal/..."}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "internal/..."}},
+		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "internal/..."}},
 		{path: "pkg/batch/adaptor/console/...", may: append(engine, "pkg/batch/operator/...", "pkg/batch/adaptor/...")},
 		{path: "pkg/batch/adaptor/observe/*/...", may: append(engine, "pkg/batch/settings/...")},
 		{path: "pkg/batch/adaptor/*/*/...", may: engine},

@@ -82,6 +82,6 @@ func (r *StepRun) Attempt(ctx context.Context) (Attempt, error) {
 	alive := func(o Owner) bool { return !r.Services.Owners.IsDead(o) }
 	return Attempt{
 		Repository: repository, Instance: instance, Step: name, ID: r.Step.ID,
-		Exclusive: !slices.ContainsFunc(open, alive), Left: left,
+		Exclusive: !slices.ContainsFunc(open, alive) && !slices.ContainsFunc(r.Step.AssignedFrom, alive), Left: left,
 	}, nil
 }

@@ -48,6 +48,9 @@ func (r *StepRun) UseDatabase(ctx context.Context, database string) error {
 	}
 	start := store.Start()
 	r.Step.Position, r.Step.Context = start.Position, start.Context
+	if start.Counters != (Counters{}) { // of a worker that lost the partition
+		r.Step.Counters = start.Counters
+	}
 	r.Services.Checkpoints, r.acquired = store, store
 	return nil
 }

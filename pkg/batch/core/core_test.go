@@ -134,5 +134,7 @@ func TestAnOwnerComesBackFromItsText(t *testing.T) {
 	t.Parallel()
 	o := core.Owner{Host: "h", Boot: "b+1", PID: 42, Start: "99", Nonce: "N"}
 	require.Equal(t, o, core.ParseOwner(o.String()))
+	require.Empty(t, core.Owner{}.String())
+	require.Equal(t, core.Owner{}, core.ParseOwner(""))
 	require.Equal(t, core.Owner{Nonce: "something else"}, core.ParseOwner("something else"))
 }

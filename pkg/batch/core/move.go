@@ -125,8 +125,10 @@ const (
 	// that was asked to stop meanwhile.
 	MoveResume       = "resume"
 	MoveResumeToStop = "resume_to_stop"
-	// MoveAssign gives a partition to a worker.
-	MoveAssign = "assign"
+	// MoveAssign gives a partition to a worker, MoveRelease takes it back from one that
+	// does not finish it.
+	MoveAssign  = "assign"
+	MoveRelease = "release"
 	// MoveReclaim raises the epoch of a step whose COMMIT got no reply, by the owner itself
 	// (rule C10), and MoveFence that of a step that does not return (rule L8).
 	MoveReclaim = "reclaim"
@@ -152,6 +154,7 @@ func Executions() Machine[Status] {
 		{MoveResume, resting, StatusStarted, IntentTake},
 		{MoveResumeToStop, resting, StatusStopping, IntentTake},
 		{MoveAssign, owned, StatusStarted, IntentTake},
+		{MoveRelease, begun, StatusStarting, IntentTake},
 		{MoveReclaim, []Status{StatusStarted}, StatusStarted, IntentTake},
 		{MoveFence, []Status{StatusStarted}, StatusStarted, IntentTake},
 	}}

@@ -1,6 +1,9 @@
 package core
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // MaxPartitions is how many partitions a step may have (rule P3).
 const MaxPartitions = 100_000
@@ -84,6 +87,8 @@ type PartitionPlan struct {
 	Earlier map[string]StepExecution
 	// ForWorkers leaves the partitions without an owner: any worker may take one.
 	ForWorkers bool
+	// Shared is what workers need to know of the step's run besides its partitions.
+	Shared []byte
 }
 
 // PartitionPlans stores what the parts of a step are, and what steps made of other
@@ -108,6 +113,22 @@ type PartitionPlans interface {
 	EndStep(ctx context.Context, ref StepRef, change StepChange) (Answer, error)
 	// SaveStepContext: see Transitions.
 	SaveStepContext(ctx context.Context, ref StepRef, c *ExecutionContext) error
+}
+
+// IndexKey is the key of a partition's context that remembers its place in the plan.
+const IndexKey = "surfin.index"
+
+// PartitionOf is the partition that a record of a step is about.
+func PartitionOf(step string, record StepExecution) Partition {
+	p := Partition{Name: strings.TrimPrefix(record.Name, PartName(step, "")), Context: NewExecutionContext()}
+	if record.Context != nil {
+		p.Context = record.Context.Clone()
+	}
+	if index, ok := p.Context.Get(IndexKey); ok {
+		n, _ := index.(int64) //nolint:errcheck // absent is zero
+		p.Index = int(n)
+	}
+	return p
 }
 
 // PartName is what a partition's step execution is recorded as.

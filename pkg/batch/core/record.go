@@ -111,6 +111,8 @@ type StepExecution struct {
 	// LeaseUntil is the end of a partition's own lease; zero: it has none, and belongs to
 	// the owner of the job.
 	LeaseUntil time.Time
+	// AssignedFrom are the workers that lost the partition before this owner got it.
+	AssignedFrom []Owner
 	// Assigned is how often the partition was assigned to a worker.
 	Assigned int
 	// OpenParts is how many partitions of this step are not over.
@@ -185,8 +187,11 @@ type Owner struct {
 	Nonce string // distinguishes launchers inside one process
 }
 
-// String returns the stored form "host/boot/pid/start/nonce".
+// String returns the stored form "host/boot/pid/start/nonce"; of no owner it is empty.
 func (o Owner) String() string {
+	if o == (Owner{}) {
+		return ""
+	}
 	return strings.Join([]string{o.Host, o.Boot, itoa(o.PID), o.Start, o.Nonce}, "/")
 }
 
@@ -194,6 +199,9 @@ func (o Owner) String() string {
 // unknown host, whose lease alone decides.
 func ParseOwner(text string) Owner {
 	p := strings.Split(text, "/")
+	if text == "" {
+		return Owner{}
+	}
 	if len(p) != 5 {
 		return Owner{Nonce: text}
 	}

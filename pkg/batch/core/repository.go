@@ -329,6 +329,8 @@ type JobRepository interface {
 	Launches
 	Transitions
 	PartitionPlans
+	Parks
+	Assignments
 	Operations
 	CheckpointStore
 	Explorer

@@ -22,6 +22,10 @@ type run struct {
 	progress *progress
 	journal  *journal
 	stop     *stopSignal
+	// resumed is set for an execution that was parked. resuming says that the walk has not
+	// come to the step that waited.
+	resumed  *core.Resumed
+	resuming bool
 	// ended is how the flow ended, for what runs after it; nil before.
 	ended *core.Outcome
 	// contextMu guards exec.Context, which branches of a split share.
@@ -54,6 +58,9 @@ func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 		r.config.Observer.Observe(ctx, core.OwnerLost{Execution: r.exec.ID})
 		return r.exec, fmt.Errorf("job %s, execution %d: %w", r.job.Name, r.exec.ID, err)
 	}
+	if errors.Is(err, core.ErrParked) {
+		return r.exec, r.park(ctx)
+	}
 	return r.exec, r.end(ctx, out, err)
 }
 
@@ -73,6 +80,12 @@ func (r *run) work(ctx, owned context.Context) (core.Outcome, error) {
 	}
 	if errors.Is(err, core.ErrLostOwner) {
 		return out, errors.Join(err, listeners.close(late))
+	}
+	if errors.Is(err, core.ErrParked) { // they are made anew when it is resumed
+		if closing := listeners.close(late); closing != nil {
+			r.config.Observer.Observe(ctx, core.CloseFailed{Execution: r.exec.ID, JobName: r.job.Name, Err: closing})
+		}
+		return out, core.ErrParked
 	}
 	if r.wasStopped(ctx, err) {
 		out, err = stopped("stopped on request"), nil
@@ -131,6 +144,9 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 // begin reads the history and records the start. It answers the context of the
 // work.
 func (r *run) begin(ctx context.Context) (context.Context, error) {
+	if r.resumed != nil {
+		return ctx, r.resume(ctx)
+	}
 	if r.previous != nil {
 		history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
 		if err != nil {
@@ -154,8 +170,10 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 
 // flow walks the job's flow and checks its gate.
 func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, error) {
-	if err := listeners.before(ctx, r); err != nil {
-		return core.Outcome{}, err
+	if r.resumed == nil {
+		if err := listeners.before(ctx, r); err != nil {
+			return core.Outcome{}, err
+		}
 	}
 	w := &walk{run: r, port: &live{r}, flow: r.job.Flow, log: r.journal.log(r.job.Flow, "", allAttempts())}
 	ended, err := w.walk(ctx)

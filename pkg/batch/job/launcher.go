@@ -125,7 +125,11 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 	if err != nil {
 		return nil, err
 	}
-	return r.run(ctx)
+	exec, err := r.run(ctx)
+	if err == nil && exec.Status == core.StatusParked {
+		return l.afterPark(ctx, j, exec, stop)
+	}
+	return exec, err
 }
 
 // prepare checks the job and creates its execution.

@@ -12,9 +12,14 @@ import (
 // live is the port of an execution.
 type live struct{ run *run }
 
-func (l *live) stopping() bool { return l.run.stop.requested() }
+// stopping is false on the way to the step that was parked: what the execution has
+// visited stands, and that step ends first.
+func (l *live) stopping() bool { return !l.run.resuming && l.run.stop.requested() }
 
 func (l *live) passed(ctx context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
+	if l.run.resuming { // this attempt has passed or run it before
+		return
+	}
 	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Visit: w.visitOf(at), Step: s})
 }
 
@@ -64,7 +69,10 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 			return result{}, err
 		}
 	}
-	if before.Last.ID != 0 && !isDone(before.Last) {
+	if l.run.waitedFor(before.Last.ID) {
+		l.run.resuming = false
+		l.resumeStep(run, before.Last)
+	} else if before.Last.ID != 0 && !isDone(before.Last) {
 		run.Data.Earlier = resumed(before.Last, run.Data.Parts)
 	}
 	record, err := l.run.config.Executor.Execute(ctx, at.Step, run)
@@ -92,6 +100,14 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 	return known(out), nil
 }
 
+// resumeStep makes the run that of a step which was parked, in the same attempt.
+func (l *live) resumeStep(run *core.StepRun, record core.StepExecution) {
+	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
+	if record.First != record.ID {
+		run.Data.Earlier = &record
+	}
+}
+
 // stepRun is what a step is given: copies, so that it shares nothing with the flow
 // and with steps beside it.
 func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
@@ -99,7 +115,7 @@ func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
 	run := &core.StepRun{
 		Data: core.StepContext{
 			Job: r.jobNow(), JobRef: r.ref, Steps: r.progress.seen(), Last: w.last, Outcome: r.ended,
-			Parts: r.progress.parts(at.Step.Name()), Visit: w.visitOf(at),
+			Parts: r.progress.parts(at.Step.Name()), Visit: w.visitOf(at), MayPark: w.id == "" && r.exec.Parent == 0,
 			AcceptChanges: r.launcher.options.AcceptChanges,
 		},
 		Services: core.StepServices{
@@ -168,6 +184,9 @@ func (l *live) decide(ctx context.Context, w *walk, at *core.DecisionElement) (v
 }
 
 func (l *live) decided(ctx context.Context, w *walk, at *core.DecisionElement, verdict string, kept bool) {
+	if l.run.resuming {
+		return
+	}
 	l.run.config.Observer.Observe(ctx, core.Decided{
 		Execution: l.run.exec.ID, JobName: l.run.job.Name, Visit: w.visitOf(at), Element: at.Name, Verdict: verdict, Kept: kept,
 	})

@@ -46,7 +46,8 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 // revisitStep passes a step that is done, and runs it again where it is not, or may
 // start again.
 func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
-	if e.record != nil && isDone(*e.record) && !at.AllowStartIfComplete {
+	stands := w.run.resuming && e.record != nil && e.record.Status.IsOver()
+	if stands || e.record != nil && isDone(*e.record) && !at.AllowStartIfComplete {
 		return w.pass(ctx, at, *e.record), false, nil
 	}
 	r, err := w.visitStep(ctx, at)
@@ -66,6 +67,9 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 // come to another end; and where the step before it was run again, but not on the way
 // to a restart point, which another verdict would miss (rule F3).
 func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry) bool {
+	if w.run.resuming { // what was visited stands
+		return false
+	}
 	last := &w.log.entries[len(w.log.entries)-1]
 	return e.Ordinal == last.Ordinal && w.endsOtherwise(at, e.Verdict) || last.Kind != core.VisitJump && w.isBehindRun(e)
 }
@@ -77,7 +81,7 @@ func (w *walk) isBehindRun(e *entry) bool {
 	for i := range w.log.entries {
 		before = before || w.log.entries[i].Ordinal < e.Ordinal && w.log.entries[i].behind == e.Ordinal
 	}
-	return before && w.last != nil && w.last.JobExecutionID == w.run.exec.ID
+	return before && !w.run.resuming && w.last != nil && w.last.JobExecutionID == w.run.exec.ID
 }
 
 // endsOtherwise reports whether the verdict ends the flow other than COMPLETED.
@@ -173,7 +177,7 @@ func (w *walk) visitStep(ctx context.Context, at *core.StepElement) (result, err
 			w.under = at.When.Text
 		}
 	}
-	if at.StartLimit != nil && before.Attempts >= *at.StartLimit {
+	if at.StartLimit != nil && !w.run.waitedFor(before.Last.ID) && before.Attempts >= *at.StartLimit {
 		return w.port.limited(w, at, &StartLimitError{Step: name, Attempts: before.Attempts, Limit: *at.StartLimit})
 	}
 	return w.port.step(ctx, w, at, before)

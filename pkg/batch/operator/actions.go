@@ -191,3 +191,11 @@ func withAction(err error, id core.JobExecutionID, a Action) error {
 	}
 	return err
 }
+
+// restartAction is how an execution goes on: a redrive goes on as one.
+func restartAction(e *core.JobExecution) Action {
+	if e.RedriveOf == 0 {
+		return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: e.Definition.Path == ""}
+	}
+	return Action{Kind: ActRedrive, Execution: e.RedriveOf, Step: redrivenStep(e.Params)}
+}

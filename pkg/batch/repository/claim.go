@@ -119,7 +119,7 @@ func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database str
 	if err := c.prepare(ctx, p); err != nil {
 		return nil, err
 	}
-	s := &claimed{place: p, repository: c.repository, run: run, ref: run.Ref, every: c.options.Every, told: time.Now()}
+	s := &claimed{place: p, repository: c.repository, run: run, ref: claimRef(run.Ref), every: c.options.Every, told: time.Now()}
 	if s.key.repository, err = c.repository.identity(ctx); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,11 @@ func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database str
 		return nil, err
 	}
 	if before.CountedID != 0 {
-		if err := s.follow(ctx, before, s.ofEarlier); err != nil {
+		hold := s.ofEarlier
+		if before.CountedID == s.ref.ID { // of a worker that lost the partition
+			hold = s.ofThis
+		}
+		if err := s.follow(ctx, before, hold); err != nil {
 			return nil, err
 		}
 	}
@@ -204,8 +208,12 @@ func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 // not there yet.
 func (s *claimed) decide(before *checkpoint) error {
 	switch {
-	case before.StepExecutionID >= s.ref.ID:
+	case before.StepExecutionID > s.ref.ID || before.StepExecutionID == s.ref.ID && before.Epoch >= s.ref.Epoch:
 		return fmt.Errorf("%w (step execution %d has claimed it)", core.ErrLostOwner, before.StepExecutionID)
+	case before.StepExecutionID == s.ref.ID: // of a worker that lost the partition
+		var err error
+		s.start, err = before.record()
+		return err
 	case s.isOver(before.StepExecutionID): // from the start, whatever is left of an execution before
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
@@ -218,7 +226,17 @@ func (s *claimed) decide(before *checkpoint) error {
 	}
 	var err error
 	s.start, err = before.record()
+	s.start.Counters = core.Counters{} // of another attempt
 	return err
+}
+
+// claimShift leaves room for the epochs that Reclaim raises here, below the next epoch
+// of the repository: an assignment of a partition comes after all claims of those before.
+const claimShift = 20
+
+func claimRef(ref core.StepRef) core.StepRef {
+	ref.Epoch <<= claimShift
+	return ref
 }
 
 // isOver reports whether an attempt belongs to work that is not gone on with: the

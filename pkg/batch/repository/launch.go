@@ -27,6 +27,10 @@ const (
 	actRecover     = "recover"
 	actDelete      = "delete"
 	actPurge       = "purge"
+	actPark        = "park"
+	actResume      = "resume"
+	actAssign      = "assign"
+	actRelease     = "release"
 )
 
 // auditBatch is how many audit rows one INSERT takes: below the databases' limits

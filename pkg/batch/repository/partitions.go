@@ -41,7 +41,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 			v, err = r.refuseStep(ctx, job)
 			return err
 		}
-		if err := r.holdManager(ctx, plan.Manager, len(plan.Parts)); err != nil {
+		if err := r.holdManager(ctx, plan); err != nil {
 			return err
 		}
 		return r.insertPlan(ctx, job, plan.Step, held.JobName, rows)
@@ -66,14 +66,15 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 	return records, nil
 }
 
-// holdManager locks the row of the step that plans so many partitions, and counts them.
+// holdManager locks the row of the step that plans, and counts the partitions.
 // ErrLostOwner if the guard finds no row.
-func (r *Repository) holdManager(ctx context.Context, manager core.StepRef, parts int) error {
+func (r *Repository) holdManager(ctx context.Context, plan core.PartitionPlan) error {
+	manager := plan.Manager
 	if manager.ID == 0 {
 		return nil
 	}
-	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET open_parts = open_parts + ? WHERE id = ? AND "+ownEpoch+" AND status IN ?"),
-		parts, manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
+	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET open_parts = open_parts + ?, shared = ? WHERE id = ? AND "+ownEpoch+" AND status IN ?"),
+		len(plan.Parts), string(plan.Shared), manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
 	if done.Error == nil && done.RowsAffected == 0 {
 		return fmt.Errorf("step execution %d: %w", manager.ID, core.ErrLostOwner)
 	}
@@ -82,17 +83,9 @@ func (r *Repository) holdManager(ctx context.Context, manager core.StepRef, part
 
 // Partitions implements core.PartitionPlans.
 func (r *Repository) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
-	var rows []stepExecution
-	if err := r.session(ctx).Where("manager_id = ?", manager).Order("id").Find(&rows).Error; err != nil {
+	records, err := r.steps(ctx, "manager_id = ?", manager)
+	if err != nil {
 		return nil, fmt.Errorf("read the partitions of step execution %d: %w", manager, err)
-	}
-	records := make([]core.StepExecution, len(rows))
-	for i, row := range rows {
-		record, err := row.record()
-		if err != nil {
-			return nil, err
-		}
-		records[i] = *record
 	}
 	return records, nil
 }

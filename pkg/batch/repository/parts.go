@@ -101,11 +101,7 @@ func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID
 	if err != nil {
 		return err
 	}
-	for _, s := range steps {
-		l.note(stepMachine, int64(s.ID), audit{
-			JobExecutionID: job, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
-		}, actEndStep, stop)
-	}
+	l.noteSteps(job, steps, actEndStep, stop)
 	return r.ended(ctx, steps)
 }
 

@@ -2,6 +2,7 @@ package repository
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -98,6 +99,7 @@ type stepExecution struct {
 	ManagerID     *core.StepExecutionID // of a partition, else NULL
 	LeaseUntil    instant               // of a partition that a worker has, else NULL
 	AssignedCount int
+	AssignedFrom  string // the worker that lost it
 	OpenParts     int64
 }
 
@@ -190,7 +192,17 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 		Manager: s.manager(), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
+		AssignedFrom: s.assignedFrom(),
 	}, nil
+}
+
+// assignedFrom are the workers that lost the partition.
+func (s *stepExecution) assignedFrom() []core.Owner {
+	var owners []core.Owner
+	for _, text := range strings.Fields(s.AssignedFrom) {
+		owners = append(owners, core.ParseOwner(text))
+	}
+	return owners
 }
 
 // manager is the step execution that planned this partition; 0: it is none.

@@ -141,6 +141,9 @@ type guardedMove struct {
 	visits         []core.FlowVisit // of the job's journal, stored with the move
 	sets           []string
 	args           []any
+	// condition is a further one on columns of the row; '': none.
+	condition     string
+	conditionArgs []any
 }
 
 // stepMove is a move of a step execution by its owner.
@@ -256,6 +259,11 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 			}
 		}
 		v, err := r.classify(ctx, m, machine)
+		if err == nil && v.answer == core.Applied && m.condition != "" {
+			v = verdict{answer: core.Rejected, current: v.current, err: &core.TransitionError{
+				Machine: m.machine, ID: m.id, Move: m.move.Name, From: m.move.From, To: m.move.To, Current: v.current, Reason: "not now",
+			}}
+		}
 		if err != nil || v.answer != core.Applied {
 			return v, err
 		}
@@ -273,6 +281,16 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 	}
 	if err := r.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
 		return v, err
+	}
+	if m.move.Name == core.MoveRequestStop && moved.FromStatus == core.StatusParked {
+		l := &ledger{actor: moved.Actor}
+		if err := r.stopUnassigned(ctx, moved.JobExecutionID, l); err != nil {
+			return v, err
+		}
+		if err := r.write(ctx, l); err != nil {
+			return v, err
+		}
+		r.tell(ctx, l)
 	}
 	if m.machine == jobMachine && m.move.To.IsOver() {
 		reason := cmp.Or(m.reason, jobIsOver)
@@ -300,6 +318,9 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 	returning := m.job + " AS job_execution_id, status_before, epoch"
 	args := slices.Concat([]any{m.move.To, m.move.Name}, m.args, guarded, []any{m.move.From})
 	where += " AND status IN ?"
+	if m.condition != "" {
+		where, args = where+" AND "+m.condition, append(args, m.conditionArgs...)
+	}
 	if m.machine == stepMachine {
 		returning += ", manager_id"
 		if m.move.To.IsOver() {

@@ -64,10 +64,28 @@ func (a *attempt) work(ctx context.Context) *ending {
 			return err
 		})
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		return end
+	case errors.Is(err, core.ErrParked):
+		return a.parked(ctx)
 	}
 	return a.failed(ctx, err)
+}
+
+// parked leaves a step that waits for work of other processes: it is not over, and its
+// listeners hear of its end when it is. They are made anew then.
+func (a *attempt) parked(ctx context.Context) *ending {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	err := a.close(ctx)
+	if err == nil {
+		err = a.executor.repository.SaveStepContext(ctx, a.run.Ref, a.run.Step.Context)
+	}
+	if err != nil {
+		return a.failed(ctx, err)
+	}
+	return &ending{err: core.ErrParked}
 }
 
 // perform runs the step in the transaction that it asks for, and what decides with

@@ -76,9 +76,15 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	}
 	run.Step = record
 	run.Ref = core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}
-	working := core.Enter(ctx, e.observer, core.StepStarted{Step: *record, Kind: s.Kind(), Restarted: run.Restarted()})
+	working := ctx
+	if !run.Data.Resumed {
+		working = core.Enter(ctx, e.observer, core.StepStarted{Step: *record, Kind: s.Kind(), Restarted: run.Restarted()})
+	}
 
 	end := e.limited(working, s, run)
+	if errors.Is(end.err, core.ErrParked) {
+		return record, core.ErrParked
+	}
 	if err := e.record(ctx, s.Kind(), run, end); err != nil {
 		return record, fmt.Errorf("step %s: record its end: %w", name, err)
 	}

@@ -39,6 +39,9 @@ func (a *attempt) listen(ctx context.Context) error {
 			a.pendingAfterStep = append(a.pendingAfterStep, after)
 		}
 	}
+	if a.run.Data.Resumed { // they have heard of the start
+		return nil
+	}
 	for _, b := range before {
 		seen := a.seen(outcome{status: core.StatusStarted})
 		if err := exception.Guard(func() error { return b.BeforeStep(ctx, seen) }); err != nil {

@@ -3,6 +3,7 @@ package step
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,10 +14,6 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
-
-// indexKey is the key of a partition's context that remembers its place in the
-// plan: a restart plans some of the partitions only.
-const indexKey = "surfin.index"
 
 // maxPartName bounds the name of a partition, in bytes.
 const maxPartName = 200
@@ -46,9 +43,15 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 			earlier[p.Name] = last
 		}
 	}
-	records, err := run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, core.PartitionPlan{
+	request := core.PartitionPlan{
 		Manager: run.Ref, Step: run.RecordName(s), Parts: due, Earlier: earlier, ForWorkers: s.runner.ForWorkers(),
-	})
+	}
+	if request.ForWorkers {
+		if request.Shared, err = shared(run); err != nil {
+			return plan{}, fmt.Errorf("step %s: what workers need to know: %w", s.Name(), err)
+		}
+	}
+	records, err := run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, request)
 	if err != nil {
 		return plan{}, fmt.Errorf("store the plan of %d partitions: %w", len(due), err)
 	}
@@ -62,17 +65,26 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 	return plan{due: parts, passed: passed}, nil
 }
 
+// shared is what workers need to know of the run: its data, without what is stored apart
+// from it and what belongs to the whole step.
+func shared(run *core.StepRun) ([]byte, error) {
+	data := run.Data.Clone()
+	data.Job.Definition = core.Definition{}
+	data.Earlier, data.Planned, data.Parts, data.Visit, data.Before = nil, nil, nil, core.Visit{}, nil
+	data.Resumed, data.MayPark = false, false
+	return json.Marshal(data)
+}
+
 // planned answers what this very attempt planned before it was parked; none: nothing.
 func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, error) {
 	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
 	if err != nil {
 		return plan{}, err
 	}
-	prefix := core.PartName(run.RecordName(s), "")
 	var p plan
 	own := map[string]bool{}
 	for _, record := range records {
-		part := core.Partition{Name: strings.TrimPrefix(record.Name, prefix), Index: indexOf(record), Context: contextOf(record)}
+		part := core.PartitionOf(run.RecordName(s), record)
 		p.due = append(p.due, core.PlannedPartition{Partition: part, Record: record})
 		own[part.Name] = true
 	}
@@ -163,7 +175,7 @@ func indexOf(record core.StepExecution) int {
 	if record.Context == nil {
 		return 0
 	}
-	index, ok := record.Context.Get(indexKey)
+	index, ok := record.Context.Get(core.IndexKey)
 	if n, isInt := index.(int64); ok && isInt {
 		return int(n)
 	}
@@ -202,7 +214,7 @@ func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []cor
 		if p.Context == nil {
 			p.Context = core.NewExecutionContext()
 		}
-		if err := p.Context.Put(indexKey, i); err != nil {
+		if err := p.Context.Put(core.IndexKey, i); err != nil {
 			return nil, fmt.Errorf("partition %s of step %s: %w", p.Name, s.Name(), err)
 		}
 	}

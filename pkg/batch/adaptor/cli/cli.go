@@ -23,6 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -50,7 +51,9 @@ type Session struct {
 	Service *operator.Service
 	// Provider has the databases, for sql.
 	Provider tx.Provider
-	Close    func(ctx context.Context) error
+	// Work runs partitions of other processes' jobs until stop is closed.
+	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
+	Close func(ctx context.Context) error
 }
 
 // Main runs one command line, given without the program's name, and returns the
@@ -128,7 +131,7 @@ Exit codes:
 	p.addGlobalFlags(root)
 	root.AddCommand(
 		p.withDryRun(p.runCommand()), p.validateCommand(), p.nextCommand(), p.restartCommand(), p.stopCommand(), p.abandonCommand(),
-		p.recoverCommand(), p.purgeCommand(), p.listCommand(), p.showCommand(), p.explainCommand(), p.topCommand(), p.skipsCommand(),
+		p.recoverCommand(), p.workerCommand(), p.purgeCommand(), p.listCommand(), p.showCommand(), p.explainCommand(), p.topCommand(), p.skipsCommand(),
 		p.sqlCommand(), p.migrateCommand(), p.schemaCommand(), p.describeCommand(), p.versionCommand(),
 		p.settingsTopic(),
 	)

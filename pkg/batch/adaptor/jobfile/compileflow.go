@@ -76,7 +76,7 @@ func (c *compiler) step(s *stepDef) (core.Step, error) {
 	}
 	config := step.PartitionConfig{
 		Step: made, Partitioner: c.builder(s.name, s, s.partitioner).partitioner, Database: db,
-		Expect: s.expect.compiled(c.file), Promote: s.promote,
+		Expect: s.expect.compiled(c.file), Promote: s.promote, OnWorkers: s.model.Partition.Remote,
 	}
 	if workers := s.model.Partition.Workers; workers != nil {
 		config.Workers = *workers

@@ -96,10 +96,10 @@ type stepModel struct {
 // partitionModel says what the parts of a step are.
 type partitionModel struct {
 	strict.At
-	_ strict.Extra `later:"remote"`
 
 	By      *componentRef `key:"by" kind:"partitioner" required:"true" doc:"What the parts are. It is asked once in an instance."`
 	Workers *int          `key:"workers" doc:"How many parts are worked on at once [the number of CPUs]."`
+	Remote  bool          `key:"remote" default:"false" doc:"Worker processes ('surfin worker') work on the parts, on this machine or others, and not the process that runs the job."`
 }
 
 // decideModel is an element that only says where to go.

@@ -101,8 +101,11 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     manager_id         bigint,
     lease_until        timestamptz,
     assigned_count     bigint NOT NULL DEFAULT 0,
+    assigned_from      text NOT NULL DEFAULT '',
     -- Of a step with partitions: how many of them are not over.
     open_parts         bigint NOT NULL DEFAULT 0,
+    -- What workers need to know of its run, as JSON.
+    shared             text NOT NULL DEFAULT '',
     owner              text NOT NULL,
     epoch              bigint NOT NULL,
     started_at         timestamptz NOT NULL,

@@ -102,8 +102,11 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     manager_id         INTEGER,
     lease_until        INTEGER,
     assigned_count     INTEGER NOT NULL DEFAULT 0,
+    assigned_from      TEXT NOT NULL DEFAULT '',
     -- Of a step with partitions: how many of them are not over.
     open_parts         INTEGER NOT NULL DEFAULT 0,
+    -- What workers need to know of its run, as JSON.
+    shared             TEXT NOT NULL DEFAULT '',
     owner              TEXT NOT NULL,
     epoch              INTEGER NOT NULL,
     started_at         INTEGER NOT NULL,

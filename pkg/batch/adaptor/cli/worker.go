@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
+)
+
+// minPoll keeps looking for work from being a load.
+const minPoll = 10 * time.Millisecond
+
+func (p *program) workerCommand() *cobra.Command {
+	o := runtime.Options{Slots: 1, Poll: runtime.DefaultPoll}
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run parts of partitioned steps that other processes run",
+		Long: `Takes parts of steps whose job file says "partition: {remote: true}" and runs them,
+until it is stopped. Each part has a lease of its own: the parts of a worker that dies
+are taken by others, where its last chunk committed. The steps are built from the job
+file that is stored with the execution: no file of jobs is needed here, but the
+databases, components and data that the job uses.
+
+SIGINT or SIGTERM finishes the chunks in hand and gives the parts back; a second one
+cancels.`,
+		Example: "  " + p.app.Name + " worker --slots 4",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.Slots < 1:
+				return usagef("--slots %d: at least 1", o.Slots)
+			case o.Poll < minPoll:
+				return usagef("--poll %v: at least %v", o.Poll, minPoll)
+			}
+			return p.work(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.Slots, "slots", o.Slots, "run `N` parts at once")
+	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for work")
+	return cmd
+}
+
+func (p *program) work(ctx context.Context, o runtime.Options) error {
+	if err := p.configure(); err != nil {
+		return err
+	}
+	ctx, signals := p.obeySignals(ctx)
+	defer signals.end()
+	o.Report = func(e runtime.Event) { p.workerEvent(ctx, e) }
+	return p.withSession(ctx, p.quiet(), func(s *Session) error {
+		p.announceDatabase(ctx)
+		p.log.InfoContext(ctx, fmt.Sprintf("worker with %d slots: waiting for parts", o.Slots))
+		return s.Work(ctx, signals.stop, o)
+	})
+}
+
+func (p *program) workerEvent(ctx context.Context, e runtime.Event) {
+	args := []any{"execution", int64(e.Execution)}
+	if e.Partition != nil {
+		args = append(args, "part", e.Partition.Name, "step_execution", int64(e.Partition.ID))
+		if e.What == "ended" {
+			args = append(args, "status", string(e.Partition.Status), "read", e.Partition.Counters.Read, "written", e.Partition.Counters.Write)
+		}
+	}
+	if e.Err != nil {
+		p.log.ErrorContext(ctx, "part "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
+		return
+	}
+	if e.Partition != nil && e.What == "ended" && e.Partition.Status == core.StatusFailed {
+		p.log.ErrorContext(ctx, "part failed", append(args, "error", oneLine(e.Partition.Error))...)
+		return
+	}
+	p.log.InfoContext(ctx, "part "+e.What, args...)
+}

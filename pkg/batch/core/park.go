@@ -1,0 +1,89 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// Parking is what is stored when an execution is parked.
+type Parking struct {
+	// Context is written if it changed; nil leaves it.
+	Context *ExecutionContext
+	// Visits are rows of the journal that wait for the next write.
+	Visits []FlowVisit
+	// Stopping says that the caller knows of a request to stop: partitions that no worker
+	// has taken end STOPPED, and the execution waits for the others.
+	Stopping bool
+}
+
+// Resumed is an execution that goes on in the same attempt.
+type Resumed struct {
+	Execution *JobExecution
+	// Steps are its steps that were parked.
+	Steps []StepExecution
+}
+
+// ResumeRequest names who resumes an execution.
+type ResumeRequest struct {
+	Owner Owner
+	Lease time.Duration
+}
+
+// Parks let executions wait for work of other processes without an owner.
+type Parks interface {
+	// Park releases an execution of which every live branch waits for partitions, with its
+	// open steps, in one transaction. It is rejected where a stop was requested of which the
+	// caller does not know: see Parking.Stopping.
+	Park(ctx context.Context, ref JobRef, p Parking) (Answer, error)
+	// Resumable returns parked executions that have no open partitions, oldest first.
+	Resumable(ctx context.Context, limit int) ([]JobExecutionID, error)
+	// Resume takes a parked execution that has no open partitions, in the same attempt: it
+	// is STARTED again, or STOPPING if a stop was requested. A *TransitionError refuses it;
+	// so it is for all but one of several processes at once.
+	Resume(ctx context.Context, id JobExecutionID, req ResumeRequest) (Resumed, error)
+}
+
+// AssignRequest asks for a partition to work on.
+type AssignRequest struct {
+	Owner Owner
+	Lease time.Duration
+	// MaxAttempts is how often a partition is assigned before it fails: one that ends
+	// every worker must not end them all. 0: DefaultPartAttempts.
+	MaxAttempts int
+	// Except are hashes of definitions of which the worker can run nothing.
+	Except []string
+	// Dead reports whether an owner is known to be dead: its partitions are taken before
+	// their lease expired. nil: none is.
+	Dead func(Owner) bool
+}
+
+// DefaultPartAttempts is AssignRequest.MaxAttempts.
+const DefaultPartAttempts = 3
+
+// Assignment is a partition that a worker has.
+type Assignment struct {
+	Step StepExecution // in STARTED, with the position and counters of its last commit
+	// Earlier is the attempt that the partition resumes; nil: it began anew.
+	Earlier *StepExecution
+	// Manager is the step that planned it.
+	Manager StepExecution
+	Job     JobExecution
+	// Shared is PartitionPlan.Shared.
+	Shared []byte
+}
+
+// Assignments give partitions to workers. A partition has an owner, an epoch and a lease
+// of its own.
+type Assignments interface {
+	// AssignPartition takes a partition that no worker has, or whose worker is lost: the
+	// same record with a new epoch, at the position of its last commit. Lost ones that were
+	// assigned MaxAttempts times end FAILED, and those of a job that is to stop STOPPED.
+	// nil: there is none.
+	AssignPartition(ctx context.Context, req AssignRequest) (*Assignment, error)
+	// HeartbeatStep extends the lease of a partition and reads the stop flag of its job.
+	// ErrLostOwner if the guard finds no row.
+	HeartbeatStep(ctx context.Context, ref StepRef, lease time.Duration) (stop bool, err error)
+	// ReleasePartition gives a partition back that its worker does not finish: another one
+	// takes it up at the position of its last commit.
+	ReleasePartition(ctx context.Context, ref StepRef) error
+}

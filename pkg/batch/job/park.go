@@ -1,0 +1,134 @@
+package job
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// parkedPoll is the time between two looks at an execution that is parked.
+const parkedPoll = time.Second
+
+// park releases an execution of which the walk waits for partitions. A stop that was
+// requested meanwhile is stored with it: what no worker has taken then ends.
+func (r *run) park(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
+	if r.stop.requested() {
+		if _, err := r.config.Repository.RequestStop(ctx, r.exec.ID); err != nil {
+			return fmt.Errorf("park: %w", err)
+		}
+	}
+	_, err := r.config.Repository.Park(ctx, r.ref, p)
+	if _, refused := errors.AsType[*core.TransitionError](err); refused && !errors.Is(err, core.ErrLostOwner) {
+		p.Stopping = true
+		_, err = r.config.Repository.Park(ctx, r.ref, p)
+	}
+	if err != nil {
+		return fmt.Errorf("park: %w", err)
+	}
+	r.exec.Status, r.exec.Owner = core.StatusParked, core.Owner{}
+	return nil
+}
+
+// Resume continues a parked execution that has no open partitions, in the same attempt,
+// and returns when it is over or parked again. j is the job as its stored definition has
+// it, bound to the execution's parameters. A *core.TransitionError says that another
+// process resumed it, or that it waits.
+//
+// A resume is not a restart: what the execution has visited stands, no step is run again,
+// and listeners and observers hear nothing twice.
+func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) (*core.JobExecution, error) {
+	if err := validate(j); err != nil {
+		return nil, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	owner := l.config.Owner
+	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
+	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Lease: l.config.Lease})
+	if err != nil {
+		return nil, err
+	}
+	if resumed.Execution.Context == nil {
+		resumed.Execution.Context = core.NewExecutionContext()
+	}
+	r := newRun(l, j, core.Launched{Execution: resumed.Execution}, stop)
+	r.resumed = &resumed
+	return r.run(ctx)
+}
+
+// resume reads the history of an execution that was parked. The walk replays it up to the
+// step that waited.
+func (r *run) resume(ctx context.Context) error {
+	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
+	if err != nil {
+		return fmt.Errorf("read the history of the instance: %w", err)
+	}
+	r.progress = newProgress(history)
+	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
+		return fmt.Errorf("read the history of the instance: %w", err)
+	}
+	if r.exec.StopRequested {
+		r.askStop()
+	}
+	r.resuming = true
+	return nil
+}
+
+// waitedFor reports whether the step execution is the one that was parked.
+func (r *run) waitedFor(id core.StepExecutionID) bool {
+	if !r.resuming {
+		return false
+	}
+	for _, s := range r.resumed.Steps {
+		if s.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// afterPark waits until a parked execution is over, without holding it, and resumes it if
+// no other process does. Closing stop asks for a stop of the execution. The end of ctx
+// leaves it parked.
+func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
+	asked := stop
+	for {
+		timer := time.NewTimer(parkedPoll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return exec, fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, context.Cause(ctx))
+		case <-asked:
+			asked = nil
+			if _, err := l.config.Repository.RequestStop(ctx, exec.ID); err != nil {
+				return exec, err
+			}
+		case <-timer.C:
+		}
+		timer.Stop()
+		now, err := l.config.Repository.Execution(ctx, exec.ID)
+		switch {
+		case err != nil:
+			return exec, err
+		case now.Status.IsOver():
+			return now, nil
+		case now.Owner != core.Owner{}: // it ends what a lost owner left, as a launch would
+			if _, err := l.config.Repository.Recover(ctx, l.config.Owner.String(), l.config.Dead); err != nil {
+				return exec, err
+			}
+			continue
+		}
+		now, err = l.Resume(ctx, j, exec.ID, stop)
+		if _, waits := errors.AsType[*core.TransitionError](err); waits && !errors.Is(err, core.ErrLostOwner) {
+			continue
+		}
+		if err != nil || now.Status.IsOver() {
+			return now, err
+		}
+	}
+}

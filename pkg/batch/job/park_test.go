@@ -1,0 +1,166 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// numberedParts is a partitioner of so many parts.
+type numberedParts int
+
+func (n numberedParts) Partition(context.Context, *core.View) ([]core.Partition, error) {
+	parts := make([]core.Partition, n)
+	for i := range parts {
+		parts[i] = core.Partition{Name: fmt.Sprint("p", i), Context: core.NewExecutionContext()}
+	}
+	return parts, nil
+}
+
+// jobHeard counts the calls of a listener of the job.
+type jobHeard struct{ before, after int }
+
+func (h *jobHeard) BeforeJob(context.Context, *core.JobExecution) error { h.before++; return nil }
+func (h *jobHeard) AfterJob(context.Context, *core.JobExecution) error  { h.after++; return nil }
+
+// remoteStep is a step whose partitions run on workers.
+func remoteStep(t *testing.T, e *testengine.Engine, name string) *core.StepElement {
+	t.Helper()
+	inner := e.Tasklet(name, tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
+	s, err := step.NewPartitioned(step.PartitionConfig{
+		Step: inner.Step, OnWorkers: true,
+		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return numberedParts(3), nil },
+	})
+	require.NoError(t, err)
+	return &core.StepElement{Step: s}
+}
+
+// endParts is a worker that ends the partitions of parked executions.
+func endParts(ctx context.Context, e *testengine.Engine, change func(core.StepExecution) core.StepChange) <-chan error {
+	done := make(chan error, 1)
+	worker := core.Owner{Host: "there", PID: 2}
+	go func() {
+		for ctx.Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+			parked, err := e.Repository.Executions(ctx, core.ExecutionFilter{Statuses: []core.Status{core.StatusParked}})
+			if err != nil || len(parked) == 0 {
+				continue
+			}
+			a, err := e.Repository.AssignPartition(ctx, core.AssignRequest{Owner: worker, Lease: time.Minute})
+			if err != nil || a == nil {
+				continue
+			}
+			_, err = e.Repository.EndStep(ctx, core.StepRef{ID: a.Step.ID, Owner: worker, Epoch: a.Step.Epoch}, change(a.Step))
+			if err != nil && !errors.Is(err, core.ErrLostOwner) {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	return done
+}
+
+// TestAResumeIsNoRestart: a job that parks twice. What it visited before stands, no step
+// is run again, though it may start again, and listeners and observers hear nothing twice.
+func TestAResumeIsNoRestart(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := &script{e: testengine.New(t, url), fails: map[string]bool{"bad": true}}
+		ctx, cancel := context.WithCancel(t.Context())
+		worker := endParts(ctx, s.e, func(core.StepExecution) core.StepChange {
+			return core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted, Counters: core.Counters{Read: 2}}
+		})
+		h := &jobHeard{}
+		one := s.step("one")
+		one.AllowStartIfComplete = true
+		decided := 0
+		decision := &core.DecisionElement{Name: "which", Decide: func(context.Context, *core.View) (string, error) {
+			decided++
+			return "GO", nil
+		}, Next: []core.Transition{{Pattern: "GO", Target: core.Target{Kind: core.TargetElement, Name: "bad"}}}}
+		one.Next = []core.Transition{to("which")}
+		bad := s.step("bad", on(core.ExitFailed, core.TargetElement, func(t *core.Target) { t.Name = "first" }))
+		first, second, last := remoteStep(t, s.e, "first"), remoteStep(t, s.e, "second"), s.step("last")
+		limit := 1
+		first.Next, first.StartLimit = []core.Transition{to("second")}, &limit
+		second.Next = []core.Transition{to("last")}
+		j := testengine.Job("parks", one)
+		j.Flow.Elements = []core.Element{one, decision, bad, first, second, last}
+		j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{h}, nil }
+
+		exec, ran := s.run(j)
+		cancel()
+		require.NoError(t, <-worker)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, []string{"one", "bad", "last"}, ran)
+		require.Equal(t, 1, decided)
+		require.Equal(t, jobHeard{before: 1, after: 1}, *h)
+		require.EqualValues(t, 3, exec.Epoch, "it was resumed twice")
+		require.Equal(t, 1, exec.Attempt)
+		require.EqualValues(t, 6, s.e.Step(exec, "second").Counters.Read)
+		counts := map[string]int{}
+		for _, event := range s.e.Events() {
+			switch event := event.(type) {
+			case core.StepStarted:
+				counts["start "+event.Step.Name]++
+			case core.StepEnded:
+				counts["end "+event.Step.Name]++
+			case core.JobStarted, core.JobEnded, core.Decided, core.StepPassed:
+				counts[fmt.Sprintf("%T", event)]++
+			}
+		}
+		require.Equal(t, map[string]int{
+			"start one": 1, "end one": 1, "start bad": 1, "end bad": 1, "start first": 1, "end first": 1,
+			"start second": 1, "end second": 1, "start last": 1, "end last": 1,
+			"core.JobStarted": 1, "core.JobEnded": 1, "core.Decided": 1,
+		}, counts)
+	})
+}
+
+// TestAParkedExecutionIsStopped from elsewhere: no part that no worker has begins, and the
+// step ends STOPPED and not with its job.
+func TestAParkedExecutionIsStopped(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := &script{e: testengine.New(t, url)}
+		j := testengine.Job("stops", remoteStep(t, s.e, "parts"), s.step("last"))
+		go func() {
+			for t.Context().Err() == nil {
+				parked, err := s.e.Repository.Executions(t.Context(), core.ExecutionFilter{Statuses: []core.Status{core.StatusParked}})
+				if err == nil && len(parked) > 0 {
+					_, err = s.e.Repository.RequestStop(t.Context(), parked[0].ID)
+				}
+				if err == nil && len(parked) > 0 {
+					return
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+		}()
+		exec, ran := s.run(j)
+		require.Equal(t, core.StatusStopped, exec.Status)
+		require.Empty(t, ran)
+		require.Equal(t, core.StatusStopped, s.e.Step(exec, "parts").Status)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		worker := endParts(ctx, s.e, func(core.StepExecution) core.StepChange {
+			return core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 2}}
+		})
+		exec, ran = s.run(j)
+		cancel()
+		require.NoError(t, <-worker)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, []string{"last"}, ran)
+		require.EqualValues(t, 6, s.e.Step(exec, "parts").Total().Read)
+	})
+}

@@ -1,0 +1,166 @@
+package repository
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// assignLook is how many partitions one look for work reads.
+const assignLook = 100
+
+// assignable is a partition that a worker may get.
+type assignable struct {
+	Row           stepExecution `gorm:"embedded"`
+	Expired       bool
+	StopRequested bool
+}
+
+// AssignPartition implements core.Assignments. What it read is compared again by the
+// guarded UPDATE: of several workers at once one gets the partition, and a worker that
+// has extended its lease meanwhile keeps it.
+func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
+	if req.Lease <= 0 {
+		return nil, fmt.Errorf("assign a partition: a lease of %v is not positive", req.Lease)
+	}
+	var found []assignable
+	err := r.session(ctx).Raw(r.sql(`SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
+		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' AND NOT j.stop_requested OR s.lease_until IS NOT NULL)
+		AND j.definition_hash NOT IN ? ORDER BY s.id LIMIT ?`), append([]string{"none"}, req.Except...), assignLook).Scan(&found).Error
+	if err != nil {
+		return nil, fmt.Errorf("look for partitions: %w", err)
+	}
+	for _, c := range found {
+		dead := c.Row.Owner != "" && req.Dead != nil && req.Dead(core.ParseOwner(c.Row.Owner))
+		if c.Row.Owner != "" && !c.Expired && !dead {
+			continue
+		}
+		taken, err := r.assign(ctx, c, dead, req)
+		if err != nil {
+			return nil, fmt.Errorf("assign step execution %d: %w", c.Row.ID, err)
+		}
+		if taken {
+			return r.assignment(ctx, c.Row.ID)
+		}
+	}
+	return nil, nil
+}
+
+// assign makes the move that is due for a partition. It answers whether the partition is
+// the caller's now.
+func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (bool, error) {
+	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
+	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)
+	switch {
+	case c.StopRequested:
+		m.move = core.Executions().Move(core.MoveStop)
+		m.outcome(core.ExitStopped, "its worker is lost, and a stop was requested", "")
+		m.set("ended_at = COALESCE(ended_at, {now})")
+	case c.Row.AssignedCount >= cmp.Or(req.MaxAttempts, core.DefaultPartAttempts):
+		m.move = core.Executions().Move(core.MoveTakeOver)
+		m.outcome(core.ExitFailed, fmt.Sprintf("%s, for the %d. time", lostOwner, c.Row.AssignedCount), "")
+		m.set("ended_at = COALESCE(ended_at, {now})")
+	default:
+		m.set("owner = ?", req.Owner.String())
+		m.set("assigned_from = CASE WHEN owner = '' THEN assigned_from WHEN assigned_from = '' THEN owner ELSE assigned_from || ' ' || owner END")
+		m.set("assigned_count = assigned_count + 1")
+		m.set("lease_until = {later}", req.Lease.Microseconds())
+	}
+	m.set("epoch = epoch + 1")
+	if c.Row.Owner != "" && !dead {
+		m.condition = "lease_until <= {now}"
+	}
+	answer, err := r.transition(ctx, m)
+	if _, lost := errors.AsType[*core.TransitionError](err); lost { // another worker was faster
+		return false, nil
+	}
+	return err == nil && answer == core.Applied && m.move.Name == core.MoveAssign, err
+}
+
+// assignment reads what the worker needs.
+func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*core.Assignment, error) {
+	steps, err := r.steps(ctx, "id = ?", id)
+	if err != nil || len(steps) == 0 {
+		return nil, errors.Join(err, fmt.Errorf("read the partition %d", id))
+	}
+	a := &core.Assignment{Step: steps[0]}
+	var managers []struct {
+		Row    stepExecution `gorm:"embedded"`
+		Shared string
+	}
+	if err := r.session(ctx).Raw(r.sql("SELECT * FROM {step_execution} WHERE id = ?"), a.Step.Manager).Scan(&managers).Error; err != nil {
+		return nil, err
+	}
+	if len(managers) == 0 {
+		return nil, fmt.Errorf("step execution %d, which planned it: %w", a.Step.Manager, core.ErrNotFound)
+	}
+	manager, err := managers[0].Row.record()
+	if err != nil {
+		return nil, err
+	}
+	a.Manager, a.Shared = *manager, []byte(managers[0].Shared)
+	job, err := r.Execution(ctx, a.Step.JobExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	a.Job = *job
+	if a.Step.First != 0 && a.Step.First != a.Step.ID {
+		earlier, err := r.steps(ctx, r.sql(`name = ? AND id >= ? AND id < ?
+			AND job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)`), a.Step.Name, a.Step.First, id, job.InstanceID)
+		if err != nil {
+			return nil, err
+		}
+		if len(earlier) > 0 {
+			a.Earlier = &earlier[len(earlier)-1]
+		}
+	}
+	return a, nil
+}
+
+// steps reads step executions, in order.
+func (r *Repository) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
+	var rows []stepExecution
+	if err := r.session(ctx).Where(condition, args...).Order("id").Find(&rows).Error; err != nil {
+		return nil, err
+	}
+	records := make([]core.StepExecution, len(rows))
+	for i, row := range rows {
+		record, err := row.record()
+		if err != nil {
+			return nil, err
+		}
+		records[i] = *record
+	}
+	return records, nil
+}
+
+// HeartbeatStep implements core.Assignments: one guarded UPDATE, which touches no indexed
+// column and leaves no audit row.
+func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease time.Duration) (stop bool, err error) {
+	var rows []struct{ StopRequested bool }
+	err = r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET lease_until = {later} WHERE id = ? AND "+ownEpoch+" AND lease_until IS NOT NULL AND status IN ? RETURNING "+
+		r.stopAsked()+" AS stop_requested"), lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running()).Scan(&rows).Error
+	if err == nil && len(rows) == 0 {
+		err = core.ErrLostOwner
+	}
+	if err != nil {
+		return false, fmt.Errorf("heartbeat of step execution %d: %w", ref.ID, err)
+	}
+	return rows[0].StopRequested, nil
+}
+
+// ReleasePartition implements core.Assignments.
+func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef) error {
+	m := stepMove(ref, core.Executions().Move(core.MoveRelease), actRelease)
+	m.set("owner = ''")
+	m.set("lease_until = NULL")
+	m.set("assigned_count = assigned_count - 1") // no attempt of the partition failed
+	m.set("epoch = epoch + 1")
+	_, err := r.transition(ctx, m)
+	return err
+}

@@ -1,0 +1,176 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Park implements core.Parks: the guarded UPDATE of the job, one of its open steps that
+// are not partitions, and with Stopping one of the partitions that no worker has taken.
+func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) (core.Answer, error) {
+	m := &guardedMove{
+		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actPark,
+		move: core.Executions().Move(core.MovePark), guard: &guard{ref.Owner.String(), ref.Epoch}, visits: p.Visits,
+	}
+	if !p.Stopping {
+		m.condition = "NOT stop_requested"
+	}
+	m.set("owner = ''")
+	m.set("lease_until = NULL")
+	if err := m.context(p.Context); err != nil {
+		return "", fmt.Errorf("job execution %d: %w", ref.ID, err)
+	}
+	l := &ledger{actor: ref.Owner.String()}
+	var answer core.Answer
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) (err error) {
+		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied {
+			return refusal(err)
+		}
+		if err := r.parkSteps(ctx, ref, l); err != nil {
+			return err
+		}
+		if p.Stopping {
+			if err := r.stopUnassigned(ctx, ref.ID, l); err != nil {
+				return err
+			}
+		}
+		return r.write(ctx, l)
+	})
+	refused, ok := errors.AsType[*refusalError](err)
+	switch {
+	case ok:
+		return answer, refused.reason
+	case err != nil:
+		return "", fmt.Errorf("park job execution %d: %w", ref.ID, err)
+	}
+	r.tell(ctx, l)
+	return answer, nil
+}
+
+// refusal rolls a transaction back that changed nothing.
+func refusal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &refusalError{err}
+}
+
+func (r *Repository) parkSteps(ctx context.Context, ref core.JobRef, l *ledger) error {
+	park := core.Executions().Move(core.MovePark)
+	var steps []stepExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, owner = ''
+		WHERE job_execution_id = ? AND `+openStep+` AND status IN ? AND manager_id IS NULL
+		RETURNING id, status_before, epoch`), park.To, park.Name, ref.ID, park.From).Scan(&steps).Error
+	l.noteSteps(ref.ID, steps, actPark, park)
+	return err
+}
+
+// noteSteps notes a move of several steps.
+func (l *ledger) noteSteps(job core.JobExecutionID, steps []stepExecution, act string, move core.Move[core.Status]) {
+	for _, s := range steps {
+		l.note(stepMachine, int64(s.ID), audit{
+			JobExecutionID: job, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
+		}, act, move)
+	}
+}
+
+// waits is the condition that a job execution has a partition that is not over. While it
+// is parked none is added, so the answer can only change once.
+const waits = `EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)`
+
+// Resumable implements core.Parks.
+func (r *Repository) Resumable(ctx context.Context, limit int) ([]core.JobExecutionID, error) {
+	var ids []core.JobExecutionID
+	err := r.session(ctx).Raw(r.sql("SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND NOT "+waits+" ORDER BY id LIMIT ?"),
+		core.Executions().Move(core.MoveResume).From, limit).Scan(&ids).Error
+	if err != nil {
+		return nil, fmt.Errorf("look for parked executions: %w", err)
+	}
+	return ids, nil
+}
+
+// Resume implements core.Parks. A process that lost the reply finds its own move.
+func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest) (core.Resumed, error) {
+	if req.Lease <= 0 {
+		return core.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
+	}
+	l := &ledger{actor: req.Owner.String()}
+	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+		if err := r.resumeJob(ctx, id, req, l); err != nil {
+			return err
+		}
+		if err := r.resumeSteps(ctx, id, req.Owner, l); err != nil {
+			return err
+		}
+		return r.write(ctx, l)
+	})
+	if err != nil {
+		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
+	}
+	r.tell(ctx, l)
+	exec, err := r.Execution(ctx, id)
+	if err != nil {
+		return core.Resumed{}, err
+	}
+	steps, err := r.Steps(ctx, id)
+	if err != nil {
+		return core.Resumed{}, err
+	}
+	resumed := core.Resumed{Execution: exec}
+	for _, s := range steps {
+		if !s.Status.IsOver() && s.Manager == 0 {
+			resumed.Steps = append(resumed.Steps, s)
+		}
+	}
+	return resumed, nil
+}
+
+func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest, l *ledger) error {
+	start, stop := core.Executions().Move(core.MoveResume), core.Executions().Move(core.MoveResumeToStop)
+	var rows []jobExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET status_before = status,
+			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
+			last_epoch = epoch, epoch = epoch + 1, owner = ?, lease_until = {later}
+		WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` RETURNING status, status_before, epoch`),
+		stop.To, start.To, stop.Name, start.Name, req.Owner.String(), req.Lease.Microseconds(), id, start.From).Scan(&rows).Error
+	if err != nil {
+		return err
+	}
+	if len(rows) > 0 {
+		move := start
+		if rows[0].Status == stop.To {
+			move = stop
+		}
+		l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].StatusBefore, Epoch: rows[0].Epoch}, actResume, move)
+		return nil
+	}
+	var found []jobExecution
+	err = r.session(ctx).Raw(r.sql("SELECT status, owner, epoch, last_move, last_epoch FROM {job_execution} WHERE id = ?"), id).Scan(&found).Error
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return core.ErrNotFound
+	case found[0].Owner == req.Owner.String() && (found[0].LastMove == start.Name || found[0].LastMove == stop.Name):
+		return nil // the reply was lost
+	}
+	return &core.TransitionError{
+		Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: found[0].Status, Epoch: found[0].Epoch,
+		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions",
+	}
+}
+
+func (r *Repository) resumeSteps(ctx context.Context, id core.JobExecutionID, owner core.Owner, l *ledger) error {
+	resume := core.Executions().Move(core.MoveResume)
+	var steps []stepExecution
+	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, epoch = epoch + 1, owner = ?
+		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL
+		RETURNING id, status_before, epoch`), resume.To, resume.Name, owner.String(), id, core.StatusParked).Scan(&steps).Error
+	l.noteSteps(id, steps, actResume, resume)
+	return err
+}

@@ -1,0 +1,179 @@
+package repositorytest
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func parkTests() []test {
+	return []test{
+		{"a parked execution has no owner, stays active and is resumed in the same attempt", parkAndResume},
+		{"a park is rejected where a stop was requested, unless the caller knows of it", parkRacesStop},
+		{"a stop of a parked execution ends what no worker has taken", stopOfParked},
+		{"of many that resume an execution one does", oneResumes},
+	}
+}
+
+// parked is a parked execution with n partitions.
+func (b *bench) parked(n int) (core.JobRef, core.StepRef, []core.StepExecution) {
+	b.Helper()
+	ref, manager, planned := b.managed(n, true)
+	answer, err := b.repo.Park(b.ctx, ref, core.Parking{})
+	require.NoError(b, err)
+	require.Equal(b, core.Applied, answer)
+	return ref, manager, planned
+}
+
+func (b *bench) resume(name string, id core.JobExecutionID) (core.Resumed, error) {
+	return b.repo.Resume(b.ctx, id, core.ResumeRequest{Owner: owner(name), Lease: time.Hour})
+}
+
+func (b *bench) assign(name string) *core.Assignment {
+	b.Helper()
+	a, err := b.repo.AssignPartition(b.ctx, core.AssignRequest{Owner: owner(name), Lease: time.Hour})
+	require.NoError(b, err)
+	return a
+}
+
+func parkAndResume(b *bench) {
+	ref, manager, planned := b.parked(2)
+	exec := b.execution(ref.ID)
+	require.Equal(b, core.StatusParked, exec.Status)
+	require.Equal(b, core.Owner{}, exec.Owner)
+	require.True(b, exec.LeaseUntil.IsZero())
+	require.Equal(b, 1, b.count("%sjob_execution WHERE active = 1"))
+	require.Equal(b, 1, b.count("%sstep_execution WHERE status = 'PARKED' AND owner = ''"))
+	_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	_, err = b.repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusFailed})
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	_, err = b.repo.EndStep(b.ctx, manager, core.StepChange{To: core.StatusFailed})
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	req := b.request("b", 1)
+	req.Dead = dead
+	_, err = b.repo.Launch(b.ctx, req)
+	running, ok := errors.AsType[*core.AlreadyRunningError](err)
+	require.True(b, ok, "%v", err)
+	require.True(b, running.Parked)
+	ended, err := b.repo.Recover(b.ctx, operator, nil)
+	require.NoError(b, err)
+	require.Empty(b, ended)
+
+	for range planned {
+		waiting, err := b.repo.Resumable(b.ctx, 10)
+		require.NoError(b, err)
+		require.Empty(b, waiting)
+		_, err = b.resume("b", ref.ID)
+		_, refused := errors.AsType[*core.TransitionError](err)
+		require.True(b, refused, "%v", err)
+		b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 1}})
+	}
+	require.Nil(b, b.assign("w"))
+	waiting, err := b.repo.Resumable(b.ctx, 10)
+	require.NoError(b, err)
+	require.Equal(b, []core.JobExecutionID{ref.ID}, waiting)
+	resumed, err := b.resume("b", ref.ID)
+	require.NoError(b, err)
+	require.Equal(b, core.StatusStarted, resumed.Execution.Status)
+	require.Equal(b, ref.Epoch+1, resumed.Execution.Epoch)
+	require.Equal(b, exec.Attempt, resumed.Execution.Attempt)
+	require.Len(b, resumed.Steps, 1)
+	require.Equal(b, manager.ID, resumed.Steps[0].ID)
+	again, err := b.resume("b", ref.ID)
+	require.NoError(b, err, "the reply was lost")
+	require.Equal(b, resumed, again)
+	_, err = b.resume("c", ref.ID)
+	require.Error(b, err)
+
+	next := jobRef(resumed.Execution)
+	_, err = b.repo.EndStep(b.ctx, manager, core.StepChange{To: core.StatusCompleted})
+	require.ErrorIs(b, err, core.ErrLostOwner, "the process that parked it is fenced")
+	b.end(stepRef(resumed.Steps[0]), core.StepChange{To: core.StatusCompleted})
+	b.change(next, core.JobChange{To: core.StatusCompleted})
+}
+
+func parkRacesStop(b *bench) {
+	ref, manager, _ := b.managed(3, true)
+	taken := b.assign("w")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	require.NoError(b, err)
+	answer, err := b.repo.Park(b.ctx, ref, core.Parking{})
+	require.Equal(b, core.Rejected, answer)
+	_, refused := errors.AsType[*core.TransitionError](err)
+	require.True(b, refused, "%v", err)
+	require.Equal(b, core.StatusStopping, b.execution(ref.ID).Status)
+
+	answer, err = b.repo.Park(b.ctx, ref, core.Parking{Stopping: true})
+	require.NoError(b, err)
+	require.Equal(b, core.Applied, answer)
+	require.EqualValues(b, 1, b.open(manager))
+	stop, err := b.repo.HeartbeatStep(b.ctx, stepRef(taken.Step), time.Hour)
+	require.NoError(b, err)
+	require.True(b, stop)
+	b.end(stepRef(taken.Step), core.StepChange{To: core.StatusStopped})
+	resumed, err := b.resume("b", ref.ID)
+	require.NoError(b, err)
+	require.Equal(b, core.StatusStopping, resumed.Execution.Status)
+	require.Equal(b, core.StatusStarted, resumed.Steps[0].Status)
+	b.end(stepRef(resumed.Steps[0]), core.StepChange{To: core.StatusStopped})
+	b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
+}
+
+func stopOfParked(b *bench) {
+	for taken := range 4 { // none, some and all of three partitions are taken
+		ref, manager, _ := b.parked(3)
+		var assigned []*core.Assignment
+		for range taken {
+			assigned = append(assigned, b.assign("w"))
+		}
+		answer, err := b.other().RequestStop(b.ctx, ref.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.Applied, answer)
+		answer, err = b.other().RequestStop(b.ctx, ref.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.Duplicate, answer)
+		require.Equal(b, core.StatusStopping, b.execution(ref.ID).Status)
+		require.EqualValues(b, taken, b.open(manager))
+		require.Nil(b, b.assign("w"))
+		for _, a := range assigned {
+			waiting, err := b.repo.Resumable(b.ctx, 10)
+			require.NoError(b, err)
+			require.Empty(b, waiting)
+			b.end(stepRef(a.Step), core.StepChange{To: core.StatusStopped})
+		}
+		resumed, err := b.resume("b", ref.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.StatusStopping, resumed.Execution.Status)
+		answer, err = b.repo.RequestStop(b.ctx, ref.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.Duplicate, answer)
+		b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
+		require.Equal(b, taken, b.count("%sstep_execution WHERE status = 'STOPPED' AND assigned_count > 0 AND job_execution_id = "+b.db.Dialect().Placeholder(1), int64(ref.ID)))
+	}
+}
+
+func oneResumes(b *bench) {
+	ref, _, _ := b.parked(1)
+	b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusFailed})
+	var won atomic.Int32
+	var all sync.WaitGroup
+	for _, name := range []string{"b", "c", "d", "e"} {
+		repo := b.other()
+		all.Go(func() {
+			_, err := repo.Resume(b.ctx, ref.ID, core.ResumeRequest{Owner: owner(name), Lease: time.Hour})
+			if err == nil {
+				won.Add(1)
+			} else if _, refused := errors.AsType[*core.TransitionError](err); !refused {
+				b.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(b, 1, won.Load())
+}

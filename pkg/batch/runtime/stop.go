@@ -1,0 +1,82 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// stop is the request that one partition sees: of its job, or because the worker stops.
+type stop struct {
+	once   sync.Once
+	done   chan struct{}
+	ended  chan struct{}
+	mu     sync.Mutex
+	ofJob  bool
+	worker <-chan struct{}
+}
+
+func newStop(worker <-chan struct{}) *stop {
+	s := &stop{done: make(chan struct{}), ended: make(chan struct{}), worker: worker}
+	go func() {
+		select {
+		case <-worker:
+			s.once.Do(func() { close(s.done) })
+		case <-s.done:
+		case <-s.ended:
+		}
+	}()
+	return s
+}
+
+func (s *stop) close() { close(s.ended) }
+
+// Requested implements core.StopSignal.
+func (s *stop) Requested() bool {
+	select {
+	case <-s.done:
+		return true
+	case <-s.worker:
+		return true
+	default:
+		return false
+	}
+}
+
+// Done implements core.StopSignal.
+func (s *stop) Done() <-chan struct{} { return s.done }
+
+// Request implements core.StopSignal: the job is to stop.
+func (s *stop) Request() {
+	s.mu.Lock()
+	s.ofJob = true
+	s.mu.Unlock()
+	s.once.Do(func() { close(s.done) })
+}
+
+// isOfJob reports whether the job is to stop, and not only this worker.
+func (s *stop) isOfJob() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ofJob
+}
+
+// leaving gives a partition back that stopped because the worker does.
+type leaving struct {
+	core.JobRepository
+	stop     *stop
+	released bool
+}
+
+// EndStep implements core.Transitions.
+func (l *leaving) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+	if change.To != core.StatusStopped || l.stop.isOfJob() {
+		return l.JobRepository.EndStep(ctx, ref, change)
+	}
+	if err := l.ReleasePartition(ctx, ref); err != nil {
+		return core.Rejected, err
+	}
+	l.released = true
+	return core.Applied, nil
+}

@@ -1,0 +1,299 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The defaults of a worker.
+const (
+	DefaultLease     = 30 * time.Second
+	DefaultHeartbeat = 5 * time.Second
+	DefaultPoll      = time.Second
+)
+
+// Config is what a worker works with.
+type Config struct {
+	Repository core.JobRepository
+	// Job rebuilds the job of an execution from the definition that is stored with it.
+	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
+	// Executor makes what runs a partition and records its end in transitions.
+	Executor func(transitions core.Transitions) core.StepExecutor
+	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
+	Services core.StepServices
+	// Resume resumes an execution that has no open partitions; nil: this worker resumes
+	// none. A *core.TransitionError says that another process does.
+	Resume func(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error
+	// Owner names this process. Required.
+	Owner core.Owner
+	// Slots is how many partitions, and executions that are resumed, run at once; 0: 1.
+	Slots int
+	// Lease, Heartbeat and Poll are DefaultLease, DefaultHeartbeat and DefaultPoll where
+	// zero. The heartbeat must be shorter than half the lease.
+	Lease, Heartbeat, Poll time.Duration
+	// MaxAttempts is that of core.AssignRequest.
+	MaxAttempts int
+	// Report hears of what went wrong and of what was taken; nil: nothing does.
+	Report func(Event)
+}
+
+// Options are what the user of a worker chooses.
+type Options struct {
+	// Slots is how many partitions run at once; 0: 1.
+	Slots int
+	// Poll is the time between two looks for work; 0: DefaultPoll.
+	Poll time.Duration
+	// Report is Config.Report.
+	Report func(Event)
+}
+
+// Event is something that a worker did.
+type Event struct {
+	// Partition is the partition that it is about, Execution the execution; zero: neither.
+	Partition *core.StepExecution
+	Execution core.JobExecutionID
+	// What happened: "taken", "ended", "released", "lost", "refused", "resumed", "failed".
+	What string
+	Err  error
+}
+
+// Worker takes partitions and runs them, and resumes parked executions.
+type Worker struct {
+	config Config
+
+	mu     sync.Mutex
+	except []string // hashes of definitions that cannot be built here
+}
+
+// NewWorker checks the configuration and fills in the defaults.
+func NewWorker(config Config) (*Worker, error) {
+	if config.Repository == nil || config.Job == nil || config.Executor == nil || config.Owner == (core.Owner{}) {
+		return nil, errors.New("a worker needs a repository, jobs, an executor and an owner")
+	}
+	if config.Slots < 0 {
+		return nil, fmt.Errorf("a worker with %d slots: there must be at least one", config.Slots)
+	}
+	config.Slots = max(config.Slots, 1)
+	if config.Lease == 0 {
+		config.Lease = DefaultLease
+	}
+	if config.Heartbeat == 0 {
+		config.Heartbeat = min(DefaultHeartbeat, config.Lease/4)
+	}
+	if config.Poll == 0 {
+		config.Poll = DefaultPoll
+	}
+	if config.Heartbeat < 0 || config.Lease < 2*config.Heartbeat {
+		return nil, fmt.Errorf("lease %v and heartbeat %v: the lease must be at least twice the heartbeat", config.Lease, config.Heartbeat)
+	}
+	if config.Report == nil {
+		config.Report = func(Event) {}
+	}
+	config.Services.Fill()
+	return &Worker{config: config}, nil
+}
+
+// Run works until stop is closed or ctx ends. On stop it finishes the chunks in hand and
+// gives the partitions back; the end of ctx cancels at once. The error is that of the
+// repository, if there was nothing but errors for longer than a lease.
+func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, w.config.Slots)
+	healthy := time.Now()
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case slots <- struct{}{}:
+		}
+		work, err := w.next(ctx, stop)
+		if work != nil {
+			healthy = time.Now()
+			running.Go(func() {
+				defer func() { <-slots }()
+				work()
+			})
+			continue
+		}
+		<-slots
+		switch {
+		case err == nil:
+			healthy = time.Now()
+		case ctx.Err() != nil:
+			return nil
+		case time.Since(healthy) > w.config.Lease:
+			return fmt.Errorf("worker: %w", err)
+		default:
+			w.config.Report(Event{What: "failed", Err: err})
+		}
+		if !w.pause(ctx, stop) {
+			return nil
+		}
+	}
+}
+
+func (w *Worker) pause(ctx context.Context, stop <-chan struct{}) bool {
+	timer := time.NewTimer(w.config.Poll)
+	defer timer.Stop()
+	select {
+	case <-stop:
+		return false
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// next takes something to do; nil: there is nothing.
+func (w *Worker) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
+	w.mu.Lock()
+	except := slices.Clone(w.except)
+	w.mu.Unlock()
+	a, err := w.config.Repository.AssignPartition(ctx, core.AssignRequest{
+		Owner: w.config.Owner, Lease: w.config.Lease, MaxAttempts: w.config.MaxAttempts, Except: except,
+		Dead: w.config.Services.Owners.IsDead,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a != nil {
+		return func() { w.partition(ctx, a, stop) }, nil
+	}
+	if w.config.Resume == nil {
+		return nil, nil
+	}
+	ids, err := w.config.Repository.Resumable(ctx, 1)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return func() { w.resume(ctx, ids[0], stop) }, nil
+}
+
+func (w *Worker) resume(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) {
+	err := w.config.Resume(ctx, id, stop)
+	if _, taken := errors.AsType[*core.TransitionError](err); taken {
+		return
+	}
+	w.config.Report(Event{Execution: id, What: "resumed", Err: err})
+}
+
+// partition runs one partition. One that cannot be built here is given back for others.
+func (w *Worker) partition(ctx context.Context, a *core.Assignment, stop <-chan struct{}) {
+	report := func(what string, err error) {
+		w.config.Report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
+	}
+	report("taken", nil)
+	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	inner, run, err := w.rebuild(ctx, a)
+	if err != nil {
+		w.mu.Lock()
+		w.except = append(w.except, a.Job.Definition.Hash)
+		w.mu.Unlock()
+		report("refused", errors.Join(err, w.config.Repository.ReleasePartition(context.WithoutCancel(ctx), ref)))
+		return
+	}
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asked := newStop(stop)
+	defer asked.close()
+	beats := w.heartbeats(working, ref, asked, cancel)
+	run.Services.Stop = asked
+	ends := &leaving{JobRepository: w.config.Repository, stop: asked}
+	record, err := w.config.Executor(ends).Execute(working, inner, run)
+	cancel(nil)
+	<-beats
+	switch {
+	case errors.Is(err, core.ErrLostOwner):
+		report("lost", err)
+	case err != nil:
+		report("failed", err)
+	case ends.released:
+		report("released", nil)
+	default:
+		a.Step = *record
+		report("ended", nil)
+	}
+}
+
+// heartbeats extends the lease until ctx ends. The loss of the partition ends ctx.
+func (w *Worker) heartbeats(ctx context.Context, ref core.StepRef, asked *stop, lost context.CancelCauseFunc) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(w.config.Heartbeat)
+		defer ticker.Stop()
+		confirmed := time.Now()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			sent := time.Now()
+			requested, err := w.config.Repository.HeartbeatStep(ctx, ref, w.config.Lease)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err == nil:
+				confirmed = sent
+				if requested {
+					asked.Request()
+				}
+			case errors.Is(err, core.ErrLostOwner) || time.Since(confirmed) > w.config.Lease:
+				lost(fmt.Errorf("%w: %w", core.ErrLostOwner, err))
+				return
+			}
+		}
+	}()
+	return done
+}
+
+// rebuild makes the step of a partition from the stored definition, and its run from
+// what the step that planned it has stored.
+func (w *Worker) rebuild(ctx context.Context, a *core.Assignment) (core.Step, *core.StepRun, error) {
+	j, err := w.config.Job(ctx, a.Job)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build job %s: %w", a.Job.JobName, err)
+	}
+	inner, err := innerStep(j, a.Manager.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var data core.StepContext
+	if err := json.Unmarshal(a.Shared, &data); err != nil {
+		return nil, nil, fmt.Errorf("step %s: what its manager has stored: %w", a.Step.Name, err)
+	}
+	data.Job.Definition = a.Job.Definition
+	data.Name, data.Planned, data.Earlier = a.Step.Name, &a.Step, a.Earlier
+	data.Part = partOf(a)
+	services := w.config.Services
+	services.Checkpoints, services.Plans, services.Attempts = w.config.Repository, w.config.Repository, w.config.Repository
+	return inner, &core.StepRun{Data: data, Services: services}, nil
+}
+
+// innerStep finds the step that does the work of one partition.
+func innerStep(j *core.Job, name string) (core.Step, error) {
+	for _, s := range append(j.Flow.Steps(), j.Finally.Steps()...) {
+		if partitioned, ok := s.(interface{ Inner() core.Step }); ok && s.Name() == name {
+			return partitioned.Inner(), nil
+		}
+	}
+	return nil, fmt.Errorf("job %s has no step %s with partitions", j.Name, name)
+}
+
+// partOf is the partition as its plan made it.
+func partOf(a *core.Assignment) *core.Partition {
+	part := core.PartitionOf(a.Manager.Name, a.Step)
+	return &part
+}

@@ -53,17 +53,6 @@ func timeText(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// elapsed is how long something took, or has taken so far; 0 if it never began.
-func elapsed(started, ended, now time.Time) time.Duration {
-	if started.IsZero() {
-		return 0
-	}
-	if ended.IsZero() {
-		ended = now
-	}
-	return max(ended.Sub(started), 0)
-}
-
 // parameterText writes parameters as they are given on the command line.
 func parameterText(ps []core.Parameter) string {
 	words := make([]string, len(ps))

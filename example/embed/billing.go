@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Order is what the service takes.
@@ -49,7 +48,7 @@ func check(_ context.Context, o Order) (Order, error) {
 	case o.Amount == 0:
 		return o, batch.ErrFilter
 	case o.Amount < 0:
-		return o, exception.InvalidItem("amount", exception.ClassInvalidItem, errors.New("the amount is negative"))
+		return o, batch.InvalidItem(errors.New("the amount is negative"))
 	}
 	return o, nil
 }

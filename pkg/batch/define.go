@@ -201,10 +201,6 @@ func (c code) option(named define.Named) fx.Option {
 // CheckJobs checks jobs in Go without an App: what Jobs would refuse. opts register the
 // components that they use by name.
 func CheckJobs(list []*Job, opts ...fx.Option) error {
-	r, err := NewRegistry(append(opts[:len(opts):len(opts)], Jobs(list...))...)
-	if err != nil {
-		return err
-	}
-	_, err = carried{Jobs: list}.load(r)
+	_, _, err := Describe(append(opts[:len(opts):len(opts)], Jobs(list...))...)
 	return err
 }

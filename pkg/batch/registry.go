@@ -8,6 +8,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -57,13 +58,31 @@ func newRegistry(b built) (*registry.Registry, error) {
 // constructors, so the author's components have no New. Names used twice are an error
 // that lists all of them.
 func NewRegistry(opts ...fx.Option) (*registry.Registry, error) {
-	var r *registry.Registry
+	r, _, err := describeAll(opts...)
+	return r, err
+}
+
+// Describe is NewRegistry, and checks the jobs of Jobs and JobFiles: files has them by
+// their names.
+func Describe(opts ...fx.Option) (r *registry.Registry, files map[string]*jobfile.File, err error) {
+	r, jobs, err := describeAll(opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	if files, err = jobs.load(r); err != nil {
+		return nil, nil, err
+	}
+	return r, files, nil
+}
+
+func describeAll(opts ...fx.Option) (r *registry.Registry, jobs carried, err error) {
 	var invalid error
-	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(d described) {
+	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Invoke(func(d described, c carried) {
 		r, invalid = assemble(d.Components, d.Names, nil)
+		jobs = c
 	}))
 	if err := errors.Join(app.Err(), invalid); err != nil {
-		return nil, err
+		return nil, carried{}, err
 	}
-	return r, nil
+	return r, jobs, nil
 }

@@ -23,7 +23,8 @@ import (
 // Main is the surfin command with the components that opts register: it reads the
 // command line, runs the command and ends the process with its exit code (see
 // adaptor/cli.Main). opts may hold any fx option; what they provide is built only when
-// a command runs jobs, but an fx.Invoke among them runs with every command.
+// a command runs jobs, but an fx.Invoke among them runs with every command. A job of
+// batch.Jobs or batch.JobFiles is named instead of a file: run NAME.
 func Main(opts ...fx.Option) {
 	app, err := NewCommand(opts...)
 	if err != nil {
@@ -36,12 +37,12 @@ func Main(opts ...fx.Option) {
 // NewCommand returns the command for adaptor/cli.Main: for a main function that does
 // more than Main.
 func NewCommand(opts ...fx.Option) (command.App, error) {
-	registry, err := batch.NewRegistry(opts...)
+	registry, files, err := batch.Describe(opts...)
 	if err != nil {
 		return command.App{}, dig.RootCause(err)
 	}
 	return command.App{
-		Name: programName(), Version: version(), Registry: registry,
+		Name: programName(), Version: version(), Registry: registry, Files: files,
 		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
 			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer))...)
 		},

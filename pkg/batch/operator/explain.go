@@ -206,6 +206,8 @@ type past struct {
 	job    *core.Job
 	uses   []jobfile.Used
 	change FileChange
+	// carried says that the application has the job, which is not on the disk.
+	carried bool
 }
 
 func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, error) {
@@ -241,13 +243,23 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 // program does not understand any more is no error: the explanation then says less.
 func (s *Service) readDefinition(p *past) {
 	d := p.exec.Definition
-	file, err := jobfile.Parse(d.Path, []byte(d.Text), s.config.Registry)
+	var carried *jobfile.File
+	if d.Path == "" {
+		carried = s.config.Files[p.exec.JobName]
+	}
+	file, err := parseStored(d, carried, s.config.Registry)
 	if err != nil {
 		return
 	}
 	p.uses = file.Uses(p.exec.Params)
 	if compiled, err := file.Compile(jobfile.Deps{Provider: s.config.Provider, Registry: s.config.Registry}); err == nil {
 		p.job = compiled
+	}
+	if p.carried = carried != nil; p.carried {
+		if carried.Definition().Hash != d.Hash {
+			p.change = FileChanged
+		}
+		return
 	}
 	now, err := smallfile.Read(d.Path)
 	if err != nil && !errors.Is(err, smallfile.ErrTooLarge) {
@@ -257,6 +269,15 @@ func (s *Service) readDefinition(p *past) {
 	if sum := sha256.Sum256(now); hex.EncodeToString(sum[:]) != d.Hash {
 		p.change = FileChanged
 	}
+}
+
+// parseStored reads a definition of some time ago. carried is the job as the application
+// has it now; nil: it is a file on the disk.
+func parseStored(d core.Definition, carried *jobfile.File, components *registry.Registry) (*jobfile.File, error) {
+	if carried != nil {
+		return carried.Parse([]byte(d.Text), components)
+	}
+	return jobfile.Parse(d.Path, []byte(d.Text), components)
 }
 
 // results are what each step did, in the order in which they began; first those that

@@ -94,10 +94,12 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 		p.offerAnew(e)
 		return nil
 	}
-	if p.change != "" {
+	if p.change != "" && !p.carried {
 		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
 	}
-	add(restartAction(&p.exec))
+	restart := restartAction(&p.exec)
+	restart.NeedsFile = restart.NeedsFile && !p.carried
+	add(restart)
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}

@@ -17,9 +17,12 @@ import (
 // database: its components need no New. The error is a Refusal. Parameters that lack
 // or are wrong pass where an incrementer may make them: the run judges them.
 func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error) {
-	file, err := load(components, fileOf(req.Source, req.File))
-	if err != nil {
-		return nil, err
+	file := req.Checked
+	if file == nil {
+		var err error
+		if file, err = load(components, fileOf(req.Source, req.File)); err != nil {
+			return nil, err
+		}
 	}
 	if file.Incrementer() == "" && !req.Next {
 		if _, err := job.ValidateParameters(file.Parameters(), req.Params); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
@@ -36,6 +37,9 @@ type App struct {
 	// Registry holds descriptors only: validate, list components, describe and
 	// schema open no database.
 	Registry *registry.Registry
+	// Files are jobs that the program has in it, by their names, which stand for files on
+	// the command line; nil: none.
+	Files map[string]*jobfile.File
 	// Open builds what runs jobs. The repository's schema need not exist yet.
 	Open func(ctx context.Context, s Settings, observer core.Observer) (*Session, error)
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 )
 
 func completeJobFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -21,7 +19,7 @@ func (p *program) completeRun(cmd *cobra.Command, args []string, word string) ([
 	if strings.Contains(word, "=") {
 		return nil, cobra.ShellCompDirectiveDefault // the value may be a file
 	}
-	file, err := jobfile.Load(args[0], p.app.Registry)
+	file, err := p.load(args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

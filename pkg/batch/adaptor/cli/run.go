@@ -90,7 +90,7 @@ func (p *program) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
 }
 
 func (p *program) run(ctx context.Context, req operator.RunRequest, args []string) (err error) {
-	req.File = args[0]
+	req.File, req.Checked = args[0], p.app.Files[args[0]]
 	if req.Params, err = parseParameters(args[1:]); err != nil {
 		return err
 	}
@@ -108,6 +108,9 @@ func (p *program) run(ctx context.Context, req operator.RunRequest, args []strin
 
 // load reads a job file; whatever is wrong with it is a matter of usage.
 func (p *program) load(path string) (*jobfile.File, error) {
+	if file := p.app.Files[path]; file != nil {
+		return file, nil
+	}
 	file, err := jobfile.Load(path, p.app.Registry)
 	if err != nil {
 		return nil, usage(err)

@@ -23,7 +23,7 @@ RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/l
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test quick soak lint fmt vuln generate check-generated bench clean
+.PHONY: help build test quick soak lint deadcode fmt vuln generate check-generated bench clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ lint: ## go vet and golangci-lint, with the import rules
 	$(GO) vet ./...
 	$(GO) vet -tags full ./cmd/...
 	$(LINT) run ./...
+
+deadcode: ## list functions that neither a program nor a test reaches
+	$(GO) tool -modfile=tools/go.mod deadcode -tags full -test ./...
 
 fmt: ## format all code and its imports
 	$(LINT) fmt ./...

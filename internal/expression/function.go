@@ -14,8 +14,8 @@ type function struct {
 	name string
 	// usage is shown where it is used wrongly, and in the reference.
 	usage     string
-	least     int // arguments
-	most      int
+	minArgs   int // arguments
+	maxArgs   int
 	construct func(c *call) (*typed, error)
 }
 
@@ -55,7 +55,7 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 	if !ok {
 		return nil, errorf(at, "unknown function %s%s", name, unknownFunction(name, sortedNames(all)))
 	}
-	if len(nodes) < f.least || len(nodes) > f.most {
+	if len(nodes) < f.minArgs || len(nodes) > f.maxArgs {
 		return nil, errorf(at, "%s takes other arguments: %s", name, f.usage)
 	}
 	use := &call{function: f, at: at}

@@ -74,9 +74,9 @@ func round(c *call) (*typed, error) {
 }
 
 func roundPlaces(places int64) error {
-	const most = 15 // digits that a float64 holds
-	if places < 0 || places > most {
-		return fmt.Errorf("round to %d places: from 0 to %d are possible", places, most)
+	const maxPlaces = 15 // digits that a float64 holds
+	if places < 0 || places > maxPlaces {
+		return fmt.Errorf("round to %d places: from 0 to %d are possible", places, maxPlaces)
 	}
 	return nil
 }

@@ -121,9 +121,9 @@ func toFloat(c *call) (*typed, error) {
 
 // quote shows a text of the data in a message, shortened.
 func quote(text string) string {
-	const most = 60
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	const maxLen = 60
+	if len(text) > maxLen {
+		text = strings.ToValidUTF8(text[:maxLen], "") + "…"
 	}
 	return strconv.Quote(text)
 }

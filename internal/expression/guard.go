@@ -7,7 +7,7 @@ import (
 )
 
 // Guard is a processor of items of any type that passes them on as they are, or
-// answers Check's error. Items are looked at in their cell: none is copied or boxed.
+// returns Check's error. Items are looked at in their cell: none is copied or boxed.
 type Guard struct {
 	In core.ItemType
 	// Check is called by several goroutines, each with its own frame.
@@ -25,7 +25,7 @@ func (g *Guard) NewItems(capacity int) core.Items { return g.In.NewItems(capacit
 // Component returns g: it holds nothing that must be opened or closed.
 func (g *Guard) Component() any { return g }
 
-// Chain answers the cell that it is given: what passes stays where it is.
+// Chain returns the cell that it is given: an item that passes stays in its place.
 func (g *Guard) Chain(in any) (any, core.Advance, error) {
 	f, err := NewFrame(in)
 	if err != nil {

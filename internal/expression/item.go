@@ -208,7 +208,7 @@ func columns(r core.Row) string {
 	return " (there is " + strings.Join(r.Schema().Names(), ", ") + ")"
 }
 
-// place of a column in the schema seen last: sources rarely change theirs.
+// columnPlace is the place of a column in the schema seen last: sources rarely change theirs.
 type columnPlace struct {
 	schema *row.Schema
 	index  int

@@ -26,7 +26,7 @@ type Var struct {
 	// Fields are the names behind the dot (`params.year`).
 	Fields map[string]Var
 	// Find and Names stand for Fields that are made when they are asked for, as there
-	// may be many: Find answers one, Names lists all for hints.
+	// may be many: Find returns one, Names lists all for hints.
 	Find  func(name string) (Var, bool)
 	Names func() []string
 	// Open says that every further name behind the dot is a string, which may be

@@ -1,7 +1,7 @@
-// Package filestream is what the file readers and writers have in common: input
-// that is decompressed and decoded on the way, restarts at a byte offset and
-// refuses a changed file; output that belongs to one attempt, goes on at the committed
-// offset and is renamed into view when all of it is there (rules C15, C15b).
+// Package filestream is what the file readers and writers have in common. Input is
+// decompressed and decoded, restarts at a byte offset and refuses a changed file. Output
+// belongs to one attempt, continues at the committed offset and is renamed into view when
+// it is complete (rules C15, C15b).
 //
 // It imports the standard library, golang.org/x/text and core only.
 package filestream

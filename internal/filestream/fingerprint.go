@@ -20,11 +20,11 @@ type Fingerprint struct {
 	Head string `json:"head"`
 }
 
-// ChangedError refuses to go on in a file that is not the one that was read.
+// ChangedError refuses to continue in a file other than the one that was read.
 type ChangedError struct {
 	Path string // absolute
 	What string // what changed, such as "its size is 12 bytes, it was 10"
-	// Acceptable says that InputConfig.Accept might go on.
+	// Acceptable says that InputConfig.Accept may allow it.
 	Acceptable bool
 }
 

@@ -28,15 +28,14 @@ type InputConfig struct {
 	Compression string // auto (or empty), none, gzip
 	Encoding    string // one of Encodings; empty: utf-8 or what a byte order mark says
 	Max         int64  // longest record in bytes; 0: no limit
-	// Accept goes on in a file that is not the one that was read, behind what was
-	// read: somebody corrected what comes after it.
+	// Accept continues in a file other than the one that was read, after the part that
+	// was read: somebody has corrected the rest.
 	Accept bool
-	// Lines says that records end with a line: where Accept goes on, one must have
-	// ended.
+	// Lines says that records end with a line: Accept continues only where one has ended.
 	Lines bool
 }
 
-// InputPosition is where a restart goes on, part of a reader's core.Position.
+// InputPosition is where a restart continues, part of a reader's core.Position.
 type InputPosition struct {
 	// Offset counts bytes of the text as UTF-8; in a plain UTF-8 file these are
 	// the file's own bytes, byte order mark included.
@@ -100,7 +99,7 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	return nil, errors.Join(err, in.Close())
 }
 
-// openRegular refuses what is no regular file, before opening it: to open a pipe
+// openRegular refuses files that are not regular, before opening them: to open a pipe
 // waits for its writer, whatever becomes of the context, and neither a pipe nor a
 // device can be read again at an offset.
 func openRegular(path string) (*os.File, error) {
@@ -114,7 +113,7 @@ func openRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// regular refuses what is no regular file.
+// regular refuses files that are not regular.
 func regular(info fs.FileInfo) error {
 	what := ""
 	switch mode := info.Mode(); {

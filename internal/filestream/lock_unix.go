@@ -13,7 +13,7 @@ const (
 	nonBlock = syscall.O_NONBLOCK
 )
 
-// lockFile locks the file until it is closed, or answers errLocked. A file system
+// lockFile locks the file until it is closed, or returns errLocked. A file system
 // without locks is no error: names are the safety, locks only refuse early.
 func lockFile(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

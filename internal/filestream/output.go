@@ -266,7 +266,7 @@ func (o *Output) append(p []byte) (int, error) {
 	return n, nil
 }
 
-// castagnoli answers the same table each time.
+// castagnoli returns the same table each time.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Sync ends the gzip member and makes all that was written survive a crash. It

@@ -108,7 +108,7 @@ func (o *Output) surveyLeft(at *OutputPosition) error {
 	return errors.Join(errs...)
 }
 
-// neededByOthers are the parts from which the attempt's other writers go on.
+// neededByOthers are the parts that other writers of the attempt continue.
 func (o *Output) neededByOthers(at *OutputPosition) map[string]bool {
 	needed := map[string]bool{}
 	for _, from := range o.attempt.From {

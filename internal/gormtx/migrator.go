@@ -8,12 +8,12 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// ErrNoMigrator answers AutoMigrate and everything else of gorm's Migrator.
+// ErrNoMigrator is the error of AutoMigrate and all other methods of gorm's Migrator.
 var ErrNoMigrator = errors.New("gorm's Migrator (AutoMigrate, CreateTable, HasTable, ...) is not supported on SQLite: " +
 	"make tables by a migration or by SQL")
 
-// noMigrator refuses. Where an answer has no room for an error it panics: false
-// would be believed.
+// noMigrator refuses. A method that returns no error panics: false would be taken for
+// the truth.
 type noMigrator struct{}
 
 var _ gorm.Migrator = noMigrator{}

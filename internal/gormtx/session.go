@@ -2,7 +2,7 @@
 // connection, transaction or prepared statement: all three belong to tx, and
 // a pool may be swapped at any moment (rule T7).
 //
-// Schemas are made by migrations. On SQLite gorm's Migrator answers [ErrNoMigrator].
+// Schemas are made by migrations. On SQLite gorm's Migrator fails with [ErrNoMigrator].
 //
 // It imports tx and internal/dberr, and no driver.
 package gormtx
@@ -80,7 +80,7 @@ func dialectorOf(db tx.Database) gorm.Dialector {
 // connPool is what gorm gets outside a transaction.
 type connPool struct{ tx.Conn }
 
-// ErrPrepared answers gorm's PrepareStmt, the only caller of PrepareContext there.
+// ErrPrepared is the error of gorm's PrepareStmt, the only caller of PrepareContext there.
 var ErrPrepared = errors.New("gorm's PrepareStmt is refused: its statements would outlive ForceReconnect and migrations")
 
 // PrepareContext refuses.

@@ -35,7 +35,7 @@ func (a array) begin(ctx context.Context, r *Reader) error {
 	return nil
 }
 
-// skipBlanks returns the first place from i on that is no white space. Places count
+// skipBlanks returns the first place from i on that is not white space. Places count
 // from the reader's.
 func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
 	for {

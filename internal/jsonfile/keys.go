@@ -89,13 +89,13 @@ func keysOf(object []byte) (names []string) {
 	}
 	var walk func(prefix string, value any)
 	walk = func(prefix string, value any) {
-		const most = 200
+		const maxNames = 200
 		members, ok := value.(map[string]any)
 		if !ok {
 			return
 		}
 		for _, key := range slices.Sorted(maps.Keys(members)) {
-			if len(names) == most {
+			if len(names) == maxNames {
 				return
 			}
 			names = append(names, prefix+key)

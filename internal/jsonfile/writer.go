@@ -103,7 +103,7 @@ func (w *Writer) start(at core.Position, place func(*filestream.OutputPosition) 
 	return w.named(place(&pos.OutputPosition))
 }
 
-// WriteDocuments appends the documents. One that is no JSON leaves the file as it was.
+// WriteDocuments appends the documents. If one is not JSON, the file stays as it was.
 func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 	w.buf.Reset()
 	for i, doc := range docs {

@@ -78,10 +78,10 @@ func (h *HalfWay) migration() string {
 
 // clipped is the beginning of a statement, on one line.
 func clipped(text string) string {
-	const most = 120
+	const maxLen = 120
 	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) > most {
-		return string(runes[:most]) + "…"
+	if len(runes) > maxLen {
+		return string(runes[:maxLen]) + "…"
 	}
 	return string(runes)
 }

@@ -14,8 +14,8 @@ func Hint(name string, names []string) string {
 	if near := Name(name, names); near != "" {
 		return " (did you mean " + near + "?)"
 	}
-	const few = 20
-	if len(names) == 0 || len(names) > few {
+	const maxNames = 20
+	if len(names) == 0 || len(names) > maxNames {
 		return ""
 	}
 	return " (there is " + strings.Join(names, ", ") + ")"
@@ -24,11 +24,11 @@ func Hint(name string, names []string) string {
 // Name returns the one of names with the fewest edits; empty
 // if every one of them is too far away.
 func Name(name string, names []string) string {
-	best, least := "", max(1, min(3, len(name)/2))+1
+	best, smallest := "", max(1, min(3, len(name)/2))+1
 	for _, candidate := range names {
 		d := distance(fold(name), fold(candidate))
-		if d < least {
-			best, least = candidate, d
+		if d < smallest {
+			best, smallest = candidate, d
 		}
 	}
 	return best

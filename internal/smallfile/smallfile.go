@@ -60,11 +60,11 @@ func Check(text []byte, path string) error {
 	return nil
 }
 
-// Nested finds the first place of a YAML text that seems to nest deeper than most:
-// by brackets that are open, and by dashes that follow each other in a line. It
-// reads texts in quotes like all else, so that it is right about what lies below
-// most, and cautious about what does not. Line and column count from 1.
-func Nested(text string, most int) (line, column int, deeper bool) {
+// Nested finds the first place where a YAML text seems to nest deeper than maxDepth:
+// it counts open brackets, and dashes that follow each other in a line. It reads quoted
+// texts like others, so it may find a place that is not so deep, but misses none. Line
+// and column count from 1.
+func Nested(text string, maxDepth int) (line, column int, deeper bool) {
 	open := 0
 	line = 1
 	for row := range strings.SplitSeq(text, "\n") {
@@ -79,7 +79,7 @@ func Nested(text string, most int) (line, column int, deeper bool) {
 				dashes++
 			}
 			leading = leading && strings.IndexByte(" -?", row[i]) >= 0
-			if open+dashes > most {
+			if open+dashes > maxDepth {
 				return line, utf8.RuneCountInString(row[:i]) + 1, true
 			}
 		}

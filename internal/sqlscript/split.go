@@ -27,7 +27,7 @@ type Statement struct {
 	Reset bool
 }
 
-// ChangesRows reports whether the statement answers a number of rows.
+// ChangesRows reports whether the statement returns a number of rows.
 func (s Statement) ChangesRows() bool {
 	switch s.Verb {
 	case "INSERT", "UPDATE", "DELETE", "REPLACE":

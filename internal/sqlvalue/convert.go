@@ -46,13 +46,13 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 
 // Quote shows a value in a message: a text in quotes, shortened.
 func Quote(v row.Value) string {
-	const most = 60
+	const maxLen = 60
 	text := v.String()
 	if v.Kind() != row.String {
 		return text
 	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
+	if len(text) > maxLen {
+		text = strings.ToValidUTF8(text[:maxLen], "") + "…"
 	}
 	return strconv.Quote(text)
 }

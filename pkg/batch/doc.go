@@ -11,7 +11,7 @@
 //		)
 //	}
 //
-// [Listener] registers who is told of jobs, steps, chunks and skips; [Decider] and
+// [Listener] registers listeners of jobs, steps, chunks and skips; [Decider] and
 // [Partitioner] what decides in a flow and what splits a step's work; [Matcher] a
 // class of errors for the job file's retry and skip.
 //

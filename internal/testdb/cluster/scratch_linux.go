@@ -12,9 +12,9 @@ import (
 
 const (
 	memory = "/dev/shm"
-	// leastFree is the room, in bytes, that all tests together need by far.
-	leastFree = 4 << 30
-	noExec    = 0x8 // ST_NOEXEC of statfs: tests run programs that they build
+	// minFree is the room, in bytes, that all tests together need by far.
+	minFree = 4 << 30
+	noExec  = 0x8 // ST_NOEXEC of statfs: tests run programs that they build
 )
 
 // scratch makes a folder for temporary files in memory: nothing there waits for a
@@ -35,7 +35,7 @@ func scratch() (string, error) {
 			_ = os.RemoveAll(dir) //nolint:errcheck // another user's stays
 		}
 	}
-	if fs.Bavail*uint64(fs.Bsize) < leastFree { //nolint:gosec // a size of blocks is positive
+	if fs.Bavail*uint64(fs.Bsize) < minFree { //nolint:gosec // a size of blocks is positive
 		return "", nil
 	}
 	dir, err := os.MkdirTemp(memory, fmt.Sprintf("surfin-tests-%d-", os.Getpid()))

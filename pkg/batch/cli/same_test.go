@@ -237,3 +237,23 @@ func TestARestartIsTheSameFromGoAndFromTheCommand(t *testing.T) {
 		}, history(p.t, p.app))
 	})
 }
+
+const load = "job: load\nflow:\n- step: copy\n  chunk: {size: 1, reader: {csv: {path: in.csv, item: {id: int}}}, writer: {table: {name: numbers, create: true}}}\n"
+
+func TestAcceptedChangesAreTheSameFromGoAndFromTheCommand(t *testing.T) {
+	t.Parallel()
+	each(t, func(p *pair) {
+		p.write(load)
+		input := filepath.Join(filepath.Dir(p.file), "in.csv")
+		require.NoError(p.t, os.WriteFile(input, []byte("id\n1\nbad\n"), 0o600))
+		p.run(batch.RunRequest{})
+		require.NoError(p.t, os.WriteFile(input, []byte("id\n1\n22\n"), 0o600))
+		p.restart(batch.RestartRequest{Execution: 1}, "1")
+		p.restart(batch.RestartRequest{Execution: 2, AcceptChanges: true}, "2", "--accept-changes")
+		var statuses []core.Status
+		for _, e := range history(p.t, p.app) {
+			statuses = append(statuses, e.status)
+		}
+		require.Equal(p.t, []core.Status{core.StatusCompleted, core.StatusFailed, core.StatusFailed}, statuses)
+	})
+}

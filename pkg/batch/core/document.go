@@ -136,7 +136,7 @@ func (d *documentRecords) bad(doc []byte, err error) error {
 	return badDocument(doc, err)
 }
 
-// badDocument says what is wrong with a document that is no JSON, or not strict, or
+// badDocument says what is wrong with a document that is not JSON, or not strict, or
 // that a path does not lead through.
 func badDocument(doc []byte, err error) error {
 	var strict *jsontext.StrictError

@@ -124,6 +124,7 @@ type (
 	// StepPassed: a restart passes a step that completed before.
 	StepPassed struct {
 		Execution JobExecutionID // that passes it; Step names the one that did the work
+		Visit     Visit
 		Step      StepExecution
 	}
 	// StepEnded: the step's final status is written. Err is what made it fail, with
@@ -154,6 +155,7 @@ type (
 	Decided struct {
 		Execution JobExecutionID
 		JobName   string
+		Visit     Visit
 		Element   string
 		Verdict   string
 		Kept      bool
@@ -162,6 +164,7 @@ type (
 	ElementSkipped struct {
 		Execution JobExecutionID
 		JobName   string
+		Visit     Visit
 		Element   string
 		Condition string
 	}

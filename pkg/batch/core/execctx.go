@@ -166,10 +166,10 @@ func (c *ExecutionContext) Encode() ([]byte, error) {
 var ErrContextTooLarge = errors.New("too large")
 
 func (c *ExecutionContext) largest() string {
-	most, name := -1, ""
+	longest, name := -1, ""
 	for _, key := range c.Keys() {
-		if n := len(c.values[key].Text); n > most {
-			most, name = n, key
+		if n := len(c.values[key].Text); n > longest {
+			longest, name = n, key
 		}
 	}
 	return name

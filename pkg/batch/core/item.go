@@ -12,7 +12,7 @@ import (
 // Read returns io.EOF after the last item, and again whenever it is called
 // after that. A Read that fails has consumed nothing: the next Read is about the
 // same item (rule C1), unless its error says otherwise: a [ConsumedError] is the
-// reader's word that the item is used up and the next Read goes on behind it.
+// reader's word that the item is used up and the next Read is about the one after it.
 // One goroutine at a time calls it, but not always the same one. What Read
 // returns belongs to the engine.
 //
@@ -22,13 +22,13 @@ type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
 
-// ConsumedError is the error of a Read that has consumed its item all the same
-// (rule C1): a line that does not parse stays wrong however often it is read, so
-// the reader steps over it, and the next Read is about the item behind it. To the
-// engine it is an outcome like an item: it may be skipped and counts for the
-// position (rule C15a), but trying the Read again would lose an item.
+// ConsumedError is the error of a Read that has consumed its item (rule C1): a line
+// that does not parse stays wrong however often it is read, so the reader steps over
+// it, and the next Read is about the item after it. To the engine it is an outcome like
+// an item: it may be skipped and counts for the position (rule C15a), but a second Read
+// would lose an item.
 //
-// It has no word about retry and skip: the classification is Err's.
+// Err alone decides about retry and skip.
 type ConsumedError struct {
 	// Meta is where the item came from; zero if unknown.
 	Meta Meta
@@ -64,7 +64,7 @@ func (e *ConsumedError) Unwrap() error { return e.Err }
 
 // ItemProcessor turns one item into another.
 //
-// It answers an item, [ErrFilter] (the item is left out and counted as filtered,
+// It returns an item, [ErrFilter] (the item is left out and counted as filtered,
 // once), or an error. With `concurrency` above 1 several goroutines call it.
 // It must not change a pointer item in place: the item may be processed again
 // (rule C4).
@@ -72,7 +72,7 @@ type ItemProcessor[I, O any] interface {
 	Process(ctx context.Context, item I) (O, error)
 }
 
-// ErrFilter is the answer of an ItemProcessor that leaves the item out.
+// ErrFilter is the error of an ItemProcessor that leaves the item out.
 var ErrFilter = errors.New("item filtered")
 
 // ItemWriter writes the items of one chunk, in order, in the chunk's
@@ -102,7 +102,7 @@ type TaskletFunc func(ctx context.Context, c *StepContribution) error
 // Execute calls f.
 func (f TaskletFunc) Execute(ctx context.Context, c *StepContribution) error { return f(ctx, c) }
 
-// StepContribution is what a tasklet reports besides its error.
+// StepContribution is what a tasklet reports, apart from its error.
 type StepContribution struct {
 	// ExitCode replaces the step's exit code, of a failure or stop too; empty:
 	// COMPLETED, FAILED, STOPPED.
@@ -124,7 +124,7 @@ type StepContribution struct {
 	Stop <-chan struct{}
 }
 
-// Stoppable is implemented by tasklets that have to be told of a stop while they
+// Stoppable is implemented by tasklets that need to know of a stop while they
 // execute. StopRequested is called once, on another goroutine; its error is
 // reported, and the request stands.
 type Stoppable interface {
@@ -168,9 +168,9 @@ type Positioner interface {
 // Marker is implemented by readers whose source can change between two attempts,
 // such as a query (rule C15a). Mark is asked right after each successful Read and
 // must stay valid until the next but one chunk; PositionAt turns it into the
-// position behind that item. A step that ends in the middle of a chunk then goes
-// on behind that very item; without marks it goes on at the chunk's start and
-// counts, which is exact as long as the source is the same.
+// position after that item. A step that ends in the middle of a chunk then continues
+// after that very item; without marks it continues at the chunk's start and counts,
+// which is exact as long as the source is the same.
 type Marker interface {
 	Mark() any
 	PositionAt(mark any) (Position, error)
@@ -191,21 +191,21 @@ type Preparer interface {
 	Prepare(ctx context.Context) error
 }
 
-// Rewinder is implemented by writers whose target is outside the transaction
-// and which can forget what was written since the last commit. Where a chunk is
-// rolled back and the step goes on, Rewind is called with the position of the
-// last committed chunk (nil if there is none yet) before the next Write; what was
-// written or prepared behind it is gone afterwards, as after a crash and Open at
-// the same position. A writer outside the transaction that cannot rewind may show
-// rows of a rolled-back chunk (rule C18).
+// Rewinder is implemented by writers whose target is outside the transaction and which
+// can forget what was written since the last commit. Where a chunk is rolled back and
+// the step continues, Rewind is called with the position of the last committed chunk
+// (nil before the first) ahead of the next Write. Rows written or prepared after that
+// position are gone then, as after a crash and Open at the same position. A writer
+// outside the transaction that cannot rewind may show rows of a rolled-back chunk
+// (rule C18).
 type Rewinder interface {
 	Rewind(ctx context.Context, at Position) error
 }
 
 // Releaser is implemented by writers that keep what only an earlier position
 // needs, such as the file of an earlier attempt. Release is called after a commit:
-// the position that the writer answered last is the one that a restart gets, and
-// what only earlier ones needed may go. It is called again after later commits.
+// a restart gets the position that the writer returned last, and what only earlier ones
+// needed may go. It is called again after later commits.
 type Releaser interface {
 	Release(ctx context.Context) error
 }
@@ -246,7 +246,7 @@ type MetaReader interface {
 }
 
 // MetaProcessor is implemented by processors that want to know where their item
-// came from. Where it is there, ProcessMeta is called instead of Process.
+// came from: ProcessMeta is called instead of Process.
 type MetaProcessor[I, O any] interface {
 	ProcessMeta(ctx context.Context, item I, meta Meta) (O, error)
 }

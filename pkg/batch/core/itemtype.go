@@ -22,7 +22,7 @@ type ItemType interface {
 	// Name is how messages call the type.
 	Name() string
 	GoType() reflect.Type
-	// Schema is nil if the Go type has no record form (it is no struct).
+	// Schema is nil if the Go type has no record form (it is not a struct).
 	Schema() *row.Schema
 	// NewCell returns an empty *Cell of the type, NewItems an empty buffer: for
 	// processors that serve items of every type.
@@ -132,9 +132,9 @@ func (s *rowItems) take(n int) []row.Value {
 			return (*last)[from : from+n : from+n]
 		}
 	}
-	const mostValues = 4096
+	const maxValues = 4096
 	if s.used == len(s.blocks) {
-		s.blocks = append(s.blocks, make([]row.Value, 0, max(n, min(mostValues, s.expect*n))))
+		s.blocks = append(s.blocks, make([]row.Value, 0, max(n, min(maxValues, s.expect*n))))
 	} else if cap(s.blocks[s.used]) < n {
 		s.blocks[s.used] = make([]row.Value, 0, n)
 	}
@@ -195,7 +195,7 @@ func (e *rowRecordReader) Fill(ctx context.Context, items Items, n int) error {
 
 type rowRecordWriter struct {
 	w         RecordWriter
-	component any // what Component answers; nil: w
+	component any // the result of Component; nil: w
 	records   [][]row.Value
 }
 
@@ -235,9 +235,9 @@ func componentOf(c any) any {
 	return c
 }
 
-// AnyCell is a *Cell whose type the caller cannot name: processors that serve
-// items of every type (filter, validate) look into the cell of their chain with
-// it. Both answers are about the item that is in the cell at that moment.
+// AnyCell is a *Cell whose type the caller cannot name. Processors of items of every
+// type (filter, validate) look into the cell of their chain with it. Both methods are
+// about the item that is in the cell at that moment.
 type AnyCell interface {
 	// Value returns the item's place in the cell. It stays the same place over all
 	// items of the chain, so it is asked for once, and is for reading only.

@@ -56,12 +56,11 @@ const (
 	// VisitPass is a completed step of a way that was left: the walk came to it again
 	// and did not run it. The target is the id of the step execution.
 	VisitPass VisitKind = "pass"
-	// VisitAdopt precedes the visit of an element with flows in it: what was completed in
-	// them, at a visit of a way that was left, is passed. The target names that visit.
+	// VisitAdopt precedes the visit of an element with flows in it that continues an
+	// earlier visit, of a way that was left. The target names that one.
 	VisitAdopt VisitKind = "adopt"
-	// VisitTurn ends what earlier attempts visited in the flow from its ordinal on: the
-	// attempt went another way. The target is a smaller ordinal from which on they end;
-	// empty: its own.
+	// VisitTurn ends what earlier attempts visited in the flow: the attempt went another
+	// way. The target has the first and the last ordinal that it ends.
 	VisitTurn VisitKind = "turn"
 )
 
@@ -88,9 +87,10 @@ type Journal interface {
 	Visits(ctx context.Context, id JobInstanceID, since JobExecutionID) ([]JournalRow, error)
 	// StepsByID returns the step executions with these ids, by id.
 	StepsByID(ctx context.Context, ids []StepExecutionID) (map[StepExecutionID]StepExecution, error)
-	// RecordVisits stores rows of the journal, in the transaction that ctx carries for
-	// the repository's database, if there is one. Rows that are there stay.
-	RecordVisits(ctx context.Context, id JobExecutionID, rows []FlowVisit) error
+	// RecordVisits stores rows of the journal in the transaction that ctx carries for the
+	// repository's database. Rows that are there stay. recorded is false where ctx carries
+	// none, or one that only reads.
+	RecordVisits(ctx context.Context, id JobExecutionID, rows []FlowVisit) (recorded bool, err error)
 }
 
 // FlowFinally is the log of the steps that run at the end of an execution.

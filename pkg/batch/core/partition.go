@@ -27,7 +27,7 @@ func (p Partition) Clone() Partition {
 
 // Partitioner says what the parts of a step's work are: the component kind
 // "partitioner". It is asked once per instance: a restart keeps the plan (rule
-// P1). No partitions is no work: the step completes.
+// P1). Without partitions the step completes.
 type Partitioner interface {
 	Partition(ctx context.Context, v *View) ([]Partition, error)
 }

@@ -85,7 +85,7 @@ func (t Transition) pattern() string {
 
 func (t Transition) matches(status Status, code string) bool {
 	switch {
-	case status == StatusUnknown: // nobody may take it for something else
+	case status == StatusUnknown: // it must not be taken for another outcome
 		return !t.Success && t.Pattern == code
 	case t.Success && status != StatusCompleted:
 		return false

@@ -28,7 +28,7 @@ const maxItemDepth = 1000
 // processed again as it is: something was redacted; or it was longer than
 // MaxPayloadBytes, and a JSON string with its beginning is stored, and sum is the
 // hex SHA-256 of all of it (redacted); or it has no JSON form, and a JSON string
-// says why. The answer is always valid JSON of at most MaxPayloadBytes.
+// says why. The answer is always valid JSON of at length MaxPayloadBytes.
 func EncodeSkippedItem(item any) (text []byte, truncated bool, sum string) {
 	text, redacted, err := encodeItem(item)
 	if err != nil {
@@ -86,17 +86,17 @@ func encodeRow(r Row) []byte {
 // cutText returns text as a JSON string that is no longer than MaxPayloadBytes,
 // cut where it has to be.
 func cutText(text []byte) (quoted []byte, cut bool) {
-	most := min(len(text), MaxPayloadBytes)
+	length := min(len(text), MaxPayloadBytes)
 	for {
-		for most > 0 && most < len(text) && !utf8.RuneStart(text[most]) {
-			most--
+		for length > 0 && length < len(text) && !utf8.RuneStart(text[length]) {
+			length--
 		}
-		quoted = appendJSONString(nil, string(text[:most]))
+		quoted = appendJSONString(nil, string(text[:length]))
 		if over := len(quoted) - MaxPayloadBytes; over > 0 {
-			most -= max(1, over/6) // a byte becomes at most six
+			length -= max(1, over/6) // a byte becomes at most six
 			continue
 		}
-		return quoted, most < len(text)
+		return quoted, length < len(text)
 	}
 }
 

@@ -22,7 +22,7 @@ type Items interface {
 	// At returns item i, boxed: for skips, listeners and messages only.
 	At(i int) any
 	Meta(i int) Meta
-	// Mark is what a Marker said after item i; nil if nobody did.
+	// Mark is that of a Marker after item i; nil if the reader is none.
 	Mark(i int) any
 	// Load copies item i and its meta into cell, a *Cell of the same type.
 	Load(i int, cell any)
@@ -66,7 +66,7 @@ func (s *Slice[T]) Truncate(n int) {
 // At returns item i, boxed.
 func (s *Slice[T]) At(i int) any { return s.Items[i] }
 
-// Meta returns where item i came from; zero if nobody said.
+// Meta returns where item i came from; zero if unknown.
 func (s *Slice[T]) Meta(i int) Meta {
 	if i < len(s.Metas) {
 		return s.Metas[i]
@@ -74,7 +74,7 @@ func (s *Slice[T]) Meta(i int) Meta {
 	return Meta{}
 }
 
-// Mark returns what a Marker said after item i; nil if nobody did.
+// Mark returns that of a Marker after item i; nil if the reader is none.
 func (s *Slice[T]) Mark(i int) any {
 	if i < len(s.Marks) {
 		return s.Marks[i]

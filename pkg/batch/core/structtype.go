@@ -78,7 +78,7 @@ func (t *structType[T]) ToDocuments(w DocumentWriter) (Writer, error) {
 	return wrapWriter(EraseWriter[T](&documentWriter[T]{w: w}), w), nil
 }
 
-// wrapped stages answer Component with the family's own value, so that its
+// wrappedReader returns the family's own value as Component, so that its
 // Open, Position and Close are found.
 type wrappedReader struct {
 	Reader

@@ -43,6 +43,8 @@ type Condition struct {
 	Text string
 	// Holds answers it. An error fails the element or step that it belongs to.
 	Holds func(ctx context.Context, v *View) (bool, error)
+	// Pure says that Holds reads the view and nothing else, so that a plan may ask it.
+	Pure bool
 	// Values explains the answer, such as "skipped = 30, read = 100"; may be nil.
 	Values func(v *View) string
 }

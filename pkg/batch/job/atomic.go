@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // attempted is a group of steps while its transaction is open, with the steps that
@@ -88,13 +87,13 @@ func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *
 // transaction, where that is one of the repository's database: the rows of the steps
 // count only with it (rule F5).
 func (l *live) recordVisits(ctx context.Context, group *attempted, out core.Outcome) error {
-	current, in := tx.From(ctx, l.run.config.Repository.Database())
-	if !in || group.Database != l.run.config.Repository.Database() || current.ReadOnly() {
+	if group.Database != l.run.config.Repository.Database() {
 		return nil
 	}
 	group.end.Verdict = verdictOf(out)
-	group.recorded = true
-	return l.run.config.Repository.RecordVisits(ctx, l.run.exec.ID, append(group.rows, group.end))
+	var err error
+	group.recorded, err = l.run.config.Repository.RecordVisits(ctx, l.run.exec.ID, append(group.rows, group.end))
+	return err
 }
 
 // unknown reports whether nobody can say what became of the group. In the

@@ -45,6 +45,18 @@ func (m *mortal) isDead() bool {
 	return m.dead
 }
 
+func (m *mortal) isCut() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.cut
+}
+
+func (m *mortal) noteCut() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cut = true
+}
+
 // holding is a step that sometimes does its work and stops the job: to go on behind
 // it, where there is something, else to be run again.
 func (w *weather) holding(name string) *core.StepElement {
@@ -74,20 +86,6 @@ func (w *weather) recovering(name, by string) (*core.StepElement, []core.Element
 	e := w.step(name)
 	e.Next = []core.Transition{{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetElement, Name: by}}}
 	return e, []core.Element{w.step(by)}
-}
-
-// inLoops makes the repeated steps of flows with loops ordinary ones: which round it
-// is, is not told apart by a step that a restart runs again in each.
-func (w *weather) inLoops(f core.Flow) {
-	loops := slices.ContainsFunc(elementsOf(f), func(e core.Element) bool {
-		_, is := e.(*core.DecisionElement)
-		return is
-	})
-	for _, at := range elementsOf(f) {
-		if e, ok := at.(*core.StepElement); ok && loops && e.AllowStartIfComplete {
-			e.AllowStartIfComplete, w.loose[e.Step.Name()] = false, false
-		}
-	}
 }
 
 func elementsOf(f core.Flow) []core.Element {

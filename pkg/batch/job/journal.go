@@ -89,13 +89,19 @@ type entry struct {
 	core.JournalRow
 	record *core.StepExecution // of a step, and of the one that is passed
 	// open says that nobody recorded the end of a split or a flow: only what was
-	// visited in it is known. An end of an earlier attempt is in Verdict.
+	// visited in it is known.
 	open bool
-	// inside are the attempts whose rows count in the flows inside.
+	// outs is how the visit ended, in each attempt that recorded it, the newest last.
+	outs []core.Outcome
+	// followed is the kind of the row behind it, next its element and behind its ordinal;
+	// empty: not known.
+	followed core.VisitKind
+	next     string
+	behind   int64
+	// inner is the visit under whose name the flows inside are, and inside are the
+	// attempts whose rows count there.
+	inner  core.Visit
 	inside attempts
-	// source is the earlier visit of the element whose completed steps are passed; nil:
-	// there is none.
-	source *entry
 	// innerOnly says that the element itself was not completed.
 	innerOnly bool
 }
@@ -115,38 +121,40 @@ type log struct {
 // those that an attempt has turned away from, and of each element the last.
 func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	var rows []entry
-	turns := map[core.JobExecutionID]int64{}
+	var turns []turn
 	for _, row := range j.rows[id] {
 		if !within.has(row.Execution) {
 			continue
 		}
 		if row.Kind == core.VisitTurn {
-			turns[row.Execution] = row.Ordinal
-			if from, err := strconv.ParseInt(row.Target, 10, 64); err == nil {
-				turns[row.Execution] = min(from, row.Ordinal)
-			}
+			turns = append(turns, turnOf(row))
 		}
 		rows = append(rows, entry{JournalRow: row})
 	}
 	rows = append(rows, j.open(flow, id, within)...)
 	for i := range rows {
-		rows[i].inside = within.floor(turns, rows[i].Ordinal, rows[i].Execution)
-		if rows[i].Kind == core.VisitGroup {
-			rows[i].inside.to = min(rows[i].inside.to, rows[i].Execution)
+		e := &rows[i]
+		e.inner, e.inside = e.Visit, within.floor(turns, e.Ordinal, e.Execution)
+		if e.Kind == core.VisitGroup {
+			e.inside.to = min(e.inside.to, e.Execution)
 		}
-		if record, ok := j.steps[rows[i].Step]; ok && rows[i].Step != 0 {
-			rows[i].record = &record
+		if record, ok := j.steps[e.Step]; ok && e.Step != 0 {
+			e.record = &record
+		}
+		if out, ok := e.outcome(); ok {
+			e.outs = []core.Outcome{out}
 		}
 	}
+	isDead := func(e entry) bool {
+		return within.floor(turns, e.Ordinal, math.MaxInt64).from > e.Execution
+	}
+	rows = continued(rows, isDead)
 	newest := map[string]entry{}
 	for _, e := range rows {
 		before, there := newest[e.Element]
 		if isVisit(e.Kind) && (!there || cmp.Or(cmp.Compare(e.Execution, before.Execution), cmp.Compare(e.Ordinal, before.Ordinal)) > 0) {
 			newest[e.Element] = e
 		}
-	}
-	isDead := func(e entry) bool {
-		return within.floor(turns, e.Ordinal, math.MaxInt64).from > e.Execution
 	}
 	l := log{left: map[string]entry{}}
 	for element, e := range newest {
@@ -162,6 +170,63 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	return l
 }
 
+// turn is a way of earlier attempts that one has left.
+type turn struct {
+	by       core.JobExecutionID
+	from, to int64
+}
+
+// turnOf reads a row of VisitTurn, and turnTarget is its target.
+func turnOf(row core.JournalRow) turn {
+	t := turn{row.Execution, row.Ordinal, math.MaxInt64}
+	if _, err := fmt.Sscanf(row.Target, "%d %d", &t.from, &t.to); err != nil {
+		return turn{row.Execution, row.Ordinal, math.MaxInt64}
+	}
+	return t
+}
+
+func turnTarget(from, to int64) string { return fmt.Sprintf("%d %d", from, to) }
+
+// floor leaves out the attempts before one that turned away from the ordinal, as far as
+// it was not later than until.
+func (a attempts) floor(turns []turn, ordinal int64, until core.JobExecutionID) attempts {
+	for _, t := range turns {
+		if t.from <= ordinal && ordinal <= t.to && t.by <= until {
+			a.from = max(a.from, t.by)
+		}
+	}
+	return a
+}
+
+// continued moves what was visited inside of an earlier visit to the one that continues
+// it, as rows of VisitAdopt say.
+func continued(rows []entry, isDead func(entry) bool) []entry {
+	for _, adopt := range rows {
+		if adopt.Kind != core.VisitAdopt || isDead(adopt) {
+			continue
+		}
+		var source entry
+		if _, err := fmt.Sscanf(adopt.Target, "%d %d", &source.Ordinal, &source.inside.from); err != nil {
+			continue
+		}
+		source.inside.to = math.MaxInt64
+		for i := range rows {
+			e := &rows[i]
+			moved := e.open && e.Ordinal == source.Ordinal && e.Execution >= adopt.Execution
+			if e.Element != adopt.Element || !moved && (e.Ordinal != adopt.Ordinal+1 || e.Execution < adopt.Execution || !isVisit(e.Kind)) {
+				continue
+			}
+			e.Ordinal = adopt.Ordinal + 1
+			e.inner, e.inside = e.Visit, source.inside
+			e.inner.Ordinal = source.Ordinal
+		}
+	}
+	return rows
+}
+
+// adoptTarget names the visit that another one continues.
+func adoptTarget(e *entry) string { return fmt.Sprintf("%d %d", e.inner.Ordinal, e.inside.from) }
+
 // isVisit reports whether a row of the kind says that an element was visited.
 func isVisit(kind core.VisitKind) bool {
 	switch kind {
@@ -175,69 +240,42 @@ func isVisit(kind core.VisitKind) bool {
 // lastVisits returns, of rows in order, the last of each element, and a stop at the end.
 func lastVisits(rows []entry) (entries []entry, ordinal int64) {
 	last := map[string]int64{}
-	var adopts []entry
 	var all []entry
+	marks := map[int64]bool{} // of rows that are no visits
 	for i, e := range rows {
 		ordinal = max(ordinal, e.Ordinal)
 		if i+1 < len(rows) && rows[i+1].Ordinal == e.Ordinal { // a later attempt visited it again
-			rows[i+1].inherit(e)
+			rows[i+1].outs = append(slices.Clone(e.outs), rows[i+1].outs...)
 			continue
 		}
 		switch {
-		case e.Kind == core.VisitAdopt:
-			adopts = append(adopts, e)
-			continue
 		case isVisit(e.Kind):
 			last[e.Element] = e.Ordinal
-		case e.Kind == core.VisitTurn || i+1 < len(rows): // a restart left the stop
+		case e.Kind == core.VisitAdopt || e.Kind == core.VisitTurn:
+			marks[e.Ordinal] = true
 			continue
 		}
 		all = append(all, e)
 	}
-	for _, e := range all {
-		if isVisit(e.Kind) && last[e.Element] != e.Ordinal {
-			continue // history
+	for i, e := range all {
+		switch {
+		case isVisit(e.Kind) && last[e.Element] != e.Ordinal: // history
+			continue
+		case !isVisit(e.Kind) && i+1 < len(all): // a restart left the stop
+			continue
 		}
-		for i := range adopts {
-			if adopts[i].Element == e.Element && adopts[i].Ordinal+1 == e.Ordinal {
-				e.source = sourceOf(&adopts[i])
+		if i+1 < len(all) {
+			behind := e.Ordinal + 1
+			for marks[behind] {
+				behind++
+			}
+			if behind == all[i+1].Ordinal {
+				e.followed, e.next, e.behind = all[i+1].Kind, all[i+1].Element, behind
 			}
 		}
 		entries = append(entries, e)
 	}
 	return entries, ordinal
-}
-
-// adoptTarget names a visit in a row of VisitAdopt, and sourceOf reads it.
-func adoptTarget(e *entry) string {
-	return fmt.Sprintf("%d %d %d", e.Ordinal, e.inside.from, e.inside.to)
-}
-
-func sourceOf(adopt *entry) *entry {
-	source := *adopt
-	if _, err := fmt.Sscanf(adopt.Target, "%d %d %d", &source.Ordinal, &source.inside.from, &source.inside.to); err != nil {
-		return nil
-	}
-	return &source
-}
-
-// floor leaves out the attempts before one that turned away at the ordinal or before,
-// as far as it was not later than until.
-func (a attempts) floor(turns map[core.JobExecutionID]int64, ordinal int64, until core.JobExecutionID) attempts {
-	for by, at := range turns {
-		if at <= ordinal && by <= until {
-			a.from = max(a.from, by)
-		}
-	}
-	return a
-}
-
-// inherit takes over how an earlier attempt ended a visit of which only the inside is
-// known.
-func (e *entry) inherit(before entry) {
-	if e.open && e.Element == before.Element {
-		e.Verdict = before.Verdict
-	}
 }
 
 // open returns an entry for each split and flow in which an attempt visited something.
@@ -326,7 +364,7 @@ func (e *entry) outcome() (core.Outcome, bool) {
 	case core.VisitFlow, core.VisitGroup:
 		status, exit, ok := strings.Cut(e.Verdict, " ")
 		return core.Outcome{Status: core.Status(status), ExitCode: exit}, ok
-	case core.VisitStop, core.VisitJump, core.VisitTurn:
+	case core.VisitStop, core.VisitJump, core.VisitAdopt, core.VisitTurn:
 	}
 	return core.Outcome{}, false
 }

@@ -14,8 +14,8 @@ type live struct{ run *run }
 
 func (l *live) stopping() bool { return l.run.stop.requested() }
 
-func (l *live) passed(ctx context.Context, _ *walk, _ *core.StepElement, s core.StepExecution) {
-	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Step: s})
+func (l *live) passed(ctx context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
+	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Visit: w.visitOf(at), Step: s})
 }
 
 func (l *live) holds(ctx context.Context, w *walk, at core.Element) (answer, error) {
@@ -31,7 +31,7 @@ func (l *live) holds(ctx context.Context, w *walk, at core.Element) (answer, err
 		return yes, nil
 	}
 	l.run.config.Observer.Observe(ctx, core.ElementSkipped{
-		Execution: l.run.exec.ID, JobName: l.run.job.Name, Element: at.ElementName(), Condition: condition.Text,
+		Execution: l.run.exec.ID, JobName: l.run.job.Name, Visit: w.visitOf(at), Element: at.ElementName(), Condition: condition.Text,
 	})
 	return no, nil
 }
@@ -154,7 +154,7 @@ func (l *live) readParts(ctx context.Context, step string, parts map[string]core
 	return nil
 }
 
-func (l *live) limited(_ *walk, _ *core.StepElement, refusal error) (result, error) {
+func (l *live) limited(_ *walk, _ *core.StepElement, refusal *StartLimitError) (result, error) {
 	return result{}, refusal
 }
 
@@ -167,9 +167,9 @@ func (l *live) decide(ctx context.Context, w *walk, at *core.DecisionElement) (v
 	return answer, true, err
 }
 
-func (l *live) decided(ctx context.Context, _ *walk, at *core.DecisionElement, verdict string, kept bool) {
+func (l *live) decided(ctx context.Context, w *walk, at *core.DecisionElement, verdict string, kept bool) {
 	l.run.config.Observer.Observe(ctx, core.Decided{
-		Execution: l.run.exec.ID, JobName: l.run.job.Name, Element: at.Name, Verdict: verdict, Kept: kept,
+		Execution: l.run.exec.ID, JobName: l.run.job.Name, Visit: w.visitOf(at), Element: at.Name, Verdict: verdict, Kept: kept,
 	})
 }
 

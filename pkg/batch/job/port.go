@@ -20,7 +20,7 @@ type port interface {
 	// step runs a step. before is what is known of its attempts.
 	step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error)
 	// limited refuses a step that was attempted too often.
-	limited(w *walk, at *core.StepElement, refusal error) (result, error)
+	limited(w *walk, at *core.StepElement, refusal *StartLimitError) (result, error)
 	// decide takes a decision; answered is false where a plan cannot.
 	decide(ctx context.Context, w *walk, at *core.DecisionElement) (verdict string, answered bool, err error)
 	// decided is called for a verdict; kept says that an earlier attempt took it.

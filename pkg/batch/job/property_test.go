@@ -104,6 +104,10 @@ type weather struct {
 	launches int
 	// killAt is a single death instead of a storm.
 	killAt *killAt
+	// observer sees what the launches do; nil: nobody looks.
+	observer core.Observer
+	// natural says that nothing but the flow itself ended the last launch.
+	natural bool
 }
 
 func (w *weather) trail() []string {
@@ -142,7 +146,6 @@ func (w *weather) strict(t *testing.T) []string {
 func (w *weather) job() *core.Job {
 	w.loose = map[string]bool{}
 	j := w.ofFlow(func(w *weather) core.Flow { return w.flow(0) })
-	w.inLoops(j.Flow)
 	if w.random.IntN(3) == 0 {
 		w.loose["finally"] = true
 		j.Finally = core.Flow{Elements: []core.Element{w.step("finally")}}
@@ -315,7 +318,7 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	stop := make(chan struct{})
 	r.stop = sync.OnceFunc(func() { close(stop) })
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: r, Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), nil),
+		Repository: r, Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), w.observer), Observer: w.observer,
 		Dead: func(core.Owner) bool { return true },
 	})
 	if err != nil {
@@ -325,6 +328,7 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	defer cancel()
 	r.cancel = cancel
 	exec, err := launcher.Run(ctx, j, core.Parameters{}, stop)
+	w.natural = !r.isDead() && !r.isCut()
 	if exec != nil && !r.isDead() {
 		w.nothingRuns(exec.ID)
 	}
@@ -340,6 +344,7 @@ type mortal struct {
 	cancel  func()
 	mu      sync.Mutex
 	dead    bool
+	cut     bool // stopped or cancelled
 }
 
 var errDead = fmt.Errorf("the process is dead: %w", core.ErrLostOwner)
@@ -367,9 +372,11 @@ func (m *mortal) strikes() (before, after bool) {
 		return m.weather.killAt.strikes()
 	}
 	if m.weather.lightning(60) {
+		m.noteCut()
 		m.stop()
 	}
 	if m.weather.lightning(60) {
+		m.noteCut()
 		m.cancel()
 	}
 	return m.weather.lightning(40), m.weather.lightning(40)

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -10,18 +11,18 @@ import (
 
 // revisit replays the last visit of an element: it is passed, or run again where it did
 // not complete or may start again. again says that something ran.
-func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool) (r result, again bool, err error) {
+func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result, again bool, err error) {
 	switch at := at.(type) {
 	case *core.StepElement:
 		return w.revisitStep(ctx, at, e)
 	case *core.FlowElement:
 		if at.AsStep {
-			return w.revisitStep(ctx, w.asStep(at, w.visitOf(at), e, nil), e)
+			return w.revisitStep(ctx, w.asStep(at, w.visitOf(at), e), e)
 		}
 	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
 	}
 	if e.Kind == core.VisitNoop {
-		if w.lastRan() {
+		if w.isBehindRun(e) {
 			r, err = w.visit(ctx, at)
 			return r, true, err
 		}
@@ -29,7 +30,7 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry, last bool
 	}
 	switch at := at.(type) {
 	case *core.DecisionElement:
-		if w.isTakenAgain(at, e, last) {
+		if w.isTakenAgain(at, e) {
 			r, err = w.visit(ctx, at)
 			return r, true, err
 		}
@@ -64,12 +65,19 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 // it ended the flow other than COMPLETED, since with the same verdict no restart could
 // come to another end; and where the step before it was run again, but not on the way
 // to a restart point, which another verdict would miss (rule F3).
-func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry, last bool) bool {
-	if last && w.endsOtherwise(at, e.Verdict) {
-		return true
+func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry) bool {
+	last := &w.log.entries[len(w.log.entries)-1]
+	return e.Ordinal == last.Ordinal && w.endsOtherwise(at, e.Verdict) || last.Kind != core.VisitJump && w.isBehindRun(e)
+}
+
+// isBehindRun reports whether what was visited before the entry ran again in this
+// attempt. Where a loop came to that once more, the entry is of an earlier round.
+func (w *walk) isBehindRun(e *entry) bool {
+	before := e.Ordinal == 1
+	for i := range w.log.entries {
+		before = before || w.log.entries[i].Ordinal < e.Ordinal && w.log.entries[i].behind == e.Ordinal
 	}
-	n := len(w.log.entries)
-	return w.lastRan() && w.log.entries[n-1].Kind != core.VisitJump
+	return before && w.last != nil && w.last.JobExecutionID == w.run.exec.ID
 }
 
 // endsOtherwise reports whether the verdict ends the flow other than COMPLETED.
@@ -80,11 +88,6 @@ func (w *walk) endsOtherwise(at *core.DecisionElement, verdict string) bool {
 		return w.flow.Strict && len(at.Edges()) > 0 || unmatched(at, out).Status != core.StatusCompleted
 	}
 	return next.Kind == core.TargetFail || next.Kind == core.TargetStop
-}
-
-// lastRan reports whether the step before the element at hand ran in this attempt.
-func (w *walk) lastRan() bool {
-	return w.last != nil && w.last.JobExecutionID == w.run.exec.ID
 }
 
 // visit visits one element by the definition.
@@ -99,7 +102,7 @@ func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
 		return w.visitOrAdopt(ctx, at, adopted)
 	case *core.FlowElement:
 		if at.AsStep {
-			return w.visitOrAdopt(ctx, w.asStep(at, w.visitOf(at), nil, adopted), adopted)
+			return w.visitOrAdopt(ctx, w.asStep(at, w.visitOf(at), adopted), adopted)
 		}
 	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
 	}
@@ -171,7 +174,7 @@ func (w *walk) visitStep(ctx context.Context, at *core.StepElement) (result, err
 		}
 	}
 	if at.StartLimit != nil && before.Attempts >= *at.StartLimit {
-		return w.port.limited(w, at, fmt.Errorf("step %s was attempted %d times, its start_limit is %d: %w", name, before.Attempts, *at.StartLimit, core.ErrStartLimit))
+		return w.port.limited(w, at, &StartLimitError{Step: name, Attempts: before.Attempts, Limit: *at.StartLimit})
 	}
 	return w.port.step(ctx, w, at, before)
 }
@@ -215,7 +218,7 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 	v := w.visitOf(at)
 	var subs []*walk
 	for branch, flow := range core.Flows(at) {
-		subs = append(subs, w.inner(flow, v, branch, e, adopted))
+		subs = append(subs, w.inner(flow, v, branch, cmp.Or(e, adopted)))
 	}
 	var kind core.VisitKind
 	switch at := at.(type) {
@@ -234,27 +237,21 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 	for _, sub := range subs {
 		ran = ran || sub.ran
 	}
-	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && (ran || e == nil || e.open) {
+	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && (ran || e == nil || len(e.outs) == 0) {
 		w.port.note(w, core.FlowVisit{Visit: v, Kind: kind, Verdict: verdictOf(r.out)})
 	}
 	return r, ran, err
 }
 
-// inner prepares the walk of a flow inside of an element.
-func (w *walk) inner(flow core.Flow, v core.Visit, branch int, e, adopted *entry) *walk {
+// inner prepares the walk of a flow inside of an element. before is the visit that is
+// continued; nil: the visit begins.
+func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry) *walk {
 	sub := &walk{
-		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under,
+		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under, lost: w.lost,
 	}
-	if e != nil {
-		sub.log = w.run.journal.log(flow, sub.id, e.inside)
-		adopted = e.source
-	}
-	if adopted != nil {
-		source := w.run.journal.log(flow, adopted.Inner(branch), adopted.inside)
-		sub.adopt = joined(source.byElement(), source.left)
-		for _, visited := range sub.log.entries {
-			delete(sub.adopt, visited.Element)
-		}
+	if before != nil {
+		sub.id = before.inner.Inner(branch)
+		sub.log = w.run.journal.log(flow, sub.id, before.inside)
 	}
 	return sub
 }
@@ -268,13 +265,14 @@ func (w *walk) join(subs ...*walk) {
 		if w.after == "" {
 			w.after = sub.after
 		}
+		w.lost = w.lost || sub.lost
 	}
 }
 
 // asStep makes a step of a flow, with a record of its own.
-func (w *walk) asStep(at *core.FlowElement, v core.Visit, e, adopted *entry) *core.StepElement {
+func (w *walk) asStep(at *core.FlowElement, v core.Visit, before *entry) *core.StepElement {
 	s := &flowStep{name: at.Name, walk: func(ctx context.Context) (result, error) {
-		sub := w.inner(at.Flow, v, 0, e, adopted)
+		sub := w.inner(at.Flow, v, 0, before)
 		r, err := sub.walk(ctx)
 		w.join(sub)
 		return r, err

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
-	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -34,8 +34,9 @@ type walk struct {
 	// left is how the last replayed element ended.
 	left result
 	// after is the element whose outcome is unknown, and under the condition whose
-	// answer is. Both are empty but in a plan.
+	// answer is; lost says that the way is unknown. All are empty but in a plan.
 	after, under string
+	lost         bool
 }
 
 // result is how an element or a flow ended.
@@ -71,10 +72,19 @@ func ended(r result) way { return way{ends: []result{r}} }
 // replay follows the log, whatever the definition says now. It returns where the walk
 // continues by the definition.
 func (w *walk) replay(ctx context.Context) (way, error) {
+	var others way // behind outcomes that a plan does not know
+	further, err := w.replayTo(ctx, &others)
+	if len(others.next)+len(others.ends) > 0 {
+		w.lost = true
+	}
+	return way{append(further.next, others.next...), append(further.ends, others.ends...)}, err
+}
+
+func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 	at := w.flow.Elements[0]
 	entries := w.log.entries
 	w.adopt = joined(w.log.left, w.adopt)
-	for i := range entries {
+	for i := 0; i < len(entries); i++ {
 		e, left := &entries[i], entries[i+1:]
 		if w.port.stopping() {
 			return ended(known(stopped("stopped on request"))), nil
@@ -91,7 +101,7 @@ func (w *walk) replay(ctx context.Context) (way, error) {
 			return way{next: []core.Element{found}}, nil
 		}
 		at, w.ordinal = found, e.Ordinal
-		r, again, err := w.revisit(ctx, at, e, len(left) == 0)
+		r, again, err := w.revisit(ctx, at, e)
 		if err != nil {
 			return way{}, err
 		}
@@ -99,18 +109,42 @@ func (w *walk) replay(ctx context.Context) (way, error) {
 			return ended(r), nil
 		}
 		w.ran = w.ran || again
-		if len(left) > 0 && (!again || sameWay(at, e, r)) {
-			w.left = r
+		w.left = r
+		switch {
+		case len(left) == 0:
+			w.ordinal = w.log.ordinal
+			return w.leave(ctx, at, r)
+		case r.unknown != "":
+			if err := w.noteOthers(ctx, at, r, left, others); err != nil {
+				return way{}, err
+			}
+			continue
+		case !again || e.isLeftBy(at, r):
 			continue
 		}
-		if len(left) > 0 {
-			w.turn(at, left)
-		} else {
-			w.ordinal = w.log.ordinal
+		rejoined := w.rejoin(at, r, left)
+		if rejoined < 0 {
+			w.turnUnlessFailed(at, e, r, left)
+			return w.leave(ctx, at, r)
 		}
-		return w.leave(ctx, at, r)
+		i += rejoined
 	}
 	return way{next: []core.Element{at}}, nil
+}
+
+// noteOthers notes where an element may lead, behind which a plan replays the log all
+// the same.
+func (w *walk) noteOthers(ctx context.Context, at core.Element, r result, left []entry, others *way) error {
+	lost := w.lost
+	further, err := w.leaveUnknown(ctx, at, r)
+	w.lost = lost
+	for _, to := range further.next {
+		if !slices.ContainsFunc(left, func(e entry) bool { return e.Element == to.ElementName() }) {
+			others.next = append(others.next, to)
+		}
+	}
+	others.ends = append(others.ends, further.ends...)
+	return err
 }
 
 // restartAt continues by the definition where the log names an element that is gone:
@@ -122,18 +156,60 @@ func (w *walk) restartAt(ctx context.Context, at core.Element, entries int) (way
 	return w.leave(ctx, at, w.left)
 }
 
-// sameWay reports whether an element that was run again is left as it was before.
-func sameWay(at core.Element, before *entry, r result) bool {
-	out, ok := before.outcome()
-	if !ok || r.unknown != "" {
+// isLeftBy reports whether an element that was run again, with the result, is left as
+// it was before.
+func (e *entry) isLeftBy(at core.Element, r result) bool {
+	if r.unknown != "" {
 		return false
 	}
-	if out.Status == r.out.Status && out.ExitCode == r.out.ExitCode {
-		return true
+	to, some := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	switch {
+	case e.followed == core.VisitStop || e.followed == core.VisitJump:
+		return some && to.Kind == core.TargetStop
+	case e.followed != "":
+		return some && to.Kind == core.TargetElement && to.Name == e.next
 	}
-	was, some := core.Next(at.Edges(), out.Status, out.ExitCode)
-	is, found := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
-	return some == found && was == is
+	return slices.ContainsFunc(e.outs, func(out core.Outcome) bool {
+		was, known := core.Next(at.Edges(), out.Status, out.ExitCode)
+		return some && known && was == to
+	})
+}
+
+// rejoin continues in the log where the element now leads to another one that is visited
+// there, and leaves out the way to that one. It answers how many entries it leaves out,
+// -1 where the log does not have the element.
+func (w *walk) rejoin(at core.Element, r result, left []entry) int {
+	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	if r.unknown != "" || !ok || to.Kind != core.TargetElement {
+		return -1
+	}
+	isTarget := func(e entry) bool { return e.Element == to.Name && isVisit(e.Kind) }
+	if !slices.ContainsFunc(left, isTarget) {
+		return -1
+	}
+	out := 0
+	for !isTarget(left[out]) && left[out].Ordinal == w.ordinal+1+int64(out) {
+		out++
+	}
+	if out > 0 {
+		from := w.ordinal + 1
+		w.port.note(w, core.FlowVisit{
+			Visit: core.Visit{Flow: w.id, Ordinal: from, Element: at.ElementName()}, Kind: core.VisitTurn, Target: turnTarget(from, left[out-1].Ordinal),
+		})
+	}
+	return out
+}
+
+// turnUnlessFailed leaves the way of earlier attempts. Where the flow ends FAILED at an
+// element that the next restart runs again, it does not: that may lead on as before.
+func (w *walk) turnUnlessFailed(at core.Element, e *entry, r result, left []entry) {
+	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	ends := r.unknown == "" && (!ok && r.out.Status == core.StatusFailed || ok && to.Kind == core.TargetFail)
+	if _, decision := at.(*core.DecisionElement); ends && !decision && r.out.Status == core.StatusFailed {
+		w.ordinal = w.log.ordinal
+		return
+	}
+	w.turn(at, left)
 }
 
 // turn leaves the way of earlier attempts. What they completed behind the element is
@@ -141,7 +217,7 @@ func sameWay(at core.Element, before *entry, r result) bool {
 func (w *walk) turn(at core.Element, left []entry) {
 	w.adopt = joined(log{entries: left}.byElement(), w.adopt)
 	w.ordinal++
-	w.note(at, core.VisitTurn, "", "")
+	w.note(at, core.VisitTurn, "", turnTarget(w.ordinal, math.MaxInt64))
 }
 
 // joined has the entries of both; where both have one, that of the first.
@@ -175,7 +251,7 @@ func (w *walk) jump(at core.Element, e *entry, before []entry) way {
 	if since >= 0 && w.flow.Index(target) <= w.flow.Index(at) {
 		w.adopt = joined(log{entries: before[since:]}.byElement(), w.adopt)
 		w.ordinal++
-		w.note(at, core.VisitTurn, "", strconv.FormatInt(before[since].Ordinal, 10))
+		w.note(at, core.VisitTurn, "", turnTarget(before[since].Ordinal, math.MaxInt64))
 	}
 	return way{next: []core.Element{target}}
 }
@@ -190,11 +266,12 @@ func (w *walk) live(ctx context.Context, from way) (result, error) {
 		if w.port.stopping() {
 			return known(stopped("stopped on request")), nil
 		}
-		if w.after != "" && listed[at.ElementName()] {
+		if w.lost && listed[at.ElementName()] {
 			w.port.mayRepeat(w, at)
 			continue
 		}
-		listed[at.ElementName()] = true
+		_, continues := w.adopt[at.ElementName()]
+		listed[at.ElementName()] = !continues // else what comes to it again finds it begun anew
 		w.ordinal++
 		w.ran = true
 		r, err := w.visit(ctx, at)
@@ -211,7 +288,7 @@ func (w *walk) live(ctx context.Context, from way) (result, error) {
 		}
 		from.next, from.ends = append(from.next, further.next...), append(from.ends, further.ends...)
 	}
-	if w.after == "" && len(from.ends) > 0 {
+	if !w.lost && len(from.ends) > 0 {
 		return from.ends[0], nil
 	}
 	return result{unknown: w.after}, nil
@@ -241,6 +318,7 @@ func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error
 
 // leaveUnknown lists all that may follow.
 func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way, error) {
+	w.lost = true
 	if w.after == "" {
 		w.after = r.unknown
 	}

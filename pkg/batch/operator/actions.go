@@ -25,14 +25,14 @@ func (s *Service) ways(e *core.JobExecution) []Action {
 	case core.StatusFailed, core.StatusStopped:
 		return []Action{s.goOn(e, false)}
 	case core.StatusUnknown:
-		return []Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}
+		return append([]Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
 	case core.StatusAbandoned:
 		return anew(e)
 	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if s.config.Dead(e.Owner) {
-			return []Action{{Kind: ActRecover, Execution: e.ID}}
+			return []Action{{Kind: ActRecover, Execution: e.ID, Owner: &Owner{Host: e.Owner.Host, PID: e.Owner.PID, Dead: true}}}
 		}
-		return []Action{{Kind: ActStop, Execution: e.ID}}
+		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActRecover}}
 	case core.StatusCompleted:
 	}
 	return nil

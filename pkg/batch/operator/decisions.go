@@ -1,38 +1,41 @@
 package operator
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The keys of the job context in which the flow keeps verdicts and stops.
-const (
-	decidedKey = "surfin.decided."
-	whenKey    = "surfin.when."
-	stoppedKey = "surfin.stopped_at."
-)
-
-// decisions are the verdicts of decisions and conditions that the execution has
-// recorded.
-func decisions(e *core.JobExecution) []DecisionView {
-	if e.Context == nil {
-		return nil
+// decisions are the answers of decisions, and the conditions that did not hold, on the
+// way of an execution and of the attempts before it: for each element the newest.
+func (s *Service) decisions(ctx context.Context, e *core.JobExecution) ([]DecisionView, error) {
+	rows, err := s.config.Repository.Visits(ctx, e.InstanceID, e.AnewSince())
+	if err != nil {
+		return nil, fmt.Errorf("read the journal of execution %d: %w", e.ID, err)
 	}
+	rows = slices.DeleteFunc(rows, func(r core.JournalRow) bool {
+		return r.Execution > e.ID || r.Kind != core.VisitDecision && r.Kind != core.VisitNoop
+	})
+	slices.SortFunc(rows, func(a, b core.JournalRow) int {
+		return cmp.Or(cmp.Compare(b.Execution, a.Execution), strings.Compare(b.Flow, a.Flow), cmp.Compare(b.Ordinal, a.Ordinal))
+	})
+	seen := map[string]bool{}
 	var list []DecisionView
-	for _, key := range e.Context.Keys() {
-		value, _ := e.Context.Get(key)
-		text, isText := value.(string)
-		if !isText {
+	for _, r := range rows {
+		if seen[r.Element] {
 			continue
 		}
-		_, verdict, _ := strings.Cut(text, " ") // before it is the step that it followed
-		if name, ok := strings.CutPrefix(key, decidedKey); ok {
-			list = append(list, DecisionView{"decide", name, verdict})
+		seen[r.Element] = true
+		view := DecisionView{Kind: "decide", Element: r.Element, Verdict: r.Verdict}
+		if r.Kind == core.VisitNoop {
+			view.Kind, view.Verdict = "when", "false"
 		}
-		if name, ok := strings.CutPrefix(key, whenKey); ok {
-			list = append(list, DecisionView{"when", name, verdict})
-		}
+		list = append(list, view)
 	}
-	return list
+	slices.Reverse(list)
+	return list, nil
 }

@@ -38,7 +38,7 @@ type Explanation struct {
 	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
 	// Cause is nil for an execution that runs or is complete.
 	Cause *Cause `json:"cause,omitempty"`
-	// Owner, Lease and StopRequested are those of a running execution.
+	// Owner and Lease are those of a running execution; one that is parked has none.
 	Owner         *Owner         `json:"owner,omitempty"`
 	Lease         Lease          `json:"lease,omitempty"`
 	StopRequested bool           `json:"stop_requested,omitempty"`
@@ -58,10 +58,6 @@ type Explanation struct {
 	// Actions are the ways on, the best first.
 	Actions []Action `json:"actions"`
 }
-
-// ReasonStartLimit is the reason of an Explanation: a step was attempted as often as its
-// start_limit allows. A restart is not refused at its launch, but fails at that step.
-const ReasonStartLimit Reason = "start_limit"
 
 // FileChange is what became of a job file since an execution began.
 type FileChange string
@@ -176,12 +172,12 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	e := &Explanation{
 		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
 		Newest: p.newest.ID, NewestStatus: p.newest.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
-		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf,
-		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.decisions(), Gates: p.gates(),
+		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
+		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, Actions: []Action{},
 	}
 	if x.Status.IsRunning() {
-		e.Owner, e.Lease, e.StopRequested = s.execution(x).Owner, s.leaseOf(x), x.StopRequested
+		e.Owner, e.Lease = s.execution(x).Owner, s.leaseOf(x)
 	}
 	for _, c := range p.skips {
 		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
@@ -194,13 +190,15 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 
 // past is what the history knows of an execution.
 type past struct {
-	exec core.JobExecution
+	service *Service
+	exec    core.JobExecution
 	// newest is the newest execution of its instance.
 	newest core.JobExecution
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
-	history map[string]core.StepHistory
-	skips   []core.SkipCount
+	history   map[string]core.StepHistory
+	decisions []DecisionView
+	skips     []core.SkipCount
 	// job and uses are what the stored job file says; nil where this program does not
 	// understand it any more, as when a component is gone.
 	job    *core.Job
@@ -216,7 +214,7 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &past{exec: *exec, newest: *exec}
+	p := &past{service: s, exec: *exec, newest: *exec}
 	newest, err := r.LastExecution(ctx, exec.JobName, exec.Params.Key())
 	switch {
 	case err == nil:
@@ -230,6 +228,9 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 	if p.history, err = r.LastSteps(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
 		return nil, fmt.Errorf("read the steps of the instance: %w", err)
 	}
+	if p.decisions, err = s.decisions(ctx, exec); err != nil {
+		return nil, err
+	}
 	if slices.ContainsFunc(p.steps, func(s core.StepExecution) bool { return s.Counters.Skips() > 0 }) {
 		if p.skips, err = r.SkipCounts(ctx, id); err != nil {
 			return nil, err
@@ -239,8 +240,8 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 	return p, nil
 }
 
-// readDefinition reads the job file as it is stored with the execution. A file that this
-// program does not understand any more is no error: the explanation then says less.
+// readDefinition reads the job file as it is stored with the execution. Of a file that
+// this program does not understand any more, the explanation says less.
 func (s *Service) readDefinition(p *past) {
 	d := p.exec.Definition
 	var carried *jobfile.File

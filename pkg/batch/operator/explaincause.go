@@ -17,7 +17,7 @@ const (
 // cause is what decided about the end; nil for an execution that is complete or runs.
 func (p *past) cause() *Cause {
 	x := &p.exec
-	if x.Status == core.StatusCompleted || x.Status.IsRunning() {
+	if x.Status == core.StatusCompleted || !x.Status.IsOver() {
 		return nil
 	}
 	step := p.decidingStep()
@@ -74,7 +74,7 @@ func stored(s *core.StepExecution, key string) string {
 	return text
 }
 
-// files are those that the steps of this execution write, and what is there of them.
+// files are those that the steps of this execution write.
 func (p *past) files() []WrittenFile {
 	var files []WrittenFile
 	for _, s := range p.steps {
@@ -99,16 +99,15 @@ func (p *past) files() []WrittenFile {
 	return files
 }
 
-// decisions are the verdicts of decisions, and of conditions that did not hold.
-func (p *past) decisions() []DecisionPath {
+// paths are the decisions, and where each led.
+func (p *past) paths() []DecisionPath {
 	var list []DecisionPath
-	for _, d := range decisions(&p.exec) {
-		switch {
-		case d.Kind == "decide":
-			list = append(list, DecisionPath{d.Element, d.Verdict, p.leadsTo(d.Element, d.Verdict)})
-		case d.Verdict == "false":
+	for _, d := range p.decisions {
+		if d.Kind == "when" {
 			list = append(list, DecisionPath{Element: d.Element, Verdict: core.ExitNoop})
+			continue
 		}
+		list = append(list, DecisionPath{d.Element, d.Verdict, p.leadsTo(d.Element, d.Verdict)})
 	}
 	return list
 }

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ func (p *past) explainRestart(ctx context.Context, e *Explanation) error {
 	case p.newest.ID != id:
 		e.Refused = ReasonNotNewest
 		add(Action{Kind: ActExplain, Execution: p.newest.ID, Status: p.newest.Status})
-	case status.IsRunning() && e.Lease == LeaseHeld:
+	case status == core.StatusParked, status.IsRunning() && e.Lease == LeaseHeld:
 		e.Refused = ReasonRunning
 		add(Action{Kind: ActWatch, Job: p.exec.JobName})
 		if status != core.StatusStopping && !p.exec.StopRequested {
@@ -49,7 +48,7 @@ func (p *past) offerSkips(e *Explanation) {
 		return
 	}
 	e.Actions = append(e.Actions, Action{Kind: ActSkips, Execution: p.exec.ID})
-	if p.exec.Status.IsRunning() || p.exec.RedriveOf != 0 {
+	if !p.exec.Status.IsOver() || p.exec.RedriveOf != 0 {
 		return
 	}
 	var items, reads int64
@@ -80,12 +79,12 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 	case !p.job.Restartable:
 		e.Refused = ReasonNotRestartable
 	default:
-		plan, err := restartPlan(ctx, &p.exec, p.job, p.history)
+		plan, err := p.service.restartPlan(ctx, &p.exec, p.job)
 		if err != nil {
-			return fmt.Errorf("plan a restart of execution %d: %w", p.exec.ID, err)
+			return err
 		}
-		p.describeResumed(&plan)
-		e.Restart = &plan
+		p.describeResumed(plan)
+		e.Restart = plan
 		if plan.Limit != nil {
 			e.Refused = ReasonStartLimit
 		}
@@ -97,21 +96,11 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 	if p.change != "" && !p.carried {
 		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
 	}
-	restart := restartAction(&p.exec)
-	restart.NeedsFile = restart.NeedsFile && !p.carried
-	add(restart)
+	add(p.service.goOn(&p.exec, false))
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}
 	return nil
-}
-
-// restartAction is how an execution goes on: a redrive goes on as one.
-func restartAction(e *core.JobExecution) Action {
-	if e.RedriveOf == 0 {
-		return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: e.Definition.Path == ""}
-	}
-	return Action{Kind: ActRedrive, Execution: e.RedriveOf, Step: redrivenStep(e.Params)}
 }
 
 // offerAnew adds the ways to another instance.

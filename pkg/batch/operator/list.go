@@ -40,7 +40,7 @@ type ListRequest struct {
 	Job      string             `json:"job,omitempty"`
 	Instance core.JobInstanceID `json:"instance,omitempty"`
 	Statuses []core.Status      `json:"statuses,omitempty"`
-	// Running selects the executions that a process owns; it excludes Statuses.
+	// Running selects the executions that are not over; it excludes Statuses.
 	Running bool   `json:"running,omitempty"`
 	Exit    string `json:"exit,omitempty"`
 	// Since and Until bound the time of creation, [since, until).
@@ -90,7 +90,7 @@ func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
 		return filter, err
 	}
 	for _, status := range r.Statuses {
-		if !slices.Contains(Statuses(), status) {
+		if !slices.Contains(core.Statuses(), status) {
 			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "there is no such status", Allowed: statusNames()}
 		}
 	}
@@ -98,7 +98,7 @@ func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
 		if len(r.Statuses) > 0 {
 			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are given as well"}
 		}
-		filter.Statuses = runningStatuses()
+		filter.Statuses = core.ActiveStatuses()
 	}
 	return filter, nil
 }
@@ -123,23 +123,13 @@ func cutPage[T any](found []T, asked int) (page []T, more bool) {
 	return found[:asked-1], true
 }
 
-// Statuses lists the statuses of executions.
-func Statuses() []core.Status {
-	return []core.Status{
-		core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusStopped,
-		core.StatusCompleted, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
-	}
-}
-
 func statusNames() []string {
 	var names []string
-	for _, s := range Statuses() {
+	for _, s := range core.Statuses() {
 		names = append(names, string(s))
 	}
 	return names
 }
-
-func runningStatuses() []core.Status { return slices.DeleteFunc(Statuses(), core.Status.IsOver) }
 
 // InstancesRequest selects job instances; zero fields select all.
 type InstancesRequest struct {

@@ -99,7 +99,7 @@ type DryStage struct {
 	Item      json.RawMessage `json:"item"`
 }
 
-// What would become of an item, besides written, filtered and skipped.
+// Outcomes of an item, beside written, filtered and skipped.
 const (
 	OutcomeFailed = "failed"
 	// OutcomeUnknown is that of an item whose processor writes to a database: a dry run
@@ -126,7 +126,7 @@ func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
 const defaultSample = 20
 
 // Plan reads the first items of each chunk step with the real readers and processors,
-// and says what would become of them. It writes nothing: there is no execution, writers
+// and says what would become of them. It writes nothing: it makes no execution, writers
 // are not opened, tasklets and deciders are not called. What a reader's own query, or a
 // component of an application, writes elsewhere is not prevented: give the service a
 // provider whose sessions are read-only.

@@ -33,9 +33,10 @@ type ProgressView struct {
 	Partitions     int     `json:"partitions,omitempty"`
 	PartitionsDone int     `json:"partitions_completed,omitempty"`
 	Duration       float64 `json:"duration"` // seconds since the execution started
-	Owner          Owner   `json:"owner"`
-	Lease          Lease   `json:"lease"`
-	StopRequested  bool    `json:"stop_requested,omitempty"`
+	// Owner and Lease are those of a running execution; one that is parked has none.
+	Owner         *Owner `json:"owner,omitempty"`
+	Lease         Lease  `json:"lease,omitempty"`
+	StopRequested bool   `json:"stop_requested,omitempty"`
 }
 
 // ProgressRequest asks for the progress of what runs.
@@ -83,7 +84,7 @@ const maxRunning = 200
 // job or an execution that was not there before.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	running, err := m.service.config.Repository.Executions(ctx, core.ExecutionFilter{
-		JobName: m.request.Job, Statuses: runningStatuses(), Limit: maxRunning,
+		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read what is running: %w", err)
@@ -121,9 +122,8 @@ func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen m
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, now)), Lease: m.service.leaseOf(e),
 		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
-		Owner:         Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil)},
+		Owner:         m.service.execution(e).Owner,
 	}
-	base.Owner.Dead = base.Lease == LeaseDead
 	var views []ProgressView
 	f := newForecast(m.baselines[e.JobName], m.completed[e.ID])
 	for _, s := range addPartitions(steps) {

@@ -48,6 +48,9 @@ const (
 	ReasonParameters Reason = "parameters"
 	// ReasonFile: the job file cannot be read or is wrong (jobfile.Problems).
 	ReasonFile Reason = "file"
+	// ReasonStartLimit: a step was attempted as often as its start_limit allows. It is
+	// the reason of an Explanation only: a restart is not refused, but fails at that step.
+	ReasonStartLimit Reason = "start_limit"
 	// ReasonSchema: the tables of the history are missing or old (core.ErrSchemaMissing).
 	ReasonSchema Reason = "schema"
 )

@@ -147,7 +147,7 @@ func (d *dryRun) needs(step string) []string {
 }
 
 // makers are the steps before that may make what is not there: those that write
-// the file, those that write tables, and those of which nobody knows what they do.
+// the file, those that write tables, and those whose work is not known.
 func (d *dryRun) makers(of *DryStep, err error) []string {
 	file, table := errors.Is(err, fs.ErrNotExist), isMissingTable(err)
 	var makers []string

@@ -41,7 +41,9 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	for _, step := range splitPartitions(steps) {
 		view.Steps = append(view.Steps, s.partitionedView(step, req.Partitions))
 	}
-	view.Decisions = decisions(exec)
+	if view.Decisions, err = s.decisions(ctx, exec); err != nil {
+		return nil, err
+	}
 	redrives, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{RedriveOf: exec.ID, Limit: maxRedrives})
 	if err != nil {
 		return nil, fmt.Errorf("read the redrives of execution %d: %w", exec.ID, err)

@@ -21,10 +21,10 @@ type (
 		Redrives   []Redrive             `json:"-"`
 		Steps      []StepView            `json:"steps,omitempty"`
 		Decisions  []DecisionView        `json:"decisions,omitempty"`
-		// Audit is there where it was asked for.
+		// Audit is empty unless it was asked for.
 		Audit []AuditView `json:"audit,omitempty"`
-		// Definition is the job file as it was when the execution began, where it was asked
-		// for.
+		// Definition is the job file as it was when the execution began; empty unless it was
+		// asked for.
 		Definition string `json:"definition,omitempty"`
 	}
 
@@ -130,9 +130,11 @@ const (
 	LeaseDead Lease = "dead"
 )
 
-// leaseOf is the state of a running execution's lease.
+// leaseOf is the state of a running execution's lease; empty: no process owns it.
 func (s *Service) leaseOf(e *core.JobExecution) Lease {
 	switch {
+	case !e.Status.IsRunning():
+		return ""
 	case s.config.Dead(e.Owner):
 		return LeaseDead
 	case !e.LeaseUntil.IsZero() && s.config.Now().After(e.LeaseUntil):
@@ -142,7 +144,7 @@ func (s *Service) leaseOf(e *core.JobExecution) Lease {
 }
 
 func (s *Service) executionView(e *core.JobExecution) ExecutionView {
-	return ExecutionView{Execution: *s.execution(e), StopRequested: e.Status.IsRunning() && e.StopRequested}
+	return ExecutionView{Execution: *s.execution(e), StopRequested: !e.Status.IsOver() && e.StopRequested}
 }
 
 func (s *Service) stepView(step *core.StepExecution) StepView {
@@ -204,7 +206,3 @@ func identifying(params core.Parameters) []core.Parameter {
 	}
 	return list
 }
-
-// RedriveStep is the step whose skipped items the execution redrives; empty: it is no
-// redrive.
-func (e *Execution) RedriveStep() string { return redrivenStep(e.Params.Parameters) }

@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Visits implements core.Journal with one statement. The database reads the whole
@@ -77,11 +78,15 @@ func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) 
 // RecordVisits implements core.Journal with one INSERT for a batch of rows. No guard
 // is compared: a row says what the attempt visited, and the guard of the work itself
 // decides whether that is committed.
-func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []core.FlowVisit) error {
-	if err := r.storeVisits(ctx, id, rows); err != nil {
-		return fmt.Errorf("journal of job execution %d: %w", id, err)
+func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []core.FlowVisit) (bool, error) {
+	current, in := tx.From(ctx, r.db.Name())
+	if !in || current.ReadOnly() {
+		return false, nil
 	}
-	return nil
+	if err := r.storeVisits(ctx, id, rows); err != nil {
+		return false, fmt.Errorf("journal of job execution %d: %w", id, err)
+	}
+	return true, nil
 }
 
 // storeVisits inserts rows of the journal. Branches of a split may store the same

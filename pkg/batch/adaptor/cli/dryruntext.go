@@ -34,7 +34,7 @@ func (p *program) dryStepText(s *operator.DryStep) string {
 		if s.Sampled && len(s.Partitions) > 1 {
 			first = "; the items are of the first one"
 		}
-		line("%s: %s%s", plural(len(s.Partitions), "partition"), andWords(most(s.Partitions)), first)
+		line("%s: %s%s", plural(len(s.Partitions), "partition"), andWords(fewNames(s.Partitions)), first)
 	}
 	for _, w := range s.Writers {
 		line("writes to %s", p.dryEndText(w))

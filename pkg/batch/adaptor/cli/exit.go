@@ -68,13 +68,6 @@ func usage(err error, hints ...string) error {
 	return &exitError{code: ExitUsage, err: err, hints: hints}
 }
 
-// withHint adds a way out to an error.
-func withHint(err error, hint string) error {
-	known := &exitError{code: codeOf(err), err: err}
-	errors.As(err, &known)
-	return &exitError{code: known.code, err: known.err, hints: append(known.hints, hint)}
-}
-
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
 // report prints the error, if there is one, and answers the exit code.

@@ -74,25 +74,50 @@ func timesText(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// planSentence is the plan in words, without its subject.
+// planSentence is the plan in words, without its subject: what is certain, then what
+// depends on the outcome of an element.
 func planSentence(p *operator.RestartPlan) string {
+	var certain, later []operator.PlanEntry
+	for _, e := range p.Entries {
+		if e.Certainty == operator.CertainAfter {
+			later = append(later, e)
+		} else {
+			certain = append(certain, e)
+		}
+	}
+	clauses := planClauses(certain)
+	if len(later) > 0 {
+		clauses = append(clauses, "then, depending on "+later[0].Text+", "+andWords(planClauses(later)))
+	}
+	if p.IsDone() {
+		if p.Gate != "" {
+			clauses = append(clauses, "asks again what the job is to expect ("+p.Gate+")")
+		} else {
+			clauses = append(clauses, "finds no step left to run, and ends as the flow says")
+		}
+	}
+	var last []string
+	for _, e := range p.Entries {
+		if e.Action == operator.PlanFinally {
+			last = append(last, entryName(e))
+		}
+	}
+	if len(last) > 0 {
+		clauses = append(clauses, "runs "+andWords(last)+" in the end")
+	}
+	return andWords(clauses)
+}
+
+// planClauses are the acts of entries in words.
+func planClauses(entries []operator.PlanEntry) []string {
 	names := map[operator.PlanAct][]string{}
 	var resumed []string
-	for _, e := range p.Entries {
-		switch e.Action {
-		case operator.PlanResume:
+	for _, e := range entries {
+		if e.Action == operator.PlanResume {
 			resumed = append(resumed, resumeClause(e))
-		case operator.PlanRun, operator.PlanRepeat:
-			name := e.Step
-			if e.Certainty == operator.CertainIf {
-				name += " (if " + e.Text + ")"
-			}
-			names[e.Action] = append(names[e.Action], name)
-		case operator.PlanPass, operator.PlanFinally:
-			names[e.Action] = append(names[e.Action], e.Step)
-		case operator.PlanAsk, operator.PlanStop:
-			names[e.Action] = append(names[e.Action], e.Element)
+			continue
 		}
+		names[e.Action] = append(names[e.Action], entryName(e))
 	}
 	var clauses []string
 	add := func(format string, act operator.PlanAct) {
@@ -103,22 +128,23 @@ func planSentence(p *operator.RestartPlan) string {
 	add("passes %s", operator.PlanPass)
 	clauses = append(clauses, resumed...)
 	add("runs %s again though it completed", operator.PlanRepeat)
-	if len(resumed)+len(names[operator.PlanRepeat]) > 0 {
-		add("then runs %s", operator.PlanRun)
-	} else {
-		add("runs %s", operator.PlanRun)
-	}
+	add("runs %s", operator.PlanRun)
+	add("does not run %s, whose condition does not hold", operator.PlanSkip)
 	add("asks %s where to go on", operator.PlanAsk)
 	add("stops at %s", operator.PlanStop)
-	if p.IsDone() {
-		if p.Gate != "" {
-			clauses = append(clauses, "asks again what the job is to expect ("+p.Gate+")")
-		} else {
-			clauses = append(clauses, "finds no step left to run, and ends as the flow says")
-		}
+	return clauses
+}
+
+// entryName is the element of an entry, with the condition under which it comes to it.
+func entryName(e operator.PlanEntry) string {
+	name := e.Step
+	if name == "" {
+		name = e.Element
 	}
-	add("runs %s in the end", operator.PlanFinally)
-	return andWords(clauses)
+	if e.Certainty == operator.CertainIf {
+		name += " (if " + e.Text + ")"
+	}
+	return name
 }
 
 func resumeClause(e operator.PlanEntry) string {
@@ -140,7 +166,7 @@ func resumeClause(e operator.PlanEntry) string {
 		if len(again) == 1 {
 			verb = "runs"
 		}
-		return text + " and " + andWords(most(again)) + " " + verb + " again"
+		return text + " and " + andWords(fewNames(again)) + " " + verb + " again"
 	case e.From != "":
 		return "goes on with " + e.Step + " behind " + e.From
 	}
@@ -154,14 +180,15 @@ func partitionCount(n int) string {
 	return count(int64(n)) + " partitions are"
 }
 
-// mostNames is how many names a sentence has.
-const mostNames = 8
+// maxNames is how many names a sentence has.
+const maxNames = 8
 
-func most(names []string) []string {
-	if len(names) <= mostNames {
+// fewNames are the first names, and how many more there are.
+func fewNames(names []string) []string {
+	if len(names) <= maxNames {
 		return names
 	}
-	return append(names[:mostNames-1:mostNames-1], fmt.Sprintf("%d more", len(names)-mostNames+1))
+	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)-maxNames+1))
 }
 
 // andWords joins as people do: a, b and c.

@@ -38,7 +38,13 @@ func statusSentences(e *operator.Explanation) []string {
 	switch e.Status {
 	case core.StatusStarting:
 		return append([]string{what + " is about to start, since " + timeText(e.CreatedAt) + "."}, ownerText(e)...)
-	case core.StatusStarted, core.StatusParked, core.StatusStopping:
+	case core.StatusParked:
+		text := what + " is parked since it waits for partitions that other processes run"
+		if e.StopRequested {
+			text += ", and was asked to stop"
+		}
+		return []string{text + "."}
+	case core.StatusStarted, core.StatusStopping:
 		text := what + " is running since " + timeText(e.StartedAt)
 		if e.Status == core.StatusStopping || e.StopRequested {
 			text += ", and was asked to stop: it ends with the chunk in hand"
@@ -135,7 +141,7 @@ func stepsText(e *operator.Explanation) []string {
 			list = append(list, "Nothing of file "+file.Path+" is committed.")
 		}
 	}
-	if len(e.Steps) == 0 && !e.Status.IsRunning() {
+	if len(e.Steps) == 0 && e.Status.IsOver() {
 		list = append(list, "No step ran.")
 	}
 	return list
@@ -150,6 +156,8 @@ func stepSentence(s operator.StepResult, current core.JobExecutionID) string {
 		text += fmt.Sprintf(" was completed by execution %d", s.Execution)
 	case s.Exit == core.ExitNoop:
 		return text + " did not run: its condition did not hold"
+	case s.Status == core.StatusParked:
+		text += " waits for its partitions"
 	case s.Status.IsRunning():
 		text += " is running"
 	default:
@@ -211,7 +219,7 @@ func partitionsText(parts []operator.StepResult) string {
 	if len(names) == 0 {
 		return text
 	}
-	return text + ", " + andWords(most(names))
+	return text + ", " + andWords(fewNames(names))
 }
 
 // skipsText is how many items were left out, and why.

@@ -53,17 +53,6 @@ func timeText(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// elapsed is how long something took, or has taken so far; 0 if it never began.
-func elapsed(started, ended, now time.Time) time.Duration {
-	if started.IsZero() {
-		return 0
-	}
-	if ended.IsZero() {
-		ended = now
-	}
-	return max(ended.Sub(started), 0)
-}
-
 // parameterText writes parameters as they are given on the command line.
 func parameterText(ps []core.Parameter) string {
 	words := make([]string, len(ps))
@@ -102,3 +91,14 @@ func clip(text string, width int) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// canonicalWord is name=value, not quoted.
+func canonicalWord(p core.Parameter) string {
+	text, err := p.Canonical()
+	if err != nil {
+		text = fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
+	}
+	return p.Name + "=" + text
+}
+
+func idText(id core.JobExecutionID) string { return strconv.FormatInt(int64(id), 10) }

@@ -126,7 +126,7 @@ func executionTable(page []operator.Execution) string {
 
 func statusNames() []string {
 	var names []string
-	for _, s := range operator.Statuses() {
+	for _, s := range core.Statuses() {
 		names = append(names, string(s))
 	}
 	return names
@@ -136,7 +136,7 @@ func parseStatuses(texts []string) ([]core.Status, error) {
 	var list []core.Status
 	for _, text := range texts {
 		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
-		if !slices.Contains(operator.Statuses(), s) {
+		if !slices.Contains(core.Statuses(), s) {
 			return nil, usagef("--status %s: there is no such status (there are: %s)", text, joinWords(statusNames()))
 		}
 		list = append(list, s)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -14,29 +13,31 @@ import (
 type (
 	executionRecord struct {
 		operator.Execution
-		// Restart is the command that goes on where it ended.
+		// Restart is the command that restarts it.
 		Restart string `json:"restart,omitempty"`
 	}
 	pageRecord struct {
 		operator.ExecutionView
 		Database string            `json:"database,omitempty"`
 		Targets  []operator.Target `json:"targets,omitempty"` // of run and restart
-		Restart  string            `json:"restart,omitempty"`
+		Restart  string            `json:"restart,omitempty"` // as above
 	}
 )
 
 func (p *program) executionRecord(e operator.Execution) executionRecord {
 	r := executionRecord{Execution: e}
-	if restartable(e.Status) {
-		r.Restart = p.restartHint(&e, "FILE")
+	for _, a := range e.Actions {
+		if a.Kind == operator.ActRestart || a.Kind == operator.ActRedrive {
+			r.Restart = p.actionHint(a).text
+		}
 	}
 	return r
 }
 
-// restartable says that a restart of an execution in this status may do something: a
-// running one whose owner is dead is taken over.
-func restartable(s core.Status) bool {
-	return s == core.StatusFailed || s == core.StatusStopped
+func (p *program) pageRecord(shown *operator.ExecutionView) pageRecord {
+	r := pageRecord{ExecutionView: *shown, Database: p.databaseText(p.settings.Repository.Database)}
+	r.Restart = p.executionRecord(shown.Execution).Restart
+	return r
 }
 
 // secondsText writes a duration that is in seconds.

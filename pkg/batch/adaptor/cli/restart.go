@@ -58,6 +58,8 @@ func (p *program) restart(ctx context.Context, req operator.RestartRequest) erro
 	})
 }
 
+// notFound is the error of a command about an execution: one that does not exist is a
+// matter of usage.
 func (p *program) notFound(err error, id core.JobExecutionID) error {
 	if errors.Is(err, core.ErrNotFound) {
 		return usage(fmt.Errorf("there is no execution %d in %s", id, p.databaseText(p.settings.Repository.Database)),

@@ -69,15 +69,6 @@ func (p *program) view(ctx context.Context, id core.JobExecutionID, ask func(s *
 	return p.withSession(ctx, p.quiet(), func(s *Session) error { return p.notFound(ask(s), id) })
 }
 
-func (p *program) pageRecord(shown *operator.ExecutionView) pageRecord {
-	r := pageRecord{ExecutionView: *shown, Database: p.databaseText(p.settings.Repository.Database)}
-	r.Definition = ""
-	if restartable(shown.Status) {
-		r.Restart = p.restartHint(&shown.Execution, "FILE")
-	}
-	return r
-}
-
 // executionPage is the page for people.
 func (p *program) executionPage(e *operator.ExecutionView, allPartitions bool) string {
 	var b strings.Builder
@@ -153,59 +144,9 @@ func (p *program) writeStep(b *strings.Builder, s operator.StepView, current cor
 	}
 }
 
-// pageHints are the ways to go on.
+// pageHints are the next commands.
 func (p *program) pageHints(e *operator.ExecutionView) []string {
-	switch e.Status {
-	case core.StatusFailed, core.StatusStopped:
-		return []string{"restart it:  " + p.restartHint(&e.Execution, "FILE")}
-	case core.StatusUnknown:
-		return append([]string{"give it up:  " + p.command("abandon", idText(e.ID))}, p.anewHint(&e.Execution)...)
-	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
-		if e.Owner.Dead {
-			return []string{"its process is dead; end it:  " + p.command("recover")}
-		}
-		return []string{
-			"stop it:       " + p.command("stop", idText(e.ID), "--wait", "5m"),
-			"if its process is gone:  " + p.command("recover"),
-		}
-	case core.StatusCompleted, core.StatusAbandoned:
-	}
-	return nil
-}
-
-// restartHint is the command that goes on with an execution; path is the job file where
-// the history does not have it.
-func (p *program) restartHint(e *operator.Execution, path string) string {
-	switch {
-	case e.RedriveOf != 0:
-		return p.redriveHint(e)
-	case e.File != "":
-		return p.command("restart", idText(e.ID))
-	}
-	return p.command("restart", idText(e.ID), "--file", path)
-}
-
-// redriveHint goes on with an execution that is a redrive.
-func (p *program) redriveHint(e *operator.Execution) string {
-	words := []string{"skips", "redrive", idText(e.RedriveOf)}
-	if step := e.RedriveStep(); step != "" {
-		words = append(words, "--step", step)
-	}
-	return p.command(words...)
-}
-
-// anewHint is the way to a new instance after an execution that does not go on.
-func (p *program) anewHint(e *operator.Execution) []string {
-	if e.File == "" || e.RedriveOf != 0 {
-		return nil
-	}
-	var words []string
-	for _, q := range e.Params.All() {
-		if q.Name != operator.AgainName {
-			words = append(words, canonicalWord(q))
-		}
-	}
-	return []string{"a new instance:  " + p.command(runWords(e.File, words, "--again")...)}
+	return hintLines(p.ways(e.Execution))
 }
 
 func parameterTable(ps core.Parameters) string {

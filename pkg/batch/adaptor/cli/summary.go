@@ -17,9 +17,7 @@ func (p *program) summarize(ctx context.Context, s *Session, exec *operator.Exec
 	if err != nil {
 		return exec, err
 	}
-	now := *exec
-	now.Status, now.ExitCode, now.Error, now.Actions = view.Status, view.ExitCode, view.Error, view.Actions
-	return &now, p.printSummary(view, written)
+	return &view.Execution, p.printSummary(view, written)
 }
 
 func (p *program) printSummary(e *operator.ExecutionView, written []operator.Target) error {

@@ -240,5 +240,8 @@ func stateText(r operator.ProgressView) string {
 }
 
 func processText(r operator.ProgressView) string {
+	if r.Owner == nil {
+		return "no process"
+	}
 	return fmt.Sprintf("process %d on %s", r.Owner.PID, r.Owner.Host)
 }

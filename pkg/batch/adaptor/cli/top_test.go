@@ -16,7 +16,7 @@ func TestProgressIsALineForEachStepWhereThereIsNoTerminal(t *testing.T) {
 	percent, left := 80.0, 0.5
 	views := []operator.ProgressView{{
 		Execution: 2, JobName: "watched", Status: core.StatusStopping, Step: "load", Read: 8, Written: 6, Filtered: 2, PerSecond: 4,
-		Percent: &percent, Left: &left, StopRequested: true, Owner: operator.Owner{Host: "here", PID: 7}, Lease: operator.LeaseHeld,
+		Percent: &percent, Left: &left, StopRequested: true, Owner: &operator.Owner{Host: "here", PID: 7}, Lease: operator.LeaseHeld,
 	}}
 	require.Equal(t, "08:30:00 execution 2, job watched, step load: 8 read, 6 written, 2 filtered, 0 skipped, 4 items/s; 80% done, 500ms left; STOPPING (stop requested), process 7 on here\n",
 		progressLines(views, time.Date(2026, 11, 22, 8, 30, 0, 0, time.UTC)))

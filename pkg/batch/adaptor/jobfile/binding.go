@@ -19,17 +19,17 @@ import (
 // launch with those of the launch, at the start of a step with all.
 type binding struct {
 	file      *File
-	use       *use
+	use       *componentUse
 	collector *strict.Collector
 	types     *itemTypes
 	env       registry.ExpressionEnv
-	// scope is there at load, when expressions are compiled.
+	// scope is set at load, when expressions are compiled.
 	scope *names
-	// values is there later.
+	// values is set later.
 	values *values
 	// lenient overlooks files that are not there.
-	lenient bool
-	open    bool // something stayed late-bound
+	lenient    bool
+	incomplete bool // something stayed late-bound
 }
 
 // decode makes a config struct. It reports whether all of it is right.
@@ -38,16 +38,16 @@ func (b *binding) decode() (cfg any, ok bool) {
 	v := reflect.New(u.component.Config)
 	d := &strict.Decoder{Collector: b.collector, Scalar: b.scalar}
 	d.Forms = map[reflect.Type]strict.Form{
-		reflect.TypeFor[registry.Size]():        b.sizeForm,
-		reflect.TypeFor[registry.SQL]():         b.sqlForm,
-		reflect.TypeFor[registry.Expression]():  b.expressionForm,
-		reflect.TypeFor[registry.Expressions](): b.expressionsForm,
-		reflect.TypeFor[core.ItemType]():        b.types.itemForm,
+		reflect.TypeFor[registry.Size]():        b.decodeSize,
+		reflect.TypeFor[registry.SQL]():         b.decodeSQL,
+		reflect.TypeFor[registry.Expression]():  b.decodeExpression,
+		reflect.TypeFor[registry.Expressions](): b.decodeExpressions,
+		reflect.TypeFor[core.ItemType]():        b.types.decodeItem,
 	}
 	if !d.Decode(u.node, u.what, v.Elem()) {
 		return v.Interface(), false
 	}
-	if b.open {
+	if b.incomplete {
 		return v.Interface(), true
 	}
 	if validator, is := v.Interface().(interface{ Validate() error }); is {
@@ -59,19 +59,19 @@ func (b *binding) decode() (cfg any, ok bool) {
 	return v.Interface(), true
 }
 
-// scalar answers what a scalar of the config stands for, now.
+// scalar returns the value of a scalar of the config, as far as it is known.
 func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (strict.Value, bool) {
 	if f.Literal {
 		return strict.Value{Text: n.Text}, true
 	}
-	late, ok := b.lateAt(n, f, want)
+	late, ok := b.lateValueOf(n, f, want)
 	switch {
 	case !ok:
 		return strict.Value{}, false
 	case len(late.holes) == 0:
 		return strict.Value{Text: b.path(f, want, late.literal())}, true
 	case b.values == nil || late.atStep && !b.values.atStep:
-		b.open = true
+		b.incomplete = true
 		return strict.Value{}, false
 	}
 	value, resolved, err := b.values.render(late, f.Path && want.Kind() == reflect.String)
@@ -110,8 +110,8 @@ func resolve(dir, text string) string {
 	return filepath.Join(dir, filepath.FromSlash(text))
 }
 
-// lateAt returns the compiled text of a scalar; at load it compiles it.
-func (b *binding) lateAt(n *strict.Node, f strict.Field, want reflect.Type) (*lateValue, bool) {
+// lateValueOf returns the compiled text of a scalar; at load it compiles it.
+func (b *binding) lateValueOf(n *strict.Node, f strict.Field, want reflect.Type) (*lateValue, bool) {
 	if late, ok := b.use.late[n]; ok {
 		return late, true
 	}
@@ -171,7 +171,7 @@ func (b *binding) report(n *strict.Node, f strict.Field, err error) {
 	b.collector.Add(n, f.Key+": "+err.Error(), "")
 }
 
-func (b *binding) sizeForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+func (b *binding) decodeSize(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if !d.Expect(n, strict.Scalar, f) {
 		return
 	}
@@ -208,11 +208,11 @@ func parseSize(text string) (registry.Size, error) {
 	return registry.Size(n * unit), nil
 }
 
-func (b *binding) sqlForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+func (b *binding) decodeSQL(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if !d.Expect(n, strict.Scalar, f) {
 		return
 	}
-	late, ok := b.lateAt(n, f, nil)
+	late, ok := b.lateValueOf(n, f, nil)
 	if !ok {
 		return
 	}
@@ -220,8 +220,7 @@ func (b *binding) sqlForm(d *strict.Decoder, n *strict.Node, f strict.Field, v r
 		d.Add(n, f.Key+": the statement is empty", "")
 		return
 	}
-	// A statement does not depend on its variables: with them unknown it can be
-	// validated all the same.
+	// A statement does not depend on its variables, so it can be validated without them.
 	sql := registry.SQL{Parts: late.texts, Args: make([]any, len(late.holes))}
 	if b.values == nil || late.atStep && !b.values.atStep {
 		v.Set(reflect.ValueOf(sql))
@@ -238,26 +237,26 @@ func (b *binding) sqlForm(d *strict.Decoder, n *strict.Node, f strict.Field, v r
 	v.Set(reflect.ValueOf(sql))
 }
 
-func (b *binding) expressionForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
-	if e, ok := b.expression(d, n, f); ok {
+func (b *binding) decodeExpression(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if e, ok := b.expressionOf(d, n, f); ok {
 		v.Set(reflect.ValueOf(e))
 	}
 }
 
-func (b *binding) expression(d *strict.Decoder, n *strict.Node, f strict.Field) (registry.Expression, bool) {
+func (b *binding) expressionOf(d *strict.Decoder, n *strict.Node, f strict.Field) (registry.Expression, bool) {
 	if !bareExpression(d, n, f) {
 		return registry.Expression{}, false
 	}
 	return registry.Expression{Text: n.Text, Env: b.env}, true
 }
 
-func (b *binding) expressionsForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+func (b *binding) decodeExpressions(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if !d.Expect(n, strict.Map, f) {
 		return
 	}
 	list := registry.Expressions{}
 	for _, e := range n.Entries {
-		if x, ok := b.expression(d, e.Value, strict.Field{Key: e.Key.Text}); ok && !e.Value.Bad {
+		if x, ok := b.expressionOf(d, e.Value, strict.Field{Key: e.Key.Text}); ok && !e.Value.Bad {
 			list = append(list, registry.NamedExpression{Name: e.Key.Text, Expression: x})
 		}
 	}

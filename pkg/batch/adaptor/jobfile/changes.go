@@ -13,19 +13,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Change is a difference between two definitions of a job, for an instance that
-// began with the first one and is to go on with the second.
+// Change is a difference between two definitions of a job, for an instance that began
+// with the first one and continues with the second.
 type Change struct {
 	// Step is the step or child job; empty: the file as a whole.
 	Step string
 	// What is a sentence without its subject: "is new".
 	What string
-	// Refused says that a restart must not go on by itself: what was done rests on it.
+	// Refused says that a restart needs consent: completed work depends on what changed.
 	Refused bool
 }
 
-// ChangedError refuses to go on with an instance because the job file has changed in
-// what was done already (rule F4).
+// ChangedError refuses to restart an instance because the job file has changed in work
+// that was already done (rule F4).
 type ChangedError struct {
 	Execution core.JobExecutionID
 	Changes   []Change
@@ -61,14 +61,14 @@ func (f *File) Changes(ctx context.Context, last *core.JobExecution, history cor
 		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
 	}
 	before, err := f.from.parse([]byte(last.Definition.Text), reg)
-	if err != nil { // such as a component that is no more
+	if err != nil { // such as a component that the application no longer has
 		text := strings.Join(strings.Fields(err.Error()), " ")
 		return []Change{{What: "the file as it was cannot be read any more, so that nobody can tell what is different: " + text, Refused: true}}, nil
 	}
 	return Compare(before, f, params, steps), nil
 }
 
-// checkRestart refuses changes of what was done already.
+// checkRestart refuses changes of work that was already done.
 func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters) error {
 	changes, err := c.file.Changes(ctx, last, history, params, c.deps.Registry)
 	if err == nil && slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
@@ -78,16 +78,15 @@ func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, hi
 }
 
 // Compare says what is different for a restart (rule F4): a step that completed
-// must keep its name and its kind; one that began and did not complete must keep
-// its kind and its input, which is what it goes on to read: the reader of a chunk
-// step and the partitioner with their configs, the file and the parameters of a
-// child job. Configs are compared as the launch with the parameters binds them.
+// must keep its name and its kind; one that began and did not complete must keep its
+// kind and its input: the reader of a chunk step and the partitioner with their configs,
+// the file and the parameters of a child job. Configs are compared as the launch with the parameters binds them.
 // Everything else may change. history are the newest executions of the instance's
 // steps; what runs in `finally` begins anew in each execution and is not compared.
 func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
 	var changes []Change
 	for _, s := range before.steps {
-		if s.element.in.finally {
+		if s.element.list.finally {
 			continue
 		}
 		last, ran := history[s.name]
@@ -109,7 +108,7 @@ func Compare(before, after *File, params core.Parameters, history map[string]cor
 		}
 	}
 	for _, s := range after.steps {
-		if before.stepNamed(s.name) == nil && !s.element.in.finally {
+		if before.stepNamed(s.name) == nil && !s.element.list.finally {
 			changes = append(changes, Change{Step: s.name, What: "is new"})
 		}
 	}
@@ -125,7 +124,7 @@ func otherChange(ran bool, status core.Status, now *stepDef) string {
 
 func (f *File) stepNamed(name string) *stepDef {
 	for _, s := range f.steps {
-		if s.name == name && !s.element.in.finally {
+		if s.name == name && !s.element.list.finally {
 			return s
 		}
 	}
@@ -155,7 +154,7 @@ func (s *stepDef) allowsStart() bool {
 // text is the step as it is written, without its layout.
 func (s *stepDef) text() string { return nodeText(s.element.model.node) }
 
-// inputChanges compares what an unfinished step goes on to read.
+// inputChanges compares the input of an unfinished step.
 func inputChanges(before, after *File, old, now *stepDef, params core.Parameters) []Change {
 	if old.child != nil {
 		return childChanges(before, after, old, now, params)
@@ -164,7 +163,7 @@ func inputChanges(before, after *File, old, now *stepDef, params core.Parameters
 	return append(changes, useChanges(before, after, old.name, old.reader, now.reader, params)...)
 }
 
-func useChanges(before, after *File, step string, old, now *use, params core.Parameters) []Change {
+func useChanges(before, after *File, step string, old, now *componentUse, params core.Parameters) []Change {
 	switch {
 	case old == nil || now == nil: // then the kind is another, or both are
 		return nil
@@ -204,8 +203,8 @@ func orNone(text string) string {
 	return text
 }
 
-// parameterTexts are the parameters of a child, as far as the launch knows them;
-// what is known later is its expression.
+// parameterTexts are the parameters of a child by name: the value if the launch knows
+// it, else the expression.
 func (f *File) parameterTexts(child *childDef, params core.Parameters) map[string]string {
 	texts, v := map[string]string{}, f.launchValues(params)
 	for _, entry := range child.model.Parameters {
@@ -229,7 +228,7 @@ func (f *File) parameterTexts(child *childDef, params core.Parameters) map[strin
 
 // configTexts are the keys of a config with their values as texts, defaults
 // included, as far as the launch knows them.
-func (f *File) configTexts(u *use, params core.Parameters) map[string]string {
+func (f *File) configTexts(u *componentUse, params core.Parameters) map[string]string {
 	texts := map[string]string{}
 	if u.component.Config == nil {
 		return texts
@@ -251,7 +250,7 @@ func (f *File) configTexts(u *use, params core.Parameters) map[string]string {
 
 // lateAtStep reports whether a value in the node is known only when the step
 // starts.
-func (u *use) lateAtStep(n *strict.Node) bool {
+func (u *componentUse) lateAtStep(n *strict.Node) bool {
 	if late := u.late[n]; late != nil && late.atStep {
 		return true
 	}
@@ -259,7 +258,7 @@ func (u *use) lateAtStep(n *strict.Node) bool {
 		slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return u.lateAtStep(e.Value) })
 }
 
-// valueText is a value of a config as a text that is equal for equal values.
+// valueText returns equal texts for equal values of a config.
 func valueText(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case core.ItemType:

@@ -23,13 +23,13 @@ type stepDef struct {
 	model   *stepModel
 	child   *childDef
 	// A chunk step has a reader, processors and writers, a tasklet step a tasklet.
-	reader     *use
-	processors []*use
-	writers    []*use
-	tasklet    *use
-	listeners  []*use
+	reader     *componentUse
+	processors []*componentUse
+	writers    []*componentUse
+	tasklet    *componentUse
+	listeners  []*componentUse
 	// partitioner says what the parts are; nil: there are none.
-	partitioner *use
+	partitioner *componentUse
 	part        map[string]expression.Var
 	expect      *condition
 	promote     *core.Promotion
@@ -39,23 +39,23 @@ type stepDef struct {
 	skip  *config.ItemSkipConfig
 }
 
-// uses returns the components of the step, in the order of the pipeline.
-func (s *stepDef) uses() []*use {
-	list := append([]*use{s.partitioner}, s.work()...)
-	return slices.DeleteFunc(append(list, s.listeners...), func(u *use) bool { return u == nil })
+// components returns those of the step, in the order of the pipeline.
+func (s *stepDef) components() []*componentUse {
+	list := append([]*componentUse{s.partitioner}, s.work()...)
+	return slices.DeleteFunc(append(list, s.listeners...), func(u *componentUse) bool { return u == nil })
 }
 
 // work returns the components that do the step's work, in the order of the
 // pipeline.
-func (s *stepDef) work() []*use {
-	list := append([]*use{s.reader}, s.processors...)
+func (s *stepDef) work() []*componentUse {
+	list := append([]*componentUse{s.reader}, s.processors...)
 	list = append(append(list, s.writers...), s.tasklet)
-	return slices.DeleteFunc(list, func(u *use) bool { return u == nil })
+	return slices.DeleteFunc(list, func(u *componentUse) bool { return u == nil })
 }
 
-// at is where the step's components stand.
-func (s *stepDef) at() place {
-	return place{element: s.element, step: s.name, part: s.part, unknown: s.model.Partition != nil && s.part == nil}
+// location is that of the step's components.
+func (s *stepDef) location() location {
+	return location{element: s.element, step: s.name, part: s.part, unknown: s.model.Partition != nil && s.part == nil}
 }
 
 func (l *loader) checkStep(s *stepDef) {
@@ -66,8 +66,8 @@ func (l *loader) checkStep(s *stepDef) {
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil:
 		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s does nothing", s.name), "it needs `chunk` or `tasklet`")
 	}
-	l.positive(m.Node, "timeout", m.Timeout)
-	l.atLeastOne(m.Node, "start_limit", m.StartLimit)
+	l.checkPositive(m.Node, "timeout", m.Timeout)
+	l.checkAtLeastOne(m.Node, "start_limit", m.StartLimit)
 	if m.Transaction != nil {
 		l.checkTransaction(s)
 	}
@@ -81,17 +81,17 @@ func (l *loader) checkStep(s *stepDef) {
 		l.checkChunk(s)
 	}
 	for _, ref := range m.Listeners {
-		u := l.resolve(registry.KindListener, ref, s.at())
+		u := l.resolve(registry.KindListener, ref, s.location())
 		s.listeners = append(s.listeners, u)
-		l.fixedDatabase(u)
+		l.checkDatabaseFixed(u)
 	}
-	gate := s.at()
-	gate.own, gate.part, gate.unknown = true, nil, false
+	gate := s.location()
+	gate.ownNumbers, gate.part, gate.unknown = true, nil, false
 	s.expect = l.condition(m.Expect, "expect", gate)
 	l.checkPromote(s)
 }
 
-func (l *loader) atLeastOne(n *strict.Node, key string, x *int) {
+func (l *loader) checkAtLeastOne(n *strict.Node, key string, x *int) {
 	if x != nil && *x < 1 {
 		l.problems.Add(n.Get(key), key+" must be at least 1", "")
 	}
@@ -100,14 +100,14 @@ func (l *loader) atLeastOne(n *strict.Node, key string, x *int) {
 // checkPartition checks the partitioner, and asks it for the names of `part`.
 func (l *loader) checkPartition(s *stepDef) {
 	m := s.model.Partition
-	l.atLeastOne(m.Node, "workers", m.Workers)
+	l.checkAtLeastOne(m.Node, "workers", m.Workers)
 	s.part = map[string]expression.Var{
 		"name": {Type: reflect.TypeFor[string]()}, "index": {Type: reflect.TypeFor[int64]()},
 	}
-	s.partitioner = l.resolve(registry.KindPartitioner, m.By, place{element: s.element, step: s.name})
+	s.partitioner = l.resolve(registry.KindPartitioner, m.By, location{element: s.element, step: s.name})
 	u := s.partitioner
-	if u == nil || !u.sound || u.component.Parts == nil {
-		if u == nil || !u.sound { // what it would have said is not known
+	if u == nil || !u.valid || u.component.Parts == nil {
+		if u == nil || !u.valid { // what it would have said is not known
 			s.part = nil
 		}
 		return
@@ -151,7 +151,7 @@ func (l *loader) checkPromote(s *stepDef) {
 	}
 }
 
-func (l *loader) positive(n *strict.Node, key string, d *time.Duration) {
+func (l *loader) checkPositive(n *strict.Node, key string, d *time.Duration) {
 	if d != nil && *d <= 0 {
 		l.problems.Add(n.Get(key), key+" must be more than 0", "leave it out for none")
 	}
@@ -160,8 +160,8 @@ func (l *loader) positive(n *strict.Node, key string, d *time.Duration) {
 func (l *loader) checkTransaction(s *stepDef) {
 	m := s.model
 	t := m.Transaction
-	l.positive(t.Node, "timeout", t.Timeout)
-	if of := s.element.in.of; t.Propagation == string(tx.Mandatory) && (of == nil || of.kind != atomicKind) {
+	l.checkPositive(t.Node, "timeout", t.Timeout)
+	if of := s.element.list.parent; t.Propagation == string(tx.Mandatory) && (of == nil || of.kind != atomicKind) {
 		l.problems.Add(t.Node.Get("propagation"), "propagation MANDATORY needs a transaction around the step", "put it into an atomic group")
 	}
 	if m.Chunk == nil {
@@ -178,17 +178,17 @@ func (l *loader) checkTransaction(s *stepDef) {
 }
 
 func (l *loader) checkTasklet(s *stepDef) {
-	s.tasklet = l.resolve(registry.KindTasklet, s.model.Tasklet, s.at())
+	s.tasklet = l.resolve(registry.KindTasklet, s.model.Tasklet, s.location())
 	u := s.tasklet
-	if u != nil && !u.sound {
-		l.unsound = append(l.unsound, s.name)
+	if u != nil && !u.valid {
+		l.invalidTasklets = append(l.invalidTasklets, s.name)
 	}
-	if u == nil || !u.sound {
+	if u == nil || !u.valid {
 		return
 	}
-	l.fixedDatabase(u)
+	l.checkDatabaseFixed(u)
 	if u.component.Types != nil {
-		if _, err := u.typesOf(nil); err != nil {
+		if _, err := u.outputType(nil); err != nil {
 			u.reportConfig(l.problems, err)
 		}
 	}
@@ -204,19 +204,19 @@ func (l *loader) checkTasklet(s *stepDef) {
 
 func (l *loader) checkChunk(s *stepDef) {
 	m := s.model.Chunk
-	l.checkTolerance(s)
-	s.reader = l.resolve(registry.KindReader, m.Reader, s.at())
-	complete := s.reader != nil && s.reader.sound
+	l.checkRetrySkip(s)
+	s.reader = l.resolve(registry.KindReader, m.Reader, s.location())
+	complete := s.reader != nil && s.reader.valid
 	for _, ref := range m.Processor {
-		u := l.resolve(registry.KindProcessor, ref, s.at())
-		complete = complete && u != nil && u.sound
+		u := l.resolve(registry.KindProcessor, ref, s.location())
+		complete = complete && u != nil && u.valid
 		s.processors = append(s.processors, u)
 	}
 	for _, ref := range m.Writer {
-		s.writers = append(s.writers, l.resolve(registry.KindWriter, ref, s.at()))
+		s.writers = append(s.writers, l.resolve(registry.KindWriter, ref, s.location()))
 	}
 	for _, u := range s.work() {
-		l.fixedDatabase(u)
+		l.checkDatabaseFixed(u)
 	}
 	if complete {
 		l.checkPipeline(s)
@@ -227,27 +227,27 @@ func (l *loader) checkChunk(s *stepDef) {
 // checkPipeline follows the type of the items from stage to stage. Behind a stage
 // that does not fit nothing more is known, so it ends there.
 func (l *loader) checkPipeline(s *stepDef) {
-	stages := append([]*use{s.reader}, s.processors...)
+	stages := append([]*componentUse{s.reader}, s.processors...)
 	var item core.ItemType
 	for _, u := range stages {
 		u.in = item
-		out, ok := l.typesOf(u, item)
+		out, ok := l.checkOutputType(u, item)
 		if !ok {
 			return
 		}
 		u.out, item = out, out
 	}
 	for _, u := range s.writers {
-		if u != nil && u.sound {
+		if u != nil && u.valid {
 			u.in = item
-			l.typesOf(u, item)
+			l.checkOutputType(u, item)
 		}
 	}
 }
 
-// typesOf asks a stage for its output type. A stage that does not say passes on
+// checkOutputType asks a stage for its output type. A stage that does not say passes on
 // what it is handed.
-func (l *loader) typesOf(u *use, in core.ItemType) (core.ItemType, bool) {
+func (l *loader) checkOutputType(u *componentUse, in core.ItemType) (core.ItemType, bool) {
 	if u.component.Types == nil {
 		if u.kind == registry.KindReader {
 			l.problems.Add(u.ref.at, u.what+" does not say what items it reads", "its description in Go needs Types")
@@ -255,7 +255,7 @@ func (l *loader) typesOf(u *use, in core.ItemType) (core.ItemType, bool) {
 		}
 		return in, true
 	}
-	out, err := u.typesOf(in)
+	out, err := u.outputType(in)
 	if err != nil {
 		u.reportConfig(l.problems, err)
 		return out, out != nil
@@ -267,9 +267,9 @@ func (l *loader) typesOf(u *use, in core.ItemType) (core.ItemType, bool) {
 	return out, true
 }
 
-// fixedDatabase refuses a late-bound `database`: the step's transaction is fixed
+// checkDatabaseFixed refuses a late-bound `database`: the step's transaction is fixed
 // when the job is compiled.
-func (l *loader) fixedDatabase(u *use) {
+func (l *loader) checkDatabaseFixed(u *componentUse) {
 	if _, has := u.database(); !has {
 		return
 	}

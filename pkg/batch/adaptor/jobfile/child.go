@@ -29,37 +29,36 @@ type childParameter struct {
 	late *lateValue
 }
 
-// family are the files that were loaded together.
-type family struct {
+// childFiles are the files of child jobs, at any depth, that one Load has read.
+type childFiles struct {
 	files    map[string]*File // by identity; nil: it is wrong
 	problems Problems
 }
 
-// checkChild loads the file of a child job and checks its parameters. For a text
-// that is parsed on its own, what is wrong there is only wrong once the job is to
-// be compiled.
+// checkChild loads the file of a child job and checks its parameters. For a text that
+// is parsed on its own, mistakes in that file are reported when the job is compiled.
 func (l *loader) checkChild(e *elementDef) {
-	l.atLeastOne(e.model.job.Node, "start_limit", e.model.job.StartLimit)
+	l.checkAtLeastOne(e.model.job.Node, "start_limit", e.model.job.StartLimit)
 	if !l.lenient {
-		l.checkFamily(e)
+		l.checkChildFile(e)
 		return
 	}
 	aside := *l
 	aside.problems = l.file.doc.NewCollector()
-	aside.checkFamily(e)
-	l.mentions = aside.mentions
+	aside.checkChildFile(e)
+	l.stepRefs = aside.stepRefs
 	if err := aside.problems.Err(); err != nil {
 		e.step.child.file = nil
 		e.step.child.missing = err.(Problems)[0].Msg //nolint:forcetypeassert,errorlint // a collector has nothing else
 	}
 }
 
-func (l *loader) checkFamily(e *elementDef) {
+func (l *loader) checkChildFile(e *elementDef) {
 	m, child := e.model.job, e.step.child
 	if at := m.Node.Get("file"); m.File != "" && at != nil {
 		child.file = l.loadChild(at, m.File)
 	}
-	p := place{element: e, step: e.name}
+	p := location{element: e, step: e.name}
 	var known []core.ParameterSpec
 	if child.file != nil {
 		known = child.file.specs
@@ -106,15 +105,15 @@ func (l *loader) loadChild(at *strict.Node, name string) *File {
 		return nil
 	}
 	id := from.identity()
-	if slices.Contains(l.chain, id) {
+	if slices.Contains(l.parents, id) {
 		var names []string
-		for _, file := range append(slices.Clone(l.chain[slices.Index(l.chain, id):]), id) {
+		for _, file := range append(slices.Clone(l.parents[slices.Index(l.parents, id):]), id) {
 			names = append(names, filepath.Base(file))
 		}
 		l.problems.Add(at, "file: this job would run itself: "+strings.Join(names, " -> "), "")
 		return nil
 	}
-	if file, known := l.family.files[id]; known {
+	if file, known := l.childFiles.files[id]; known {
 		return file
 	}
 	text, err := from.read()
@@ -128,22 +127,22 @@ func (l *loader) loadChild(at *strict.Node, name string) *File {
 	}
 	inner := newLoader(from, text, l.reg)
 	inner.lenient = l.lenient
-	inner.chain, inner.family, inner.now = append(slices.Clone(l.chain), id), l.family, l.now
+	inner.parents, inner.childFiles, inner.now = append(slices.Clone(l.parents), id), l.childFiles, l.now
 	file, err := inner.parse()
 	if err != nil {
 		file = nil
 		if l.lenient {
 			l.problems.Add(at, "file: "+from.String()+" is wrong: see surfin validate "+from.String(), "")
 		}
-		l.family.problems = append(l.family.problems, err.(Problems)...) //nolint:forcetypeassert,errorlint // parse answers nothing else
+		l.childFiles.problems = append(l.childFiles.problems, err.(Problems)...) //nolint:forcetypeassert,errorlint // parse returns no other type
 	}
-	l.family.files[id] = file
+	l.childFiles.files[id] = file
 	return file
 }
 
-// parameterTemplate checks what is given for a parameter of a child; nil if it is
+// parameterTemplate checks the value given for a parameter of a child; nil if it is
 // wrong. spec is nil where it is not known.
-func (l *loader) parameterTemplate(entry strict.Named[rawText], spec *core.ParameterSpec, p place) *lateValue {
+func (l *loader) parameterTemplate(entry strict.Named[rawText], spec *core.ParameterSpec, p location) *lateValue {
 	n := entry.Value.node
 	if n == nil {
 		return nil // reported by the decoder
@@ -183,7 +182,7 @@ func (l *loader) parameterTemplate(entry strict.Named[rawText], spec *core.Param
 	return late
 }
 
-// fitsParameter checks the type of one ${...} that is given for a parameter.
+// fitsParameter checks the type of one ${...} in the value of a parameter.
 func (l *loader) fitsParameter(entry strict.Named[rawText], n *strict.Node, late *lateValue, h *hole, spec *core.ParameterSpec) bool {
 	optional := late.whole() && spec != nil && (!spec.Required || spec.Default != nil)
 	if h.prog.Nullable() && !optional && spec != nil {

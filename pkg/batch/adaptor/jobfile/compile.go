@@ -64,12 +64,12 @@ type compiler struct {
 	deps     Deps
 	problems *strict.Collector
 	missing  []error
-	// assembled changes how a chunk step gets its parts; nil: it does not.
-	assembled func(assemble) assemble
+	// wrapParts changes how a chunk step gets its parts; nil: it does not.
+	wrapParts func(makeParts) makeParts
 }
 
-// assemble is the function of a chunk step that makes its parts.
-type assemble = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error)
+// makeParts is the function of a chunk step that makes its parts.
+type makeParts = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error)
 
 // checkDatabases checks every database that the file names, and what its
 // transactions ask of them (rule T4).
@@ -102,7 +102,7 @@ func (c *compiler) checkDatabases() {
 
 func (c *compiler) checkStepDatabases(s *stepDef) {
 	good := true
-	for _, u := range s.uses() {
+	for _, u := range s.components() {
 		name, has := u.database()
 		if !has || name == "" {
 			continue
@@ -147,7 +147,7 @@ func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) 
 // database is the name of the step's own database: where its writers or its
 // tasklet work, else the job's.
 func (c *compiler) database(s *stepDef) string {
-	for _, u := range append([]*use{s.tasklet}, s.writers...) {
+	for _, u := range append([]*componentUse{s.tasklet}, s.writers...) {
 		if name, _ := u.database(); name != "" {
 			return name
 		}
@@ -203,7 +203,7 @@ func (f *File) bind(_ context.Context, params core.Parameters) error {
 	problems := f.doc.NewCollector()
 	uses := f.listeners
 	for _, s := range f.steps {
-		uses = append(uses[:len(uses):len(uses)], s.uses()...)
+		uses = append(uses[:len(uses):len(uses)], s.components()...)
 	}
 	if f.flow != nil {
 		f.flow.walk(func(e *elementDef) {
@@ -225,7 +225,7 @@ func (f *File) bind(_ context.Context, params core.Parameters) error {
 
 // config decodes a config with values into a fresh struct; nil where the
 // component has none.
-func (f *File) config(u *use, v *values, problems *strict.Collector) any {
+func (f *File) config(u *componentUse, v *values, problems *strict.Collector) any {
 	if u.component.Config == nil {
 		return nil
 	}

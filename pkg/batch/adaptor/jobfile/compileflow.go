@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// flow compiles a list of elements. Everything that is missing is reported
-// together.
+// flow compiles a list of elements. The error names everything that is missing.
 func (c *compiler) flow(list *listDef) (core.Flow, error) {
 	var flow core.Flow
 	var errs []error
@@ -38,7 +37,7 @@ func (c *compiler) flows(lists []*listDef) ([]core.Flow, error) {
 	return flows, errors.Join(errs...)
 }
 
-// element compiles an element with what is inside of it.
+// element compiles an element with the flows in it.
 func (c *compiler) element(e *elementDef) (core.Element, error) {
 	when := e.when.compiled(c.file)
 	inner, err := c.flows(e.lists)
@@ -76,7 +75,7 @@ func (c *compiler) step(s *stepDef) (core.Step, error) {
 		return nil, err
 	}
 	config := step.PartitionConfig{
-		Step: made, Partitioner: c.assembly(s.name, s, s.partitioner).partitioner, Database: db,
+		Step: made, Partitioner: c.builder(s.name, s, s.partitioner).partitioner, Database: db,
 		Expect: s.expect.compiled(c.file), Promote: s.promote,
 	}
 	if workers := s.model.Partition.Workers; workers != nil {
@@ -92,7 +91,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := c.assembly(s.name, s, append(s.work(), s.listeners...)...)
+	a := c.builder(s.name, s, append(s.work(), s.listeners...)...)
 	var expect *core.Condition
 	var promote *core.Promotion
 	if s.partitioner == nil {
@@ -115,11 +114,11 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 	if s.hasTargets() {
 		config.Targets = a.targets
 	}
-	if err := c.tolerance(s, &config); err != nil {
+	if err := c.setRetrySkip(s, &config); err != nil {
 		return nil, err
 	}
-	if c.assembled != nil {
-		config.Assemble = c.assembled(config.Assemble)
+	if c.wrapParts != nil {
+		config.Assemble = c.wrapParts(config.Assemble)
 	}
 	return chunk.New(config)
 }
@@ -142,7 +141,7 @@ func (c *compiler) child(s *stepDef) (core.Step, error) {
 // decider's answer.
 func (c *compiler) decide(e *elementDef) func(ctx context.Context, view *core.View) (string, error) {
 	if e.decider != nil {
-		a := c.assembly(e.name, nil, e.decider)
+		a := c.builder(e.name, nil, e.decider)
 		return func(ctx context.Context, view *core.View) (verdict string, err error) {
 			decider, err := one[core.Decider](ctx, a, view, e.decider)
 			if err != nil {
@@ -186,14 +185,13 @@ func (c *compiler) group(e *elementDef, when *core.Condition, inner core.Flow) (
 		Name: e.name, When: when, Flow: inner, Database: db.Name(), Next: e.edges,
 		Snapshot: db.Dialect() == tx.Postgres && attr.Isolation >= sql.LevelRepeatableRead,
 		Do: func(ctx context.Context, fn func(ctx context.Context) error) error {
-			return judged(manager.Do(ctx, attr, fn))
+			return markUnknownOutcome(manager.Do(ctx, attr, fn))
 		},
 	}, nil
 }
 
-// judged marks the failure of a COMMIT of which nobody can say whether it took
-// effect (rule C10).
-func judged(err error) error {
+// markUnknownOutcome marks the failure of a COMMIT whose effect is unknown (rule C10).
+func markUnknownOutcome(err error) error {
 	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 	}
@@ -204,15 +202,15 @@ func judged(err error) error {
 // steps.
 func (c *compiler) groupDatabase(e *elementDef) string {
 	for _, inner := range e.lists[0].elements {
-		if inner.step != nil && c.takesPart(inner.step) {
+		if inner.step != nil && c.joinsGroup(inner.step) {
 			return c.database(inner.step)
 		}
 	}
 	return c.file.model.Database
 }
 
-// takesPart reports whether a step may have a share in the group's transaction.
-func (c *compiler) takesPart(s *stepDef) bool {
+// joinsGroup reports whether a step may have a share in the group's transaction.
+func (c *compiler) joinsGroup(s *stepDef) bool {
 	switch c.attr(s).Propagation {
 	case tx.NotSupported, tx.Never, tx.RequiresNew:
 		return false
@@ -243,7 +241,7 @@ func (c *compiler) checkGroup(e *elementDef) {
 		}
 		attr, own := c.attr(s), c.database(s)
 		switch {
-		case c.takesPart(s) && own != name:
+		case c.joinsGroup(s) && own != name:
 			c.problems.Add(at, fmt.Sprintf("the steps of an atomic group work in one database, and here are %s and %s", name, own), "a step with propagation REQUIRES_NEW, NOT_SUPPORTED or NEVER may work in another one")
 		case attr.Propagation == tx.Never && own == name:
 			c.problems.Add(at, "propagation NEVER fails in an atomic group, which has a transaction", "NOT_SUPPORTED runs without it")

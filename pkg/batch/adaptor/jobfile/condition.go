@@ -14,14 +14,14 @@ import (
 
 // condition is a checked bare expression of type bool.
 type condition struct {
-	text string
-	node *strict.Node
-	prog *expression.Program
-	own  bool
+	text       string
+	node       *strict.Node
+	prog       *expression.Program
+	ownNumbers bool
 }
 
 // condition checks a condition; nil if there is none, or a wrong one.
-func (l *loader) condition(m *conditionText, key string, p place) *condition {
+func (l *loader) condition(m *conditionText, key string, p location) *condition {
 	if m == nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (l *loader) condition(m *conditionText, key string, p place) *condition {
 		l.problems.Add(m.node, key+" may be null", "give it a value for that case: "+m.text+" ?? false")
 		return nil
 	}
-	return &condition{text: m.text, node: m.node, prog: prog, own: p.own}
+	return &condition{text: m.text, node: m.node, prog: prog, ownNumbers: p.ownNumbers}
 }
 
 // compiled is the condition of a running job; nil for nil.
@@ -45,6 +45,7 @@ func (c *condition) compiled(f *File) *core.Condition {
 		return nil
 	}
 	return &core.Condition{
+		Pure: true,
 		Text: c.text,
 		Holds: func(_ context.Context, view *core.View) (bool, error) {
 			holds, err := c.values(f, view).compute(c.prog)
@@ -59,8 +60,8 @@ func (c *condition) compiled(f *File) *core.Condition {
 
 func (c *condition) values(f *File, view *core.View) *values {
 	v := f.viewValues(view)
-	if c.own {
-		v.own(f, view)
+	if c.ownNumbers {
+		v.addOwnNumbers(f, view)
 	}
 	return v
 }
@@ -87,25 +88,25 @@ func (c *condition) explain(f *File, view *core.View) string {
 	return strings.Join(parts, ", ")
 }
 
-// mention is a place of the file that speaks of a step.
-type mention struct {
-	node   *strict.Node
-	offset int
-	step   string
-	place  place
+// stepRef is a place in the file whose expression names a step.
+type stepRef struct {
+	node     *strict.Node
+	offset   int
+	step     string
+	location location
 }
 
-// checkMentions refuses `steps.NAME` where that step cannot have run, whatever
+// checkStepRefs refuses `steps.NAME` where that step cannot have run, whatever
 // way the flow takes.
-func (l *loader) checkMentions() {
-	for _, m := range l.mentions {
+func (l *loader) checkStepRefs() {
+	for _, m := range l.stepRefs {
 		of := l.elements[m.step]
 		if of == nil {
 			continue
 		}
 		why := ""
-		switch e := m.place.element; {
-		case m.place.begin:
+		switch e := m.location.element; {
+		case m.location.beforeFlow:
 			why = "no step has run yet when an execution begins"
 		case e == nil && of.root().finally:
 			why = m.step + " runs in finally, which is later"
@@ -120,10 +121,10 @@ func (l *loader) checkMentions() {
 
 // root is the outermost list that the element is in.
 func (e *elementDef) root() *listDef {
-	for e.in.of != nil {
-		e = e.in.of
+	for e.list.parent != nil {
+		e = e.list.parent
 	}
-	return e.in
+	return e.list
 }
 
 // mayPrecede reports whether a may have run when b is reached. A branch of a split
@@ -138,31 +139,31 @@ func mayPrecede(a, b *elementDef) bool {
 		after, ok := first.rank(b.name)
 		return ok && before < after
 	}
-	for e := b; e != nil; e = e.in.of {
-		if from := a.within(e.in); from != nil && reaches(e.in, from, e) {
+	for e := b; e != nil; e = e.list.parent {
+		if from := a.ancestorIn(e.list); from != nil && hasPath(e.list, from, e) {
 			return true
 		}
 	}
 	return false
 }
 
-// within is the element of the list that a is, or is in; nil: it is elsewhere.
-func (e *elementDef) within(list *listDef) *elementDef {
-	for ; e != nil; e = e.in.of {
-		if e.in == list {
+// ancestorIn returns the element of the list that is e or contains it; nil if there is none.
+func (e *elementDef) ancestorIn(list *listDef) *elementDef {
+	for ; e != nil; e = e.list.parent {
+		if e.list == list {
 			return e
 		}
 	}
 	return nil
 }
 
-// reaches reports whether a way of at least one transition leads from one element
-// of a list to another. The way that is just the order of the file is seen at once,
-// so that a long file takes no more than its length.
-func reaches(list *listDef, from, to *elementDef) bool {
+// hasPath reports whether a path of at least one transition leads from one element of a
+// list to another. A path in the order of the file needs no search, so a long file takes
+// time by its length only.
+func hasPath(list *listDef, from, to *elementDef) bool {
 	first, _ := list.rank(from.name)
 	last, _ := list.rank(to.name)
-	if first < last && last <= list.leads(first) {
+	if first < last && last <= list.lastInOrder(first) {
 		return true
 	}
 	seen := make([]bool, len(list.elements))
@@ -187,9 +188,9 @@ func reaches(list *listDef, from, to *elementDef) bool {
 	return false
 }
 
-// leads is the last element to which edges lead from one, each to the element
-// behind the one before.
-func (d *listDef) leads(from int) int {
+// lastInOrder returns the last element of a path that begins at one and whose every edge
+// leads to the next element of the file.
+func (d *listDef) lastInOrder(from int) int {
 	if d.ahead == nil {
 		d.ahead = make([]int, len(d.elements))
 		for i, e := range slices.Backward(d.elements) {

@@ -11,23 +11,22 @@
 //
 //	YAML --internal/strict--> nodes --model.go--> Job, Step, ... --check*.go--> File --compile.go--> core.Job
 //
-// A component's config is decoded more than once. At load everything is checked
-// and what is ${late-bound} stays zero, but its static type must fit. Before an
-// execution exists (core.Job.Bind) it is decoded with the launch's parameters, so
-// that a value that does not fit refuses the launch. At the start of its step it
-// is decoded with everything, into a fresh struct for New.
+// A component's config is decoded three times. At load everything is checked;
+// ${late-bound} values stay zero, but their static types must fit. Before an
+// execution exists (core.Job.Bind) it is decoded with the launch's parameters: a
+// value that does not fit refuses the launch. At the start of its step it is decoded
+// with all values, into a new struct for New.
 //
-// The flow is a tree of elements (element.go). Their names are known before
-// anything is checked, since any of them may be named anywhere; edges and what
-// they make of the graph come last (flow.go), and with them which steps may have
-// run where `steps.NAME` is written (condition.go). [Compare] says what a changed
-// file means for an instance that goes on (changes.go).
+// The flow is a tree of elements (element.go). Their names are collected first, since
+// any of them may be named anywhere. Edges and the checks of the graph come last
+// (flow.go); then the steps that may have run where `steps.NAME` is written
+// (condition.go). [Compare] says what a changed file means for a restart (changes.go).
 //
 // # Paths
 //
 // A path in the file is relative to the file, a parameter's value to the working
-// directory. A parameter of type path keeps the text that it was given (that is
-// its identity); it is resolved when it is bound: the text of the declared default
+// directory. A parameter of type path keeps its text, which is part of the instance's
+// identity; it is resolved when it is bound: the text of the declared default
 // is relative to the file, any other text to the working directory. `params.NAME`
 // of every expression is the resolved path. In a field that is a path (tag path)
 // a text that begins with such a parameter is not resolved again; any other

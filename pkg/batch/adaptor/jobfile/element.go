@@ -85,23 +85,22 @@ func (m *elementModel) model() reflect.Value {
 	return reflect.ValueOf(m.step).Elem()
 }
 
-// common answers what every model has: the decoded name and the keys of all
-// elements.
-func (m *elementModel) common() (name string, keys *connected) {
+// common returns the decoded name and the keys that all elements have.
+func (m *elementModel) common() (name string, keys *elementKeys) {
 	switch m.kind {
 	case decideKind:
-		return m.decide.Decide, &m.decide.connected
+		return m.decide.Decide, &m.decide.elementKeys
 	case splitKind:
-		return m.split.Split, &m.split.connected
+		return m.split.Split, &m.split.elementKeys
 	case flowKind:
-		return m.flow.Flow, &m.flow.connected
+		return m.flow.Flow, &m.flow.elementKeys
 	case atomicKind:
-		return m.atomic.Atomic, &m.atomic.connected
+		return m.atomic.Atomic, &m.atomic.elementKeys
 	case jobKind:
-		return m.job.Job, &m.job.connected
+		return m.job.Job, &m.job.elementKeys
 	case stepKind:
 	}
-	return m.step.Step, &m.step.connected
+	return m.step.Step, &m.step.elementKeys
 }
 
 // elementDef is a checked element.
@@ -110,15 +109,15 @@ type elementDef struct {
 	name  string
 	at    *strict.Node // the name
 	model *elementModel
-	keys  *connected
-	in    *listDef
+	keys  *elementKeys
+	list  *listDef
 	when  *condition
 	edges []core.Transition
-	// step is there for a step and a child job.
+	// step is set for a step and a child job.
 	step *stepDef
 	// A decision has choices or a decider.
 	choices []choiceDef
-	decider *use
+	decider *componentUse
 	// lists are the flows inside of a split, a flow and a group.
 	lists []*listDef
 }
@@ -133,7 +132,7 @@ type choiceDef struct {
 type listDef struct {
 	elements []*elementDef
 	// of is the element that the list is in; nil: the job.
-	of *elementDef
+	parent *elementDef
 	// finally says that it is the job's `finally`.
 	finally bool
 	// ranks are the elements' numbers, by name; ahead is how far each leads by edges to
@@ -199,7 +198,7 @@ func (l *loader) declareElements() {
 }
 
 func (l *loader) declareList(models []elementModel, at *strict.Node, what string, of *elementDef) *listDef {
-	list := &listDef{of: of}
+	list := &listDef{parent: of}
 	if at != nil && at.Kind == strict.List && len(at.Items) == 0 {
 		l.problems.Add(at, what+" is empty", "it needs at least one element")
 	}
@@ -216,8 +215,8 @@ func (l *loader) declareList(models []elementModel, at *strict.Node, what string
 	return list
 }
 
-// refuse keeps the name of an element that could not be read, so that targets
-// that lead to it are no mistakes too.
+// refuse keeps the name of an element that could not be read: targets that lead to it
+// are not reported as well.
 func (l *loader) refuse(n *strict.Node) {
 	if n == nil {
 		return
@@ -236,7 +235,7 @@ func (l *loader) declare(m *elementModel, in *listDef) *elementDef {
 	if !l.declareName(m, name, at) {
 		return nil
 	}
-	e := &elementDef{kind: m.kind, name: name, at: at, model: m, keys: keys, in: in}
+	e := &elementDef{kind: m.kind, name: name, at: at, model: m, keys: keys, list: in}
 	l.elements[name] = e
 	switch m.kind {
 	case stepKind:
@@ -298,10 +297,10 @@ func (l *loader) declareName(m *elementModel, name string, at *strict.Node) bool
 	return true
 }
 
-// checkElements checks what the elements say, besides where they lead.
+// checkElements checks the elements, but not where they lead.
 func (l *loader) checkElements(list *listDef) {
 	list.walk(func(e *elementDef) {
-		e.when = l.condition(e.keys.When, "when", place{element: e, step: e.stepName()})
+		e.when = l.condition(e.keys.When, "when", location{element: e, step: e.stepName()})
 		switch e.kind {
 		case stepKind:
 			l.checkStep(e.step)
@@ -327,7 +326,7 @@ func (e *elementDef) stepName() string {
 // checkGroup checks an atomic group: tasklet steps in one transaction (rule T6).
 func (l *loader) checkGroup(e *elementDef) {
 	if t := e.model.atomic.Transaction; t != nil {
-		l.positive(t.Node, "timeout", t.Timeout)
+		l.checkPositive(t.Node, "timeout", t.Timeout)
 		if t.Node.Get("propagation") != nil {
 			l.problems.Add(t.Node.KeyOf("propagation"), "transaction.propagation is not for an atomic group: it begins its transaction", "its steps have a propagation")
 		}
@@ -369,7 +368,7 @@ func (l *loader) checkDecision(e *elementDef) {
 		l.problems.Add(m.Node.KeyOf("decider"), "a decision with a decider needs next", "such as next: {APPROVED: publish, \"*\": {stop: {message: TEXT}}}")
 	}
 	if m.Decider != nil {
-		e.decider = l.resolve(registry.KindDecider, m.Decider, place{element: e})
+		e.decider = l.resolve(registry.KindDecider, m.Decider, location{element: e})
 	}
 	if list := m.Node.Get("choose"); list != nil && list.Kind == strict.List && len(list.Items) == 0 {
 		l.problems.Add(list, "choose is an empty list", "the last choice has no when")
@@ -392,7 +391,7 @@ func (l *loader) checkChoice(e *elementDef, i int) {
 	case !last && written == nil:
 		l.problems.Add(m.Node, "only the last choice has no when", "those behind it would never be taken")
 	}
-	e.choices = append(e.choices, choiceDef{when: l.condition(m.When, "when", place{element: e})})
+	e.choices = append(e.choices, choiceDef{when: l.condition(m.When, "when", location{element: e})})
 	if m.Next != nil && m.Next.target.name == "stop" && m.Next.target.restart == "" {
 		l.problems.Add(m.Next.target.at, "a stop in a choice needs restart", "what it looked at does not change, so a restart would stop here again: {stop: {restart: ELEMENT}}")
 	}

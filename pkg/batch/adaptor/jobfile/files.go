@@ -18,14 +18,14 @@ import (
 
 // fileUse is a key of a component that names a file.
 type fileUse struct {
-	use   *use
+	use   *componentUse
 	field strict.Field
 	node  *strict.Node
 }
 
 // files are the keys of the component that name files it reads, or, of a writer,
 // that it writes: those with the tag `output`.
-func (u *use) files() []fileUse {
+func (u *componentUse) files() []fileUse {
 	if u == nil || u.component.Config == nil {
 		return nil
 	}
@@ -45,17 +45,17 @@ func (u *use) files() []fileUse {
 	return list
 }
 
-// same is equal for two keys that surely name one file: the same path, or the same
-// text with ${...}.
-func (l *loader) same(f fileUse) string {
+// fileKey returns equal texts for two keys that surely name one file: the same path, or
+// the same text with ${...}.
+func (l *loader) fileKey(f fileUse) string {
 	if late := f.use.late[f.node]; late != nil && len(late.holes) > 0 {
 		return "${}" + f.node.Text
 	}
 	return filepath.Clean(l.file.resolve(f.node.Text))
 }
 
-// ofPart reports whether the name depends on the partition.
-func (f fileUse) ofPart() bool {
+// variesByPart reports whether the name depends on the partition.
+func (f fileUse) variesByPart() bool {
 	late := f.use.late[f.node]
 	if late == nil {
 		return false
@@ -94,16 +94,16 @@ func (l *loader) checkFiles() {
 func (l *loader) checkStepFiles(s *stepDef) {
 	known := map[string]fileUse{}
 	for _, f := range s.reader.files() {
-		known[l.same(f)] = f
+		known[l.fileKey(f)] = f
 	}
 	for _, w := range s.writers {
 		for _, f := range w.files() {
-			if first, twice := known[l.same(f)]; twice {
+			if first, twice := known[l.fileKey(f)]; twice {
 				l.problems.Add(f.node, fmt.Sprintf("%s is also the file of %s in line %d", f.node.Text, first.use.what, first.node.Line), "a file belongs to one writer, and is not read by its own step")
 				continue
 			}
-			known[l.same(f)] = f
-			if s.partitioner != nil && !f.ofPart() {
+			known[l.fileKey(f)] = f
+			if s.partitioner != nil && !f.variesByPart() {
 				l.problems.Add(f.node, "all partitions would write "+f.node.Text, "name the partition in it, as in out-${part.index}.csv")
 			}
 		}
@@ -121,7 +121,7 @@ func (l *loader) checkBranchFiles(e *elementDef) {
 			}
 			for _, w := range inner.step.writers {
 				for _, f := range w.files() {
-					own[l.same(f)] = f
+					own[l.fileKey(f)] = f
 				}
 			}
 		})
@@ -155,8 +155,8 @@ func (f fileUse) path(cfg any) string {
 }
 
 // checkBound refuses a step two of whose components have one file.
-func (s *stepDef) checkBound(uses []*use, configs []any) error {
-	known := map[string]*use{}
+func (s *stepDef) checkBound(uses []*componentUse, configs []any) error {
+	known := map[string]*componentUse{}
 	for i, u := range uses {
 		if u.kind != registry.KindReader && u.kind != registry.KindWriter {
 			continue
@@ -173,10 +173,10 @@ func (s *stepDef) checkBound(uses []*use, configs []any) error {
 }
 
 // targets are the files that the step's writers write, in the order of the writers.
-func (a assembly) targets(_ context.Context, run *core.StepRun) ([]string, error) {
+func (a builder) targets(_ context.Context, run *core.StepRun) ([]string, error) {
 	problems := a.file.doc.NewCollector()
 	var list []string
-	for _, w := range a.of.writers {
+	for _, w := range a.step.writers {
 		files := w.files()
 		if len(files) == 0 {
 			continue

@@ -13,7 +13,7 @@ import (
 // at the graph that they make.
 func (l *loader) checkFlow() {
 	before := l.problems.Len()
-	l.connect(l.file.flow)
+	l.connectEdges(l.file.flow)
 	l.brokenFlow = l.brokenFlow || l.problems.Len() > before || len(l.refused) > 0
 	if l.brokenFlow {
 		return
@@ -24,7 +24,7 @@ func (l *loader) checkFlow() {
 		case core.Unreachable:
 			l.problems.Add(e.at, fmt.Sprintf("%s cannot be reached", e.name), "no element leads to it")
 		case core.EndlessLoop:
-			if !reaches(e.in, e, e) {
+			if !hasPath(e.list, e, e) {
 				continue // it leads into the loop
 			}
 			l.problems.Add(e.at, fmt.Sprintf("%s is in a loop without an exit", e.name), "as long as nothing fails, no end of the flow can be reached from it")
@@ -33,8 +33,8 @@ func (l *loader) checkFlow() {
 	}
 }
 
-// connect makes the edges of a list's elements, and of the lists inside of them.
-func (l *loader) connect(list *listDef) {
+// connectEdges makes the edges of a list's elements, and of the lists in them.
+func (l *loader) connectEdges(list *listDef) {
 	for i, e := range list.elements {
 		following := core.Target{Kind: core.TargetEnd}
 		if i+1 < len(list.elements) {
@@ -46,14 +46,14 @@ func (l *loader) connect(list *listDef) {
 			e.edges = l.edges(e, following)
 		}
 		for _, inner := range e.lists {
-			l.connect(inner)
+			l.connectEdges(inner)
 		}
 	}
 }
 
-// edges turns `next` into transitions (rule F1). What the file leaves open is
-// said: an element that completed goes on to the following one, whatever its exit
-// code; any other outcome ends the flow.
+// edges turns `next` into transitions (rule F1), and adds those that the file leaves
+// out: a completed element leads to the following one, whatever its exit code; any
+// other outcome ends the flow.
 func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 	var edges []core.Transition
 	if next := &e.keys.Next; next.node != nil {
@@ -72,7 +72,7 @@ func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 			}
 		}
 		l.checkEnds(next)
-		if len(next.cases) < max(1, len(next.node.Entries)) && !isTarget(next.node) {
+		if len(next.cases) < max(1, len(next.node.Entries)) && !isTargetNode(next.node) {
 			l.brokenFlow = true // reported by the decoder
 		}
 	} else if e.model.node.Get("next") != nil {
@@ -88,7 +88,7 @@ func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 // shown: they read as where they lead.
 func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 	verdicts := map[string]core.Target{}
-	if e.when != nil { // a decision that is passed by
+	if e.when != nil { // a decision may be skipped
 		verdicts[core.ExitNoop] = following
 		e.edges = append(e.edges, core.Transition{Pattern: core.ExitNoop, Target: following})
 	}
@@ -142,24 +142,24 @@ func (l *loader) target(e *elementDef, t target) (core.Target, bool) {
 	case "fail":
 		return core.Target{Kind: core.TargetFail, Exit: t.exit}, true
 	case "stop":
-		if t.restart != "" && !l.here(e, t.restart, t.restartAt, "restart", nil) {
+		if t.restart != "" && !l.checkTargetHere(e, t.restart, t.restartAt, "restart", nil) {
 			return core.Target{}, false
 		}
 		return core.Target{Kind: core.TargetStop, Restart: t.restart, Message: t.message}, true
 	}
-	if !l.here(e, t.name, t.at, "next", reserved()) {
+	if !l.checkTargetHere(e, t.name, t.at, "next", reserved()) {
 		return core.Target{}, false
 	}
 	return core.Target{Kind: core.TargetElement, Name: t.name}, true
 }
 
-// here reports whether the name is one of an element that e can lead to, and says
+// checkTargetHere reports whether the name is one of an element that e can lead to, and says
 // so where it is not.
-func (l *loader) here(e *elementDef, name string, at *strict.Node, key string, also []string) bool {
-	if e.in.find(name) != nil {
+func (l *loader) checkTargetHere(e *elementDef, name string, at *strict.Node, key string, also []string) bool {
+	if e.list.find(name) != nil {
 		return true
 	}
-	allowed := append(e.in.names(), also...)
+	allowed := append(e.list.names(), also...)
 	switch {
 	case l.refused[name]: // it was wrong itself
 	case l.elements[name] != nil:

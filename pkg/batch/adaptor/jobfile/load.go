@@ -28,7 +28,7 @@ type File struct {
 	steps         []*stepDef
 	outs          map[string]*row.Schema // named results of steps, where they have types
 	types         *itemTypes
-	listeners     []*use
+	listeners     []*componentUse
 	expect        *condition
 }
 
@@ -73,9 +73,9 @@ func (f *File) Source() Source { return f.from }
 func Load(path string, reg *registry.Registry) (*File, error) { return Path(path).Load(reg) }
 
 // Parse checks the text of a job file; path is for messages, and its folder is
-// where relative paths begin. The error is [Problems]. The text may be that of an
-// execution some time ago: what other files are, the job files of children above
-// all, is no problem of it but of Compile, where they are needed.
+// where relative paths begin. The error is [Problems]. The text may be that of an old
+// execution: mistakes in other files, such as the job files of children, are reported
+// by Compile, which needs them.
 func Parse(path string, text []byte, reg *registry.Registry) (*File, error) {
 	return Path(path).parse(text, reg)
 }
@@ -97,9 +97,9 @@ func newLoader(from Source, text []byte, reg *registry.Registry) *loader {
 	if from.made {
 		doc.Describe = describe(from.path)
 	}
-	l := &loader{problems: problems, reg: reg, now: time.Now, family: &family{files: map[string]*File{}}, isStep: map[string]bool{}}
+	l := &loader{problems: problems, reg: reg, now: time.Now, childFiles: &childFiles{files: map[string]*File{}}, isStep: map[string]bool{}}
 	l.file = &File{doc: doc, from: from, outs: map[string]*row.Schema{}}
-	l.chain = []string{from.identity()}
+	l.parents = []string{from.identity()}
 	return l
 }
 
@@ -111,8 +111,8 @@ func (l *loader) parse() (*File, error) {
 	if err := l.problems.Err(); err != nil {
 		all = append(all, err.(Problems)...) //nolint:forcetypeassert,errorlint // a collector has nothing else
 	}
-	if len(l.chain) == 1 && !l.lenient { // those of the children come once, behind the file's own
-		all = append(all, l.family.problems...)
+	if len(l.parents) == 1 && !l.lenient { // the problems of children are reported once, after the file's own
+		all = append(all, l.childFiles.problems...)
 	}
 	if len(all) > 0 {
 		return nil, all
@@ -143,27 +143,27 @@ type loader struct {
 	types     itemTypes
 	stepNames []string
 	isStep    map[string]bool // the same
-	// unsound are steps whose tasklet is wrong: nothing is known of their results.
-	unsound []string
-	now     func() time.Time
+	// invalidTasklets are the steps whose tasklet has a mistake: their results are unknown.
+	invalidTasklets []string
+	now             func() time.Time
 	// elements by name; refused are names of elements that could not be read.
 	elements map[string]*elementDef
 	refused  map[string]bool
-	mentions []mention
+	stepRefs []stepRef
 	// brokenFlow says that elements or targets are wrong, so that nothing more can be
 	// said about the graph.
 	brokenFlow bool
-	// chain are the files from the first one to this, each a child of the one before.
-	chain  []string
-	family *family
-	// lenient says that other files are no matter: see Parse.
+	// parents are the files from the first one to this, each the parent of the next.
+	parents    []string
+	childFiles *childFiles
+	// lenient overlooks mistakes in other files: see Parse.
 	lenient bool
 }
 
 func (l *loader) load() {
 	f := l.file
 	f.model = &jobModel{}
-	d := &strict.Decoder{Collector: l.problems, Forms: modelForms(), Scalar: l.fixed}
+	d := &strict.Decoder{Collector: l.problems, Forms: modelDecoders(), Scalar: l.fixed}
 	d.Decode(f.doc.Root, "a job file", reflect.ValueOf(f.model).Elem())
 	f.name = f.model.Job
 	if at := f.doc.Root.Get("job"); at != nil && at.Kind == strict.Scalar && !at.Empty && (f.name != "" || at.Text == "") && !jobName.MatchString(f.name) {
@@ -176,12 +176,12 @@ func (l *loader) load() {
 	l.checkDefaults()
 	l.declareElements()
 	for _, ref := range f.model.Listeners {
-		f.listeners = append(f.listeners, l.resolve(registry.KindListener, ref, place{begin: true}))
+		f.listeners = append(f.listeners, l.resolve(registry.KindListener, ref, location{beforeFlow: true}))
 	}
 	l.checkElements(f.flow)
 	l.checkElements(f.finally)
-	f.expect = l.condition(f.model.Expect, "expect", place{end: true})
+	f.expect = l.condition(f.model.Expect, "expect", location{afterFlow: true})
 	l.checkFlow()
 	l.checkFiles()
-	l.checkMentions()
+	l.checkStepRefs()
 }

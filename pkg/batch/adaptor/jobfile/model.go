@@ -24,7 +24,7 @@ type jobModel struct {
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else."`
 	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
-	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"Who is told of the beginning and the end of an execution, in this order: one listener, or a list."`
+	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"The listeners of the beginning and the end of an execution, called in this order: one, or a list."`
 	Flow        []elementModel                    `key:"flow" item:"an element" required:"true" doc:"What the job does, in order."`
 	Finally     []elementModel                    `key:"finally" item:"an element" doc:"Steps that run after the flow in every execution, whatever its status, one after the other. A failure there is recorded and does not change the status. After a kill they run at take-over or restart: at least once."`
 	Expect      *conditionText                    `key:"expect" doc:"What must hold when the flow has completed; else the job is FAILED with the exit code EXPECT_FAILED [nothing]."`
@@ -69,8 +69,8 @@ type chunkDefaults struct {
 	Concurrency          *int   `key:"concurrency" default:"1" doc:"How many goroutines process the items of a chunk. The order of the items stays."`
 }
 
-// connected are the keys that every element has.
-type connected struct {
+// elementKeys are the keys that every element has.
+type elementKeys struct {
 	When *conditionText `key:"when" doc:"Whether the element runs; if not, it is COMPLETED with the exit code NOOP. The answer is kept for a restart [true]."`
 	Next nextModel      `key:"next" doc:"Where to go from here: an element, end, fail or stop after success, or a map of exit code patterns to such targets [the following element]. Not in 'finally'."`
 }
@@ -84,13 +84,13 @@ type stepModel struct {
 	Tasklet              *componentRef              `key:"tasklet" kind:"tasklet" doc:"Do one thing."`
 	Partition            *partitionModel            `key:"partition" doc:"Do the work in parts, side by side, each with components of its own."`
 	Transaction          *transactionModel          `key:"transaction" doc:"The transaction of the step."`
-	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"Who is told of what happens in the step, in this order: one listener, or a list. Those of a partitioned step are told of each part."`
+	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"The listeners of what happens in the step, called in this order: one, or a list. Those of a partitioned step are called for each part."`
 	Timeout              *time.Duration             `key:"timeout" doc:"The step fails when it runs longer [none]; in a partitioned step, each part."`
 	Expect               *conditionText             `key:"expect" doc:"What must hold when the work is done; else the step is FAILED with the exit code EXPECT_FAILED [nothing]."`
 	Promote              strict.OrderedMap[rawText] `key:"promote" doc:"Keys of the step's context that are copied to the job's when the step completes: {step key: job key}."`
 	StartLimit           *int                       `key:"start_limit" doc:"How often the step may be attempted in one instance [none]."`
 	AllowStartIfComplete bool                       `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`
-	connected
+	elementKeys
 }
 
 // partitionModel says what the parts of a step are.
@@ -109,7 +109,7 @@ type decideModel struct {
 	Decide  string        `key:"decide" required:"true" doc:"The decision's name, an identifier that is there once in the file."`
 	Choose  []choiceModel `key:"choose" item:"a choice" doc:"The first choice whose 'when' holds; the last one has none."`
 	Decider *componentRef `key:"decider" kind:"decider" doc:"The component that answers an exit code, which 'next' maps to a target."`
-	connected
+	elementKeys
 }
 
 // choiceModel is one way of a decision.
@@ -126,7 +126,7 @@ type splitModel struct {
 
 	Split    string           `key:"split" required:"true" doc:"The split's name, an identifier that is there once in the file."`
 	Branches [][]elementModel `key:"branches" item:"a branch" required:"true" doc:"Lists of elements, which run side by side; the split has the outcome of the most severe."`
-	connected
+	elementKeys
 }
 
 // flowModel is a flow inside of a flow.
@@ -135,7 +135,7 @@ type flowModel struct {
 
 	Flow  string         `key:"flow" required:"true" doc:"The flow's name, an identifier that is there once in the file."`
 	Steps []elementModel `key:"steps" item:"an element" required:"true" doc:"Its elements. The end of this flow is the outcome of the element."`
-	connected
+	elementKeys
 }
 
 // atomicModel is a group of steps in one transaction.
@@ -145,7 +145,7 @@ type atomicModel struct {
 	Atomic      string            `key:"atomic" required:"true" doc:"The group's name, an identifier that is there once in the file."`
 	Steps       []elementModel    `key:"steps" item:"an element" required:"true" doc:"Its tasklet steps. Each relates to the group's transaction as its transaction.propagation says."`
 	Transaction *transactionModel `key:"transaction" doc:"The transaction of the group; it has no propagation."`
-	connected
+	elementKeys
 }
 
 // childModel is another job as an element.
@@ -157,7 +157,7 @@ type childModel struct {
 	Parameters           strict.OrderedMap[rawText] `key:"parameters" doc:"The parameters of the job; they may have ${...}, and are fixed when it is first started."`
 	StartLimit           *int                       `key:"start_limit" doc:"How often the job may be attempted in one instance [none]."`
 	AllowStartIfComplete bool                       `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`
-	connected
+	elementKeys
 }
 
 // chunkModel is the work of a chunk step.

@@ -38,7 +38,7 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 		}
 	}
 	if !slices.Contains(core.ParameterTypes(), spec.Type) {
-		spec.Type = core.TypeString // a problem was reported; go on with something
+		spec.Type = core.TypeString // a problem was reported; any type will do
 		return spec
 	}
 	l.limits(&spec, m)

@@ -28,7 +28,7 @@ const identifierHint = "letters, digits and _, not beginning with a digit"
 // reportConfig reports what a component says of its config: joined errors one by
 // one, a *registry.ConfigError at its key, an error of an expression at its place in
 // the text.
-func (u *use) reportConfig(c *strict.Collector, err error) {
+func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 	var joined interface{ Unwrap() []error }
 	if _, single := err.(*registry.ConfigError); !single && errors.As(err, &joined) {
 		for _, e := range joined.Unwrap() {
@@ -51,7 +51,7 @@ func (u *use) reportConfig(c *strict.Collector, err error) {
 
 // find returns the node of a key of the config. The key of a rest is not in the
 // file, only its entries are.
-func (u *use) find(key string) *strict.Node {
+func (u *componentUse) find(key string) *strict.Node {
 	if u.component.Config == nil || u.node.Kind != strict.Map || len(u.node.Entries) == 0 {
 		if u.ref.node == nil {
 			return u.ref.at
@@ -67,8 +67,7 @@ func (u *use) find(key string) *strict.Node {
 	return u.ref.at
 }
 
-// commentHint says that the text behind an unquoted # is a comment, where there
-// is one.
+// commentHint says that the text after an unquoted # is a comment, if there is one.
 func commentHint(n *strict.Node) string {
 	if n.Comment() == "" {
 		return ""

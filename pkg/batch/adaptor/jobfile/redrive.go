@@ -12,22 +12,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Redrive is what CompileRedrive needs to know.
+// Redrive says what CompileRedrive runs.
 type Redrive struct {
 	// Plan says which items of which step.
 	Plan *redrive.Plan
 	// Steps are the steps of the execution that is redriven, by name: expressions
 	// such as steps.NAME.read are about them.
 	Steps map[string]core.StepExecution
-	// Check is asked when the step has been assembled, before anything is opened;
-	// may be nil.
+	// Check is called with the parts of the step, before anything is opened; may be nil.
 	Check func(run *core.StepRun, parts chunk.Parts) error
 }
 
 // CompileRedrive makes a job of one chunk step of the file, which runs the skipped
-// items of a plan through the step's processors and writers instead of what its
-// reader would read (rule C12). Errors are those of Compile, or a step that is not
-// there or is no chunk step.
+// items of a plan, not those of its reader, through the step's processors and writers
+// (rule C12). It fails as Compile does, and where the plan's step is missing or is not a
+// chunk step.
 func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	of, err := f.chunkStep(r.Plan.Step)
 	if err != nil {
@@ -37,7 +36,7 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 		return nil, &redrive.DatabaseError{Step: of.name, Database: database, Items: r.Plan.Database()}
 	}
 	only, alone := *f, *of
-	// The numbers of a redrive are others: its gate and promotion are not asked.
+	// A redrive has other numbers: the gate and the promotion of the step do not apply.
 	alone.reader, alone.partitioner, alone.expect, alone.promote = nil, nil, nil, nil
 	only.steps, only.flow, only.finally, only.listeners = []*stepDef{&alone}, nil, nil, nil
 	c := &compiler{file: &only, deps: deps, problems: f.doc.NewCollector()}
@@ -46,7 +45,7 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 		return nil, err
 	}
 	inner := func(s *redrive.Step) (core.Step, error) {
-		c.assembled = r.assembled(s, of.reader.out)
+		c.wrapParts = r.wrapParts(s, of.reader.out)
 		made, err := c.work(&alone)
 		if err := errors.Join(append(c.missing, err)...); err != nil {
 			return nil, fmt.Errorf("step %s: %w", alone.name, err)
@@ -80,9 +79,9 @@ func (f *File) chunkStep(recorded string) (*stepDef, error) {
 	return nil, fmt.Errorf("there is no step %s in %s (%s)", name, f.Path(), strict.Suggest(name, f.Steps()))
 }
 
-// assembled puts the reader of the redrive in its place.
-func (r Redrive) assembled(s *redrive.Step, item core.ItemType) func(assemble) assemble {
-	return func(next assemble) assemble {
+// wrapParts replaces the reader by that of the redrive.
+func (r Redrive) wrapParts(s *redrive.Step, item core.ItemType) func(makeParts) makeParts {
+	return func(next makeParts) makeParts {
 		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
 			if partition, is := r.partition(run); is {
 				of := *run
@@ -103,7 +102,7 @@ func (r Redrive) assembled(s *redrive.Step, item core.ItemType) func(assemble) a
 	}
 }
 
-// partitionIndexKey is where the context of a partition has its place in the plan.
+// partitionIndexKey is the key of a partition's index in its context.
 const partitionIndexKey = "surfin.index"
 
 // partition is the partition whose items are redriven: what ${part.NAME} reads.

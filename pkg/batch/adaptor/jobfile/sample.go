@@ -39,14 +39,14 @@ type Used struct {
 func (f *File) Uses(params core.Parameters) []Used {
 	var list []Used
 	for _, s := range f.steps {
-		for _, u := range s.uses() {
+		for _, u := range s.components() {
 			list = append(list, f.used(s.name, u, params))
 		}
 	}
 	return list
 }
 
-func (f *File) used(step string, u *use, params core.Parameters) Used {
+func (f *File) used(step string, u *componentUse, params core.Parameters) Used {
 	found := Used{Step: step, Kind: u.kind, Component: u.component.Name}
 	secret := false
 	for _, late := range u.late {
@@ -89,7 +89,7 @@ func (f *File) used(step string, u *use, params core.Parameters) Used {
 }
 
 // mainNode is where the main key is written: by its name, or as the whole config.
-func (u *use) mainNode(key string) *strict.Node {
+func (u *componentUse) mainNode(key string) *strict.Node {
 	if u.node.Kind == strict.Scalar {
 		return u.node
 	}

@@ -24,45 +24,45 @@ func laterNames() (namespaces, job []string) {
 // outcomeFields are the names of `job` that say how the flow ended.
 func outcomeFields() []string { return []string{"status", "exit", "error", "failed_step"} }
 
-// place is where an expression stands: it says which names are known there.
-type place struct {
+// location is where an expression stands. It decides which names are known.
+type location struct {
 	// element is the one it belongs to; nil: the job.
 	element *elementDef
 	// step is the step whose component, condition or gate it is: its own numbers are
 	// not among `steps`.
 	step string
 	// own says that the numbers of that step are there without a prefix: its `expect`.
-	own bool
+	ownNumbers bool
 	// part are the names of `part`; nil: there is none here.
 	part map[string]expression.Var
 	// unknown says that there is a partition, and that it is wrong.
 	unknown bool
 	// begin says that nothing has run yet: the listeners of the job.
-	begin bool
+	beforeFlow bool
 	// end says that the flow is over: `finally`, and the job's `expect`.
-	end bool
+	afterFlow bool
 }
 
-// after reports whether the outcome of the flow is known.
-func (p place) after() bool {
-	return p.end || p.element != nil && p.element.in.finally
+// knowsOutcome reports whether the outcome of the flow is known.
+func (p location) knowsOutcome() bool {
+	return p.afterFlow || p.element != nil && p.element.list.finally
 }
 
 // names are what an expression may use where it stands.
 type names struct {
 	scope expression.Scope
-	// here says why a name of the scope cannot be used, or nothing; may be nil.
-	here func(path string) string
-	// unknown are the beginnings of names of which nothing is known, as what would say
-	// it is wrong itself.
+	// refusal returns why a name of the scope cannot be used, or nothing; may be nil.
+	refusal func(path string) string
+	// unknown are prefixes of names whose types are unknown, because their definition has
+	// a mistake.
 	unknown []string
-	// steps is told of every step that an expression names; may be nil.
+	// steps is called with every step that an expression names; may be nil.
 	steps func(c *strict.Collector, n *strict.Node, offset int, step string)
 }
 
-// scope is what ${...} and conditions may use at a place. Names that are known
+// scope is what ${...} and conditions may use at a location. Names that are known
 // elsewhere only are in it, for a message that says where.
-func (l *loader) scope(p place) *names {
+func (l *loader) scope(p location) *names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
 	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}}
 	namespaces, fields := laterNames()
@@ -80,7 +80,7 @@ func (l *loader) scope(p place) *names {
 	if p.part != nil {
 		scope["part"] = expression.Var{Fields: p.part}
 	}
-	if p.own {
+	if p.ownNumbers {
 		for name, v := range l.ownVars(p.step) {
 			scope[name] = v
 		}
@@ -88,34 +88,34 @@ func (l *loader) scope(p place) *names {
 	for _, name := range namespaces {
 		scope[name] = expression.Var{Open: true}
 	}
-	return &names{scope: scope, here: p.refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
-		l.mentions = append(l.mentions, mention{node: n, offset: offset, step: step, place: p})
+	return &names{scope: scope, refusal: p.refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
+		l.stepRefs = append(l.stepRefs, stepRef{node: n, offset: offset, step: step, location: p})
 	}}
 }
 
-// unknown are names that depend on a partitioner or a tasklet that is wrong.
-func (l *loader) unknown(p place) []string {
+// unknown are the prefixes of names that depend on an invalid partitioner or tasklet.
+func (l *loader) unknown(p location) []string {
 	var list []string
 	if p.unknown {
 		list = append(list, "part.")
 	}
-	for _, name := range l.unsound {
+	for _, name := range l.invalidTasklets {
 		list = append(list, "steps."+name+".out.")
-		if p.own && p.step == name {
+		if p.ownNumbers && p.step == name {
 			list = append(list, "out.")
 		}
 	}
 	return list
 }
 
-// refusal says why a name cannot be used at the place.
-func (p place) refusal(path string) string {
+// refusal returns why a name cannot be used at the location.
+func (p location) refusal(path string) string {
 	namespaces, fields := laterNames()
 	head, rest, _ := strings.Cut(path, ".")
 	switch {
 	case slices.Contains(namespaces, head), head == "job" && slices.Contains(fields, rest):
 		return path + " is not supported by this version yet"
-	case head == "job" && slices.Contains(outcomeFields(), rest) && !p.after():
+	case head == "job" && slices.Contains(outcomeFields(), rest) && !p.knowsOutcome():
 		return path + " is only known in finally and in the expect of the job"
 	case head == "part" && p.part == nil && !p.unknown:
 		return path + " is only known in the components of a step with partition"
@@ -181,8 +181,8 @@ func (f *File) outVar(step string) expression.Var {
 	return expression.Var{Fields: fields}
 }
 
-// env is what the expressions over items may use at a place, at load.
-func (l *loader) env(p place) registry.ExpressionEnv {
+// env is what the expressions over items may use at a location, at load.
+func (l *loader) env(p location) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
 		params[name] = v.Type
@@ -223,7 +223,7 @@ func (in *names) compile(c *strict.Collector, n *strict.Node, text string, offse
 		if slices.ContainsFunc(in.unknown, func(begin string) bool { return strings.Contains(text, begin) }) {
 			return nil, errReported // where it should be known
 		}
-		if in.elsewhere(c, n, text, offset, what) {
+		if in.reportRefusal(c, n, text, offset, what) {
 			return nil, errReported
 		}
 		at := 0
@@ -238,8 +238,8 @@ func (in *names) compile(c *strict.Collector, n *strict.Node, text string, offse
 		if slices.ContainsFunc(in.unknown, func(begin string) bool { return strings.HasPrefix(path, begin) }) {
 			return nil, errReported // where it should be known
 		}
-		if in.here != nil {
-			if why := in.here(path); why != "" {
+		if in.refusal != nil {
+			if why := in.refusal(path); why != "" {
 				c.AddAt(n, offset, what+why, "")
 				return nil, errReported
 			}
@@ -252,14 +252,14 @@ func (in *names) compile(c *strict.Collector, n *strict.Node, text string, offse
 	return prog, nil
 }
 
-// elsewhere reports the first name of a text that does not compile and is known in
-// other places: what is wrong with its type matters less.
-func (in *names) elsewhere(c *strict.Collector, n *strict.Node, text string, offset int, what string) bool {
-	if in.here == nil {
+// reportRefusal reports the first name of a text that does not compile and is known in
+// other places: that matters more than its type.
+func (in *names) reportRefusal(c *strict.Collector, n *strict.Node, text string, offset int, what string) bool {
+	if in.refusal == nil {
 		return false
 	}
 	for _, at := range dotted.FindAllStringIndex(text, -1) {
-		if why := in.here(text[at[0]:at[1]]); why != "" {
+		if why := in.refusal(text[at[0]:at[1]]); why != "" {
 			c.AddAt(n, offset+at[0], what+why, "")
 			return true
 		}

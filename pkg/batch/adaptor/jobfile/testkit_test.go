@@ -327,7 +327,7 @@ func (c *chaptersConfig) Partition(context.Context, *core.View) ([]core.Partitio
 	return parts, nil
 }
 
-// gong is told of jobs, bell of steps.
+// gong listens to jobs, bell to steps.
 type gong struct{ w *watch }
 
 func (g *gong) BeforeJob(_ context.Context, job *core.JobExecution) error {

@@ -107,14 +107,14 @@ func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind ro
 	return 0, false, false
 }
 
-// itemForm reads an item type: a name, or an inline map of fields.
-func (t *itemTypes) itemForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+// decodeItem reads an item type: a name, or an inline map of fields.
+func (t *itemTypes) decodeItem(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	switch {
 	case n.Bad:
 	case n.Kind == strict.Map:
 		fields := strict.OrderedMap[fieldModel]{}
-		// The fields of a type are fixed: ${...} in them is no expression.
-		plain := strict.Decoder{Collector: d.Collector, Forms: modelForms()}
+		// The fields of a type are fixed: ${...} in them is plain text.
+		plain := strict.Decoder{Collector: d.Collector, Forms: modelDecoders()}
 		good := plain.Decode(n, f.Key, reflect.ValueOf(&fields).Elem())
 		if schema, ok := rowSchema(d.Collector, n, fields); ok && good {
 			v.Set(reflect.ValueOf(core.RowOf("", schema)))

@@ -73,13 +73,13 @@ func (f *File) viewValues(view *core.View) *values {
 	v.vars["steps"], v.ran = steps, view.Steps
 	v.vars["context"] = contextTexts(view.Job.Context)
 	if view.Part != nil {
-		v.part(view.Part)
+		v.addPart(view.Part)
 	}
 	return v
 }
 
-// own adds the numbers of the view's own step, without a prefix.
-func (v *values) own(f *File, view *core.View) {
+// addOwnNumbers adds the numbers of the view's own step, without a prefix.
+func (v *values) addOwnNumbers(f *File, view *core.View) {
 	if view.Step == nil {
 		return
 	}
@@ -123,9 +123,9 @@ func contextTexts(c *core.ExecutionContext) map[string]any {
 	return texts
 }
 
-// part adds what ${part.NAME} reads. A text of the partitioner's own may be a
+// addPart adds what ${part.NAME} reads. A text of the partitioner's own may be a
 // path, which is as the working directory sees it.
-func (v *values) part(p *core.Partition) {
+func (v *values) addPart(p *core.Partition) {
 	fields := map[string]any{}
 	if p.Context != nil {
 		for _, key := range p.Context.Keys() {

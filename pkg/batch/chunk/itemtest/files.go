@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Use is what a factory is told of a writer of such items in an attempt.
+// Use returns the build context of a writer of such items in an attempt.
 func Use(in core.ItemType, attempt core.Attempt) registry.BuildContext {
 	return registry.BuildContext{In: in, Attempt: func(context.Context) (core.Attempt, error) { return attempt, nil }}
 }

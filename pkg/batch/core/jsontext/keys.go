@@ -6,8 +6,8 @@ import (
 	"hash/maphash"
 )
 
-// fewKeys is up to how many keys of an object are compared one by one.
-const fewKeys = 16
+// maxLinearKeys is up to how many keys of an object are compared one by one.
+const maxLinearKeys = 16
 
 // keySet knows the keys of one object while it is open. They are on the scanner's
 // stack, from first on.
@@ -21,7 +21,7 @@ type keySet struct {
 func (k *keySet) add(key []byte, offset int) error {
 	keys := k.s.keys[k.first:]
 	twice := false
-	if k.many == nil && len(keys) < fewKeys {
+	if k.many == nil && len(keys) < maxLinearKeys {
 		for _, old := range keys {
 			if len(old) == len(key) && bytes.Equal(old, key) {
 				twice = true
@@ -70,7 +70,7 @@ func (s *Scanner) table() *table {
 			return t
 		}
 	}
-	return &table{seed: maphash.MakeSeed(), slots: make([]int32, 8*fewKeys)}
+	return &table{seed: maphash.MakeSeed(), slots: make([]int32, 8*maxLinearKeys)}
 }
 
 // add takes key as the one behind keys; false: it is one of them.

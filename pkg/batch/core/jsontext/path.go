@@ -253,9 +253,9 @@ func (f *Finder) Find(doc []byte) error {
 
 // Shorten returns the beginning of doc, for messages.
 func Shorten(doc []byte) string {
-	const most = 60
-	if len(doc) > most {
-		return strings.ToValidUTF8(string(doc[:most]), "\uFFFD") + "…"
+	const maxLen = 60
+	if len(doc) > maxLen {
+		return strings.ToValidUTF8(string(doc[:maxLen]), "\uFFFD") + "…"
 	}
 	return strings.ToValidUTF8(string(doc), "\uFFFD")
 }

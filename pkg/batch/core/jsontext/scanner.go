@@ -57,7 +57,7 @@ func invalidUTF8(doc []byte) int {
 	return i
 }
 
-// blank returns the first place from i on that is no white space.
+// blank returns the first place from i on that is not white space.
 func (s *Scanner) blank(i int) int {
 	for i < len(s.doc) && IsBlank(s.doc[i]) {
 		i++

@@ -148,9 +148,9 @@ func article(k Kind) string {
 }
 
 func quoteShort(text string) string {
-	const most = 60
-	if len(text) > most {
-		text = text[:most] + "…"
+	const maxLen = 60
+	if len(text) > maxLen {
+		text = text[:maxLen] + "…"
 	}
 	return strconv.Quote(text)
 }

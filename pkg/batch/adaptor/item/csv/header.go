@@ -78,10 +78,10 @@ func (r *reader) missing(f *row.Field) error {
 }
 
 func shortList(names []string) string {
-	const most = 12
-	quoted := make([]string, 0, most+1)
+	const maxNames = 12
+	quoted := make([]string, 0, maxNames+1)
 	for i, name := range names {
-		if i == most {
+		if i == maxNames {
 			quoted = append(quoted, "…")
 			break
 		}

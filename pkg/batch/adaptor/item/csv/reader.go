@@ -219,7 +219,7 @@ func (r *reader) goOn(offset, lines int64) {
 }
 
 // ReadRecord reads the next record. One that does not fit is a
-// core.ConsumedError: the next call goes on behind it.
+// core.ConsumedError: the next call reads the record after it.
 func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	record, err := r.record(ctx)
 	if err != nil {

@@ -203,7 +203,7 @@ func (w *writer) appendField(i, n int, text []byte) {
 // needsQuotes reports whether the field would be read differently without.
 func (w *writer) needsQuotes(n int, text []byte) bool {
 	if len(text) == 0 {
-		return n == 1 // an empty line is no record
+		return n == 1 // an empty line is not a record
 	}
 	if text[0] == ' ' || text[0] == '\t' || text[len(text)-1] == ' ' {
 		return true

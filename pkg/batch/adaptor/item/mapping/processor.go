@@ -82,7 +82,7 @@ func (c *chain) advance(context.Context) error {
 	for i, a := range c.assigns {
 		v, err := a.program.Eval(c.frame)
 		if err != nil {
-			c.slab = c.slab[:len(c.slab)-len(values)] // nobody has seen them
+			c.slab = c.slab[:len(c.slab)-len(values)] // no other stage has seen them
 			clear(values)
 			return fmt.Errorf("map %s: %w", a.name, err)
 		}

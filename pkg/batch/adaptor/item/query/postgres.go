@@ -52,7 +52,8 @@ func kindOf(oid uint32) row.Kind {
 	return row.String
 }
 
-// fits: text may hold anything, every other type only what converts exactly.
+// fits checks the type of a column against its field: a text may hold anything, every
+// other type must convert exactly.
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
@@ -150,7 +151,7 @@ func (p *postgresPage) fetch(ctx context.Context, c *pgx.Conn, text string, args
 	return p.sameTypes(rows.FieldDescriptions())
 }
 
-// sameTypes: values are decoded by the type that the columns had at Open.
+// sameTypes checks that the columns have their types of Open, by which values are decoded.
 func (p *postgresPage) sameTypes(fields []pgconn.FieldDescription) error {
 	for i := range p.columns {
 		if c := &p.columns[i]; fields[i].DataTypeOID != c.oid {

@@ -1,4 +1,4 @@
-// Package query is the reader `query`: it reads what a SELECT answers, page by
+// Package query is the reader `query`: it reads the rows of a SELECT, page by
 // page along a key, for Go structs and for rows.
 //
 // It imports core, tx and the drivers' types; gormdb gives it its connections.
@@ -84,7 +84,7 @@ is an invalid item.`,
 	}}
 }
 
-// types answers the item type, after checking the key against it.
+// types returns the item type, after checking the key against it.
 func types(cfg any, _ core.ItemType) (core.ItemType, error) {
 	c := cfg.(*Config)
 	if c.Item == nil {

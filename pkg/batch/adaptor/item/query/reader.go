@@ -48,7 +48,7 @@ type resultColumn struct {
 	typ string
 	// kind is the kind that describes it best; Null if rows cannot hold it.
 	kind row.Kind
-	// guessed says that the first values told the kind: as text, any value fits.
+	// guessed says that the kind is that of the first values: as text, any value fits.
 	guessed bool
 }
 
@@ -315,10 +315,10 @@ type mark struct {
 }
 
 // Mark is the key of the last row that was read (rule C15a): rows that appear or
-// disappear before it do not matter to who goes on behind it.
+// disappear before it do not change what a restart reads after it.
 func (r *Reader) Mark() any { return mark{r.read, r.done} }
 
-// PositionAt is the position behind the row of the mark.
+// PositionAt returns the position after the row of the mark.
 func (r *Reader) PositionAt(m any) (core.Position, error) {
 	at, ok := m.(mark)
 	if !ok {

@@ -24,7 +24,7 @@ func (e *sqlite) output(name string) string { return "+q." + quoted(name) + " as
 
 func (e *sqlite) bind(v row.Value) any { return sqlvalue.SQLite(v) }
 
-// fits: any column may hold any value.
+// fits accepts all columns: any of them may hold any value.
 func (e *sqlite) fits(*resultColumn) error { return nil }
 
 func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {

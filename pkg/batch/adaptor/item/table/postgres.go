@@ -159,7 +159,7 @@ func (e *postgres) exec(ctx context.Context, conn tx.Conn, p *plan, records [][]
 	return err
 }
 
-// update answers an error if a record's row is not there.
+// update returns an error if a record's row is not there.
 func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) (err error) {
 	args, err := e.encodeArrays(p, records)
 	if err != nil {
@@ -260,7 +260,7 @@ func (p *plan) arrayStatement() string {
 	return text
 }
 
-// updateStatement answers the number of one record without a row, if there is
+// updateStatement returns the number of one record without a row, if there is
 // one. Of records with one key the last counts.
 func (p *plan) updateStatement(table string) string {
 	keys := p.compared()

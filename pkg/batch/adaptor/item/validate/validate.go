@@ -99,7 +99,7 @@ func compile(cfg *Config, in core.ItemType) ([]rule, error) {
 }
 
 // check names every rule that the item breaks. A rule that cannot be computed
-// speaks for itself: the item is no better known than before.
+// speaks for itself: the value adds nothing.
 func check(rules []rule, f *expression.Frame) error {
 	var broken []error
 	for _, r := range rules {

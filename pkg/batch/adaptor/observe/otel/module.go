@@ -49,13 +49,13 @@ func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
 }
 
 // Sender is an Observer with a sender of spans of its own, which it makes when the
-// first job begins: a process that runs none connects to nobody. Close it.
+// first job begins: a process that runs no job makes no connection. Close it.
 type Sender struct {
 	// Endpoint is the URL of a receiver; empty: as the environment says.
 	Endpoint string
 	// Chunks is as in Options.
 	Chunks int
-	// Log is told what could not be sent; nil: slog.Default().
+	// Log gets a warning where spans cannot be sent; nil: slog.Default().
 	Log *slog.Logger
 
 	mu       sync.Mutex
@@ -110,11 +110,11 @@ func (s *Sender) open(ctx context.Context) (*sdk.TracerProvider, error) {
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
 		return nil, errors.Join(err, exporter.Shutdown(ctx))
 	}
-	return sdk.NewTracerProvider(sdk.WithBatcher(told{exporter, s.log()}), sdk.WithResource(about)), nil
+	return sdk.NewTracerProvider(sdk.WithBatcher(loggingExporter{exporter, s.log()}), sdk.WithResource(about)), nil
 }
 
-// tracesURL: an endpoint without a path is that of a receiver of everything, as in
-// OTEL_EXPORTER_OTLP_ENDPOINT.
+// tracesURL adds the path of traces to an endpoint without one, as
+// OTEL_EXPORTER_OTLP_ENDPOINT does.
 func tracesURL(endpoint string) string {
 	rest := endpoint[strings.Index(endpoint, "//")+2:]
 	if _, path, ok := strings.Cut(rest, "/"); ok && path != "" {
@@ -123,14 +123,14 @@ func tracesURL(endpoint string) string {
 	return strings.TrimSuffix(endpoint, "/") + "/v1/traces"
 }
 
-// told is an exporter whose failures are logged, not lost. They are not handed on:
+// loggingExporter logs the failures of an exporter. It does not return them:
 // OpenTelemetry would print them a second time.
-type told struct {
+type loggingExporter struct {
 	sdk.SpanExporter
 	log *slog.Logger
 }
 
-func (t told) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+func (t loggingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if err := t.SpanExporter.ExportSpans(ctx, spans); err != nil {
 		t.log.WarnContext(ctx, "traces are not sent", "spans", len(spans), "error", err.Error())
 	}

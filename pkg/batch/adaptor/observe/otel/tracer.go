@@ -92,7 +92,7 @@ func fromEnvironment(environ []string) trace.SpanContext {
 // Observe makes or ends the event's span.
 func (o *Observer) Observe(ctx context.Context, e core.Event) { o.Enter(ctx, e) }
 
-// Enter is Observe, and answers the context with the span of a job or step that
+// Enter is Observe, and returns the context with the span of a job or step that
 // begins: spans of the components' own become its children.
 func (o *Observer) Enter(ctx context.Context, e core.Event) context.Context {
 	o.mu.Lock()

@@ -29,7 +29,7 @@ type ExporterConfig struct {
 	Textfile string
 	// Every is the time between two writings of the text file; 0: defaultEvery.
 	Every time.Duration
-	// Log is told what could not be offered; nil: slog.Default().
+	// Log gets a warning where metrics cannot be offered; nil: slog.Default().
 	Log *slog.Logger
 }
 
@@ -89,7 +89,7 @@ func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 	}
 }
 
-// Handler answers the metrics, for an HTTP server of the application's own.
+// Handler serves the metrics, for an HTTP server of the application's own.
 func (e *Exporter) Handler() http.Handler {
 	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{})
 }
@@ -146,7 +146,7 @@ func (e *Exporter) writeRegularly() {
 	}
 }
 
-// write: metrics that cannot be written do not end a job.
+// write writes the metrics. A failure is logged and does not end a job.
 func (e *Exporter) write() {
 	e.writing.Lock()
 	defer e.writing.Unlock()

@@ -194,14 +194,14 @@ func (m *Metrics) advance(s *stepInHand, c core.Counters) {
 	m.count(rollbacks, c.Rollback-was.Rollback, s.job, s.step)
 }
 
-// mostExitCodes bounds the values of a label: an exit code is a free text.
-const mostExitCodes = 100
+// maxExitCodes bounds the values of a label: an exit code is a free text.
+const maxExitCodes = 100
 
 func (m *Metrics) exitCode(code string) string {
 	if m.exitCodes[code] {
 		return code
 	}
-	if len(code) > 64 || len(m.exitCodes) >= mostExitCodes {
+	if len(code) > 64 || len(m.exitCodes) >= maxExitCodes {
 		return "other"
 	}
 	m.exitCodes[code] = true

@@ -128,7 +128,7 @@ func (all families) add(now, before *dto.MetricFamily) {
 	}
 }
 
-// addHistogram answers sum + now - before. A sum with other buckets, of another
+// addHistogram returns sum + now - before. A sum with other buckets, of another
 // version, begins anew.
 func addHistogram(sum, now, before *dto.Histogram) *dto.Histogram {
 	bounds := func(h *dto.Histogram) (list []float64) {

@@ -151,7 +151,7 @@ func (o *observer) jobEnded(ended core.JobEnded) record {
 	j := o.forget(e.ID)
 	r.add(seconds(since(j.began)))
 	switch {
-	case ended.Err != nil: // besides what its steps told
+	case ended.Err != nil: // an error that no step has reported
 		r.err(ended.Err)
 	case !j.told:
 		r.text("error", e.Error)
@@ -190,7 +190,7 @@ func (o *observer) change(id core.JobExecutionID, f func(j *jobInHand)) {
 	f(j)
 }
 
-// forget answers what was known of an execution that is over.
+// forget removes an execution that has ended, and returns what was known of it.
 func (o *observer) forget(id core.JobExecutionID) jobInHand {
 	o.mu.Lock()
 	defer o.mu.Unlock()

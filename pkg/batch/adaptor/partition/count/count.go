@@ -53,7 +53,7 @@ func New(config Config) (core.Partitioner, error) {
 	return &partitioner{config: config}, nil
 }
 
-// Partition answers the parts.
+// Partition returns the parts.
 func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	parts := make([]core.Partition, p.config.Parts)
 	for i := range parts {

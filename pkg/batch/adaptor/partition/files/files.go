@@ -72,7 +72,7 @@ func New(config Config) (core.Partitioner, error) {
 	return &partitioner{config: config}, nil
 }
 
-// Partition answers a part for each file.
+// Partition returns a part for each file.
 func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	paths, err := p.find()
 	if err != nil {

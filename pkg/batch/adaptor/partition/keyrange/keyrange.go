@@ -83,7 +83,7 @@ func New(db tx.Database, config Config) (core.Partitioner, error) {
 	return &partitioner{db: db, config: config}, nil
 }
 
-// Partition answers the ranges.
+// Partition returns the ranges.
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
 	low, high, empty, err := p.bounds(ctx)
 	if err != nil {
@@ -111,19 +111,19 @@ func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, 
 	if err != nil {
 		return 0, 0, false, err
 	}
-	var least, most any
+	var minKey, maxKey any
 	var outside bool
-	if err := tx.ConnOf(ctx, p.db).QueryRowContext(ctx, text, args...).Scan(&least, &most, &outside); err != nil {
+	if err := tx.ConnOf(ctx, p.db).QueryRowContext(ctx, text, args...).Scan(&minKey, &maxKey, &outside); err != nil {
 		return 0, 0, false, err
 	}
 	if outside {
 		return 0, 0, false, errors.New("in some rows the key is null, or no integer: they would be in no range; leave them out by `where`")
 	}
-	if least == nil {
+	if minKey == nil {
 		return 0, 0, true, nil
 	}
-	if low, err = integer(least); err == nil {
-		high, err = integer(most)
+	if low, err = integer(minKey); err == nil {
+		high, err = integer(maxKey)
 	}
 	return low, high, false, err
 }

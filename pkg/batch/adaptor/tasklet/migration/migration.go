@@ -60,17 +60,17 @@ func (c *Config) Validate() error {
 	}
 	takesVersion := command == migrator.Goto || command == migrator.Force
 	takesSteps := command == migrator.Up || command == migrator.Down
-	least := 0
+	minVersion := 0
 	if command == migrator.Force {
-		least = -1
+		minVersion = -1
 	}
 	switch {
 	case takesVersion && c.Version == nil:
 		errs = append(errs, bad("version", "%s needs a version", command))
 	case !takesVersion && c.Version != nil:
 		errs = append(errs, bad("version", "%s takes no version (goto does)", command))
-	case takesVersion && *c.Version < least:
-		errs = append(errs, bad("version", "%d is less than %d", *c.Version, least))
+	case takesVersion && *c.Version < minVersion:
+		errs = append(errs, bad("version", "%d is less than %d", *c.Version, minVersion))
 	}
 	switch {
 	case command == migrator.Down && c.Steps == nil:

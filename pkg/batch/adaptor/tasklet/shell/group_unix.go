@@ -13,15 +13,14 @@ import (
 )
 
 // lifeline is what the guard of a group runs: it reads from a pipe that only this
-// process can write to. A line is the end of the work; the end of the pipe is the
-// death of this process, however it died, and then the guard kills its own group,
-// which is the tasklet's process and all that it started.
+// process can write to. A line means that the work has ended. The end of the pipe means
+// that this process has died; the guard then kills its own group: the tasklet's process
+// and all that it started.
 const lifeline = `trap '' HUP INT QUIT TERM; read -r line || kill -KILL 0`
 
-// group is a process group that does not outlive this process (rule L10). Its
-// leader is the guard: it is there before the process that it guards, so that a
-// death at any moment is seen; and as long as it is not waited for, the number of
-// the group is nobody else's.
+// group is a process group that does not outlive this process (rule L10). Its leader is
+// the guard. It starts before the process that it guards, so it sees a death at any
+// moment. Until it is waited for, no other process has the id of the group.
 type group struct {
 	guard *exec.Cmd // nil: there is no sh
 	line  io.WriteCloser

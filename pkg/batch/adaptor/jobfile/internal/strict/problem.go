@@ -59,7 +59,7 @@ func (p Problem) inGo() string {
 // clip shortens a long line around column col, and answers the blanks that bring
 // a caret below that column (tabs stay tabs).
 func clip(line string, col int) (shown, blanks string) {
-	const most, before = 120, 60
+	const maxRunes, before = 120, 60
 	runes := []rune(line)
 	for i, r := range runes {
 		if r != '\t' && !strconv.IsPrint(r) {
@@ -67,12 +67,12 @@ func clip(line string, col int) (shown, blanks string) {
 		}
 	}
 	at := min(max(col-1, 0), len(runes))
-	if len(runes) > most && at > before {
+	if len(runes) > maxRunes && at > before {
 		runes = append([]rune("…"), runes[at-before:]...)
 		at = before + 1
 	}
-	if len(runes) > most {
-		runes = append(slices.Clone(runes[:most]), '…')
+	if len(runes) > maxRunes {
+		runes = append(slices.Clone(runes[:maxRunes]), '…')
 	}
 	return string(runes), strings.Map(func(r rune) rune {
 		if r == '\t' {

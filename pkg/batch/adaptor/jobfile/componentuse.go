@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// use is one place of the file where a component is used.
-type use struct {
+// componentUse is a place in the file where a component is used.
+type componentUse struct {
 	kind      registry.Kind
 	component registry.Component
 	ref       *componentRef
@@ -20,8 +20,8 @@ type use struct {
 	late map[*strict.Node]*lateValue
 	// cfg is the config as it is known at load: a pointer to component.Config.
 	cfg any
-	// sound says that nothing was wrong with the config.
-	sound   bool
+	// valid says that the config has no mistake.
+	valid   bool
 	in, out core.ItemType
 	// env is what its expressions over items may use.
 	env registry.ExpressionEnv
@@ -35,7 +35,7 @@ type lateValue struct {
 }
 
 // resolve looks the component up and checks its config.
-func (l *loader) resolve(kind registry.Kind, ref *componentRef, at place) *use {
+func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *componentUse {
 	if ref == nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at place) *use {
 		l.unknownComponent(kind, ref)
 		return nil
 	}
-	u := &use{
+	u := &componentUse{
 		kind: kind, component: component, ref: ref, what: string(kind) + " " + ref.name,
 		node: ref.node, late: map[*strict.Node]*lateValue{}, env: l.env(at),
 	}
@@ -52,15 +52,15 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at place) *use {
 		u.node = &strict.Node{Kind: strict.Map, Line: ref.at.Line, Col: ref.at.Col}
 	}
 	if component.Config == nil {
-		u.sound = true
+		u.valid = true
 		if ref.node != nil && (ref.node.Kind != strict.Map || len(ref.node.Entries) > 0) {
-			u.sound = false
+			u.valid = false
 			l.problems.Add(ref.node, u.what+" takes no config", "write just "+ref.name)
 		}
 		return u
 	}
 	b := &binding{file: l.file, use: u, collector: l.problems, scope: l.scope(at), types: &l.types, env: u.env, lenient: l.lenient}
-	u.cfg, u.sound = b.decode()
+	u.cfg, u.valid = b.decode()
 	return u
 }
 
@@ -74,10 +74,10 @@ func (l *loader) unknownComponent(kind registry.Kind, ref *componentRef) {
 	l.problems.Add(ref.at, "there is no "+string(kind)+" "+ref.name, hint)
 }
 
-// typesOf answers the type of the items that the component hands on. A panic in
+// outputType returns the type of the items that the component returns. A panic in
 // there is an error like others, so that one component does not hide the other
 // mistakes of the file.
-func (u *use) typesOf(in core.ItemType) (out core.ItemType, err error) {
+func (u *componentUse) outputType(in core.ItemType) (out core.ItemType, err error) {
 	err = exception.Guard(func() (err error) {
 		out, err = u.component.Types(u.cfg, in)
 		return err
@@ -87,7 +87,7 @@ func (u *use) typesOf(in core.ItemType) (out core.ItemType, err error) {
 
 // database is the name that the component's own `database` key gives; has says
 // whether it has such a key at all.
-func (u *use) database() (name string, has bool) {
+func (u *componentUse) database() (name string, has bool) {
 	if u == nil || u.component.Config == nil || u.cfg == nil {
 		return "", false
 	}

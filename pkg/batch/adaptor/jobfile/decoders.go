@@ -10,34 +10,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// modelForms decode the types of model.go that have forms of their own.
-func modelForms() map[reflect.Type]strict.Form {
+// modelDecoders decode the types of model.go that have forms of their own.
+func modelDecoders() map[reflect.Type]strict.Form {
 	return map[reflect.Type]strict.Form{
-		reflect.TypeFor[rawText]():       rawForm,
-		reflect.TypeFor[componentRef]():  refForm,
-		reflect.TypeFor[componentRefs](): refsForm,
-		reflect.TypeFor[nextModel]():     nextForm,
-		reflect.TypeFor[rowModel]():      rowForm,
-		reflect.TypeFor[elementModel]():  elementForm,
-		reflect.TypeFor[conditionText](): conditionForm,
-		reflect.TypeFor[targetText]():    targetForm,
+		reflect.TypeFor[rawText]():       decodeRaw,
+		reflect.TypeFor[componentRef]():  decodeRef,
+		reflect.TypeFor[componentRefs](): decodeRefs,
+		reflect.TypeFor[nextModel]():     decodeNext,
+		reflect.TypeFor[rowModel]():      decodeRow,
+		reflect.TypeFor[elementModel]():  decodeElement,
+		reflect.TypeFor[conditionText](): decodeCondition,
+		reflect.TypeFor[targetText]():    decodeTarget,
 	}
 }
 
-func rawForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+func decodeRaw(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if d.Expect(n, strict.Scalar, f) {
 		v.Set(reflect.ValueOf(rawText{node: n}))
 	}
 }
 
-func rowForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+func decodeRow(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	fields := strict.OrderedMap[fieldModel]{}
 	d.Field(n, f, reflect.ValueOf(&fields).Elem())
 	v.Set(reflect.ValueOf(rowModel(fields)))
 }
 
-// refForm reads `name` or `{name: config}`.
-func refForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+// decodeRef reads `name` or `{name: config}`.
+func decodeRef(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if ref, ok := readRef(d, n, f); ok {
 		v.Set(reflect.ValueOf(*ref))
 	}
@@ -76,7 +76,7 @@ func readRef(d *strict.Decoder, n *strict.Node, f strict.Field) (*componentRef, 
 	return nil, false
 }
 
-func refsForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+func decodeRefs(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	items := []*strict.Node{n}
 	if n.Kind == strict.List {
 		items = n.Items
@@ -93,8 +93,8 @@ func refsForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value
 	v.Set(reflect.ValueOf(refs))
 }
 
-// elementForm reads an element: the one key that names it says what it is.
-func elementForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+// decodeElement reads an element: the one key that names it says what it is.
+func decodeElement(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if !d.Expect(n, strict.Map, f) {
 		return
 	}
@@ -127,14 +127,14 @@ func elementForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Va
 	v.Set(reflect.ValueOf(elementModel{node: n}))
 }
 
-// conditionForm reads a bare expression.
-func conditionForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+// decodeCondition reads a bare expression.
+func decodeCondition(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if bareExpression(d, n, f) {
 		v.Set(reflect.ValueOf(conditionText{node: n, text: n.Text}))
 	}
 }
 
-// bareExpression reports what is no bare expression at all.
+// bareExpression reports values that cannot be a bare expression.
 func bareExpression(d *strict.Decoder, n *strict.Node, f strict.Field) bool {
 	if !d.Expect(n, strict.Scalar, f) {
 		return false
@@ -150,9 +150,9 @@ func bareExpression(d *strict.Decoder, n *strict.Node, f strict.Field) bool {
 	return true
 }
 
-// targetForm reads the one target of a choice.
-func targetForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
-	if n.Kind == strict.Map && !isTarget(n) && !n.Bad {
+// decodeTarget reads the one target of a choice.
+func decodeTarget(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if n.Kind == strict.Map && !isTargetNode(n) && !n.Bad {
 		d.Add(n, "a choice has one target, without patterns", targetHint)
 		return
 	}
@@ -163,13 +163,13 @@ func targetForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Val
 
 const targetHint = "an element, end, fail, stop, {end: {exit: CODE}}, {fail: {exit: CODE}} or {stop: {restart: ELEMENT, message: TEXT}}"
 
-// reserved are the targets that are no elements.
+// reserved are the targets other than elements.
 func reserved() []string { return []string{"end", "fail", "stop"} }
 
-// nextForm reads a target, or a map of patterns to targets.
-func nextForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+// decodeNext reads a target, or a map of patterns to targets.
+func decodeNext(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	next := nextModel{node: n}
-	if n.Kind != strict.Map || isTarget(n) {
+	if n.Kind != strict.Map || isTargetNode(n) {
 		if t, ok := readTarget(d, n, f); ok {
 			next.cases = []nextCase{{at: n, target: t}}
 		}
@@ -192,8 +192,8 @@ func nextForm(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value
 	v.Set(reflect.ValueOf(next))
 }
 
-// isTarget reports whether a map is {end|fail|stop: {...}}.
-func isTarget(n *strict.Node) bool {
+// isTargetNode reports whether a map is {end|fail|stop: {...}}.
+func isTargetNode(n *strict.Node) bool {
 	return len(n.Entries) == 1 && slices.Contains(reserved(), n.Entries[0].Key.Text) &&
 		(n.Entries[0].Value.Kind == strict.Map || n.Entries[0].Value.Empty)
 }
@@ -231,7 +231,7 @@ func readTarget(d *strict.Decoder, n *strict.Node, f strict.Field) (target, bool
 	return t, true
 }
 
-// matcherKind is the kind of the names of error classes, which are no components.
+// matcherKind stands for error classes, which are not components, in `kind` tags.
 const matcherKind = "matcher"
 
 // kindOf is the kind of component that a field names.

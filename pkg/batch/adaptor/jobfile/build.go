@@ -10,41 +10,41 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// assembly makes the components of one step, anew for every execution.
-type assembly struct {
+// builder makes the components of one step, new ones for each execution.
+type builder struct {
 	file *File
-	step string
-	of   *stepDef // nil: of the job, or of a decision
+	name string
+	step *stepDef // nil: of the job, or of a decision
 	deps Deps
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
 }
 
-// attempt is the assembly for one step execution.
-func (a assembly) attempt(run *core.StepRun) assembly {
+// forRun returns the builder for one step execution.
+func (a builder) forRun(run *core.StepRun) builder {
 	a.run = run
 	return a
 }
 
-// assembly checks that the application can make the components; those that it cannot
-// are c.missing.
-func (c *compiler) assembly(step string, of *stepDef, uses ...*use) assembly {
+// builder returns what makes components of a step. It adds those that the application
+// cannot make to c.missing.
+func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) builder {
 	for _, u := range uses {
 		if found, _ := c.deps.Registry.Component(u.kind, u.component.Name); found.New == nil {
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
 	}
-	return assembly{file: c.file, step: step, of: of, deps: c.deps}
+	return builder{file: c.file, name: step, step: of, deps: c.deps}
 }
 
-func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
 	var parts chunk.Parts
-	made, err := a.attempt(run).make(ctx, run.View(), a.of.work()...)
+	made, err := a.forRun(run).make(ctx, run.View(), a.step.work()...)
 	if err != nil {
 		return parts, err
 	}
 	var errs []error
-	for i, u := range a.of.work() {
+	for i, u := range a.step.work() {
 		switch u.kind {
 		case registry.KindReader:
 			errs = append(errs, as(u, made[i], func(r core.Reader) { parts.Reader = r }))
@@ -58,16 +58,16 @@ func (a assembly) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, er
 	return parts, errors.Join(errs...)
 }
 
-func (a assembly) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
-	return one[core.Tasklet](ctx, a, run.View(), a.of.tasklet)
+func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
+	return one[core.Tasklet](ctx, a, run.View(), a.step.tasklet)
 }
 
-func (a assembly) partitioner(ctx context.Context, run *core.StepRun) (core.Partitioner, error) {
-	return one[core.Partitioner](ctx, a, run.View(), a.of.partitioner)
+func (a builder) partitioner(ctx context.Context, run *core.StepRun) (core.Partitioner, error) {
+	return one[core.Partitioner](ctx, a, run.View(), a.step.partitioner)
 }
 
 // one makes the only component of its kind.
-func one[T any](ctx context.Context, a assembly, view *core.View, u *use) (made T, err error) {
+func one[T any](ctx context.Context, a builder, view *core.View, u *componentUse) (made T, err error) {
 	list, err := a.make(ctx, view, u)
 	if err != nil {
 		return made, err
@@ -76,7 +76,7 @@ func one[T any](ctx context.Context, a assembly, view *core.View, u *use) (made 
 	return made, err
 }
 
-func as[T any](u *use, made any, set func(T)) error {
+func as[T any](u *componentUse, made any, set func(T)) error {
 	t, ok := made.(T)
 	if !ok {
 		return fmt.Errorf("the constructor of %s made a %T, which is no %s", u.what, made, u.kind)
@@ -86,7 +86,7 @@ func as[T any](u *use, made any, set func(T)) error {
 }
 
 // make binds the configs with all values and makes the instances.
-func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]any, error) {
+func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUse) ([]any, error) {
 	problems := a.file.doc.NewCollector()
 	configs := make([]any, len(uses))
 	for i, u := range uses {
@@ -95,13 +95,13 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	if a.run != nil && a.of != nil {
-		if err := a.of.checkBound(uses, configs); err != nil {
+	if a.run != nil && a.step != nil {
+		if err := a.step.checkBound(uses, configs); err != nil {
 			return nil, err
 		}
 	}
 	b := registry.BuildContext{
-		Job: a.file.name, Step: a.step, Execution: view.Job.ID,
+		Job: a.file.name, Step: a.name, Execution: view.Job.ID,
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
 	}
 	if a.run != nil {
@@ -121,21 +121,51 @@ func (a assembly) make(ctx context.Context, view *core.View, uses ...*use) ([]an
 }
 
 // stepListeners makes the listeners of a step.
-func (a assembly) stepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
-	made, err := a.make(ctx, run.View(), a.of.listeners...)
+func (a builder) stepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	inChunk := a.step.model.Chunk != nil
+	return a.listeners(ctx, run.View(), a.step.listeners, func(u *componentUse, made any) error {
+		switch {
+		case listensToSteps(made), inChunk && listensToChunks(made):
+			return nil
+		case listensToChunks(made):
+			return fmt.Errorf("%s listens to chunks and items, which a tasklet step does not have: there it needs BeforeStep or AfterStep", u.what)
+		case listensToJobs(made):
+			return fmt.Errorf("%s listens to jobs (BeforeJob, AfterJob), not to steps: name it in the listeners of the job", u.what)
+		}
+		return errNoListener(u, made)
+	})
+}
+
+// jobListeners makes the listeners of an execution; nil if there are none.
+func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]any, error) {
+	uses := c.file.listeners
+	if len(uses) == 0 {
+		return nil
+	}
+	a := c.builder("", nil, uses...)
+	return func(ctx context.Context, view *core.View) ([]any, error) {
+		return a.listeners(ctx, view, uses, func(u *componentUse, made any) error {
+			switch {
+			case listensToJobs(made):
+				return nil
+			case listensToSteps(made), listensToChunks(made):
+				return fmt.Errorf("%s listens to steps, chunks or items, not to jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob", u.what)
+			}
+			return errNoListener(u, made)
+		})
+	}
+}
+
+// listeners makes listeners and checks the events that each listens to, which only the
+// instance shows. If one is wrong, all are closed.
+func (a builder) listeners(ctx context.Context, view *core.View, uses []*componentUse, check func(u *componentUse, made any) error) ([]any, error) {
+	made, err := a.make(ctx, view, uses...)
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
-	for i, u := range a.of.listeners {
-		errs = append(errs, listensToStep(u, made[i], a.of.model.Chunk != nil))
+	for i, u := range uses {
+		err = errors.Join(err, check(u, made[i]))
 	}
-	return listening(ctx, made, errs)
-}
-
-// listening answers the listeners, or closes them where one of them is wrong.
-func listening(ctx context.Context, made []any, errs []error) ([]any, error) {
-	err := errors.Join(errs...)
 	if err == nil {
 		return made, nil
 	}
@@ -147,63 +177,23 @@ func listening(ctx context.Context, made []any, errs []error) ([]any, error) {
 	return nil, err
 }
 
-// What a listener is told of is known only when New has made it.
-func listensToStep(u *use, made any, chunk bool) error {
-	if toldOfSteps(made) || chunk && toldOfChunks(made) {
-		return nil
-	}
-	switch {
-	case toldOfChunks(made):
-		return fmt.Errorf("%s is told of chunks and items, which a tasklet step has not: there it needs BeforeStep or AfterStep", u.what)
-	case toldOfJobs(made):
-		return fmt.Errorf("%s is told of jobs (BeforeJob, AfterJob), not of steps: name it in the listeners of the job", u.what)
-	}
-	return notListening(u, made)
-}
-
-// jobListeners makes the listeners of an execution; nil if there are none.
-func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]any, error) {
-	uses := c.file.listeners
-	if len(uses) == 0 {
-		return nil
-	}
-	a := c.assembly("", nil, uses...)
-	return func(ctx context.Context, view *core.View) ([]any, error) {
-		made, err := a.make(ctx, view, uses...)
-		if err != nil {
-			return nil, err
-		}
-		var errs []error
-		for i, u := range uses {
-			switch {
-			case toldOfJobs(made[i]):
-			case toldOfSteps(made[i]) || toldOfChunks(made[i]):
-				errs = append(errs, fmt.Errorf("%s is told of steps, chunks or items, not of jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob", u.what))
-			default:
-				errs = append(errs, notListening(u, made[i]))
-			}
-		}
-		return listening(ctx, made, errs)
-	}
-}
-
-func notListening(u *use, made any) error {
+func errNoListener(u *componentUse, made any) error {
 	return fmt.Errorf("the constructor of %s made a %T, which is no listener", u.what, made)
 }
 
-func toldOfJobs(listener any) bool {
+func listensToJobs(listener any) bool {
 	_, before := listener.(core.BeforeJob)
 	_, after := listener.(core.AfterJob)
 	return before || after
 }
 
-func toldOfSteps(listener any) bool {
+func listensToSteps(listener any) bool {
 	_, before := listener.(core.BeforeStep)
 	_, after := listener.(core.AfterStep)
 	return before || after
 }
 
-func toldOfChunks(listener any) bool {
+func listensToChunks(listener any) bool {
 	switch listener.(type) {
 	case core.BeforeChunk, core.AfterChunk, core.OnChunkError,
 		core.BeforeRead, core.AfterRead, core.OnReadError,

@@ -24,8 +24,8 @@ func (l *loader) checkDefaults() {
 	l.checkSkip(d.Node.Get("skip"), d.Skip)
 }
 
-// checkTolerance settles what a chunk says and what it leaves to the defaults.
-func (l *loader) checkTolerance(s *stepDef) {
+// checkRetrySkip checks the keys of a chunk, and completes them by the defaults.
+func (l *loader) checkRetrySkip(s *stepDef) {
 	m, d := s.model.Chunk, &l.file.model.Defaults
 	l.checkChunkKeys(m.Node, m.chunkDefaults)
 	l.checkRetry(m.Node.Get("retry"), m.Retry)
@@ -48,16 +48,16 @@ func (l *loader) checkTolerance(s *stepDef) {
 		return
 	}
 	if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
-		l.exclude(s, "concurrency", "a transaction has one connection, and so one goroutine at a time")
+		l.reportExclusion(s, "concurrency", "a transaction has one connection, and so one goroutine at a time")
 	}
 	if !s.chunk.Reprocess {
-		l.exclude(s, "reprocess", "what a processor does in a transaction is undone with it, and has to be done again")
+		l.reportExclusion(s, "reprocess", "what a processor does in a transaction is undone with it, and has to be done again")
 	}
 }
 
-// exclude reports a key of a chunk that process_in_transaction excludes, where one
+// reportExclusion reports a key of a chunk that process_in_transaction excludes, where one
 // of them is written; both may come from the defaults.
-func (l *loader) exclude(s *stepDef, key, why string) {
+func (l *loader) reportExclusion(s *stepDef, key, why string) {
 	chunk := s.model.Chunk.Node
 	at := s.model.Node.KeyOf("chunk")
 	for _, written := range []string{key, "process_in_transaction"} {
@@ -151,9 +151,9 @@ func (l *loader) checkClasses(n *strict.Node) {
 	}
 }
 
-// tolerance fills in what the step does about errors. Its classes are those of
+// setRetrySkip fills in what the step retries and skips. The error classes are those of
 // the application that runs it.
-func (c *compiler) tolerance(s *stepDef, to *chunk.Config) error {
+func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 	matchers := c.deps.Registry.Matchers()
 	to.Isolate = chunk.Isolation(s.chunk.Isolate)
 	to.KeepOutputs = !s.chunk.Reprocess
@@ -167,8 +167,7 @@ func (c *compiler) tolerance(s *stepDef, to *chunk.Config) error {
 		}
 		to.Retry = chunk.Retry{Limit: s.retry.Limit, Retryable: rules.Match, Backoff: s.retry.Backoff}
 	}
-	// A limit of 0 is no policy: the step then fails with the error itself, and not
-	// because of a limit that nobody set.
+	// With a limit of 0 the step fails with the error itself, not with a limit exceeded.
 	if s.skip != nil && s.skip.Limit > 0 {
 		rules, err := matchers.SkipRules(s.skip.Errors, s.skip.Except)
 		if err != nil {

@@ -1,0 +1,327 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Plan is what a launch would do: the walk itself, through a port that acts on nothing
+// (rule F5). It holds while the execution that it looked at is the newest of its
+// instance and has this epoch.
+type Plan struct {
+	Execution core.JobExecutionID // the newest of the instance; 0: there is none
+	Epoch     int64
+	Entries   []PlanEntry
+	// Limit is why the execution fails before a step begins: its start limit; nil: no
+	// limit is reached as far as the way is certain.
+	Limit *StartLimitError
+	// Outcome is how the flow ends; nil: that depends on what runs.
+	Outcome *core.Outcome
+}
+
+// PlanEntry is what a launch does at an element of the flow.
+type PlanEntry struct {
+	core.Visit
+	// Step is the name of the step; empty for other elements. Kind is the kind of the
+	// step, or of what is asked: decision, condition.
+	Step, Kind string
+	Act        PlanAct
+	Certainty  Certainty
+	// Text is the condition of an entry that is CertainIf, or the element whose outcome
+	// decides of one that is CertainAfter.
+	Text string
+	// Before is the newest execution of the step; nil: it has none.
+	Before *core.StepExecution
+	// MayRepeat says that the flow may come to the element again.
+	MayRepeat bool
+}
+
+// PlanAct is what a launch does at an element.
+type PlanAct string
+
+// The acts of a plan.
+const (
+	PlanPass    PlanAct = "pass"    // complete or given up: it does not run
+	PlanResume  PlanAct = "resume"  // run from where its last attempt ended
+	PlanRun     PlanAct = "run"     // run for the first time
+	PlanRepeat  PlanAct = "repeat"  // run from its beginning though it ran before
+	PlanSkip    PlanAct = "skip"    // not run: its condition does not hold
+	PlanAsk     PlanAct = "ask"     // a decision, or the condition of an element that is no step, is asked
+	PlanStop    PlanAct = "stop"    // the flow stops here
+	PlanFinally PlanAct = "finally" // run at the end, whatever happens
+)
+
+// Certainty says how sure an entry of a plan is.
+type Certainty string
+
+// The degrees of certainty. A request to stop, a failure of the database and the like
+// are left out of account.
+const (
+	Certain Certainty = "certain"
+	// CertainIf: if the condition holds.
+	CertainIf Certainty = "if"
+	// CertainAfter: it depends on the outcome of another element.
+	CertainAfter Certainty = "after"
+)
+
+// StartLimitError refuses a step that was attempted as often as its start limit
+// allows: core.ErrStartLimit is in its chain.
+type StartLimitError struct {
+	Step            string
+	Attempts, Limit int
+}
+
+// Error names the step, its attempts and its limit.
+func (e *StartLimitError) Error() string {
+	return fmt.Sprintf("step %s was attempted %d times, its start_limit is %d: %v", e.Step, e.Attempts, e.Limit, core.ErrStartLimit)
+}
+
+// Unwrap returns core.ErrStartLimit.
+func (e *StartLimitError) Unwrap() error { return core.ErrStartLimit }
+
+// Oracle answers what a plan cannot know: for a visit, how a step ended, what a decision
+// answered, whether a condition held. ok is false where it does not know either.
+type Oracle interface {
+	Step(v core.Visit) (out core.Outcome, ok bool)
+	Decision(v core.Visit) (verdict string, ok bool)
+	Condition(v core.Visit) (holds, ok bool)
+}
+
+// NewPlan plans the next attempt of an instance whose newest execution is last; nil:
+// the first. It reads the repository and calls no code of an author, but conditions
+// that are pure. oracle may be nil.
+func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
+	d := &dry{oracle: oracle, plan: &Plan{Entries: []PlanEntry{}}, next: math.MaxInt64 / 2}
+	r := &run{
+		job: j, exec: &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()},
+		progress: newProgress(nil), journal: &journal{},
+	}
+	if last != nil {
+		d.plan.Execution, d.plan.Epoch = last.ID, last.Epoch
+		r.exec.InstanceID, r.exec.Params, r.exec.Attempt = last.InstanceID, last.Params, last.Attempt+1
+		if last.Context != nil {
+			r.exec.Context = last.Context.Clone()
+		}
+		history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
+		if err != nil {
+			return nil, fmt.Errorf("read the history of the instance: %w", err)
+		}
+		if r.journal, err = newJournal(ctx, repository, r.exec, history); err != nil {
+			return nil, fmt.Errorf("read the history of the instance: %w", err)
+		}
+		for name, h := range history {
+			h.Last = takenOver(h.Last)
+			history[name] = h
+		}
+		for id, s := range r.journal.steps {
+			r.journal.steps[id] = takenOver(s)
+		}
+		r.progress = newProgress(history)
+	}
+	w := &walk{run: r, port: d, flow: j.Flow, log: r.journal.log(j.Flow, "", allAttempts())}
+	end, err := w.walk(ctx)
+	if err != nil && !errors.As(err, new(*StartLimitError)) {
+		return nil, err
+	}
+	if err == nil && end.unknown == "" && w.after == "" {
+		d.plan.Outcome = &end.out
+	}
+	d.planFinally(r)
+	return d.plan, nil
+}
+
+// takenOver is the step as a launch finds it that takes over a lost execution.
+func takenOver(s core.StepExecution) core.StepExecution {
+	if s.Status.IsRunning() {
+		s.Status, s.ExitCode = core.StatusFailed, core.ExitFailed
+	}
+	return s
+}
+
+// planned is the id of an execution that is not there.
+const planned core.JobExecutionID = -1
+
+// dry is the port of a plan.
+type dry struct {
+	oracle Oracle
+	plan   *Plan
+	stops  int                  // how often the flow may stop
+	next   core.StepExecutionID // ids of steps that would run
+}
+
+func (d *dry) stopping() bool { return false }
+
+// add appends an entry, as certain as the way to it.
+func (d *dry) add(w *walk, at core.Element, act PlanAct, entry PlanEntry) {
+	entry.Visit, entry.Act, entry.Certainty = w.visitOf(at), act, Certain
+	switch {
+	case w.after != "":
+		entry.Certainty, entry.Text = CertainAfter, w.after
+	case w.under != "":
+		entry.Certainty, entry.Text = CertainIf, w.under
+	}
+	d.plan.Entries = append(d.plan.Entries, entry)
+}
+
+func (d *dry) passed(_ context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
+	d.add(w, at, PlanPass, PlanEntry{Step: s.Name, Kind: at.Step.Kind(), Before: &s})
+}
+
+func (d *dry) holds(ctx context.Context, w *walk, at core.Element) (answer, error) {
+	condition := at.Condition()
+	if condition == nil {
+		return yes, nil
+	}
+	if d.oracle != nil {
+		if held, ok := d.oracle.Condition(w.visitOf(at)); ok {
+			return answerOf(held), nil
+		}
+	}
+	if condition.Pure && w.after == "" && w.under == "" {
+		if held, _, err := condition.Check(ctx, w.view()); err == nil {
+			return answerOf(held), nil
+		}
+	}
+	if _, isStep := recordOf(at); !isStep {
+		d.add(w, at, PlanAsk, PlanEntry{Kind: "condition"})
+	}
+	return perhaps, nil
+}
+
+func answerOf(held bool) answer {
+	if held {
+		return yes
+	}
+	return no
+}
+
+func (d *dry) noop(_ context.Context, w *walk, at *core.StepElement) (result, error) {
+	d.add(w, at, PlanSkip, PlanEntry{Step: at.Step.Name(), Kind: at.Step.Kind()})
+	out := core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}
+	if w.group == nil {
+		d.record(w, at, out)
+	}
+	return known(out), nil
+}
+
+func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
+	entry := PlanEntry{Step: at.Step.Name(), Kind: at.Step.Kind()}
+	act := PlanRun
+	if before.Last.ID != 0 {
+		entry.Before = &before.Last
+		if act = PlanRepeat; !isDone(before.Last) {
+			act = PlanResume
+		}
+	}
+	d.add(w, at, act, entry)
+	v, under := w.visitOf(at), w.under
+	r := result{unknown: at.Step.Name()}
+	if s, is := at.Step.(*flowStep); is {
+		var err error
+		if r, err = s.walk(ctx); err != nil {
+			return r, err
+		}
+	}
+	if d.oracle != nil {
+		if out, ok := d.oracle.Step(v); ok {
+			r = known(out)
+		}
+	}
+	if w.under = under; under != "" { // whether it runs is not known either
+		r = result{unknown: at.Step.Name()}
+	}
+	d.record(w, at, r.out)
+	return r, nil
+}
+
+// record notes a step that would have run.
+func (d *dry) record(w *walk, at *core.StepElement, out core.Outcome) {
+	d.next++
+	s := core.StepExecution{ID: d.next, JobExecutionID: planned, Name: at.Step.Name(), Visit: w.visitOf(at), Status: out.Status, ExitCode: out.ExitCode}
+	if out.Status == "" {
+		s.Status = core.StatusCompleted
+	}
+	w.run.progress.record(s)
+	w.last = &s
+}
+
+func (d *dry) limited(w *walk, at *core.StepElement, refusal *StartLimitError) (result, error) {
+	if w.after != "" || w.under != "" {
+		return result{unknown: at.Step.Name()}, nil
+	}
+	d.plan.Limit = refusal
+	return result{}, refusal
+}
+
+func (d *dry) decide(_ context.Context, w *walk, at *core.DecisionElement) (verdict string, answered bool, err error) {
+	d.add(w, at, PlanAsk, PlanEntry{Kind: "decision"})
+	if d.oracle == nil {
+		return "", false, nil
+	}
+	verdict, answered = d.oracle.Decision(w.visitOf(at))
+	return verdict, answered, nil
+}
+
+func (d *dry) decided(context.Context, *walk, *core.DecisionElement, string, bool) {}
+
+// split walks the branches one after the other. Where one may stop the job, it is a
+// matter of time whether those behind it begin.
+func (d *dry) split(ctx context.Context, _ *walk, at *core.SplitElement, branches []*walk) (result, error) {
+	var errs []error
+	results := make([]result, len(branches))
+	stops := d.stops
+	for i, sub := range branches {
+		if d.stops > stops && sub.after == "" {
+			sub.after = at.Name
+		}
+		r, err := sub.walk(ctx)
+		results[i] = r
+		errs = append(errs, err)
+	}
+	return worst(results), errors.Join(errs...)
+}
+
+func (d *dry) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *walk) (result, error) {
+	sub.group = &attempted{Group: core.Group{Name: at.Name, Database: at.Database}}
+	r, err := sub.walk(ctx)
+	w.join(sub)
+	return r, err
+}
+
+func (d *dry) stopped(_ context.Context, w *walk, at core.Element, _ bool) error {
+	d.stops++
+	d.add(w, at, PlanStop, PlanEntry{})
+	return nil
+}
+
+func (d *dry) note(*walk, core.FlowVisit) {}
+
+func (d *dry) mayRepeat(w *walk, at core.Element) {
+	for i := range d.plan.Entries {
+		e := &d.plan.Entries[i]
+		if e.Flow == w.id && e.Element == at.ElementName() || strings.HasPrefix(e.Flow, core.FlowPrefix(w.id)+at.ElementName()+"#") {
+			e.MayRepeat = true
+		}
+	}
+}
+
+func (d *dry) planFinally(r *run) {
+	w := &walk{run: r, port: d, flow: r.job.Finally, id: core.FlowFinally}
+	for _, at := range r.job.Finally.Elements {
+		step, ok := at.(*core.StepElement)
+		if !ok {
+			continue
+		}
+		w.ordinal++
+		w.under = ""
+		if step.When != nil {
+			w.under = step.When.Text
+		}
+		d.add(w, at, PlanFinally, PlanEntry{Step: step.Step.Name(), Kind: step.Step.Kind()})
+	}
+}

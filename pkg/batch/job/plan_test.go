@@ -1,0 +1,271 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// TestAPlanOfARandomFlowIsWhatTheRestartDoes holds the plan of each launch of random
+// flows, which fail, stop and die, against what the launch does: certain entries are
+// what it does, everything that it does is covered by an entry, and with its outcomes as
+// oracle the plan is the walk.
+func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		cases := 40
+		if n, err := strconv.Atoi(os.Getenv(soakVariable)); err == nil {
+			cases = n
+		}
+		if testing.Short() {
+			cases = 10
+		}
+		e := testengine.New(t, url)
+		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
+		for seed := range cases {
+			require.NoError(t, plannedCase(t.Context(), e, uint64(seed)), "seed %d", seed)
+		}
+	})
+}
+
+func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64) error {
+	w := &weather{Engine: e, name: fmt.Sprintf("planned%d", seed), random: rand.New(rand.NewPCG(seed, 2))}
+	j := w.job()
+	w.storm = rand.New(rand.NewPCG(seed, 3))
+	for range 200 {
+		reads := &remembering{JobRepository: e.Repository}
+		last, err := newestOf(ctx, e, w.name)
+		if err != nil {
+			return err
+		}
+		plan, err := job.NewPlan(ctx, reads, j, last, nil)
+		if err != nil {
+			return err
+		}
+		seen := &witness{job: w.name, steps: map[core.Visit]core.Outcome{}, decided: map[core.Visit]string{}, skipped: map[core.Visit]bool{}}
+		w.observer = seen
+		exec, err := w.launch(j)
+		w.trail()
+		told, oerr := job.NewPlan(ctx, reads, j, last, seen)
+		if oerr != nil {
+			return oerr
+		}
+		if err := seen.compare(plan, told, w.natural && err == nil && !strings.Contains(exec.Error, "undecided")); err != nil {
+			return fmt.Errorf("flow %s\nlaunch %d: %w\nplan %v\nwith the outcomes %v\ndid %v", describe(j.Flow), w.launches, err, texts(plan.Entries), texts(told.Entries), seen.acts)
+		}
+		if err == nil && exec.Status == core.StatusCompleted {
+			return nil
+		}
+	}
+	return nil
+}
+
+func newestOf(ctx context.Context, e *testengine.Engine, name string) (*core.JobExecution, error) {
+	page, err := e.Repository.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	return &page[0], nil
+}
+
+// remembering answers about the history as it was when it was first asked.
+type remembering struct {
+	core.JobRepository
+	steps  map[string]core.StepHistory
+	visits []core.JournalRow
+	asked  bool
+}
+
+func (r *remembering) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
+	if r.steps != nil {
+		return clone(r.steps), nil
+	}
+	steps, err := r.JobRepository.LastSteps(ctx, id, since)
+	r.steps = clone(steps)
+	return steps, err
+}
+
+func clone(steps map[string]core.StepHistory) map[string]core.StepHistory {
+	own := map[string]core.StepHistory{}
+	for name, h := range steps {
+		own[name] = h
+	}
+	return own
+}
+
+func (r *remembering) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
+	if r.asked {
+		return slices.Clone(r.visits), nil
+	}
+	r.asked = true
+	visits, err := r.JobRepository.Visits(ctx, id, since)
+	r.visits = slices.Clone(visits)
+	return visits, err
+}
+
+// did is what a launch did at an element.
+type did struct {
+	visit core.Visit
+	act   job.PlanAct
+}
+
+func (d did) String() string {
+	return fmt.Sprintf("%s:%d:%s %s", d.visit.Flow, d.visit.Ordinal, d.visit.Element, d.act)
+}
+
+// witness sees what a launch does, and knows its outcomes.
+type witness struct {
+	job     string
+	mu      sync.Mutex
+	acts    []did
+	steps   map[core.Visit]core.Outcome
+	decided map[core.Visit]string
+	skipped map[core.Visit]bool
+}
+
+func (s *witness) Observe(_ context.Context, e core.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch e := e.(type) {
+	case core.StepPassed:
+		if e.Step.JobName == s.job {
+			s.acts = append(s.acts, did{e.Visit, job.PlanPass})
+		}
+	case core.StepStarted:
+		if e.Step.JobName != s.job || e.Step.Visit.Ordinal == 0 || e.Step.Visit.Flow == core.FlowFinally {
+			return
+		}
+		act := job.PlanRun
+		if e.Restarted {
+			act = job.PlanResume
+		}
+		s.acts = append(s.acts, did{e.Step.Visit, act})
+	case core.StepEnded:
+		if e.Step.JobName == s.job && e.Step.Visit.Ordinal > 0 {
+			out := core.Outcome{Status: e.Step.Status, ExitCode: e.Step.ExitCode}
+			if strings.HasPrefix(e.Step.Error, "rolled back with group") { // after it had completed
+				out = core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitCompleted}
+			}
+			s.steps[e.Step.Visit] = out
+		}
+	case core.Decided:
+		if !e.Kept {
+			s.acts = append(s.acts, did{e.Visit, job.PlanAsk})
+			s.decided[e.Visit] = e.Verdict
+		}
+	case core.ElementSkipped:
+		if e.JobName == s.job {
+			s.skipped[e.Visit] = true
+		}
+	}
+}
+
+func (s *witness) Step(v core.Visit) (core.Outcome, bool) {
+	out, ok := s.steps[v]
+	if ok {
+		return out, true
+	}
+	// The end of a step in a group is seen with the end of the group only.
+	further := slices.ContainsFunc(s.acts, func(d did) bool { return d.visit.Flow == v.Flow && d.visit.Ordinal > v.Ordinal })
+	return core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitCompleted}, further
+}
+
+func (s *witness) Decision(v core.Visit) (string, bool) {
+	verdict, ok := s.decided[v]
+	return verdict, ok
+}
+
+// Condition: those that do not hold are seen, and no others are asked by weather.
+func (s *witness) Condition(v core.Visit) (holds, ok bool) { return !s.skipped[v], true }
+
+// compare holds the plans against what was done.
+func (s *witness) compare(plan, told *job.Plan, natural bool) error {
+	actual := byFlow(s.acts)
+	for flow, entries := range byFlow(doneBy(plan.Entries, true)) {
+		if err := alike(entries, actual[flow], natural); err != nil {
+			return fmt.Errorf("the certain entries of flow %q: %w", flow, err)
+		}
+	}
+	for _, act := range s.acts {
+		if !slices.ContainsFunc(plan.Entries, func(e job.PlanEntry) bool { return covers(e, act) }) {
+			return fmt.Errorf("no entry covers %v", act)
+		}
+	}
+	complete := byFlow(doneBy(told.Entries, false))
+	for flow, acts := range actual {
+		if err := alike(acts, complete[flow], true); err != nil {
+			return fmt.Errorf("with the outcomes, flow %q: %w", flow, err)
+		}
+	}
+	if natural && told.Outcome != nil && told.Outcome.Status == core.StatusCompleted {
+		for flow, entries := range complete {
+			if !slices.Equal(entries, actual[flow]) {
+				return fmt.Errorf("with the outcomes, flow %q: planned %v, done %v", flow, entries, actual[flow])
+			}
+		}
+	}
+	return nil
+}
+
+// alike holds where one is the beginning of the other; of a launch that nothing cut off
+// the first is.
+func alike(first, second []did, whole bool) error {
+	n := min(len(first), len(second))
+	if !slices.Equal(first[:n], second[:n]) || whole && len(first) > len(second) {
+		return fmt.Errorf("%v against %v", first, second)
+	}
+	return nil
+}
+
+func byFlow(acts []did) map[string][]did {
+	flows := map[string][]did{}
+	for _, d := range acts {
+		flows[d.visit.Flow] = append(flows[d.visit.Flow], d)
+	}
+	return flows
+}
+
+// doneBy are the entries that a witness sees. A repetition begins like a first run.
+func doneBy(entries []job.PlanEntry, certain bool) []did {
+	var acts []did
+	for _, e := range entries {
+		if certain && e.Certainty != job.Certain || e.Act == job.PlanStop || e.Act == job.PlanFinally || e.Act == job.PlanSkip || e.Kind == "condition" {
+			continue
+		}
+		act := e.Act
+		if act == job.PlanRepeat {
+			act = job.PlanRun
+		}
+		acts = append(acts, did{e.Visit, act})
+	}
+	return acts
+}
+
+func covers(e job.PlanEntry, act did) bool {
+	if e.Element != act.visit.Element {
+		return false
+	}
+	same := e.Act == act.act || e.Act == job.PlanRepeat && act.act == job.PlanRun
+	return same || e.MayRepeat || e.Certainty != job.Certain
+}
+
+func texts(entries []job.PlanEntry) []string {
+	var list []string
+	for _, e := range entries {
+		list = append(list, fmt.Sprintf("%s:%d:%s %s %s %s", e.Flow, e.Ordinal, e.Element, e.Act, e.Certainty, e.Text))
+	}
+	return list
+}

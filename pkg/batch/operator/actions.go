@@ -14,9 +14,10 @@ import (
 // goOn is the way to go on with an execution. otherFile says that the request must
 // name a job file, for that of the execution will not do.
 func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
-	a := restartAction(e)
-	a.NeedsFile = otherFile || a.NeedsFile && !s.carries(e.JobName)
-	return a
+	if e.RedriveOf != 0 { // it goes on as one
+		return Action{Kind: ActRedrive, Execution: e.RedriveOf, Step: redrivenStep(e.Params), NeedsFile: otherFile}
+	}
+	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
 }
 
 // ways are what may be done about an execution, whoever looks at it.

@@ -211,6 +211,37 @@ func TestAReconnectClosesTheConnectionsThatWereBorrowedBefore(t *testing.T) {
 	require.NotEqual(t, before, after)
 }
 
+// A statement that is cancelled leaves the transaction to its savepoint, whatever the
+// pool of the application does with cancelled statements.
+func TestACancelledStatementDoesNotCostTheBorrowedConnection(t *testing.T) {
+	t.Parallel()
+	p := openWith(t, Config{Lent: Lend(pgxPool(t, testdb.Postgres(t)))})
+	db := birds(t, p)
+	require.NoError(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
+		conn := tx.ConnOf(ctx, db)
+		for _, run := range []func(ctx context.Context) error{
+			func(ctx context.Context) error {
+				_, err := conn.ExecContext(ctx, "SELECT pg_sleep(60)")
+				return err
+			},
+			func(ctx context.Context) error {
+				var void string
+				return conn.QueryRowContext(ctx, "SELECT pg_sleep(60)::text").Scan(&void)
+			},
+		} {
+			exec(t, conn, "SAVEPOINT s")
+			short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+			err := run(short)
+			cancel()
+			require.Error(t, err)
+			exec(t, conn, "ROLLBACK TO SAVEPOINT s")
+		}
+		exec(t, conn, "INSERT INTO bird VALUES (9, 'rook')")
+		return nil
+	}))
+	require.Equal(t, 4, count(t, db.Conn()))
+}
+
 func TestAnIdleApplicationHasAllItsConnections(t *testing.T) {
 	t.Parallel()
 	pool := pgxPool(t, testdb.Postgres(t))

@@ -193,12 +193,18 @@ func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.Na
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
 	}
+	if c.giveBack != nil {
+		return c.execBorrowed(ctx, query, args)
+	}
 	return c.Conn.ExecContext(ctx, query, args)
 }
 
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
+	}
+	if c.giveBack != nil {
+		return c.queryBorrowed(ctx, query, args)
 	}
 	return c.Conn.QueryContext(ctx, query, args)
 }

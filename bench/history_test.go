@@ -146,7 +146,7 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: components})
 	require.NoError(h.b, err)
 	h.session = &cli.Session{
-		Service: service, Registry: components, Provider: provider, Repository: h.repo,
+		Service: service, Provider: provider,
 		Close: func(context.Context) error { return nil },
 	}
 	h.app = cli.App{Name: "surfin", Version: "bench", Registry: components, Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {

@@ -11,14 +11,14 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
+	"github.com/surfin-batch/surfin/pkg/batch/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func main() {
-	batch.Main(slog.Module(), fx.Provide(fx.Annotate(refuse, fx.ResultTags(`group:"surfin.observers,flatten"`))))
+	cli.Main(slog.Module(), fx.Provide(fx.Annotate(refuse, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }
 
 // refuse fails where metrics or traces are configured: no job runs unobserved

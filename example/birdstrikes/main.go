@@ -14,11 +14,12 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 func main() {
-	batch.Main(
+	cli.Main(
 		batch.Item[Strike]("strike"),
 		batch.Item[Row]("strike_row"),
 		batch.Item[Summary]("summary"),

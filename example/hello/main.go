@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )
 
 func main() {
-	batch.Main(batch.Tasklet("hello", func() batch.TaskletFunc {
+	cli.Main(batch.Tasklet("hello", func() batch.TaskletFunc {
 		return func(_ context.Context, c *batch.StepContribution) error {
 			name, _ := c.Params.Get("name")
 			_, err := fmt.Printf("Hello, %v!\n", name.Value)

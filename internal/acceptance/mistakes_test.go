@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )
 
 // typedApp makes this test binary an application with components of its own.
@@ -25,7 +26,7 @@ type peel struct{}
 func (peel) Process(_ context.Context, p pear) (pear, error) { return p, nil }
 
 func runTypedApp() {
-	batch.Main(
+	cli.Main(
 		batch.Item[apple]("apple"), batch.Item[pear]("pear"),
 		batch.Processor[pear, pear]("peel", func() peel { return peel{} }),
 	)

@@ -132,7 +132,7 @@ func (r *lifeRun) app() cli.App {
 			return nil, err
 		}
 		return &cli.Session{
-			Service: service, Registry: r.registry(), Provider: r.engine.Provider, Repository: r.engine.Repository,
+			Service: service, Provider: r.engine.Provider,
 			Close: func(context.Context) error { return nil },
 		}, nil
 	}}

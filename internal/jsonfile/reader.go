@@ -34,7 +34,9 @@ type Reader struct {
 	line int64 // of the last document
 	done bool  // nothing follows
 	dead error // nothing can be read any more
-	scan jsontext.Scanner
+
+	accept bool // changes of the file
+	scan   jsontext.Scanner
 }
 
 // place is a point between two documents.
@@ -74,6 +76,9 @@ func (r *Reader) Meta() core.Meta { return core.Meta{Path: r.cfg.Path, Line: r.l
 // ExpectKeys makes Open look for keys.
 func (r *Reader) ExpectKeys(keys core.DocumentKeys) { r.keys = &keys }
 
+// AcceptChanges implements core.ChangesAccepter.
+func (r *Reader) AcceptChanges() { r.accept = true }
+
 // Open opens the file and finds the first document.
 func (r *Reader) Open(ctx context.Context, at core.Position) error {
 	if err := r.open(ctx, at); err != nil {
@@ -109,7 +114,7 @@ func (r *Reader) begin(ctx context.Context) error {
 }
 
 func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) error {
-	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Accept: core.ChangesAccepted(ctx)}
+	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Accept: r.accept}
 	r.frame.input(&cfg, r.cfg.MaxLine)
 	in, err := filestream.OpenInput(ctx, cfg, at)
 	if err != nil {

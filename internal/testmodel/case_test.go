@@ -157,7 +157,7 @@ func scenarios() *rapid.Generator[*scenario] {
 		s := &scenario{
 			Values:     rapid.SliceOfN(rapid.IntRange(0, values-1), rapid.SampledFrom([]int{6, 0, 12}).Draw(t, "least"), 20).Draw(t, "values"),
 			Size:       rapid.SampledFrom([]int{4, 3, 5, 2, 6, 1, 7, 9, 8}).Draw(t, "size"),
-			MaxSkips:   rapid.SampledFrom([]int{chunk.LeastSkippedReads, 1, 2, 3}).Draw(t, "max skips"),
+			MaxSkips:   rapid.SampledFrom([]int{chunk.MinSkippedReads, 1, 2, 3}).Draw(t, "max skips"),
 			SkipLimit:  rapid.SampledFrom([]int{100, 3, 5, 2, 1, 100, 0, -1}).Draw(t, "skip limit"),
 			RetryLimit: rapid.IntRange(0, 3).Draw(t, "retry limit"),
 			Keep:       rapid.Bool().Draw(t, "keep"),

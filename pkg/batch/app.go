@@ -9,7 +9,6 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -20,10 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-// Settings are what an application is told besides its job files: databases,
-// repository, leases. LoadSettings reads them as the command does.
-type Settings = settings.Settings
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
 // *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
@@ -104,8 +99,10 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 // It is safe for concurrent use; Close it.
 type App struct {
 	*operator.Service
-	parts *parts
-	fx    *fx.App // of New; nil: of an application of the author's own
+	// Repository is the history of executions.
+	Repository core.JobRepository
+
+	fx *fx.App // of New; nil: of an application of the author's own
 	// waited says that Close has waited for what runs, as long as it may.
 	waited atomic.Bool
 }
@@ -119,6 +116,7 @@ type parts struct {
 	Repository  *repository.Repository
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
+	Carried     carried
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -137,14 +135,18 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 }
 
 func newApp(lc fx.Lifecycle, p parts) (*App, error) {
+	files, err := p.Carried.load(p.Registry)
+	if err != nil {
+		return nil, err
+	}
 	service, err := operator.New(operator.Config{
-		Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
+		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: p.Repository, AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Service: service, parts: &p}
+	a := &App{Service: service, Repository: p.Repository}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil
@@ -153,9 +155,6 @@ func newApp(lc fx.Lifecycle, p parts) (*App, error) {
 	}))
 	return a, nil
 }
-
-// Repository is the history of executions.
-func (a *App) Repository() core.JobRepository { return a.parts.Repository }
 
 // Close stops the jobs that this App has started and waits until they are over,
 // then closes the databases and stops what opts started. ctx limits the waiting:

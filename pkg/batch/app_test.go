@@ -15,10 +15,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -179,7 +179,7 @@ func TestAJobOfTypedComponentsRunsFailsAndGoesOnWhereItWas(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, second.Status)
 		require.Equal(t, 2, second.Attempt)
 		require.Equal(t, [][2]int64{{1, 107}, {3, 321}}, ledger(t, provider))
-		steps, err := app.Repository().Steps(t.Context(), second.ID)
+		steps, err := app.Repository.Steps(t.Context(), second.ID)
 		require.NoError(t, err)
 		require.Len(t, steps, 1, "the completed step is passed")
 		require.Equal(t, core.Counters{Read: 1, Write: 1, Commit: 1}, steps[0].Counters)
@@ -246,7 +246,7 @@ flow:
 	_, err = app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: x\nparameters: {n: {type: int}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n"), Params: map[string]string{"n": "x"}})
 	var parameter *core.ParameterError
 	require.ErrorAs(t, err, &parameter)
-	executions, err := app.Repository().Executions(t.Context(), core.ExecutionFilter{Limit: 10})
+	executions, err := app.Repository.Executions(t.Context(), core.ExecutionFilter{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, executions)
 }
@@ -272,7 +272,7 @@ func TestCloseStopsWhatTheOptionsStartedAndClosesTheDatabases(t *testing.T) {
 		require.NoError(t, err)
 		_, err = db.Conn().ExecContext(t.Context(), "select 1")
 		require.Error(t, err)
-		_, err = app.Repository().Executions(t.Context(), core.ExecutionFilter{Limit: 1})
+		_, err = app.Repository.Executions(t.Context(), core.ExecutionFilter{Limit: 1})
 		require.Error(t, err)
 	})
 }
@@ -308,7 +308,7 @@ func TestHeartbeatsDoNotWaitForTheConnectionsOfTheData(t *testing.T) {
 			if _, err := db.Conn().ExecContext(short, "select 1"); !errors.Is(err, context.DeadlineExceeded) {
 				return errors.Join(errors.New("a connection for data is free"), err)
 			}
-			return awaitHeartbeat(ctx, app.Repository(), c.Step.JobExecutionID)
+			return awaitHeartbeat(ctx, app.Repository, c.Step.JobExecutionID)
 		}
 	}, batch.NoTransaction()))
 	execution, err := app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: hold\nflow: [{step: hold, tasklet: hold, timeout: 15s}]\n")})
@@ -351,7 +351,7 @@ flow:
 	require.NotEqual(t, core.StatusCompleted, execution.Status)
 	require.Contains(t, execution.Error, "duplicate key")
 	require.Equal(t, [][2]int64{{1, 100}, {2, 0}}, ledger(t, provider))
-	steps, err := app.Repository().Steps(t.Context(), execution.ID)
+	steps, err := app.Repository.Steps(t.Context(), execution.ID)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), steps[1].Counters.Commit)
 	require.Equal(t, int64(2), steps[1].Counters.Write)

@@ -5,13 +5,15 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
+	"testing/fstest"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // A pool that your program has opened anyway. It stays open when the App is closed.
@@ -53,4 +55,125 @@ func ExampleDatabaseFrom() {
 		batch.Module(s), batch.DatabaseFrom[*pgxpool.Pool]("default"),
 		fx.Invoke(func(*batch.App) {}),
 	)
+}
+
+// A job without YAML. It is run by its name.
+func ExampleNewJob() {
+	dir, done := testexample.Dir()
+	defer done()
+	price := func(_ context.Context, o Order) (Invoice, error) {
+		if o.Amount == 0 {
+			return Invoice{}, batch.ErrFilter
+		}
+		return Invoice{ID: o.ID, Total: o.Amount * 119 / 100}, nil
+	}
+	job := batch.NewJob("billing").
+		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate, Default: "2026-11-20"}).
+		Step("bill", batch.Chunk{
+			Size:       2,
+			Reader:     batch.ReaderOf[Order](NewOrders),
+			Processors: []batch.Component{batch.ProcessorOf[Order, Invoice](price)},
+			Writers:    []batch.Component{batch.Use("table", batch.Config{"name": "invoices", "create": true})},
+		}, batch.With{On: batch.On{"FAILED": batch.Fail("NOT_BILLED")}}).
+		Step("tell", batch.TaskletOf(func(_ context.Context, c *batch.StepContribution) error {
+			day, _ := c.Params.Get("day")
+			fmt.Println("billed", day.Value)
+			return nil
+		}), batch.With{When: "steps.bill.written > 0"})
+
+	ctx := context.Background()
+	s, err := settings.Load(settings.Source{Dir: dir}) // or batch.LoadSettings()
+	testexample.Check(err)
+	app, err := batch.New(ctx, s, batch.Jobs(job))
+	testexample.Check(err)
+	defer app.Close(ctx)
+	execution, err := app.Run(ctx, batch.RunRequest{Name: "billing"})
+	testexample.Check(err)
+	steps, err := app.Repository.Steps(ctx, execution.ID)
+	testexample.Check(err)
+	fmt.Println(execution.Status, steps[0].Counters.Read, steps[0].Counters.Filter, steps[0].Counters.Write)
+	// Output:
+	// billed 2026-11-20
+	// COMPLETED 3 1 2
+}
+
+// What is wrong with a job in Go is said with its step and option, all together.
+func ExampleCheckJobs() {
+	job := batch.NewJob("billing").
+		Step("bill", batch.Chunk{
+			Size:    -1,
+			Reader:  batch.ReaderOf[Order](NewOrders),
+			Writers: []batch.Component{batch.WriterOf[Invoice](NewLedger)},
+		}, batch.With{Next: "tel"}).
+		Step("tell", batch.Use("shel", "true"))
+	fmt.Println(batch.CheckJobs([]*batch.Job{job}))
+	// Output:
+	// job billing: step bill: chunk.size: size must be at least 1
+	// job billing: step bill: chunk.writer: writer billing.bill.writer: it takes batch_test.Invoice, but is handed batch_test.Order
+	// job billing: step bill: next: there is no element tel (did you mean tell? allowed: bill, tell, end, fail, stop)
+	// job billing: step tell: tasklet.shel: there is no tasklet shel (did you mean shell? allowed: migration, shell, sql)
+}
+
+// Elements of a job in Go: a decision, flows side by side, what runs in every execution.
+func ExampleJob() {
+	say := func(text string) batch.Component {
+		return batch.TaskletOf(func(context.Context, *batch.StepContribution) error {
+			fmt.Println(text)
+			return nil
+		})
+	}
+	job := batch.NewJob("flow").
+		Parameter(batch.Parameter{Name: "n", Type: core.TypeInt, Default: 4}).
+		Decide("size", batch.If("params.n > 3", batch.To("both")), batch.Else(batch.End("SMALL"))).
+		Split("both", []*batch.Flow{
+			batch.NewFlow().Step("left", say("beside")),
+			batch.NewFlow().Step("right", say("beside")),
+		}).
+		Atomic("group", batch.NewFlow().Step("one", say("one")).Step("two", say("two"))).
+		Finally(batch.NewFlow().Step("tidy", say("tidied")))
+	dir, done := testexample.Dir()
+	defer done()
+	ctx := context.Background()
+	s, err := settings.Load(settings.Source{Dir: dir})
+	testexample.Check(err)
+	app, err := batch.New(ctx, s, batch.Jobs(job))
+	testexample.Check(err)
+	defer app.Close(ctx)
+	execution, err := app.Run(ctx, batch.RunRequest{Name: "flow"})
+	testexample.Check(err)
+	fmt.Println(execution.Status)
+	// Output:
+	// beside
+	// beside
+	// one
+	// two
+	// tidied
+	// COMPLETED
+}
+
+// Job files that the program carries, such as in an embed.FS, run by the names of their
+// jobs. A file that is not registered is run as a Source.
+func ExampleJobFiles() {
+	files := fstest.MapFS{
+		"nightly.yaml": {Data: []byte("job: nightly\nflow: [{job: clean, file: clean.yaml}]\n")},
+		"clean.yaml":   {Data: []byte("job: clean\nflow: [{step: clean, tasklet: {sql: create table log(age int)}}]\n")},
+	}
+	dir, done := testexample.Dir()
+	defer done()
+	ctx := context.Background()
+	s, err := settings.Load(settings.Source{Dir: dir})
+	testexample.Check(err)
+	app, err := batch.New(ctx, s, batch.JobFiles(batch.FS(files, "nightly.yaml")))
+	testexample.Check(err)
+	defer app.Close(ctx)
+	execution, err := app.Run(ctx, batch.RunRequest{Name: "nightly"})
+	testexample.Check(err)
+	fmt.Println(execution.JobName, execution.Status)
+	text := []byte("job: once\nflow: [{step: once, tasklet: {sql: delete from log}}]\n")
+	execution, err = app.Run(ctx, batch.RunRequest{Source: batch.Bytes("once", text)})
+	testexample.Check(err)
+	fmt.Println(execution.JobName, execution.Status)
+	// Output:
+	// nightly COMPLETED
+	// once COMPLETED
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -127,24 +127,12 @@ func tryExample(text string, opts ...fx.Option) (err error) {
 	if err != nil {
 		return err
 	}
-	steps, err := app.Repository().Steps(ctx, execution.ID)
+	steps, err := app.Repository.Steps(ctx, execution.ID)
 	for _, step := range steps {
 		fmt.Printf("%s: %s, read %d, filtered %d, written %d\n",
 			step.Name, step.Status, step.Counters.Read, step.Counters.Filter, step.Counters.Write)
 	}
 	return err
-}
-
-// The surfin command with two components more: this is all that main does.
-func ExampleMain() {
-	main := func() {
-		batch.Main(
-			batch.Item[Order]("order"),
-			batch.Processor[Order, Invoice]("price", NewPrice),
-			fx.Provide(NewRates),
-		)
-	}
-	_ = main
 }
 
 // A job inside of a Go program: settings, components, a job file, its parameters.

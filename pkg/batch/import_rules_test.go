@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -50,12 +51,15 @@ func rooms() []room {
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/job/..."}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(engine, "pkg/batch/adaptor/...")},
+		{path: "pkg/batch/settings/...", may: []string{tx, "internal/..."}},
 		{path: "pkg/batch/operator/...", may: []string{core, tx, "pkg/batch/chunk/...", "pkg/batch/job/...", "pkg/batch/adaptor/jobfile/...", "internal/..."}},
-		{path: "pkg/batch/adaptor/cli/...", may: append(engine, "pkg/batch/operator/...", "pkg/batch/adaptor/...")},
+		// Text and exit codes: the rules of running are the service's.
+		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "internal/..."}},
 		{path: "pkg/batch/adaptor/console/...", may: append(engine, "pkg/batch/operator/...", "pkg/batch/adaptor/...")},
-		{path: "pkg/batch/adaptor/observe/*/...", may: append(engine, "pkg/batch/adaptor/cli/settings/...")},
+		{path: "pkg/batch/adaptor/observe/*/...", may: append(engine, "pkg/batch/settings/...")},
 		{path: "pkg/batch/adaptor/*/*/...", may: engine},
 		{path: "pkg/batch/batchtest/...", may: []string{"pkg/batch/...", "internal/..."}},
+		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "pkg/batch/adaptor/cli/..."}},
 		{path: "pkg/batch", may: []string{"pkg/batch/...", "internal/..."}},
 		{path: "internal/conformance/...", may: []string{"pkg/batch/...", "internal/..."}},
 		{path: "internal/docgen", may: []string{"pkg/batch/...", "internal/..."}},
@@ -80,7 +84,7 @@ type guarded struct {
 }
 
 func libraries() []guarded {
-	assembly := []string{"pkg/batch", "pkg/batch/batchtest/...", "cmd/...", "example/..."}
+	assembly := []string{"pkg/batch", "pkg/batch/cli", "pkg/batch/batchtest/...", "cmd/...", "example/..."}
 	sqlPlaces := []string{
 		"pkg/batch/repository/...", "pkg/batch/adaptor/database/...",
 		"pkg/batch/adaptor/item/table/...", "pkg/batch/adaptor/item/query/...",
@@ -90,7 +94,7 @@ func libraries() []guarded {
 	screens := []string{"pkg/batch/adaptor/cli/...", "pkg/batch/adaptor/console/..."}
 	yaml := []string{
 		"pkg/batch/adaptor/jobfile/...",
-		"pkg/batch/adaptor/cli/settings/...", // surfin.yaml
+		"pkg/batch/settings/...", // surfin.yaml
 		"internal/conformance/...",
 	}
 	kits := []string{"internal/conformance/..."} // besides the test kits
@@ -174,10 +178,17 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/tx/txtest/a.go", "github.com/stretchr/testify/require", ""},
 		{"pkg/batch/tx/txtest/a.go", module + "/internal/testdb", ""},
 		{"pkg/batch/adaptor/jobfile/a.go", module + "/pkg/batch/adaptor/item/csv", ""},
+		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/operator", ""},
+		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/job", "may not import"},
+		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/chunk", "may not import"},
+		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/step", "may not import"},
+		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/repository", "may not import"},
+		{"pkg/batch/operator/a.go", module + "/pkg/batch/adaptor/cli", "may not import"},
+		{"pkg/batch/settings/a.go", module + "/pkg/batch/adaptor/jobfile", "may not import"},
 		{"pkg/batch/adaptor/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
 		{"pkg/batch/a.go", "github.com/parquet-go/parquet-go", "heavy"},
 		{"pkg/batch/adaptor/item/csv/a.go", "github.com/expr-lang/expr", "only in internal/expression"},
-		{"pkg/batch/adaptor/observe/otel/module.go", module + "/pkg/batch/adaptor/cli/settings", ""},
+		{"pkg/batch/adaptor/observe/otel/module.go", module + "/pkg/batch/settings", ""},
 		{"pkg/batch/adaptor/observe/otel/a.go", module + "/pkg/batch/adaptor/observe/slog", "may not import"},
 		{"pkg/batch/adaptor/observe/slog/a.go", "go.opentelemetry.io/otel/trace", "only in pkg/batch/adaptor/observe/otel"},
 		{"pkg/batch/chunk/a.go", "github.com/prometheus/client_golang/prometheus", "only in pkg/batch/adaptor/observe/prometheus"},
@@ -205,6 +216,21 @@ func TestAHeavyLibraryIsFoundBehindAnAdaptor(t *testing.T) {
 	})
 	require.Len(t, got, 1)
 	require.Contains(t, got[0], "reachable from pkg/batch")
+}
+
+// An embedder compiles no command line.
+func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	require.NoError(t, err)
+	packages := strings.Fields(string(out))
+	require.Contains(t, packages, module+"/pkg/batch/operator")
+	for _, p := range packages {
+		require.NotEqual(t, module+"/pkg/batch/adaptor/cli", p)
+		for _, screen := range []string{"github.com/spf13/cobra", "github.com/charmbracelet", "github.com/vbauerster/mpb"} {
+			require.False(t, within(p, screen), "pkg/batch imports %s", p)
+		}
+	}
 }
 
 func TestSourcesAreReadFromTheTree(t *testing.T) {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // app is an application on a database, and a folder for its files.
@@ -40,7 +40,7 @@ func write(t *testing.T, dir, name, text string) string {
 
 func stepsOf(t *testing.T, app *batch.App, exec *batch.Execution) map[string]core.StepExecution {
 	t.Helper()
-	steps, err := app.Repository().Steps(t.Context(), exec.ID)
+	steps, err := app.Repository.Steps(t.Context(), exec.ID)
 	require.NoError(t, err)
 	all := map[string]core.StepExecution{}
 	for _, s := range steps {

@@ -30,39 +30,56 @@ const (
 // says, and deps are provided by fx. A constructor of another form is an error at
 // start, named after the component.
 func Reader[T any](name string, constructor any, about ...About) fx.Option {
-	return register(registry.KindReader, name, constructor, about, signature{
+	return register(registry.KindReader, name, constructor, about, readerOf[T]())
+}
+
+func readerOf[T any]() signature {
+	return signature{
 		types: func(in core.ItemType) (core.ItemType, error) { return core.ItemOf[T](""), nil },
 		erase: func(made any) (any, bool) { r, ok := made.(ItemReader[T]); return core.EraseReader(r), ok },
 		fits:  implements[ItemReader[T]],
-	})
+	}
 }
 
 // Processor registers a processor of I to O under name; see Reader.
 func Processor[I, O any](name string, constructor any, about ...About) fx.Option {
-	return register(registry.KindProcessor, name, constructor, about, signature{
+	return register(registry.KindProcessor, name, constructor, about, processorOf[I, O]())
+}
+
+func processorOf[I, O any]() signature {
+	return signature{
 		types: func(in core.ItemType) (core.ItemType, error) {
 			return core.ItemOf[O](""), core.Assignable(in, core.ItemOf[I](""))
 		},
 		erase: func(made any) (any, bool) { p, ok := made.(ItemProcessor[I, O]); return core.EraseProcessor(p), ok },
 		fits:  implements[ItemProcessor[I, O]],
-	})
+	}
 }
 
 // Writer registers a writer of T under name; see Reader.
 func Writer[T any](name string, constructor any, about ...About) fx.Option {
-	return register(registry.KindWriter, name, constructor, about, signature{
+	return register(registry.KindWriter, name, constructor, about, writerOf[T]())
+}
+
+func writerOf[T any]() signature {
+	return signature{
 		types: func(in core.ItemType) (core.ItemType, error) { return in, core.Assignable(in, core.ItemOf[T]("")) },
 		erase: func(made any) (any, bool) { w, ok := made.(ItemWriter[T]); return core.EraseWriter(w), ok },
 		fits:  implements[ItemWriter[T]],
-	})
+	}
+}
+
+// componentOf is the signature of a component that has no types of items.
+func componentOf[T any]() signature {
+	return signature{
+		erase: func(made any) (any, bool) { t, ok := made.(T); return t, ok },
+		fits:  implements[T],
+	}
 }
 
 // Tasklet registers a tasklet under name; see Reader.
 func Tasklet(name string, constructor any, about ...About) fx.Option {
-	return register(registry.KindTasklet, name, constructor, about, signature{
-		erase: func(made any) (any, bool) { t, ok := made.(core.Tasklet); return t, ok },
-		fits:  implements[core.Tasklet],
-	})
+	return register(registry.KindTasklet, name, constructor, about, componentOf[core.Tasklet]())
 }
 
 // Partitioner registers under name what divides the work of a step, for the
@@ -72,27 +89,25 @@ func Tasklet(name string, constructor any, about ...About) fx.Option {
 //
 //	batch.Partitioner("months", NewMonths, batch.Part[batch.Date]("from"), batch.Part[batch.Date]("to"))
 func Partitioner(name string, constructor any, about ...About) fx.Option {
-	return register(registry.KindPartitioner, name, constructor, about, signature{
-		erase: func(made any) (any, bool) { p, ok := made.(core.Partitioner); return p, ok },
-		fits:  implements[core.Partitioner],
-	})
+	return register(registry.KindPartitioner, name, constructor, about, componentOf[core.Partitioner]())
 }
 
 // Decider registers under name what answers the exit code of a decision, for the
 // `decider` of job files. What its constructor returns implements core.Decider; see
 // Reader for the constructor.
 func Decider(name string, constructor any, about ...About) fx.Option {
-	return register(registry.KindDecider, name, constructor, about, signature{
-		erase: func(made any) (any, bool) { d, ok := made.(core.Decider); return d, ok },
-		fits:  implements[core.Decider],
-	})
+	return register(registry.KindDecider, name, constructor, about, componentOf[core.Decider]())
 }
 
 // Listener registers a listener under name, for the `listeners` of job files. What
 // its constructor returns implements at least one of the interfaces of
 // core/listener.go, such as core.OnSkipWrite; see Reader for the constructor.
 func Listener(name string, constructor any, about ...About) fx.Option {
-	return register(registry.KindListener, name, constructor, about, signature{
+	return register(registry.KindListener, name, constructor, about, listener())
+}
+
+func listener() signature {
+	return signature{
 		erase: func(made any) (any, bool) { return made, !isNil(made) },
 		fits: func(t reflect.Type) error {
 			if !core.Listens(t) {
@@ -100,7 +115,7 @@ func Listener(name string, constructor any, about ...About) fx.Option {
 			}
 			return nil
 		},
-	})
+	}
 }
 
 // Matcher lets the `errors` and `except` of job files name a class of errors of
@@ -198,13 +213,24 @@ func register(kind registry.Kind, name string, constructor any, about []About, s
 	if err != nil {
 		return fx.Error(fmt.Errorf("%s %q: %w", kind, name, err))
 	}
-	description := registry.Component{Kind: kind, Name: name, Config: c.config}
+	description := describe(kind, name, sig, about)
+	description.Config = c.config
+	return provide(description, c, sig)
+}
+
+func describe(kind registry.Kind, name string, sig signature, about []About) registry.Component {
+	description := registry.Component{Kind: kind, Name: name}
 	if sig.types != nil {
 		description.Types = func(_ any, in core.ItemType) (core.ItemType, error) { return sig.types(in) }
 	}
 	for _, a := range about {
 		a(&description)
 	}
+	return description
+}
+
+// provide registers a component that a constructor makes.
+func provide(description registry.Component, c constructor, sig signature) fx.Option {
 	return fx.Options(
 		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(groupDescribed))),
 		fx.Provide(fx.Annotate(c.provider(description, sig), c.optionalDeps(), fx.ResultTags(groupComponents))),

@@ -165,7 +165,7 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 		return done, err
 	default:
 		done.Status = exec.Status
-		done.Error = o.describe(ctx, app.Repository(), exec.ID)
+		done.Error = o.describe(ctx, app.Repository, exec.ID)
 	}
 	return done, nil
 }

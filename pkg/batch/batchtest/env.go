@@ -12,11 +12,11 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -159,7 +159,7 @@ func (e *Env) Database(name string) tx.Database {
 }
 
 // Repository is the history of executions.
-func (e *Env) Repository() core.JobRepository { return e.app.Repository() }
+func (e *Env) Repository() core.JobRepository { return e.app.Repository }
 
 // Job runs a job file with a fresh application on a SQLite file of the test's own:
 // New(t).Job(file, params...).

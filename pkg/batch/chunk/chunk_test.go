@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -272,4 +273,36 @@ func TestAChunkOfATakenOverExecutionRollsBackWhole(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, upTo(35), e.Ints(allRows))
 	})
+}
+
+// accepting is seekable, and notes what was called before Open.
+type accepting struct {
+	seekable
+	calls []string
+}
+
+func (r *accepting) AcceptChanges() { r.calls = append(r.calls, "accept") }
+
+func (r *accepting) Open(ctx context.Context, at core.Position) error {
+	r.calls = append(r.calls, "open")
+	return r.seekable.Open(ctx, at)
+}
+
+func TestAcceptChangesIsCalledBeforeOpenWhereTheOperatorSaidSo(t *testing.T) {
+	t.Parallel()
+	e := engine(t, testdb.SQLite(t))
+	for _, accept := range []bool{false, true} {
+		r := &accepting{seekable: seekable{numbers: numbers{n: 3}}}
+		launcher := e.Launcher.With(job.Options{AcceptChanges: accept})
+		j := load(e, r, same, nil)
+		j.Name = fmt.Sprint("load ", accept)
+		exec, err := launcher.Run(t.Context(), j, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		want := []string{"open"}
+		if accept {
+			want = []string{"accept", "open"}
+		}
+		require.Equal(t, want, r.calls)
+	}
 }

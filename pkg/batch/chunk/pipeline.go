@@ -5,160 +5,156 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// pipeline is one execution of a chunk step. The fields below "the chunk in hand"
-// describe the chunk between its first read and the verdict on its last item.
+// pipeline is one execution of a chunk step: it fills one work after the other and
+// commits each.
 type pipeline struct {
 	step *Step
 	exec *core.StepRun
 
-	reader  core.Reader
-	writers []core.Writer
-	opened  []core.Closer // in the order of opening
-	ready   int           // writers that are open
-	parts   []any         // the authors' own values: reader, processors, writers
-	told    listeners     // who is told once the step is open
-	listen  listeners
-	chains  []*chain // one for each goroutine that processes; empty: no processors
+	filler     *filler
+	sinks      []sink
+	components []component // reader, processors, writers: in the order of opening
+	opened     []core.Closer
+	openSinks  int
+
+	// listeners is empty until the step is open; then it is pendingListeners.
+	listeners, pendingListeners *listeners
 
 	// at is the position of the last commit.
 	at position
-	// stride is how many items are read before somebody looks for a stop.
-	stride int
-	// stopped says that a commit saw the request to stop.
-	stopped bool
-
-	// The chunk in hand.
-
-	began    time.Time
-	items    core.Items  // as read
-	verdicts []verdict   // of each item
-	skips    []*skip     // not yet committed, in the order of their places
-	output   core.Items  // as processed; items itself if nothing processes
-	outOf    []int       // the item of each output; nil: the one at the same place
-	start    position    // before its first item
-	next     position    // behind its last item, writers' positions aside
-	failures map[int]int // of processing an item inside of the transaction, by its place
-	settled  int         // items whose verdict is committed
-	passed   int64       // reader outcomes whose verdict is committed
-	// rollbacks are those that no commit has counted yet; undoing says that the
-	// error on its way is among them.
-	rollbacks int64
-	undoing   bool
+	// work is the chunk in hand.
+	work *work
+	// rollbacks are those that no commit has counted yet. rollbackCounted says that the
+	// failure that is being handled is one of them.
+	rollbacks       int64
+	rollbackCounted bool
 }
 
-// verdict is what became of an item.
-type verdict uint8
+// component is a value of the author's, with the optional interfaces that every kind of
+// component may have.
+type component struct {
+	value  any
+	opener core.Opener
+	closer core.Closer
+}
 
-const (
-	pending verdict = iota
-	filtered
-	skipped
-	written
-)
+// sink is a writer, with its optional interfaces.
+type sink struct {
+	writer     core.Writer
+	preparer   core.Preparer
+	positioner core.Positioner
+	rewinder   core.Rewinder
+	releaser   core.Releaser
+	finisher   core.Finisher
+}
 
-// skip is an item that is left out, until that is committed.
-type skip struct {
-	place     int // the item, or for a failed read the number of items before it
-	phase     core.Phase
-	item      any // nil for a failed read
-	meta      core.Meta
-	err       error
-	announced bool // listeners were told
+// optional returns value as an I, or nil where it does not implement it.
+func optional[I any](value any) I {
+	i, _ := value.(I)
+	return i
+}
+
+func newComponent(value any) component {
+	return component{value: value, opener: optional[core.Opener](value), closer: optional[core.Closer](value)}
+}
+
+func newSink(w core.Writer) sink {
+	c := w.Component()
+	return sink{
+		writer: w, preparer: optional[core.Preparer](c), positioner: optional[core.Positioner](c), rewinder: optional[core.Rewinder](c),
+		releaser: optional[core.Releaser](c), finisher: optional[core.Finisher](c),
+	}
 }
 
 func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
 	if parts.Reader == nil || len(parts.Writers) == 0 {
 		return nil, fmt.Errorf("chunk step %s needs a reader and a writer", s.Name())
 	}
-	p := &pipeline{step: s, exec: run, reader: parts.Reader, writers: parts.Writers, stride: 1}
-	p.items = p.reader.NewItems(s.config.Size)
-	p.output = p.items
-	p.parts = append(p.parts, p.reader.Component())
-	for _, processor := range parts.Processors {
-		p.parts = append(p.parts, processor.Component())
-	}
-	for _, w := range p.writers {
-		p.parts = append(p.parts, w.Component())
-	}
-	if len(parts.Processors) > 0 {
-		for range max(1, s.config.Concurrency) {
-			c, err := newChain(parts.Processors, s.config.Size)
-			if err != nil {
-				return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
-			}
-			p.chains = append(p.chains, c)
-		}
-		p.output = p.chains[0].newItems(s.config.Size)
-	}
-	listen, err := newListeners(slices.Concat(run.Listeners, parts.Listeners), p.parts)
-	if err != nil {
+	p := &pipeline{step: s, exec: run, listeners: &listeners{}}
+	p.add(parts)
+	var err error
+	if p.filler, err = newFiller(s, run.Services.Stop, parts, p.listeners); err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
-	p.told = listen
+	p.work = p.filler.newWork()
+	values := make([]any, len(p.components))
+	for i, c := range p.components {
+		values[i] = c.value
+	}
+	if p.pendingListeners, err = newListeners(slices.Concat(run.Listeners, parts.Listeners), values); err != nil {
+		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
+	}
 	return p, nil
 }
 
-// open opens every component at its part of the position. What is opened will be
-// closed, also when a later one fails.
+func (p *pipeline) add(parts Parts) {
+	p.components = append(p.components, newComponent(parts.Reader.Component()))
+	for _, processor := range parts.Processors {
+		p.components = append(p.components, newComponent(processor.Component()))
+	}
+	for _, w := range parts.Writers {
+		p.components = append(p.components, newComponent(w.Component()))
+		p.sinks = append(p.sinks, newSink(w))
+	}
+}
+
+// open opens every component at its part of the position. Every component that Open
+// was called for is closed, also after a failure.
 func (p *pipeline) open(ctx context.Context, at position) error {
 	p.at = at
-	for i, c := range p.parts {
-		from := stored(nil)
-		if i == 0 {
+	if accepter := p.filler.source.accepter; accepter != nil && p.exec.Data.AcceptChanges {
+		if err := guarded(func() error { accepter.AcceptChanges(); return nil }); err != nil {
+			return err
+		}
+	}
+	first := len(p.components) - len(p.sinks) // the first writer
+	for i, c := range p.components {
+		var from core.Position
+		switch {
+		case i == 0:
 			from = stored(at.Reader)
-		} else if w := i - (len(p.parts) - len(p.writers)); w >= 0 {
-			from = at.writer(w)
+		case i >= first:
+			from = at.writer(i - first)
 		}
-		if closer, ok := c.(core.Closer); ok {
-			p.opened = append(p.opened, closer)
+		if c.closer != nil {
+			p.opened = append(p.opened, c.closer)
 		}
-		if opener, ok := c.(core.Opener); ok {
-			if err := guarded(func() error { return opener.Open(ctx, from) }); err != nil {
+		if c.opener != nil {
+			if err := guarded(func() error { return c.opener.Open(ctx, from) }); err != nil {
 				return err
 			}
 		}
-		p.ready = max(0, i+1-(len(p.parts)-len(p.writers)))
+		p.openSinks = max(0, i+1-first)
 	}
-	if err := p.discard(ctx, at.Items); err != nil {
+	if err := p.filler.discard(ctx, p.work, at.Items); err != nil {
 		return err
 	}
-	p.listen = p.told
+	p.listeners, p.filler.listeners = p.pendingListeners, p.pendingListeners
 	return nil
 }
 
-// forget takes writers of which nothing is committed back to the start, so that they
-// leave nothing behind. Where the outcome of a COMMIT may be unknown they keep what
-// they have: a position may be stored that needs it.
-func (p *pipeline) forget(ctx context.Context, failure error) error {
-	var unknown *tx.CommitError
-	if failure == nil || errors.As(failure, &unknown) && !errors.Is(failure, tx.ErrRolledBack) {
+// close closes what was opened, the last first, and returns how the step ends. Where
+// all work is done and committed, a component that cannot be closed changes nothing.
+func (p *pipeline) close(ctx context.Context, failure error) error {
+	closing := errors.Join(p.rewindUncommitted(ctx, failure), p.closeComponents(ctx))
+	if failure == nil && closing != nil {
+		p.exec.Services.Observer.Observe(ctx, core.CloseFailed{
+			Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, Err: closing,
+		})
 		return nil
 	}
-	var errs []error
-	for i, w := range p.writers[:p.ready] {
-		rewinder, ok := w.Component().(core.Rewinder)
-		if !ok || p.at.writer(i) != nil {
-			continue
-		}
-		if err := guarded(func() error { return rewinder.Rewind(context.WithoutCancel(ctx), nil) }); err != nil {
-			errs = append(errs, fmt.Errorf("take writer %d back to its start: %w", i+1, err))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(failure, closing)
 }
 
-// close closes what was opened, last first, even if ctx has ended.
-func (p *pipeline) close(ctx context.Context) error {
+func (p *pipeline) closeComponents(ctx context.Context) error {
 	var errs []error
-	for i := len(p.opened) - 1; i >= 0; i-- {
-		if err := guarded(func() error { return p.opened[i].Close(context.WithoutCancel(ctx)) }); err != nil {
+	for _, closer := range slices.Backward(p.opened) {
+		if err := guarded(func() error { return closer.Close(context.WithoutCancel(ctx)) }); err != nil {
 			errs = append(errs, fmt.Errorf("close: %w", err))
 		}
 	}
@@ -166,39 +162,97 @@ func (p *pipeline) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// begin empties the buffers for the next chunk.
-func (p *pipeline) begin() {
-	p.began = time.Now()
-	p.items.Reset()
-	p.output.Reset() // a chunk of no items is not processed
-	p.outOf = p.outOf[:0]
-	p.verdicts, p.skips = p.verdicts[:0], p.skips[:0]
-	p.start, p.next, p.failures = p.at, position{}, nil
-	p.settled, p.passed, p.undoing = 0, 0, false
+// rewindUncommitted takes writers without a committed position back to their start
+// after a failure, so that they leave nothing behind. Where the outcome of a COMMIT may
+// be unknown they keep what they have: a stored position may need it.
+func (p *pipeline) rewindUncommitted(ctx context.Context, failure error) error {
+	var unknown *tx.CommitError
+	if failure == nil || errors.As(failure, &unknown) && !errors.Is(failure, tx.ErrRolledBack) {
+		return nil
+	}
+	var errs []error
+	for i, s := range p.sinks[:p.openSinks] {
+		if s.rewinder == nil || p.at.writer(i) != nil {
+			continue
+		}
+		if err := guarded(func() error { return s.rewinder.Rewind(context.WithoutCancel(ctx), nil) }); err != nil {
+			errs = append(errs, fmt.Errorf("take writer %d back to its start: %w", i+1, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// run moves chunk by chunk until the data ends.
+func (p *pipeline) run(ctx context.Context) error {
+	for {
+		if p.exec.Stopping() {
+			return core.ErrStopped
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		last, err := p.chunk(ctx)
+		if err != nil {
+			return p.failed(ctx, err)
+		}
+		if last {
+			return nil
+		}
+	}
+}
+
+// chunk fills and commits one chunk; last says that the data ended.
+func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
+	w := p.begin()
+	if err := p.listeners.beforeChunk(ctx); err != nil {
+		return false, err
+	}
+	if err := p.filler.fill(ctx, w); err != nil {
+		return false, err
+	}
+	if w.isEmpty() {
+		return w.last, nil // an empty last chunk makes no commit (rule C5)
+	}
+	if err := p.commitChunk(ctx, w); err != nil {
+		return false, err
+	}
+	p.rollbackCounted = true // nothing is left to roll back
+	if err := p.release(ctx); err != nil {
+		return false, err
+	}
+	if err := p.exec.Committed(ctx); err != nil {
+		return false, err
+	}
+	return w.last, p.listeners.afterChunk(ctx, p.exec.Step.Counters)
+}
+
+// begin makes an empty work the chunk in hand.
+func (p *pipeline) begin() *work {
+	p.work.reset(p.at, p.exec.Step.Counters.Skips())
+	p.rollbackCounted = false
+	return p.work
 }
 
 // finish lets the writers do what comes after the last commit, such as publishing a
-// file. First it commits once more: the guard says that the step is still this
-// attempt's, and the position that is stored then names what is published (rule
-// C15b).
+// file. First it commits once more: the guard says that the step still belongs to this
+// attempt, and the stored position then names what is published (rule C15b).
 func (p *pipeline) finish(ctx context.Context) error {
-	if !slices.ContainsFunc(p.writers, func(w core.Writer) bool { _, is := w.Component().(core.Finisher); return is }) {
+	if !slices.ContainsFunc(p.sinks, func(s sink) bool { return s.finisher != nil }) {
 		return nil
 	}
-	p.begin()
-	p.next = p.at
-	if err := p.settle(ctx); err != nil {
+	w := p.begin()
+	w.next = p.at
+	if err := p.commitChunk(ctx, w); err != nil {
 		return p.failed(ctx, err)
 	}
 	if err := p.release(ctx); err != nil {
 		return err
 	}
-	for _, w := range p.writers {
-		finisher, ok := w.Component().(core.Finisher)
-		if !ok {
+	for _, s := range p.sinks {
+		if s.finisher == nil {
 			continue
 		}
-		if err := guarded(func() error { return finisher.Finish(ctx) }); err != nil {
+		if err := guarded(func() error { return s.finisher.Finish(ctx) }); err != nil {
 			return fmt.Errorf("finish: %w", err)
 		}
 	}
@@ -207,50 +261,42 @@ func (p *pipeline) finish(ctx context.Context) error {
 
 // release tells the writers that a commit has stored their positions.
 func (p *pipeline) release(ctx context.Context) error {
-	for i, w := range p.writers {
-		releaser, ok := w.Component().(core.Releaser)
-		if !ok {
+	for i, s := range p.sinks {
+		if s.releaser == nil {
 			continue
 		}
-		if err := guarded(func() error { return releaser.Release(ctx) }); err != nil {
+		if err := guarded(func() error { return s.releaser.Release(ctx) }); err != nil {
 			return fmt.Errorf("writer %d: %w", i+1, err)
 		}
 	}
 	return nil
 }
 
-// stopSeen notes that a commit saw the request to stop, and passes it on: the step
-// ends behind the chunk in hand, without waiting for anybody to notice (rule C14).
-func (p *pipeline) stopSeen() {
-	p.stopped = true
-	p.exec.Services.Stop.Request()
-}
-
-// failed adds what the chunk in hand consumed to the counters of the record that
-// the step executor writes (rule C11), tells the listeners of its skips and of
-// the failure, and answers the failure with what they failed at. The committed
-// position stays.
+// failed adds what the chunk in hand consumed to the counters of the record that the
+// step executor writes (rule C11), calls the listeners of its skips and of the failure,
+// and returns the failure with their errors. The committed position stays.
 func (p *pipeline) failed(ctx context.Context, err error) error {
-	if !p.undoing {
-		p.rolledBack(ctx, err)
+	if !p.rollbackCounted {
+		p.countRollback(ctx, err)
 	}
+	w := p.work
 	var listener *ListenerError
 	if !errors.As(err, &listener) {
-		for _, s := range p.inOrder() {
-			err = noted(err, p.listen.skip(ctx, s))
+		for _, s := range w.sortedSkips() {
+			err = noted(err, p.listeners.skip(ctx, s))
 		}
 	}
-	p.blame(err)
+	p.recordFailureCause(err)
 	step := p.exec.Step
-	step.InHand = p.tally(p.items.Len(), true)
+	step.InHand = w.count(w.items.Len(), true)
 	step.Counters = step.Counters.Add(step.InHand)
 	step.Counters.Rollback += p.rollbacks
-	return p.listen.onChunkError(ctx, err)
+	return p.listeners.onChunkError(ctx, err)
 }
 
-// blame leaves in the step's context what its error's text does not say in a way that
-// can be relied on: the class, and the item that it is about.
-func (p *pipeline) blame(err error) {
+// recordFailureCause puts into the step's context what the text of its error does not
+// say reliably: the class, and the item.
+func (p *pipeline) recordFailureCause(err error) {
 	if err == nil || errors.Is(err, core.ErrStopped) {
 		return
 	}
@@ -268,120 +314,17 @@ func (p *pipeline) blame(err error) {
 		meta = consumed.Meta
 	}
 	for key, text := range map[string]string{core.ErrorClassKey: p.step.classOf(err), core.ErrorItemKey: meta.String()} {
-		if text == "" || step.Context.Put(key, text) != nil { // a key that is not there says nothing
+		if text == "" || step.Context.Put(key, text) != nil { // a missing key says nothing
 			step.Context.Delete(key)
 		}
 	}
 }
 
-// classOf names the class of an error, as it is stored of a skip.
-func (s *Step) classOf(err error) string {
-	if s.config.Classify != nil {
-		return s.config.Classify(err)
-	}
-	return string(exception.ClassOf(err))
-}
-
-// rolledBack notes that the chunk, or a part of it, was undone.
-func (p *pipeline) rolledBack(ctx context.Context, err error) {
+// countRollback counts the rollback of the chunk, or of a part of it.
+func (p *pipeline) countRollback(ctx context.Context, err error) {
 	p.rollbacks++
-	p.undoing = true
+	p.rollbackCounted = true
 	p.exec.Services.Observer.Observe(ctx, core.ChunkRolledBack{
 		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, StepID: p.exec.Step.ID, Err: err,
 	})
 }
-
-// tally counts the outcomes from the last commit up to the item to, all skips
-// behind it included if all.
-func (p *pipeline) tally(to int, all bool) core.Counters {
-	c := core.Counters{Read: int64(to - p.settled)}
-	for _, v := range p.verdicts[min(p.settled, len(p.verdicts)):min(to, len(p.verdicts))] {
-		switch v {
-		case filtered:
-			c.Filter++
-		case written:
-			c.Write++
-		case pending, skipped: // an item without a verdict was read, no more
-		}
-	}
-	for _, s := range p.skips {
-		if s.place >= to && !all {
-			continue
-		}
-		switch s.phase {
-		case core.PhaseRead:
-			c.ReadSkip++
-		case core.PhaseProcess:
-			c.ProcessSkip++
-		case core.PhaseWrite:
-			c.WriteSkip++
-		}
-	}
-	return c
-}
-
-// admit asks the policy whether what failed may be left out, and notes the skip.
-// The answer to no is the error that ends the step.
-func (p *pipeline) admit(ctx context.Context, phase core.Phase, place int, err error) error {
-	if isFatal(ctx, err) || p.step.config.Skip == nil {
-		return err
-	}
-	count := p.exec.Step.Counters.Skips() + int64(len(p.skips))
-	ok, refused := p.policy(err, count)
-	switch {
-	case refused != nil:
-		return refused
-	case !ok:
-		return err
-	}
-	s := &skip{place: place, phase: phase, err: err}
-	if phase != core.PhaseRead {
-		s.item, s.meta = p.items.At(place), p.items.Meta(place)
-		p.verdicts[place] = skipped
-	} else {
-		var consumed *core.ConsumedError
-		if errors.As(err, &consumed) {
-			s.meta = consumed.Meta
-		}
-	}
-	p.skips = append(p.skips, s)
-	return nil
-}
-
-// policy calls the skip policy; a refusal is fatal whatever its cause says of itself.
-func (p *pipeline) policy(err error, count int64) (ok bool, refused error) {
-	refused = guarded(func() (refused error) { ok, refused = p.step.config.Skip.Admit(err, count); return refused })
-	var limit *SkipLimitError
-	if refused != nil && !errors.As(refused, &limit) {
-		refused = &refusedError{refused}
-	}
-	return ok, refused
-}
-
-// mayRetry reports whether attempt n (1-based) of work that began then and failed
-// may be followed by another.
-func (p *pipeline) mayRetry(ctx context.Context, err error, n int, began time.Time) bool {
-	return !isFatal(ctx, err) && p.step.config.Retry.may(err, n, began)
-}
-
-// wait lets time pass before another attempt. A stop ends it: the chunk in hand
-// is then rolled back whole (rule C14).
-func (p *pipeline) wait(ctx context.Context, n int) error {
-	d := p.step.config.Retry.Backoff.Wait(n)
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-p.exec.Services.Stop.Done():
-		return core.ErrStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// guarded calls into a component and turns its panic into an error (rule C13).
-func guarded(call func() error) error { return exception.Guard(call) }

@@ -11,11 +11,11 @@ import (
 // positionVersion is the format of a stored position; a newer one is refused.
 const positionVersion = 1
 
-// position is where a chunk step stands: what is stored with every commit.
+// position is the position of a chunk step, which is stored with every commit.
 type position struct {
 	Version int `json:"v"`
-	// Reader is the reader's own position; Items is the number of its outcomes after
-	// that which have a verdict, all of them where the reader has no position.
+	// Reader is the reader's own position. Items is the number of its later outcomes
+	// that have a verdict; all of them where the reader has no position.
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Items   int64             `json:"items,omitempty"`
 	Writers []json.RawMessage `json:"writers,omitempty"`
@@ -42,7 +42,7 @@ func (p *position) setWriter(i int, at core.Position) {
 	p.Writers[i] = at.JSON()
 }
 
-// writer is the position of writer i, nil where it had none.
+// writer returns the position of writer i, nil where it had none.
 func (p *position) writer(i int) core.Position {
 	if i >= len(p.Writers) {
 		return nil
@@ -62,7 +62,7 @@ func (p position) encode() (core.Position, error) {
 	return data, nil
 }
 
-// stored is what a component gets back at Open: nil where it had no position.
+// stored returns a component's position as Open gets it: nil where it had none.
 func stored(raw json.RawMessage) core.Position {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -70,8 +70,30 @@ func stored(raw json.RawMessage) core.Position {
 	return core.Position(raw)
 }
 
-// WriterPositions returns the positions of the writers in a stored position of a
-// chunk step; nil where it is none.
+// ParseMark takes apart the position of a chunk step, or the mark of a skipped item,
+// which has the same form. outcomes is the number of reader outcomes (items and failed
+// reads) behind the reader's own position, which is nil where it has none.
+func ParseMark(at core.Position) (reader core.Position, outcomes int64, err error) {
+	p, err := parsePosition(at)
+	if err != nil {
+		return nil, 0, err
+	}
+	return stored(p.Reader), p.Items, nil
+}
+
+// FromStart returns the position at which a chunk step reads from the start of its input
+// while its writers continue where they were: for a reader of what is left to do. It is
+// nil where at has no positions of writers.
+func FromStart(at core.Position) (core.Position, error) {
+	p, err := parsePosition(at)
+	if err != nil || len(p.Writers) == 0 {
+		return nil, err
+	}
+	return position{Writers: p.Writers}.encode()
+}
+
+// WriterPositions returns the positions of the writers in a stored position of a chunk
+// step; nil where at is not one.
 func WriterPositions(at core.Position) []core.Position {
 	p, err := parsePosition(at)
 	if err != nil {
@@ -84,9 +106,8 @@ func WriterPositions(at core.Position) []core.Position {
 	return list
 }
 
-// AttemptOf tells a writer in which attempt of the run it works (registry.BuildContext.Attempt):
-// as run.Attempt, with the positions of writers in Left and From. It is asked before
-// the first commit.
+// AttemptOf returns what describes the attempt to a writer: run.Attempt, with the
+// positions of writers in Left and From. Call it before the first commit.
 func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error) {
 	return func(ctx context.Context) (core.Attempt, error) {
 		a, err := run.Attempt(ctx)

@@ -10,13 +10,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// chain is all processors wired one behind the other for one goroutine.
+// chain is the processors, wired one behind the other for one goroutine.
 type chain struct {
 	in, out  any // cells
 	moves    []core.Advance
 	newItems func(capacity int) core.Items
-	buffer   core.Items // of a goroutine beside the step's own, and of a split
-	of       []int      // the item of each one in buffer
+	// buffer holds the outputs of a goroutine of its own, or of a split, and sourceIndex
+	// the item of each.
+	buffer      core.Items
+	sourceIndex []int
 }
 
 func newChain(processors []core.Processor, size int) (*chain, error) {
@@ -33,7 +35,7 @@ func newChain(processors []core.Processor, size int) (*chain, error) {
 	return c, nil
 }
 
-// processError is the failure to process an item, by its place in the chunk.
+// processError is the failure to process the item at a place of the chunk.
 type processError struct {
 	place int
 	meta  core.Meta
@@ -52,33 +54,33 @@ func (e *processError) Error() string {
 
 func (e *processError) Unwrap() error { return e.err }
 
-// process moves every item that has no verdict yet through all processors,
-// before the next item; the outputs are in p.output. An item that fails for good
-// is skipped or fails the step (rule C2).
-func (p *pipeline) process(ctx context.Context) error {
-	if len(p.chains) == 0 {
+// process moves every item without a verdict through all processors, before the next
+// item; the outputs are in w.output. An item that fails for good is skipped or fails the
+// step (rule C2).
+func (f *filler) process(ctx context.Context, w *work) error {
+	if len(f.chains) == 0 {
 		return nil
 	}
-	p.output.Reset()
-	p.outOf = p.outOf[:0]
-	if len(p.chains) > 1 && p.items.Len() > 1 {
-		return p.processConcurrently(ctx)
+	w.output.Reset()
+	w.sourceIndex = w.sourceIndex[:0]
+	if len(f.chains) > 1 && w.items.Len() > 1 {
+		return f.processConcurrently(ctx, w)
 	}
-	c := p.chains[0]
+	c := f.chains[0]
 	return guarded(func() error {
-		for i := p.settled; i < p.items.Len(); i++ {
-			if p.verdicts[i] != pending {
+		for i := w.committedItems; i < w.items.Len(); i++ {
+			if w.verdicts[i] != pending {
 				continue
 			}
-			err := p.processItem(ctx, c, i, !p.step.config.ProcessInTransaction)
+			err := f.processItem(ctx, w, c, i, !f.step.config.ProcessInTransaction)
 			switch {
 			case err == nil:
-				p.output.Store(c.out)
-				p.outOf = append(p.outOf, i)
+				w.output.Store(c.out)
+				w.sourceIndex = append(w.sourceIndex, i)
 			case errors.Is(err, core.ErrFilter):
-				p.verdicts[i] = filtered
+				w.verdicts[i] = filtered
 			default:
-				if err := p.skipProcess(ctx, i, err); err != nil {
+				if err := f.skipProcess(ctx, w, i, err); err != nil {
 					return err
 				}
 			}
@@ -87,43 +89,43 @@ func (p *pipeline) process(ctx context.Context) error {
 	})
 }
 
-// skipProcess leaves an item out that could not be processed. Inside of a
-// transaction that has to wait until the transaction is undone.
-func (p *pipeline) skipProcess(ctx context.Context, i int, err error) error {
-	err = &processError{place: i, meta: p.items.Meta(i), err: err}
-	if p.step.config.ProcessInTransaction {
+// skipProcess skips an item that could not be processed. Inside a transaction it
+// returns the failure: the transaction is rolled back first.
+func (f *filler) skipProcess(ctx context.Context, w *work, i int, err error) error {
+	err = &processError{place: i, meta: w.items.Meta(i), err: err}
+	if f.step.config.ProcessInTransaction {
 		return err
 	}
-	return p.admit(ctx, core.PhaseProcess, i, err)
+	return f.step.trySkip(ctx, w, core.PhaseProcess, i, err)
 }
 
-// processItem processes one item, and tries again what may be tried again if
-// retry. The answer is nil, core.ErrFilter or the failure.
-func (p *pipeline) processItem(ctx context.Context, c *chain, i int, retry bool) error {
+// processItem processes one item, with the step's retries if retry. It returns nil,
+// core.ErrFilter or the failure.
+func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool) error {
 	var began time.Time
 	for attempt := 1; ; attempt++ {
-		err := p.processOnce(ctx, c, i)
+		err := f.processOnce(ctx, w, c, i)
 		if err == nil || errors.Is(err, core.ErrFilter) {
 			return err
 		}
-		err = p.listen.onProcessError(ctx, p.items, i, err)
+		err = f.listeners.onProcessError(ctx, w.items, i, err)
 		if began.IsZero() {
 			began = time.Now()
 		}
-		if !retry || !p.mayRetry(ctx, err, attempt, began) {
+		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {
 			return exhausted(err, attempt)
 		}
-		if err := p.again(ctx, core.PhaseProcess, attempt, err); err != nil {
+		if err := f.beforeRetry(ctx, core.PhaseProcess, attempt, err); err != nil {
 			return err
 		}
 	}
 }
 
-func (p *pipeline) processOnce(ctx context.Context, c *chain, i int) error {
-	if err := p.listen.beforeProcess(ctx, p.items, i); err != nil {
+func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) error {
+	if err := f.listeners.beforeProcess(ctx, w.items, i); err != nil {
 		return err
 	}
-	p.items.Load(i, c.in)
+	w.items.Load(i, c.in)
 	var err error
 	for _, move := range c.moves {
 		if err = move(ctx); err != nil {
@@ -131,43 +133,38 @@ func (p *pipeline) processOnce(ctx context.Context, c *chain, i int) error {
 		}
 	}
 	if err == nil || errors.Is(err, core.ErrFilter) {
-		if failure := p.listen.afterProcess(ctx, p.items, i, c.out, err == nil); failure != nil {
+		if failure := f.listeners.afterProcess(ctx, w.items, i, c.out, err == nil); failure != nil {
 			return failure
 		}
 	}
 	return err
 }
 
-// processConcurrently shares the items out among the chains. Outputs, skips and
-// the failure that counts are in the order of the items all the same (rule C17).
-func (p *pipeline) processConcurrently(ctx context.Context) error {
-	var open []int
-	for i := p.settled; i < p.items.Len(); i++ {
-		if p.verdicts[i] == pending {
-			open = append(open, i)
-		}
-	}
-	failures := make([]error, p.items.Len())
-	share := (len(open) + len(p.chains) - 1) / len(p.chains)
+// processConcurrently shares the items out among the chains. Outputs, skips and the
+// failure that counts are in the order of the items all the same (rule C17).
+func (f *filler) processConcurrently(ctx context.Context, w *work) error {
+	open := w.pendingItems()
+	failures := make([]error, w.items.Len())
+	share := (len(open) + len(f.chains) - 1) / len(f.chains)
 	var running sync.WaitGroup
-	for n, c := range p.chains {
+	for n, c := range f.chains {
 		c.buffer.Reset()
-		c.of = c.of[:0]
+		c.sourceIndex = c.sourceIndex[:0]
 		mine := open[min(n*share, len(open)):min((n+1)*share, len(open))]
-		running.Go(func() { p.processShare(ctx, c, mine, failures) })
+		running.Go(func() { f.processShare(ctx, w, c, mine, failures) })
 	}
 	running.Wait()
-	for _, c := range p.chains {
-		p.output.AppendAll(c.buffer)
-		p.outOf = append(p.outOf, c.of...)
+	for _, c := range f.chains {
+		w.output.AppendAll(c.buffer)
+		w.sourceIndex = append(w.sourceIndex, c.sourceIndex...)
 	}
 	for i, err := range failures {
 		switch {
 		case err == nil:
 		case errors.Is(err, core.ErrFilter):
-			p.verdicts[i] = filtered
+			w.verdicts[i] = filtered
 		default:
-			if err := p.skipProcess(ctx, i, err); err != nil {
+			if err := f.skipProcess(ctx, w, i, err); err != nil {
 				return err
 			}
 		}
@@ -175,15 +172,15 @@ func (p *pipeline) processConcurrently(ctx context.Context) error {
 	return nil
 }
 
-// processShare processes some items into the chain's own buffer, and notes what
-// was filtered or failed: verdicts are given in the order of all items. A failure
-// that nothing cures ends the share: what is behind it does not matter any more.
-func (p *pipeline) processShare(ctx context.Context, c *chain, items []int, failures []error) {
+// processShare processes some items into the chain's own buffer, and keeps what was
+// filtered or failed: verdicts are given in the order of all items. A fatal failure ends
+// the share, because the items behind it do not matter any more.
+func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, failures []error) {
 	for _, i := range items {
-		err := guarded(func() error { return p.processItem(ctx, c, i, true) })
+		err := guarded(func() error { return f.processItem(ctx, w, c, i, true) })
 		if err == nil {
 			c.buffer.Store(c.out)
-			c.of = append(c.of, i)
+			c.sourceIndex = append(c.sourceIndex, i)
 			continue
 		}
 		failures[i] = err

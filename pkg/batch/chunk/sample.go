@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Fate is what would become of an item.
+// Fate is what the step would do with an item.
 type Fate string
 
 // The fates.
@@ -18,12 +18,12 @@ const (
 	FateWritten  Fate = "written"
 	FateFiltered Fate = "filtered"
 	FateSkipped  Fate = "skipped"
-	FateFailed   Fate = "failed" // the step would fail with it
+	FateFailed   Fate = "failed" // the step would fail
 )
 
-// Sampled is one outcome of the reader in a sample, and what became of it. Items
-// are JSON as they are stored of a skip (core.EncodeSkippedItem): redacted, and cut
-// where they are very long.
+// Sampled is one outcome of the reader in a sample, with its fate. Items are JSON as it
+// is stored with a skip (core.EncodeSkippedItem): redacted, and cut where it is very
+// long.
 type Sampled struct {
 	// Number counts the outcomes from 1.
 	Number int
@@ -31,7 +31,7 @@ type Sampled struct {
 	Meta core.Meta
 	// Read is the item as it was read; nil where the read failed.
 	Read json.RawMessage
-	// Stages are what the processors made of it, in their order, as far as it came.
+	// Stages are the outputs of the processors, in their order, up to a failure.
 	Stages []json.RawMessage
 	Fate   Fate
 	// Phase, Class and Err say why it would be skipped or fail; empty otherwise.
@@ -40,48 +40,49 @@ type Sampled struct {
 	Err   error
 }
 
-// Sample reads the first n items and runs them through the processors, as Execute
-// would, and writes nothing: the writers are assembled but not opened, nothing is
-// committed, and listeners are not told. see is told of each outcome in order; its
-// error ends the sample.
+// Sample reads the first n items and runs them through the processors, as Execute would,
+// and writes nothing: the writers are assembled but not opened, nothing is committed, and
+// no listener is called. see gets each outcome in order; its error ends the sample.
 //
-// The processors run in a read-only transaction of the step's database, one for
-// each attempt at an item. Retry and skip are those of the step; a step that would
-// fail on an item goes on to the next one, as far as its reader can. The error is
-// about what comes before the first item (assembling and opening), the end of ctx,
-// or closing. Of run only Job, Steps, Part and the observer matter.
+// The processors run in a read-only transaction of the step's database, one for each
+// attempt at an item. Retry and skip are those of the step; where the step would fail on
+// an item, the sample continues with the next one, if the reader can. The error is about
+// assembling, opening or closing, or the end of ctx. Of run only Job, Steps, Part and the
+// observer matter.
 func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sampled) error) (err error) {
 	own := *run
 	own.Services.Fill()
 	if own.Step == nil {
 		own.Step = &core.StepExecution{Name: own.RecordName(s), Context: core.NewExecutionContext()}
 	}
-	var parts Parts
-	if err := guarded(func() (err error) { parts, err = s.config.Assemble(ctx, &own); return err }); err != nil {
+	parts, err := s.assemble(ctx, &own)
+	if err != nil {
 		return err
 	}
 	if parts.Reader == nil {
 		return fmt.Errorf("chunk step %s needs a reader", s.Name())
 	}
-	p := &pipeline{step: s, exec: &own, reader: parts.Reader, items: parts.Reader.NewItems(1)}
-	p.parts = append(p.parts, p.reader.Component())
-	for _, processor := range parts.Processors {
-		p.parts = append(p.parts, processor.Component())
-	}
-	m := &sample{pipeline: p}
+	silent := &listeners{}
+	p := &pipeline{step: s, exec: &own, listeners: silent, pendingListeners: silent}
+	parts.Writers = nil
+	p.add(parts)
+	p.filler = &filler{step: s, stop: own.Services.Stop, listeners: silent, source: newSource(parts.Reader), stride: 1}
+	p.work = &work{items: parts.Reader.NewItems(1)}
+	m := &sample{filler: p.filler, work: p.work}
 	if m.chain, err = m.newChain(parts.Processors); err != nil {
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
-	defer func() { err = errors.Join(err, p.close(ctx)) }()
+	defer func() { err = errors.Join(err, p.closeComponents(ctx)) }()
 	if err := p.open(ctx, position{}); err != nil {
 		return err
 	}
 	return m.run(ctx, n, see)
 }
 
-// sample is a sample in progress: a pipeline of one item, without writers.
+// sample is a sample in progress, with a work of one item.
 type sample struct {
-	*pipeline
+	filler *filler
+	work   *work
 	chain  *chain            // nil: no processors
 	stages []json.RawMessage // of the item in hand
 }
@@ -92,7 +93,7 @@ func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error 
 			return context.Cause(ctx)
 		}
 		got := Sampled{Number: number}
-		more := m.one(ctx, &got)
+		more := m.next(ctx, &got)
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // what it broke says nothing about the item
 		}
@@ -108,18 +109,19 @@ func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error 
 	return nil
 }
 
-// one reads one item and processes it; more says that there may be another one.
-// Without a fate there was none.
-func (m *sample) one(ctx context.Context, got *Sampled) (more bool) {
-	m.items.Reset()
-	m.verdicts = append(m.verdicts[:0], pending)
+// next reads one item and processes it; more says that there may be another one. It
+// leaves the fate empty if there was no item.
+func (m *sample) next(ctx context.Context, got *Sampled) (more bool) {
+	w := m.work
+	w.items.Reset()
+	w.verdicts = append(w.verdicts[:0], pending)
 	m.stages = nil
-	if err := m.fill(ctx, 1); err != nil {
+	if err := m.filler.readUpTo(ctx, w, 1); err != nil {
 		return m.readFailed(ctx, got, err)
 	}
-	got.Read, _, _ = core.EncodeSkippedItem(m.items.At(0))
-	got.Meta = m.items.Meta(0)
-	err := m.processSample(ctx)
+	got.Read, _, _ = core.EncodeSkippedItem(w.items.At(0))
+	got.Meta = w.items.Meta(0)
+	err := m.process(ctx)
 	got.Stages = m.stages
 	switch {
 	case err == nil:
@@ -128,13 +130,13 @@ func (m *sample) one(ctx context.Context, got *Sampled) (more bool) {
 		got.Fate = FateFiltered
 	default:
 		err = &processError{meta: got.Meta, err: err}
-		m.judge(got, core.PhaseProcess, err, m.admit(ctx, core.PhaseProcess, 0, err))
+		m.setFailure(got, core.PhaseProcess, err, m.filler.step.trySkip(ctx, w, core.PhaseProcess, 0, err))
 	}
 	return true
 }
 
-// readFailed decides about a read that failed. Whether the next one can be read
-// does not depend on whether this one may be skipped.
+// readFailed sets the fate of a read that failed. Whether the next one can be read does
+// not depend on whether this one may be skipped.
 func (m *sample) readFailed(ctx context.Context, got *Sampled, err error) (more bool) {
 	if isEnd(err) {
 		return false
@@ -143,37 +145,36 @@ func (m *sample) readFailed(ctx context.Context, got *Sampled, err error) (more 
 	if errors.As(err, &consumed) {
 		got.Meta = consumed.Meta
 	}
-	over, unable := m.stepOver(ctx, err)
-	if unable != nil {
-		m.judge(got, core.PhaseRead, unable, unable)
+	if failure := m.filler.canStepOver(ctx, err); failure != nil {
+		m.setFailure(got, core.PhaseRead, failure, failure)
 		return false
 	}
-	refused := m.admit(ctx, core.PhaseRead, 0, err)
-	if failure := over(ctx); failure != nil {
-		m.judge(got, core.PhaseRead, err, failure)
+	refused := m.filler.step.trySkip(ctx, m.work, core.PhaseRead, 0, err)
+	if failure := m.filler.stepOver(ctx, err); failure != nil {
+		m.setFailure(got, core.PhaseRead, err, failure)
 		return false
 	}
-	m.judge(got, core.PhaseRead, err, refused)
+	m.setFailure(got, core.PhaseRead, err, refused)
 	return true
 }
 
-// judge notes the failure of an item, and whether the step would skip it.
-func (m *sample) judge(got *Sampled, phase core.Phase, err, refused error) {
+// setFailure sets the failure of an item; refused is nil if the step would skip it.
+func (m *sample) setFailure(got *Sampled, phase core.Phase, err, refused error) {
 	got.Phase, got.Fate, got.Err = phase, FateSkipped, err
 	if refused != nil {
 		got.Fate, got.Err = FateFailed, refused
 	}
-	got.Class = m.step.classOf(got.Err)
+	got.Class = m.filler.step.classOf(got.Err)
 }
 
-func (m *sample) processSample(ctx context.Context) error {
+func (m *sample) process(ctx context.Context) error {
 	if m.chain == nil {
 		return nil
 	}
-	return guarded(func() error { return m.processItem(ctx, m.chain, 0, true) })
+	return guarded(func() error { return m.filler.processItem(ctx, m.work, m.chain, 0, true) })
 }
 
-// newChain wires the processors, so that what each of them makes is seen.
+// newChain wires the processors, and keeps the output of each.
 func (m *sample) newChain(processors []core.Processor) (*chain, error) {
 	if len(processors) == 0 {
 		return nil, nil
@@ -186,18 +187,17 @@ func (m *sample) newChain(processors []core.Processor) (*chain, error) {
 		if err != nil {
 			return nil, fmt.Errorf("processor %d: %w", i+1, err)
 		}
-		cells[i], _ = out.(core.AnyCell)
-		at, moves[i] = out, move
+		cells[i], at, moves[i] = optional[core.AnyCell](out), out, move
 	}
 	c.out = at
 	c.moves = []core.Advance{func(ctx context.Context) error {
 		m.stages = nil
-		return m.step.tx.Do(ctx, tx.Attr{ReadOnly: true}, func(ctx context.Context) error {
+		return m.filler.step.tx.Do(ctx, tx.Attr{ReadOnly: true}, func(ctx context.Context) error {
 			for i, move := range moves {
 				if err := move(ctx); err != nil {
 					return err
 				}
-				m.stage(cells[i])
+				m.addStage(cells[i])
 			}
 			return nil
 		})
@@ -205,9 +205,9 @@ func (m *sample) newChain(processors []core.Processor) (*chain, error) {
 	return c, nil
 }
 
-// stage keeps what a processor has made.
-func (m *sample) stage(cell core.AnyCell) {
-	if cell == nil { // a cell of its own kind: nobody can look into it
+// addStage keeps the output of a processor.
+func (m *sample) addStage(cell core.AnyCell) {
+	if cell == nil { // a cell of another kind cannot be read
 		m.stages = append(m.stages, json.RawMessage(`"?"`))
 		return
 	}

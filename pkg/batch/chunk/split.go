@@ -3,65 +3,60 @@ package chunk
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// split writes the items of a chunk that could not be written together one by
-// one, or by halves, each part in a transaction of its own that commits its own
-// position (rules C7, C8): killed in the middle, a restart goes on at the first
-// item without a verdict.
-func (p *pipeline) split(ctx context.Context) error {
-	var open []int
-	for i := p.settled; i < p.items.Len(); i++ {
-		if p.verdicts[i] == pending {
-			open = append(open, i)
-		}
-	}
+// split writes the items of a chunk that could not be written together one by one, or by
+// halves, each part in a transaction of its own that commits its own position (rules C7,
+// C8): killed in the middle, a restart continues at the first item without a verdict.
+func (p *pipeline) split(ctx context.Context, w *work) error {
+	open := w.pendingItems()
 	var err error
 	if p.step.config.Isolate == IsolateBisect {
-		err = p.halve(ctx, open)
+		err = p.writeHalves(ctx, w, open)
 	} else {
 		for i := 0; i < len(open) && err == nil; i++ {
-			err = p.isolate(ctx, open[i:i+1])
+			err = p.writeGroup(ctx, w, open[i:i+1])
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if p.settled == p.items.Len() && len(p.skips) == 0 {
+	if w.committedItems == w.items.Len() && len(w.skips) == 0 {
 		return nil
 	}
-	return p.commit(ctx, &part{to: p.items.Len(), all: true}) // what is behind the last item
+	return p.commit(ctx, w, &commitUnit{upTo: w.items.Len(), withTrailingSkips: true})
 }
 
-func (p *pipeline) halve(ctx context.Context, group []int) error {
+func (p *pipeline) writeHalves(ctx context.Context, w *work, group []int) error {
 	if len(group) < 2 {
-		return p.isolate(ctx, group)
+		return p.writeGroup(ctx, w, group)
 	}
 	middle := (len(group) + 1) / 2
-	if err := p.isolate(ctx, group[:middle]); err != nil {
+	if err := p.writeGroup(ctx, w, group[:middle]); err != nil {
 		return err
 	}
-	return p.isolate(ctx, group[middle:])
+	return p.writeGroup(ctx, w, group[middle:])
 }
 
-// isolate writes a group of items in one transaction, without trying again. A
-// group that fails is halved; only a single item is ever skipped or fails the
-// step, so that bisecting ends as one by one would.
-func (p *pipeline) isolate(ctx context.Context, group []int) error {
+// writeGroup writes a group of items in one transaction, without a retry. A group that
+// fails is halved; only a single item is ever skipped or fails the step, so that
+// bisecting ends as one by one would.
+func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 	if len(group) == 0 {
 		return nil
 	}
-	err := p.tryGroup(ctx, group)
-	if err == nil || endsChunk(ctx, err) {
+	err := p.tryGroup(ctx, w, group)
+	if err == nil || isFatalForChunk(ctx, err) {
 		return err
 	}
 	if len(group) > 1 {
-		if err := p.goOn(ctx); err != nil {
+		if err := p.rewindWriters(ctx); err != nil {
 			return err
 		}
-		return p.halve(ctx, group)
+		return p.writeHalves(ctx, w, group)
 	}
 	phase := core.PhaseWrite
 	var failed *processError
@@ -69,79 +64,73 @@ func (p *pipeline) isolate(ctx context.Context, group []int) error {
 		phase = core.PhaseProcess
 	}
 	place := group[0]
-	if err := p.admit(ctx, phase, place, err); err != nil {
+	if err := p.step.trySkip(ctx, w, phase, place, err); err != nil {
 		return err
 	}
-	if err := p.goOn(ctx); err != nil {
+	if err := p.rewindWriters(ctx); err != nil {
 		return err
 	}
-	return p.commit(ctx, &part{to: place + 1})
+	return p.commit(ctx, w, &commitUnit{upTo: place + 1})
 }
 
 // tryGroup processes a group again and commits it.
-func (p *pipeline) tryGroup(ctx context.Context, group []int) error {
-	c := &part{to: group[len(group)-1] + 1, counts: true}
-	c.produce = func(ctx context.Context) (core.Items, []int, error) { return p.outputs(ctx, group) }
+func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
+	u := &commitUnit{upTo: group[len(group)-1] + 1, isCommit: true}
+	u.source = func(ctx context.Context) (core.Items, []int, error) { return p.filler.outputs(ctx, w, group) }
 	if !p.step.config.ProcessInTransaction {
-		items, of, err := p.outputs(ctx, group)
+		items, sourceIndex, err := p.filler.outputs(ctx, w, group)
 		if err != nil {
 			return err
 		}
 		if items.Len() == 0 {
-			return nil // all filtered: they commit with what is behind them
+			return nil // all filtered: they commit with the items behind them
 		}
-		c.produce = func(context.Context) (core.Items, []int, error) { return items, of, nil }
+		u.source = func(context.Context) (core.Items, []int, error) { return items, sourceIndex, nil }
 	}
-	err := p.commit(ctx, c)
+	err := p.commit(ctx, w, u)
 	if err != nil {
-		p.undone(ctx, &err, c.items)
-		return err
+		return p.noteRollback(ctx, err, u.items)
 	}
-	for _, i := range c.of {
-		p.verdicts[i] = written
+	for _, i := range u.sourceIndex {
+		w.verdicts[i] = written
 	}
 	return nil
 }
 
-// outputs are what there is to write of a group: as it was read where nothing
-// processes, as it was processed where that is kept, else processed afresh, so
-// that a writer which spoiled its items does not spoil the split.
-func (p *pipeline) outputs(ctx context.Context, group []int) (core.Items, []int, error) {
-	if len(p.chains) == 0 {
-		return p.items.View(group[0], group[len(group)-1]+1), group, nil
+// outputs returns what there is to write of a group, and the item of each output: the
+// items where there are no processors, the same outputs where they are kept. Else it
+// processes the items again, so that a writer which changed them does not spoil the
+// split.
+func (f *filler) outputs(ctx context.Context, w *work, group []int) (core.Items, []int, error) {
+	first, last := group[0], group[len(group)-1]
+	if len(f.chains) == 0 {
+		return w.items.View(first, last+1), group, nil
 	}
-	if p.step.config.KeepOutputs {
-		from, to := 0, 0
-		for j, i := range p.outOf {
-			if i == group[0] {
-				from = j
-			}
-			if i == group[len(group)-1] {
-				to = j + 1
-			}
-		}
-		return p.output.View(from, to), group, nil
+	if f.step.config.KeepOutputs {
+		from, _ := slices.BinarySearch(w.sourceIndex, first)
+		to, _ := slices.BinarySearch(w.sourceIndex, last+1)
+		return w.output.View(from, to), group, nil
 	}
-	c := p.chains[0]
+	c := f.chains[0]
 	c.buffer.Reset()
-	c.of = c.of[:0]
+	c.sourceIndex = c.sourceIndex[:0]
 	err := guarded(func() error {
 		for _, i := range group {
-			if p.verdicts[i] != pending {
+			if w.verdicts[i] != pending {
 				continue
 			}
-			err := p.processItem(ctx, c, i, false)
+			err := f.processItem(ctx, w, c, i, false)
 			switch {
 			case err == nil:
 				c.buffer.Store(c.out)
-				c.of = append(c.of, i)
+				c.sourceIndex = append(c.sourceIndex, i)
 			case errors.Is(err, core.ErrFilter):
-				p.verdicts[i] = filtered
+				w.verdicts[i] = filtered
 			default:
-				return &processError{place: i, meta: p.items.Meta(i), err: err}
+				return &processError{place: i, meta: w.items.Meta(i), err: err}
 			}
 		}
 		return nil
 	})
-	return c.buffer, c.of, err
+	return c.buffer, c.sourceIndex, err
 }

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // DefaultSize is the number of items per chunk where none is given.
 const DefaultSize = 1000
 
-// LeastSkippedReads is how many skipped reads a chunk may always have (rule C1a).
-const LeastSkippedReads = 1000
+// MinSkippedReads is the number of skipped reads that every chunk may have (rule C1a).
+const MinSkippedReads = 1000
 
-// Isolation is how a split finds the items that cannot be written (rule C7).
+// Isolation says how a split finds the items that cannot be written (rule C7).
 type Isolation string
 
 // The isolations. The outcomes of the first two are the same; bisecting makes fewer
@@ -34,44 +35,44 @@ type Config struct {
 	Name string
 	// Size is the number of items read per chunk; 0 means DefaultSize.
 	Size int
-	// MaxSkippedReads is how many skipped reads, which take no place, end a chunk as
-	// well; 0 means the larger of Size and LeastSkippedReads (rule C1a).
+	// MaxSkippedReads is the number of skipped reads that ends a chunk as well, as they
+	// take no place; 0 means the larger of Size and MinSkippedReads (rule C1a).
 	MaxSkippedReads int
-	// Database is where the writers write and the position is kept: in the
-	// repository's own rows, or, where the repository is in another database, in a
-	// checkpoint beside the data (rule C18).
+	// Database is where the writers write and where the position is committed: in the
+	// repository's own row, or in a checkpoint beside the data where the repository is
+	// in another database (rule C18).
 	Database tx.Database
 	// Attr is the isolation and the timeout of each chunk's transaction. Its
 	// propagation must be empty: a chunk step owns its transactions.
 	Attr tx.Attr
-	// Timeout ends the step with a failure when it is over; 0: none.
+	// Timeout is the time after which the step fails; 0: none.
 	Timeout time.Duration
 	// Assemble makes the components of one step execution.
 	Assemble func(ctx context.Context, run *core.StepRun) (Parts, error)
 
-	// Targets names what the writers of one execution would write that no other may,
-	// such as files, without making them; nil: nothing.
+	// Targets returns what only one writer may write, such as the names of files, for
+	// one execution, without making them; nil: nothing.
 	Targets func(ctx context.Context, run *core.StepRun) ([]string, error)
 
-	// Retry says what is tried again; zero: nothing.
+	// Retry says which failures are retried; zero: none.
 	Retry Retry
-	// Skip decides which items may be left out; nil: none.
+	// Skip decides which items may be skipped; nil: none.
 	Skip SkipPolicy
 	// Isolate is IsolateEach unless set.
 	Isolate Isolation
-	// KeepOutputs keeps what the processors made of an item for a re-try or a
-	// split; otherwise the item is processed again (job file: reprocess: false).
+	// KeepOutputs writes the same outputs again in a retry or a split; else the items
+	// are processed again (job file: reprocess: false).
 	KeepOutputs bool
 	// ProcessInTransaction runs the processors inside of the chunk's transaction.
 	ProcessInTransaction bool
-	// Concurrency is the number of goroutines that process the items of a chunk; 0
-	// and 1: the step's own. Order, counters and restart are the same (rule C17).
+	// Concurrency is the number of goroutines that process the items of a chunk; 0 and
+	// 1: only the step's own. Order, counters and restart are the same (rule C17).
 	Concurrency int
-	// Listeners makes the listeners of one step execution, of any of the interfaces
-	// of core/listener.go but those of a job; nil: there are none but those of Parts.
+	// Listeners makes the listeners of one step execution, of any of the interfaces of
+	// core/listener.go but those of a job; nil: only those of Parts.
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
-	// Expect is what must hold for the step to complete when its work is done; nil:
-	// nothing is expected. What is committed stays.
+	// Expect must hold when the work is done, or the step fails; what is committed
+	// stays. nil: nothing is expected.
 	Expect *core.Condition
 	// Promote copies keys of the step's context to the job's; nil: none.
 	Promote *core.Promotion
@@ -85,8 +86,8 @@ type Parts struct {
 	Processors []core.Processor
 	// Writers all get every chunk, in order, in one transaction.
 	Writers []core.Writer
-	// Listeners are told besides those of Config.Listeners, but not of the step's own
-	// start and end: they are made too late for that.
+	// Listeners are called after those of Config.Listeners. They are made too late for
+	// BeforeStep and AfterStep.
 	Listeners []any
 }
 
@@ -96,13 +97,13 @@ type Step struct {
 	tx     *tx.Manager
 }
 
-// New checks the configuration; everything wrong is reported together.
+// New checks the configuration. Its error names all that is wrong.
 func New(config Config) (*Step, error) {
 	if config.Size == 0 {
 		config.Size = DefaultSize
 	}
 	if config.MaxSkippedReads == 0 {
-		config.MaxSkippedReads = max(config.Size, LeastSkippedReads)
+		config.MaxSkippedReads = max(config.Size, MinSkippedReads)
 	}
 	if config.Isolate == "" {
 		config.Isolate = IsolateEach
@@ -173,17 +174,17 @@ func (s *Step) Expect() *core.Condition { return s.config.Expect }
 // Promote is what the step copies to the job's context; nil: nothing.
 func (s *Step) Promote() *core.Promotion { return s.config.Promote }
 
-// Execute runs the step from run.Step.Position to the end of its data. It
-// returns nil when all items have a verdict and are committed, core.ErrStopped
-// after a chunk if a stop was asked for, and otherwise the error that made it
-// fail; what was not committed is then rolled back, and the position is that of
-// the last commit (rule C9).
+// Execute runs the step from run.Step.Position to the end of its data. It returns nil
+// when all items have a verdict and are committed, core.ErrStopped after a chunk if a
+// stop was requested, and else the error that made the step fail: what was not
+// committed is then rolled back, and the position is that of the last commit (rule
+// C9).
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if err := run.UseDatabase(ctx, s.config.Database.Name()); err != nil {
 		return err
 	}
 	defer func() { err = run.SyncHistory(ctx, err) }()
-	if c := run.Step.Context; c != nil { // what the attempt before had failed with
+	if c := run.Step.Context; c != nil { // of the attempt before
 		c.Delete(core.ErrorClassKey)
 		c.Delete(core.ErrorItemKey)
 	}
@@ -191,15 +192,15 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	if err != nil {
 		return err
 	}
-	var parts Parts
-	if err := guarded(func() (err error) { parts, err = s.config.Assemble(ctx, run); return err }); err != nil {
+	parts, err := s.assemble(ctx, run)
+	if err != nil {
 		return err
 	}
 	p, err := newPipeline(s, run, parts)
 	if err != nil {
 		return err
 	}
-	defer func() { err = p.closed(ctx, err, errors.Join(p.forget(ctx, err), p.close(ctx))) }()
+	defer func() { err = p.close(ctx, err) }()
 	if err := p.open(ctx, at); err != nil {
 		return err
 	}
@@ -209,64 +210,18 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	return p.finish(ctx)
 }
 
-// closed answers how the step ends when its components are closed. Where all of its
-// work is done and committed, one that could not be closed changes nothing.
-func (p *pipeline) closed(ctx context.Context, failure, closing error) error {
-	if failure == nil && closing != nil {
-		p.exec.Services.Observer.Observe(ctx, core.CloseFailed{Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, Err: closing})
-		return nil
-	}
-	return errors.Join(failure, closing)
+func (s *Step) assemble(ctx context.Context, run *core.StepRun) (parts Parts, err error) {
+	err = guarded(func() (err error) { parts, err = s.config.Assemble(ctx, run); return err })
+	return parts, err
 }
 
-// run moves chunk by chunk until the data ends.
-func (p *pipeline) run(ctx context.Context) error {
-	for {
-		if p.stopped || p.exec.Stopping() {
-			return core.ErrStopped
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		last, err := p.chunk(ctx)
-		if err != nil {
-			return p.failed(ctx, err)
-		}
-		if last {
-			return nil
-		}
+// classOf names the class of an error, as it is stored with a skip.
+func (s *Step) classOf(err error) string {
+	if s.config.Classify != nil {
+		return s.config.Classify(err)
 	}
+	return string(exception.ClassOf(err))
 }
 
-// chunk reads, processes and commits one chunk; last says that the data ended.
-func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
-	p.begin()
-	if err := p.listen.beforeChunk(ctx); err != nil {
-		return false, err
-	}
-	if last, err = p.read(ctx); err != nil {
-		return false, err
-	}
-	if p.items.Len() == 0 && len(p.skips) == 0 {
-		return last, nil // an empty last chunk makes no commit (rule C5)
-	}
-	if p.next, err = p.nextPosition(); err != nil {
-		return false, err
-	}
-	if !p.step.config.ProcessInTransaction {
-		if err := p.process(ctx); err != nil {
-			return false, err
-		}
-	}
-	if err := p.settle(ctx); err != nil {
-		return false, err
-	}
-	p.undoing = true // nothing is left that could be undone
-	if err := p.release(ctx); err != nil {
-		return false, err
-	}
-	if err := p.exec.Committed(ctx); err != nil {
-		return false, err
-	}
-	return last, p.listen.afterChunk(ctx, p.exec.Step.Counters)
-}
+// guarded calls a component and turns its panic into an error (rule C13).
+func guarded(call func() error) error { return exception.Guard(call) }

@@ -16,8 +16,8 @@ import (
 // One goroutine at a time calls it, but not always the same one. What Read
 // returns belongs to the engine.
 //
-// A reader may also implement [Opener], [Positioner], [Marker], [Closer],
-// [ItemSkipper] and [MetaReader]; they are asked for once, when the step starts.
+// A reader may also implement [Opener], [ChangesAccepter], [Positioner], [Marker],
+// [Closer], [ItemSkipper] and [MetaReader]; they are asked for once, when the step starts.
 type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
@@ -148,6 +148,14 @@ func (p Position) JSON() json.RawMessage {
 // last committed chunk on a restart and nil otherwise.
 type Opener interface {
 	Open(ctx context.Context, at Position) error
+}
+
+// ChangesAccepter is implemented by readers that refuse to continue in an input which
+// changed since they read it. AcceptChanges is called before Open where the operator is
+// responsible for the changes: the reader then continues behind what was read, as far as
+// it can tell that this is possible (rule C15).
+type ChangesAccepter interface {
+	AcceptChanges()
 }
 
 // Positioner is implemented by components that can be restarted. A reader's

@@ -5,16 +5,16 @@ import (
 	"reflect"
 )
 
-// Listeners are told of what happens in a job, a step or a chunk, and may end it: a listener's
-// error or panic fails the step; it is never swallowed (rule C16). A listener
-// implements any of the one-method interfaces of this file; each is asked for
-// once, and what nobody registered costs nothing. One registered twice is called
-// once. They are called on the goroutine of the step, in the order registered.
+// A listener is called when something happens in a job, a step or a chunk, and may end
+// it: its error or panic fails the step and is never swallowed (rule C16). It implements
+// any of the one-method interfaces of this file; a callback without a listener costs
+// nothing. A listener that is registered twice is called once. Listeners are called on
+// the goroutine of the step, in the order registered.
 //
-// The error of an On...Error callback does not replace the error it is told of:
-// it is added to it, and that one's class decides what happens (rule C16).
+// The error of an On...Error callback does not replace the error that it is called with:
+// it is added, and the class of the first one decides what happens (rule C16).
 //
-// Items are handed over boxed; they belong to the engine.
+// Items are passed boxed; they belong to the engine.
 type (
 	// BeforeChunk is called before the first read of a chunk.
 	BeforeChunk interface {

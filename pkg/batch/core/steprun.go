@@ -62,6 +62,9 @@ type StepContext struct {
 	// journal that are stored with its start.
 	Visit  Visit
 	Before []FlowVisit
+	// AcceptChanges says that the operator is responsible for changes of the input since
+	// the attempt before: see ChangesAccepter.
+	AcceptChanges bool
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution

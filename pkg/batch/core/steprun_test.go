@@ -50,11 +50,12 @@ func fullStepContext(t *testing.T) core.StepContext {
 			LeaseUntil: at, StopRequested: true, Attempt: 2, RedriveOf: 1, Parent: 9, ParentCall: 8, Gate: "g", CreatedAt: at, StartedAt: at, EndedAt: at,
 		},
 		JobRef: core.JobRef{ID: 3, Owner: owner, Epoch: 4}, Earlier: &record, Steps: records, Last: &record,
-		Outcome: &core.Outcome{Status: core.StatusFailed, ExitCode: "FAILED", Message: "m", Step: "s"},
-		Part:    &core.Partition{Name: "p1", Index: 1, Context: memory(t)},
-		Visit:   core.Visit{Flow: "split#1/2", Ordinal: 3, Element: "s"},
-		Before:  []core.FlowVisit{{Visit: core.Visit{Ordinal: 2, Element: "d"}, Kind: core.VisitDecision, Verdict: "yes", Target: "t"}},
-		Parts:   records, Planned: &record, Resumed: true, MayPark: true, Group: &core.Group{Name: "g", Database: "default"},
+		Outcome:       &core.Outcome{Status: core.StatusFailed, ExitCode: "FAILED", Message: "m", Step: "s"},
+		Part:          &core.Partition{Name: "p1", Index: 1, Context: memory(t)},
+		Visit:         core.Visit{Flow: "split#1/2", Ordinal: 3, Element: "s"},
+		Before:        []core.FlowVisit{{Visit: core.Visit{Ordinal: 2, Element: "d"}, Kind: core.VisitDecision, Verdict: "yes", Target: "t"}},
+		AcceptChanges: true,
+		Parts:         records, Planned: &record, Resumed: true, MayPark: true, Group: &core.Group{Name: "g", Database: "default"},
 	}
 }
 

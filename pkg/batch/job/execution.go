@@ -39,9 +39,6 @@ func newRun(l *Launcher, j *core.Job, launched core.Launched, stop <-chan struct
 // run runs the execution to its end. Its heartbeats go on while a cancelled run
 // cleans up: they end with the execution, or with its ownership.
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
-	if r.launcher.options.AcceptChanges {
-		ctx = core.AcceptChanges(ctx)
-	}
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
 	runCtx, cancel := context.WithCancelCause(ctx)

@@ -100,6 +100,7 @@ func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
 		Data: core.StepContext{
 			Job: r.jobNow(), JobRef: r.ref, Steps: r.progress.seen(), Last: w.last, Outcome: r.ended,
 			Parts: r.progress.parts(at.Step.Name()), Visit: w.visitOf(at),
+			AcceptChanges: r.launcher.options.AcceptChanges,
 		},
 		Services: core.StepServices{
 			Checkpoints: r.config.Repository, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,

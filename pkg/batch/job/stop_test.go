@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -220,4 +221,50 @@ func TestADecisionThatDoesNotReturnIsNotWaitedForWhenTheContextHasEnded(t *testi
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "did not return in time")
 	})
+}
+
+// TestAStopDoesNotEndAChunkStepOfFinally: a commit of its own sees the request.
+func TestAStopDoesNotEndAChunkStepOfFinally(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e, _ := meddled(t, url)
+		j := testengine.Job("job", e.Tasklet("work", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil }))
+		written := 0
+		j.Finally = core.Flow{Elements: []core.Element{testengine.Chunk(e, "clean", 1, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+			p := processing(func(ctx context.Context, n int) (int, error) {
+				list, err := e.Repository.Executions(ctx, core.ExecutionFilter{JobName: "job"})
+				if err == nil {
+					_, err = e.Repository.RequestStop(ctx, list[0].ID)
+				}
+				return n, err
+			})
+			return &counting{}, p, writing(func() { written++ })
+		})}}
+		exec, err := e.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, e.Step(exec, "clean").Status)
+		require.Equal(t, 3, written)
+	})
+}
+
+// counting reads 1, 2 and 3.
+type counting struct{ n int }
+
+func (c *counting) Read(context.Context) (int, error) {
+	if c.n == 3 {
+		return 0, io.EOF
+	}
+	c.n++
+	return c.n, nil
+}
+
+type processing func(ctx context.Context, n int) (int, error)
+
+func (f processing) Process(ctx context.Context, n int) (int, error) { return f(ctx, n) }
+
+type writing func()
+
+func (f writing) Write(context.Context, []int) error {
+	f()
+	return nil
 }

@@ -17,7 +17,7 @@ func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
 		return Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
 	}
-	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && s.config.Jobs == nil}
+	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
 }
 
 // ways are what may be done about an execution, whoever looks at it.

@@ -2,6 +2,7 @@ package operator_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -407,4 +408,68 @@ func ExampleService() {
 	// 2026-02-28 COMPLETED
 	// 2026-03-01 COMPLETED
 	// job daily, execution 1: a later execution of the instance exists: execution 2 (COMPLETED)
+}
+
+func TestARedriveIsNoNewestInstance(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		d := newDesk(t, url, func(c *operator.Config) { c.Dead = func(o core.Owner) bool { return o.Host == "lost" } })
+		first := d.wait(d.start("load", d.run(4)))
+		mark := core.Parameter{Name: "run.redrive", Type: core.TypeString, Value: "1.work.1", Identifying: true}
+		_, err := d.e.Repository.Launch(t.Context(), core.LaunchRequest{
+			JobName: "load", Params: parameters(t, intParameter("run", 9), mark), Restartable: true, RedriveOf: first.ID,
+			Owner: core.Owner{Host: "lost"}, Lease: time.Hour,
+		})
+		require.NoError(t, err)
+		ended, err := d.Recover(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []operator.Action{{Kind: operator.ActRedrive, Execution: first.ID, Step: "work"}}, ended[0].Actions)
+
+		params, err := d.nextParameters("load", nil)
+		require.NoError(t, err)
+		run, _ := params.Get("run")
+		require.Equal(t, int64(5), run.Value)
+		_, err = d.restart(ended[0].ID)
+		require.Equal(t, operator.ReasonRedrive, refusal(t, err).Reason)
+	})
+}
+
+func TestAnOlderAttemptIsNotAbandoned(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		d, ctx := newDesk(t, url), t.Context()
+		d.work = failing
+		first := d.wait(d.start("load", d.run(1)))
+		second := d.wait(d.restart(first.ID))
+		_, err := d.Abandon(ctx, first.ID)
+		r := refusal(t, err)
+		require.Equal(t, operator.ReasonNotNewest, r.Reason)
+		require.Contains(t, r.Actions, operator.Action{Kind: operator.ActShow, Execution: second.ID, Status: core.StatusFailed})
+		_, err = d.Abandon(ctx, second.ID)
+		require.NoError(t, err)
+	})
+}
+
+// What the service answers is fit for an HTTP answer.
+func TestAnswersMarshalWithoutWhatIsNobodysBusiness(t *testing.T) {
+	t.Parallel()
+	d, ctx := newDesk(t, testdb.SQLite(t)), t.Context()
+	launched, err := d.e.Repository.Launch(ctx, core.LaunchRequest{
+		JobName: "load", Params: d.run(1), Restartable: true, Lease: time.Hour, Definition: core.Definition{Text: "job: secret", Hash: "h"},
+		Owner: core.Owner{Host: "elsewhere", PID: 7, Nonce: "nonce"},
+	})
+	require.NoError(t, err)
+	stopping, err := d.Stop(ctx, launched.Execution.ID)
+	require.NoError(t, err)
+	_, err = d.start("load", d.run(1))
+	for _, answer := range []any{stopping, refusal(t, err)} {
+		text, err := json.Marshal(answer)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "nonce")
+		require.NotContains(t, string(text), "secret")
+	}
+	text, err := json.Marshal(refusal(t, err))
+	require.NoError(t, err)
+	require.Contains(t, string(text), `{"reason":"running","message":"job load is already running: execution 1, owner elsewhere (process 7), lease until `)
+	require.Contains(t, string(text), `"actions":[{"kind":"show","execution":1,"status":"STARTED"},{"kind":"stop","execution":1},{"kind":"recover"}]}`)
 }

@@ -106,7 +106,7 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, plan *redriv
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}
-	return s.located(j, d.path)
+	return s.located(j, d), nil
 }
 
 // planRedrive says what will be redriven.

@@ -11,12 +11,14 @@ import (
 // RunRequest asks for a run of a job.
 type RunRequest struct {
 	// The job is the first of these that is set: a job of Go code; a job file that was
-	// read already; the path of a job file; a job's name, whose file is read from where
-	// its newest execution had it.
-	Job     *core.Job     `json:"-"`
-	Checked *jobfile.File `json:"-"`
-	File    string        `json:"file,omitempty"`
-	Name    string        `json:"job,omitempty"`
+	// read already; a job file wherever it is; the path of a job file; the name of a job
+	// that the application carries (Config.Files), or whose file is read from where its
+	// newest execution had it.
+	Job     *core.Job      `json:"-"`
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Name    string         `json:"job,omitempty"`
 
 	// Params are texts by name, typed and checked by the job's declarations.
 	Params map[string]string `json:"params,omitempty"`
@@ -41,10 +43,11 @@ type RunRequest struct {
 type RestartRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 	// The job is as in RunRequest; none: that with which the execution was started.
-	Job     *core.Job     `json:"-"`
-	Checked *jobfile.File `json:"-"`
-	File    string        `json:"file,omitempty"`
-	Name    string        `json:"job,omitempty"`
+	Job     *core.Job      `json:"-"`
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+	Name    string         `json:"job,omitempty"`
 
 	// FromStart runs everything anew.
 	FromStart bool `json:"from_start,omitempty"`
@@ -64,10 +67,11 @@ type RedriveRequest struct {
 	Edited map[int64]json.RawMessage `json:"edited,omitempty"`
 	// Params change parameters of the execution.
 	Params map[string]string `json:"params,omitempty"`
-	// Checked and File are as in RunRequest; none: the file with which the execution was
-	// started.
-	Checked *jobfile.File `json:"-"`
-	File    string        `json:"file,omitempty"`
+	// Checked, Source and File are as in RunRequest; none: the file with which the
+	// execution was started.
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
 	Hooks   `json:"-"`
 }
 
@@ -75,13 +79,33 @@ type RedriveRequest struct {
 type source struct {
 	job     *core.Job
 	checked *jobfile.File
-	file    string
+	from    jobfile.Source
 	name    string
 }
 
-func (r RunRequest) source() source     { return source{r.Job, r.Checked, r.File, r.Name} }
-func (r RestartRequest) source() source { return source{r.Job, r.Checked, r.File, r.Name} }
-func (r RedriveRequest) source() source { return source{checked: r.Checked, file: r.File} }
+func (s source) isZero() bool {
+	return s.job == nil && s.checked == nil && s.from.IsZero() && s.name == ""
+}
+
+// fileOf is the source of a job file, or the path of one.
+func fileOf(from jobfile.Source, path string) jobfile.Source {
+	if from.IsZero() {
+		return jobfile.Path(path)
+	}
+	return from
+}
+
+func (r RunRequest) source() source {
+	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+}
+
+func (r RestartRequest) source() source {
+	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+}
+
+func (r RedriveRequest) source() source {
+	return source{checked: r.Checked, from: fileOf(r.Source, r.File)}
+}
 
 // Hooks are what a caller of the same process hands to a run.
 type Hooks struct {

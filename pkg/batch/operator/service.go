@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -26,6 +27,9 @@ type Config struct {
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
 
+	// Files are the job files that the application carries, and the jobs that package
+	// define has made, by the names of their jobs; nil: none.
+	Files map[string]*jobfile.File
 	// Jobs finds a job of Go code by its name; core.ErrNoSuchJob where there is none.
 	// nil: jobs are files.
 	Jobs func(ctx context.Context, name string) (*core.Job, error)
@@ -73,7 +77,7 @@ type Checkpoints interface {
 type Service struct {
 	config   Config
 	prepared atomic.Bool // the schema is as it should be
-	files    sync.Map    // paths of job files, by the job's name
+	files    sync.Map    // a jobfile.Source by the job's name
 	runnings runnings
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -18,7 +17,7 @@ import (
 // database: its components need no New. The error is a Refusal. Parameters that lack
 // or are wrong pass where an incrementer may make them: the run judges them.
 func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error) {
-	file, err := load(components, req.File)
+	file, err := load(components, fileOf(req.Source, req.File))
 	if err != nil {
 		return nil, err
 	}
@@ -30,8 +29,8 @@ func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error)
 	return file, nil
 }
 
-func load(components *registry.Registry, path string) (*jobfile.File, error) {
-	file, err := jobfile.Load(path, components)
+func load(components *registry.Registry, from jobfile.Source) (*jobfile.File, error) {
+	file, err := from.Load(components)
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Err: err}
 	}
@@ -52,22 +51,30 @@ func (s *Service) find(ctx context.Context, from source) (definition, error) {
 		return definition{job: from.job}, nil
 	case from.checked != nil:
 		return definition{file: from.checked, path: from.checked.Path()}, nil
-	case from.file != "":
-		return s.read(from.file)
+	case !from.from.IsZero():
+		return s.read(from.from)
 	case from.name != "":
 		return s.named(ctx, from.name)
 	}
 	return definition{}, &Refusal{Reason: ReasonFile, Err: errors.New("the request names no job: a file or a name is needed")}
 }
 
-func (s *Service) read(path string) (definition, error) {
-	file, err := load(s.config.Registry, path)
-	return definition{file: file, path: path}, err
+func (s *Service) read(from jobfile.Source) (definition, error) {
+	file, err := load(s.config.Registry, from)
+	return definition{file: file, path: from.String()}, err
 }
 
-// named finds a job by its name: one of Config.Jobs, a file that this service has run,
-// or the file of the newest execution.
+// carries reports whether the application has the job of that name.
+func (s *Service) carries(name string) bool {
+	return s.config.Jobs != nil || s.config.Files[name] != nil
+}
+
+// named finds a job by its name: one of Config.Files or Config.Jobs, a file that this
+// service has run, or the file of the newest execution.
 func (s *Service) named(ctx context.Context, name string) (definition, error) {
+	if file := s.config.Files[name]; file != nil {
+		return definition{file: file, path: file.Path()}, nil
+	}
 	if s.config.Jobs != nil {
 		j, err := s.config.Jobs(ctx, name)
 		if err == nil {
@@ -77,8 +84,8 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 			return definition{}, fmt.Errorf("job %w", err)
 		}
 	}
-	if path, ok := s.files.Load(name); ok {
-		return s.read(path.(string)) //nolint:forcetypeassert // only compile stores
+	if from, ok := s.files.Load(name); ok {
+		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
 	}
 	page, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
 	if err != nil {
@@ -88,24 +95,26 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 		return definition{}, &Refusal{Reason: ReasonNoSuchJob,
 			Err: fmt.Errorf("job %s: %w: no execution of it says where its file is", name, core.ErrNoSuchJob)}
 	}
-	return s.read(page[0].Definition.Path)
+	return s.read(jobfile.Path(page[0].Definition.Path))
 }
 
 // ofExecution finds the job of an execution: that of the request, else the one that it
 // was started with.
 func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecution) (definition, error) {
-	if from != (source{}) {
+	if !from.isZero() {
 		d, err := s.find(ctx, from)
 		return d, withAction(err, e.ID, s.goOn(e, true))
 	}
-	if e.Definition.Path == "" && s.config.Jobs != nil {
-		return s.named(ctx, e.JobName)
-	}
 	if e.Definition.Path == "" {
-		return definition{}, &Refusal{Reason: ReasonFile, Execution: e.ID,
-			Err: fmt.Errorf("execution %d does not know its job file", e.ID), Actions: []Action{s.goOn(e, true)}}
+		d, err := s.named(ctx, e.JobName)
+		var r *Refusal
+		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && s.config.Jobs == nil {
+			err = &Refusal{Reason: ReasonFile, Execution: e.ID, Actions: []Action{s.goOn(e, true)},
+				Err: fmt.Errorf("execution %d does not know its job file", e.ID)}
+		}
+		return d, err
 	}
-	d, err := s.read(e.Definition.Path)
+	d, err := s.read(jobfile.Path(e.Definition.Path))
 	return d, withAction(err, e.ID, s.goOn(e, true))
 }
 
@@ -113,7 +122,7 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
 	path := e.Definition.Path
 	_, missing := os.Stat(path)
-	if from != (source{}) || e.Definition.Text == "" || !errors.Is(missing, fs.ErrNotExist) {
+	if !from.isZero() || e.Definition.Text == "" || s.config.Files[e.JobName] != nil || !errors.Is(missing, fs.ErrNotExist) {
 		return s.ofExecution(ctx, from, e)
 	}
 	hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID, File: path})
@@ -134,7 +143,7 @@ func (s *Service) compile(d definition, components *registry.Registry) (*core.Jo
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Err: err}
 	}
-	return s.located(j, d.path)
+	return s.located(j, d), nil
 }
 
 func (s *Service) deps(components *registry.Registry) jobfile.Deps {
@@ -142,12 +151,7 @@ func (s *Service) deps(components *registry.Registry) jobfile.Deps {
 }
 
 // located keeps where the file of a job is.
-func (s *Service) located(j *core.Job, path string) (*core.Job, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("job file: %w", err)
-	}
-	j.Definition.Path = abs
-	s.files.Store(j.Name, abs)
-	return j, nil
+func (s *Service) located(j *core.Job, d definition) *core.Job {
+	s.files.Store(j.Name, d.file.Source())
+	return j
 }

@@ -91,7 +91,7 @@ func app(more ...registry.Component) cli.App {
 		if err != nil {
 			return fail(err)
 		}
-		return &cli.Session{Service: service, Registry: components, Provider: provider, Repository: r, Close: func(context.Context) error { return provider.Close() }}, nil
+		return &cli.Session{Service: service, Provider: provider, Close: func(context.Context) error { return provider.Close() }}, nil
 	}}
 }
 

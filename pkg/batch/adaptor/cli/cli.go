@@ -19,10 +19,10 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -43,11 +43,10 @@ type App struct {
 // Session is what runs jobs, until Close.
 type Session struct {
 	// Service is the one place where jobs are run and operated.
-	Service    *operator.Service
-	Registry   *registry.Registry // its components have New
-	Provider   tx.Provider
-	Repository core.JobRepository
-	Close      func(ctx context.Context) error
+	Service *operator.Service
+	// Provider has the databases, for sql.
+	Provider tx.Provider
+	Close    func(ctx context.Context) error
 }
 
 // Main runs one command line, given without the program's name, and returns the

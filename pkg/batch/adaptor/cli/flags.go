@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/surfin-batch/surfin/internal/secret"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // settingFlag is a global flag that says the same as a key of surfin.yaml.

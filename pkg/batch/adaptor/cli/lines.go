@@ -189,8 +189,7 @@ func refusalCode(r *operator.Refusal) int {
 		if r.Execution != 0 { // the execution that was named is in a status that the command is not for
 			return ExitFailed
 		}
-	case operator.ReasonRunning, operator.ReasonNotRestartable, operator.ReasonNotNewest, operator.ReasonNothingSkipped,
-		operator.ReasonStartLimit:
+	case operator.ReasonRunning, operator.ReasonNotRestartable, operator.ReasonStartLimit, operator.ReasonNotNewest, operator.ReasonNothingSkipped:
 	}
 	return ExitRefused
 }

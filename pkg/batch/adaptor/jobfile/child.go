@@ -209,7 +209,7 @@ func (f *File) childParameters(child *childDef, view *core.View) (core.Parameter
 	for _, p := range child.parameters {
 		value, ok, err := f.childValue(v, p)
 		if err != nil {
-			return core.Parameters{}, fmt.Errorf("%s:%d:%d: parameter %s: %w", f.Path(), p.node.Line, p.node.Col, p.spec.Name, err)
+			return core.Parameters{}, fmt.Errorf("%s: parameter %s: %w", f.at(p.node), p.spec.Name, err)
 		}
 		if ok {
 			given[p.spec.Name] = value

@@ -89,6 +89,9 @@ func (s Source) parse(text []byte, reg *registry.Registry) (*File, error) {
 
 func newLoader(from Source, text []byte, reg *registry.Registry) *loader {
 	doc, problems := strict.Parse(from.path, text)
+	if from.made {
+		doc.Describe = describe(from.path)
+	}
 	l := &loader{problems: problems, reg: reg, now: time.Now, family: &family{files: map[string]*File{}}, isStep: map[string]bool{}}
 	l.file = &File{doc: doc, from: from, outs: map[string]*row.Schema{}}
 	l.chain = []string{from.identity()}

@@ -18,8 +18,10 @@ type Source struct {
 	// fsys is where path and the files of child jobs are; nil: the disk.
 	fsys fs.FS
 	// text is the file itself, if inMemory.
-	text     []byte
+	text     string
 	inMemory bool
+	// made says that Go code has made the text.
+	made bool
 }
 
 // Path is a job file on the disk. Relative paths in it are relative to its folder.
@@ -33,13 +35,23 @@ func FS(fsys fs.FS, path string) Source { return Source{path: path, fsys: fsys} 
 
 // Bytes is the text of a job file. name is what messages call it. Relative paths in it
 // are relative to the working directory.
-func Bytes(name string, text []byte) Source { return Source{path: name, text: text, inMemory: true} }
+func Bytes(name string, text []byte) Source {
+	return Source{path: name, text: string(text), inMemory: true}
+}
+
+// Made is the job of that name among the texts of job files, by the names of their
+// jobs, that Go code has made of definitions (package define). A job names the files of
+// its child jobs by their names. Messages about it name the step and the key, not the
+// line.
+func Made(name string, texts map[string]string) Source {
+	return Source{path: name, fsys: texted(texts), made: true}
+}
 
 // String returns the path or the name.
 func (s Source) String() string { return s.path }
 
 // IsZero reports a Source that says nothing.
-func (s Source) IsZero() bool { return s.path == "" && s.fsys == nil && !s.inMemory }
+func (s Source) IsZero() bool { return s.path == "" && s.OnDisk() }
 
 // OnDisk reports whether the text can be read again from the disk, at String.
 func (s Source) OnDisk() bool { return s.fsys == nil && !s.inMemory }
@@ -65,7 +77,7 @@ func (s Source) read() ([]byte, error) {
 	case s.IsZero():
 		return nil, errors.New("no file is named")
 	case s.inMemory:
-		return s.text, smallfile.Check(s.text, s.path)
+		return []byte(s.text), smallfile.Check([]byte(s.text), s.path)
 	case s.fsys != nil:
 		return smallfile.ReadFS(s.fsys, s.path)
 	}
@@ -89,13 +101,13 @@ func (s Source) child(name string) (Source, error) {
 	if path.IsAbs(name) || !fs.ValidPath(child) {
 		return Source{}, fmt.Errorf("%s is not in the file system of this job file", name)
 	}
-	return FS(s.fsys, child), nil
+	return Source{path: child, fsys: s.fsys, made: s.made}, nil
 }
 
 // identity is what tells one file from another among those that are loaded together.
 func (s Source) identity() string {
 	if !s.OnDisk() {
-		return "in memory: " + s.path
+		return "in memory/" + s.path
 	}
 	abs, err := filepath.Abs(s.path)
 	if err != nil {

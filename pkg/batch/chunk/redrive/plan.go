@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// pageSize is how many stored items are read at once.
+// pageSize is the number of stored items that one statement reads.
 const pageSize = 200
 
 // Request asks for a plan.
@@ -26,24 +26,25 @@ type Request struct {
 	Edited map[int64]json.RawMessage
 }
 
-// Plan is what a redrive will do.
+// Plan says what a redrive will do.
 type Plan struct {
 	Request
 	// Items is the number of items to redrive.
 	Items int
-	// Refused are those that are left but cannot be redriven as they are stored.
+	// Refused are the items that are left but cannot be redriven as they are stored.
 	Refused []Refusal
 
 	items Items
 }
 
-// Items is where skipped items and checkpoints are: a core.JobRepository.
+// Items stores skipped items and checkpoints: a core.JobRepository.
 type Items interface {
 	core.SkippedItems
 	Database() string
 }
 
-// Database is where the skipped items are, and where their step has to write.
+// Database returns the name of the skipped items' database, in which their step must
+// write.
 func (p *Plan) Database() string { return p.items.Database() }
 
 // Refusal is an item that cannot be redriven, and why.
@@ -66,9 +67,8 @@ func (e *StepsError) Error() string {
 	return "skipped items of more than one step are left: " + strings.Join(e.Steps, ", ")
 }
 
-// New looks at the items that are left and says what a redrive of them will do.
-// Edited items that are not left, are of another step or are not whole are errors,
-// all of them together.
+// New returns the plan of a redrive of the items that are left. Its error names all edited
+// items that are not left, are of another step or are not whole.
 func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 	p := &Plan{Request: request, items: items}
 	missing := maps.Clone(request.Edited)
@@ -115,7 +115,7 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 	return p, nil
 }
 
-// absent says why an edited item is not among those that are left.
+// absent returns why an edited item is not among those that are left.
 func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	s, err := p.items.SkippedItem(ctx, id)
 	switch {
@@ -131,7 +131,7 @@ func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	return fmt.Errorf("skipped item %d: it is of step %s", id, s.Step), nil
 }
 
-// refuse says why an item cannot be redriven; "" if it can.
+// refuse returns why an item cannot be redriven; "" if it can.
 func (p *Plan) refuse(s core.SkippedItem) string {
 	if text, ok := p.Edited[s.ID]; ok {
 		switch {
@@ -163,7 +163,7 @@ func same(a, b json.RawMessage) bool {
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// each calls f with the items that are left, in order, from behind after.
+// each calls f with the items that are left and have a greater id than after, in order.
 func (p *Plan) each(ctx context.Context, after int64, f func(s core.SkippedItem) error) error {
 	for {
 		page, err := p.page(ctx, after)

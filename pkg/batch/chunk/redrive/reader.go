@@ -12,16 +12,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader hands out the JSON of the items: a core.DocumentReader. It has no
-// position: a redrive that is run again reads what is left by then.
+// reader reads the JSON of the items: a core.DocumentReader. It has no position: a
+// redrive that runs again reads the items that are left then.
 type reader struct {
 	plan *Plan
 	page []core.SkippedItem
 	last int64 // the last item of the page
 	end  bool
 	meta core.Meta
-	// handed are the numbers of the items handed out, from the first one without a
-	// committed verdict; before is how many came earlier.
+	// handed are the numbers of the items that were read, from the first one without a
+	// committed verdict; before counts the earlier ones.
 	handed []int64
 	before int64
 }
@@ -56,9 +56,9 @@ func (r *reader) ReadDocument(ctx context.Context) ([]byte, error) {
 // Meta is where the item came from when it was skipped.
 func (r *reader) Meta() core.Meta { return r.meta }
 
-// settled returns the numbers of the outcomes from to to-1, counted from the
-// reader's start, and forgets those before: they are committed.
-func (r *reader) settled(from, to int64) ([]int64, error) {
+// committed returns the numbers of the outcomes from to to-1, counted from the reader's
+// start, and drops the earlier ones.
+func (r *reader) committed(from, to int64) ([]int64, error) {
 	if from < r.before || to < from || to > r.before+int64(len(r.handed)) {
 		return nil, fmt.Errorf("redrive: outcomes %d to %d of %d to %d", from, to, r.before, r.before+int64(len(r.handed)))
 	}
@@ -66,8 +66,8 @@ func (r *reader) settled(from, to int64) ([]int64, error) {
 	return r.handed[:to-from], nil
 }
 
-// typed is the item type as it can be read from JSON: columns that were known
-// when the source was opened only are taken from the stored items.
+// typed returns the item type as it can be read from JSON. Columns that are known only
+// when the source is open are taken from the stored items.
 func (p *Plan) typed(ctx context.Context, it core.ItemType) (core.ItemType, error) {
 	if it.GoType() != reflect.TypeFor[core.Row]() || it.Schema() == nil || !it.Schema().IsOpen() {
 		return it, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Step is a chunk step whose reader is that of a plan: a [core.Step].
+// Step is a chunk step that reads the items of a plan: a [core.Step].
 type Step struct {
 	core.Step
 	plan    *Plan
@@ -18,8 +18,8 @@ type Step struct {
 	reader  *reader // of the execution in progress
 }
 
-// Reader makes the reader of one execution of the step: what the step assembles
-// in place of its own. item is the type of the items that its own reader hands out.
+// Reader makes the reader of one execution of the step, which the step assembles in place
+// of its own. item is the type of the items of its own reader.
 func (s *Step) Reader(ctx context.Context, item core.ItemType) (core.Reader, error) {
 	item, err := s.plan.typed(ctx, item)
 	if err != nil {
@@ -29,9 +29,9 @@ func (s *Step) Reader(ctx context.Context, item core.ItemType) (core.Reader, err
 	return item.FromDocuments(s.reader)
 }
 
-// NewStep returns the step of a plan. earlier are the steps of the execution that
-// is redriven, by name, for expressions; inner makes the step that does the work,
-// which takes its reader from the one it is handed.
+// NewStep returns the step of a plan. earlier are the steps of the redriven execution, by
+// name, for expressions. inner makes the step that does the work, whose reader is made by
+// s.Reader.
 func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *Step) (core.Step, error)) (*Step, error) {
 	s := &Step{plan: plan, earlier: earlier}
 	var err error
@@ -41,7 +41,7 @@ func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *St
 	return s, nil
 }
 
-// Timeout is that of the step that does the work.
+// Timeout returns that of the step that does the work.
 func (s *Step) Timeout() time.Duration {
 	if limited, ok := s.Step.(core.TimeLimited); ok {
 		return limited.Timeout()
@@ -49,8 +49,8 @@ func (s *Step) Timeout() time.Duration {
 	return 0
 }
 
-// StepListeners are those of the step that does the work. Its gate and what it
-// promotes are about all of its items, and not asked for here.
+// StepListeners makes those of the step that does the work. Its gate and its promotion
+// are about all of its items, and do not apply to a redrive.
 func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
 	if listened, ok := s.Step.(core.Listened); ok {
 		return listened.StepListeners(ctx, run)
@@ -58,7 +58,8 @@ func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, err
 	return nil, nil
 }
 
-// Execute runs the step over what is left. Its position is about the writers only.
+// Execute runs the step over the items that are left. Only the positions of its writers
+// matter.
 func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	if got, want := run.Services.Checkpoints.Database(), s.plan.items.Database(); got != want {
 		return &DatabaseError{Step: s.Name(), Database: got, Items: want}
@@ -79,8 +80,8 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 	return s.Step.Execute(ctx, run)
 }
 
-// marking marks the items whose verdict a checkpoint commits, but for those that
-// it skips again, in the same transaction.
+// marking is a checkpoint store that marks the items whose verdict a checkpoint commits,
+// in the same transaction, except those that are skipped again.
 type marking struct {
 	core.CheckpointStore
 	step *Step
@@ -92,7 +93,7 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 		return err
 	}
 	from, to := outcomes(m.run.Step.Counters), outcomes(c.Counters)
-	ids, err := m.step.reader.settled(from, to)
+	ids, err := m.step.reader.committed(from, to)
 	if err != nil {
 		return err
 	}
@@ -133,6 +134,6 @@ func (e *DatabaseError) Error() string {
 	return fmt.Sprintf("step %s writes to database %s, but the skipped items are in database %s: a redrive commits in both together, and so needs one database", e.Step, e.Database, e.Items)
 }
 
-// outcomes is how many outcomes of the reader have a verdict: the counters are
-// those of this attempt (rule C11).
+// outcomes returns the number of reader outcomes with a verdict: the counters are those
+// of this attempt (rule C11).
 func outcomes(c core.Counters) int64 { return c.Read + c.ReadSkip }

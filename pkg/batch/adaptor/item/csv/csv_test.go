@@ -265,7 +265,8 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
 		require.NoError(t, err)
-		return r.Component().(*reader), r.Component().(core.Opener).Open(core.AcceptChanges(context.Background()), at)
+		r.Component().(core.ChangesAccepter).AcceptChanges()
+		return r.Component().(*reader), r.Component().(core.Opener).Open(context.Background(), at)
 	}
 	_, err := open("a\n1\n2\n3\n")
 	require.NoError(t, err, "a line behind it was corrected")

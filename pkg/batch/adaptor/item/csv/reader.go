@@ -67,6 +67,8 @@ type reader struct {
 	lines int64
 	line  int64 // of the last record
 	dead  error // nothing can be read any more
+
+	accept bool // changes of the file
 }
 
 // position is the reader's core.Position.
@@ -86,6 +88,9 @@ func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Meta returns where the last record started.
 func (r *reader) Meta() core.Meta { return core.Meta{Path: r.cfg.Path, Line: r.line} }
+
+// AcceptChanges implements core.ChangesAccepter.
+func (r *reader) AcceptChanges() { r.accept = true }
 
 // Open opens the file and finds the columns.
 func (r *reader) Open(ctx context.Context, at core.Position) error {
@@ -131,7 +136,7 @@ func (r *reader) needsHead() bool { return r.cfg.Header || r.want.IsOpen() }
 func (r *reader) openAt(ctx context.Context, pos *position) error {
 	cfg := filestream.InputConfig{
 		Path: r.cfg.Path, Compression: r.cfg.Compression, Encoding: r.cfg.Encoding, Max: int64(r.cfg.MaxLine),
-		Accept: core.ChangesAccepted(ctx), Lines: true,
+		Accept: r.accept, Lines: true,
 	}
 	var at *filestream.InputPosition
 	if pos != nil {

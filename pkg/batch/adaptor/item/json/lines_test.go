@@ -207,3 +207,30 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 		require.NoError(t, first.Component().(core.Closer).Close(ctx))
 	})
 }
+
+func TestAChangedFileIsReadOnWhereChangesAreAccepted(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	path := filepath.Join(t.TempDir(), "in.jsonl")
+	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	newReader := readingLines(path, core.ItemOf[tagged]("tagged"))
+	write("{\"id\":1,\"name\":\"a\"}\n{\"id\":\"x\"}\n")
+	r := newReader(t)
+	require.NoError(t, r.Component().(core.Opener).Open(ctx, nil))
+	require.NoError(t, r.Fill(ctx, r.NewItems(1), 1))
+	at, err := r.Component().(core.Positioner).Position()
+	require.NoError(t, err)
+	require.NoError(t, r.Component().(core.Closer).Close(ctx))
+
+	write("{\"id\":1,\"name\":\"a\"}\n{\"id\":2}\n{\"id\":3}\n")
+	r = newReader(t)
+	require.ErrorContains(t, r.Component().(core.Opener).Open(ctx, at), "changed")
+	require.NoError(t, r.Component().(core.Closer).Close(ctx))
+	r = newReader(t)
+	r.Component().(core.ChangesAccepter).AcceptChanges()
+	require.NoError(t, r.Component().(core.Opener).Open(ctx, at))
+	items := r.NewItems(2)
+	require.NoError(t, r.Fill(ctx, items, 2))
+	require.Equal(t, []any{tagged{ID: 2}, tagged{ID: 3}}, []any{items.At(0), items.At(1)})
+	require.NoError(t, r.Component().(core.Closer).Close(ctx))
+}

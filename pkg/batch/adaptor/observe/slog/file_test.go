@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx/fxtest"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 func TestTheEventLogIsTheOwnersAloneAndHasNoPasswords(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/secret"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // Module appends events as lines of JSON to the file of the setting log.events,

@@ -118,6 +118,9 @@ type Document struct {
 	Text string
 	// Root is the value of the document; nil if it could not be parsed.
 	Root *Node
+	// Describe says where the keys and places of lists from the root to a value lead,
+	// for a definition that was made in Go; nil: it is a file.
+	Describe func(steps []Step) string
 
 	lines []string
 }

@@ -3,6 +3,7 @@ package strict
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +21,17 @@ type Problem struct {
 	Hint string
 	// Excerpt is the line of the file.
 	Excerpt string
+	// Place says where it is in a definition that was made in Go, where a line tells
+	// nothing: "job bill: step load: chunk.writer". It is empty for a file.
+	Place string
 }
 
-// Error returns "file:line:col: message", the line with a caret, and the hint.
+// Error returns "file:line:col: message", the line with a caret, and the hint; of a
+// definition made in Go "place: message (hint)".
 func (p Problem) Error() string {
+	if p.Place != "" {
+		return p.inGo()
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d:%d: %s", p.File, p.Line, p.Col, p.Msg)
 	gutter := fmt.Sprintf("%5d | ", p.Line)
@@ -33,6 +41,19 @@ func (p Problem) Error() string {
 		b.WriteString(" " + p.Hint)
 	}
 	return b.String()
+}
+
+// byLine is what messages of files say of other places in them.
+var byLine = regexp.MustCompile(`,? in line \d+`)
+
+func (p Problem) inGo() string {
+	msg := byLine.ReplaceAllString(p.Msg, "")
+	last := p.Place[strings.LastIndexAny(p.Place, " .")+1:] // a message may begin with the key
+	text := p.Place + ": " + strings.TrimPrefix(msg, last+": ")
+	if hint := byLine.ReplaceAllString(p.Hint, ""); hint != "" && hint == p.Hint {
+		text += " (" + hint + ")"
+	}
+	return text
 }
 
 // clip shortens a long line around column col, and answers the blanks that bring
@@ -91,12 +112,14 @@ func (c *Collector) Add(n *Node, msg, hint string) { c.AddAt(n, 0, msg, hint) }
 // AddAt reports a problem at byte offset of the node's text.
 func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
 	line, col := c.doc.locate(n, offset)
-	c.add(line, col, msg, hint)
+	c.report(line, col, msg, hint, c.doc.Place(n))
 }
 
-func (c *Collector) add(line, col int, msg, hint string) {
+func (c *Collector) add(line, col int, msg, hint string) { c.report(line, col, msg, hint, "") }
+
+func (c *Collector) report(line, col int, msg, hint, place string) {
 	line, col = c.doc.clamp(line, col)
-	p := Problem{File: c.doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: c.doc.lines[line-1]}
+	p := Problem{File: c.doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: c.doc.lines[line-1], Place: place}
 	if !c.seen[p] {
 		c.seen[p] = true
 		c.list = append(c.list, p)

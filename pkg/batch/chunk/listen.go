@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// listeners holds who is told of what; a kind that nobody asked for is empty and
-// costs one comparison.
+// listeners are the listeners of a step by the callback that they implement. A callback
+// without a listener costs one comparison.
 type listeners struct {
 	before struct {
 		chunk   []core.BeforeChunk
@@ -37,15 +38,15 @@ type listeners struct {
 		write   []core.OnSkipWrite
 	}
 	// processing serialises the callbacks of goroutines that process.
-	processing *sync.Mutex
+	processing sync.Mutex
 }
 
-// newListeners sorts the registered listeners, and the parts of the step that
-// listen themselves, by what they ask for; one that is there twice is told once.
-func newListeners(registered, parts []any) (listeners, error) {
-	l := listeners{processing: &sync.Mutex{}}
+// newListeners sorts the registered listeners, and the components that are listeners
+// themselves, by their callbacks. One that is listed twice is called once.
+func newListeners(registered, components []any) (*listeners, error) {
+	l := &listeners{}
 	seen := map[any]bool{}
-	for i, c := range append(append([]any(nil), registered...), parts...) {
+	for i, c := range slices.Concat(registered, components) {
 		if c != nil && reflect.TypeOf(c).Comparable() {
 			if seen[c] {
 				continue
@@ -53,7 +54,7 @@ func newListeners(registered, parts []any) (listeners, error) {
 			seen[c] = true
 		}
 		if !l.add(c) && i < len(registered) && !(c != nil && core.Listens(reflect.TypeOf(c))) {
-			return l, fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, c)
+			return nil, fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, c)
 		}
 	}
 	return l, nil
@@ -85,18 +86,18 @@ func anyOf(list ...bool) bool {
 	return false
 }
 
-// tell calls each listener until one fails.
-func tell[L any](callback string, list []L, call func(L) error) error {
+// call calls each listener until one fails.
+func call[L any](name string, list []L, callback func(L) error) error {
 	for _, listener := range list {
-		if err := guarded(func() error { return call(listener) }); err != nil {
-			return &ListenerError{Callback: callback, Err: err}
+		if err := guarded(func() error { return callback(listener) }); err != nil {
+			return &ListenerError{Callback: name, Err: err}
 		}
 	}
 	return nil
 }
 
-// notedError is a failure with what a listener that was told of it failed at.
-// The failure alone decides what happens.
+// notedError is a failure with the error of a listener that was called with it. The
+// failure alone decides what happens.
 type notedError struct{ failure, note error }
 
 func (e *notedError) Error() string { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
@@ -109,31 +110,31 @@ func noted(failure, note error) error {
 	return &notedError{failure, note}
 }
 
-// reads reports whether somebody wants to be told of single reads.
-func (l *listeners) reads() bool { return len(l.before.read) > 0 || len(l.after.read) > 0 }
+// wantReads reports whether a listener wants each single read.
+func (l *listeners) wantReads() bool { return len(l.before.read) > 0 || len(l.after.read) > 0 }
 
 func (l *listeners) beforeChunk(ctx context.Context) error {
-	return tell("before_chunk", l.before.chunk, func(c core.BeforeChunk) error { return c.BeforeChunk(ctx) })
+	return call("before_chunk", l.before.chunk, func(c core.BeforeChunk) error { return c.BeforeChunk(ctx) })
 }
 
 func (l *listeners) afterChunk(ctx context.Context, counters core.Counters) error {
-	return tell("after_chunk", l.after.chunk, func(c core.AfterChunk) error { return c.AfterChunk(ctx, counters) })
+	return call("after_chunk", l.after.chunk, func(c core.AfterChunk) error { return c.AfterChunk(ctx, counters) })
 }
 
 func (l *listeners) onChunkError(ctx context.Context, err error) error {
-	return noted(err, tell("on_chunk_error", l.failed.chunk, func(c core.OnChunkError) error { return c.OnChunkError(ctx, err) }))
+	return noted(err, call("on_chunk_error", l.failed.chunk, func(c core.OnChunkError) error { return c.OnChunkError(ctx, err) }))
 }
 
 func (l *listeners) beforeRead(ctx context.Context) error {
-	return tell("before_read", l.before.read, func(c core.BeforeRead) error { return c.BeforeRead(ctx) })
+	return call("before_read", l.before.read, func(c core.BeforeRead) error { return c.BeforeRead(ctx) })
 }
 
 func (l *listeners) afterRead(ctx context.Context, item any) error {
-	return tell("after_read", l.after.read, func(c core.AfterRead) error { return c.AfterRead(ctx, item) })
+	return call("after_read", l.after.read, func(c core.AfterRead) error { return c.AfterRead(ctx, item) })
 }
 
 func (l *listeners) onReadError(ctx context.Context, err error) error {
-	return noted(err, tell("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
+	return noted(err, call("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
 }
 
 func (l *listeners) beforeProcess(ctx context.Context, items core.Items, i int) error {
@@ -143,10 +144,10 @@ func (l *listeners) beforeProcess(ctx context.Context, items core.Items, i int) 
 	l.processing.Lock()
 	defer l.processing.Unlock()
 	item := items.At(i)
-	return tell("before_process", l.before.process, func(c core.BeforeProcess) error { return c.BeforeProcess(ctx, item) })
+	return call("before_process", l.before.process, func(c core.BeforeProcess) error { return c.BeforeProcess(ctx, item) })
 }
 
-// afterProcess is told the output cell's item, nil if the item was filtered.
+// afterProcess calls with the output cell's item, nil if the item was filtered.
 func (l *listeners) afterProcess(ctx context.Context, items core.Items, i int, out any, kept bool) error {
 	if len(l.after.process) == 0 {
 		return nil
@@ -158,7 +159,7 @@ func (l *listeners) afterProcess(ctx context.Context, items core.Items, i int, o
 	if cell, ok := out.(core.AnyCell); ok && kept {
 		result = cell.Value()
 	}
-	return tell("after_process", l.after.process, func(c core.AfterProcess) error { return c.AfterProcess(ctx, item, result) })
+	return call("after_process", l.after.process, func(c core.AfterProcess) error { return c.AfterProcess(ctx, item, result) })
 }
 
 func (l *listeners) onProcessError(ctx context.Context, items core.Items, i int, err error) error {
@@ -168,19 +169,19 @@ func (l *listeners) onProcessError(ctx context.Context, items core.Items, i int,
 	l.processing.Lock()
 	defer l.processing.Unlock()
 	item := items.At(i)
-	return noted(err, tell("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, item, err) }))
+	return noted(err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, item, err) }))
 }
 
 func (l *listeners) beforeWrite(ctx context.Context, items core.Items) error {
-	return tell("before_write", l.before.write, func(c core.BeforeWrite) error { return c.BeforeWrite(ctx, items) })
+	return call("before_write", l.before.write, func(c core.BeforeWrite) error { return c.BeforeWrite(ctx, items) })
 }
 
 func (l *listeners) afterWrite(ctx context.Context, items core.Items) error {
-	return tell("after_write", l.after.write, func(c core.AfterWrite) error { return c.AfterWrite(ctx, items) })
+	return call("after_write", l.after.write, func(c core.AfterWrite) error { return c.AfterWrite(ctx, items) })
 }
 
 func (l *listeners) onWriteError(ctx context.Context, err error, items core.Items) error {
-	return noted(err, tell("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
+	return noted(err, call("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
 }
 
 func (l *listeners) beforeRetry(ctx context.Context, phase core.Phase, n int, err error) error {
@@ -189,10 +190,10 @@ func (l *listeners) beforeRetry(ctx context.Context, phase core.Phase, n int, er
 	}
 	l.processing.Lock()
 	defer l.processing.Unlock()
-	return tell("before_retry", l.before.retry, func(c core.BeforeRetry) error { return c.BeforeRetry(ctx, phase, n, err) })
+	return call("before_retry", l.before.retry, func(c core.BeforeRetry) error { return c.BeforeRetry(ctx, phase, n, err) })
 }
 
-// skip tells of a skip, once (rule C12).
+// skip announces a skip, once (rule C12).
 func (l *listeners) skip(ctx context.Context, s *skip) error {
 	if s.announced {
 		return nil
@@ -200,11 +201,11 @@ func (l *listeners) skip(ctx context.Context, s *skip) error {
 	s.announced = true
 	switch s.phase {
 	case core.PhaseRead:
-		return tell("on_skip_read", l.skipped.read, func(c core.OnSkipRead) error { return c.OnSkipRead(ctx, s.err) })
+		return call("on_skip_read", l.skipped.read, func(c core.OnSkipRead) error { return c.OnSkipRead(ctx, s.err) })
 	case core.PhaseProcess:
-		return tell("on_skip_process", l.skipped.process, func(c core.OnSkipProcess) error { return c.OnSkipProcess(ctx, s.item, s.err) })
+		return call("on_skip_process", l.skipped.process, func(c core.OnSkipProcess) error { return c.OnSkipProcess(ctx, s.item, s.err) })
 	case core.PhaseWrite:
-		return tell("on_skip_write", l.skipped.write, func(c core.OnSkipWrite) error { return c.OnSkipWrite(ctx, s.item, s.err) })
+		return call("on_skip_write", l.skipped.write, func(c core.OnSkipWrite) error { return c.OnSkipWrite(ctx, s.item, s.err) })
 	}
 	return nil
 }

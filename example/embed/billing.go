@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Order is what the service takes.
+type Order struct {
+	ID       int64
+	Customer string
+	Amount   int64
+}
+
+// billing is a job in Go: its reader and writer are shipped components, its processor is
+// a function of the service.
+func billing() *batch.Job {
+	orders := batch.Use("query", batch.Config{
+		"sql": "select id, customer, amount from orders where day = ${params.day}",
+		"key": []string{"id"}, "item": "order",
+	})
+	invoice := batch.Use("map", batch.Config{
+		"only": true, "id": "item.id", "customer": "item.customer", "day": "params.day", "total": "div(item.amount * 119, 100)",
+	})
+	return batch.NewJob("billing").Describe("Invoices for the orders of a day.").
+		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate, Default: "${today()}", Doc: "The day of the orders."}).
+		Step("table", batch.Use("sql", "create table if not exists invoices(id bigint primary key, customer text, day date, total bigint)")).
+		Step("bill", batch.Chunk{
+			Size:       500,
+			Reader:     orders,
+			Processors: []batch.Component{batch.ProcessorOf[Order, Order](check), invoice},
+			Writers:    []batch.Component{batch.Use("table", "invoices")},
+			Retry:      &config.ItemRetryConfig{Limit: 3},
+			Skip:       &config.ItemSkipConfig{Limit: 100},
+		}, batch.With{Expect: "read == written + filtered + skipped"}).
+		Step("tell", batch.TaskletOf(newMail), batch.With{When: "steps.bill.written > 0"})
+}
+
+// check leaves out orders without an amount. A negative one is an invalid item: it is
+// skipped, up to the limit.
+func check(_ context.Context, o Order) (Order, error) {
+	switch {
+	case o.Amount == 0:
+		return o, batch.ErrFilter
+	case o.Amount < 0:
+		return o, exception.InvalidItem("amount", exception.ClassInvalidItem, errors.New("the amount is negative"))
+	}
+	return o, nil
+}
+
+// newMail has what it needs from the application.
+func newMail(m *mailer) batch.TaskletFunc {
+	return func(_ context.Context, c *batch.StepContribution) error {
+		day, _ := c.Params.Get("day")
+		return m.send(fmt.Sprintf("the invoices of %v are ready", day.Value))
+	}
+}

@@ -1,0 +1,27 @@
+package guide
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The code of docs/howto/embed.md is that of example/embed, which is compiled and run.
+func TestTheCodeOfTheHowToIsTheExample(t *testing.T) {
+	t.Parallel()
+	text := page(t, "docs/howto/embed.md")
+	code := page(t, "example/embed/main.go") + page(t, "example/embed/billing.go")
+	blocks := regexp.MustCompile("(?s)```(go|yaml)\n(.*?)```\n").FindAllStringSubmatch(text, -1)
+	require.GreaterOrEqual(t, len(blocks), 6)
+	for _, b := range blocks {
+		if b[1] == "yaml" {
+			require.Equal(t, page(t, "example/embed/jobs/report.yaml"), b[2])
+			continue
+		}
+		for part := range strings.SplitSeq(b[2], "\n\n// ") {
+			require.Contains(t, code, strings.TrimSuffix(part, "\n"))
+		}
+	}
+}

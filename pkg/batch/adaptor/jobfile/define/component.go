@@ -1,0 +1,55 @@
+package define
+
+import "github.com/surfin-batch/surfin/pkg/batch/core/registry"
+
+// Config is the configuration of a component by the keys of job files. Values are texts,
+// which may have ${...}, numbers, bools, durations, lists, Configs, and what
+// configuration structs have.
+type Config map[string]any
+
+// Component is a reader, processor, writer, tasklet, listener, partitioner or decider:
+// one that is registered ([Use]), or Go code ([Inline]).
+type Component struct {
+	name   string
+	config any
+	inline *Code
+}
+
+// Use is a component that is shipped or registered, by its name. config is a [Config],
+// the component's configuration struct, whose zero fields are left out, so that their
+// defaults count, or the value of its main key: define.Use("sql", "delete from log").
+func Use(name string, config ...any) Component {
+	c := Component{name: name}
+	if len(config) > 0 {
+		c.config = config[0]
+	}
+	return c
+}
+
+func (c Component) isZero() bool { return c.name == "" && c.inline == nil }
+
+// Code is a component that is Go code. Package batch makes them.
+type Code struct {
+	Kind registry.Kind
+	// Type is the Go type of what the constructor makes: it is in the definition's text.
+	Type string
+	// Err says why it will not do.
+	Err error
+	// Made is what package batch makes the component of.
+	Made any
+}
+
+// Inline is a component that is Go code.
+func Inline(c Code) Component { return Component{inline: &c} }
+
+// Named is a component of Go code with the name that it has in the definition.
+type Named struct {
+	Name string
+	Code
+}
+
+// CodeConfig is the configuration of components that are Go code.
+type CodeConfig struct {
+	// Type is the Go type, so that another one is another definition (rule F4).
+	Type string `key:"go" main:"true" literal:"true" doc:"The Go type."`
+}

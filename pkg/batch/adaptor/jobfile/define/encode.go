@@ -1,0 +1,160 @@
+package define
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// encode makes a value of a configuration what it is in a job file: a string, list or
+// object; nil for nothing.
+func encode(v any) (any, error) {
+	switch x := v.(type) {
+	case nil:
+		return nil, nil
+	case time.Duration:
+		return x.String(), nil
+	case core.Date:
+		return x.String(), nil
+	case time.Time:
+		return x.UTC().Format(time.RFC3339Nano), nil
+	case registry.Expression:
+		return x.Text, nil
+	case registry.Expressions:
+		fields := object{}
+		for _, e := range x {
+			fields = append(fields, pair{e.Name, e.Text})
+		}
+		return fields, nil
+	case registry.SQL:
+		if len(x.Args) > 0 {
+			return nil, errors.New("a statement with values cannot be given: write ${params.NAME} in its text")
+		}
+		return x.String(), nil
+	case core.ItemType:
+		return encodeItem(x)
+	}
+	return encodeKind(reflect.ValueOf(v))
+}
+
+func encodeKind(v reflect.Value) (any, error) {
+	switch v.Kind() {
+	case reflect.String:
+		return v.String(), nil
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool()), nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10), nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return strconv.FormatUint(v.Uint(), 10), nil
+	case reflect.Float32, reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, v.Type().Bits()), nil
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil, nil
+		}
+		return encode(v.Elem().Interface())
+	case reflect.Slice, reflect.Array:
+		items := list{}
+		for i := range v.Len() {
+			item, err := encode(v.Index(i).Interface())
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i+1, err)
+			}
+			items = append(items, item)
+		}
+		return items, nil
+	case reflect.Map:
+		return encodeMap(v)
+	case reflect.Struct:
+		return encodeStruct(v)
+	default:
+		return nil, fmt.Errorf("a %v cannot be part of a configuration", v.Type())
+	}
+}
+
+func encodeMap(v reflect.Value) (any, error) {
+	if v.Type().Key().Kind() != reflect.String {
+		return nil, fmt.Errorf("a %v cannot be part of a configuration: its keys are no strings", v.Type())
+	}
+	values := map[string]any{}
+	for _, key := range v.MapKeys() {
+		values[key.String()] = v.MapIndex(key).Interface()
+	}
+	fields := object{}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value, err := encode(values[key])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		if value != nil {
+			fields = append(fields, pair{key, value})
+		}
+	}
+	return fields, nil
+}
+
+// encodeStruct reads the tags of a configuration struct. Zero fields are left out.
+func encodeStruct(v reflect.Value) (any, error) {
+	fields := object{}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		key := f.Tag.Get("key")
+		if !f.IsExported() || v.Field(i).IsZero() {
+			continue
+		}
+		if key == "" && !f.Anonymous {
+			return nil, fmt.Errorf("a %v cannot be part of a configuration: %s has no key", v.Type(), f.Name)
+		}
+		value, err := encode(v.Field(i).Interface())
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+		inner, nested := value.(object)
+		switch {
+		case nested && (f.Anonymous || f.Tag.Get("rest") == "true"):
+			fields = append(fields, inner...)
+		case value != nil:
+			fields = append(fields, pair{key, value})
+		}
+	}
+	return fields, nil
+}
+
+// encodeItem writes the fields of a row type, or the name of a Go type that is
+// registered.
+func encodeItem(t core.ItemType) (any, error) {
+	if t.GoType() != reflect.TypeFor[core.Row]() {
+		if t.Name() == "" {
+			return nil, fmt.Errorf("the item type %v has no name: register it with batch.Item, and give its name", t.GoType())
+		}
+		return t.Name(), nil
+	}
+	fields := object{}
+	schema := t.Schema()
+	for i := range schema.Len() {
+		f := schema.Field(i)
+		kind := f.Kind.String()
+		if f.Nullable {
+			kind += " null"
+		}
+		field := object{{"type", kind}}
+		field.put("from", f.From)
+		field.put("format", f.Format)
+		nulls := list{}
+		for _, text := range f.Nulls {
+			nulls = append(nulls, text)
+		}
+		field.put("nulls", nulls)
+		field.flag("optional", f.Optional)
+		fields = append(fields, pair{f.Name, field})
+	}
+	return fields, nil
+}

@@ -1,0 +1,350 @@
+package chunk
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// commitChunk gives every item of the chunk its verdict: it writes the chunk, retries
+// with the same items what may be retried, and splits the chunk where one of its items
+// is at fault (rules C6, C7).
+func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
+	began := time.Now()
+	for attempt := 0; ; {
+		err := p.commit(ctx, w, p.wholeChunk(w))
+		if err == nil {
+			return nil
+		}
+		err = p.noteRollback(ctx, err, w.output)
+		var failed *processError
+		if errors.As(err, &failed) {
+			if err := p.retryOrSkipProcess(ctx, w, failed, began); err != nil {
+				return err
+			}
+			continue
+		}
+		attempt++
+		if p.step.mayRetry(ctx, err, attempt, began) {
+			if err := p.retryWrite(ctx, w, attempt, err); err != nil {
+				return err
+			}
+			continue
+		}
+		err = exhausted(err, attempt)
+		if split, refused := p.maySplit(ctx, w, err); !split {
+			return cmp.Or(refused, err)
+		}
+		if err := p.rewindWriters(ctx); err != nil {
+			return err
+		}
+		return p.split(ctx, w)
+	}
+}
+
+// retryOrSkipProcess handles an item that could not be processed inside the transaction,
+// which is rolled back now: the whole chunk is retried, or written without the item
+// (rule C2, with a count of its own for each item).
+func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *processError, began time.Time) error {
+	if w.failures == nil {
+		w.failures = map[int]int{}
+	}
+	w.failures[failed.place]++
+	n := w.failures[failed.place]
+	if p.step.mayRetry(ctx, failed, n, began) {
+		if err := p.filler.beforeRetry(ctx, core.PhaseProcess, n, failed); err != nil {
+			return err
+		}
+	} else if err := p.step.trySkip(ctx, w, core.PhaseProcess, failed.place, exhausted(failed, n)); err != nil {
+		return err
+	}
+	return p.rewindWriters(ctx)
+}
+
+// retryWrite prepares another attempt at the whole chunk: its items are processed again
+// (rule C6: the read items are never lost).
+func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err error) error {
+	if err := p.filler.beforeRetry(ctx, core.PhaseWrite, attempt, err); err != nil {
+		return err
+	}
+	if err := p.rewindWriters(ctx); err != nil {
+		return err
+	}
+	if p.step.config.KeepOutputs || p.step.config.ProcessInTransaction {
+		return nil
+	}
+	return p.filler.process(ctx, w)
+}
+
+// maySplit reports whether single items may be at fault for the failure of a write. The
+// limit of skips does not matter yet: it is about items, and none is found.
+func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, error) {
+	var write *writeError
+	if p.step.config.Skip == nil || w.items.Len() == 0 || isFatal(ctx, err) || !errors.As(err, &write) {
+		return false, nil
+	}
+	ok, refused := p.step.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
+	var limit *SkipLimitError
+	if errors.As(refused, &limit) {
+		ok, refused = true, nil
+	}
+	if ok && p.step.config.Isolate == IsolateNone {
+		return false, fmt.Errorf("%w (isolate: none: no item is skipped for the failure of its chunk)", err)
+	}
+	return ok, refused
+}
+
+// noteRollback counts a rolled-back transaction and calls the listeners of failed
+// writes. It returns the failure with their errors.
+func (p *pipeline) noteRollback(ctx context.Context, err error, items core.Items) error {
+	p.countRollback(ctx, err)
+	var write *writeError
+	if errors.As(err, &write) {
+		return p.listeners.onWriteError(ctx, err, items)
+	}
+	return err
+}
+
+// rewindWriters takes writers outside the transaction back to the last commit (rule
+// C15), after a rollback that does not end the step.
+func (p *pipeline) rewindWriters(ctx context.Context) error {
+	p.rollbackCounted = false
+	for i, s := range p.sinks {
+		if s.rewinder == nil {
+			continue
+		}
+		if err := guarded(func() error { return s.rewinder.Rewind(ctx, p.at.writer(i)) }); err != nil {
+			return fmt.Errorf("take writer %d back to the last commit: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// commitUnit is what one transaction commits: the outcomes up to an item.
+type commitUnit struct {
+	upTo              int
+	withTrailingSkips bool // all skips behind upTo as well
+	isCommit          bool // counts as a commit: transactions of verdicts alone do not (rule C8a)
+	// source returns what is written and the item of each output; nil: nothing is
+	// written.
+	source func(ctx context.Context) (core.Items, []int, error)
+
+	// The transaction sets the rest.
+	items       core.Items
+	sourceIndex []int
+	counters    core.Counters
+	at          position
+	encoded     core.Position
+}
+
+// covers reports whether the unit commits the skip.
+func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTrailingSkips }
+
+// wholeChunk is the unit of all outcomes of the chunk.
+func (p *pipeline) wholeChunk(w *work) *commitUnit {
+	return &commitUnit{
+		upTo: w.items.Len(), withTrailingSkips: true, isCommit: w.items.Len() > 0,
+		source: func(ctx context.Context) (core.Items, []int, error) {
+			if p.step.config.ProcessInTransaction {
+				if err := p.filler.process(ctx, w); err != nil {
+					return nil, nil, err
+				}
+			}
+			return w.output, w.sourceIndex, nil
+		},
+	}
+}
+
+// commit writes a unit with its counters, skips and position in one transaction under
+// the guard of owner and epoch (rules C5, R3).
+func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
+	err := p.step.tx.Do(ctx, p.step.config.Attr, func(ctx context.Context) error {
+		var err error
+		if u.at, err = p.positionOf(w, u); err != nil {
+			return err
+		}
+		if u.source != nil {
+			if err := p.write(ctx, u); err != nil {
+				return err
+			}
+		}
+		return p.checkpoint(ctx, w, u)
+	})
+	var failed *tx.CommitError
+	if errors.As(err, &failed) {
+		// What the database itself refused to commit is certain (rule C10a).
+		if errors.Is(err, tx.ErrRolledBack) {
+			return &writeError{err}
+		}
+		err = p.resolveUnknownCommit(ctx, u, err)
+	}
+	if err != nil {
+		return err
+	}
+	p.committed(ctx, w, u)
+	return nil
+}
+
+// positionOf returns the position behind a unit, with the writers' of the last commit.
+func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
+	at = w.next
+	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
+		at, err = p.filler.positionBehind(w, u.upTo, u.withTrailingSkips)
+	}
+	at.Writers = slices.Clone(p.at.Writers)
+	return at, err
+}
+
+// write hands a unit to the writers, between the listeners of writes.
+func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
+	if u.items, u.sourceIndex, err = u.source(ctx); err != nil {
+		return err
+	}
+	if u.items.Len() > 0 {
+		if err := p.listeners.beforeWrite(ctx, u.items); err != nil {
+			return err
+		}
+	}
+	for i, s := range p.sinks {
+		if err := guarded(func() error { return s.write(ctx, u, i) }); err != nil {
+			return &writeError{err}
+		}
+	}
+	if u.items.Len() > 0 {
+		return p.listeners.afterWrite(ctx, u.items)
+	}
+	return nil
+}
+
+// write writes a unit, makes it durable where it lies outside the transaction, and puts
+// the position of writer i into the unit.
+func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
+	if u.items.Len() > 0 {
+		if err := s.writer.Write(ctx, u.items); err != nil {
+			return err
+		}
+	}
+	if s.preparer != nil {
+		if err := s.preparer.Prepare(ctx); err != nil {
+			return err
+		}
+	}
+	if s.positioner == nil {
+		return nil
+	}
+	at, err := s.positioner.Position()
+	if err != nil {
+		return fmt.Errorf("position of writer %d: %w", i+1, err)
+	}
+	u.at.setWriter(i, at)
+	return nil
+}
+
+// checkpoint stores the outcomes of the unit in its transaction.
+func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err error) {
+	u.counters = w.count(u.upTo, u.withTrailingSkips)
+	u.counters.Rollback = p.rollbacks
+	if u.items != nil {
+		u.counters.Write = int64(u.items.Len())
+	}
+	if u.isCommit {
+		u.counters.Commit = 1
+	}
+	for _, s := range w.sortedSkips() {
+		if !u.covers(s) {
+			continue
+		}
+		if err := p.listeners.skip(ctx, s); err != nil {
+			return err
+		}
+	}
+	if u.encoded, err = u.at.encode(); err != nil {
+		return err
+	}
+	return p.exec.Services.Checkpoints.Checkpoint(ctx, p.exec.Ref, core.Checkpoint{
+		Counters: p.exec.Step.Counters.Add(u.counters), Position: u.encoded, Context: p.exec.Step.Context,
+		Skipped: p.skipRecords(w, u), OnStop: p.exec.Services.Stop.Request,
+	})
+}
+
+// resolveUnknownCommit decides a COMMIT of unknown outcome: the guard row says what
+// happened, once no other transaction can write it (rule C10). Where the row cannot be
+// read the outcome stays unknown. A COMMIT is never retried.
+func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, failure error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveTime)
+	defer cancel()
+	ref, found, err := p.exec.Services.Checkpoints.Reclaim(ctx, p.exec.Ref)
+	switch {
+	case errors.Is(err, core.ErrLostOwner):
+		return errors.Join(&fatalError{failure}, err)
+	case err != nil:
+		return errors.Join(fmt.Errorf("%w: %w", core.ErrUnknownOutcome, &fatalError{failure}), err)
+	}
+	p.exec.Ref, p.exec.Step.Epoch = ref, ref.Epoch
+	if found.Counters == p.exec.Step.Counters.Add(u.counters) && bytes.Equal(found.Position, u.encoded) {
+		return nil
+	}
+	return &fatalError{failure}
+}
+
+// resolveTime bounds the wait for the transaction of a failed COMMIT.
+const resolveTime = time.Minute
+
+// committed notes the facts.
+func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
+	step := p.exec.Step
+	step.Counters = step.Counters.Add(u.counters)
+	if step.Context != nil {
+		step.Context.Stored()
+	}
+	w.committed(u.upTo, u.withTrailingSkips)
+	p.at, p.rollbacks, p.rollbackCounted = u.at, 0, false
+	if u.counters == (core.Counters{}) {
+		return // the position before writers finish: no chunk
+	}
+	p.exec.Services.Observer.Observe(ctx, core.ChunkCommitted{
+		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: step.Name, StepID: step.ID,
+		Counters: step.Counters, Took: time.Since(w.began),
+	})
+}
+
+// skipRecords returns the stored forms of the skips of a unit.
+func (p *pipeline) skipRecords(w *work, u *commitUnit) []core.SkippedItem {
+	var list []core.SkippedItem
+	at := w.start
+	reads := int64(0) // skipped reads before it
+	for _, s := range w.sortedSkips() {
+		if !u.covers(s) {
+			break
+		}
+		at.Items = w.start.Items + w.committedReads + int64(s.place-w.committedItems) + reads
+		list = append(list, p.skipRecord(s, at))
+		if s.phase == core.PhaseRead {
+			reads++
+		}
+	}
+	return list
+}
+
+// skipRecord returns the stored form of a skip (rule C12); before is the position in
+// front of the item.
+func (p *pipeline) skipRecord(s *skip, before position) core.SkippedItem {
+	r := core.SkippedItem{
+		StepExecutionID: p.exec.Step.ID, Phase: s.phase, Meta: s.meta, Error: s.err.Error(), Class: p.step.classOf(s.err),
+	}
+	before.Writers = nil
+	if mark, err := before.encode(); err == nil { // a mark that is too long is left out
+		r.Mark = mark
+	}
+	if s.phase != core.PhaseRead {
+		r.Item, r.Truncated, r.SHA256 = core.EncodeSkippedItem(s.item)
+	}
+	return r
+}

@@ -1,0 +1,208 @@
+package chunk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Retry says which failures are retried (rules C2, C6). The zero value retries none.
+type Retry struct {
+	// Limit is the number of retries after the first attempt: of each item in reader
+	// and processor, of the whole chunk in the writer.
+	Limit int
+	// Retryable classifies errors; nil asks the error itself.
+	Retryable func(error) bool
+	Backoff   config.Backoff
+}
+
+// allows reports whether attempt n (1-based), which failed with err, may be followed by
+// another one. began is when the first attempt did.
+func (r Retry) allows(err error, n int, began time.Time) bool {
+	if n > r.Limit {
+		return false
+	}
+	if r.Backoff.Elapsed > 0 && time.Since(began) >= r.Backoff.Elapsed {
+		return false
+	}
+	if r.Retryable == nil {
+		return exception.IsRetryable(err)
+	}
+	return r.Retryable(err)
+}
+
+// SkipPolicy decides whether an item whose retries failed may be skipped.
+type SkipPolicy interface {
+	// Admit returns true to skip, given the number of items skipped so far in this
+	// step execution. The step fails with an error of Admit; false without an error
+	// means that err is not of a kind that is skipped.
+	Admit(err error, skipped int64) (bool, error)
+}
+
+// LimitSkip admits Limit items (rule C3).
+type LimitSkip struct {
+	Limit int64
+	// Skippable classifies errors; nil asks the error itself.
+	Skippable func(error) bool
+}
+
+// Admit implements SkipPolicy.
+func (s LimitSkip) Admit(err error, skipped int64) (bool, error) {
+	skippable := exception.IsSkippable
+	if s.Skippable != nil {
+		skippable = s.Skippable
+	}
+	switch {
+	case !skippable(err):
+		return false, nil
+	case skipped >= s.Limit:
+		return false, &SkipLimitError{Limit: s.Limit, Err: err}
+	}
+	return true, nil
+}
+
+// SkipLimitError is the end of a step that skipped as many items as it may.
+type SkipLimitError struct {
+	Limit int64
+	Err   error // the failure of the item that was one too many
+}
+
+// Error names the limit and the last cause.
+func (e *SkipLimitError) Error() string {
+	return fmt.Sprintf("skip limit of %d exceeded; the last cause: %v", e.Limit, e.Err)
+}
+
+// Unwrap returns the last cause.
+func (e *SkipLimitError) Unwrap() error { return e.Err }
+
+// RetryExhaustedError is a failure after all retries.
+type RetryExhaustedError struct {
+	Attempts int
+	Err      error
+}
+
+// Error names the number of attempts and the last cause.
+func (e *RetryExhaustedError) Error() string {
+	return fmt.Sprintf("failed %d times, the last time: %v", e.Attempts, e.Err)
+}
+
+// Unwrap returns the last cause.
+func (e *RetryExhaustedError) Unwrap() error { return e.Err }
+
+// ListenerError is the failure of a listener: it fails the step whatever its
+// cause says of itself (rule C16).
+type ListenerError struct {
+	Callback string
+	Err      error
+}
+
+// Error names the callback.
+func (e *ListenerError) Error() string { return "listener " + e.Callback + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *ListenerError) Unwrap() error { return e.Err }
+
+// isFatal reports an error that is neither retried nor skipped, however it is
+// classified: one that ends the chunk, a panic, a reached limit.
+func isFatal(ctx context.Context, err error) bool {
+	var panicked *exception.PanicError
+	var limit *SkipLimitError
+	return isFatalForChunk(ctx, err) || errors.As(err, &panicked) || errors.As(err, &limit)
+}
+
+// isFatalForChunk reports an error after which no part of the chunk can be written: the
+// end of the step's context or of ownership, a stop, the end of a transaction by a
+// statement (rules T8, T8a), a full or broken disk (rule C15b), a listener's failure, a
+// policy's refusal.
+//
+// ctx says whether the step's context has ended: the error cannot, because a network
+// time-out claims to be a deadline as well.
+func isFatalForChunk(ctx context.Context, err error) bool {
+	var fatal *fatalError
+	var listener *ListenerError
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
+		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
+		errors.As(err, &fatal) || errors.As(err, &listener)
+}
+
+// fatalError is fatal whatever its cause says of itself: the refusal of a skip policy, a
+// COMMIT of unknown outcome.
+type fatalError struct{ error }
+
+func (e *fatalError) Unwrap() error { return e.error }
+
+// writeError is the failure of a writer, or of a COMMIT that the database refused: only
+// these failures of a transaction may cost an item.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return "write: " + e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
+
+// exhausted adds the number of attempts to a failure, where there was more than one.
+func exhausted(err error, attempts int) error {
+	if attempts < 2 {
+		return err
+	}
+	return &RetryExhaustedError{Attempts: attempts, Err: err}
+}
+
+// mayRetry reports whether attempt n (1-based), which failed with err, may be followed
+// by another one. began is when the first attempt did.
+func (s *Step) mayRetry(ctx context.Context, err error, n int, began time.Time) bool {
+	return !isFatal(ctx, err) && s.config.Retry.allows(err, n, began)
+}
+
+// trySkip adds the skip of what failed to the work, where the policy allows it. Else it
+// returns the error that the step fails with.
+func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int, err error) error {
+	if isFatal(ctx, err) || s.config.Skip == nil {
+		return err
+	}
+	ok, refused := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
+	switch {
+	case refused != nil:
+		return refused
+	case !ok:
+		return err
+	}
+	left := &skip{place: place, phase: phase, err: err}
+	if phase != core.PhaseRead {
+		left.item, left.meta = w.items.At(place), w.items.Meta(place)
+		w.verdicts[place] = skipped
+	} else {
+		var consumed *core.ConsumedError
+		if errors.As(err, &consumed) {
+			left.meta = consumed.Meta
+		}
+	}
+	w.skips = append(w.skips, left)
+	return nil
+}
+
+// askSkipPolicy calls the skip policy. Its refusal is fatal whatever the cause says of
+// itself.
+func (s *Step) askSkipPolicy(err error, count int64) (ok bool, refused error) {
+	refused = guarded(func() (refused error) { ok, refused = s.config.Skip.Admit(err, count); return refused })
+	var limit *SkipLimitError
+	if refused != nil && !errors.As(refused, &limit) {
+		refused = &fatalError{refused}
+	}
+	return ok, refused
+}
+
+// mayHaveSkipped reports whether an earlier attempt may have skipped a read that fails
+// with err.
+func (s *Step) mayHaveSkipped(ctx context.Context, err error) bool {
+	if isFatal(ctx, err) || s.config.Skip == nil {
+		return false
+	}
+	ok, refused := s.askSkipPolicy(err, 0)
+	var limit *SkipLimitError
+	return ok || errors.As(refused, &limit)
+}

@@ -1,0 +1,158 @@
+package chunk
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// work is a chunk from its first read to the verdict on its last item. A filler fills
+// it and touches nothing else, so that one work can be filled while another one commits
+// (rule C19); the pipeline commits it.
+type work struct {
+	began time.Time
+	// start is the position before the first item, next that behind the last one, both
+	// without the writers'.
+	start, next position
+	// last says that the data ended.
+	last bool
+
+	items    core.Items // as read
+	verdicts []verdict  // of each item
+	// output is what the processors made of the items; items itself where there are no
+	// processors. sourceIndex is the item of each output; nil: the one at the same place.
+	output      core.Items
+	sourceIndex []int
+	// skips are not yet committed. skipsBefore is the number of skips of the step before
+	// them.
+	skips       []*skip
+	skipsBefore int64
+	// failures counts failures to process an item inside the transaction, by place.
+	failures map[int]int
+
+	committedItems int   // items whose verdict is committed
+	committedReads int64 // reader outcomes whose verdict is committed
+}
+
+// verdict is what became of an item.
+type verdict uint8
+
+const (
+	pending verdict = iota
+	filtered
+	skipped
+	written
+)
+
+// skip is an item that is left out, until that is committed.
+type skip struct {
+	place     int // the item, or for a failed read the number of items before it
+	phase     core.Phase
+	item      any // nil for a failed read
+	meta      core.Meta
+	err       error
+	announced bool // the listeners were called
+}
+
+// order sorts a failed read before the item that follows it.
+func (s *skip) order() int {
+	if s.phase == core.PhaseRead {
+		return 0
+	}
+	return 1
+}
+
+// reset empties the work, keeping its memory.
+func (w *work) reset(start position, skipsBefore int64) {
+	start.Writers = nil
+	items, output := w.items, w.output
+	items.Reset()
+	output.Reset()
+	*w = work{
+		began: time.Now(), start: start, items: items, output: output,
+		verdicts: w.verdicts[:0], sourceIndex: w.sourceIndex[:0], skips: w.skips[:0], skipsBefore: skipsBefore,
+	}
+}
+
+// isEmpty reports whether nothing was read, not even in vain.
+func (w *work) isEmpty() bool { return w.items.Len() == 0 && len(w.skips) == 0 }
+
+// pendingItems returns the places of the items without a verdict.
+func (w *work) pendingItems() []int {
+	var list []int
+	for i := w.committedItems; i < w.items.Len(); i++ {
+		if w.verdicts[i] == pending {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// sortedSkips returns the skips in the order of the input, in which they are announced
+// and stored.
+func (w *work) sortedSkips() []*skip {
+	slices.SortStableFunc(w.skips, func(a, b *skip) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.order(), b.order()))
+	})
+	return w.skips
+}
+
+// count counts the outcomes from the last commit up to an item, with all later skips if
+// withTrailing.
+func (w *work) count(upTo int, withTrailing bool) core.Counters {
+	c := core.Counters{Read: int64(upTo - w.committedItems)}
+	for _, v := range w.verdicts[min(w.committedItems, len(w.verdicts)):min(upTo, len(w.verdicts))] {
+		switch v {
+		case filtered:
+			c.Filter++
+		case written:
+			c.Write++
+		case pending, skipped: // read, no more
+		}
+	}
+	for _, s := range w.skips {
+		if s.place >= upTo && !withTrailing {
+			continue
+		}
+		switch s.phase {
+		case core.PhaseRead:
+			c.ReadSkip++
+		case core.PhaseProcess:
+			c.ProcessSkip++
+		case core.PhaseWrite:
+			c.WriteSkip++
+		}
+	}
+	return c
+}
+
+// countedPosition is the chunk's start with the number of outcomes up to an item.
+func (w *work) countedPosition(upTo int, withTrailing bool) position {
+	at := position{Reader: w.start.Reader, Items: w.start.Items + w.committedReads + int64(upTo-w.committedItems)}
+	for _, s := range w.skips {
+		if s.phase == core.PhaseRead && (s.place < upTo || withTrailing) {
+			at.Items++
+		}
+	}
+	return at
+}
+
+// committed notes that the outcomes up to an item are facts, with all later skips if
+// withTrailing.
+func (w *work) committed(upTo int, withTrailing bool) {
+	reads := int64(upTo - w.committedItems)
+	left := w.skips[:0]
+	for _, s := range w.skips {
+		if s.place >= upTo && !withTrailing {
+			left = append(left, s)
+			continue
+		}
+		w.skipsBefore++
+		if s.phase == core.PhaseRead {
+			reads++
+		}
+	}
+	w.skips, w.committedReads, w.committedItems = left, w.committedReads+reads, upTo
+}

@@ -1,0 +1,70 @@
+// Package cli is the surfin command with the components of an application built in:
+// the whole program of an author who wants no more than that. An application that
+// embeds the engine imports package batch alone, and compiles no command line.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"go.uber.org/dig"
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Main is the surfin command with the components that opts register: it reads the
+// command line, runs the command and ends the process with its exit code (see
+// adaptor/cli.Main). opts may hold any fx option; what they provide is built only when
+// a command runs jobs, but an fx.Invoke among them runs with every command.
+func Main(opts ...fx.Option) {
+	app, err := NewCommand(opts...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(command.ExitUsage)
+	}
+	os.Exit(command.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// NewCommand returns the command for adaptor/cli.Main: for a main function that does
+// more than Main.
+func NewCommand(opts ...fx.Option) (command.App, error) {
+	registry, err := batch.NewRegistry(opts...)
+	if err != nil {
+		return command.App{}, dig.RootCause(err)
+	}
+	return command.App{
+		Name: programName(), Version: version(), Registry: registry,
+		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
+			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer))...)
+		},
+	}, nil
+}
+
+func open(ctx context.Context, s batch.Settings, opts ...fx.Option) (*command.Session, error) {
+	var provider tx.Provider
+	a, err := batch.New(ctx, s, append(opts, fx.Populate(&provider))...)
+	if err != nil {
+		return nil, err
+	}
+	return &command.Session{Service: a.Service, Provider: provider, Close: a.Close}, nil
+}
+
+func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
+
+// version is the module's version as the Go command recorded it, "devel" in a
+// checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,210 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/define"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// A job in Go: package define's.
+type (
+	Job         = define.Job
+	Flow        = define.Flow
+	Chunk       = define.Chunk
+	With        = define.With
+	On          = map[string]define.Target
+	Parameter   = define.Parameter
+	Config      = define.Config
+	Component   = define.Component
+	Transaction = define.Transaction
+	Partitioned = define.Partition
+)
+
+// NewJob begins a job in Go; see package define. [Jobs] makes it known to an App.
+func NewJob(name string) *Job { return define.NewJob(name) }
+
+// NewFlow begins a flow for a branch of a split, a flow in the flow, an atomic group or
+// what runs finally.
+func NewFlow() *Flow { return define.NewFlow() }
+
+// Use is a component that is shipped or registered, by its name, with its configuration:
+// a Config, its configuration struct, or the value of its main key.
+func Use(name string, config ...any) Component { return define.Use(name, config...) }
+
+// ReaderOf is a reader of T for a job in Go. constructor is as Reader's, without a
+// Config: a closure has what it needs. It is called for every step execution and every
+// partition.
+func ReaderOf[T any](constructor any) Component {
+	if _, is := constructor.(ItemReader[T]); is {
+		return define.Inline(define.Code{Kind: registry.KindReader, Err: fmt.Errorf("the reader is a value (%T), and has a place that executions would share: give a constructor, func() %T", constructor, constructor)})
+	}
+	return inline(registry.KindReader, constructor, readerOf[T](), nil)
+}
+
+// ProcessorOf is a processor of I to O for a job in Go. It is a constructor, as
+// ReaderOf's; an ItemProcessor[I, O], which all executions share; or a function
+// func(context.Context, I) (O, error).
+func ProcessorOf[I, O any](processor any) Component {
+	if f, is := processor.(func(context.Context, I) (O, error)); is {
+		processor = processorFunc[I, O](f)
+	}
+	return inline(registry.KindProcessor, processor, processorOf[I, O](), nil)
+}
+
+// WriterOf is a writer of T for a job in Go: a constructor, a value that all executions
+// share, or a function func(context.Context, []T) error.
+func WriterOf[T any](writer any) Component {
+	if f, is := writer.(func(context.Context, []T) error); is {
+		writer = writerFunc[T](f)
+	}
+	return inline(registry.KindWriter, writer, writerOf[T](), nil)
+}
+
+// TaskletOf is a tasklet for a job in Go: a constructor, a value that all executions
+// share, or a function func(context.Context, *StepContribution) error. about may say
+// NoTransaction.
+func TaskletOf(tasklet any, about ...About) Component {
+	if f, is := tasklet.(func(context.Context, *StepContribution) error); is {
+		tasklet = TaskletFunc(f)
+	}
+	return inline(registry.KindTasklet, tasklet, componentOf[core.Tasklet](), about)
+}
+
+// ListenerOf is a listener for a job in Go: a constructor, or a value that all executions
+// share.
+func ListenerOf(l any) Component { return inline(registry.KindListener, l, listener(), nil) }
+
+// PartitionerOf is a partitioner for a job in Go: a constructor, or a value that all
+// executions share. about says with Part what the parts know.
+func PartitionerOf(partitioner any, about ...About) Component {
+	return inline(registry.KindPartitioner, partitioner, componentOf[core.Partitioner](), about)
+}
+
+// DeciderOf is a decider for a job in Go: a constructor, a value, or a function
+// func(context.Context, *View) (string, error).
+func DeciderOf(decider any) Component {
+	if f, is := decider.(func(context.Context, *View) (string, error)); is {
+		decider = DeciderFunc(f)
+	}
+	return inline(registry.KindDecider, decider, componentOf[core.Decider](), nil)
+}
+
+// To goes to an element of the same flow.
+func To(element string) define.Target { return define.To(element) }
+
+// End ends a flow, COMPLETED, and Fail, FAILED; exit is the exit code, if it is another
+// one.
+func End(exit string) define.Target { return define.End(exit) }
+
+// Fail ends a flow; see End.
+func Fail(exit string) define.Target { return define.Fail(exit) }
+
+// Stop stops the job; a restart goes on at the element restart.
+func Stop(restart, message string) define.Target { return define.Stop(restart, message) }
+
+// If is a choice of a decision, and Else the last one.
+func If(condition string, target define.Target) define.Choice { return define.If(condition, target) }
+
+// Else is the last choice of a decision; see If.
+func Else(target define.Target) define.Choice { return define.Else(target) }
+
+// processorFunc and writerFunc are functions as components.
+type processorFunc[I, O any] func(ctx context.Context, item I) (O, error)
+
+func (f processorFunc[I, O]) Process(ctx context.Context, item I) (O, error) { return f(ctx, item) }
+
+type writerFunc[T any] func(ctx context.Context, items []T) error
+
+func (f writerFunc[T]) Write(ctx context.Context, items []T) error { return f(ctx, items) }
+
+// code is what package define keeps of a component that is Go code.
+type code struct {
+	sig   signature
+	about []About
+	// value is the component itself, or constructor makes it.
+	value       any
+	constructor constructor
+}
+
+// inline takes a value that is the component, or a constructor of one.
+func inline(kind registry.Kind, given any, sig signature, about []About) Component {
+	made := code{sig: sig, about: about}
+	c := define.Code{Kind: kind}
+	if given != nil && sig.fits(reflect.TypeOf(given)) == nil {
+		made.value, c.Type = given, fmt.Sprintf("%T", given)
+		if isNil(given) {
+			c.Err = fmt.Errorf("the %s is a nil %T", kind, given)
+		}
+	} else {
+		made.constructor, c.Err = inspect(given, sig.fits)
+		switch {
+		case c.Err != nil:
+		case made.constructor.config != nil:
+			c.Err = fmt.Errorf("the constructor takes a %v, which nothing gives it in a job in Go: use a closure", made.constructor.config)
+		default:
+			c.Type = made.constructor.fn.Type().Out(0).String()
+		}
+	}
+	c.Made = made
+	return define.Inline(c)
+}
+
+// Jobs makes jobs in Go known by their names, with the components in them that are Go
+// code: they are run by their names, and a restart finds them. A job that is wrong is an
+// error of New. Jobs that share a child job go into one call.
+func Jobs(list ...*Job) fx.Option {
+	opts := []fx.Option{fx.Provide(fx.Annotate(func() []*Job { return list }, fx.ResultTags(groupJobs)))}
+	known := map[string]bool{}
+	for _, j := range list {
+		for _, c := range j.Code() {
+			made, ok := c.Made.(code)
+			if c.Err != nil || !ok || known[string(c.Kind)+c.Name] {
+				continue // Load reports it
+			}
+			known[string(c.Kind)+c.Name] = true
+			opts = append(opts, made.option(c))
+		}
+	}
+	return fx.Options(opts...)
+}
+
+func (c code) option(named define.Named) fx.Option {
+	description := describe(named.Kind, named.Name, c.sig, c.about)
+	description.Summary = "Go code: " + named.Type
+	description.Config = reflect.TypeFor[define.CodeConfig]()
+	if c.value == nil {
+		return provide(description, c.constructor, c.sig)
+	}
+	return fx.Options(
+		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(groupDescribed))),
+		fx.Provide(fx.Annotate(func() []registry.Component {
+			built := description
+			built.New = func(context.Context, any, registry.BuildContext) (any, error) {
+				component, ok := c.sig.erase(c.value)
+				if !ok {
+					return nil, errors.New("the value is nil")
+				}
+				return component, nil
+			}
+			return []registry.Component{built}
+		}, fx.ResultTags(groupComponents))),
+	)
+}
+
+// CheckJobs checks jobs in Go without an App: what Jobs would refuse. opts register the
+// components that they use by name.
+func CheckJobs(list []*Job, opts ...fx.Option) error {
+	r, err := NewRegistry(append(opts[:len(opts):len(opts)], Jobs(list...))...)
+	if err != nil {
+		return err
+	}
+	_, err = carried{Jobs: list}.load(r)
+	return err
+}

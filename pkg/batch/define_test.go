@@ -1,0 +1,157 @@
+package batch_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+func nothing(context.Context, *batch.StepContribution) error { return nil }
+
+func upper(_ context.Context, o Order) (Invoice, error) { return Invoice{o.ID, o.Amount}, nil }
+
+func keep(context.Context, []Invoice) error { return nil }
+
+// chunkOf is a chunk that is right, but for what change does.
+func chunkOf(change func(*batch.Chunk)) batch.Chunk {
+	c := batch.Chunk{
+		Reader: batch.ReaderOf[Order](NewOrders), Processors: []batch.Component{batch.ProcessorOf[Order, Invoice](upper)},
+		Writers: []batch.Component{batch.WriterOf[Invoice](keep)},
+	}
+	change(&c)
+	return c
+}
+
+// A job in Go is checked as a file is. A mistake names the step and the option.
+func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
+	t.Parallel()
+	none := batch.TaskletOf(nothing)
+	for name, c := range map[string]struct {
+		job  *batch.Job
+		want []string
+	}{
+		"types": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) {
+			c.Processors = []batch.Component{batch.ProcessorOf[Invoice, Invoice](func() invoices { return invoices{} })}
+		})), []string{"job bill: step load: chunk.processor: processor bill.load.processor: "}},
+		"writer's type": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Processors = nil })),
+			[]string{"job bill: step load: chunk.writer: writer bill.load.writer: "}},
+		"no component": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) {
+			c.Writers = []batch.Component{batch.Use("tabel", "t")}
+		})), []string{`job bill: step load: chunk.writer.tabel: there is no writer tabel (did you mean table?`}},
+		"configuration": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) {
+			c.Writers = []batch.Component{batch.Use("table", batch.Config{"nmae": "t"})}
+		})), []string{`job bill: step load: chunk.writer.table.nmae: unknown key "nmae" in writer table (did you mean name?`}},
+		"value": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) {
+			c.Writers = []batch.Component{batch.Use("table", batch.Config{"name": make(chan int)})}
+		})), []string{`job bill: step load: chunk.writer: table: name: a chan int cannot be part of a configuration`}},
+		"size": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Size = -1 })), []string{"job bill: step load: chunk.size: "}},
+		"retry": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Retry = &config.ItemRetryConfig{Limit: 1, Errors: []string{"transeint"}} })),
+			[]string{"job bill: step load: chunk.retry.errors[1]: ", "did you mean transient?"}},
+		"no reader":    {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = batch.Component{} })), []string{`job bill: step load: chunk: chunk needs the key "reader"`}},
+		"reader value": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = batch.ReaderOf[Order](NewOrders()) })), []string{"job bill: step load: chunk.reader: the reader is a value (*batch_test.Orders), and has a place that executions would share: give a constructor, func() *batch_test.Orders"}},
+		"other kind":   {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = none })), []string{"job bill: step load: chunk.reader: this takes a reader, and here is a tasklet"}},
+		"constructor":  {batch.NewJob("bill").Step("load", batch.TaskletOf(42)), []string{"job bill: step load: tasklet: the constructor is a int, not a function"}},
+		"constructor's configuration": {batch.NewJob("bill").Step("load", batch.TaskletOf(func(PriceConfig) batch.TaskletFunc { return nothing })),
+			[]string{"job bill: step load: tasklet: the constructor takes a batch_test.PriceConfig, which nothing gives it"}},
+		"no work":   {batch.NewJob("bill").Step("load", nil), []string{"job bill: step load: step load does nothing"}},
+		"name":      {batch.NewJob("bill").Step("load it", none), []string{`job bill: step load it: the name "load it" of a step is no identifier`}},
+		"job name":  {batch.NewJob("1 bill").Step("load", none), []string{`job 1 bill: "1 bill" is no name for a job`}},
+		"twice":     {batch.NewJob("bill").Step("load", none).Step("load", none), []string{"job bill: step load: there are two elements named load"}},
+		"target":    {batch.NewJob("bill").Step("load", none, batch.With{Next: "lod"}), []string{"job bill: step load: next: "}},
+		"on":        {batch.NewJob("bill").Step("load", none, batch.With{On: batch.On{"FAILED": batch.To("sweep")}}), []string{"job bill: step load: next.FAILED: "}},
+		"zero":      {batch.NewJob("bill").Step("load", none, batch.With{On: batch.On{"FAILED": {}}}), []string{"job bill: step load: a target is zero: To, End, Fail and Stop make one"}},
+		"next, on":  {batch.NewJob("bill").Step("load", none, batch.With{Next: "x", On: batch.On{"FAILED": batch.End("")}}), []string{"job bill: step load: with Next and On it is not said"}},
+		"unreached": {batch.NewJob("bill").Step("a", none, batch.With{Next: "c"}).Step("b", none).Step("c", none), []string{"job bill: step b: b cannot be reached"}},
+		"endless":   {batch.NewJob("bill").Step("a", none).Step("b", none, batch.With{Next: "a"}), []string{"job bill: step a: a is in a loop without an exit"}},
+		"empty":     {batch.NewJob("bill"), []string{"job bill: the flow is empty"}},
+		"when":      {batch.NewJob("bill").Step("a", none, batch.With{When: "params.n > 1"}), []string{"job bill: step a: when: "}},
+		"no place":  {batch.NewJob("bill").Atomic("all", batch.NewFlow().Step("a", none, batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 2)}})), []string{"job bill: step a: "}},
+		"parameter": {batch.NewJob("bill").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt, Default: "x"}).Step("a", none), []string{"job bill: parameters.n.default: "}},
+		"parameters": {batch.NewJob("bill").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Step("a", none),
+			[]string{"job bill: parameters.n: there are two parameters of this name"}},
+		"choice":   {batch.NewJob("bill").Decide("d", batch.If("true", batch.To("a")), batch.If("false", batch.To("a"))).Step("a", none), []string{"job bill: decide d: choose[2].when: the last choice has no when"}},
+		"child":    {batch.NewJob("bill").Child("c", batch.NewJob("part").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Step("a", none), map[string]string{"m": "1"}), []string{"job bill: job c: parameters.m: job part has no parameter m", "job bill: job c: job part needs the parameter n"}},
+		"in child": {batch.NewJob("bill").Child("c", batch.NewJob("part").Step("a", batch.Use("sqk", "x")), nil), []string{"job part: step a: tasklet.sqk: there is no tasklet sqk"}},
+		"itself": {func() *batch.Job {
+			j := batch.NewJob("bill")
+			return j.Child("c", j, nil)
+		}(), []string{"this job would run itself: bill -> bill"}},
+		"timeout":  {batch.NewJob("bill").Step("a", none, batch.With{Timeout: -time.Second}), []string{"job bill: step a: timeout: "}},
+		"listener": {batch.NewJob("bill").Listeners(batch.ListenerOf(7)).Step("a", none), []string{"job bill: listeners: the constructor is a int, not a function"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := batch.CheckJobs([]*batch.Job{c.job})
+			var problems jobfile.Problems
+			require.ErrorAs(t, err, &problems)
+			for _, want := range c.want {
+				require.ErrorContains(t, err, want)
+			}
+			require.NotContains(t, err.Error(), " in line ")
+		})
+	}
+}
+
+// The text of a definition is a job file that loads by itself.
+func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
+	t.Parallel()
+	none := batch.TaskletOf(nothing)
+	job := batch.NewJob("everything").Describe("all there is: \"1\"").Database("default").
+		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate, Default: "${today()}", Doc: "the day"}).
+		Parameter(batch.Parameter{Name: "n", Type: core.TypeInt, Default: 3, Min: 1, Max: 9, NotIdentifying: true}).
+		Parameter(batch.Parameter{Name: "kind", Type: core.TypeString, Enum: []string{"a", "b"}, Optional: true}).
+		Incrementer("day").Expect("job.name == 'everything'").NotRestartable().
+		Step("load", batch.Chunk{
+			Size:   7,
+			Reader: batch.Use("csv", csv.ReaderConfig{Path: "${params.kind ?? 'a'}.csv", Item: rowOf("id int, name string null")}),
+			Processors: []batch.Component{
+				batch.Use("filter", "item.id > 1"),
+				batch.Use("map", mapping.Config{Only: true, Fields: registry.Expressions{named("n", "item.id"), named("a", "item.name ?? '-'")}}),
+			},
+			Writers: []batch.Component{batch.Use("table", batch.Config{"name": "t", "mode": "upsert", "key": []string{"n"}})},
+			Retry:   &config.ItemRetryConfig{Limit: 2, Backoff: config.Backoff{Initial: time.Millisecond}},
+			Skip:    &config.ItemSkipConfig{Limit: 5, Except: []string{"unique"}},
+			Isolate: "bisect", NoReprocess: true, Concurrency: 2,
+		}, batch.With{When: "params.n > 1", Timeout: time.Hour, Expect: "read >= written", StartLimit: 3, AllowStartIfComplete: true}).
+		Decide("which", batch.If("steps.load.skipped > 1", batch.Stop("both", "look")), batch.Else(batch.To("both"))).
+		Split("both", []*batch.Flow{
+			batch.NewFlow().Step("left", none, batch.With{On: batch.On{"ODD": batch.Fail("ODD"), "EVEN": batch.End("")}}),
+			batch.NewFlow().Step("right", none),
+		}).
+		Flow("inner", batch.NewFlow().Step("in", none)).
+		Atomic("group", batch.NewFlow().Step("one", none).Step("two", batch.Use("sql", "select 1\nfrom t"))).
+		DecideBy("coin", batch.DeciderOf(func(context.Context, *batch.View) (string, error) { return "HEADS", nil }),
+			batch.With{On: batch.On{"HEADS": batch.To("parts"), "TAILS": batch.End("TAILS")}}).
+		Step("parts", none, batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 3), Workers: 2}, Listeners: []batch.Component{batch.ListenerOf(hears{})}}).
+		Child("more", batch.NewJob("part").Parameter(batch.Parameter{Name: "day", Type: core.TypeDate}).Step("a", none), map[string]string{"day": "${params.day}"}).
+		Step("last", none, batch.With{Transaction: &batch.Transaction{Propagation: "REQUIRED", Isolation: "serializable", Timeout: time.Second}, Promote: map[string]string{"a": "b"}}).
+		Finally(batch.NewFlow().Step("tidy", none))
+	require.NoError(t, batch.CheckJobs([]*batch.Job{job}))
+	text, err := job.Text()
+	require.NoError(t, err)
+	r, err := batch.NewRegistry(batch.Jobs(job))
+	require.NoError(t, err)
+	file, err := job.Load(r)
+	require.NoError(t, err)
+	require.Equal(t, text, file.Definition().Text)
+	require.Empty(t, file.Definition().Path)
+	again, err := jobfile.Parse("x.yaml", []byte(text), r)
+	require.NoError(t, err, text)
+	require.Equal(t, file.Steps(), again.Steps())
+	require.Equal(t, []string{"load", "left", "right", "in", "one", "two", "parts", "more", "last", "tidy"}, file.Steps())
+	require.Contains(t, text, "everything.left.tasklet: core.TaskletFunc", "the Go type")
+}
+
+type hears struct{}
+
+func (hears) BeforeStep(context.Context, *core.StepExecution) error { return nil }

@@ -1,0 +1,31 @@
+package batch_test
+
+import (
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// rowOf is a row type of fields such as "id int, name string null".
+func rowOf(fields string) core.ItemType {
+	var list []row.Field
+	for _, f := range strings.Split(fields, ", ") {
+		words := strings.Fields(f)
+		kind, ok := row.KindByName(words[1])
+		if !ok {
+			panic(f)
+		}
+		list = append(list, row.Field{Name: words[0], Kind: kind, Nullable: len(words) > 2})
+	}
+	schema, err := row.NewSchema(list...)
+	if err != nil {
+		panic(err)
+	}
+	return core.RowOf("", schema)
+}
+
+func named(name, text string) registry.NamedExpression {
+	return registry.NamedExpression{Name: name, Expression: registry.Expression{Text: text}}
+}

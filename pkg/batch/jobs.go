@@ -1,0 +1,54 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+const (
+	groupJobs     = `group:"surfin.jobs,flatten"`
+	groupJobFiles = `group:"surfin.jobfiles,flatten"`
+)
+
+// JobFiles makes job files known by the names of their jobs: they are run by these names
+// (RunRequest.Name), and a restart in another process finds them. That is for files that
+// are in the program, such as in an embed.FS; those on the disk are found again where
+// they are. A file that is wrong is an error of New.
+func JobFiles(sources ...Source) fx.Option {
+	return fx.Provide(fx.Annotate(func() []Source { return sources }, fx.ResultTags(groupJobFiles)))
+}
+
+// carried are the jobs that the application has by name.
+type carried struct {
+	fx.In
+	Jobs  []*Job   `group:"surfin.jobs"`
+	Files []Source `group:"surfin.jobfiles"`
+}
+
+// load checks all of them, and returns them by name.
+func (c carried) load(r *registry.Registry) (map[string]*jobfile.File, error) {
+	files := map[string]*jobfile.File{}
+	var errs []error
+	add := func(file *jobfile.File, err error) {
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case files[file.Name()] != nil:
+			errs = append(errs, fmt.Errorf("there are two jobs named %s", file.Name()))
+		default:
+			files[file.Name()] = file
+		}
+	}
+	for _, j := range c.Jobs {
+		add(j.Load(r))
+	}
+	for _, from := range c.Files {
+		add(from.Load(r))
+	}
+	return files, errors.Join(errs...)
+}

@@ -1,0 +1,27 @@
+package batch
+
+import (
+	"os"
+
+	"go.uber.org/dig"
+
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+)
+
+// Settings are what an application is told besides its job files: databases,
+// repository, leases. LoadSettings reads them as the command does.
+type Settings = settings.Settings
+
+// LoadSettings reads the settings as the command does: the environment
+// (SURFIN_*, DATABASE_URL) over surfin.yaml in the working directory over the
+// defaults.
+func LoadSettings() (Settings, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return Settings{}, err
+	}
+	return settings.Load(settings.Source{Dir: dir, Environ: os.Environ()})
+}
+
+// rootCause is the error of a constructor without fx's account of the way to it.
+func rootCause(err error) error { return dig.RootCause(err) }

@@ -14,8 +14,8 @@ import (
 // goOn is the way to go on with an execution. otherFile says that the request must
 // name a job file, for that of the execution will not do.
 func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
-	if e.RedriveOf != 0 { // it goes on as one
-		return Action{Kind: ActRedrive, Execution: e.RedriveOf, Step: redrivenStep(e.Params), NeedsFile: otherFile}
+	if e.RedriveOf != 0 {
+		return Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
 	}
 	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
 }
@@ -191,12 +191,4 @@ func withAction(err error, id core.JobExecutionID, a Action) error {
 		return &Refusal{Reason: r.Reason, Execution: id, Err: r.Err, Actions: append(r.Actions[:len(r.Actions):len(r.Actions)], a)}
 	}
 	return err
-}
-
-// restartAction is how an execution goes on: a redrive goes on as one.
-func restartAction(e *core.JobExecution) Action {
-	if e.RedriveOf == 0 {
-		return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: e.Definition.Path == ""}
-	}
-	return Action{Kind: ActRedrive, Execution: e.RedriveOf, Step: redrivenStep(e.Params)}
 }

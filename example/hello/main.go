@@ -1,8 +1,4 @@
-// Command hello is the surfin command with one tasklet of its own, which greets.
-//
-//	go run ./example/hello run example/hello/hello.yaml name=world
-//
-// It imports pkg/batch and pkg/batch/cli only.
+// Command hello greets. It imports pkg/batch and pkg/batch/cli only.
 package main
 
 import (

@@ -37,7 +37,7 @@
 //
 // # Pools of the application
 //
-// [Lend] makes a pool that the application has opened a database (rule R7, borrow.go).
+// [Lend] makes a pool that the application has opened a database (rule R8, borrow.go).
 //
 // # Transactions and sessions
 //

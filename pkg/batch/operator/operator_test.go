@@ -351,7 +351,7 @@ type collector func() error
 
 func (s collector) Migrate(context.Context, string) error               { return nil }
 func (s collector) CheckSchema(context.Context, string) error           { return nil }
-func (s collector) Sweep(_ context.Context, name string) (int64, error) { return 0, c() }
+func (c collector) CollectGarbage(_ context.Context, name string) (int64, error) { return 0, c() }
 
 // A service starts the next instance of a job, and goes on with the one that has
 // not completed.

@@ -230,7 +230,7 @@ func (s *Service) sweep(ctx context.Context) error {
 		if name == s.config.Database {
 			continue
 		}
-		if _, err := s.config.Checkpoints.Sweep(ctx, name); err != nil && !errors.Is(err, core.ErrSchemaMissing) {
+		if _, err := s.config.Checkpoints.CollectGarbage(ctx, name); err != nil && !errors.Is(err, core.ErrSchemaMissing) {
 			errs = append(errs, err)
 		}
 	}

@@ -294,7 +294,7 @@ func TestAServiceRecoversPurgesAndDeletesInItsName(t *testing.T) {
 		d, ctx := newDesk(t, url, func(c *operator.Config) {
 			c.Dead = func(o core.Owner) bool { return o.Host == "lost" }
 			c.Provider = twoDatabases{c.Provider}
-			c.Checkpoints = sweeper(func() error { swept++; return sweeps })
+			c.Checkpoints = collector(func() error { swept++; return sweeps })
 		}), t.Context()
 		launched, err := d.e.Repository.Launch(ctx, core.LaunchRequest{JobName: "load", Params: d.run(1), Restartable: true, Owner: core.Owner{Host: "lost"}, Lease: time.Hour})
 		require.NoError(t, err)
@@ -346,12 +346,12 @@ type twoDatabases struct{ tx.Provider }
 
 func (twoDatabases) Names() []string { return []string{tx.Default, "other"} }
 
-// sweeper is called for the checkpoints of deleted instances.
-type sweeper func() error
+// collector is called for the checkpoints of deleted instances.
+type collector func() error
 
-func (s sweeper) Migrate(context.Context, string) error               { return nil }
-func (s sweeper) CheckSchema(context.Context, string) error           { return nil }
-func (s sweeper) Sweep(_ context.Context, name string) (int64, error) { return 0, s() }
+func (s collector) Migrate(context.Context, string) error               { return nil }
+func (s collector) CheckSchema(context.Context, string) error           { return nil }
+func (c collector) CollectGarbage(_ context.Context, name string) (int64, error) { return 0, c() }
 
 // A service starts the next instance of a job, and goes on with the one that has
 // not completed.

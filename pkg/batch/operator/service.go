@@ -69,8 +69,8 @@ type Checkpoints interface {
 	Migrate(ctx context.Context, database string) error
 	// CheckSchema answers core.ErrSchemaMissing where Migrate is needed.
 	CheckSchema(ctx context.Context, database string) error
-	// Sweep deletes the checkpoints of instances that were deleted.
-	Sweep(ctx context.Context, database string) (int64, error)
+	// CollectGarbage deletes the checkpoints of instances that were deleted.
+	CollectGarbage(ctx context.Context, database string) (int64, error)
 }
 
 // Service runs and operates jobs. It is safe for concurrent use.

@@ -28,10 +28,10 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 		return nil, fmt.Errorf("assign a partition: a lease of %v is not positive", req.Lease)
 	}
 	var found []assignable
-	err := r.session(ctx).Raw(r.sql(`SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested
+	err := r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
 		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' AND NOT j.stop_requested OR s.lease_until IS NOT NULL)
-		AND j.definition_hash NOT IN ? ORDER BY s.id LIMIT ?`), append([]string{"none"}, req.Except...), assignLook).Scan(&found).Error
+		AND j.definition_hash NOT IN ? ORDER BY s.id LIMIT ?`, append([]string{"none"}, req.Except...), assignLook)
 	if err != nil {
 		return nil, fmt.Errorf("look for partitions: %w", err)
 	}
@@ -51,8 +51,8 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 	return nil, nil
 }
 
-// assign makes the move that is due for a partition. It answers whether the partition is
-// the caller's now.
+// assign makes the move that is due for a partition. It reports whether the caller owns
+// the partition now.
 func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (bool, error) {
 	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)
@@ -93,7 +93,7 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 		Row    stepExecution `gorm:"embedded"`
 		Shared string
 	}
-	if err := r.session(ctx).Raw(r.sql("SELECT * FROM {step_execution} WHERE id = ?"), a.Step.Manager).Scan(&managers).Error; err != nil {
+	if err := r.store.scan(ctx, &managers, "SELECT * FROM {step_execution} WHERE id = ?", a.Step.Manager); err != nil {
 		return nil, err
 	}
 	if len(managers) == 0 {
@@ -110,7 +110,7 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 	}
 	a.Job = *job
 	if a.Step.First != 0 && a.Step.First != a.Step.ID {
-		earlier, err := r.steps(ctx, r.sql(`name = ? AND id >= ? AND id < ?
+		earlier, err := r.steps(ctx, r.store.sql(`name = ? AND id >= ? AND id < ?
 			AND job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)`), a.Step.Name, a.Step.First, id, job.InstanceID)
 		if err != nil {
 			return nil, err
@@ -125,7 +125,7 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 // steps reads step executions, in order.
 func (r *Repository) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
 	var rows []stepExecution
-	if err := r.session(ctx).Where(condition, args...).Order("id").Find(&rows).Error; err != nil {
+	if err := r.store.session(ctx).Where(condition, args...).Order("id").Find(&rows).Error; err != nil {
 		return nil, err
 	}
 	records := make([]core.StepExecution, len(rows))
@@ -143,8 +143,8 @@ func (r *Repository) steps(ctx context.Context, condition string, args ...any) (
 // column and leaves no audit row.
 func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease time.Duration) (stop bool, err error) {
 	var rows []struct{ StopRequested bool }
-	err = r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET lease_until = {later} WHERE id = ? AND "+ownEpoch+" AND lease_until IS NOT NULL AND status IN ? RETURNING "+
-		r.stopAsked()+" AS stop_requested"), lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running()).Scan(&rows).Error
+	err = r.store.scan(ctx, &rows, "UPDATE {step_execution} SET lease_until = {later} WHERE id = ? AND "+ownEpoch+" AND lease_until IS NOT NULL AND status IN ? RETURNING "+
+		r.stopAsked()+" AS stop_requested", lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
 	if err == nil && len(rows) == 0 {
 		err = core.ErrLostOwner
 	}

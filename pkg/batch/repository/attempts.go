@@ -11,10 +11,10 @@ import (
 // instance's executions.
 func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (string, []core.Owner, error) {
 	var rows []struct{ UID, Owner string }
-	err := r.session(ctx).Raw(r.sql(`SELECT r.uid, COALESCE(a.owner, '') AS owner FROM {repository} r LEFT JOIN (
+	err := r.store.scan(ctx, &rows, `SELECT r.uid, COALESCE(a.owner, '') AS owner FROM {repository} r LEFT JOIN (
 		SELECT DISTINCT s.owner FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
-		WHERE e.instance_id = ? AND s.name = ? AND s.id >= ? AND s.id < ? AND NOT s.closed) a ON TRUE`),
-		instance, step, first, before).Scan(&rows).Error
+		WHERE e.instance_id = ? AND s.name = ? AND s.id >= ? AND s.id < ? AND NOT s.closed) a ON TRUE`,
+		instance, step, first, before)
 	switch {
 	case err != nil:
 		return "", nil, fmt.Errorf("read the attempts of step %s before step execution %d: %w", step, before, err)
@@ -61,9 +61,9 @@ func (r *Repository) leftBehind(ctx context.Context, condition string, args ...a
 		ID         core.StepExecutionID
 		Position   string
 	}
-	err := r.session(ctx).Raw(r.sql(`SELECT e.instance_id, s.name, s.id, s.position
+	err := r.store.scan(ctx, &rows, `SELECT e.instance_id, s.name, s.id, s.position
 		FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
-		WHERE `+condition+` AND s.status <> 'COMPLETED' AND s.position <> ''`), args...).Scan(&rows).Error
+		WHERE `+condition+` AND s.status <> 'COMPLETED' AND s.position <> ''`, args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 		return steps, nil
 	}
 	var rows []stepExecution
-	if err := r.session(ctx).Where("job_execution_id IN ?", ids).Order("job_execution_id, id").Find(&rows).Error; err != nil {
+	if err := r.store.session(ctx).Where("job_execution_id IN ?", ids).Order("job_execution_id, id").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
 	}
 	for i := range rows {
@@ -34,8 +34,8 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 	if len(ids) == 0 {
 		return last, nil
 	}
-	found, err := r.executions(ctx, r.session(ctx).
-		Where(r.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids))
+	found, err := r.executions(ctx, r.store.session(ctx).
+		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids))
 	if err != nil {
 		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)
 	}
@@ -53,10 +53,10 @@ func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]
 		Phase       core.Phase
 		Total, Open int64
 	}
-	err := r.session(ctx).Raw(r.sql(`SELECT s.name AS step, k.phase, k.error_class AS class, COUNT(*) AS total,
+	err := r.store.scan(ctx, &rows, `SELECT s.name AS step, k.phase, k.error_class AS class, COUNT(*) AS total,
 		SUM(CASE WHEN k.redriven_by IS NULL THEN 1 ELSE 0 END) AS open
 		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id
-		WHERE k.job_execution_id = ? GROUP BY s.name, k.phase, k.error_class ORDER BY 1, 2, 3`), id).Scan(&rows).Error
+		WHERE k.job_execution_id = ? GROUP BY s.name, k.phase, k.error_class ORDER BY 1, 2, 3`, id)
 	if err != nil {
 		return nil, fmt.Errorf("count the skipped items of job execution %d: %w", id, err)
 	}

@@ -20,9 +20,9 @@ import (
 // only the caller knows whether the transaction was committed: call its Stored
 // after the commit.
 func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
-	t, ok := tx.From(ctx, r.db.Name())
+	t, ok := tx.From(ctx, r.store.db.Name())
 	if !ok {
-		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, r.db.Name(), tx.ErrNoTransaction)
+		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, r.store.db.Name(), tx.ErrNoTransaction)
 	}
 	if err := checkPosition(c.Position); err != nil {
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
@@ -40,11 +40,11 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 	if write {
 		statement, args = r.checkpoints[1], append(args, text)
 	}
-	args = r.fenced(args, nonce)
+	args = r.store.fenced(args, nonce)
 	var stop bool
 	err = t.Conn().QueryRowContext(ctx, statement, args...).Scan(&stop)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = r.noRow(ctx, t, nonce)
+		err = r.store.noRow(ctx, t, nonce)
 	}
 	if err != nil {
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
@@ -62,13 +62,13 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 }
 
 // checkpointSQL is written without gorm: it is the one statement that every chunk
-// pays for. It answers whether a stop of the job was asked for: what the statement's
-// snapshot has of another row is a hint only, and no part of the guard (rule L5).
+// pays for. It returns whether a stop of the job was requested. That comes from another
+// row of the statement's snapshot: it is a hint, and no part of the guard (rule L5).
 func (r *Repository) checkpointSQL(withContext bool) string {
 	n := 0
 	bind := func(column string) string {
 		n++
-		return column + " = " + r.db.Dialect().Placeholder(n)
+		return column + " = " + r.store.db.Dialect().Placeholder(n)
 	}
 	var sets, guards []string
 	for _, column := range append(counterColumns(), "position") {
@@ -80,31 +80,31 @@ func (r *Repository) checkpointSQL(withContext bool) string {
 	if withContext {
 		sets = append(sets, bind("context"))
 	}
-	return r.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND ") + r.fence(n+1) +
+	return r.store.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND ") + r.store.fence(n+1) +
 		" RETURNING " + r.stopAsked())
 }
 
 // fence is the condition that an UPDATE is part of the transaction that was begun,
 // whose nonce is bind variable n (rule T8a): after a ROLLBACK in a script it would
 // commit by itself. SQLite needs none.
-func (p *place) fence(n int) string {
-	if p.db.Dialect() != tx.Postgres {
+func (s *store) fence(n int) string {
+	if s.db.Dialect() != tx.Postgres {
 		return ""
 	}
-	return " AND current_setting('surfin.tx', true) = " + p.db.Dialect().Placeholder(n)
+	return " AND current_setting('surfin.tx', true) = " + s.db.Dialect().Placeholder(n)
 }
 
-func (p *place) fenced(args []any, nonce string) []any {
-	if p.db.Dialect() != tx.Postgres {
+func (s *store) fenced(args []any, nonce string) []any {
+	if s.db.Dialect() != tx.Postgres {
 		return args
 	}
 	return append(args, nonce)
 }
 
-// noRow says why a checkpoint found no row: a transaction that is not the one that was
-// begun, else the loss of the owner.
-func (p *place) noRow(ctx context.Context, t tx.Tx, nonce string) error {
-	if p.db.Dialect() != tx.Postgres {
+// noRow returns why a checkpoint found no row: tx.ErrForeignEnd where the transaction is
+// not the one that was begun, else core.ErrLostOwner.
+func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
+	if s.db.Dialect() != tx.Postgres {
 		return core.ErrLostOwner
 	}
 	var now, begun sql.NullString
@@ -122,7 +122,7 @@ func (p *place) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 
 // stopAsked is the flag of the job, for the RETURNING of an update of a step.
 func (r *Repository) stopAsked() string {
-	return r.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
+	return r.store.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
 }
 
 func checkPosition(p core.Position) error {

@@ -65,7 +65,7 @@ func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptio
 
 // Migrate makes or updates the tables in a database.
 func (c *Checkpoints) Migrate(ctx context.Context, database string) error {
-	p, err := c.place(database)
+	p, err := c.store(database)
 	if err != nil {
 		return err
 	}
@@ -75,34 +75,34 @@ func (c *Checkpoints) Migrate(ctx context.Context, database string) error {
 // CheckSchema reports whether a database has the tables: core.ErrSchemaMissing,
 // ErrSchemaNewer.
 func (c *Checkpoints) CheckSchema(ctx context.Context, database string) error {
-	p, err := c.place(database)
+	p, err := c.store(database)
 	if err != nil {
 		return err
 	}
 	return checkpointTables(p).check(ctx)
 }
 
-func (c *Checkpoints) place(database string) (*place, error) {
+func (c *Checkpoints) store(database string) (*store, error) {
 	db, err := c.provider.Database(database)
 	if err != nil {
 		return nil, err
 	}
-	return newPlace(db, c.repository.prefix), nil
+	return newStore(db, c.repository.store.prefix), nil
 }
 
-func checkpointTables(p *place) tableSet {
+func checkpointTables(p *store) tableSet {
 	return tableSet{
-		place: p, what: "the checkpoints", command: "surfin migrate --database " + p.db.Name(), version: checkpointsVersion,
+		store: p, what: "the checkpoints", command: "surfin migrate --database " + p.db.Name(), version: checkpointsVersion,
 		files: checkpointMigrations, dir: "checkpoints", record: "checkpoint_migrations", again: true,
 	}
 }
 
 // Acquire implements core.CheckpointStores. The step's row is locked, which waits for
 // a chunk that the attempt before is just committing, and then names this attempt;
-// ids of attempts only grow, so an earlier one can neither commit nor claim any
-// more, however late it wakes. Then what is committed is final (rule L5).
+// ids of attempts only grow, so an earlier one can neither commit nor claim
+// from then on. What is committed is final then (rule L5).
 //
-// An attempt that does not go on from an earlier one begins without a position.
+// An attempt that does not continue an earlier one begins without a position.
 func (c *Checkpoints) Acquire(ctx context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
 	s, err := c.claim(ctx, run, database)
 	if err != nil {
@@ -112,36 +112,36 @@ func (c *Checkpoints) Acquire(ctx context.Context, run *core.StepRun, database s
 }
 
 func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database string) (*claimed, error) {
-	p, err := c.place(database)
+	p, err := c.store(database)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.prepare(ctx, p); err != nil {
 		return nil, err
 	}
-	s := &claimed{place: p, repository: c.repository, run: run, ref: claimRef(run.Ref), every: c.options.Every, told: time.Now()}
+	s := &claimed{store: p, repository: c.repository, run: run, ref: claimRef(run.Ref), every: c.options.Every, notifiedAt: time.Now()}
 	if s.key.repository, err = c.repository.identity(ctx); err != nil {
 		return nil, err
 	}
 	s.key.instance, s.key.step = run.Data.Job.InstanceID, run.Step.Name
 	s.updates = [2]string{s.checkpointSQL(false), s.checkpointSQL(true)}
-	before, err := c.take(ctx, s)
+	before, err := c.takeRow(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	if before.CountedID != 0 {
-		hold := s.ofEarlier
+		update := s.updateEarlier
 		if before.CountedID == s.ref.ID { // of a worker that lost the partition
-			hold = s.ofThis
+			update = s.updateRunning
 		}
-		if err := s.follow(ctx, before, hold); err != nil {
+		if err := s.syncRecord(ctx, before, update); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-func (c *Checkpoints) prepare(ctx context.Context, p *place) error {
+func (c *Checkpoints) prepare(ctx context.Context, p *store) error {
 	tables := checkpointTables(p)
 	err := tables.check(ctx)
 	if errors.Is(err, core.ErrSchemaMissing) && c.options.AutoMigrate != nil && c.options.AutoMigrate(p.db.Dialect()) {
@@ -150,30 +150,31 @@ func (c *Checkpoints) prepare(ctx context.Context, p *place) error {
 	return err
 }
 
-// take locks the row and writes the attempt into it. It answers the row as it was
-// before, and notes where the step starts.
-func (c *Checkpoints) take(ctx context.Context, s *claimed) (before *checkpoint, err error) {
+// takeRow locks the row and writes the attempt into it. It returns the row as it was
+// before, and notes where the step starts. It fails with core.ErrLostOwner where a later
+// attempt has the row.
+func (c *Checkpoints) takeRow(ctx context.Context, s *claimed) (before *checkpoint, err error) {
 	waiting, cancel := context.WithTimeout(ctx, c.options.Wait)
 	defer cancel()
-	err = s.manager.Do(waiting, s.attr(), func(ctx context.Context) error {
+	err = s.store.transact(waiting, func(ctx context.Context) error {
 		before, err = s.lock(ctx)
 		if err != nil {
 			return err
 		}
-		if err := s.decide(before); err != nil {
+		if err := s.chooseStart(before); err != nil {
 			return err
 		}
 		text, err := startContext(s.start.Context)
 		if err != nil {
 			return err
 		}
-		return s.session(ctx).Exec(s.sql(`UPDATE {checkpoint}
+		return s.store.exec(ctx, `UPDATE {checkpoint}
 			SET job_name = ?, step_execution_id = ?, owner = ?, epoch = ?, position = ?, context = ?, claimed_at = {now}
-			WHERE repository = ? AND instance_id = ? AND step = ?`),
+			WHERE repository = ? AND instance_id = ? AND step = ?`,
 			append([]any{s.run.Data.Job.JobName, s.ref.ID, s.ref.Owner.String(), s.ref.Epoch, string(s.start.Position), text}, s.key.values()...)...).Error
 	})
 	if err != nil {
-		return nil, s.blamed(ctx, waiting, err)
+		return nil, s.wrapOwner(ctx, waiting, err)
 	}
 	return before, nil
 }
@@ -186,14 +187,14 @@ func startContext(c *core.ExecutionContext) (string, error) {
 	return string(text), err
 }
 
-// lock makes the row if there is none, and answers it locked. The upsert locks it
-// either way.
+// lock makes the row if there is none, and returns it locked: the upsert locks it in
+// both cases.
 func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 	var rows []checkpoint
-	err := s.session(ctx).Raw(s.sql(`INSERT INTO {checkpoint} (repository, instance_id, step, job_name, step_execution_id, owner, epoch, claimed_at)
+	err := s.store.scan(ctx, &rows, `INSERT INTO {checkpoint} (repository, instance_id, step, job_name, step_execution_id, owner, epoch, claimed_at)
 		VALUES (?, ?, ?, '', 0, '', 0, {now})
 		ON CONFLICT (repository, instance_id, step) DO UPDATE SET repository = excluded.repository
-		RETURNING `+strings.Join(checkpointColumns(), ", ")), s.key.values()...).Scan(&rows).Error
+		RETURNING `+strings.Join(checkpointColumns(), ", "), s.key.values()...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,10 +204,11 @@ func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 	return &rows[0], nil
 }
 
-// decide says whether the attempt may have the row, and where it starts: at what
-// is committed here. What is in the repository is older, but for a row that is
-// not there yet.
-func (s *claimed) decide(before *checkpoint) error {
+// chooseStart notes where the attempt starts: at what is committed here. The
+// repository's record is older, and is used only where there is no row yet. chooseStart
+// fails where a later attempt has the row, and where the row of an earlier one is
+// missing.
+func (s *claimed) chooseStart(before *checkpoint) error {
 	switch {
 	case before.StepExecutionID > s.ref.ID || before.StepExecutionID == s.ref.ID && before.Epoch >= s.ref.Epoch:
 		return fmt.Errorf("%w (step execution %d has claimed it)", core.ErrLostOwner, before.StepExecutionID)
@@ -214,7 +216,7 @@ func (s *claimed) decide(before *checkpoint) error {
 		var err error
 		s.start, err = before.record()
 		return err
-	case s.isOver(before.StepExecutionID): // from the start, whatever is left of an execution before
+	case s.isSuperseded(before.StepExecutionID): // from the start: what earlier executions left does not count
 		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	case before.StepExecutionID == 0 && len(s.run.Data.Earlier.Position) > 0:
@@ -239,32 +241,34 @@ func claimRef(ref core.StepRef) core.StepRef {
 	return ref
 }
 
-// isOver reports whether an attempt belongs to work that is not gone on with: the
-// step completed behind it, in an earlier round of a loop, or all is run anew. That
-// the attempt before this one did not come to claim the row must not revive it.
-func (s *claimed) isOver(attempt core.StepExecutionID) bool {
+// isSuperseded reports whether an attempt belongs to finished work: the step completed
+// after it, in an earlier round of a loop, or everything is run anew. The row may still
+// name such an attempt, where the one before this did not come to claim it.
+func (s *claimed) isSuperseded(attempt core.StepExecutionID) bool {
 	return s.run.Data.Earlier == nil || attempt != 0 && attempt < s.run.Data.Earlier.First
 }
 
-// blamed adds to a claim that waited too long whose transaction it waited for.
-func (s *claimed) blamed(ctx, waiting context.Context, failure error) error {
+// wrapOwner adds to the failure of a claim that waited too long the owner of the
+// transaction that it waited for.
+func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	if waiting.Err() == nil && !dberr.IsBusy(failure) {
 		return failure
 	}
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), blameTime)
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
 	defer cancel()
 	row, err := s.read(asking)
-	if err != nil || row == nil || row.Owner == "" { // nobody to blame, or nobody can be asked
+	if err != nil || row == nil || row.Owner == "" { // no owner is known
 		return failure
 	}
 	owner := core.ParseOwner(row.Owner)
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
 }
 
-// identity is what tells this repository from others, in their checkpoints too.
+// identity returns the id of this repository, which its checkpoints in other databases
+// carry too.
 func (r *Repository) identity(ctx context.Context) (string, error) {
 	var uids []string
-	if err := r.session(ctx).Raw(r.sql("SELECT uid FROM {repository}")).Scan(&uids).Error; err != nil {
+	if err := r.store.scan(ctx, &uids, "SELECT uid FROM {repository}"); err != nil {
 		return "", fmt.Errorf("read the identity of the repository: %w", err)
 	}
 	if len(uids) != 1 {

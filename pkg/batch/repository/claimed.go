@@ -11,28 +11,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// settleTime bounds the last report of an attempt, which is made though its
-// context has ended.
-const settleTime = 30 * time.Second
+// finalSyncTimeout bounds the last sync of an attempt, which runs even if the context
+// of the attempt has ended.
+const finalSyncTimeout = 30 * time.Second
 
 // claimed is the store of one attempt in the database that it works in: a
 // core.ClaimedStore. It is used by one goroutine at a time.
 type claimed struct {
-	*place
-	repository *Repository
-	run        *core.StepRun
-	key        checkpointKey
-	ref        core.StepRef // with the epoch of the row here, not of the repository's
-	start      core.Checkpoint
-	updates    [2]string
-	every      time.Duration
-	told       time.Time // when the repository was told last
-	skips      bool      // since then there were skips
-	onStop     func()    // of the last checkpoint
+	store       *store
+	repository  *Repository
+	run         *core.StepRun
+	key         checkpointKey
+	ref         core.StepRef // with the epoch of the row here, not of the repository's
+	start       core.Checkpoint
+	updates     [2]string
+	every       time.Duration
+	notifiedAt  time.Time // when the repository was notified last
+	hasNewSkips bool      // skips were committed since then
+	onStop      func()    // of the last checkpoint
 }
 
-// checkpointKey is the same for all attempts of a step, and for no other step of
-// whatever repository.
+// checkpointKey identifies a step of an instance of one repository. All attempts of the
+// step share it.
 type checkpointKey struct {
 	repository string
 	instance   core.JobInstanceID
@@ -71,8 +71,8 @@ func (c *checkpoint) counters() core.Counters {
 	}
 }
 
-// record is what is committed, as the attempt that claimed the row sees it: the
-// counters of an earlier one are not its own.
+// record returns what is committed for the attempt that claimed the row. The counters
+// are zero where an earlier attempt counted them.
 func (c *checkpoint) record() (core.Checkpoint, error) {
 	context, err := core.ParseExecutionContext([]byte(c.Context))
 	if err != nil {
@@ -89,23 +89,23 @@ func (c *checkpoint) record() (core.Checkpoint, error) {
 }
 
 // Database implements core.CheckpointStore.
-func (s *claimed) Database() string { return s.db.Name() }
+func (s *claimed) Database() string { return s.store.db.Name() }
 
 // Start implements core.ClaimedStore.
 func (s *claimed) Start() core.Checkpoint { return s.start }
 
 // Checkpoint implements core.CheckpointStore as Repository.Checkpoint does, in the
 // transaction of the data: one statement, and one more for every batch of skips.
-// A stop of the job is not seen from here, but when the repository is told.
+// It does not see a stop of the job: the next notification of the repository does.
 func (s *claimed) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
 	if err := s.checkpoint(ctx, ref, c); err != nil {
-		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, s.db.Name(), err)
+		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, s.store.db.Name(), err)
 	}
 	return nil
 }
 
 func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
-	t, ok := tx.From(ctx, s.db.Name())
+	t, ok := tx.From(ctx, s.store.db.Name())
 	switch {
 	case !ok:
 		return tx.ErrNoTransaction
@@ -130,7 +130,7 @@ func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 	if write {
 		statement, args = s.updates[1], append(args, text)
 	}
-	args = s.fenced(args, nonce)
+	args = s.store.fenced(args, nonce)
 	result, err := t.Conn().ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -140,13 +140,13 @@ func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 		return err
 	}
 	if rows != 1 {
-		return s.noRow(ctx, t, nonce)
+		return s.store.noRow(ctx, t, nonce)
 	}
 	if len(c.Skipped) == 0 {
 		return nil
 	}
-	s.skips = true
-	return s.stage(ctx, t.Conn(), c)
+	s.hasNewSkips = true
+	return s.stageSkips(ctx, t.Conn(), c)
 }
 
 func (s *claimed) checkpointSQL(withContext bool) string {
@@ -155,7 +155,7 @@ func (s *claimed) checkpointSQL(withContext bool) string {
 		var list []string
 		for _, column := range columns {
 			n++
-			list = append(list, column+" = "+s.db.Dialect().Placeholder(n))
+			list = append(list, column+" = "+s.store.db.Dialect().Placeholder(n))
 		}
 		return strings.Join(list, between)
 	}
@@ -164,24 +164,24 @@ func (s *claimed) checkpointSQL(withContext bool) string {
 	if withContext {
 		sets += ", " + bind([]string{"context"}, "")
 	}
-	return s.sql("UPDATE {checkpoint} SET " + sets + " WHERE " + guards + s.fence(n+1))
+	return s.store.sql("UPDATE {checkpoint} SET " + sets + " WHERE " + guards + s.store.fence(n+1))
 }
 
-// Reclaim implements core.CheckpointStore, on the row that is here (rule C10). The
-// answered ref is ref itself: the guard of the repository's row is another.
+// Reclaim implements core.CheckpointStore, on the row in this database (rule C10). It
+// returns ref itself: the guard of the repository's row does not change.
 func (s *claimed) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
 	found, err := s.reclaim(ctx)
 	if err != nil {
-		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d in database %s: %w", ref.ID, s.db.Name(), err)
+		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d in database %s: %w", ref.ID, s.store.db.Name(), err)
 	}
 	return ref, found, nil
 }
 
-// reclaim raises the epoch of the row. It asks again where the reply is lost: no other
+// reclaim raises the epoch of the row, and repeats that where the reply is lost. No other
 // process raises the epoch of this attempt's row, so a greater one is its own.
 func (s *claimed) reclaim(ctx context.Context) (found core.Checkpoint, err error) {
 	for range reclaimTries {
-		found, err = s.reclaimOnce(ctx)
+		found, err = s.tryReclaim(ctx)
 		if err == nil || errors.Is(err, core.ErrLostOwner) || ctx.Err() != nil {
 			break
 		}
@@ -189,13 +189,13 @@ func (s *claimed) reclaim(ctx context.Context) (found core.Checkpoint, err error
 	return found, err
 }
 
-func (s *claimed) reclaimOnce(ctx context.Context) (core.Checkpoint, error) {
+func (s *claimed) tryReclaim(ctx context.Context) (core.Checkpoint, error) {
 	var rows []checkpoint
-	err := s.manager.Do(ctx, s.attr(), func(ctx context.Context) error {
-		return s.session(ctx).Raw(s.sql(`UPDATE {checkpoint} SET epoch = epoch + 1
+	err := s.store.transact(ctx, func(ctx context.Context) error {
+		return s.store.scan(ctx, &rows, `UPDATE {checkpoint} SET epoch = epoch + 1
 			WHERE repository = ? AND instance_id = ? AND step = ? AND step_execution_id = ? AND owner = ? AND epoch >= ?
-			RETURNING `+strings.Join(checkpointColumns(), ", ")),
-			append(s.key.values(), s.ref.ID, s.ref.Owner.String(), s.ref.Epoch)...).Scan(&rows).Error
+			RETURNING `+strings.Join(checkpointColumns(), ", "),
+			append(s.key.values(), s.ref.ID, s.ref.Owner.String(), s.ref.Epoch)...)
 	})
 	if err == nil && len(rows) == 0 {
 		err = core.ErrLostOwner
@@ -207,50 +207,50 @@ func (s *claimed) reclaimOnce(ctx context.Context) (core.Checkpoint, error) {
 	return rows[0].record()
 }
 
-// Committed implements core.ClaimedStore: skips are told at once, counters now and
-// then. What does not reach the repository is told again, at the latest by SyncHistory.
+// Committed implements core.ClaimedStore. It notifies the repository of skips at once, and
+// of counters at intervals. A failed notification is repeated, at the latest by SyncHistory.
 func (s *claimed) Committed(ctx context.Context) error {
-	if !s.skips && time.Since(s.told) < s.every {
+	if !s.hasNewSkips && time.Since(s.notifiedAt) < s.every {
 		return nil
 	}
-	err := s.tell(ctx)
+	err := s.notifyRepository(ctx)
 	if err == nil || errors.Is(err, core.ErrLostOwner) {
 		return err
 	}
-	s.told, s.skips = time.Now(), false // not again for every chunk
+	s.notifiedAt, s.hasNewSkips = time.Now(), false // not again for every chunk
 	s.run.Services.Observer.Observe(ctx, core.HeartbeatFailed{Execution: s.run.Data.Job.ID, Err: err})
 	return nil
 }
 
 // SyncHistory implements core.ClaimedStore.
 func (s *claimed) SyncHistory(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSyncTimeout)
 	defer cancel()
-	return s.tell(ctx)
+	return s.notifyRepository(ctx)
 }
 
-// tell reads what is committed here and brings the repository in line.
-func (s *claimed) tell(ctx context.Context) error {
+// notifyRepository reads what is committed here and updates the repository.
+func (s *claimed) notifyRepository(ctx context.Context) error {
 	row, err := s.read(ctx)
 	switch {
 	case err != nil:
 	case row == nil || row.StepExecutionID != s.ref.ID || row.Epoch != s.ref.Epoch:
 		err = core.ErrLostOwner
 	case row.CountedID == s.ref.ID:
-		err = s.follow(ctx, row, s.ofThis)
+		err = s.syncRecord(ctx, row, s.updateRunning)
 	}
 	if err != nil {
-		return fmt.Errorf("tell the repository what step execution %d committed in database %s: %w", s.ref.ID, s.db.Name(), err)
+		return fmt.Errorf("tell the repository what step execution %d committed in database %s: %w", s.ref.ID, s.store.db.Name(), err)
 	}
-	s.told, s.skips = time.Now(), false
+	s.notifiedAt, s.hasNewSkips = time.Now(), false
 	return nil
 }
 
-// read answers the row, or nil.
+// read returns the row, or nil if there is none.
 func (s *claimed) read(ctx context.Context) (*checkpoint, error) {
 	var rows []checkpoint
-	err := s.session(ctx).Raw(s.sql("SELECT "+strings.Join(checkpointColumns(), ", ")+
-		" FROM {checkpoint} WHERE repository = ? AND instance_id = ? AND step = ?"), s.key.values()...).Scan(&rows).Error
+	err := s.store.scan(ctx, &rows, "SELECT "+strings.Join(checkpointColumns(), ", ")+
+		" FROM {checkpoint} WHERE repository = ? AND instance_id = ? AND step = ?", s.key.values()...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

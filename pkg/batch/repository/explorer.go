@@ -21,7 +21,7 @@ const paramsBatch = 1000
 
 // Execution implements core.Explorer; core.ErrNotFound for an unknown id.
 func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
-	found, err := r.executions(ctx, r.session(ctx).Where("id = ?", id))
+	found, err := r.executions(ctx, r.store.session(ctx).Where("id = ?", id))
 	if err != nil {
 		return nil, fmt.Errorf("read job execution %d: %w", id, err)
 	}
@@ -45,7 +45,7 @@ func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*c
 
 // ofInstance selects the executions of an instance.
 func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.DB {
-	return r.session(ctx).Where(r.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
+	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
 // Executions implements core.Explorer: newest first, by key, never by offset. It
@@ -56,7 +56,7 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	}
 	where, args := r.selected(filter)
 	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
-	query := r.session(ctx).Order("id DESC").Limit(filter.Limit)
+	query := r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
 	switch {
 	case len(filter.Statuses) > 1 || timed:
 		pages, all := r.pages(where, args, filter)
@@ -74,10 +74,10 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	return found, nil
 }
 
-// selected is what the filter says besides the statuses.
+// selected returns the conditions of the filter without the statuses.
 func (r *Repository) selected(filter core.ExecutionFilter) (where []string, args []any) {
 	and := func(condition string, values ...any) {
-		where, args = append(where, r.sql(condition)), append(args, values...)
+		where, args = append(where, r.store.sql(condition)), append(args, values...)
 	}
 	if filter.JobName != "" {
 		and("job_name = ?", filter.JobName)
@@ -120,7 +120,7 @@ func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilt
 	if len(filter.Statuses) == 0 {
 		page(where, args...)
 	}
-	return r.sql(strings.Join(parts, " UNION ALL ")), all
+	return r.store.sql(strings.Join(parts, " UNION ALL ")), all
 }
 
 // executions runs the query and adds the parameters of all rows together.
@@ -164,7 +164,7 @@ func (r *Repository) params(ctx context.Context, ids ...core.JobExecutionID) (ma
 	grouped := map[core.JobExecutionID][]jobExecutionParam{}
 	for batch := range slices.Chunk(ids, paramsBatch) {
 		var rows []jobExecutionParam
-		if err := r.session(ctx).Where("job_execution_id IN ?", batch).Find(&rows).Error; err != nil {
+		if err := r.store.session(ctx).Where("job_execution_id IN ?", batch).Find(&rows).Error; err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
@@ -186,7 +186,7 @@ func (r *Repository) params(ctx context.Context, ids ...core.JobExecutionID) (ma
 // none to list.
 func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
 	var rows []stepExecution
-	if err := r.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
+	if err := r.store.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list the steps of job execution %d: %w", id, err)
 	}
 	steps := make([]core.StepExecution, len(rows))
@@ -210,9 +210,9 @@ type stepHistory struct {
 // columns (position, context) of the newest rows only.
 func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
 	var rows []stepHistory
-	err := r.session(ctx).Model(&stepExecution{}).
-		Select(r.columns(&stepExecution{})+", h.attempts").
-		Joins(r.sql(`JOIN (SELECT MAX(s.id) AS last_id, COUNT(CASE WHEN s.exit_code <> 'NOOP' THEN 1 END) AS attempts
+	err := r.store.session(ctx).Model(&stepExecution{}).
+		Select(r.store.columns(&stepExecution{})+", h.attempts").
+		Joins(r.store.sql(`JOIN (SELECT MAX(s.id) AS last_id, COUNT(CASE WHEN s.exit_code <> 'NOOP' THEN 1 END) AS attempts
 			FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id
 			WHERE e.instance_id = ? AND e.id >= ? GROUP BY s.name) h ON h.last_id = {step_execution}.id`), id, since).
 		Scan(&rows).Error

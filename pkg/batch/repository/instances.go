@@ -10,7 +10,7 @@ import (
 // Instance implements core.Explorer; core.ErrNotFound if there is none.
 func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
 	var rows []jobInstance
-	err := r.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key).Find(&rows).Error
+	err := r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key).Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the instance of job %s: %w", jobName, err)
 	}
@@ -26,7 +26,7 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
-	query := r.session(ctx).Order("id DESC").Limit(filter.Limit)
+	query := r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
 	if filter.JobName != "" {
 		query = query.Where("job_name = ?", filter.JobName)
 	}
@@ -48,10 +48,10 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 // indexes: its cost grows with the history, unlike that of the pages.
 func (r *Repository) Jobs(ctx context.Context) ([]core.JobCount, error) {
 	var list []core.JobCount
-	err := r.session(ctx).Raw(r.sql(`SELECT e.job_name, i.instances, e.executions
+	err := r.store.scan(ctx, &list, `SELECT e.job_name, i.instances, e.executions
 		FROM (SELECT job_name, COUNT(*) AS executions FROM {job_execution} GROUP BY job_name) e
 		JOIN (SELECT job_name, COUNT(*) AS instances FROM {job_instance} GROUP BY job_name) i ON i.job_name = e.job_name
-		ORDER BY e.job_name`)).Scan(&list).Error
+		ORDER BY e.job_name`)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
@@ -61,7 +61,7 @@ func (r *Repository) Jobs(ctx context.Context) ([]core.JobCount, error) {
 // Audit implements core.Operations: one statement.
 func (r *Repository) Audit(ctx context.Context, id core.JobExecutionID) ([]core.AuditEntry, error) {
 	var rows []audit
-	if err := r.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
+	if err := r.store.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
 	}
 	list := make([]core.AuditEntry, len(rows))

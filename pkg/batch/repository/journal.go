@@ -16,7 +16,7 @@ import (
 // loop of many rounds is one row.
 func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
 	var rows []journalRow
-	err := r.session(ctx).Raw(r.sql(`SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
+	err := r.store.scan(ctx, &rows, `SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
 		SELECT v.*, ROW_NUMBER() OVER (PARTITION BY job_execution_id, flow, element,
 			CASE WHEN kind IN ('stop', 'jump', 'turn', 'adopt') THEN kind ELSE '' END ORDER BY ordinal DESC) AS place
 		FROM (
@@ -27,7 +27,7 @@ func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since co
 			SELECT f.job_execution_id, f.flow, f.ordinal, f.element, f.kind, f.verdict, f.target, 0
 			FROM {flow_visit} f JOIN {job_execution} e ON e.id = f.job_execution_id
 			WHERE e.instance_id = ? AND e.id >= ?
-		) v) newest WHERE place = 1`), id, since, core.FlowFinally, id, since).Scan(&rows).Error
+		) v) newest WHERE place = 1`, id, since, core.FlowFinally, id, since)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of job instance %d: %w", id, err)
 	}
@@ -61,7 +61,7 @@ func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) 
 	steps := make(map[core.StepExecutionID]core.StepExecution, len(ids))
 	for batch := range slices.Chunk(ids, paramsBatch) {
 		var rows []stepExecution
-		if err := r.session(ctx).Where("id IN ?", batch).Find(&rows).Error; err != nil {
+		if err := r.store.session(ctx).Where("id IN ?", batch).Find(&rows).Error; err != nil {
 			return nil, fmt.Errorf("read %d step executions: %w", len(batch), err)
 		}
 		for i := range rows {
@@ -79,7 +79,7 @@ func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) 
 // is compared: a row says what the attempt visited, and the guard of the work itself
 // decides whether that is committed.
 func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []core.FlowVisit) (bool, error) {
-	current, in := tx.From(ctx, r.db.Name())
+	current, in := tx.From(ctx, r.store.db.Name())
 	if !in || current.ReadOnly() {
 		return false, nil
 	}
@@ -102,5 +102,5 @@ func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, vi
 			Kind: v.Kind, Verdict: storable(v.Verdict), Target: v.Target, CreatedAt: clock(0),
 		}
 	}
-	return r.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error
+	return r.store.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error
 }

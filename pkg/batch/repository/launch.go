@@ -58,18 +58,17 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	if err := r.refuseRunning(ctx, req); err != nil {
 		return core.Launched{}, err
 	}
-	l := &launch{Repository: r, req: req, ledger: ledger{actor: req.Owner.String()}}
-	err := r.manager.Do(ctx, r.attr(), l.run)
+	l := &launch{repo: r, req: req}
+	_, err := r.recorded(ctx, req.Owner.String(), l.run)
 	var refusal *refusalError
 	switch {
 	case errors.As(err, &refusal):
 		return core.Launched{}, refusal.reason
 	case dberr.IsUniqueViolation(err):
-		return core.Launched{}, r.overtaken(ctx, req, err)
+		return core.Launched{}, r.explainConflict(ctx, req, err)
 	case err != nil:
-		return core.Launched{}, r.blamed(ctx, req, fmt.Errorf("launch job %s: %w", req.JobName, err))
+		return core.Launched{}, r.wrapOwner(ctx, req, fmt.Errorf("launch job %s: %w", req.JobName, err))
 	}
-	r.tell(ctx, &l.ledger)
 	if l.refused != nil {
 		return core.Launched{}, l.refused
 	}
@@ -84,8 +83,8 @@ func (e *refusalError) Unwrap() error { return e.reason }
 
 // launch is one launch in progress.
 type launch struct {
-	*Repository
-	ledger
+	repo     *Repository
+	ledger   *ledger
 	req      core.LaunchRequest
 	instance core.JobInstanceID
 	attempts int64 // launches of the instance, with this one
@@ -93,16 +92,17 @@ type launch struct {
 	refused  error // after a take-over, which is committed all the same
 }
 
-// standing is an instance's newest execution, whether its lease is over, and
-// whether a step of it is not.
-type standing struct {
+// newestExecution is the newest execution of an instance with the state of its lease
+// and of its steps.
+type newestExecution struct {
 	Row        jobExecution `gorm:"embedded"`
-	Expired    bool
-	Uncertain  bool // the outcome of a step is not known
-	Unfinished bool // a step is not over; as of the query, so a hint where it waited for a lock
+	Expired    bool         // the lease is over
+	Uncertain  bool         // the outcome of a step is not known
+	Unfinished bool         // a step is not over; as of the query, so a hint where it waited for a lock
 }
 
-func (l *launch) run(ctx context.Context) error {
+func (l *launch) run(ctx context.Context, notes *ledger) error {
+	l.ledger = notes
 	if err := l.lockInstance(ctx); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (l *launch) run(ctx context.Context) error {
 		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, core.ErrIllegalState)}
 	}
 	if last != nil {
-		if l.launched.Previous, err = l.withParams(ctx, &last.Row); err != nil {
+		if l.launched.Previous, err = l.repo.withParams(ctx, &last.Row); err != nil {
 			return err
 		}
 		if err := l.admit(ctx, last); err != nil {
@@ -122,21 +122,19 @@ func (l *launch) run(ctx context.Context) error {
 		}
 	}
 	if l.refused == nil {
-		if err := l.insert(ctx); err != nil {
-			return err
-		}
+		return l.insert(ctx)
 	}
-	return l.write(ctx, &l.ledger)
+	return nil
 }
 
 // lockInstance makes or finds the instance and counts the launch. The upsert locks
 // the row either way.
 func (l *launch) lockInstance(ctx context.Context) error {
 	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0)}
-	err := l.session(ctx).Clauses(
+	err := l.repo.store.session(ctx).Clauses(
 		clause.OnConflict{
 			Columns:   []clause.Column{{Name: "job_name"}, {Name: "instance_key"}},
-			DoUpdates: clause.Assignments(map[string]any{"attempts": gorm.Expr(l.sql("{job_instance}.attempts + 1"))}),
+			DoUpdates: clause.Assignments(map[string]any{"attempts": gorm.Expr(l.repo.store.sql("{job_instance}.attempts + 1"))}),
 		},
 		clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "attempts"}}},
 	).Create(&row).Error
@@ -146,16 +144,16 @@ func (l *launch) lockInstance(ctx context.Context) error {
 
 // last reads the newest execution and locks it, so that a heartbeat in between
 // cannot make the judgement of its lease wrong.
-func (l *launch) last(ctx context.Context) (*standing, error) {
-	return l.newest(l.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
+func (l *launch) last(ctx context.Context) (*newestExecution, error) {
+	return l.repo.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
 }
 
 // newest reads the newest of the executions that query selects; nil if there is
 // none.
-func (r *Repository) newest(query *gorm.DB) (*standing, error) {
-	var found []standing
+func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
+	var found []newestExecution
 	err := query.Model(&jobExecution{}).
-		Select(r.columns(&jobExecution{}) + r.sql(`, lease_until <= {now} AS expired,
+		Select(r.store.columns(&jobExecution{}) + r.store.sql(`, lease_until <= {now} AS expired,
 			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.`+openStep+`) AS unfinished,
 			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`)).
 		Order("id DESC").Limit(1).Scan(&found).Error
@@ -167,7 +165,7 @@ func (r *Repository) newest(query *gorm.DB) (*standing, error) {
 
 // isHeld reports whether the execution has an owner who may still be at work, or waits
 // for its partitions without one.
-func (s *standing) isHeld(req core.LaunchRequest) bool {
+func (s *newestExecution) isHeld(req core.LaunchRequest) bool {
 	if s.Row.isParked() {
 		return true
 	}
@@ -178,7 +176,7 @@ func (s *standing) isHeld(req core.LaunchRequest) bool {
 // refuseRunning refuses what is running, where there is one writer, without
 // waiting for that writer: it may well be the running job (rule L7).
 func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) error {
-	if !r.db.SingleWriter() {
+	if !r.store.db.SingleWriter() {
 		return nil
 	}
 	last, err := r.newest(r.ofInstance(ctx, req.JobName, req.Params.Key()))
@@ -192,7 +190,7 @@ func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) 
 }
 
 // admit decides whether a new execution may follow the last one.
-func (l *launch) admit(ctx context.Context, last *standing) error {
+func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	previous := l.launched.Previous
 	about := func(reason error) error {
 		return fmt.Errorf("job %s, execution %d: %w", previous.JobName, previous.ID, reason)
@@ -231,13 +229,13 @@ func (l *launch) admit(ctx context.Context, last *standing) error {
 	return nil
 }
 
-// refuseUnfinished refuses to follow an execution that is over while a step of it
-// is not: nobody knows whether somebody still works at it. Recover ends the step.
-// The question is asked again, now that the execution is locked: a step that ended
-// with it may have been seen unfinished before.
-func (l *launch) refuseUnfinished(ctx context.Context, last *standing) error {
+// refuseUnfinished refuses a launch after an execution that is over while a step of it
+// is not: a process may still work at that step. Recover ends the step. The steps are
+// counted again under the lock of the execution, since a step that ended with it may
+// have been read as unfinished before.
+func (l *launch) refuseUnfinished(ctx context.Context, last *newestExecution) error {
 	var open int64
-	err := l.session(ctx).Raw(l.sql("SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id = ? AND "+openStep), last.Row.ID).Scan(&open).Error
+	err := l.repo.store.scan(ctx, &open, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id = ? AND "+openStep, last.Row.ID)
 	if err != nil || open == 0 {
 		return err
 	}
@@ -246,12 +244,12 @@ func (l *launch) refuseUnfinished(ctx context.Context, last *standing) error {
 }
 
 // takeOver ends what a lost owner left.
-func (l *launch) takeOver(ctx context.Context, last *standing) error {
-	lost, err := l.endLost(ctx, &last.Row, true, actTakeOver, &l.ledger)
+func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
+	lost, err := l.repo.endLost(ctx, &last.Row, true, actTakeOver, l.ledger)
 	if err != nil {
 		return err
 	}
-	if lost == nil { // the row is locked: nobody can have moved it
+	if lost == nil { // the row is locked: no other process can have moved it
 		return fmt.Errorf("take over execution %d: its row changed under the lock", last.Row.ID)
 	}
 	p := l.launched.Previous
@@ -260,8 +258,8 @@ func (l *launch) takeOver(ctx context.Context, last *standing) error {
 	return nil
 }
 
-// insert writes the new execution and its parameters. Epoch and job context go
-// on from the previous execution, the context unless the request says otherwise.
+// insert writes the new execution and its parameters. The epoch and the job context
+// are those of the previous execution. The context is empty from the start.
 func (l *launch) insert(ctx context.Context) error {
 	one := int64(1)
 	row := jobExecution{
@@ -292,7 +290,7 @@ func (l *launch) insert(ctx context.Context) error {
 		row.RedriveOf = &l.req.RedriveOf
 	}
 	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
-	if err := l.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
+	if err := l.repo.store.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
 		return err
 	}
 	if l.req.FromStart {
@@ -305,17 +303,17 @@ func (l *launch) insert(ctx context.Context) error {
 		return err
 	}
 	if len(params) > 0 {
-		if err := l.session(ctx).Create(&params).Error; err != nil {
+		if err := l.repo.store.session(ctx).Create(&params).Error; err != nil {
 			return err
 		}
 	}
-	l.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.Move[core.Status]{To: core.StatusStarting})
+	l.ledger.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.Move[core.Status]{To: core.StatusStarting})
 	l.launched.Execution, err = row.record(l.req.Params)
 	return err
 }
 
-// markFromStart notes in the job context, which is carried on from here, that what
-// is older than this execution is history only.
+// markFromStart notes in the job context that everything before this execution is
+// history only. Later executions inherit the context.
 func (l *launch) markFromStart(ctx context.Context, row *jobExecution) error {
 	fresh := core.NewExecutionContext()
 	if err := fresh.Put(core.FromStartKey, int64(row.ID)); err != nil {
@@ -326,7 +324,7 @@ func (l *launch) markFromStart(ctx context.Context, row *jobExecution) error {
 		return err
 	}
 	row.Context = string(text)
-	return l.session(ctx).Exec(l.sql("UPDATE {job_execution} SET context = ? WHERE id = ?"), row.Context, row.ID).Error
+	return l.repo.store.exec(ctx, "UPDATE {job_execution} SET context = ? WHERE id = ?", row.Context, row.ID).Error
 }
 
 // inheritStop lets a child begin with the stop that its parent was asked for. The
@@ -334,7 +332,7 @@ func (l *launch) markFromStart(ctx context.Context, row *jobExecution) error {
 // is seen here, or after, and finds the child.
 func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	var parents []jobExecution
-	err := l.session(ctx).Select("stop_requested").Where("id = ?", l.req.Parent).
+	err := l.repo.store.session(ctx).Select("stop_requested").Where("id = ?", l.req.Parent).
 		Clauses(clause.Locking{Strength: "SHARE"}).Find(&parents).Error
 	if err == nil && len(parents) > 0 {
 		child.StopRequested = parents[0].StopRequested
@@ -348,9 +346,9 @@ func alreadyRunning(row *jobExecution) error {
 	}
 }
 
-// overtaken answers a launch that the unique (instance, active) stopped: the last
-// line of defence behind the instance's lock.
-func (r *Repository) overtaken(ctx context.Context, req core.LaunchRequest, cause error) error {
+// explainConflict returns the error of a launch that the unique (instance, active)
+// stopped. That index is the last line of defence after the lock of the instance.
+func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest, cause error) error {
 	row, err := r.active(ctx, req)
 	if err != nil {
 		return errors.Join(fmt.Errorf("launch job %s: %w", req.JobName, cause), err)
@@ -361,23 +359,23 @@ func (r *Repository) overtaken(ctx context.Context, req core.LaunchRequest, caus
 	return alreadyRunning(row)
 }
 
-// blameTime bounds the question whose fault a failed launch is.
-const blameTime = time.Second
+// ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
+const ownerQueryTimeout = time.Second
 
-// blamed adds to the failure of a launch who was running the instance: on a
-// database with one writer the launch has waited for that process, which may hold
-// the writer's place (rule L7).
-func (r *Repository) blamed(ctx context.Context, req core.LaunchRequest, failure error) error {
-	if !r.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
+// wrapOwner adds the owner of the running execution to the failure of a launch. On a
+// database with one writer the launch has waited for that process, which may be the
+// writer (rule L7). It returns the failure as it is where no owner is known.
+func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, failure error) error {
+	if !r.store.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
 		return failure
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), blameTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
 	defer cancel()
 	row, err := r.active(ctx, req)
-	if err != nil || row == nil { // nobody to blame, or nobody can be asked
+	if err != nil || row == nil { // no owner is known
 		return failure
 	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.db.Name(), alreadyRunning(row))
+	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row))
 }
 
 // active returns the running execution of the instance that req is about, or nil.

@@ -16,9 +16,9 @@ func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.
 		return false, fmt.Errorf("heartbeat of job execution %d: a lease of %v is not positive", ref.ID, lease)
 	}
 	var rows []jobExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET lease_until = {later}
-		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING stop_requested`),
-		lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, running()).Scan(&rows).Error
+	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET lease_until = {later}
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING stop_requested`,
+		lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, running())
 	if err != nil {
 		return false, fmt.Errorf("heartbeat of job execution %d: %w", ref.ID, err)
 	}

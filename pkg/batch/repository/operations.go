@@ -68,7 +68,7 @@ func (e *notAbandonedError) Error() string {
 	return fmt.Sprintf("%v; it is %s: stop it first (`surfin stop %d`)", &e.running, e.refused.Current, e.running.ExecutionID)
 }
 
-// Unwrap answers both readings.
+// Unwrap returns the refusal and the running execution.
 func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.running} }
 
 // Recover implements core.Operations: a transaction for each execution, so that
@@ -76,7 +76,7 @@ func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.runn
 // under the row's lock: an owner that renews it meanwhile keeps it. Executions that
 // were over before and had an unfinished step are among those returned.
 func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
-	lost, err := r.lost(ctx, dead)
+	lost, err := r.lostCandidates(ctx, dead)
 	if err != nil {
 		return nil, fmt.Errorf("recover: %w", err)
 	}
@@ -94,7 +94,7 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	}
 	var found []core.JobExecution
 	for batch := range slices.Chunk(ended, paramsBatch) {
-		page, err := r.executions(ctx, r.session(ctx).Where("id IN ?", batch))
+		page, err := r.executions(ctx, r.store.session(ctx).Where("id IN ?", batch))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("recover: %w", err))
 		}
@@ -104,52 +104,47 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	return found, errors.Join(errs...)
 }
 
-// candidate is an execution that may have been left alone: it runs, and its lease
+// lostCandidate is an execution that may have been left alone: it runs, and its lease
 // is over or its owner dead; or it is over, and a step of it is not.
-type candidate struct {
+type lostCandidate struct {
 	Row     jobExecution `gorm:"embedded"`
 	Expired bool
 	dead    bool
 }
 
-func (r *Repository) lost(ctx context.Context, dead func(core.Owner) bool) ([]candidate, error) {
-	var held []candidate
-	err := r.session(ctx).Raw(r.sql("SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE status IN ?"),
-		running()).Scan(&held).Error
+// lostCandidates returns the executions that may have been left alone.
+func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
+	var held []lostCandidate
+	err := r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE status IN ?",
+		running())
 	if err != nil {
 		return nil, err
 	}
-	var lost []candidate
+	var lost []lostCandidate
 	for _, c := range held {
 		c.dead = dead != nil && dead(core.ParseOwner(c.Row.Owner))
 		if c.dead || c.Expired {
 			lost = append(lost, c)
 		}
 	}
-	var over []candidate
-	err = r.session(ctx).Raw(r.sql(`SELECT e.id, e.status, e.owner, e.epoch FROM {job_execution} e
-		WHERE e.id IN (SELECT job_execution_id FROM {step_execution} WHERE `+openStep+`) AND e.status NOT IN ?`), running()).Scan(&over).Error
+	var over []lostCandidate
+	err = r.store.scan(ctx, &over, `SELECT e.id, e.status, e.owner, e.epoch FROM {job_execution} e
+		WHERE e.id IN (SELECT job_execution_id FROM {step_execution} WHERE `+openStep+`) AND e.status NOT IN ?`, running())
 	return append(lost, over...), err
 }
 
-// recover ends one of them, and says whether there was something to end.
-func (r *Repository) recover(ctx context.Context, c candidate, actor string) (bool, error) {
-	l := &ledger{actor: actor}
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
-		var err error
+// recover ends one of them, and reports whether there was something to end.
+func (r *Repository) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
+	l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) (err error) {
 		if c.Row.Status.IsOver() { // for good: no move leads back
 			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)
 		} else {
 			_, err = r.endLost(ctx, &c.Row, c.dead, actRecover, l)
 		}
-		if err != nil {
-			return err
-		}
-		return r.write(ctx, l)
+		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	r.tell(ctx, l)
 	return len(l.audits) > 0, nil
 }

@@ -23,9 +23,8 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 	if err := m.context(p.Context); err != nil {
 		return "", fmt.Errorf("job execution %d: %w", ref.ID, err)
 	}
-	l := &ledger{actor: ref.Owner.String()}
 	var answer core.Answer
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) (err error) {
+	_, err := r.recorded(ctx, ref.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
 		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied {
 			return refusal(err)
 		}
@@ -33,11 +32,9 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 			return err
 		}
 		if p.Stopping {
-			if err := r.stopUnassigned(ctx, ref.ID, l); err != nil {
-				return err
-			}
+			return r.stopUnassigned(ctx, ref.ID, l)
 		}
-		return r.write(ctx, l)
+		return nil
 	})
 	refused, ok := errors.AsType[*refusalError](err)
 	switch {
@@ -46,7 +43,6 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 	case err != nil:
 		return "", fmt.Errorf("park job execution %d: %w", ref.ID, err)
 	}
-	r.tell(ctx, l)
 	return answer, nil
 }
 
@@ -61,10 +57,10 @@ func refusal(err error) error {
 func (r *Repository) parkSteps(ctx context.Context, ref core.JobRef, l *ledger) error {
 	park := core.Executions().Move(core.MovePark)
 	var steps []stepExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, owner = ''
 		WHERE job_execution_id = ? AND `+openStep+` AND status IN ? AND manager_id IS NULL
-		RETURNING id, status_before, epoch`), park.To, park.Name, ref.ID, park.From).Scan(&steps).Error
+		RETURNING id, status_before, epoch`, park.To, park.Name, ref.ID, park.From)
 	l.noteSteps(ref.ID, steps, actPark, park)
 	return err
 }
@@ -85,8 +81,8 @@ const waits = `EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id
 // Resumable implements core.Parks.
 func (r *Repository) Resumable(ctx context.Context, limit int) ([]core.JobExecutionID, error) {
 	var ids []core.JobExecutionID
-	err := r.session(ctx).Raw(r.sql("SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND NOT "+waits+" ORDER BY id LIMIT ?"),
-		core.Executions().Move(core.MoveResume).From, limit).Scan(&ids).Error
+	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND NOT "+waits+" ORDER BY id LIMIT ?",
+		core.Executions().Move(core.MoveResume).From, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for parked executions: %w", err)
 	}
@@ -98,20 +94,15 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 	if req.Lease <= 0 {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
 	}
-	l := &ledger{actor: req.Owner.String()}
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) error {
 		if err := r.resumeJob(ctx, id, req, l); err != nil {
 			return err
 		}
-		if err := r.resumeSteps(ctx, id, req.Owner, l); err != nil {
-			return err
-		}
-		return r.write(ctx, l)
+		return r.resumeSteps(ctx, id, req.Owner, l)
 	})
 	if err != nil {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
-	r.tell(ctx, l)
 	exec, err := r.Execution(ctx, id)
 	if err != nil {
 		return core.Resumed{}, err
@@ -132,11 +123,11 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest, l *ledger) error {
 	start, stop := core.Executions().Move(core.MoveResume), core.Executions().Move(core.MoveResumeToStop)
 	var rows []jobExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET status_before = status,
+	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET status_before = status,
 			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
 			last_epoch = epoch, epoch = epoch + 1, owner = ?, lease_until = {later}
-		WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` RETURNING status, status_before, epoch`),
-		stop.To, start.To, stop.Name, start.Name, req.Owner.String(), req.Lease.Microseconds(), id, start.From).Scan(&rows).Error
+		WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` RETURNING status, status_before, epoch`,
+		stop.To, start.To, stop.Name, start.Name, req.Owner.String(), req.Lease.Microseconds(), id, start.From)
 	if err != nil {
 		return err
 	}
@@ -149,7 +140,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 		return nil
 	}
 	var found []jobExecution
-	err = r.session(ctx).Raw(r.sql("SELECT status, owner, epoch, last_move, last_epoch FROM {job_execution} WHERE id = ?"), id).Scan(&found).Error
+	err = r.store.scan(ctx, &found, "SELECT status, owner, epoch, last_move, last_epoch FROM {job_execution} WHERE id = ?", id)
 	switch {
 	case err != nil:
 		return err
@@ -167,10 +158,10 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 func (r *Repository) resumeSteps(ctx context.Context, id core.JobExecutionID, owner core.Owner, l *ledger) error {
 	resume := core.Executions().Move(core.MoveResume)
 	var steps []stepExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, epoch = epoch + 1, owner = ?
 		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL
-		RETURNING id, status_before, epoch`), resume.To, resume.Name, owner.String(), id, core.StatusParked).Scan(&steps).Error
+		RETURNING id, status_before, epoch`, resume.To, resume.Name, owner.String(), id, core.StatusParked)
 	l.noteSteps(id, steps, actResume, resume)
 	return err
 }

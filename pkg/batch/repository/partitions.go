@@ -32,7 +32,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
 	}
 	v := verdict{answer: core.Applied}
-	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+	err = r.store.transact(ctx, func(ctx context.Context) error {
 		held, err := r.holdJob(ctx, job, len(plan.Parts))
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func (r *Repository) holdManager(ctx context.Context, plan core.PartitionPlan) e
 	if manager.ID == 0 {
 		return nil
 	}
-	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET open_parts = open_parts + ?, shared = ? WHERE id = ? AND "+ownEpoch+" AND status IN ?"),
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET open_parts = open_parts + ?, shared = ? WHERE id = ? AND "+ownEpoch+" AND status IN ?",
 		len(plan.Parts), string(plan.Shared), manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
 	if done.Error == nil && done.RowsAffected == 0 {
 		return fmt.Errorf("step execution %d: %w", manager.ID, core.ErrLostOwner)
@@ -155,7 +155,7 @@ func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error
 // would take seconds for a large plan.
 func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
-	for batch := range slices.Chunk(rows, r.rowsAtOnce(10)) {
+	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(10)) {
 		for _, row := range batch {
 			row.JobName = jobName
 			byName[row.Name] = row
@@ -164,7 +164,7 @@ func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobN
 			return err
 		}
 	}
-	return r.session(ctx).Create(&audit{
+	return r.store.session(ctx).Create(&audit{
 		At: clock(0), Act: actPlan, Actor: job.Owner.String(), JobExecutionID: job.ID,
 		ToStatus: core.StatusStarting, Epoch: job.Epoch, Detail: fmt.Sprintf("step %s, %d partitions", step, len(rows)),
 	}).Error
@@ -178,13 +178,13 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 			int64(row.JobExecutionID), row.JobName, row.Name, string(row.Status), row.Owner, row.Epoch,
 			row.Position, row.Context, row.BeforeCounts, row.firstID(),
 		}
-		values = append(values, r.row(len(args), len(fields), "{now}", strconv.FormatInt(row.LastEpoch, 10), row.managerSQL()))
+		values = append(values, r.store.valuesRow(len(args), len(fields), "{now}", strconv.FormatInt(row.LastEpoch, 10), row.managerSQL()))
 		args = append(args, fields...)
 	}
-	text := r.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
+	text := r.store.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
 		before_counts, first_id, started_at, last_epoch, manager_id)
 		VALUES ` + strings.Join(values, ", ") + " RETURNING id, name, started_at")
-	found, err := tx.ConnOf(ctx, r.db).QueryContext(ctx, text, args...)
+	found, err := tx.ConnOf(ctx, r.store.db).QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}

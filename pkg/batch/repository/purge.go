@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPurgeBatch is of how many executions one transaction of Purge deletes,
-// where the filter does not say, and MaxPurgeBatch of how many at most. Those of one
-// instance stay together whatever their number.
+// DefaultPurgeBatch is the number of executions that one transaction of Purge deletes
+// unless the filter sets one, and MaxPurgeBatch the greatest. Executions of one instance
+// are always deleted together.
 const (
 	DefaultPurgeBatch = 500
 	MaxPurgeBatch     = paramsBatch
@@ -22,22 +22,22 @@ const (
 
 // Purge implements core.Operations, in batches: each is a transaction that locks
 // the instances, as a launch does, and judges them again under the lock. It pages by
-// key, so one that is cut off is simply repeated.
+// key, so an interrupted purge can be repeated.
 //
-// What a restart would read stays: an execution that is not the newest of its
-// instance goes alone only where the newest is COMPLETED or ABANDONED; the newest
-// goes with all of its instance, which is forgotten then and may run again. So a
-// FAILED instance goes only where the filter names FAILED. An instance that runs, or
-// whose skipped items are just redriven, is not touched, nor a child job that a restart
-// of its parent would pass or go on with (rule F2a).
+// What a restart would read stays. An older execution is deleted alone only where the
+// newest of its instance is COMPLETED or ABANDONED. The newest is deleted with its whole
+// instance, which may then run again. So a FAILED instance is deleted only where the
+// filter names FAILED. An instance that runs or whose skipped items are being redriven
+// stays, and so does a child job that a restart of its parent would pass or resume (rule
+// F2a).
 //
-// Checkpoints in other databases are not reached from here: Checkpoints.Sweep
-// deletes those that it left behind.
+// Purge does not reach checkpoints in other databases. Checkpoints.CollectGarbage deletes
+// those.
 func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor string) (core.Purged, error) {
 	if err := checkPurge(&filter); err != nil {
 		return core.Purged{}, fmt.Errorf("purge: %w", err)
 	}
-	p := &purge{Repository: r, filter: filter, actor: actor, kept: map[string]core.JobInstanceID{}, seen: map[core.JobInstanceID]bool{}}
+	p := &purge{repo: r, filter: filter, actor: actor, kept: map[string]core.JobInstanceID{}, seen: map[core.JobInstanceID]bool{}}
 	if err := p.run(ctx); err != nil {
 		return p.done, fmt.Errorf("purge: %w", err)
 	}
@@ -68,12 +68,12 @@ func checkPurge(filter *core.PurgeFilter) error {
 
 // purge is one Purge in progress.
 type purge struct {
-	*Repository
+	repo   *Repository
 	filter core.PurgeFilter
 	actor  string
 	kept   map[string]core.JobInstanceID // by job: from here on instances are kept
-	// seen are instances judged before: a dry run, which leaves them there, meets them
-	// again for every execution.
+	// seen are instances judged before. A dry run deletes nothing, and so meets an
+	// instance once for each execution.
 	seen map[core.JobInstanceID]bool
 	done core.Purged
 }
@@ -87,7 +87,7 @@ type purgeable struct {
 	EndedAt    instant
 	Old        bool // it ended before the time of the filter
 	Redriven   bool // a running execution redrives its skipped items
-	Called     bool // by a job that may go on, and would then read what came of it
+	Called     bool // by a job that may be restarted, and would read its outcome
 }
 
 // run goes through the executions by the time of their end, from the oldest on.
@@ -104,7 +104,7 @@ func (p *purge) run(ctx context.Context) error {
 		}
 		var instances []core.JobInstanceID
 		for _, e := range page {
-			keep, err := p.keeps(ctx, e)
+			keep, err := p.isKept(ctx, e)
 			if err != nil {
 				return err
 			}
@@ -132,20 +132,20 @@ func (p *purge) page(ctx context.Context, last purgeable) ([]purgeable, error) {
 		where, args = where+"AND (ended_at, id) > (?, ?) ", append(args, last.EndedAt, last.ID)
 	}
 	var page []purgeable
-	err := p.session(ctx).Raw(p.sql(`SELECT id, instance_id, job_name, ended_at FROM {job_execution}
-		WHERE ended_at < ? AND status IN ? `+where+`ORDER BY ended_at, id LIMIT ?`), append(args, p.filter.Batch)...).Scan(&page).Error
+	err := p.repo.store.scan(ctx, &page, `SELECT id, instance_id, job_name, ended_at FROM {job_execution}
+		WHERE ended_at < ? AND status IN ? `+where+`ORDER BY ended_at, id LIMIT ?`, append(args, p.filter.Batch)...)
 	return page, err
 }
 
-// keeps says whether the instance is among the newest of its job, which are kept.
-func (p *purge) keeps(ctx context.Context, e purgeable) (bool, error) {
+// isKept reports whether the instance is among the newest of its job, which are kept.
+func (p *purge) isKept(ctx context.Context, e purgeable) (bool, error) {
 	if p.filter.KeepLast == 0 {
 		return false, nil
 	}
 	from, known := p.kept[e.JobName]
 	if !known {
-		err := p.session(ctx).Raw(p.sql(`SELECT COALESCE(MIN(id), 0) FROM
-			(SELECT id FROM {job_instance} WHERE job_name = ? ORDER BY id DESC LIMIT ?) AS page`), e.JobName, p.filter.KeepLast).Scan(&from).Error
+		err := p.repo.store.scan(ctx, &from, `SELECT COALESCE(MIN(id), 0) FROM
+			(SELECT id FROM {job_instance} WHERE job_name = ? ORDER BY id DESC LIMIT ?) AS page`, e.JobName, p.filter.KeepLast)
 		if err != nil {
 			return false, err
 		}
@@ -157,9 +157,9 @@ func (p *purge) keeps(ctx context.Context, e purgeable) (bool, error) {
 // batch judges instances under their locks and deletes what may go.
 func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error {
 	var done core.Purged
-	err := p.manager.Do(ctx, p.attr(), func(ctx context.Context) error {
+	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
 		if !p.filter.DryRun {
-			if err := p.lockInstances(ctx, instances); err != nil {
+			if err := p.repo.lockInstances(ctx, instances); err != nil {
 				return err
 			}
 		}
@@ -167,28 +167,28 @@ func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error
 		if err != nil {
 			return err
 		}
-		var gone []core.JobInstanceID
-		var doomed []core.JobExecutionID
-		for _, of := range byInstance(found) {
-			ids := judgeInstance(of, p.filter.Statuses)
-			doomed = append(doomed, ids...)
-			if len(ids) == len(of) {
-				gone = append(gone, of[0].InstanceID)
+		var emptied []core.JobInstanceID
+		var deletable []core.JobExecutionID
+		for _, executions := range byInstance(found) {
+			ids := deletableExecutions(executions, p.filter.Statuses)
+			deletable = append(deletable, ids...)
+			if len(ids) == len(executions) {
+				emptied = append(emptied, executions[0].InstanceID)
 			}
 		}
 		if p.filter.DryRun {
-			done, err = p.countExecutions(ctx, doomed)
+			done, err = p.repo.countExecutions(ctx, deletable)
 		} else {
-			done, err = p.deleteExecutions(ctx, doomed, actPurge, p.actor)
+			done, err = p.repo.deleteExecutions(ctx, deletable, actPurge, p.actor)
 		}
 		if err != nil {
 			return err
 		}
-		done.Instances = int64(len(gone))
+		done.Instances = int64(len(emptied))
 		if p.filter.DryRun {
 			return nil
 		}
-		return p.deleteInstances(ctx, gone)
+		return p.repo.deleteInstances(ctx, emptied)
 	})
 	if err != nil {
 		return err
@@ -206,19 +206,19 @@ func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error
 func (r *Repository) lockInstances(ctx context.Context, ids []core.JobInstanceID) error {
 	ids = slices.Sorted(slices.Values(ids))
 	var locked []jobInstance
-	return r.session(ctx).Select("id").Where("id IN ?", ids).Order("id").Clauses(clause.Locking{Strength: "UPDATE"}).Find(&locked).Error
+	return r.store.session(ctx).Select("id").Where("id IN ?", ids).Order("id").Clauses(clause.Locking{Strength: "UPDATE"}).Find(&locked).Error
 }
 
 // purgeables are all executions of the instances, oldest first.
 func (p *purge) purgeables(ctx context.Context, instances []core.JobInstanceID) ([]purgeable, error) {
 	var found []purgeable
-	err := p.session(ctx).Raw(p.sql(`SELECT e.id, e.instance_id, e.job_name, e.status,
+	err := p.repo.store.scan(ctx, &found, `SELECT e.id, e.instance_id, e.job_name, e.status,
 			COALESCE(e.ended_at < ?, FALSE) AS old,
 			EXISTS (SELECT 1 FROM {job_execution} r WHERE r.redrive_of = e.id AND r.active = 1) AS redriven,
 			EXISTS (SELECT 1 FROM {job_execution} p JOIN {job_execution} n ON n.instance_id = p.instance_id
 				WHERE p.id = e.parent_id AND n.status NOT IN ('COMPLETED', 'ABANDONED')
 				AND NOT EXISTS (SELECT 1 FROM {job_execution} m WHERE m.instance_id = n.instance_id AND m.id > n.id)) AS called
-		FROM {job_execution} e WHERE e.instance_id IN ?`), instant{Time: p.filter.EndedBefore}, instances).Scan(&found).Error
+		FROM {job_execution} e WHERE e.instance_id IN ?`, instant{Time: p.filter.EndedBefore}, instances)
 	slices.SortFunc(found, func(a, b purgeable) int { return cmp.Compare(a.ID, b.ID) })
 	return found, err
 }
@@ -239,9 +239,9 @@ func byInstance(executions []purgeable) [][]purgeable {
 	return lists
 }
 
-// judgeInstance says which of an instance's executions, oldest first, may be
+// deletableExecutions returns which of an instance's executions, oldest first, may be
 // deleted.
-func judgeInstance(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
+func deletableExecutions(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
 	for _, e := range executions {
 		if !e.Status.IsOver() || e.Redriven || e.Called {
 			return nil
@@ -252,22 +252,22 @@ func judgeInstance(executions []purgeable, statuses []core.Status) []core.JobExe
 	if !whole && newest.Status != core.StatusCompleted && newest.Status != core.StatusAbandoned {
 		return nil // a restart reads all of them
 	}
-	var doomed []core.JobExecutionID
+	var deletable []core.JobExecutionID
 	for i, e := range executions {
 		alone := i < len(executions)-1 && e.Old && slices.Contains(statuses, e.Status)
 		if whole || alone {
-			doomed = append(doomed, e.ID)
+			deletable = append(deletable, e.ID)
 		}
 	}
-	return doomed
+	return deletable
 }
 
 // deleteExecutions deletes executions with what belongs to them, and leaves an
 // audit row for each.
 func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, act, actor string) (done core.Purged, err error) {
 	for batch := range slices.Chunk(ids, paramsBatch) {
-		err := r.session(ctx).Exec(r.sql(`INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail)
-			SELECT {now}, ?, ?, id, status, epoch, job_name FROM {job_execution} WHERE id IN ?`), act, actor, batch).Error
+		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail)
+			SELECT {now}, ?, ?, id, status, epoch, job_name FROM {job_execution} WHERE id IN ?`, act, actor, batch).Error
 		if err != nil {
 			return done, err
 		}
@@ -281,13 +281,13 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 			name  string
 			count *int64
 		}{{"{skipped_item}", &done.SkippedItems}, {"{job_execution_param}", &params}, {"{flow_visit}", &visits}, {"{step_execution}", &done.Steps}} {
-			deleted := r.session(ctx).Exec(r.sql("DELETE FROM "+table.name+" WHERE job_execution_id IN ?"), batch)
+			deleted := r.store.exec(ctx, "DELETE FROM "+table.name+" WHERE job_execution_id IN ?", batch)
 			if deleted.Error != nil {
 				return done, deleted.Error
 			}
 			*table.count += deleted.RowsAffected
 		}
-		deleted := r.session(ctx).Exec(r.sql("DELETE FROM {job_execution} WHERE id IN ?"), batch)
+		deleted := r.store.exec(ctx, "DELETE FROM {job_execution} WHERE id IN ?", batch)
 		if deleted.Error != nil {
 			return done, deleted.Error
 		}
@@ -296,14 +296,14 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 	return done, nil
 }
 
-// countExecutions is a deletion that does not happen.
+// countExecutions returns what deleteExecutions would delete.
 func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done core.Purged, err error) {
 	done.Executions = int64(len(ids))
 	for batch := range slices.Chunk(ids, paramsBatch) {
 		var steps, skips int64
 		err := errors.Join(
-			r.session(ctx).Raw(r.sql("SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id IN ?"), batch).Scan(&steps).Error,
-			r.session(ctx).Raw(r.sql("SELECT COUNT(*) FROM {skipped_item} WHERE job_execution_id IN ?"), batch).Scan(&skips).Error)
+			r.store.scan(ctx, &steps, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id IN ?", batch),
+			r.store.scan(ctx, &skips, "SELECT COUNT(*) FROM {skipped_item} WHERE job_execution_id IN ?", batch))
 		if err != nil {
 			return done, err
 		}
@@ -315,7 +315,7 @@ func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutio
 
 func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {
 	for batch := range slices.Chunk(ids, paramsBatch) {
-		if err := r.session(ctx).Exec(r.sql("DELETE FROM {job_instance} WHERE id IN ?"), batch).Error; err != nil {
+		if err := r.store.exec(ctx, "DELETE FROM {job_instance} WHERE id IN ?", batch).Error; err != nil {
 			return err
 		}
 	}
@@ -323,14 +323,15 @@ func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstance
 }
 
 // DeleteInstance implements core.Operations: one transaction, under the lock that a
-// launch takes. Checkpoints in other databases stay until Checkpoints.Sweep.
+// launch takes. Checkpoints in other databases stay until
+// Checkpoints.CollectGarbage.
 func (r *Repository) DeleteInstance(ctx context.Context, id core.JobInstanceID, actor string) error {
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+	err := r.store.transact(ctx, func(ctx context.Context) error {
 		if err := r.lockInstances(ctx, []core.JobInstanceID{id}); err != nil {
 			return err
 		}
 		var rows []jobExecution
-		err := r.session(ctx).Select("id", "job_name", "active", "owner", "lease_until").Where("instance_id = ?", id).Find(&rows).Error
+		err := r.store.session(ctx).Select("id", "job_name", "active", "owner", "lease_until").Where("instance_id = ?", id).Find(&rows).Error
 		if err != nil {
 			return err
 		}
@@ -344,7 +345,7 @@ func (r *Repository) DeleteInstance(ctx context.Context, id core.JobInstanceID, 
 		if _, err := r.deleteExecutions(ctx, ids, actDelete, actor); err != nil {
 			return err
 		}
-		deleted := r.session(ctx).Exec(r.sql("DELETE FROM {job_instance} WHERE id = ?"), id)
+		deleted := r.store.exec(ctx, "DELETE FROM {job_instance} WHERE id = ?", id)
 		if deleted.Error == nil && deleted.RowsAffected == 0 {
 			return core.ErrNotFound
 		}

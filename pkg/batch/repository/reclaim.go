@@ -19,23 +19,23 @@ const reclaimTries = 3
 // later (rule C10). Where the reply is lost it asks again: the row says that it was this
 // very move that raised the epoch.
 func (r *Repository) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return r.raise(ctx, ref, core.MoveReclaim)
+	return r.raiseEpoch(ctx, ref, core.MoveReclaim)
 }
 
 // Fence implements core.Transitions. What Reclaim does for an attempt that continues,
 // Fence does against one that was abandoned: no write with an older epoch is accepted
 // any more (rule L8).
 func (r *Repository) Fence(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return r.raise(ctx, ref, core.MoveFence)
+	return r.raiseEpoch(ctx, ref, core.MoveFence)
 }
 
-func (r *Repository) raise(ctx context.Context, ref core.StepRef, move string) (raised core.StepRef, found core.Checkpoint, err error) {
+func (r *Repository) raiseEpoch(ctx context.Context, ref core.StepRef, move string) (raised core.StepRef, found core.Checkpoint, err error) {
 	tries := reclaimTries
-	if _, in := tx.From(ctx, r.db.Name()); in { // the transaction is lost with its first failure
+	if _, in := tx.From(ctx, r.store.db.Name()); in { // the transaction is lost with its first failure
 		tries = 1
 	}
 	for range tries {
-		raised, found, err = r.raiseOnce(ctx, ref, move)
+		raised, found, err = r.tryRaiseEpoch(ctx, ref, move)
 		if err == nil || errors.Is(err, core.ErrLostOwner) || ctx.Err() != nil {
 			break
 		}
@@ -46,14 +46,14 @@ func (r *Repository) raise(ctx context.Context, ref core.StepRef, move string) (
 	return raised, found, nil
 }
 
-func (r *Repository) raiseOnce(ctx context.Context, ref core.StepRef, move string) (core.StepRef, core.Checkpoint, error) {
+func (r *Repository) tryRaiseEpoch(ctx context.Context, ref core.StepRef, move string) (core.StepRef, core.Checkpoint, error) {
 	m := core.Executions().Move(move)
 	var rows []stepExecution
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
-		return r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
+	err := r.store.transact(ctx, func(ctx context.Context) error {
+		return r.store.scan(ctx, &rows, "UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
 			"owner = ? AND (epoch = ? OR last_move IN ? AND last_epoch = ?) AND status IN ? RETURNING "+
-			strings.Join(counterColumns(), ", ")+", position, context, epoch"),
-			move, ref.Epoch, ref.ID, ref.Owner.String(), ref.Epoch, repeatable(move), ref.Epoch, m.From).Scan(&rows).Error
+			strings.Join(counterColumns(), ", ")+", position, context, epoch",
+			move, ref.Epoch, ref.ID, ref.Owner.String(), ref.Epoch, repeatable(move), ref.Epoch, m.From)
 	})
 	if err == nil && len(rows) == 0 {
 		err = core.ErrLostOwner

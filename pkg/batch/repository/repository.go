@@ -14,7 +14,7 @@ type Options struct {
 	// lower-case identifier: letters, digits and underscores, not a digit first, at
 	// most 30 characters. Another one is reported by Migrate and CheckSchema.
 	Prefix string
-	// Observer is told of every transition and its answer; may be nil.
+	// Observer hears of every transition and its answer; may be nil.
 	Observer core.Observer
 }
 
@@ -23,7 +23,7 @@ type Options struct {
 // Every method uses the transaction that ctx carries for the repository's
 // database, if there is one, and else a connection or transaction of its own.
 type Repository struct {
-	*place
+	store    *store
 	observer core.Observer
 	// checkpoints are the texts of the one statement that is executed per chunk,
 	// without and with the execution context.
@@ -35,10 +35,10 @@ var _ core.JobRepository = (*Repository)(nil)
 // New returns the repository in db. It does no I/O: CheckSchema says whether the
 // tables are there.
 func New(db tx.Database, options Options) *Repository {
-	r := &Repository{place: newPlace(db, options.Prefix), observer: core.Observers(options.Observer)}
+	r := &Repository{store: newStore(db, options.Prefix), observer: core.Observers(options.Observer)}
 	r.checkpoints = [2]string{r.checkpointSQL(false), r.checkpointSQL(true)}
 	return r
 }
 
 // Database returns the name of the database in which the repository lives.
-func (r *Repository) Database() string { return r.db.Name() }
+func (r *Repository) Database() string { return r.store.db.Name() }

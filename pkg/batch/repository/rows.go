@@ -86,8 +86,8 @@ type stepExecution struct {
 	EndedAt          instant
 	BeforeCounts     string // of the attempts before, as JSON
 	InHandCounts     string // of the counters, what is not committed, as JSON
-	// FirstID is the first of the attempts that this one goes on from: 0 for itself,
-	// NULL where nobody wrote it down.
+	// FirstID is the first of the attempts that this one continues: 0 for itself,
+	// NULL where it was not recorded.
 	FirstID *core.StepExecutionID
 	Gate    string
 	// Closed says that the attempt's own goroutine recorded its end, after its

@@ -19,10 +19,10 @@ func (r *Repository) SaveJobContext(ctx context.Context, ref core.JobRef, c *cor
 	if !write {
 		return nil
 	}
-	done := r.session(ctx).Exec(r.sql(`UPDATE {job_execution}
+	done := r.store.exec(ctx, `UPDATE {job_execution}
 		SET context = CASE WHEN context_revision < ? THEN ? ELSE context END,
 			context_revision = CASE WHEN context_revision < ? THEN ? ELSE context_revision END
-		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?`),
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?`,
 		c.Revision(), text, c.Revision(), c.Revision(), ref.ID, ref.Owner.String(), ref.Epoch, running())
 	if done.Error == nil && done.RowsAffected == 0 {
 		done.Error = core.ErrLostOwner
@@ -43,7 +43,7 @@ func (r *Repository) SaveStepContext(ctx context.Context, ref core.StepRef, c *c
 	if !write {
 		return nil
 	}
-	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?"),
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?",
 		text, ref.ID, ref.Owner.String(), ref.Epoch, running())
 	if done.Error == nil && done.RowsAffected == 0 {
 		done.Error = core.ErrLostOwner

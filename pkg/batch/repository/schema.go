@@ -13,8 +13,8 @@ import (
 )
 
 // schemaVersion is what this binary needs: major*1000 + minor, the number of the
-// newest file in migrations/. A minor only adds, so an older binary goes on with
-// it; a major may take away, so an older binary refuses it (rule R4: expand, then
+// newest file in migrations/. A minor only adds, so an older binary works with
+// it. A major may remove, so an older binary refuses it (rule R4: expand, then
 // contract).
 const schemaVersion = 2000
 
@@ -48,14 +48,14 @@ func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migr
 
 func (r *Repository) tables() tableSet {
 	return tableSet{
-		place: r.place, what: "the repository", command: "surfin migrate", version: schemaVersion, oldest: oldestSchema,
+		store: r.store, what: "the repository", command: "surfin migrate", version: schemaVersion, oldest: oldestSchema,
 		files: migrations, dir: "migrations", record: "schema_migrations", again: true,
 	}
 }
 
 // tableSet is a group of tables with a version of its own.
 type tableSet struct {
-	*place
+	store   *store
 	what    string // whose tables, for messages
 	command string // that makes them
 	version uint   // that this binary needs
@@ -73,7 +73,7 @@ func (t tableSet) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.judge(ctx, state)
+	return t.checkState(ctx, state)
 }
 
 func (t tableSet) migrate(ctx context.Context) error {
@@ -82,16 +82,16 @@ func (t tableSet) migrate(ctx context.Context) error {
 		return err
 	}
 	if !state.Dirty && state.To >= t.version || t.isTooOld(state) {
-		return t.judge(ctx, state)
+		return t.checkState(ctx, state)
 	}
 	// A dirty one may just be in another process's hands: Run waits for its lock.
-	_, err = migrator.Run(ctx, t.db, t.migration(migrator.Up))
+	_, err = migrator.Run(ctx, t.store.db, t.migration(migrator.Up))
 	var dirty *migrator.DirtyError
 	if t.again && errors.As(err, &dirty) {
 		force := t.migration(migrator.Force)
 		force.Version = -1
-		if _, err = migrator.Run(ctx, t.db, force); err == nil {
-			_, err = migrator.Run(ctx, t.db, t.migration(migrator.Up))
+		if _, err = migrator.Run(ctx, t.store.db, force); err == nil {
+			_, err = migrator.Run(ctx, t.store.db, t.migration(migrator.Up))
 		}
 	}
 	if err != nil {
@@ -100,8 +100,8 @@ func (t tableSet) migrate(ctx context.Context) error {
 	return t.check(ctx)
 }
 
-func (t tableSet) judge(ctx context.Context, state migrator.Result) error {
-	where := fmt.Sprintf("in database %s (tables %s*)", t.db.Name(), t.prefix)
+func (t tableSet) checkState(ctx context.Context, state migrator.Result) error {
+	where := fmt.Sprintf("in database %s (tables %s*)", t.store.db.Name(), t.store.prefix)
 	switch {
 	case state.To == 0 && !state.Dirty:
 		return fmt.Errorf("%w: there is none %s; run `%s`", core.ErrSchemaMissing, where, t.command)
@@ -123,20 +123,20 @@ func (t tableSet) isTooOld(state migrator.Result) bool { return 0 < state.To && 
 // removal says how to begin again with an empty history.
 func (t tableSet) removal(ctx context.Context) string {
 	var file string
-	if t.db.Dialect() == tx.SQLite && t.session(ctx).Raw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file).Error == nil && file != "" {
-		return fmt.Sprintf("delete the file %s if it has nothing else, drop the tables %s*, or use another file", file, t.prefix)
+	if t.store.db.Dialect() == tx.SQLite && t.store.session(ctx).Raw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file).Error == nil && file != "" {
+		return fmt.Sprintf("delete the file %s if it has nothing else, drop the tables %s*, or use another file", file, t.store.prefix)
 	}
-	return fmt.Sprintf("drop the tables %s*, or use another database", t.prefix)
+	return fmt.Sprintf("drop the tables %s*, or use another database", t.store.prefix)
 }
 
 func version(v uint) string { return fmt.Sprintf("%d.%d", v/versionsPerMajor, v%versionsPerMajor) }
 
 // state reads the version that is recorded, 0 where there is none.
 func (t tableSet) state(ctx context.Context) (migrator.Result, error) {
-	if err := t.checkPrefix(); err != nil {
+	if err := t.store.checkPrefix(); err != nil {
 		return migrator.Result{}, err
 	}
-	state, err := migrator.Run(ctx, t.db, t.migration(migrator.Version))
+	state, err := migrator.Run(ctx, t.store.db, t.migration(migrator.Version))
 	if err != nil {
 		return state, fmt.Errorf("read the version of %s: %w", t.what, err)
 	}
@@ -145,7 +145,7 @@ func (t tableSet) state(ctx context.Context) (migrator.Result, error) {
 
 func (t tableSet) migration(command migrator.Command) migrator.Options {
 	return migrator.Options{
-		FS: prefixed{t.files, t.prefix}, Dir: t.dir + "/" + string(t.db.Dialect()),
-		Table: t.prefix + t.record, Command: command,
+		FS: prefixed{t.files, t.store.prefix}, Dir: t.dir + "/" + string(t.store.db.Dialect()),
+		Table: t.store.prefix + t.record, Command: command,
 	}
 }

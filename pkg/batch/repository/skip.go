@@ -52,11 +52,11 @@ func (s *skippedItem) record() core.SkippedItem {
 // storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
 // checkpoint has found its row, so the job execution is that of the step.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, r.rowsAtOnce(11)) {
+	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(11)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
-			return r.variable(len(args))
+			return r.store.bindVariable(len(args))
 		}
 		rows := make([]string, 0, len(batch))
 		for _, s := range batch {
@@ -65,12 +65,12 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 			}
 			values := []string{
 				"(SELECT job_execution_id FROM {step_execution} WHERE id = " + bind(int64(step)) + ")", bind(int64(step)),
-				bind(string(s.Phase)), bind(sound(s.Meta.Path)), bind(s.Meta.Line), bind(string(s.Mark)), bind(sound(string(s.Item))),
+				bind(string(s.Phase)), bind(validText(s.Meta.Path)), bind(s.Meta.Line), bind(string(s.Mark)), bind(validText(string(s.Item))),
 				bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), "{now}",
 			}
 			rows = append(rows, "("+strings.Join(values, ", ")+")")
 		}
-		text := r.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line, mark, item,
+		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line, mark, item,
 			truncated, sha256, error_class, error_text, created_at) VALUES ` + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, text, args...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
@@ -120,9 +120,9 @@ func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedIt
 
 func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
 	var rows []skippedItem
-	err := r.session(ctx).Raw(r.sql(`SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
+	err := r.store.scan(ctx, &rows, `SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
 		k.line, k.mark, k.item, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
-		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id WHERE `+where), args...).Scan(&rows).Error
+		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -136,11 +136,11 @@ func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]
 // MarkRedriven implements core.SkippedItems. It must run in a transaction
 // (tx.ErrNoTransaction otherwise): that of the chunk that writes the items.
 func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []int64) error {
-	if _, ok := tx.From(ctx, r.db.Name()); !ok {
-		return fmt.Errorf("mark redriven items in database %s: %w", r.db.Name(), tx.ErrNoTransaction)
+	if _, ok := tx.From(ctx, r.store.db.Name()); !ok {
+		return fmt.Errorf("mark redriven items in database %s: %w", r.store.db.Name(), tx.ErrNoTransaction)
 	}
 	for batch := range slices.Chunk(ids, markBatch) {
-		done := r.session(ctx).Exec(r.sql("UPDATE {skipped_item} SET redriven_by = ? WHERE id IN ? AND redriven_by IS NULL"), by, batch)
+		done := r.store.exec(ctx, "UPDATE {skipped_item} SET redriven_by = ? WHERE id IN ? AND redriven_by IS NULL", by, batch)
 		if done.Error != nil {
 			return fmt.Errorf("mark redriven items: %w", done.Error)
 		}

@@ -31,7 +31,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 		returned = append(returned, clause.Column{Name: "ended_at"})
 	}
 	v := verdict{answer: core.Applied}
-	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+	err = r.store.transact(ctx, func(ctx context.Context) error {
 		held, err := r.holdJob(ctx, job, 1)
 		if err != nil {
 			return err
@@ -41,13 +41,13 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 			return err
 		}
 		row.JobName = held.JobName
-		if err := r.session(ctx).Clauses(clause.Returning{Columns: returned}).Create(row).Error; err != nil {
+		if err := r.store.session(ctx).Clauses(clause.Returning{Columns: returned}).Create(row).Error; err != nil {
 			return err
 		}
 		if err := r.storeVisits(ctx, job.ID, start.Before); err != nil {
 			return err
 		}
-		return r.session(ctx).Create(&audit{
+		return r.store.session(ctx).Create(&audit{
 			At: clock(0), Act: actStartStep, Actor: row.Owner, JobExecutionID: row.JobExecutionID,
 			StepExecutionID: row.ID, ToStatus: row.Status, Epoch: row.Epoch,
 		}).Error
@@ -63,7 +63,7 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 	return row.record()
 }
 
-// newStep is the row of a new step execution; it goes on where earlier ended.
+// newStep returns the row of a new step execution, which continues where earlier ended.
 // Counters begin at zero: they are those of one attempt (rule C11), and what came
 // before is beside them.
 func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
@@ -100,9 +100,9 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 // if it finds none.
 func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int) (*jobExecution, error) {
 	var rows []jobExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution} SET step_count = step_count + ?
-		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING job_name`),
-		steps, job.ID, job.Owner.String(), job.Epoch, stepStates()).Scan(&rows).Error
+	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET step_count = step_count + ?
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING job_name`,
+		steps, job.ID, job.Owner.String(), job.Epoch, stepStates())
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

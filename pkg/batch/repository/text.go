@@ -16,7 +16,7 @@ const maxMessageBytes = 32 << 10
 // failure cannot fail for what the message quotes: a broken encoding, a NUL, a
 // whole file (rule T5).
 func storable(text string) string {
-	text = sound(text)
+	text = validText(text)
 	if len(text) <= maxMessageBytes {
 		return text
 	}
@@ -28,7 +28,7 @@ func storable(text string) string {
 }
 
 // sound replaces what no database takes in a text: a broken encoding, a NUL.
-func sound(text string) string {
+func validText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 

@@ -23,11 +23,10 @@ const (
 const jobIsOver = "the job ended before the step did"
 
 // ChangeJob implements core.Transitions: one guarded UPDATE, and an audit row in
-// its transaction. A final status also fails every step that is unfinished then,
-// such as one whose own end could not be recorded: no step outlives its job (rule
-// T5), and what still runs of it commits nothing. An empty ExitCode or Error leaves what is there. The context is
-// written if it changed; marking it stored is the caller's, once the transaction
-// that ctx may carry is committed.
+// its transaction. A final status also fails every step that is unfinished then: no
+// step outlives its job (rule T5), and a process that still runs one commits nothing.
+// An empty ExitCode or Error leaves the stored one. The context is written if it
+// changed. The caller marks it as stored once the transaction of ctx is committed.
 func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
@@ -48,9 +47,9 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 	return r.transition(ctx, m)
 }
 
-// RequestStop implements core.Launches. Anybody may ask, so no owner is compared. A
-// request that was made before answers Duplicate. Child jobs that run are asked as well:
-// each sees the request with its own next commit.
+// RequestStop implements core.Launches. Any process may ask: no owner is compared. A
+// repeated request returns core.Duplicate. Running child jobs are asked too, and each
+// sees the request at its own next commit.
 func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop,
@@ -65,7 +64,7 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (c
 		return answer, err
 	}
 	var children []core.JobExecutionID
-	err = r.session(ctx).Raw(r.sql("SELECT id FROM {job_execution} WHERE parent_id = ? AND active = 1"), id).Scan(&children).Error
+	err = r.store.scan(ctx, &children, "SELECT id FROM {job_execution} WHERE parent_id = ? AND active = 1", id)
 	if err != nil {
 		return answer, fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
 	}
@@ -84,8 +83,8 @@ func hasEnded(err error) bool {
 }
 
 // EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its
-// transaction. Context as in ChangeJob. A step that is moved to ABANDONED keeps its
-// counters: its end has written them.
+// transaction. The context is handled as in ChangeJob. A step that moves to ABANDONED
+// keeps its counters, which its end has written.
 func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
 	m := stepMove(ref, core.MoveTo(change.To), actEndStep)
 	m.detail = change.Error
@@ -121,8 +120,8 @@ func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.
 	return r.transition(ctx, m)
 }
 
-// guard is the owner in whose name a write is made. Nothing else is compared:
-// neither a version nor the lease, which others may touch (rule R3).
+// guard is the owner and epoch that a write is made for. Version and lease are not
+// compared, since other processes may touch them (rule R3).
 type guard struct {
 	owner string
 	epoch int64
@@ -203,12 +202,12 @@ type verdict struct {
 	failed  []audit     // unfinished steps that ended with their job
 }
 
-// transition makes the move. Observers hear of it when it is committed (rule R7), of a
-// rejection at once. A rejection does not doom a transaction that ctx carries: that is
-// the caller's to decide.
+// transition makes the move. Observers hear of it when it is committed (rule R7), and of
+// a rejection at once. A rejection does not roll back a transaction that ctx carries: the
+// caller decides.
 func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
 	var v verdict
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) (err error) {
+	err := r.store.transact(ctx, func(ctx context.Context) (err error) {
 		v, err = r.apply(ctx, m)
 		return err
 	})
@@ -236,16 +235,16 @@ func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 		r.observer.Observe(ctx, e)
 		return
 	}
-	tx.AtEnd(ctx, r.db.Name(), func(committed bool) {
+	tx.AtEnd(ctx, r.store.db.Name(), func(committed bool) {
 		if committed {
 			r.observer.Observe(ctx, e)
 		}
 	})
 }
 
-// apply updates under the guard; where that finds no row, it reads the row once
-// and classifies. If the row has just moved to where the move is allowed, the
-// update is made again: within an epoch statuses only move forward, so that ends.
+// apply updates under the guard. Where the update finds no row, apply reads the row and
+// classifies. It updates again where the row has just moved to a status from which the
+// move is allowed. Statuses only move forward within an epoch, so the loop ends.
 func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := core.Executions()
 	for range len(machine.Moves()) {
@@ -271,11 +270,12 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 	return verdict{}, errors.New("the row changes faster than it can be updated")
 }
 
-// applied ends what an applied move leaves open, and writes the audit.
+// applied does what follows an applied move: it counts ended parts, stores visits, ends
+// the steps of an ended job, and writes the audit.
 func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row stepExecution) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
-		if err := r.ended(ctx, []stepExecution{row}); err != nil {
+		if err := r.countEnded(ctx, []stepExecution{row}); err != nil {
 			return v, err
 		}
 	}
@@ -283,14 +283,12 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 		return v, err
 	}
 	if m.move.Name == core.MoveRequestStop && moved.FromStatus == core.StatusParked {
-		l := &ledger{actor: moved.Actor}
-		if err := r.stopUnassigned(ctx, moved.JobExecutionID, l); err != nil {
+		_, err := r.recorded(ctx, moved.Actor, func(ctx context.Context, l *ledger) error {
+			return r.stopUnassigned(ctx, moved.JobExecutionID, l)
+		})
+		if err != nil {
 			return v, err
 		}
-		if err := r.write(ctx, l); err != nil {
-			return v, err
-		}
-		r.tell(ctx, l)
 	}
 	if m.machine == jobMachine && m.move.To.IsOver() {
 		reason := cmp.Or(m.reason, jobIsOver)
@@ -306,12 +304,12 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 		}
 	}
 	audits := append([]audit{moved}, v.failed...)
-	return v, r.session(ctx).CreateInBatches(&audits, auditBatch).Error
+	return v, r.store.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
-// update is the guarded UPDATE; it answers the audit row of what it did and what the
-// row of a step tells of its manager, or nil. The row keeps the move and the epoch in
-// which it was made.
+// update is the guarded UPDATE. It returns the audit row of the move and the step's row
+// with its manager, or nil where the UPDATE found no row. The row keeps the move and the
+// epoch in which it was made.
 func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepExecution, error) {
 	where, guarded := m.where()
 	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
@@ -330,7 +328,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 	}
 	var rows []stepExecution
 	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") + " WHERE " + where + " RETURNING " + returning
-	err := r.session(ctx).Raw(r.sql(text), args...).Scan(&rows).Error
+	err := r.store.scan(ctx, &rows, text, args...)
 	if err != nil || len(rows) == 0 {
 		return nil, stepExecution{}, err
 	}
@@ -347,11 +345,11 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 	return done, rows[0], nil
 }
 
-// classify says why the guarded UPDATE found no row. That this very move was made before
-// is read from the row.
+// classify returns why the guarded UPDATE found no row. The row itself tells whether
+// this very move was made before.
 func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
 	var rows []stepExecution // the columns that both tables have
-	err := r.session(ctx).Raw(r.sql("SELECT status, owner, epoch, last_move, last_epoch FROM "+m.table+" WHERE id = ?"), m.id).Scan(&rows).Error
+	err := r.store.scan(ctx, &rows, "SELECT status, owner, epoch, last_move, last_epoch FROM "+m.table+" WHERE id = ?", m.id)
 	if err != nil {
 		return verdict{}, err
 	}

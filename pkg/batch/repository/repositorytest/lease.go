@@ -140,14 +140,15 @@ func ownerFinishesStopping(b *bench) {
 	b.change(jobRef(exec), core.JobChange{To: core.StatusStopped})
 }
 
-// heldWriter runs f while another process's transaction holds the one writer.
-func (b *bench) heldWriter(f func(ctx context.Context)) {
+// heldWriter runs f while another process's transaction holds the one writer. Its context
+// ends after limit.
+func (b *bench) heldWriter(limit time.Duration, f func(ctx context.Context)) {
 	b.Helper()
 	if !b.db.SingleWriter() {
 		b.Skip("this database has many writers")
 	}
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(context.Context) error {
-		ctx, cancel := context.WithTimeout(b.ctx, 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(b.ctx, limit)
 		defer cancel()
 		f(ctx)
 		return nil
@@ -157,7 +158,7 @@ func (b *bench) heldWriter(f func(ctx context.Context)) {
 func runningRefusedWithoutWaiting(b *bench) {
 	exec, _ := b.started("a", 1)
 	other := b.other()
-	b.heldWriter(func(ctx context.Context) {
+	b.heldWriter(20*time.Second, func(ctx context.Context) {
 		_, err := other.Launch(ctx, b.request("b", 1))
 		var running *core.AlreadyRunningError
 		require.ErrorAs(b, err, &running)
@@ -169,7 +170,7 @@ func runningRefusedWithoutWaiting(b *bench) {
 func waitingNamesOwner(b *bench) {
 	exec, _ := b.started("a", 1)
 	other := b.other()
-	b.heldWriter(func(ctx context.Context) {
+	b.heldWriter(200*time.Millisecond, func(ctx context.Context) {
 		req := b.request("b", 1)
 		req.Dead = dead
 		_, err := other.Launch(ctx, req)

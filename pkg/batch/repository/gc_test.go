@@ -58,7 +58,7 @@ func TestASweepDeletesTheCheckpointsOfPurgedInstancesOnly(t *testing.T) {
 		skip := core.Checkpoint{Counters: core.Counters{ReadSkip: 1}, Skipped: []core.SkippedItem{{Phase: core.PhaseRead}}}
 		require.NoError(c, c.commit(first, 1, skip)) // staged, and never moved
 		c.end(first, core.StatusFailed, core.Counters{})
-		swept, err := c.stores.Sweep(ctx, "data")
+		swept, err := c.stores.CollectGarbage(ctx, "data")
 		require.NoError(c, err)
 		require.Zero(c, swept, "it is needed by the restart")
 
@@ -68,7 +68,7 @@ func TestASweepDeletesTheCheckpointsOfPurgedInstancesOnly(t *testing.T) {
 		second := c.claimed("b")
 		require.Empty(c, second.Step.Position, "another instance")
 		require.NoError(c, c.commit(second, 2, core.Checkpoint{Position: position(1)}))
-		swept, err = c.stores.Sweep(ctx, "data")
+		swept, err = c.stores.CollectGarbage(ctx, "data")
 		require.NoError(c, err)
 		require.Equal(c, int64(1), swept)
 		for table, left := range map[string]int{"surfin_checkpoint": 1, "surfin_checkpoint_skip": 0} {

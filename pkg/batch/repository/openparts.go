@@ -18,26 +18,26 @@ import (
 // manager before the step itself; its bind variable is the id of the step. SQLite has
 // one writer, and nothing to lock.
 func (r *Repository) managerFirst() string {
-	if r.db.Dialect() != tx.Postgres {
+	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
 	}
-	return r.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
+	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
 		WHERE id = (SELECT manager_id FROM {step_execution} WHERE id = ?) FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
 // managersFirst does the same for the UPDATE that ends all steps of a job; its bind
 // variable is the id of the job execution.
 func (r *Repository) managersFirst() string {
-	if r.db.Dialect() != tx.Postgres {
+	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
 	}
-	return r.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
+	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
 		WHERE job_execution_id = ? AND open_parts > 0 ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
-// ended is what the end of steps triggers, whatever move ended them: their managers count
-// them. Only rows belong here that the transaction moved from not over to over.
-func (r *Repository) ended(ctx context.Context, steps []stepExecution) error {
+// countEnded lowers the counts of open partitions of the steps' managers, whatever move
+// ended the steps. The caller passes only rows that its transaction ended.
+func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) error {
 	counts := map[core.StepExecutionID]int{}
 	for _, s := range steps {
 		if id := s.manager(); id != 0 {
@@ -45,7 +45,7 @@ func (r *Repository) ended(ctx context.Context, steps []stepExecution) error {
 		}
 	}
 	for _, manager := range slices.SortedFunc(maps.Keys(counts), cmp.Compare) {
-		err := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET open_parts = open_parts - ? WHERE id = ?"), counts[manager], manager).Error
+		err := r.store.exec(ctx, "UPDATE {step_execution} SET open_parts = open_parts - ? WHERE id = ?", counts[manager], manager).Error
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (r *Repository) ended(ctx context.Context, steps []stepExecution) error {
 // OpenParts implements core.PartitionPlans.
 func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
 	var open []int64
-	err := r.session(ctx).Raw(r.sql("SELECT open_parts FROM {step_execution} WHERE id = ?"), manager).Scan(&open).Error
+	err := r.store.scan(ctx, &open, "SELECT open_parts FROM {step_execution} WHERE id = ?", manager)
 	if err != nil {
 		return 0, fmt.Errorf("count the partitions of step execution %d: %w", manager, err)
 	}
@@ -68,8 +68,7 @@ func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID
 
 // StopPartitions implements core.PartitionPlans.
 func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error {
-	l := &ledger{actor: job.Owner.String()}
-	err := r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
+	_, err := r.recorded(ctx, job.Owner.String(), func(ctx context.Context, l *ledger) error {
 		held, err := r.holdJob(ctx, job, 0)
 		if err == nil && held == nil {
 			err = core.ErrLostOwner
@@ -77,15 +76,11 @@ func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error 
 		if err != nil {
 			return err
 		}
-		if err := r.stopUnassigned(ctx, job.ID, l); err != nil {
-			return err
-		}
-		return r.write(ctx, l)
+		return r.stopUnassigned(ctx, job.ID, l)
 	})
 	if err != nil {
 		return fmt.Errorf("stop the partitions of job execution %d: %w", job.ID, err)
 	}
-	r.tell(ctx, l)
 	return nil
 }
 
@@ -93,16 +88,16 @@ func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error 
 func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
 	stop := core.Executions().Move(core.MoveStop)
 	var steps []stepExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, ended_at = {now}
 		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL`+r.managersFirst()+`
-		RETURNING id, status_before, epoch, manager_id`),
-		stop.To, core.ExitStopped, notBegun, stop.Name, job, core.StatusStarting, job).Scan(&steps).Error
+		RETURNING id, status_before, epoch, manager_id`,
+		stop.To, core.ExitStopped, notBegun, stop.Name, job, core.StatusStarting, job)
 	if err != nil {
 		return err
 	}
 	l.noteSteps(job, steps, actEndStep, stop)
-	return r.ended(ctx, steps)
+	return r.countEnded(ctx, steps)
 }
 
 // notBegun is the reason that a partition shows that no worker had taken when a stop was

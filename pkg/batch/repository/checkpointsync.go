@@ -27,11 +27,11 @@ type stagedSkip struct {
 	Error     string     `json:"error,omitempty"`
 }
 
-// stage stores the skips beside the data, in the chunk's transaction (rule C12).
-// They are numbered by the attempt's counters, so that each has a number once.
-func (s *claimed) stage(ctx context.Context, conn tx.Conn, c core.Checkpoint) error {
+// stageSkips stores the skips beside the data, in the chunk's transaction (rule C12).
+// The attempt's counters number them, so each number is used once.
+func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c core.Checkpoint) error {
 	number := c.Counters.Skips() - int64(len(c.Skipped))
-	for batch := range slices.Chunk(c.Skipped, s.rowsAtOnce(4)) {
+	for batch := range slices.Chunk(c.Skipped, s.store.rowsAtOnce(4)) {
 		var args []any
 		var rows []string
 		for _, skip := range batch {
@@ -46,10 +46,10 @@ func (s *claimed) stage(ctx context.Context, conn tx.Conn, c core.Checkpoint) er
 			if err != nil {
 				return fmt.Errorf("skipped item: %w", err)
 			}
-			rows = append(rows, s.row(len(args), 4))
+			rows = append(rows, s.store.valuesRow(len(args), 4))
 			args = append(args, s.key.repository, int64(s.ref.ID), number, string(text))
 		}
-		statement := s.sql("INSERT INTO {checkpoint_skip} (repository, step_execution_id, number, item) VALUES " + strings.Join(rows, ", "))
+		statement := s.store.sql("INSERT INTO {checkpoint_skip} (repository, step_execution_id, number, item) VALUES " + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, statement, args...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
 		}
@@ -57,17 +57,17 @@ func (s *claimed) stage(ctx context.Context, conn tx.Conn, c core.Checkpoint) er
 	return nil
 }
 
-// row is "(?, ?, MORE)" in the dialect, behind n bind variables.
-func (p *place) row(n, columns int, more ...string) string {
+// valuesRow returns "(?, ?, MORE)" in the dialect. n bind variables precede it.
+func (s *store) valuesRow(n, columns int, more ...string) string {
 	binds := append(make([]string, columns), more...)
 	for i := range columns {
-		binds[i] = p.variable(n + i + 1)
+		binds[i] = s.bindVariable(n + i + 1)
 	}
 	return "(" + strings.Join(binds, ", ") + ")"
 }
 
-// The number of bind variables in one INSERT of many rows. SQLite's driver takes a
-// time for each that grows with their number, and there is no round trip to be saved:
+// The number of bind variables in one INSERT of many rows. SQLite's driver needs
+// more time for each the more there are, and saves no round trip:
 // a row of 11 costs 22 µs in statements of 10 rows, and 1100 µs in one of 1000.
 // PostgreSQL takes 9 µs in each, and saves round trips.
 const (
@@ -76,28 +76,29 @@ const (
 )
 
 // rowsAtOnce is how many rows one INSERT takes.
-func (p *place) rowsAtOnce(columns int) int {
-	if p.db.Dialect() == tx.SQLite {
+func (s *store) rowsAtOnce(columns int) int {
+	if s.db.Dialect() == tx.SQLite {
 		return max(1, sqliteBinds/columns)
 	}
 	return max(1, serverBinds/columns)
 }
 
-// variable is the nth bind variable of a statement with many, in their order.
-// SQLite looks a numbered one up among all before it, which takes minutes.
-func (p *place) variable(n int) string {
-	if p.db.Dialect() == tx.SQLite {
+// bindVariable returns the nth bind variable of a statement that uses them in order.
+// SQLite compares a numbered one with all before it, which takes minutes where there are
+// many.
+func (s *store) bindVariable(n int) string {
+	if s.db.Dialect() == tx.SQLite {
 		return "?"
 	}
-	return p.db.Dialect().Placeholder(n)
+	return s.db.Dialect().Placeholder(n)
 }
 
-// staged returns the skips beside the data of an attempt, in order. Only what is committed
-// is seen: it is called outside of the chunk's transaction.
-func (s *claimed) staged(ctx context.Context, id core.StepExecutionID) ([]core.SkippedItem, error) {
+// stagedSkips returns the skips beside the data of an attempt, in order. It is called
+// outside of the chunk's transaction, and so reads committed ones only.
+func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]core.SkippedItem, error) {
 	var texts []string
-	err := s.session(ctx).Raw(s.sql("SELECT item FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id = ? ORDER BY number"),
-		s.key.repository, id).Scan(&texts).Error
+	err := s.store.scan(ctx, &texts, "SELECT item FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id = ? ORDER BY number",
+		s.key.repository, id)
 	if err != nil {
 		return nil, fmt.Errorf("read staged skips: %w", err)
 	}
@@ -115,30 +116,30 @@ func (s *claimed) staged(ctx context.Context, id core.StepExecutionID) ([]core.S
 	return items, nil
 }
 
-// follow brings the record of the attempt that the row counts into line, and moves
-// its staged skips into the repository: those that are not there yet, so that a
-// move which was cut off is taken up again. hold updates the record and says
-// whether it is there.
+// syncRecord updates the repository's record of the attempt that the row counts, and
+// moves the attempt's staged skips into the repository. It moves only those that are not
+// there yet, so an interrupted call can be repeated. update writes the record and reports
+// whether it exists.
 //
-// The staged skips are moved while nobody adds to them: by the attempt itself
-// between two commits, or by a later one that has claimed the step.
-func (s *claimed) follow(ctx context.Context, row *checkpoint, hold func(ctx context.Context, row *checkpoint) (bool, error)) error {
-	skips, err := s.staged(ctx, row.CountedID)
+// No process adds staged skips meanwhile: the caller is the attempt itself between two
+// commits, or a later one that has claimed the step.
+func (s *claimed) syncRecord(ctx context.Context, row *checkpoint, update func(ctx context.Context, row *checkpoint) (bool, error)) error {
+	skips, err := s.stagedSkips(ctx, row.CountedID)
 	if err != nil {
 		return err
 	}
 	r := s.repository
-	err = r.manager.Do(ctx, r.attr(), func(ctx context.Context) error {
-		there, err := hold(ctx, row)
-		if err != nil || !there || len(skips) == 0 {
+	err = r.store.transact(ctx, func(ctx context.Context) error {
+		found, err := update(ctx, row)
+		if err != nil || !found || len(skips) == 0 {
 			return err
 		}
-		return s.move(ctx, row, skips)
+		return s.moveSkips(ctx, row, skips)
 	})
 	if err != nil || len(skips) == 0 {
 		return err
 	}
-	err = s.session(ctx).Exec(s.sql("DELETE FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id = ?"),
+	err = s.store.exec(ctx, "DELETE FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id = ?",
 		s.key.repository, row.CountedID).Error
 	if err != nil {
 		return fmt.Errorf("remove staged skips: %w", err)
@@ -146,12 +147,12 @@ func (s *claimed) follow(ctx context.Context, row *checkpoint, hold func(ctx con
 	return nil
 }
 
-// move stores staged skips in the repository, behind those of the attempt that are
-// there. The attempt's record is locked, so that nobody else does the same.
-func (s *claimed) move(ctx context.Context, row *checkpoint, skips []core.SkippedItem) error {
+// moveSkips stores those staged skips in the repository that are not there yet. The
+// attempt's record is locked, so no other process does the same.
+func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.SkippedItem) error {
 	r := s.repository
 	var have int64
-	err := r.session(ctx).Raw(r.sql("SELECT count(*) FROM {skipped_item} WHERE step_execution_id = ?"), row.CountedID).Scan(&have).Error
+	err := r.store.scan(ctx, &have, "SELECT count(*) FROM {skipped_item} WHERE step_execution_id = ?", row.CountedID)
 	if err != nil {
 		return fmt.Errorf("count stored skips: %w", err)
 	}
@@ -161,20 +162,21 @@ func (s *claimed) move(ctx context.Context, row *checkpoint, skips []core.Skippe
 		have = gone
 	}
 	if left := skips[min(have-gone, int64(len(skips))):]; len(left) > 0 {
-		return r.storeSkips(ctx, tx.ConnOf(ctx, r.db), row.CountedID, left)
+		return r.storeSkips(ctx, tx.ConnOf(ctx, r.store.db), row.CountedID, left)
 	}
 	return nil
 }
 
-// ofThis writes what the running attempt has committed into its record, under the
-// guard of its owner, and hears whether a stop was asked for.
-func (s *claimed) ofThis(ctx context.Context, row *checkpoint) (bool, error) {
+// updateRunning writes what the running attempt has committed into its record, and calls
+// onStop where a stop was requested. It fails with core.ErrLostOwner where the guard finds
+// no record.
+func (s *claimed) updateRunning(ctx context.Context, row *checkpoint) (bool, error) {
 	r := s.repository
-	set, args := assign(counterColumns(), "%s = ?", counterValues(row.counters()))
+	set, args := setList(counterColumns(), "%s = ?", counterValues(row.counters()))
 	args = append(args, row.Position, row.Context, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
 	var stop []bool
-	err := r.session(ctx).Raw(r.sql("UPDATE {step_execution} SET "+set+
-		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING ")+r.stopAsked(), args...).Scan(&stop).Error
+	err := r.store.scan(ctx, &stop, "UPDATE {step_execution} SET "+set+
+		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING "+r.stopAsked(), args...)
 	if err == nil && len(stop) == 0 {
 		err = core.ErrLostOwner
 	}
@@ -184,10 +186,10 @@ func (s *claimed) ofThis(ctx context.Context, row *checkpoint) (bool, error) {
 	return err == nil, err
 }
 
-// ofEarlier writes what an earlier attempt had committed into its record, which is
-// over. The record may know more: what the attempt counted when it failed by
-// itself. Counters only grow, so the greater ones are right.
-func (s *claimed) ofEarlier(ctx context.Context, row *checkpoint) (bool, error) {
+// updateEarlier writes what an ended attempt had committed into its record. The record
+// may have greater counters, where the attempt ended by itself. Counters only grow, so
+// the greater ones are right.
+func (s *claimed) updateEarlier(ctx context.Context, row *checkpoint) (bool, error) {
 	r := s.repository
 	if err := s.countBefore(ctx, row); err != nil {
 		return false, err
@@ -197,25 +199,25 @@ func (s *claimed) ofEarlier(ctx context.Context, row *checkpoint) (bool, error) 
 	for _, value := range counterValues(row.counters()) {
 		twice = append(twice, value, value)
 	}
-	set, args := assign(counterColumns(), greater, twice)
-	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET "+set+" WHERE id = ?"), append(args, row.CountedID)...)
+	set, args := setList(counterColumns(), greater, twice)
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET "+set+" WHERE id = ?", append(args, row.CountedID)...)
 	return done.RowsAffected > 0, done.Error
 }
 
 // countBefore adds to what came before this attempt what the earlier one counted
 // here and the repository did not know when this attempt began.
 func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
-	if s.isOver(row.CountedID) { // nothing came before
+	if s.isSuperseded(row.CountedID) { // nothing came before
 		return nil
 	}
 	r := s.repository
 	var rows []stepExecution
-	err := r.session(ctx).Select(counterColumns()).Where("id = ?", row.CountedID).
+	err := r.store.session(ctx).Select(counterColumns()).Where("id = ?", row.CountedID).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Find(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	missed := ahead(rows[0].counters(), row.counters())
+	missed := countersAhead(rows[0].counters(), row.counters())
 	if missed == (core.Counters{}) {
 		return nil
 	}
@@ -224,7 +226,7 @@ func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
 	if err != nil {
 		return err
 	}
-	done := r.session(ctx).Exec(r.sql("UPDATE {step_execution} SET before_counts = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ?"),
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET before_counts = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ?",
 		text, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
 	if done.Error == nil && done.RowsAffected == 0 {
 		return core.ErrLostOwner
@@ -235,8 +237,8 @@ func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
 	return done.Error
 }
 
-// ahead is by how much the counters found are greater than those known.
-func ahead(known, found core.Counters) core.Counters {
+// countersAhead returns by how much the counters found exceed those known.
+func countersAhead(known, found core.Counters) core.Counters {
 	more := func(known, found int64) int64 { return max(found-known, 0) }
 	return core.Counters{
 		Read: more(known.Read, found.Read), Filter: more(known.Filter, found.Filter), Write: more(known.Write, found.Write),
@@ -246,7 +248,7 @@ func ahead(known, found core.Counters) core.Counters {
 	}
 }
 
-func assign(columns []string, form string, values []any) (string, []any) {
+func setList(columns []string, form string, values []any) (string, []any) {
 	sets := make([]string, len(columns))
 	for i, column := range columns {
 		sets[i] = fmt.Sprintf(form, column)

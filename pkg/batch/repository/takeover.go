@@ -6,19 +6,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// endLost ends an execution that a lost owner left, and all its unfinished steps
-// (rule L5). The update of the steps waits for a chunk that the old owner is just
-// committing; once the epoch is raised, the positions are final. It answers nil for
-// an execution that has moved, or whose owner has renewed its lease meanwhile,
-// unless that is known to be dead.
+// endLost ends an execution whose owner is lost, and all its unfinished steps (rule
+// L5). The update of the steps waits for a chunk that the old owner is committing.
+// Once the epoch is raised, the positions are final. endLost returns nil for an
+// execution that has moved, and for one whose owner has renewed its lease, unless that
+// owner is known to be dead.
 func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
 	var jobs []jobExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {job_execution}
+	err := r.store.scan(ctx, &jobs, `UPDATE {job_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
 			epoch = epoch + 1, active = NULL, ended_at = {now}
 		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? AND (? OR lease_until <= {now})
-		RETURNING status_before, epoch, ended_at`),
-		core.StatusFailed, core.ExitFailed, lostOwner, core.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead).Scan(&jobs).Error
+		RETURNING status_before, epoch, ended_at`,
+		core.StatusFailed, core.ExitFailed, lostOwner, core.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead)
 	if err != nil || len(jobs) == 0 {
 		return nil, err
 	}
@@ -31,29 +31,25 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 // endSteps ends every unfinished step of the job execution, and notes it.
 func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
 	steps, err := r.failSteps(ctx, id, reason)
-	for _, s := range steps {
-		l.note(stepMachine, int64(s.ID), audit{
-			JobExecutionID: id, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
-		}, act, core.Executions().Move(core.MoveEndWithJob))
-	}
+	l.noteSteps(id, steps, act, core.Executions().Move(core.MoveEndWithJob))
 	return err
 }
 
 // failSteps ends every unfinished step of the job execution and raises its epoch,
-// so that whoever still runs it commits nothing any more. It answers id,
+// so that a process that still runs it commits nothing more. It returns id,
 // status_before and epoch of each.
 func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
 	var steps []stepExecution
-	err := r.session(ctx).Raw(r.sql(`UPDATE {step_execution}
+	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
 			epoch = epoch + 1, ended_at = {now}
 		WHERE job_execution_id = ? AND `+openStep+r.managersFirst()+`
-		RETURNING id, status_before, epoch, manager_id`),
-		core.StatusFailed, core.ExitFailed, reason, core.MoveEndWithJob, id, id).Scan(&steps).Error
+		RETURNING id, status_before, epoch, manager_id`,
+		core.StatusFailed, core.ExitFailed, reason, core.MoveEndWithJob, id, id)
 	if err != nil {
 		return nil, err
 	}
-	return steps, r.ended(ctx, steps)
+	return steps, r.countEnded(ctx, steps)
 }
 
 // ledger is what a transaction has applied: its audit rows, and the events that the
@@ -73,16 +69,34 @@ func (l *ledger) note(machine string, id int64, row audit, act string, move core
 	})
 }
 
-// write stores the audit rows.
-func (r *Repository) write(ctx context.Context, l *ledger) error {
+// recorded runs f in a transaction, stores the audit rows that f notes, and tells the
+// observer of them once the transaction is committed. It returns what f noted.
+func (r *Repository) recorded(ctx context.Context, actor string, f func(ctx context.Context, l *ledger) error) (*ledger, error) {
+	l := &ledger{actor: actor}
+	err := r.store.transact(ctx, func(ctx context.Context) error {
+		if err := f(ctx, l); err != nil {
+			return err
+		}
+		return r.writeAudit(ctx, l)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.notifyAll(ctx, l)
+	return l, nil
+}
+
+// writeAudit stores the audit rows.
+func (r *Repository) writeAudit(ctx context.Context, l *ledger) error {
 	if len(l.audits) == 0 {
 		return nil
 	}
-	return r.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
+	return r.store.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
 }
 
-// tell passes the events on when the transaction that ctx carries is committed.
-func (r *Repository) tell(ctx context.Context, l *ledger) {
+// notifyAll passes the events to the observer when the transaction that ctx carries is
+// committed.
+func (r *Repository) notifyAll(ctx context.Context, l *ledger) {
 	for _, e := range l.events {
 		r.notify(ctx, e)
 	}

@@ -1,0 +1,110 @@
+package repository
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// store is a database with the repository's tables in it, under a prefix.
+type store struct {
+	db      tx.Database
+	manager *tx.Manager
+	prefix  string
+	gorm    *gorm.DB
+	names   *strings.Replacer
+}
+
+func newStore(db tx.Database, prefix string) *store {
+	p := &store{db: db, manager: tx.NewManager(db), prefix: prefix}
+	if p.prefix == "" {
+		p.prefix = DefaultPrefix
+	}
+	p.names = p.replacer()
+	p.gorm = p.open()
+	return p
+}
+
+func (s *store) open() *gorm.DB {
+	base, err := gormtx.Open(s.db, gormtx.Options{
+		QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: s.prefix, SingularTable: true},
+	})
+	if err != nil { // neither dialect has a way to fail
+		panic(fmt.Sprintf("repository: %v", err))
+	}
+	return base
+}
+
+// session returns gorm on the connection that ctx asks for.
+func (s *store) session(ctx context.Context) *gorm.DB { return gormtx.Session(ctx, s.gorm, s.db) }
+
+// scan runs a query and fills dest, a pointer to a slice or a value, with its rows.
+// text may name tables and times as in sql.
+func (s *store) scan(ctx context.Context, dest any, text string, args ...any) error {
+	return s.session(ctx).Raw(s.sql(text), args...).Scan(dest).Error
+}
+
+// exec runs a statement without rows. text may name tables and times as in sql.
+func (s *store) exec(ctx context.Context, text string, args ...any) *gorm.DB {
+	return s.session(ctx).Exec(s.sql(text), args...)
+}
+
+// transact runs f in the transaction that ctx carries, else in one of its own.
+func (s *store) transact(ctx context.Context, f func(ctx context.Context) error) error {
+	return s.manager.Do(ctx, s.attr(), f)
+}
+
+// attr asks for READ COMMITTED by name: with a server's default above it, what
+// was committed while a statement waited for its lock would stay unseen, or fail
+// the statement. SQLite has nothing to ask for.
+func (s *store) attr() tx.Attr {
+	if s.db.Dialect() == tx.Postgres {
+		return tx.Attr{Isolation: sql.LevelReadCommitted}
+	}
+	return tx.Attr{}
+}
+
+// columns lists the columns of a row by name, for queries that add one.
+func (s *store) columns(row any) string {
+	statement := &gorm.Statement{DB: s.gorm}
+	if err := statement.Parse(row); err != nil { // the rows are this package's own
+		panic(fmt.Sprintf("repository: gorm: %v", err))
+	}
+	names := make([]string, len(statement.Schema.DBNames))
+	for i, name := range statement.Schema.DBNames {
+		names[i] = s.db.Dialect().Quote(statement.Schema.Table + "." + name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// sql fills in the names of the tables and the database's clock: {job_execution}
+// and its like, {now}, and {later}, which is now plus a bind variable in
+// microseconds.
+func (s *store) sql(text string) string { return s.names.Replace(text) }
+
+func (s *store) replacer() *strings.Replacer {
+	pairs := []string{"{now}", now(s.db.Dialect()), "{later}", later(s.db.Dialect())}
+	for _, table := range tableNames() {
+		pairs = append(pairs, "{"+table+"}", s.db.Dialect().Quote(s.prefix+table))
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+func tableNames() []string {
+	return []string{"job_instance", "job_execution", "job_execution_param", "step_execution", "flow_visit", "skipped_item", "audit", "repository", "checkpoint", "checkpoint_skip"}
+}
+
+func (s *store) checkPrefix() error {
+	if regexp.MustCompile(`^[a-z_][a-z0-9_]{0,29}$`).MatchString(s.prefix) {
+		return nil
+	}
+	return fmt.Errorf("table prefix %q of the repository is not a plain lower-case identifier of at most 30 characters", s.prefix)
+}

@@ -85,7 +85,7 @@ func TestAnAttemptThatLostItsLeaseIsNotKnownToBeOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url, func(c *job.Config) {
-			c.Lease, c.Heartbeat = 50*time.Millisecond, 20*time.Millisecond
+			c.Lease, c.Heartbeat = 20*time.Second, 5*time.Second
 			c.Dead = func(core.Owner) bool { return false }
 		})
 		ctx := t.Context()

@@ -99,6 +99,7 @@ type standing struct {
 	Row        jobExecution `gorm:"embedded"`
 	Expired    bool
 	Uncertain  bool // the outcome of a step is not known
+	WaitsFor   int64
 	Unfinished bool // a step is not over; as of the query, so a hint where it waited for a lock
 }
 
@@ -155,7 +156,7 @@ func (l *launch) last(ctx context.Context) (*standing, error) {
 func (r *Repository) newest(query *gorm.DB) (*standing, error) {
 	var found []standing
 	err := query.Model(&jobExecution{}).
-		Select(r.columns(&jobExecution{}) + r.sql(`, lease_until <= {now} AS expired,
+		Select(r.columns(&jobExecution{}) + r.sql(`, lease_until <= {now} AS expired, `+waitsFor+` AS waits_for,
 			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.`+openStep+`) AS unfinished,
 			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`)).
 		Order("id DESC").Limit(1).Scan(&found).Error
@@ -186,7 +187,7 @@ func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) 
 		return fmt.Errorf("launch job %s: %w", req.JobName, err)
 	}
 	if last != nil && last.isHeld(req) {
-		return alreadyRunning(&last.Row)
+		return alreadyRunning(&last.Row, last.WaitsFor)
 	}
 	return nil
 }
@@ -206,7 +207,7 @@ func (l *launch) admit(ctx context.Context, last *standing) error {
 		return &refusalError{about(core.ErrUnknownStatus)}
 	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if last.isHeld(l.req) {
-			return &refusalError{alreadyRunning(&last.Row)}
+			return &refusalError{alreadyRunning(&last.Row, last.WaitsFor)}
 		}
 		if err := l.takeOver(ctx, last); err != nil {
 			return err
@@ -242,7 +243,7 @@ func (l *launch) refuseUnfinished(ctx context.Context, last *standing) error {
 		return err
 	}
 	return &refusalError{fmt.Errorf("%w; it is %s, but %d of its steps are not over (`surfin recover` ends them)",
-		alreadyRunning(&last.Row), last.Row.Status, open)}
+		alreadyRunning(&last.Row, 0), last.Row.Status, open)}
 }
 
 // takeOver ends what a lost owner left.
@@ -342,9 +343,9 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	return err
 }
 
-func alreadyRunning(row *jobExecution) error {
+func alreadyRunning(row *jobExecution, openParts int64) error {
 	return &core.AlreadyRunningError{
-		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(),
+		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), OpenParts: openParts,
 	}
 }
 
@@ -358,7 +359,7 @@ func (r *Repository) overtaken(ctx context.Context, req core.LaunchRequest, caus
 	if row == nil {
 		return fmt.Errorf("launch job %s: %w", req.JobName, cause)
 	}
-	return alreadyRunning(row)
+	return alreadyRunning(row, 0)
 }
 
 // blameTime bounds the question whose fault a failed launch is.
@@ -377,7 +378,7 @@ func (r *Repository) blamed(ctx context.Context, req core.LaunchRequest, failure
 	if err != nil || row == nil { // nobody to blame, or nobody can be asked
 		return failure
 	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.db.Name(), alreadyRunning(row))
+	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.db.Name(), alreadyRunning(row, 0))
 }
 
 // active returns the running execution of the instance that req is about, or nil.

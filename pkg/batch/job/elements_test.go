@@ -88,16 +88,6 @@ func (w *weather) recovering(name, by string) (*core.StepElement, []core.Element
 	return e, []core.Element{w.step(by)}
 }
 
-func elementsOf(f core.Flow) []core.Element {
-	all := slices.Clone(f.Elements)
-	for _, e := range f.Elements {
-		for _, inner := range core.Flows(e) {
-			all = append(all, elementsOf(inner)...)
-		}
-	}
-	return all
-}
-
 // repeated is a step that a restart runs again though it completed.
 func (w *weather) repeated(name string) *core.StepElement {
 	w.loose[name] = true

@@ -1,6 +1,7 @@
 // Package repositorytest is the conformance suite of a core.JobRepository: what
 // rules D1 to D6, L1, L2, L5, L6, R1 to R3 and T5 ask of it, on a real database.
-// It is imported from _test.go files only.
+//
+// It imports core and tx. Only tests import it.
 package repositorytest
 
 import (
@@ -30,7 +31,7 @@ type Fixture struct {
 // Run runs the suite; open makes a new database for each test.
 func Run(t *testing.T, open func(t *testing.T) *Fixture) {
 	for _, group := range [][]test{launchTests(), leaseTests(), takeOverTests(), transitionTests(), stepTests(), checkpointTests(), skipTests(), explorerTests(),
-		partitionTests(), parkTests(), assignTests(), operationTests(), listingTests(), purgeTests(), stormTests(), costTests()} {
+		partitionTests(), parkTests(), assignTests(), operationTests(), listingTests(), purgeTests(), journalTests(), stormTests(), costTests()} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

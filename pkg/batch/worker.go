@@ -37,7 +37,8 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	return w.Run(ctx, stop)
 }
 
-// resume continues a parked execution, until it is over or parked again.
+// resume continues a parked execution, until it is over or parked again. Where this
+// worker stops, another one continues it.
 func (a *App) resume(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error {
 	exec, err := a.parts.Repository.Execution(ctx, id)
 	if err != nil {
@@ -47,7 +48,7 @@ func (a *App) resume(ctx context.Context, id core.JobExecutionID, stop <-chan st
 	if err != nil {
 		return err
 	}
-	_, err = a.parts.Launcher.Resume(ctx, j, id, stop)
+	_, err = a.parts.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
 	return err
 }
 

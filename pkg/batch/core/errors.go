@@ -71,12 +71,14 @@ type AlreadyRunningError struct {
 	// Parked says that the execution has no owner: it waits for its partitions, and any
 	// process resumes it when they have ended.
 	Parked bool
+	// OpenParts is how many of them are not over.
+	OpenParts int64
 }
 
 // Error names the owner.
 func (e *AlreadyRunningError) Error() string {
 	if e.Parked {
-		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for partitions that run on workers", e.JobName, e.ExecutionID)
+		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for %d partitions that run on workers", e.JobName, e.ExecutionID, e.OpenParts)
 	}
 	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s",
 		e.JobName, e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339))

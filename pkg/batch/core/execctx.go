@@ -26,9 +26,9 @@ const contextVersion = 1
 // int is an int again after a round trip through the database. It is not safe
 // for concurrent use.
 type ExecutionContext struct {
-	values   map[string]contextValue
-	changed  bool
-	revision int64
+	values map[string]contextValue
+	// changed are the keys that were put or deleted since the context was made or read.
+	changed map[string]bool
 }
 
 type contextValue struct {
@@ -100,7 +100,7 @@ func (c *ExecutionContext) Put(key string, value any) error {
 		c.values = map[string]contextValue{}
 	}
 	c.values[key] = next
-	c.touch()
+	c.touch(key)
 	return nil
 }
 
@@ -118,32 +118,64 @@ func (c *ExecutionContext) Get(key string) (any, bool) {
 func (c *ExecutionContext) Delete(key string) {
 	if _, ok := c.values[key]; ok {
 		delete(c.values, key)
-		c.touch()
+		c.touch(key)
 	}
 }
 
-func (c *ExecutionContext) touch() {
-	c.changed = true
-	c.revision++
+func (c *ExecutionContext) touch(key string) {
+	if c.changed == nil {
+		c.changed = map[string]bool{}
+	}
+	c.changed[key] = true
 }
 
-// Revision counts the changes since the context was made or read. Of two copies of
-// one context the greater revision has all that the other has.
-func (c *ExecutionContext) Revision() int64 { return c.revision }
+// Merge makes the changes of others: the keys that were put or deleted there since it was
+// made, read or marked stored. Other keys stay as they are.
+func (c *ExecutionContext) Merge(others *ExecutionContext) {
+	for key := range others.changed {
+		value, ok := others.values[key]
+		if !ok {
+			c.Delete(key)
+			continue
+		}
+		if c.values == nil {
+			c.values = map[string]contextValue{}
+		}
+		c.values[key] = value
+		c.touch(key)
+	}
+}
+
+// Refresh takes over what is stored: its keys as they are there. Of the keys that are not
+// stored those stay that were put and not written.
+func (c *ExecutionContext) Refresh(stored *ExecutionContext) {
+	for key := range c.values {
+		if _, ok := stored.values[key]; !ok && !c.changed[key] {
+			delete(c.values, key)
+		}
+	}
+	for key, value := range stored.values {
+		if c.values == nil {
+			c.values = map[string]contextValue{}
+		}
+		c.values[key] = value
+		delete(c.changed, key)
+	}
+}
 
 // Keys returns the keys, sorted.
 func (c *ExecutionContext) Keys() []string { return slices.Sorted(maps.Keys(c.values)) }
 
 // Changed reports whether Put or Delete changed anything since the context was
 // made, read, or marked stored; an unchanged context is not written again.
-func (c *ExecutionContext) Changed() bool { return c.changed }
+func (c *ExecutionContext) Changed() bool { return len(c.changed) > 0 }
 
 // Stored marks the present state as written.
-func (c *ExecutionContext) Stored() { c.changed = false }
+func (c *ExecutionContext) Stored() { c.changed = nil }
 
 // Clone returns an independent copy.
 func (c *ExecutionContext) Clone() *ExecutionContext {
-	return &ExecutionContext{values: maps.Clone(c.values), changed: c.changed, revision: c.revision}
+	return &ExecutionContext{values: maps.Clone(c.values), changed: maps.Clone(c.changed)}
 }
 
 // Encode returns the stored form. Beyond MaxContextBytes it fails and names the

@@ -7,7 +7,7 @@ import (
 
 // Parking is what is stored when an execution is parked.
 type Parking struct {
-	// Context is written if it changed; nil leaves it.
+	// Context is merged, as SaveJobContext does it; nil leaves what is there.
 	Context *ExecutionContext
 	// Visits are rows of the journal that wait for the next write.
 	Visits []FlowVisit
@@ -83,6 +83,9 @@ type Assignments interface {
 	// HeartbeatStep extends the lease of a partition and reads the stop flag of its job.
 	// ErrLostOwner if the guard finds no row.
 	HeartbeatStep(ctx context.Context, ref StepRef, lease time.Duration) (stop bool, err error)
+	// PromotePartition is SaveJobContext for the worker of a partition, under the guard of
+	// the partition.
+	PromotePartition(ctx context.Context, ref StepRef, c *ExecutionContext) error
 	// ReleasePartition gives a partition back that its worker does not finish: another one
 	// takes it up at the position of its last commit.
 	ReleasePartition(ctx context.Context, ref StepRef) error

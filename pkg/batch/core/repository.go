@@ -83,7 +83,7 @@ type JobChange struct {
 	Error    string
 	// Gate is how the job's gate was answered; empty leaves it.
 	Gate string
-	// Context is written if it changed; nil leaves it.
+	// Context is merged, as SaveJobContext does it; nil leaves what is there.
 	Context *ExecutionContext
 	// Visits are rows of the journal that are stored with the change.
 	Visits []FlowVisit
@@ -122,10 +122,9 @@ type Transitions interface {
 	// committed of it: whatever the attempt still tries is refused (rule L8). ErrLostOwner
 	// if the guard finds no row.
 	Fence(ctx context.Context, ref StepRef) (StepRef, Checkpoint, error)
-	// SaveJobContext writes the job's context, if it changed, while the job runs: what
-	// must not be decided twice. One guarded UPDATE, which leaves a context of a greater
-	// revision as it is: branches of a split save copies of one context, and the
-	// older copy may come last. ErrLostOwner if it finds no row.
+	// SaveJobContext merges the changed keys of c into the job's context while the job
+	// runs (ExecutionContext.Merge): branches of a split and processes that promote at the
+	// same time lose nothing. ErrLostOwner if the guard finds no row.
 	SaveJobContext(ctx context.Context, ref JobRef, c *ExecutionContext) error
 	// SaveStepContext is the same for a step.
 	SaveStepContext(ctx context.Context, ref StepRef, c *ExecutionContext) error

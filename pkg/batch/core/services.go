@@ -67,6 +67,15 @@ type StopSignal interface {
 	Request()
 }
 
+// ReleaseSignal is a StopSignal of a step that can be given back: one that returns
+// ErrStopped when Releasing is parked, and executed again in the same attempt by another
+// process.
+type ReleaseSignal interface {
+	StopSignal
+	// Releasing reports whether the step is to be given back, and its job is not to stop.
+	Releasing() bool
+}
+
 // StopOn returns the signal of a channel that the caller closes; nil: it is never
 // closed. Request does nothing.
 func StopOn(channel <-chan struct{}) StopSignal { return stopChannel(channel) }

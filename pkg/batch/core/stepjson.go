@@ -51,15 +51,14 @@ func (ps *Parameters) UnmarshalJSON(data []byte) error {
 // contextJSON is an ExecutionContext on its way to another process, with what is not
 // stored of it.
 type contextJSON struct {
-	Version  int                     `json:"version"`
-	Values   map[string]contextValue `json:"values"`
-	Changed  bool                    `json:"changed,omitempty"`
-	Revision int64                   `json:"revision,omitempty"`
+	Version int                     `json:"version"`
+	Values  map[string]contextValue `json:"values"`
+	Changed map[string]bool         `json:"changed,omitempty"`
 }
 
 // MarshalJSON returns the values with their types. Unlike Encode it has no limit.
 func (c *ExecutionContext) MarshalJSON() ([]byte, error) {
-	return json.Marshal(contextJSON{contextVersion, c.values, c.changed, c.revision})
+	return json.Marshal(contextJSON{contextVersion, c.values, c.changed})
 }
 
 // UnmarshalJSON reads what MarshalJSON or Encode wrote.
@@ -72,7 +71,7 @@ func (c *ExecutionContext) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &state); err != nil {
 		return fmt.Errorf("execution context: %w", err)
 	}
-	*c = ExecutionContext{values: read.values, changed: state.Changed, revision: state.Revision}
+	*c = ExecutionContext{values: read.values, changed: state.Changed}
 	return nil
 }
 

@@ -212,10 +212,17 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		keep, out = nil, worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
 	}
 	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, time.Now().UTC()
-	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{
+	change := core.JobChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Gate: r.exec.Gate, Context: keep,
 		Visits: r.progress.unwrittenVisits(),
-	})
+	}
+	_, err := r.config.Repository.ChangeJob(ctx, r.ref, change)
+	if errors.Is(err, core.ErrContextTooLarge) { // with what partitions on workers have promoted
+		out = worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
+		change.To, change.ExitCode, change.Error, change.Context = out.Status, out.ExitCode, out.Message, nil
+		r.exec.Status, r.exec.ExitCode, r.exec.Error = out.Status, out.ExitCode, out.Message
+		_, err = r.config.Repository.ChangeJob(ctx, r.ref, change)
+	}
 	if err != nil {
 		r.config.Observer.Observe(ctx, core.EndNotRecorded{Execution: r.exec.ID, JobName: r.job.Name, To: out.Status, Err: err})
 		return errors.Join(fmt.Errorf("job %s, execution %d: record the end: %w", r.job.Name, r.exec.ID, err), failure)
@@ -246,44 +253,49 @@ func (r *run) jobNow() *core.JobExecution {
 	return &now
 }
 
-// remember changes the job's context and stores it. No lock is held while the
-// database is written to: on a database with one writer a branch may wait for
-// another one's transaction, which may have to read or change the context. Copies
-// may arrive in another order than they were made; the repository keeps the newest.
-func (r *run) remember(ctx context.Context, change func(*core.ExecutionContext) error) error {
-	snapshot, err := r.change(change)
-	if err != nil {
+// promote puts values of a step into the job's context and stores them (rule D4): wholly
+// or not at all, since a context that has become too large could not be stored at the end
+// either. No lock is held while the database is written to: on a database with one
+// writer a branch may wait for another one's transaction, which may have to read or
+// change the context. Only the values are written, so their order does not matter.
+func (r *run) promote(ctx context.Context, values map[string]any) error {
+	promoted := core.NewExecutionContext()
+	for key, value := range values {
+		if err := promoted.Put(key, value); err != nil {
+			return err
+		}
+	}
+	if err := r.merge(promoted); err != nil {
 		return err
 	}
-	if err := r.config.Repository.SaveJobContext(ctx, r.ref, snapshot); err != nil {
+	if err := r.config.Repository.SaveJobContext(ctx, r.ref, promoted); err != nil {
 		return fmt.Errorf("store the job's context: %w", err)
 	}
 	return nil
 }
 
-// change makes a change wholly or not at all: a context that has become too large
-// could not be stored at the end either.
-func (r *run) change(change func(*core.ExecutionContext) error) (*core.ExecutionContext, error) {
+func (r *run) merge(changes *core.ExecutionContext) error {
 	r.contextMu.Lock()
 	defer r.contextMu.Unlock()
 	changed := r.exec.Context.Clone()
-	if err := change(changed); err != nil {
-		return nil, err
-	}
+	changed.Merge(changes)
 	if _, err := changed.Encode(); err != nil {
-		return nil, fmt.Errorf("the job's context: %w", err)
+		return fmt.Errorf("the job's context: %w", err)
 	}
 	r.exec.Context = changed
-	return changed.Clone(), nil
+	return nil
 }
 
-// promote puts values of a step into the job's context (rule D4).
-func (r *run) promote(ctx context.Context, values map[string]any) error {
-	return r.remember(ctx, func(c *core.ExecutionContext) error {
-		var errs []error
-		for key, value := range values {
-			errs = append(errs, c.Put(key, value))
-		}
-		return errors.Join(errs...)
-	})
+// refresh reads what partitions on workers have promoted.
+func (r *run) refresh(ctx context.Context) error {
+	now, err := r.config.Repository.Execution(ctx, r.exec.ID)
+	if err != nil {
+		return fmt.Errorf("read the job's context: %w", err)
+	}
+	r.contextMu.Lock()
+	defer r.contextMu.Unlock()
+	if now.Context != nil {
+		r.exec.Context.Refresh(now.Context)
+	}
+	return nil
 }

@@ -49,10 +49,13 @@ type stopSignal struct {
 	once    sync.Once
 	channel chan struct{}
 	asked   <-chan struct{} // the caller's; may be nil
+	// release asks to give the execution back; may be nil. either is closed for both.
+	release <-chan struct{}
+	either  chan struct{}
 }
 
 func newStopSignal(asked <-chan struct{}) *stopSignal {
-	return &stopSignal{channel: make(chan struct{}), asked: asked}
+	return &stopSignal{channel: make(chan struct{}), either: make(chan struct{}), asked: asked}
 }
 
 // request closes the channel; it answers whether this was the first request.
@@ -75,6 +78,27 @@ func (s *stopSignal) requested() bool {
 	}
 }
 
+func (s *stopSignal) isReleased() bool {
+	select {
+	case <-s.release:
+		return true
+	default:
+		return false
+	}
+}
+
+// stepRelease is the stop signal of a step that can be given back.
+type stepRelease struct{ stepStop }
+
+// Requested implements core.StopSignal.
+func (s stepRelease) Requested() bool { return s.run.stop.requested() || s.run.stop.isReleased() }
+
+// Done implements core.StopSignal.
+func (s stepRelease) Done() <-chan struct{} { return s.run.stop.either }
+
+// Releasing implements core.ReleaseSignal.
+func (s stepRelease) Releasing() bool { return s.run.releasing() }
+
 // stepStop is the stop signal of the run's steps.
 type stepStop struct{ run *run }
 
@@ -93,6 +117,15 @@ func (r *run) relay(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		select {
+		case <-r.stop.asked:
+			r.askStop()
+		case <-r.stop.channel:
+		case <-r.stop.release:
+		case <-ctx.Done():
+			return
+		}
+		close(r.stop.either)
 		select {
 		case <-r.stop.asked:
 			r.askStop()

@@ -64,6 +64,14 @@ func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result,
 
 func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
 	run := l.stepRun(w, at)
+	if run.Data.MayPark && w.group == nil {
+		if l.run.releasing() {
+			return result{}, core.ErrParked
+		}
+		if _, composite := at.Step.(core.Composite); !composite {
+			run.Services.Stop = stepRelease{stepStop{l.run}}
+		}
+	}
 	if _, composite := at.Step.(core.Composite); composite && l.run.progress.hasRun(at.Step.Name(), l.run.exec.ID) {
 		if err := l.readParts(ctx, at.Step.Name(), run.Data.Parts); err != nil {
 			return result{}, err
@@ -76,6 +84,9 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 		run.Data.Earlier = resumed(before.Last, run.Data.Parts)
 	}
 	record, err := l.run.config.Executor.Execute(ctx, at.Step, run)
+	if remote, is := at.Step.(interface{ OnWorkers() bool }); err == nil && is && remote.OnWorkers() {
+		err = l.run.refresh(context.WithoutCancel(ctx))
+	}
 	if w.group != nil {
 		w.group.note(run)
 	}

@@ -36,6 +36,16 @@ func (r *run) park(ctx context.Context) error {
 	return nil
 }
 
+// Resumption says how a resumed execution is ended early. Its channels may be nil.
+type Resumption struct {
+	// Stop asks for a stop of the execution, as that of Launcher.Run.
+	Stop <-chan struct{}
+	// Release gives the execution back: it is parked between two steps of the job's own
+	// flow, or within one of them behind its last commit, and another process resumes it.
+	// A step made of other steps, a branch or a group is finished first.
+	Release <-chan struct{}
+}
+
 // Resume continues a parked execution that has no open partitions, in the same attempt,
 // and returns when it is over or parked again. j is the job as its stored definition has
 // it, bound to the execution's parameters. A *core.TransitionError says that another
@@ -43,7 +53,7 @@ func (r *run) park(ctx context.Context) error {
 //
 // A resume is not a restart: what the execution has visited stands, no step is run again,
 // and listeners and observers hear nothing twice.
-func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) (*core.JobExecution, error) {
+func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecutionID, o Resumption) (*core.JobExecution, error) {
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -56,7 +66,8 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	if resumed.Execution.Context == nil {
 		resumed.Execution.Context = core.NewExecutionContext()
 	}
-	r := newRun(l, j, core.Launched{Execution: resumed.Execution}, stop)
+	r := newRun(l, j, core.Launched{Execution: resumed.Execution}, o.Stop)
+	r.stop.release = o.Release
 	r.resumed = &resumed
 	return r.run(ctx)
 }
@@ -92,6 +103,9 @@ func (r *run) waitedFor(id core.StepExecutionID) bool {
 	return false
 }
 
+// releasing reports whether the execution is to be given back, and not stopped.
+func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested() }
+
 // afterPark waits until a parked execution is over, without holding it, and resumes it if
 // no other process does. Closing stop asks for a stop of the execution. The end of ctx
 // leaves it parked.
@@ -123,7 +137,7 @@ func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExe
 			}
 			continue
 		}
-		now, err = l.Resume(ctx, j, exec.ID, stop)
+		now, err = l.Resume(ctx, j, exec.ID, Resumption{Stop: stop})
 		if _, waits := errors.AsType[*core.TransitionError](err); waits && !errors.Is(err, core.ErrLostOwner) {
 			continue
 		}

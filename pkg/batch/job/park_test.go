@@ -2,8 +2,11 @@ package job_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -162,5 +166,109 @@ func TestAParkedExecutionIsStopped(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, []string{"last"}, ran)
 		require.EqualValues(t, 6, s.e.Step(exec, "parts").Total().Read)
+	})
+}
+
+// upTo reads the numbers from 1 to last.
+type upTo struct {
+	last, at int64
+	heed     func(n int64)
+}
+
+func (r *upTo) Open(_ context.Context, at core.Position) error {
+	if len(at) == 0 {
+		return nil
+	}
+	return json.Unmarshal(at, &r.at)
+}
+
+func (r *upTo) Read(context.Context) (int64, error) {
+	if r.at == r.last {
+		return 0, io.EOF
+	}
+	r.at++
+	r.heed(r.at)
+	return r.at, nil
+}
+
+func (r *upTo) Position() (core.Position, error) { return json.Marshal(r.at) }
+
+type unchanged struct{}
+
+func (unchanged) Process(_ context.Context, n int64) (int64, error) { return n, nil }
+
+// inserting writes the numbers to a table.
+type inserting struct{ e *testengine.Engine }
+
+func (w inserting) Write(ctx context.Context, items []int64) error {
+	for _, n := range items {
+		if _, err := tx.ConnOf(ctx, w.e.Database).ExecContext(ctx, fmt.Sprintf("INSERT INTO got (n) VALUES (%d)", n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestAResumedExecutionIsGivenBack: the process that resumed it ends, and another one
+// continues in the same attempt, a step at work behind its last commit.
+func TestAResumedExecutionIsGivenBack(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := &script{e: testengine.New(t, url)}
+		s.e.Exec("CREATE TABLE got (n bigint NOT NULL)")
+		release := make(chan struct{})
+		once := sync.OnceFunc(func() { close(release) })
+		long := testengine.Chunk(s.e, "long", 2, func() (core.ItemReader[int64], core.ItemProcessor[int64, int64], core.ItemWriter[int64]) {
+			return &upTo{last: 10, heed: func(n int64) {
+				if n == 5 {
+					once()
+				}
+			}}, unchanged{}, inserting{s.e}
+		})
+		h := &jobHeard{}
+		j := testengine.Job("given", remoteStep(t, s.e, "parts"), long, s.step("last"))
+		j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{h}, nil }
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		launched, gone := context.WithCancel(t.Context())
+		worker := endParts(ctx, s.e, func(core.StepExecution) core.StepChange {
+			gone()
+			return core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted}
+		})
+		exec, err := s.e.Launcher.Run(launched, j, core.Parameters{}, nil)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Eventually(t, func() bool {
+			ids, err := s.e.Repository.Resumable(t.Context(), 1)
+			return err == nil && len(ids) == 1
+		}, 10*time.Second, 5*time.Millisecond)
+		cancel()
+		require.NoError(t, <-worker)
+
+		now := make(chan struct{})
+		close(now)
+		id := exec.ID
+		for _, o := range []job.Resumption{{Release: now}, {Release: release}} {
+			exec, err = s.e.Launcher.Resume(t.Context(), j, id, o)
+			require.NoError(t, err)
+			require.Equal(t, core.StatusParked, exec.Status)
+		}
+		given := s.e.Step(exec, "long")
+		require.Equal(t, core.StatusParked, given.Status)
+		require.EqualValues(t, 6, given.Counters.Write)
+		exec, err = s.e.Launcher.Resume(t.Context(), j, id, job.Resumption{})
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, 1, exec.Attempt)
+		require.EqualValues(t, 4, exec.Epoch)
+		require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, s.e.Ints("SELECT n FROM got ORDER BY n"))
+		require.EqualValues(t, 10, s.e.Step(exec, "long").Counters.Write)
+		require.Equal(t, jobHeard{before: 1, after: 1}, *h)
+		starts := 0
+		for _, event := range s.e.Events() {
+			if started, ok := event.(core.StepStarted); ok && started.Step.Name == "long" {
+				starts++
+			}
+		}
+		require.Equal(t, 1, starts)
 	})
 }

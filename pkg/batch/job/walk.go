@@ -59,6 +59,9 @@ func (w *walk) walk(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	if w.id == "" { // it was parked between two steps
+		w.run.resuming = false
+	}
 	return w.live(ctx, way)
 }
 

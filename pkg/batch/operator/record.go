@@ -27,7 +27,7 @@ type Execution struct {
 	// Duration is in seconds, up to now while it runs.
 	Duration float64 `json:"duration"`
 
-	// Owner is the process that runs it; nil where it does not run.
+	// Owner is the process that runs it; nil where it does not run, or is parked.
 	Owner *Owner `json:"owner,omitempty"`
 	// File is the absolute path of the job file; empty: it was read from no file.
 	File string `json:"file,omitempty"`
@@ -83,7 +83,7 @@ func (s *Service) execution(e *core.JobExecution) *Execution {
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.config.Now())),
 		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.ways(e),
 	}
-	if e.Status.IsRunning() {
+	if e.Status.IsRunning() && e.Owner != (core.Owner{}) { // a parked one has none
 		x.Owner = &Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.config.Dead(e.Owner)}
 	}
 	return x

@@ -149,8 +149,9 @@ func (s *Service) partitionedView(step partitioned, all bool) StepView {
 	for i := range step.parts {
 		part := &step.parts[i]
 		p.Statuses[part.Status]++
-		if all || part.Status == core.StatusFailed || part.Status == core.StatusUnknown {
-			p.List = append(p.List, s.stepView(part))
+		view := s.stepView(part)
+		if all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown {
+			p.List = append(p.List, view)
 		}
 	}
 	view.Partitions = p

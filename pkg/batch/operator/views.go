@@ -63,6 +63,8 @@ type (
 		// Rounds is how often a loop ran the step in this execution, where that is more
 		// than once; counters and duration are then those of all rounds (Summary only).
 		Rounds int `json:"rounds,omitempty"`
+		// Worker is the process that has this partition; nil: it is no partition on a worker.
+		Worker *Owner `json:"worker,omitempty"`
 		// Partitions are those of a partitioned step.
 		Partitions *PartitionsView `json:"partitions,omitempty"`
 	}
@@ -71,7 +73,8 @@ type (
 	PartitionsView struct {
 		Total    int                 `json:"total"`
 		Statuses map[core.Status]int `json:"statuses"`
-		// List has the partitions that failed, or all of them where they were asked for.
+		// List has the partitions that failed and those that workers have, or all of them
+		// where they were asked for.
 		List []StepView `json:"list"`
 	}
 
@@ -133,7 +136,7 @@ const (
 // leaseOf is the state of a running execution's lease; empty: no process owns it.
 func (s *Service) leaseOf(e *core.JobExecution) Lease {
 	switch {
-	case !e.Status.IsRunning():
+	case !e.Status.IsRunning() || e.Owner == core.Owner{}:
 		return ""
 	case s.config.Dead(e.Owner):
 		return LeaseDead
@@ -151,6 +154,9 @@ func (s *Service) stepView(step *core.StepExecution) StepView {
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
 		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: childOf(step),
+	}
+	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
+		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.config.Dead(step.Owner)}
 	}
 	view.count(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.config.Now()))
 	return view

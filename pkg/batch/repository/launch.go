@@ -98,6 +98,7 @@ type newestExecution struct {
 	Row        jobExecution `gorm:"embedded"`
 	Expired    bool         // the lease is over
 	Uncertain  bool         // the outcome of a step is not known
+	WaitsFor   int64        // open partitions of a parked execution
 	Unfinished bool         // a step is not over; as of the query, so a hint where it waited for a lock
 }
 
@@ -153,7 +154,7 @@ func (l *launch) last(ctx context.Context) (*newestExecution, error) {
 func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 	var found []newestExecution
 	err := query.Model(&jobExecution{}).
-		Select(r.store.columns(&jobExecution{}) + r.store.sql(`, lease_until <= {now} AS expired,
+		Select(r.store.columns(&jobExecution{}) + r.store.sql(`, lease_until <= {now} AS expired, `+waitsFor+` AS waits_for,
 			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.`+openStep+`) AS unfinished,
 			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`)).
 		Order("id DESC").Limit(1).Scan(&found).Error
@@ -184,7 +185,7 @@ func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) 
 		return fmt.Errorf("launch job %s: %w", req.JobName, err)
 	}
 	if last != nil && last.isHeld(req) {
-		return alreadyRunning(&last.Row)
+		return alreadyRunning(&last.Row, last.WaitsFor)
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 		return &refusalError{about(core.ErrUnknownStatus)}
 	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if last.isHeld(l.req) {
-			return &refusalError{alreadyRunning(&last.Row)}
+			return &refusalError{alreadyRunning(&last.Row, last.WaitsFor)}
 		}
 		if err := l.takeOver(ctx, last); err != nil {
 			return err
@@ -240,7 +241,7 @@ func (l *launch) refuseUnfinished(ctx context.Context, last *newestExecution) er
 		return err
 	}
 	return &refusalError{fmt.Errorf("%w; it is %s, but %d of its steps are not over (`surfin recover` ends them)",
-		alreadyRunning(&last.Row), last.Row.Status, open)}
+		alreadyRunning(&last.Row, 0), last.Row.Status, open)}
 }
 
 // takeOver ends what a lost owner left.
@@ -340,9 +341,9 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	return err
 }
 
-func alreadyRunning(row *jobExecution) error {
+func alreadyRunning(row *jobExecution, openParts int64) error {
 	return &core.AlreadyRunningError{
-		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(),
+		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), OpenParts: openParts,
 	}
 }
 
@@ -356,7 +357,7 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 	if row == nil {
 		return fmt.Errorf("launch job %s: %w", req.JobName, cause)
 	}
-	return alreadyRunning(row)
+	return alreadyRunning(row, 0)
 }
 
 // ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
@@ -375,7 +376,7 @@ func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, fail
 	if err != nil || row == nil { // no owner is known
 		return failure
 	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row))
+	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, 0))
 }
 
 // active returns the running execution of the instance that req is about, or nil.

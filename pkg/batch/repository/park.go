@@ -20,9 +20,7 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 	}
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
-	if err := m.context(p.Context); err != nil {
-		return "", fmt.Errorf("job execution %d: %w", ref.ID, err)
-	}
+	m.merge = p.Context
 	var answer core.Answer
 	_, err := r.recorded(ctx, ref.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
 		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied {
@@ -77,6 +75,9 @@ func (l *ledger) noteSteps(job core.JobExecutionID, steps []stepExecution, act s
 // waits is the condition that a job execution has a partition that is not over. While it
 // is parked none is added, so the answer can only change once.
 const waits = `EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)`
+
+// waitsFor is how many such partitions there are.
+const waitsFor = `(SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED')`
 
 // Resumable implements core.Parks.
 func (r *Repository) Resumable(ctx context.Context, limit int) ([]core.JobExecutionID, error) {

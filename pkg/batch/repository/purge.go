@@ -338,7 +338,7 @@ func (r *Repository) DeleteInstance(ctx context.Context, id core.JobInstanceID, 
 		ids := make([]core.JobExecutionID, len(rows))
 		for i, row := range rows {
 			if row.Active != nil {
-				return alreadyRunning(&row)
+				return alreadyRunning(&row, 0)
 			}
 			ids[i] = row.ID
 		}

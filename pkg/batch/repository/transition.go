@@ -25,17 +25,16 @@ const jobIsOver = "the job ended before the step did"
 // ChangeJob implements core.Transitions: one guarded UPDATE, and an audit row in
 // its transaction. A final status also fails every step that is unfinished then: no
 // step outlives its job (rule T5), and a process that still runs one commits nothing.
-// An empty ExitCode or Error leaves the stored one. The context is written if it
-// changed. The caller marks it as stored once the transaction of ctx is committed.
+// An empty ExitCode or Error leaves the stored one. The changed
+// keys of the context are merged. The caller marks them as stored once the transaction
+// of ctx is committed.
 func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
 		move: core.MoveTo(change.To), detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
 	}
 	m.outcome(change.ExitCode, change.Error, change.Gate)
-	if err := m.context(change.Context); err != nil {
-		return "", fmt.Errorf("job execution %d: %w", ref.ID, err)
-	}
+	m.merge = change.Context
 	if change.To == core.StatusStarted {
 		m.set("started_at = {now}")
 	}
@@ -140,6 +139,8 @@ type guardedMove struct {
 	visits         []core.FlowVisit // of the job's journal, stored with the move
 	sets           []string
 	args           []any
+	// merge has changes of the job's context; nil: none.
+	merge *core.ExecutionContext
 	// condition is a further one on columns of the row; '': none.
 	condition     string
 	conditionArgs []any
@@ -207,8 +208,11 @@ type verdict struct {
 // caller decides.
 func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
 	var v verdict
-	err := r.store.transact(ctx, func(ctx context.Context) (err error) {
-		v, err = r.apply(ctx, m)
+	err := r.store.transact(ctx, func(ctx context.Context) error {
+		err := r.mergeWith(ctx, m)
+		if err == nil {
+			v, err = r.apply(ctx, m)
+		}
 		return err
 	})
 	if err != nil {
@@ -220,6 +224,18 @@ func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answe
 		r.answered(ctx, stepMachine, int64(step.StepExecutionID), ended, step.Act, verdict{answer: core.Applied, current: step.FromStatus})
 	}
 	return v.answer, v.err
+}
+
+// mergeWith lets the move of a job write its context with the changes.
+func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
+	if m.merge == nil || !m.merge.Changed() {
+		return nil
+	}
+	id, text, err := r.mergedContext(ctx, m.merge, "id = ?", m.id)
+	if err == nil && id != 0 {
+		m.set("context = ?", text)
+	}
+	return err
 }
 
 func (r *Repository) answered(ctx context.Context, machine string, id int64, move core.Move[core.Status], act string, v verdict) {

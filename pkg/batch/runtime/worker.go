@@ -29,7 +29,8 @@ type Config struct {
 	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
 	Services core.StepServices
 	// Resume resumes an execution that has no open partitions; nil: this worker resumes
-	// none. A *core.TransitionError says that another process does.
+	// none. A *core.TransitionError says that another process does. When stop is closed, it
+	// parks the execution again.
 	Resume func(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error
 	// Owner names this process. Required.
 	Owner core.Owner
@@ -279,6 +280,16 @@ func (w *Worker) rebuild(ctx context.Context, a *core.Assignment) (core.Step, *c
 	data.Part = partOf(a)
 	services := w.config.Services
 	services.Checkpoints, services.Plans, services.Attempts = w.config.Repository, w.config.Repository, w.config.Repository
+	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
+		promoted := core.NewExecutionContext()
+		for key, value := range values {
+			if err := promoted.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return w.config.Repository.PromotePartition(ctx, ref, promoted)
+	})
 	return inner, &core.StepRun{Data: data, Services: services}, nil
 }
 

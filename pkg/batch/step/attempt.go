@@ -67,10 +67,16 @@ func (a *attempt) work(ctx context.Context) *ending {
 	switch {
 	case err == nil:
 		return end
-	case errors.Is(err, core.ErrParked):
+	case errors.Is(err, core.ErrParked), a.isReleased(err):
 		return a.parked(ctx)
 	}
 	return a.failed(ctx, err)
+}
+
+// isReleased reports whether the step returned since another process is to continue it.
+func (a *attempt) isReleased(err error) bool {
+	signal, ok := a.run.Services.Stop.(core.ReleaseSignal)
+	return ok && errors.Is(err, core.ErrStopped) && a.success == nil && signal.Releasing()
 }
 
 // parked leaves a step that waits for work of other processes: it is not over, and its

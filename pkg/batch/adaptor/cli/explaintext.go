@@ -70,6 +70,9 @@ func statusSentences(e *operator.Explanation) []string {
 }
 
 func ownerText(e *operator.Explanation) []string {
+	if e.Owner == nil {
+		return []string{"It belongs to no process: it waits for partitions that run on workers, and a worker continues it."}
+	}
 	who := fmt.Sprintf("process %d on host %s", e.Owner.PID, e.Owner.Host)
 	until := "an unknown time"
 	if !e.Owner.LeaseUntil.IsZero() {

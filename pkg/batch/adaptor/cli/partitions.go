@@ -8,11 +8,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// maxFailedPartitions is how many failed partitions of a step are listed unasked.
+// maxFailedPartitions is how many partitions of a step are listed unasked.
 const maxFailedPartitions = 20
 
-// partitionText is the partitions of a step in one line, then those that failed, or
-// all of them.
+// partitionText is the partitions of a step in one line, then those that failed or
+// that workers have, or all of them.
 func (p *program) partitionText(step operator.StepView, current core.JobExecutionID, all bool) string {
 	var b strings.Builder
 	ps := step.Partitions
@@ -26,12 +26,15 @@ func (p *program) partitionText(step operator.StepView, current core.JobExecutio
 		b.WriteString(stepTable(shown, current))
 	}
 	for _, s := range shown {
+		if w := s.Worker; w != nil {
+			fmt.Fprintf(&b, "%s: worker %d on %s, lease until %s\n", s.Step, w.PID, w.Host, timeText(w.LeaseUntil))
+		}
 		if s.Error != "" {
 			fmt.Fprintf(&b, "%s: %s\n", s.Step, oneLine(s.Error))
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "and %d more that failed:  %s\n", left, p.command("show", idText(current), "--partitions"))
+		fmt.Fprintf(&b, "and %d more that failed or are at work:  %s\n", left, p.command("show", idText(current), "--partitions"))
 	}
 	return b.String()
 }

@@ -63,6 +63,8 @@ func (p *program) printStopping(e *operator.Execution) error {
 	}
 	text := headline(*e) + "\n"
 	switch {
+	case e.Owner == nil && e.Status.IsRunning(): // it is parked
+		return p.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n")
 	case e.Owner == nil: // it ended at this very moment
 		return p.print(text)
 	case e.Owner.Dead:

@@ -240,6 +240,9 @@ func stateText(r operator.ProgressView) string {
 }
 
 func processText(r operator.ProgressView) string {
+	if r.Owner == nil && r.Status.IsRunning() {
+		return "workers"
+	}
 	if r.Owner == nil {
 		return "no process"
 	}

@@ -24,6 +24,7 @@ func partitionTests() []test {
 		{"a planned step that was taken over does not begin", planIsTakenOver},
 		{"the largest plan is stored, and told in its order", largestPlan},
 		{"a context is saved while its execution runs, and by its owner", contextsAreSaved},
+		{"processes that promote at the same time lose nothing", promotionsAreMerged},
 		{"what came before an attempt is the sum of the attempts before", beforeIsSummed},
 		{"a step that failed or stopped can be abandoned and keeps what it counted", endedStepIsAbandoned},
 		{"how a gate was answered is stored with the end", gatesAreStored},
@@ -219,7 +220,7 @@ func contextsAreSaved(b *bench) {
 	require.NoError(b, memory.Put("verdict", "north"))
 	for name, save := range saves {
 		require.NoError(b, save(memory, ref.Owner), name)
-		require.Len(b, w.take(), 1, name)
+		require.Len(b, w.take(), map[string]int{"job": 2, "step": 1}[name], name)
 		require.True(b, memory.Changed(), "marked as stored by the caller")
 		require.ErrorIs(b, save(memory, owner("b")), core.ErrLostOwner, name)
 		w.take()
@@ -233,6 +234,46 @@ func contextsAreSaved(b *bench) {
 	for name, save := range saves {
 		require.ErrorIs(b, save(memory, ref.Owner), core.ErrLostOwner, "%s: it is over", name)
 	}
+}
+
+// promotionsAreMerged has the owner of the job and two workers write keys of their own.
+func promotionsAreMerged(b *bench) {
+	ref, _, _ := b.managed(2, true)
+	with := func(key string, value int64) *core.ExecutionContext {
+		c := core.NewExecutionContext()
+		require.NoError(b, c.Put(key, value))
+		return c
+	}
+	require.NoError(b, b.repo.SaveJobContext(b.ctx, ref, with("mine", 1)))
+	copied := b.execution(ref.ID).Context
+	var all sync.WaitGroup
+	for i, name := range []string{"w", "v"} {
+		part := stepRef(b.assign(name).Step)
+		all.Go(func() {
+			for n := range int64(10) {
+				if err := b.repo.PromotePartition(b.ctx, part, with(fmt.Sprint("part", i, n), n)); err != nil {
+					b.Errorf("promote: %v", err)
+				}
+			}
+		})
+		foreign := part
+		foreign.Epoch--
+		require.ErrorIs(b, b.repo.PromotePartition(b.ctx, foreign, with("x", 1)), core.ErrLostOwner)
+	}
+	all.Go(func() {
+		for n := range int64(10) {
+			if err := b.repo.SaveJobContext(b.ctx, ref, with(fmt.Sprint("own", n), n)); err != nil {
+				b.Errorf("save: %v", err)
+			}
+		}
+	})
+	all.Wait()
+	require.NoError(b, copied.Put("late", true))
+	copied.Delete("mine")
+	b.change(ref, core.JobChange{To: core.StatusFailed, Context: copied})
+	keys := b.execution(ref.ID).Context.Keys()
+	require.Len(b, keys, 31, "three times ten, and the one of an older copy")
+	require.NotContains(b, keys, "mine")
 }
 
 func beforeIsSummed(b *bench) {

@@ -25,8 +25,6 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     definition_text text NOT NULL DEFAULT '',
     definition_path text NOT NULL DEFAULT '',
     context         text NOT NULL DEFAULT '',
-    -- Of two copies of the context that are written, the one of the greater revision stays.
-    context_revision bigint NOT NULL DEFAULT 0,
     gate            text NOT NULL DEFAULT '',
     owner           text NOT NULL,
     epoch           bigint NOT NULL,

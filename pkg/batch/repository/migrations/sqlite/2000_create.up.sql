@@ -26,8 +26,6 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     definition_text TEXT NOT NULL DEFAULT '',
     definition_path TEXT NOT NULL DEFAULT '',
     context         TEXT NOT NULL DEFAULT '',
-    -- Of two copies of the context that are written, the one of the greater revision stays.
-    context_revision INTEGER NOT NULL DEFAULT 0,
     gate            TEXT NOT NULL DEFAULT '',
     owner           TEXT NOT NULL,
     epoch           INTEGER NOT NULL,

@@ -158,7 +158,7 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	}
 	l := log{left: map[string]entry{}}
 	for element, e := range newest {
-		if isDead(e) {
+		if isDead(e) && !e.isOfEarlierRound(flow, leftWith(rows, turns, e)) {
 			l.left[element] = e
 		}
 	}
@@ -168,6 +168,38 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	})
 	l.entries, l.ordinal = lastVisits(rows)
 	return l
+}
+
+// ofLastRound leaves out what an earlier round of a loop visited.
+func ofLastRound(flow core.Flow, entries []entry) []entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.isOfEarlierRound(flow, entries) })
+}
+
+// isOfEarlierRound reports whether the way went back to before the element since, and
+// would come to it again.
+func (e *entry) isOfEarlierRound(flow core.Flow, way []entry) bool {
+	at, ok := flow.Find(e.Element)
+	return ok && slices.ContainsFunc(way, func(later entry) bool {
+		to, ok := flow.Find(later.Element)
+		return ok && later.Ordinal > e.Ordinal && isVisit(later.Kind) && flow.Index(to) < flow.Index(at) && flow.Leads(later.Element, e.Element)
+	})
+}
+
+// leftWith returns the rows that the first attempt left which turned away from the entry.
+func leftWith(rows []entry, turns []turn, e entry) []entry {
+	var first *turn
+	for i, t := range turns {
+		if t.from <= e.Ordinal && e.Ordinal <= t.to && t.by > e.Execution && (first == nil || t.by < first.by) {
+			first = &turns[i]
+		}
+	}
+	var with []entry
+	for _, row := range rows {
+		if first != nil && row.Execution < first.by && first.from <= row.Ordinal && row.Ordinal <= first.to {
+			with = append(with, row)
+		}
+	}
+	return with
 }
 
 // turn is a way of earlier attempts that one has left.

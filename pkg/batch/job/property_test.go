@@ -49,12 +49,17 @@ func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 }
 
 func randomCase(t *testing.T, e *testengine.Engine, seed uint64) error {
-	calm := &weather{Engine: e, name: fmt.Sprintf("calm%d", seed), random: rand.New(rand.NewPCG(seed, 0))}
+	calm := &weather{Engine: e, random: rand.New(rand.NewPCG(seed, 0))}
+	stormy := &weather{Engine: e, random: rand.New(rand.NewPCG(seed, 0))}
+	return compareCase(t, calm, stormy, seed)
+}
+
+func compareCase(t *testing.T, calm, stormy *weather, seed uint64) error {
+	calm.name, stormy.name = fmt.Sprintf("calm%d", seed), fmt.Sprintf("stormy%d", seed)
 	exec, err := calm.launch(calm.job())
 	if err != nil || exec.Status != core.StatusCompleted {
 		return fmt.Errorf("the calm run ended %v: %w", exec, err)
 	}
-	stormy := &weather{Engine: e, name: fmt.Sprintf("stormy%d", seed), random: rand.New(rand.NewPCG(seed, 0))}
 	j := stormy.job()
 	stormy.storm = rand.New(rand.NewPCG(seed, 1))
 	var history []string
@@ -106,6 +111,9 @@ type weather struct {
 	killAt *killAt
 	// observer sees what the launches do; nil: nobody looks.
 	observer core.Observer
+	// wild flows have loops more often, stops with restart points at earlier elements, and
+	// failures that lead back: back says that there is one.
+	wild, back bool
 	// natural says that nothing but the flow itself ended the last launch.
 	natural bool
 }
@@ -159,7 +167,7 @@ func (w *weather) flow(depth int) core.Flow {
 	var f core.Flow
 	var names []string
 	for i := range n {
-		made := w.elements(depth, i > 0 && w.random.IntN(3) == 0, names)
+		made := w.elements(depth, i > 0 && (w.random.IntN(3) == 0 || w.wild && w.random.IntN(2) == 0), names)
 		f.Elements = append(f.Elements, made...)
 		names = append(names, made[0].ElementName())
 	}
@@ -219,6 +227,9 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 		made = w.group(name)
 	}
 	w.condition(made)
+	if w.wild && len(before) > 0 && w.random.IntN(6) == 0 {
+		w.leadBack(made, before[w.random.IntN(len(before))])
+	}
 	if !loop {
 		return append([]core.Element{made}, more...)
 	}
@@ -244,7 +255,28 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 			{Pattern: "HOLD", Target: core.Target{Kind: core.TargetStop}},
 		},
 	}
+	if w.wild && w.random.IntN(2) == 0 {
+		d.Next[1].Target.Restart = before[w.random.IntN(len(before))]
+	}
 	return append(append([]core.Element{made}, more...), marker, d)
+}
+
+// leadBack makes the failure of an element lead to an earlier one: how often what is
+// between them works is not known then.
+func (w *weather) leadBack(at core.Element, to string) {
+	failed := core.Transition{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetElement, Name: to}}
+	switch e := at.(type) {
+	case *core.StepElement:
+		e.Next = append(e.Next, failed)
+	case *core.SplitElement:
+		e.Next = append(e.Next, failed)
+	case *core.FlowElement:
+		e.Next = append(e.Next, failed)
+	case *core.AtomicElement:
+		e.Next = append(e.Next, failed)
+	case *core.DecisionElement:
+	}
+	w.back = true
 }
 
 func (w *weather) rows(step string) int64 {

@@ -220,7 +220,7 @@ func (w *walk) turnUnlessFailed(at core.Element, e *entry, r result, left []entr
 // turn leaves the way of earlier attempts. What they completed behind the element is
 // passed when the walk comes to it.
 func (w *walk) turn(at core.Element, left []entry) {
-	w.adopt = joined(log{entries: left}.byElement(), w.adopt)
+	w.adopt = joined(log{entries: ofLastRound(w.flow, left)}.byElement(), w.adopt)
 	w.ordinal++
 	w.note(at, core.VisitTurn, "", turnTarget(w.ordinal, math.MaxInt64))
 }
@@ -254,7 +254,7 @@ func (w *walk) jump(at core.Element, e *entry, before []entry) way {
 	}
 	since := slices.IndexFunc(before, func(e entry) bool { return e.Element == target.ElementName() })
 	if since >= 0 && w.flow.Index(target) <= w.flow.Index(at) {
-		w.adopt = joined(log{entries: before[since:]}.byElement(), w.adopt)
+		w.adopt = joined(log{entries: ofLastRound(w.flow, before[since:])}.byElement(), w.adopt)
 		w.ordinal++
 		w.note(at, core.VisitTurn, "", turnTarget(before[since].Ordinal, math.MaxInt64))
 	}

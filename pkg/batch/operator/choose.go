@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,7 +172,7 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	if err != nil {
 		return core.Parameters{}, parametersRefused(fmt.Errorf("next instance of job %s: %w", l.job.Name, err), l)
 	}
-	last, err := s.newest(ctx, l.job.Name)
+	last, follow, err := s.newest(ctx, l.job.Name)
 	if err != nil {
 		return core.Parameters{}, err
 	}
@@ -179,7 +180,7 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 		l.hooks.notice(Notice{Kind: NoticeResumed, Execution: last.ID, Status: last.Status})
 		return parametersAgain(l.job, last, req.Params)
 	}
-	params, err := nextParameters(l.job, last, given)
+	params, err := nextParameters(l.job, follow, given)
 	if err != nil {
 		return core.Parameters{}, parametersRefused(fmt.Errorf("next instance of job %s: %w", l.job.Name, err), l)
 	}
@@ -189,27 +190,34 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 // instancesPage is how many instances are read to find one that is no redrive.
 const instancesPage = 20
 
-// newest returns the last execution of the newest instance of a job that is no
-// redrive; nil: there is none.
-func (s *Service) newest(ctx context.Context, name string) (*core.JobExecution, error) {
+// newest returns the last execution of the newest instance of a job that is no redrive,
+// and that of the one which the next instance follows: a repetition (Again) has the
+// parameters of an older one, and counts only where there is nothing else. nil: there is
+// none.
+func (s *Service) newest(ctx context.Context, name string) (newest, follow *core.JobExecution, err error) {
 	filter := core.InstanceFilter{JobName: name, Limit: instancesPage}
 	for {
 		page, err := s.config.Repository.Instances(ctx, filter)
 		if err != nil {
-			return nil, fmt.Errorf("find the newest instance: %w", err)
+			return nil, nil, fmt.Errorf("find the newest instance: %w", err)
 		}
 		for _, instance := range page {
 			last, err := s.config.Repository.LastExecution(ctx, name, instance.Key)
 			switch {
 			case errors.Is(err, core.ErrNotFound): // it was deleted in between
+				continue
 			case err != nil:
-				return nil, fmt.Errorf("find the newest instance: %w", err)
-			case last.RedriveOf == 0:
-				return last, nil
+				return nil, nil, fmt.Errorf("find the newest instance: %w", err)
+			case last.RedriveOf != 0:
+				continue
+			}
+			newest = cmp.Or(newest, last)
+			if _, repetition := last.Params.Get(AgainName); !repetition {
+				return newest, last, nil
 			}
 		}
 		if len(page) < filter.Limit {
-			return nil, nil
+			return newest, newest, nil
 		}
 		filter.Before = page[len(page)-1].ID
 	}

@@ -1,0 +1,27 @@
+package job_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+)
+
+// TestAWildFlowDoesTheSameHoweverOftenItDies has stops with restart points at earlier
+// elements, in loops in loops: what an earlier round of an outer loop completed behind the
+// stop is not passed in this round.
+func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
+		for _, seed := range []uint64{106} {
+			calm := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
+			stormy := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
+			require.NoError(t, compareCase(t, calm, stormy, seed), "seed %d", seed)
+		}
+	})
+}

@@ -31,10 +31,10 @@ func hintLines(list []hint) []string {
 }
 
 // actionHints are the ways out of a Refusal.
-func (p *program) actionHints(r *operator.Refusal) []string {
+func (env *environment) actionHints(r *operator.Refusal) []string {
 	var list []hint
 	for _, a := range r.Actions {
-		h := p.actionHint(a)
+		h := env.actionHint(a)
 		switch {
 		case a.Kind == operator.ActAgain && r.Reason == operator.ReasonComplete && r.Execution == 0:
 			h.label = "the same again"
@@ -49,64 +49,64 @@ func (p *program) actionHints(r *operator.Refusal) []string {
 }
 
 // actionHint words an action of the service.
-func (p *program) actionHint(a operator.Action) hint {
+func (env *environment) actionHint(a operator.Action) hint {
 	id := idText(a.Execution)
 	switch a.Kind {
 	case operator.ActShow:
 		if a.Status.IsRunning() {
-			return hint{"what it does", p.command("show", id)}
+			return hint{"what it does", env.command("show", id)}
 		}
-		return hint{"what it did", p.command("show", id)}
+		return hint{"what it did", env.command("show", id)}
 	case operator.ActHistory:
 		if a.Job == "" {
-			return hint{"those there are", p.command("list")}
+			return hint{"those there are", env.command("list")}
 		}
-		return hint{"its history", p.command("list", "--job", a.Job)}
+		return hint{"its history", env.command("list", "--job", a.Job)}
 	case operator.ActExplain:
-		return hint{"why, and what then", p.command("explain", id)}
+		return hint{"why, and what then", env.command("explain", id)}
 	case operator.ActWatch:
-		return hint{"watch it", p.command("top", "--job", a.Job)}
+		return hint{"watch it", env.command("top", "--job", a.Job)}
 	case operator.ActSkips:
-		return hint{"its skipped items", p.command("skips", "list", id)}
+		return hint{"its skipped items", env.command("skips", "list", id)}
 	case operator.ActExport:
-		return hint{"give the items", p.command("skips", "export", id, "--out", "FILE") + ", give their item, and add --from FILE"}
+		return hint{"give the items", env.command("skips", "export", id, "--out", "FILE") + ", give their item, and add --from FILE"}
 	case operator.ActCompare:
-		return hint{"compare", p.compareLine(a)}
+		return hint{"compare", env.compareLine(a)}
 	case operator.ActHelp:
-		return hint{"parameters", p.app.Name + " run " + shellQuote(a.File) + " --help"}
+		return hint{"parameters", env.app.Name + " run " + shellQuote(a.File) + " --help"}
 	case operator.ActIncrementer:
 		return hint{"give it one", "incrementer: NAME  (in " + a.File + ")"}
 	case operator.ActMigrate:
-		return hint{"make or update it", p.command("migrate")}
+		return hint{"make or update it", env.command("migrate")}
 	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover:
 	}
-	return p.changeHint(a, id)
+	return env.changeHint(a, id)
 }
 
 // changeHint words an action that changes something.
-func (p *program) changeHint(a operator.Action, id string) hint {
+func (env *environment) changeHint(a operator.Action, id string) hint {
 	switch a.Kind {
 	case operator.ActRun:
-		return hint{"another instance", p.command(runWords(a.File, givenWords(a.Params))...)}
+		return hint{"another instance", env.command(runWords(a.File, givenWords(a.Params))...)}
 	case operator.ActAgain:
-		return hint{"a new instance", p.command(runWords(a.File, givenWords(a.Params), "--again")...)}
+		return hint{"a new instance", env.command(runWords(a.File, givenWords(a.Params), "--again")...)}
 	case operator.ActNext:
-		return hint{"the next one", p.command("next", a.File)}
+		return hint{"the next one", env.command("next", a.File)}
 	case operator.ActRestart:
-		return hint{restartLabel(a), p.command(actionWords([]string{"restart", id}, a)...)}
+		return hint{restartLabel(a), env.command(actionWords([]string{"restart", id}, a)...)}
 	case operator.ActRedrive:
-		return hint{fileLabel(a, "redrive it"), p.command(actionWords([]string{"skips", "redrive", id}, a)...)}
+		return hint{fileLabel(a, "redrive it"), env.command(actionWords([]string{"skips", "redrive", id}, a)...)}
 	case operator.ActStop:
-		return hint{"stop it", p.command("stop", id, "--wait", "5m")}
+		return hint{"stop it", env.command("stop", id, "--wait", "5m")}
 	case operator.ActAbandon:
-		return hint{"give it up", p.command("abandon", id) + "   (once you have looked)"}
+		return hint{"give it up", env.command("abandon", id) + "   (once you have looked)"}
 	case operator.ActRecover:
 		if a.Owner != nil && a.Owner.Dead {
-			return hint{"its process is dead; end it", p.command("recover")}
+			return hint{"its process is dead; end it", env.command("recover")}
 		}
-		return hint{"if its process is gone", p.command("recover")}
+		return hint{"if its process is gone", env.command("recover")}
 	default:
-		return hint{string(a.Kind), p.command("show", id)}
+		return hint{string(a.Kind), env.command("show", id)}
 	}
 }
 
@@ -147,12 +147,12 @@ func actionWords(words []string, a operator.Action) []string {
 	return words
 }
 
-func (p *program) compareLine(a operator.Action) string {
-	return p.command("show", idText(a.Execution), "--definition") + " | diff - " + shellQuote(a.File)
+func (env *environment) compareLine(a operator.Action) string {
+	return env.command("show", idText(a.Execution), "--definition") + " | diff - " + shellQuote(a.File)
 }
 
 // refusal is the command's end where the service refused.
-func (p *program) refusal(err error) error {
+func (env *environment) refusal(err error) error {
 	var r *operator.Refusal
 	if !errors.As(err, &r) {
 		return err
@@ -160,13 +160,13 @@ func (p *program) refusal(err error) error {
 	err = r.Err
 	switch r.Reason { //nolint:exhaustive // the others are said as they are
 	case operator.ReasonNotFound:
-		err = fmt.Errorf("there is no execution %d in %s", r.Execution, p.databaseText(p.settings.Repository.Database))
+		err = fmt.Errorf("there is no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
 	case operator.ReasonChanged:
 		err = changedText(r)
 	case operator.ReasonSchema:
-		err = fmt.Errorf("%s: %w", p.databaseText(p.settings.Repository.Database), err)
+		err = fmt.Errorf("%s: %w", env.databaseText(env.settings.Repository.Database), err)
 	}
-	return &exitError{code: refusalCode(r), err: err, hints: p.actionHints(r)}
+	return &exitError{code: refusalCode(r), err: err, hints: env.actionHints(r)}
 }
 
 // changedText is a refusal because the job file has changed, a line for each change.

@@ -81,51 +81,21 @@ func (r explanationRecord) text() string {
 	return b.String()
 }
 
-// explainCommands are the commands for what may be done.
+// explainCommands returns the commands for what may be done.
 func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
 	lines := []commandLine{}
 	for _, a := range e.Actions {
-		to, words := "", []string(nil)
-		switch a.Kind {
-		case operator.ActExplain:
-			to, words = "explain that one", []string{"explain", idText(a.Execution)}
-		case operator.ActWatch:
-			to, words = "watch it", []string{"top", "--job", a.Job}
-		case operator.ActStop:
-			to, words = "stop it", []string{"stop", idText(a.Execution)}
-		case operator.ActAbandon:
-			to, words = "give it up", []string{"abandon", idText(a.Execution)}
-		case operator.ActRecover:
-			to, words = "end it", []string{"recover"}
-		case operator.ActRun:
-			to, words = "run another instance", runWords(a.File, givenWords(a.Params))
-		case operator.ActAgain:
-			to, words = "run the same anew", runWords(a.File, givenWords(a.Params), "--again")
-		case operator.ActSkips:
-			to, words = "see what was skipped", []string{"skips", "list", idText(a.Execution)}
-		case operator.ActExport:
-			to, words = "mend it", []string{"skips", "export", idText(a.Execution), "--out", "FILE"}
-		case operator.ActRestart:
-			to, words = "restart it", []string{"restart", idText(a.Execution)}
-			if a.NeedsFile {
-				words = append(words, "--file", "FILE")
-			}
-		case operator.ActRedrive:
-			to, words = "redrive it", []string{"skips", "redrive", idText(a.Execution)}
-			if a.Execution == e.RedriveOf {
-				to = "restart it"
-			}
-			if a.Step != "" {
-				words = append(words, "--step", a.Step)
-			}
-		case operator.ActCompare:
-			line := c.env.command("show", idText(a.Execution), "--definition") + " | diff - " + shellQuote(a.File)
-			lines = append(lines, commandLine{"see what changed", line})
+		t := c.env.actionText(a)
+		if t.explained == "" {
 			continue
-		default:
-			continue // an explanation has no other actions
 		}
-		lines = append(lines, commandLine{to, c.env.command(words...)})
+		if a.Kind == operator.ActRedrive && a.Execution == e.RedriveOf {
+			t.explained = "restart it"
+		}
+		if t.line == "" {
+			t.line = c.env.command(t.words...)
+		}
+		lines = append(lines, commandLine{t.explained, t.line})
 	}
 	return lines
 }

@@ -48,65 +48,88 @@ func (env *environment) actionHints(r *operator.Refusal) []string {
 	return hintLines(list)
 }
 
-// actionHint words an action of the service.
+// actionText is an action of the service in words.
+type actionText struct {
+	label     string   // among hints
+	explained string   // in an explanation; empty: explanations do not have the action
+	words     []string // the command
+	flags     []string // of the command in a hint
+	note      string   // after the command in a hint
+	line      string   // in the place of words, where it is not a command of this program
+}
+
+// actionHint returns an action of the service as a hint.
 func (env *environment) actionHint(a operator.Action) hint {
+	t := env.actionText(a)
+	if t.line != "" {
+		return hint{t.label, t.line}
+	}
+	return hint{t.label, env.command(slices.Concat(t.words, t.flags)...) + t.note}
+}
+
+// actionText returns the words of an action that only looks, and of changeText otherwise.
+func (env *environment) actionText(a operator.Action) actionText {
 	id := idText(a.Execution)
 	switch a.Kind {
 	case operator.ActShow:
 		if a.Status.IsRunning() {
-			return hint{"what it does", env.command("show", id)}
+			return actionText{label: "what it does", words: []string{"show", id}}
 		}
-		return hint{"what it did", env.command("show", id)}
+		return actionText{label: "what it did", words: []string{"show", id}}
 	case operator.ActHistory:
 		if a.Job == "" {
-			return hint{"those there are", env.command("list")}
+			return actionText{label: "those there are", words: []string{"list"}}
 		}
-		return hint{"its history", env.command("list", "--job", a.Job)}
+		return actionText{label: "its history", words: []string{"list", "--job", a.Job}}
 	case operator.ActExplain:
-		return hint{"why, and what then", env.command("explain", id)}
+		return actionText{label: "why, and what then", explained: "explain that one", words: []string{"explain", id}}
 	case operator.ActWatch:
-		return hint{"watch it", env.command("top", "--job", a.Job)}
+		return actionText{label: "watch it", explained: "watch it", words: []string{"top", "--job", a.Job}}
 	case operator.ActSkips:
-		return hint{"its skipped items", env.command("skips", "list", id)}
+		return actionText{label: "its skipped items", explained: "see what was skipped", words: []string{"skips", "list", id}}
 	case operator.ActExport:
-		return hint{"give the items", env.command("skips", "export", id, "--out", "FILE") + ", give their item, and add --from FILE"}
+		return actionText{
+			label: "give the items", explained: "mend it", words: []string{"skips", "export", id, "--out", "FILE"},
+			note: ", give their item, and add --from FILE",
+		}
 	case operator.ActCompare:
-		return hint{"compare", env.compareLine(a)}
+		return actionText{label: "compare", explained: "see what changed", line: env.compareLine(a)}
 	case operator.ActHelp:
-		return hint{"parameters", env.app.Name + " run " + shellQuote(a.File) + " --help"}
+		return actionText{label: "parameters", line: env.app.Name + " run " + shellQuote(a.File) + " --help"}
 	case operator.ActIncrementer:
-		return hint{"give it one", "incrementer: NAME  (in " + a.File + ")"}
+		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
 	case operator.ActMigrate:
-		return hint{"make or update it", env.command("migrate")}
+		return actionText{label: "make or update it", words: []string{"migrate"}}
 	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover:
 	}
-	return env.changeHint(a, id)
+	return changeText(a, id)
 }
 
-// changeHint words an action that changes something.
-func (env *environment) changeHint(a operator.Action, id string) hint {
+// changeText returns the words of an action that changes something.
+func changeText(a operator.Action, id string) actionText {
 	switch a.Kind {
 	case operator.ActRun:
-		return hint{"another instance", env.command(runWords(a.File, givenWords(a.Params))...)}
+		return actionText{label: "another instance", explained: "run another instance", words: runWords(a.File, givenWords(a.Params))}
 	case operator.ActAgain:
-		return hint{"a new instance", env.command(runWords(a.File, givenWords(a.Params), "--again")...)}
+		return actionText{label: "a new instance", explained: "run the same anew", words: runWords(a.File, givenWords(a.Params), "--again")}
 	case operator.ActNext:
-		return hint{"the next one", env.command("next", a.File)}
+		return actionText{label: "the next one", words: []string{"next", a.File}}
 	case operator.ActRestart:
-		return hint{restartLabel(a), env.command(actionWords([]string{"restart", id}, a)...)}
+		return actionText{label: restartLabel(a), explained: "restart it", words: actionWords([]string{"restart", id}, a)}
 	case operator.ActRedrive:
-		return hint{fileLabel(a, "redrive it"), env.command(actionWords([]string{"skips", "redrive", id}, a)...)}
+		return actionText{label: fileLabel(a, "redrive it"), explained: "redrive it", words: actionWords([]string{"skips", "redrive", id}, a)}
 	case operator.ActStop:
-		return hint{"stop it", env.command("stop", id, "--wait", "5m")}
+		return actionText{label: "stop it", explained: "stop it", words: []string{"stop", id}, flags: []string{"--wait", "5m"}}
 	case operator.ActAbandon:
-		return hint{"give it up", env.command("abandon", id) + "   (once you have looked)"}
+		return actionText{label: "give it up", explained: "give it up", words: []string{"abandon", id}, note: "   (once you have looked)"}
 	case operator.ActRecover:
+		t := actionText{label: "if its process is gone", explained: "end it", words: []string{"recover"}}
 		if a.Owner != nil && a.Owner.Dead {
-			return hint{"its process is dead; end it", env.command("recover")}
+			t.label = "its process is dead; end it"
 		}
-		return hint{"if its process is gone", env.command("recover")}
+		return t
 	default:
-		return hint{string(a.Kind), env.command("show", id)}
+		return actionText{label: string(a.Kind), words: []string{"show", id}}
 	}
 }
 

@@ -286,7 +286,7 @@ func parseStored(d core.Definition, carried *jobfile.File, components *registry.
 func (p *history) results() []StepResult {
 	var list []StepResult
 	for name, h := range p.history {
-		if h.Last.JobExecutionID < p.exec.ID && isOver(h.Last) && !p.isPart(name) {
+		if h.Last.JobExecutionID < p.exec.ID && isFinal(h.Last) && !p.isPart(name) {
 			list = append(list, p.result(h.Last))
 		}
 	}

@@ -96,7 +96,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	if p.change != "" && !p.carried {
 		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
 	}
-	add(p.service.goOn(&p.exec, false))
+	add(p.service.restartAction(&p.exec, false))
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}

@@ -46,7 +46,7 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	}
 	completed := map[string]bool{}
 	for name, h := range steps {
-		if h.Last.JobExecutionID < e.ID && isOver(h.Last) {
+		if h.Last.JobExecutionID < e.ID && isFinal(h.Last) {
 			completed[name] = true
 		}
 	}

@@ -53,7 +53,7 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 		return err
 	}
 	return c.env.aboutExecution(ctx, req.Execution, func() error {
-		return runCommands{c.env}.runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
+		return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
 			running, err := s.Redrive(ctx, req)
 			if err != nil {

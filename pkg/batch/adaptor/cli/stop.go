@@ -96,7 +96,7 @@ func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *o
 	if err := c.printEnd(ended); err != nil {
 		return err
 	}
-	return runCommands{c.env}.endOf(ended, nil, nil)
+	return runCommands(c).endOf(ended, nil, nil)
 }
 
 func (c operateCommands) printEnd(e *operator.Execution) error {

@@ -216,7 +216,7 @@ func (l *live) begin(ctx context.Context, w *walk, e *core.AtomicElement) error 
 			v.Ordinal = ordinal
 		}
 		start := core.StepStart{Name: step.Step.Name(), Visit: v}
-		if h, known := l.run.progress.of(step.Step.Name()); known && !isDone(h.Last) {
+		if h, known := l.run.progress.historyOf(step.Step.Name()); known && !isDone(h.Last) {
 			start.Earlier = &h.Last
 		}
 		record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, start)

@@ -66,23 +66,23 @@ func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 
 // work marks the execution started, walks the flow, and does what comes after it:
 // that happens though ctx has ended, as long as the execution is owned.
-func (r *run) work(ctx, owned context.Context) (core.Outcome, error) {
+func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	ctx, err := r.begin(ctx)
 	if err != nil {
 		return core.Outcome{}, err
 	}
-	late, over := r.late(ctx, owned)
-	defer over()
+	cleanupCtx, endCleanup := r.cleanupCtx(ctx, leaseCtx)
+	defer endCleanup()
 	var out core.Outcome
 	listeners, err := r.listeners(ctx)
 	if err == nil {
 		out, err = r.flow(ctx, listeners)
 	}
 	if errors.Is(err, core.ErrLostOwner) {
-		return out, errors.Join(err, listeners.close(late))
+		return out, errors.Join(err, listeners.close(cleanupCtx))
 	}
 	if errors.Is(err, core.ErrParked) { // they are made anew when it is resumed
-		if closing := listeners.close(late); closing != nil {
+		if closing := listeners.close(cleanupCtx); closing != nil {
 			r.config.Observer.Observe(ctx, core.CloseFailed{Execution: r.exec.ID, JobName: r.job.Name, Err: closing})
 		}
 		return out, core.ErrParked
@@ -90,25 +90,26 @@ func (r *run) work(ctx, owned context.Context) (core.Outcome, error) {
 	if r.wasStopped(ctx, err) {
 		out, err = stopped("stopped on request"), nil
 	}
-	out, err = r.after(late, out, err)
-	return listeners.after(late, r, out, err)
+	out, err = r.after(cleanupCtx, out, err)
+	return listeners.after(cleanupCtx, r, out, err)
 }
 
-// late is the context of what comes after the flow. It ends with the ownership, and
-// some time after ctx has ended: a second signal must not wait for ever (rule L4).
-func (r *run) late(ctx, owned context.Context) (late context.Context, over func()) {
-	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	lost := context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
+// cleanupContext returns the context of what comes after the flow. It ends with the
+// ownership, and the grace time after ctx has ended: a second signal must not wait for
+// ever (rule L4).
+func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Context, end func()) {
+	cleanupCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	lost := context.AfterFunc(leaseCtx, func() { cancel(context.Cause(leaseCtx)) })
 	ended := context.AfterFunc(ctx, func() {
 		grace := time.NewTimer(r.config.Grace)
 		defer grace.Stop()
 		select {
-		case <-late.Done():
+		case <-cleanupCtx.Done():
 		case <-grace.C:
 			cancel(fmt.Errorf("what comes after the flow was given %v: %w", r.config.Grace, context.Cause(ctx)))
 		}
 	})
-	return late, func() {
+	return cleanupCtx, func() {
 		lost()
 		ended()
 		cancel(nil)
@@ -121,8 +122,8 @@ func (r *run) wasStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
-// callWithGrace calls what an author wrote, and does not wait for it when it goes on long
-// after ctx has ended (rule L8): its goroutine is left behind.
+// callWithGrace calls an author's code. It returns when the code is still at work the grace
+// time after ctx has ended (rule L8), and leaves the goroutine running.
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- exception.Guard(f) }()

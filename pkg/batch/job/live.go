@@ -208,7 +208,7 @@ func (l *live) stopped(ctx context.Context, _ *walk, at core.Element, giveUp boo
 	if !ok || !giveUp {
 		return nil
 	}
-	h, some := l.run.progress.of(name)
+	h, some := l.run.progress.historyOf(name)
 	s := h.Last
 	if !some || s.Status != core.StatusFailed || s.JobExecutionID != l.run.exec.ID {
 		return nil

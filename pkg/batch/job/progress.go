@@ -62,8 +62,8 @@ func (p *progress) recordWritten(rows []core.FlowVisit) {
 	p.unwritten = left
 }
 
-// of is the history of a step.
-func (p *progress) of(step string) (core.StepHistory, bool) {
+// historyOf returns the history of a step.
+func (p *progress) historyOf(step string) (core.StepHistory, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, ok := p.history[step]

@@ -186,7 +186,7 @@ func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *
 // condition of a step that has begun is not asked again.
 func (w *walk) visitStep(ctx context.Context, at *core.StepElement) (result, error) {
 	name := at.Step.Name()
-	before, some := w.run.progress.of(name)
+	before, some := w.run.progress.historyOf(name)
 	under := w.under
 	defer func() { w.under = under }()
 	if unfinished := some && !isDone(before.Last); !unfinished {

@@ -11,20 +11,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// goOn is the way to go on with an execution. otherFile says that the request must
-// name a job file, for that of the execution will not do.
-func (s *Service) goOn(e *core.JobExecution, otherFile bool) Action {
+// restartAction returns the action that restarts an execution. otherFile says that the
+// request must name a job file, since that of the execution cannot be used.
+func (s *Service) restartAction(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
 		return Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
 	}
 	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
 }
 
-// ways are what may be done about an execution, whoever looks at it.
-func (s *Service) ways(e *core.JobExecution) []Action {
+// actionsFor returns what may be done about an execution.
+func (s *Service) actionsFor(e *core.JobExecution) []Action {
 	switch e.Status {
 	case core.StatusFailed, core.StatusStopped:
-		return []Action{s.goOn(e, false)}
+		return []Action{s.restartAction(e, false)}
 	case core.StatusUnknown:
 		return append([]Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
 	case core.StatusAbandoned:

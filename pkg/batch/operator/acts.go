@@ -75,7 +75,7 @@ func (s *Service) nothingToStop(e *core.JobExecution) error {
 	r := &Refusal{Reason: ReasonOver, Execution: e.ID, Err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status),
 		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
 	if isRestartable(e.Status) {
-		r.Actions = append(r.Actions, s.goOn(e, false))
+		r.Actions = append(r.Actions, s.restartAction(e, false))
 	}
 	return r
 }
@@ -95,7 +95,7 @@ func (s *Service) Abandon(ctx context.Context, id core.JobExecutionID) (*Executi
 	if newest.ID != id {
 		return nil, &Refusal{Reason: ReasonNotNewest, Execution: id,
 			Err:     fmt.Errorf("job %s, execution %d: %w: execution %d (%s)", e.JobName, id, core.ErrNotMostRecent, newest.ID, newest.Status),
-			Actions: append([]Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}}, s.ways(newest)...)}
+			Actions: append([]Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}}, s.actionsFor(newest)...)}
 	}
 	if err := s.config.Repository.Abandon(ctx, id, s.config.Actor); err != nil {
 		return nil, s.notAbandoned(err, e)

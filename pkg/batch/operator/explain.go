@@ -164,7 +164,7 @@ type ExplainRequest struct {
 // does not depend on its length, and the job file as it was when the execution began.
 // core.ErrNotFound if there is no such execution.
 func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation, error) {
-	p, err := s.past(ctx, req.Execution)
+	p, err := s.history(ctx, req.Execution)
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +188,8 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	return e, nil
 }
 
-// past is what the history knows of an execution.
-type past struct {
+// history is what the repository knows of an execution.
+type history struct {
 	service *Service
 	exec    core.JobExecution
 	// newest is the newest execution of its instance.
@@ -208,13 +208,13 @@ type past struct {
 	carried bool
 }
 
-func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, error) {
+func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history, error) {
 	r := s.config.Repository
 	exec, err := r.Execution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	p := &past{service: s, exec: *exec, newest: *exec}
+	p := &history{service: s, exec: *exec, newest: *exec}
 	newest, err := r.LastExecution(ctx, exec.JobName, exec.Params.Key())
 	switch {
 	case err == nil:
@@ -242,7 +242,7 @@ func (s *Service) past(ctx context.Context, id core.JobExecutionID) (*past, erro
 
 // readDefinition reads the job file as it is stored with the execution. Of a file that
 // this program does not understand any more, the explanation says less.
-func (s *Service) readDefinition(p *past) {
+func (s *Service) readDefinition(p *history) {
 	d := p.exec.Definition
 	var carried *jobfile.File
 	if d.Path == "" {
@@ -283,10 +283,10 @@ func parseStored(d core.Definition, carried *jobfile.File, components *registry.
 
 // results are what each step did, in the order in which they began; first those that
 // were passed.
-func (p *past) results() []StepResult {
+func (p *history) results() []StepResult {
 	var list []StepResult
 	for name, h := range p.history {
-		if h.Last.JobExecutionID < p.exec.ID && isOver(h.Last) && !p.isPart(name) {
+		if h.Last.JobExecutionID < p.exec.ID && isFinal(h.Last) && !p.isPart(name) {
 			list = append(list, p.result(h.Last))
 		}
 	}
@@ -300,13 +300,13 @@ func (p *past) results() []StepResult {
 }
 
 // isPart reports whether the name is that of a partition, of a step in the history.
-func (p *past) isPart(name string) bool {
+func (p *history) isPart(name string) bool {
 	step, _, is := strings.Cut(name, ":")
 	_, known := p.history[step]
 	return is && known
 }
 
-func (p *past) result(s core.StepExecution) StepResult {
+func (p *history) result(s core.StepExecution) StepResult {
 	c := s.Carried()
 	r := StepResult{
 		Step: s.Name, Execution: s.JobExecutionID, Status: s.Status, Exit: s.ExitCode, Kind: p.kind(s.Name),
@@ -324,7 +324,7 @@ func (p *past) result(s core.StepExecution) StepResult {
 }
 
 // partAt is the partition as of this execution where it ran in it, else as it is.
-func (p *past) partAt(name string) core.StepExecution {
+func (p *history) partAt(name string) core.StepExecution {
 	for _, s := range slices.Backward(p.steps) {
 		if s.Name == name {
 			return s
@@ -335,7 +335,7 @@ func (p *past) partAt(name string) core.StepExecution {
 
 // kind is what the job file says that the step is: chunk, tasklet, ...; empty if it is
 // not known.
-func (p *past) kind(step string) string {
+func (p *history) kind(step string) string {
 	if p.job == nil {
 		return ""
 	}
@@ -348,7 +348,7 @@ func (p *past) kind(step string) string {
 }
 
 // reads is the file that the step reads; empty where it is not known.
-func (p *past) reads(step string) string {
+func (p *history) reads(step string) string {
 	for _, u := range p.uses {
 		if u.Step == step && u.Kind == registry.KindReader && u.File {
 			return u.Target

@@ -15,7 +15,7 @@ const (
 )
 
 // cause is what decided about the end; nil for an execution that is complete or runs.
-func (p *past) cause() *Cause {
+func (p *history) cause() *Cause {
 	x := &p.exec
 	if x.Status == core.StatusCompleted || !x.Status.IsOver() {
 		return nil
@@ -48,7 +48,7 @@ func (p *past) cause() *Cause {
 
 // decidingStep is the step that the job names in its error, else the first one that
 // failed; nil: there is none.
-func (p *past) decidingStep() *core.StepExecution {
+func (p *history) decidingStep() *core.StepExecution {
 	var found *core.StepExecution
 	for i := range p.steps {
 		s := &p.steps[i]
@@ -75,7 +75,7 @@ func stored(s *core.StepExecution, key string) string {
 }
 
 // files are those that the steps of this execution write.
-func (p *past) files() []WrittenFile {
+func (p *history) files() []WrittenFile {
 	var files []WrittenFile
 	for _, s := range p.steps {
 		if s.ExitCode == core.ExitNoop {
@@ -100,7 +100,7 @@ func (p *past) files() []WrittenFile {
 }
 
 // paths are the decisions, and where each led.
-func (p *past) paths() []DecisionPath {
+func (p *history) paths() []DecisionPath {
 	var list []DecisionPath
 	for _, d := range p.decisions {
 		if d.Kind == "when" {
@@ -113,7 +113,7 @@ func (p *past) paths() []DecisionPath {
 }
 
 // leadsTo is where a decision went with its verdict; empty: it is not known.
-func (p *past) leadsTo(decision, verdict string) string {
+func (p *history) leadsTo(decision, verdict string) string {
 	if p.job == nil {
 		return ""
 	}
@@ -145,7 +145,7 @@ func findElement(f core.Flow, name string) (core.Element, bool) {
 	return nil, false
 }
 
-func (p *past) gates() []Gate {
+func (p *history) gates() []Gate {
 	var list []Gate
 	for _, s := range p.steps {
 		if s.Gate != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // explainRestart says what a restart does, or why there is none, and the ways on.
-func (p *past) explainRestart(ctx context.Context, e *Explanation) error {
+func (p *history) explainRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	id := p.exec.ID
 	switch status := p.exec.Status; {
@@ -43,7 +43,7 @@ func (p *past) explainRestart(ctx context.Context, e *Explanation) error {
 }
 
 // offerSkips adds what may be done about skipped items.
-func (p *past) offerSkips(e *Explanation) {
+func (p *history) offerSkips(e *Explanation) {
 	if len(p.skips) == 0 {
 		return
 	}
@@ -68,7 +68,7 @@ func (p *past) offerSkips(e *Explanation) {
 }
 
 // offerRestart is for an execution that failed, stopped, or lost its process.
-func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
+func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	if p.exec.Status.IsRunning() {
 		add(Action{Kind: ActRecover})
@@ -96,7 +96,7 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 	if p.change != "" && !p.carried {
 		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
 	}
-	add(p.service.goOn(&p.exec, false))
+	add(p.service.restartAction(&p.exec, false))
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}
@@ -104,7 +104,7 @@ func (p *past) offerRestart(ctx context.Context, e *Explanation) error {
 }
 
 // offerAnew adds the ways to another instance.
-func (p *past) offerAnew(e *Explanation) {
+func (p *history) offerAnew(e *Explanation) {
 	path := p.exec.Definition.Path
 	if path == "" || p.exec.RedriveOf != 0 || p.job == nil {
 		return
@@ -116,7 +116,7 @@ func (p *past) offerAnew(e *Explanation) {
 }
 
 // describeResumed adds positions and partitions to the steps that the plan resumes.
-func (p *past) describeResumed(plan *RestartPlan) {
+func (p *history) describeResumed(plan *RestartPlan) {
 	for i := range plan.Entries {
 		e := &plan.Entries[i]
 		if e.Action != PlanResume {

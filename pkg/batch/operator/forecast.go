@@ -27,9 +27,9 @@ const (
 	pastRuns = 3
 )
 
-// recall asks once what the job usually does, and what earlier attempts of the execution
-// completed.
-func (m *Meter) recall(ctx context.Context, e *core.JobExecution) error {
+// loadBaseline reads once the baseline of the job, and which steps earlier attempts of
+// the execution completed.
+func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	if _, known := m.baselines[e.JobName]; !known {
 		b, err := m.service.baselineOf(ctx, e)
 		if err != nil {
@@ -46,7 +46,7 @@ func (m *Meter) recall(ctx context.Context, e *core.JobExecution) error {
 	}
 	completed := map[string]bool{}
 	for name, h := range steps {
-		if h.Last.JobExecutionID < e.ID && isOver(h.Last) {
+		if h.Last.JobExecutionID < e.ID && isFinal(h.Last) {
 			completed[name] = true
 		}
 	}

@@ -349,8 +349,8 @@ func (twoDatabases) Names() []string { return []string{tx.Default, "other"} }
 // collector is called for the checkpoints of deleted instances.
 type collector func() error
 
-func (s collector) Migrate(context.Context, string) error               { return nil }
-func (s collector) CheckSchema(context.Context, string) error           { return nil }
+func (c collector) Migrate(context.Context, string) error                        { return nil }
+func (c collector) CheckSchema(context.Context, string) error                    { return nil }
 func (c collector) CollectGarbage(_ context.Context, name string) (int64, error) { return 0, c() }
 
 // A service starts the next instance of a job, and goes on with the one that has

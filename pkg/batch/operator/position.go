@@ -34,7 +34,7 @@ func positionText(at core.Position, source string) string {
 	case outcomes == 0:
 		return text
 	case text == "":
-		return "item " + thousands(outcomes) + of(source)
+		return "item " + thousands(outcomes) + ofSource(source)
 	}
 	return "the " + ordinal(outcomes) + " item after " + text
 }
@@ -45,7 +45,7 @@ func readerText(at core.Position, source string) string {
 	}
 	var p readerPosition
 	if err := json.Unmarshal(at, &p); err != nil {
-		return "position " + clip(string(at), 80) + of(source)
+		return "position " + clip(string(at), 80) + ofSource(source)
 	}
 	switch {
 	case len(p.Key) > 0:
@@ -59,14 +59,15 @@ func readerText(at core.Position, source string) string {
 		}
 		return text
 	case p.Lines != nil:
-		return "line " + thousands(*p.Lines) + of(source)
+		return "line " + thousands(*p.Lines) + ofSource(source)
 	case p.Offset != nil:
-		return "byte " + thousands(*p.Offset) + of(source)
+		return "byte " + thousands(*p.Offset) + ofSource(source)
 	}
-	return "position " + clip(string(at), 80) + of(source)
+	return "position " + clip(string(at), 80) + ofSource(source)
 }
 
-func of(source string) string {
+// ofSource returns " of SOURCE", or nothing where there is none.
+func ofSource(source string) string {
 	if source == "" {
 		return ""
 	}

@@ -97,7 +97,7 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	seen := map[core.StepExecutionID]measured{}
 	for i := range running {
 		e := &running[i]
-		if err := m.recall(ctx, e); err != nil {
+		if err := m.loadBaseline(ctx, e); err != nil {
 			return nil, err
 		}
 		views = append(views, m.measure(e, steps[e.ID], seen)...)

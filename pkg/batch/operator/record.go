@@ -81,7 +81,7 @@ func (s *Service) execution(e *core.JobExecution) *Execution {
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
 		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.config.Now())),
-		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.ways(e),
+		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.actionsFor(e),
 	}
 	if e.Status.IsRunning() && e.Owner != (core.Owner{}) { // a parked one has none
 		x.Owner = &Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.config.Dead(e.Owner)}

@@ -40,7 +40,7 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 		return nil, err
 	}
 	if e.RedriveOf != 0 {
-		return nil, &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.goOn(e, false)},
+		return nil, &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.restartAction(e, false)},
 			Err: fmt.Errorf("execution %d is a redrive itself: what it skipped again is left in execution %d", e.ID, e.RedriveOf)}
 	}
 	d, err := s.redriveFile(ctx, req, e)

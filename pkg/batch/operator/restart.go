@@ -61,7 +61,7 @@ func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution) error 
 	look := Action{Kind: ActShow, Execution: e.ID, Status: e.Status}
 	switch {
 	case e.RedriveOf != 0:
-		return refuse(ReasonRedrive, fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf), s.goOn(e, false))
+		return refuse(ReasonRedrive, fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf), s.restartAction(e, false))
 	case e.Status == core.StatusCompleted:
 		return refuse(ReasonComplete, &core.InstanceCompleteError{Execution: *e}, append([]Action{look}, anew(e)...)...)
 	case e.Status == core.StatusAbandoned:
@@ -75,7 +75,7 @@ func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution) error 
 	}
 	actions := []Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}}
 	if isRestartable(newest.Status) {
-		actions = append(actions, s.goOn(newest, false))
+		actions = append(actions, s.restartAction(newest, false))
 	}
 	return refuse(ReasonNotNewest, about(fmt.Errorf("%w: execution %d (%s)", core.ErrNotMostRecent, newest.ID, newest.Status)), actions...)
 }

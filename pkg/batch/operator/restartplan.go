@@ -110,7 +110,7 @@ func (p *RestartPlan) IsDone() bool {
 	})
 }
 
-// isOver reports whether a restart passes a step.
-func isOver(s core.StepExecution) bool {
+// isFinal reports whether a restart passes a step.
+func isFinal(s core.StepExecution) bool {
 	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
 }

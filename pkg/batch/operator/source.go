@@ -106,19 +106,19 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecution) (definition, error) {
 	if !from.isZero() {
 		d, err := s.find(ctx, from)
-		return d, withAction(err, e.ID, s.goOn(e, true))
+		return d, withAction(err, e.ID, s.restartAction(e, true))
 	}
 	if e.Definition.Path == "" {
 		d, err := s.named(ctx, e.JobName)
 		var r *Refusal
 		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && s.config.Jobs == nil {
-			err = &Refusal{Reason: ReasonFile, Execution: e.ID, Actions: []Action{s.goOn(e, true)},
+			err = &Refusal{Reason: ReasonFile, Execution: e.ID, Actions: []Action{s.restartAction(e, true)},
 				Err: fmt.Errorf("execution %d does not know its job file", e.ID)}
 		}
 		return d, err
 	}
 	d, err := s.read(jobfile.Path(e.Definition.Path))
-	return d, withAction(err, e.ID, s.goOn(e, true))
+	return d, withAction(err, e.ID, s.restartAction(e, true))
 }
 
 // stored is ofExecution, and takes a file that is gone from the history.

@@ -172,7 +172,7 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 	var params core.Parameters
 	if s.config.Params != nil {
 		var err error
-		if params, err = awaited(ctx, run, func(own *core.StepRun) (core.Parameters, error) { return s.config.Params(ctx, own.View()) }); err != nil {
+		if params, err = callWithGrace(ctx, run, func(own *core.StepRun) (core.Parameters, error) { return s.config.Params(ctx, own.View()) }); err != nil {
 			return core.Parameters{}, err
 		}
 	}

@@ -122,9 +122,9 @@ func listenersOf(ctx context.Context, run *core.StepRun, make func(context.Conte
 // Composite says that the partitions are bounded by themselves.
 func (s *PartitionStep) Composite() {}
 
-// awaited calls what an author wrote, which gets a copy of run, and does not wait
-// for it when it goes on long after ctx has ended (rule L8).
-func awaited[T any](ctx context.Context, run *core.StepRun, f func(own *core.StepRun) (T, error)) (answer T, err error) {
+// callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned when the
+// code is still at work DefaultStopTimeout after ctx has ended (rule L8).
+func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *core.StepRun) (T, error)) (answer T, err error) {
 	type answered struct {
 		value T
 		err   error

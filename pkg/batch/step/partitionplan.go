@@ -39,7 +39,7 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 	}
 	earlier := map[string]core.StepExecution{}
 	for _, p := range due {
-		if last, ok := run.Data.Parts[p.Name]; ok && goesOn(run, last) {
+		if last, ok := run.Data.Parts[p.Name]; ok && isResumed(run, last) {
 			earlier[p.Name] = last
 		}
 	}
@@ -89,7 +89,7 @@ func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, e
 		own[part.Name] = true
 	}
 	for _, name := range frozen(run.Data.Parts) {
-		if last := run.Data.Parts[name]; !own[name] && last.Status == core.StatusCompleted && !isOver(run, last) {
+		if last := run.Data.Parts[name]; !own[name] && last.Status == core.StatusCompleted && !isSuperseded(run, last) {
 			p.passed = append(p.passed, last)
 		}
 	}
@@ -138,7 +138,7 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
 	for _, name := range frozen(run.Data.Parts) {
 		last := run.Data.Parts[name]
-		all := isOver(run, last) || s.config.AllowStartIfComplete
+		all := isSuperseded(run, last) || s.config.AllowStartIfComplete
 		switch {
 		case last.Status == core.StatusUnknown || last.Status.IsRunning():
 			return nil, nil, fmt.Errorf("partition %s of step %s is %s (step execution %d): %w", name, s.Name(), last.Status, last.ID, core.ErrUnknownOutcome)
@@ -153,15 +153,15 @@ func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []c
 	return due, passed, nil
 }
 
-// isOver reports whether what a partition did belongs to work that is not gone on
-// with: the whole step completed since.
-func isOver(run *core.StepRun, last core.StepExecution) bool {
+// isSuperseded reports whether a partition's attempt belongs to finished work: the whole
+// step completed since.
+func isSuperseded(run *core.StepRun, last core.StepExecution) bool {
 	return run.Data.Earlier == nil || last.ID < run.Data.Earlier.First
 }
 
-// goesOn reports whether a partition is resumed where its last attempt ended.
-func goesOn(run *core.StepRun, last core.StepExecution) bool {
-	return !isOver(run, last) && last.Status != core.StatusCompleted
+// isResumed reports whether a partition is resumed where its last attempt ended.
+func isResumed(run *core.StepRun, last core.StepExecution) bool {
+	return !isSuperseded(run, last) && last.Status != core.StatusCompleted
 }
 
 // frozen are the names of planned partitions, in the order of the plan.
@@ -191,7 +191,7 @@ func contextOf(record core.StepExecution) *core.ExecutionContext {
 
 // ask lets the partitioner say what the parts are.
 func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []core.Partition, err error) {
-	parts, err = awaited(ctx, run, func(own *core.StepRun) (parts []core.Partition, err error) {
+	parts, err = callWithGrace(ctx, run, func(own *core.StepRun) (parts []core.Partition, err error) {
 		p, err := s.config.Partitioner(ctx, own)
 		if err != nil {
 			return nil, err

@@ -28,7 +28,7 @@ func (m *Manager) Database() Database { return m.db }
 // A transaction belongs to one goroutine at a time.
 func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context) error) error {
 	current, _ := ctx.Value(key{m.db.Name()}).(*scope)
-	if current.over() {
+	if current.hasEnded() {
 		return fmt.Errorf("database %s: the context is of a transaction that is over: %w", m.db.Name(), sql.ErrTxDone)
 	}
 	active := current != nil && !current.suspended
@@ -108,9 +108,9 @@ func (s *scope) doomed() error {
 	return nil
 }
 
-// over reports that the scope, or one that it is part of, has ended: the context
+// hasEnded reports that the scope, or one that it is part of, has ended: the context
 // that carries it was kept too long.
-func (s *scope) over() bool {
+func (s *scope) hasEnded() bool {
 	for ; s != nil; s = s.outer {
 		if s.ended.Load() {
 			return true

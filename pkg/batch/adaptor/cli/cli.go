@@ -13,7 +13,6 @@ package cli
 import (
 	"context"
 	"io"
-	"log/slog"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -67,14 +66,14 @@ type Session struct {
 // While run and restart work, SIGINT and SIGTERM ask for a stop, a second one
 // cancels, and a third one kills (rule L4). ctx cancels as the second one does.
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
-	p := &program{
+	p := &environment{
 		app: app, stdin: stdin, environ: os.Environ(), now: time.Now,
 		out: colorprofile.NewWriter(stdout, os.Environ()),
-		err: newScreen(stderr, os.Environ()),
+		err: newStderr(stderr, os.Environ()),
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			exitCode = p.crashed(v, debug.Stack())
+			exitCode = p.reportPanic(v, debug.Stack())
 		}
 	}()
 	dir, err := os.Getwd()
@@ -94,28 +93,27 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 	return p.report(err)
 }
 
-// program is one invocation of the command line.
-type program struct {
-	app     App
-	stdin   io.Reader
-	out     io.Writer
-	err     *screen
-	environ []string
-	dir     string // working directory
-	now     func() time.Time
+// The families of commands. Their commands share the environment.
+type (
+	// runCommands launch jobs and follow them: run, next and restart.
+	runCommands struct{ env *environment }
+	// dryRunCommand is run --dry-run.
+	dryRunCommand struct{ env *environment }
+	// operateCommands change executions and the history: stop, abandon, recover and purge.
+	operateCommands struct{ env *environment }
+	// showCommands read the history: list, show, explain and top.
+	showCommands struct{ env *environment }
+	// skipsCommands are about skipped items: skips list, show, export and redrive.
+	skipsCommands struct{ env *environment }
+	// serverCommands work in databases: worker, migrate and sql.
+	serverCommands struct{ env *environment }
+	// fileCommands need no database: validate, describe, schema, version and the settings.
+	fileCommands struct{ env *environment }
+)
 
-	settings Settings
-	flags    []settings.Flag // of the settings, as given on the command line
-	config   string          // --config
-	debug    bool
-	format   string // table or json
-	log      *slog.Logger
-	started  bool // a command runs: errors are no longer about the usage
-}
-
-func (p *program) rootCommand() *cobra.Command {
+func (env *environment) rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   p.app.Name,
+		Use:   env.app.Name,
 		Short: "Run batch jobs that are written as YAML files",
 		Long: strings.TrimSpace(`
 Runs batch jobs that are written as YAML files: restartable, transactional, with
@@ -126,17 +124,17 @@ Exit codes:
 		SilenceErrors: true, SilenceUsage: true,
 		Args:              cobra.NoArgs,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return p.start(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return env.start(cmd) },
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(err, "help: "+cmd.CommandPath()+" --help")
 	})
-	p.addGlobalFlags(root)
+	env.addGlobalFlags(root)
 	root.AddCommand(
-		p.withDryRun(p.runCommand()), p.validateCommand(), p.nextCommand(), p.restartCommand(), p.stopCommand(), p.abandonCommand(),
-		p.recoverCommand(), p.workerCommand(), p.purgeCommand(), p.listCommand(), p.showCommand(), p.explainCommand(), p.topCommand(), p.skipsCommand(),
-		p.sqlCommand(), p.migrateCommand(), p.schemaCommand(), p.describeCommand(), p.versionCommand(),
-		p.settingsTopic(),
+		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
+		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(),
+		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(),
+		fileCommands{env}.settingsTopic(),
 	)
 	return root
 }

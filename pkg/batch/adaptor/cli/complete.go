@@ -12,14 +12,14 @@ func completeJobFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 }
 
 // completeRun completes the job file, then the names of its parameters.
-func (p *program) completeRun(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+func (c runCommands) completeRun(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return completeJobFiles(cmd, args, word)
 	}
 	if strings.Contains(word, "=") {
 		return nil, cobra.ShellCompDirectiveDefault // the value may be a file
 	}
-	file, err := p.load(args[0])
+	file, err := c.env.loadJobFile(args[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -33,10 +33,10 @@ func (p *program) completeRun(cmd *cobra.Command, args []string, word string) ([
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-func (p *program) completeComponents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (c fileCommands) completeComponents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var words []string
-	for _, c := range p.app.Registry.Components() {
-		words = append(words, c.Name+"\t"+c.Summary)
+	for _, component := range c.env.app.Registry.Components() {
+		words = append(words, component.Name+"\t"+component.Summary)
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 )
 
-func (p *program) describeCommand() *cobra.Command {
+func (c fileCommands) describeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "describe NAME",
 		Short:   "Show the reference page of a component: configuration, types, example",
-		Example: "  " + p.app.Name + " describe csv",
+		Example: "  " + c.env.app.Name + " describe csv",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage(errors.New("which component?"), "usage:  "+cmd.UseLine(), "names:  "+p.app.Name+" list components")
+				return usage(errors.New("which component?"), "usage:  "+cmd.UseLine(), "names:  "+c.env.app.Name+" list components")
 			}
 			return nil
 		},
-		ValidArgsFunction: p.completeComponents,
+		ValidArgsFunction: c.completeComponents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			page, err := jobfile.Describe(p.app.Registry, args[0])
+			page, err := jobfile.Describe(c.env.app.Registry, args[0])
 			if err != nil {
-				return usage(err, "names:  "+p.app.Name+" list components")
+				return usage(err, "names:  "+c.env.app.Name+" list components")
 			}
-			return p.print(withoutComments(string(page)))
+			return c.env.print(withoutComments(string(page)))
 		},
 	}
 }
@@ -42,7 +42,7 @@ func withoutComments(page string) string {
 	return strings.TrimLeft(b.String(), "\n")
 }
 
-func (p *program) schemaCommand() *cobra.Command {
+func (c fileCommands) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of job files, for editors",
@@ -50,14 +50,14 @@ func (p *program) schemaCommand() *cobra.Command {
 with the YAML language server complete and check a job file that begins with
 
   # yaml-language-server: $schema=surfin.schema.json`,
-		Example: "  " + p.app.Name + " schema > surfin.schema.json",
+		Example: "  " + c.env.app.Name + " schema > surfin.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			schema, err := jobfile.Schema(p.app.Registry)
+			schema, err := jobfile.Schema(c.env.app.Registry)
 			if err != nil {
 				return err
 			}
-			return p.print(string(schema))
+			return c.env.print(string(schema))
 		},
 	}
 }

@@ -21,7 +21,7 @@ import (
 const defaultSample = 20
 
 // withDryRun gives `run` its flags --dry-run and --sample.
-func (p *program) withDryRun(cmd *cobra.Command) *cobra.Command {
+func (c dryRunCommand) withDryRun(cmd *cobra.Command) *cobra.Command {
 	var dry bool
 	var n int
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "write nothing: show what the steps would make of their first items")
@@ -32,42 +32,42 @@ func (p *program) withDryRun(cmd *cobra.Command) *cobra.Command {
 		case dry && n < 1:
 			return usagef("--sample %d: at least 1", n)
 		case dry:
-			return p.dryRun(cmd.Context(), args[0], args[1:], n)
+			return c.dryRun(cmd.Context(), args[0], args[1:], n)
 		case cmd.Flags().Changed("sample"):
 			return usagef("--sample is for --dry-run")
 		}
 		return run(cmd, args)
 	}
-	cmd.Example += "\n  " + p.app.Name + " run jobs/load.yaml --dry-run --sample 5"
+	cmd.Example += "\n  " + c.env.app.Name + " run jobs/load.yaml --dry-run --sample 5"
 	return cmd
 }
 
 // dryRun shows what a run would do with the first items of each chunk step. It
 // writes nothing: no execution, no table, no file.
-func (p *program) dryRun(ctx context.Context, path string, words []string, n int) error {
+func (c dryRunCommand) dryRun(ctx context.Context, path string, words []string, n int) error {
 	given, err := parseParameters(words)
 	if err != nil {
 		return err
 	}
-	file, err := p.load(path)
+	file, err := c.env.loadJobFile(path)
 	if err != nil {
 		return err
 	}
-	if err := p.configure(); err != nil {
+	if err := c.env.configure(); err != nil {
 		return err
 	}
-	done, err := p.readOnly()
+	done, err := c.readOnly()
 	if err != nil {
 		return err
 	}
-	ctx, end := signal.NotifyContext(ctx, endings()...)
+	ctx, end := signal.NotifyContext(ctx, stopSignals()...)
 	defer end()
 	var plan *operator.DryRun
-	err = p.withRawSession(ctx, p.quiet(), func(s *Session) (err error) {
+	err = c.env.withRawSession(ctx, c.env.observer(), func(s *Session) (err error) {
 		plan, err = s.Service.Plan(ctx, operator.PlanRequest{Checked: file, Params: given, Sample: n})
 		switch {
 		case errors.As(err, new(*core.ParameterError)):
-			return usage(err, "parameters:  "+p.app.Name+" run "+shellQuote(path)+" --help")
+			return usage(err, "parameters:  "+c.env.app.Name+" run "+shellQuote(path)+" --help")
 		case err != nil && ctx.Err() == nil:
 			return usage(err)
 		}
@@ -77,10 +77,10 @@ func (p *program) dryRun(ctx context.Context, path string, words []string, n int
 	if err != nil {
 		return err
 	}
-	if p.format == formatJSON {
-		err = p.printJSON(plan)
+	if c.env.format == formatJSON {
+		err = c.env.printJSON(plan)
 	} else {
-		err = p.print(p.dryRunText(plan))
+		err = c.env.print(c.dryRunText(plan))
 	}
 	return errors.Join(err, dryRunVerdict(plan))
 }
@@ -88,13 +88,13 @@ func (p *program) dryRun(ctx context.Context, path string, words []string, n int
 // readOnly changes the settings so that nothing can be written to the databases by
 // mistake: sessions of PostgreSQL are read-only, and in the place of an SQLite file
 // that is not there is an empty one elsewhere. done takes both back.
-func (p *program) readOnly() (done func(), err error) {
+func (c dryRunCommand) readOnly() (done func(), err error) {
 	elsewhere := ""
-	before := p.settings.Databases
+	before := c.env.settings.Databases
 	databases := maps.Clone(before)
 	for name, d := range databases {
 		switch {
-		case p.absent(name):
+		case c.env.isAbsent(name):
 			if elsewhere == "" {
 				if elsewhere, err = os.MkdirTemp("", "surfin-dry-run-"); err != nil {
 					return nil, fmt.Errorf("make a folder for an empty database: %w", err)
@@ -108,14 +108,14 @@ func (p *program) readOnly() (done func(), err error) {
 		}
 		databases[name] = d
 	}
-	p.settings.Databases = databases
+	c.env.settings.Databases = databases
 	return func() {
-		p.settings.Databases = before
+		c.env.settings.Databases = before
 		if elsewhere == "" {
 			return
 		}
 		if err := os.RemoveAll(elsewhere); err != nil {
-			p.log.Warn("an empty database of the dry run is left behind", "folder", elsewhere, "error", err)
+			c.env.log.Warn("an empty database of the dry run is left behind", "folder", elsewhere, "error", err)
 		}
 	}, nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // dryRunText is a dry run for people: a paragraph for each step.
-func (p *program) dryRunText(plan *operator.DryRun) string {
+func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Dry run of job %s", plan.JobName)
 	if words := parameterText(plan.Params.All()); words != "" {
@@ -17,7 +17,7 @@ func (p *program) dryRunText(plan *operator.DryRun) string {
 	}
 	b.WriteString(": nothing is written.\n")
 	for _, s := range plan.Steps {
-		b.WriteString("\n" + p.dryStepText(s))
+		b.WriteString("\n" + c.dryStepText(s))
 	}
 	return b.String()
 }
@@ -25,7 +25,7 @@ func (p *program) dryRunText(plan *operator.DryRun) string {
 // maxItem is how many characters of an item a line has; JSON has all of it.
 const maxItem = 300
 
-func (p *program) dryStepText(s *operator.DryStep) string {
+func (c dryRunCommand) dryStepText(s *operator.DryStep) string {
 	var b strings.Builder
 	b.WriteString(dryHeadline(s) + "\n")
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }
@@ -37,7 +37,7 @@ func (p *program) dryStepText(s *operator.DryStep) string {
 		line("%s: %s%s", plural(len(s.Partitions), "partition"), andWords(fewNames(s.Partitions)), first)
 	}
 	for _, w := range s.Writers {
-		line("writes to %s", p.dryEndText(w))
+		line("writes to %s", c.dryEndText(w))
 	}
 	switch {
 	case s.Waits != "":
@@ -86,13 +86,13 @@ func dryHeadline(s *operator.DryStep) string {
 	return text
 }
 
-func (p *program) dryEndText(e operator.DryEnd) string {
+func (c dryRunCommand) dryEndText(e operator.DryEnd) string {
 	text := strings.TrimSpace(e.Component + " " + e.Target)
 	if len(e.Columns) > 0 {
 		text += " (" + joinWords(e.Columns) + ")"
 	}
 	if e.Database != "" {
-		text += " in " + p.databaseText(e.Database)
+		text += " in " + c.env.databaseText(e.Database)
 	}
 	return text
 }

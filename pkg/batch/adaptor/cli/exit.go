@@ -71,22 +71,22 @@ func usage(err error, hints ...string) error {
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
 // report prints the error, if there is one, and answers the exit code.
-func (p *program) report(err error) int {
+func (env *environment) report(err error) int {
 	if err == nil {
 		return ExitCompleted
 	}
 	known := &exitError{code: ExitFailed, err: err}
 	if !errors.As(err, &known) {
-		known = &exitError{code: codeOf(err), err: err, hints: p.hints(err)}
+		known = &exitError{code: codeOf(err), err: err, hints: env.hints(err)}
 	}
 	var b strings.Builder
-	for _, e := range separate(known.err) {
-		b.WriteString(p.err.paint(errorStyle(), p.app.Name+":") + " " + message(e) + "\n")
+	for _, e := range splitJoined(known.err) {
+		b.WriteString(env.err.paint(errorStyle(), env.app.Name+":") + " " + message(e) + "\n")
 	}
 	for _, h := range known.hints {
 		b.WriteString("  " + h + "\n")
 	}
-	p.complain(b.String())
+	env.writeError(b.String())
 	return known.code
 }
 
@@ -107,22 +107,22 @@ func codeOf(err error) int {
 }
 
 // hints are the ways out that are the same whatever the command was.
-func (p *program) hints(err error) []string {
+func (env *environment) hints(err error) []string {
 	if errors.Is(err, core.ErrSchemaMissing) {
-		return []string{"make or update it:  " + p.command("migrate")}
+		return []string{"make or update it:  " + env.command("migrate")}
 	}
 	return nil
 }
 
-// separate takes joined errors apart: each gets a line of its own.
-func separate(err error) []error {
+// splitJoined returns the parts of a joined error: each gets a line of its own.
+func splitJoined(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
 		return []error{err}
 	}
 	var all []error
 	for _, e := range joined.Unwrap() {
-		all = append(all, separate(e)...)
+		all = append(all, splitJoined(e)...)
 	}
 	return all
 }
@@ -159,18 +159,18 @@ func oneLine(text string) string {
 	return b.String()
 }
 
-// crashed reports a panic of the command line itself, or of what it called
+// reportPanic reports a panic of the command line itself, or of what it called
 // outside of an execution. The stack is for who asks for it.
-func (p *program) crashed(value any, stack []byte) int {
-	code := p.report(fmt.Errorf("internal error: %v", value))
-	if p.debug {
-		p.complain(string(stack))
+func (env *environment) reportPanic(value any, stack []byte) int {
+	code := env.report(fmt.Errorf("internal error: %v", value))
+	if env.debug {
+		env.writeError(string(stack))
 	} else {
-		p.complain("  show the stack:  add --debug\n")
+		env.writeError("  show the stack:  add --debug\n")
 	}
 	return code
 }
 
-func (p *program) complain(text string) {
-	_, _ = p.err.Write([]byte(text)) //nolint:errcheck // there is no other place to complain at
+func (env *environment) writeError(text string) {
+	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // there is no other place to complain at
 }

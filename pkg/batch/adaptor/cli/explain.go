@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-func (p *program) explainCommand() *cobra.Command {
+func (c showCommands) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain EXECUTION",
 		Short: "Explain an execution: why it ended so, what is committed, what a restart does",
@@ -20,7 +20,7 @@ step and item made it so, what is committed, what was skipped, what was decided,
 what a restart will do or why there is none, and the commands for it.
 
 It reads the history only, and the job file as it was when the execution began.`,
-		Example:           "  " + p.app.Name + " explain 12",
+		Example:           "  " + c.env.app.Name + " explain 12",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,27 +28,27 @@ It reads the history only, and the job file as it was when the execution began.`
 			if err != nil {
 				return err
 			}
-			return p.explainExecution(cmd.Context(), id)
+			return c.explainExecution(cmd.Context(), id)
 		},
 	}
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) explainExecution(ctx context.Context, id core.JobExecutionID) error {
+func (c showCommands) explainExecution(ctx context.Context, id core.JobExecutionID) error {
 	var e *operator.Explanation
-	err := p.view(ctx, id, func(s *Session) (err error) {
+	err := c.env.view(ctx, id, func(s *Session) (err error) {
 		e, err = s.Service.Explain(ctx, operator.ExplainRequest{Execution: id})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	r := explanationRecord{Explanation: e, Commands: p.explainCommands(e), Text: explanationText(e)}
-	if p.format == formatJSON {
-		return p.printJSON(r)
+	r := explanationRecord{Explanation: e, Commands: c.explainCommands(e), Text: explanationText(e)}
+	if c.env.format == formatJSON {
+		return c.env.printJSON(r)
 	}
-	return p.print(r.text())
+	return c.env.print(r.text())
 }
 
 // explanationRecord is the JSON form of an explanation: with the commands, and in words.
@@ -81,51 +81,21 @@ func (r explanationRecord) text() string {
 	return b.String()
 }
 
-// explainCommands are the commands for what may be done.
-func (p *program) explainCommands(e *operator.Explanation) []commandLine {
+// explainCommands returns the commands for what may be done.
+func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
 	lines := []commandLine{}
 	for _, a := range e.Actions {
-		to, words := "", []string(nil)
-		switch a.Kind {
-		case operator.ActExplain:
-			to, words = "explain that one", []string{"explain", idText(a.Execution)}
-		case operator.ActWatch:
-			to, words = "watch it", []string{"top", "--job", a.Job}
-		case operator.ActStop:
-			to, words = "stop it", []string{"stop", idText(a.Execution)}
-		case operator.ActAbandon:
-			to, words = "give it up", []string{"abandon", idText(a.Execution)}
-		case operator.ActRecover:
-			to, words = "end it", []string{"recover"}
-		case operator.ActRun:
-			to, words = "run another instance", runWords(a.File, givenWords(a.Params))
-		case operator.ActAgain:
-			to, words = "run the same anew", runWords(a.File, givenWords(a.Params), "--again")
-		case operator.ActSkips:
-			to, words = "see what was skipped", []string{"skips", "list", idText(a.Execution)}
-		case operator.ActExport:
-			to, words = "mend it", []string{"skips", "export", idText(a.Execution), "--out", "FILE"}
-		case operator.ActRestart:
-			to, words = "restart it", []string{"restart", idText(a.Execution)}
-			if a.NeedsFile {
-				words = append(words, "--file", "FILE")
-			}
-		case operator.ActRedrive:
-			to, words = "redrive it", []string{"skips", "redrive", idText(a.Execution)}
-			if a.Execution == e.RedriveOf {
-				to = "restart it"
-			}
-			if a.Step != "" {
-				words = append(words, "--step", a.Step)
-			}
-		case operator.ActCompare:
-			line := p.command("show", idText(a.Execution), "--definition") + " | diff - " + shellQuote(a.File)
-			lines = append(lines, commandLine{"see what changed", line})
+		t := c.env.actionText(a)
+		if t.explained == "" {
 			continue
-		default:
-			continue // an explanation has no other actions
 		}
-		lines = append(lines, commandLine{to, p.command(words...)})
+		if a.Kind == operator.ActRedrive && a.Execution == e.RedriveOf {
+			t.explained = "restart it"
+		}
+		if t.line == "" {
+			t.line = c.env.command(t.words...)
+		}
+		lines = append(lines, commandLine{t.explained, t.line})
 	}
 	return lines
 }

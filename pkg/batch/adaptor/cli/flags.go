@@ -25,19 +25,19 @@ func settingFlags() []settingFlag {
 	}
 }
 
-func (p *program) addGlobalFlags(root *cobra.Command) {
+func (env *environment) addGlobalFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&p.config, "config", "", "settings `FILE` (default: surfin.yaml in the working directory, if there is one)")
-	f.BoolVar(&p.debug, "debug", false, "log everything, and show the stack of a panic")
+	f.StringVar(&env.config, "config", "", "settings `FILE` (default: surfin.yaml in the working directory, if there is one)")
+	f.BoolVar(&env.debug, "debug", false, "log everything, and show the stack of a panic")
 	for _, s := range settingFlags() {
 		f.String(s.name, "", s.usage)
 	}
 }
 
 // addFormatFlag is for commands whose result can be a table or JSON.
-func (p *program) addFormatFlag(cmd *cobra.Command) {
-	p.format = formatTable
-	cmd.Flags().Var((*formatFlag)(&p.format), "format", "form of the result: table or json")
+func (env *environment) addFormatFlag(cmd *cobra.Command) {
+	env.format = formatTable
+	cmd.Flags().Var((*formatFlag)(&env.format), "format", "form of the result: table or json")
 	completeFlag(cmd, "format", formatTable, formatJSON)
 }
 
@@ -68,12 +68,12 @@ func completeFlag(cmd *cobra.Command, name string, values ...string) {
 
 // start runs before every command: from here on an error is no longer about the
 // usage of the command line.
-func (p *program) start(cmd *cobra.Command) error {
-	p.started = true
+func (env *environment) start(cmd *cobra.Command) error {
+	env.started = true
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		for _, s := range settingFlags() {
 			if s.name == f.Name {
-				p.flags = append(p.flags, settings.Flag{Name: "--" + f.Name, Key: s.key, Value: f.Value.String()})
+				env.flags = append(env.flags, settings.Flag{Name: "--" + f.Name, Key: s.key, Value: f.Value.String()})
 			}
 		}
 	})
@@ -82,20 +82,20 @@ func (p *program) start(cmd *cobra.Command) error {
 
 // command is a command line for people to copy: the program's name, the words,
 // and the flags of this invocation that say which database is meant.
-func (p *program) command(words ...string) string {
-	words = append([]string{p.app.Name}, words...)
-	if p.config != "" {
-		words = append(words, "--config", p.config)
+func (env *environment) command(args ...string) string {
+	args = append([]string{env.app.Name}, args...)
+	if env.config != "" {
+		args = append(args, "--config", env.config)
 	}
-	for _, f := range p.flags {
+	for _, f := range env.flags {
 		if f.Name == "--database-url" {
-			words = append(words, f.Name, secret.Text(f.Value))
+			args = append(args, f.Name, secret.Text(f.Value))
 		}
 	}
-	for i, w := range words {
-		words[i] = shellQuote(w)
+	for i, w := range args {
+		args[i] = shellQuote(w)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(args, " ")
 }
 
 // shellQuote quotes a word for a POSIX shell where that is needed.
@@ -110,7 +110,7 @@ func shellQuote(word string) string {
 }
 
 // settingsTopic is `help settings`.
-func (p *program) settingsTopic() *cobra.Command {
+func (c fileCommands) settingsTopic() *cobra.Command {
 	topic := &cobra.Command{
 		Use:   "settings",
 		Short: "Settings: surfin.yaml, environment variables and flags",

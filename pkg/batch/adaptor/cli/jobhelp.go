@@ -11,10 +11,10 @@ import (
 
 // jobHelp is `run FILE --help`: the parameters of that job. A help function
 // cannot fail, so a wrong file is reported in its place.
-func (p *program) jobHelp(cmd *cobra.Command, path string) {
-	file, err := p.load(path)
+func (c runCommands) jobHelp(cmd *cobra.Command, path string) {
+	file, err := c.env.loadJobFile(path)
 	if err != nil {
-		p.report(err)
+		c.env.report(err)
 		return
 	}
 	var b strings.Builder
@@ -22,7 +22,7 @@ func (p *program) jobHelp(cmd *cobra.Command, path string) {
 	if text := strings.TrimSpace(file.Description()); text != "" {
 		b.WriteString("\n" + text + "\n")
 	}
-	fmt.Fprintf(&b, "\nUsage:\n  %s %s %s", p.app.Name, cmd.Name(), shellQuote(path))
+	fmt.Fprintf(&b, "\nUsage:\n  %s %s %s", c.env.app.Name, cmd.Name(), shellQuote(path))
 	if len(file.Parameters()) > 0 {
 		b.WriteString(" [NAME=VALUE ...]")
 	}
@@ -34,7 +34,7 @@ func (p *program) jobHelp(cmd *cobra.Command, path string) {
 		b.WriteString("\nThe next instance:\n  " + name + " is counted on\n")
 	}
 	b.WriteString("\nFlags:\n" + cmd.LocalFlags().FlagUsages())
-	_ = p.print(b.String()) //nolint:errcheck // a help function cannot fail
+	_ = c.env.print(b.String()) //nolint:errcheck // a help function cannot fail
 }
 
 // specTable shows declared parameters with type, default, limits and meaning.

@@ -31,10 +31,10 @@ func hintLines(list []hint) []string {
 }
 
 // actionHints are the ways out of a Refusal.
-func (p *program) actionHints(r *operator.Refusal) []string {
+func (env *environment) actionHints(r *operator.Refusal) []string {
 	var list []hint
 	for _, a := range r.Actions {
-		h := p.actionHint(a)
+		h := env.actionHint(a)
 		switch {
 		case a.Kind == operator.ActAgain && r.Reason == operator.ReasonComplete && r.Execution == 0:
 			h.label = "the same again"
@@ -48,65 +48,88 @@ func (p *program) actionHints(r *operator.Refusal) []string {
 	return hintLines(list)
 }
 
-// actionHint words an action of the service.
-func (p *program) actionHint(a operator.Action) hint {
+// actionText is an action of the service in words.
+type actionText struct {
+	label     string   // among hints
+	explained string   // in an explanation; empty: explanations do not have the action
+	words     []string // the command
+	flags     []string // of the command in a hint
+	note      string   // after the command in a hint
+	line      string   // in the place of words, where it is not a command of this program
+}
+
+// actionHint returns an action of the service as a hint.
+func (env *environment) actionHint(a operator.Action) hint {
+	t := env.actionText(a)
+	if t.line != "" {
+		return hint{t.label, t.line}
+	}
+	return hint{t.label, env.command(slices.Concat(t.words, t.flags)...) + t.note}
+}
+
+// actionText returns the words of an action that only looks, and of changeText otherwise.
+func (env *environment) actionText(a operator.Action) actionText {
 	id := idText(a.Execution)
 	switch a.Kind {
 	case operator.ActShow:
 		if a.Status.IsRunning() {
-			return hint{"what it does", p.command("show", id)}
+			return actionText{label: "what it does", words: []string{"show", id}}
 		}
-		return hint{"what it did", p.command("show", id)}
+		return actionText{label: "what it did", words: []string{"show", id}}
 	case operator.ActHistory:
 		if a.Job == "" {
-			return hint{"those there are", p.command("list")}
+			return actionText{label: "those there are", words: []string{"list"}}
 		}
-		return hint{"its history", p.command("list", "--job", a.Job)}
+		return actionText{label: "its history", words: []string{"list", "--job", a.Job}}
 	case operator.ActExplain:
-		return hint{"why, and what then", p.command("explain", id)}
+		return actionText{label: "why, and what then", explained: "explain that one", words: []string{"explain", id}}
 	case operator.ActWatch:
-		return hint{"watch it", p.command("top", "--job", a.Job)}
+		return actionText{label: "watch it", explained: "watch it", words: []string{"top", "--job", a.Job}}
 	case operator.ActSkips:
-		return hint{"its skipped items", p.command("skips", "list", id)}
+		return actionText{label: "its skipped items", explained: "see what was skipped", words: []string{"skips", "list", id}}
 	case operator.ActExport:
-		return hint{"give the items", p.command("skips", "export", id, "--out", "FILE") + ", give their item, and add --from FILE"}
+		return actionText{
+			label: "give the items", explained: "mend it", words: []string{"skips", "export", id, "--out", "FILE"},
+			note: ", give their item, and add --from FILE",
+		}
 	case operator.ActCompare:
-		return hint{"compare", p.compareLine(a)}
+		return actionText{label: "compare", explained: "see what changed", line: env.compareLine(a)}
 	case operator.ActHelp:
-		return hint{"parameters", p.app.Name + " run " + shellQuote(a.File) + " --help"}
+		return actionText{label: "parameters", line: env.app.Name + " run " + shellQuote(a.File) + " --help"}
 	case operator.ActIncrementer:
-		return hint{"give it one", "incrementer: NAME  (in " + a.File + ")"}
+		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
 	case operator.ActMigrate:
-		return hint{"make or update it", p.command("migrate")}
+		return actionText{label: "make or update it", words: []string{"migrate"}}
 	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover:
 	}
-	return p.changeHint(a, id)
+	return changeText(a, id)
 }
 
-// changeHint words an action that changes something.
-func (p *program) changeHint(a operator.Action, id string) hint {
+// changeText returns the words of an action that changes something.
+func changeText(a operator.Action, id string) actionText {
 	switch a.Kind {
 	case operator.ActRun:
-		return hint{"another instance", p.command(runWords(a.File, givenWords(a.Params))...)}
+		return actionText{label: "another instance", explained: "run another instance", words: runWords(a.File, givenWords(a.Params))}
 	case operator.ActAgain:
-		return hint{"a new instance", p.command(runWords(a.File, givenWords(a.Params), "--again")...)}
+		return actionText{label: "a new instance", explained: "run the same anew", words: runWords(a.File, givenWords(a.Params), "--again")}
 	case operator.ActNext:
-		return hint{"the next one", p.command("next", a.File)}
+		return actionText{label: "the next one", words: []string{"next", a.File}}
 	case operator.ActRestart:
-		return hint{restartLabel(a), p.command(actionWords([]string{"restart", id}, a)...)}
+		return actionText{label: restartLabel(a), explained: "restart it", words: actionWords([]string{"restart", id}, a)}
 	case operator.ActRedrive:
-		return hint{fileLabel(a, "redrive it"), p.command(actionWords([]string{"skips", "redrive", id}, a)...)}
+		return actionText{label: fileLabel(a, "redrive it"), explained: "redrive it", words: actionWords([]string{"skips", "redrive", id}, a)}
 	case operator.ActStop:
-		return hint{"stop it", p.command("stop", id, "--wait", "5m")}
+		return actionText{label: "stop it", explained: "stop it", words: []string{"stop", id}, flags: []string{"--wait", "5m"}}
 	case operator.ActAbandon:
-		return hint{"give it up", p.command("abandon", id) + "   (once you have looked)"}
+		return actionText{label: "give it up", explained: "give it up", words: []string{"abandon", id}, note: "   (once you have looked)"}
 	case operator.ActRecover:
+		t := actionText{label: "if its process is gone", explained: "end it", words: []string{"recover"}}
 		if a.Owner != nil && a.Owner.Dead {
-			return hint{"its process is dead; end it", p.command("recover")}
+			t.label = "its process is dead; end it"
 		}
-		return hint{"if its process is gone", p.command("recover")}
+		return t
 	default:
-		return hint{string(a.Kind), p.command("show", id)}
+		return actionText{label: string(a.Kind), words: []string{"show", id}}
 	}
 }
 
@@ -147,12 +170,12 @@ func actionWords(words []string, a operator.Action) []string {
 	return words
 }
 
-func (p *program) compareLine(a operator.Action) string {
-	return p.command("show", idText(a.Execution), "--definition") + " | diff - " + shellQuote(a.File)
+func (env *environment) compareLine(a operator.Action) string {
+	return env.command("show", idText(a.Execution), "--definition") + " | diff - " + shellQuote(a.File)
 }
 
 // refusal is the command's end where the service refused.
-func (p *program) refusal(err error) error {
+func (env *environment) refusal(err error) error {
 	var r *operator.Refusal
 	if !errors.As(err, &r) {
 		return err
@@ -160,13 +183,13 @@ func (p *program) refusal(err error) error {
 	err = r.Err
 	switch r.Reason { //nolint:exhaustive // the others are said as they are
 	case operator.ReasonNotFound:
-		err = fmt.Errorf("there is no execution %d in %s", r.Execution, p.databaseText(p.settings.Repository.Database))
+		err = fmt.Errorf("there is no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
 	case operator.ReasonChanged:
 		err = changedText(r)
 	case operator.ReasonSchema:
-		err = fmt.Errorf("%s: %w", p.databaseText(p.settings.Repository.Database), err)
+		err = fmt.Errorf("%s: %w", env.databaseText(env.settings.Repository.Database), err)
 	}
-	return &exitError{code: refusalCode(r), err: err, hints: p.actionHints(r)}
+	return &exitError{code: refusalCode(r), err: err, hints: env.actionHints(r)}
 }
 
 // changedText is a refusal because the job file has changed, a line for each change.

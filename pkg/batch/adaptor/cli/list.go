@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// listing are the flags of list.
-type listing struct {
+// listFlags are the flags of list.
+type listFlags struct {
 	request      operator.ListRequest
 	statuses     []string
 	since, until string
@@ -23,20 +23,20 @@ type listing struct {
 	instance     int64
 }
 
-func (p *program) listCommand() *cobra.Command {
-	var l listing
+func (c showCommands) listCommand() *cobra.Command {
+	var l listFlags
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List executions, newest first; or jobs, instances, components",
-		Example: "  " + p.app.Name + " list --job load --status FAILED,STOPPED --since 7d\n" +
-			"  " + p.app.Name + " list --running",
+		Example: "  " + c.env.app.Name + " list --job load --status FAILED,STOPPED --since 7d\n" +
+			"  " + c.env.app.Name + " list --running",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			req, err := l.executions(p.now())
+			req, err := l.check(c.env.now())
 			if err != nil {
 				return err
 			}
-			return p.list(cmd.Context(), req)
+			return c.list(cmd.Context(), req)
 		},
 	}
 	f := cmd.Flags()
@@ -49,14 +49,14 @@ func (p *program) listCommand() *cobra.Command {
 	f.StringVar(&l.until, "until", "", "only executions made before this `TIME`")
 	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
 	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
-	cmd.AddCommand(p.listComponentsCommand(), p.listJobsCommand(), p.listInstancesCommand())
+	cmd.AddCommand(c.listComponentsCommand(), c.listJobsCommand(), c.listInstancesCommand())
 	return cmd
 }
 
-// executions is what the flags ask for.
-func (l *listing) executions(now time.Time) (req operator.ListRequest, err error) {
+// check returns the request of the flags, or a usage error.
+func (l *listFlags) check(now time.Time) (req operator.ListRequest, err error) {
 	req = l.request
 	req.Before, req.Instance = core.JobExecutionID(l.before), core.JobInstanceID(l.instance)
 	if req.Limit < 1 {
@@ -79,30 +79,30 @@ func (l *listing) executions(now time.Time) (req operator.ListRequest, err error
 	return req, err
 }
 
-func (p *program) list(ctx context.Context, req operator.ListRequest) error {
+func (c showCommands) list(ctx context.Context, req operator.ListRequest) error {
 	var page operator.ExecutionPage
-	err := p.read(ctx, func(s *Session) (err error) {
+	err := c.env.read(ctx, func(s *Session) (err error) {
 		page, err = s.Service.List(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if p.format == formatJSON {
+	if c.env.format == formatJSON {
 		records := make([]executionRecord, 0, len(page.Executions))
 		for _, e := range page.Executions {
-			records = append(records, p.executionRecord(e))
+			records = append(records, c.env.executionRecord(e))
 		}
-		return p.printJSON(records)
+		return c.env.printJSON(records)
 	}
 	if len(page.Executions) == 0 {
-		return p.nothing(ctx)
+		return c.noExecutions(ctx)
 	}
-	if err := p.print(executionTable(page.Executions)); err != nil {
+	if err := c.env.print(executionTable(page.Executions)); err != nil {
 		return err
 	}
 	if page.Next != 0 {
-		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page.Next))
+		c.env.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page.Next))
 	}
 	return nil
 }
@@ -144,18 +144,18 @@ func parseStatuses(texts []string) ([]core.Status, error) {
 	return list, nil
 }
 
-func (p *program) listComponentsCommand() *cobra.Command {
+func (c showCommands) listComponentsCommand() *cobra.Command {
 	var kind string
 	cmd := &cobra.Command{
 		Use:   "components",
 		Short: "List the components and item types for job files",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return p.listComponents(registry.Kind(kind))
+			return c.listComponents(registry.Kind(kind))
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+joinWords(kindNames()))
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	completeFlag(cmd, "kind", kindNames()...)
 	return cmd
 }
@@ -178,13 +178,13 @@ type componentRecord struct {
 	Summary string `json:"summary"`
 }
 
-func (p *program) listComponents(kind registry.Kind) error {
+func (c showCommands) listComponents(kind registry.Kind) error {
 	var records []componentRecord
-	for _, c := range p.app.Registry.Components() {
-		records = append(records, componentRecord{string(c.Kind), c.Name, c.Summary})
+	for _, component := range c.env.app.Registry.Components() {
+		records = append(records, componentRecord{string(component.Kind), component.Name, component.Summary})
 	}
-	for _, name := range p.app.Registry.ItemNames() {
-		t, _ := p.app.Registry.Item(name)
+	for _, name := range c.env.app.Registry.ItemNames() {
+		t, _ := c.env.app.Registry.Item(name)
 		records = append(records, componentRecord{kindItem, name, "item type " + t.Name()})
 	}
 	shown := make([]componentRecord, 0, len(records))
@@ -198,8 +198,8 @@ func (p *program) listComponents(kind registry.Kind) error {
 	if kind != "" && !slices.Contains(kindNames(), string(kind)) {
 		return usagef("--kind %s: there is no such kind (there are: %s)", kind, joinWords(kindNames()))
 	}
-	if p.format == formatJSON {
-		return p.printJSON(shown)
+	if c.env.format == formatJSON {
+		return c.env.printJSON(shown)
 	}
-	return p.print(renderTable([]column{{title: "kind"}, {title: "name"}, {title: "summary"}}, rows))
+	return c.env.print(renderTable([]column{{title: "kind"}, {title: "name"}, {title: "summary"}}, rows))
 }

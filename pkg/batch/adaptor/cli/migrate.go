@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) migrateCommand() *cobra.Command {
+func (c serverCommands) migrateCommand() *cobra.Command {
 	var database string
 	cmd := &cobra.Command{
 		Use:   "migrate",
@@ -20,27 +20,27 @@ With --database NAME, where NAME is another database: makes or updates the table
 for the checkpoints of steps that write to that database. A chunk's checkpoint
 commits with its rows, and so is kept beside them.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.migrate(cmd.Context(), database) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.migrate(cmd.Context(), database) },
 	}
 	cmd.Flags().StringVar(&database, "database", "", "`NAME` of the database (default: that of the setting repository.database)")
 	return cmd
 }
 
-func (p *program) migrate(ctx context.Context, database string) error {
-	if err := p.configure(); err != nil {
+func (c serverCommands) migrate(ctx context.Context, database string) error {
+	if err := c.env.configure(); err != nil {
 		return err
 	}
 	if database == "" {
-		database = p.settings.Repository.Database
+		database = c.env.settings.Repository.Database
 	}
-	if err := p.checkDatabase(database); err != nil {
+	if err := c.env.checkDatabase(database); err != nil {
 		return err
 	}
-	where, what := p.databaseText(database), "schema"
-	if database != p.settings.Repository.Database {
+	where, what := c.env.databaseText(database), "schema"
+	if database != c.env.settings.Repository.Database {
 		what = "schema of the checkpoints"
 	}
-	return p.withRawSession(ctx, p.quiet(), func(s *Session) error {
+	return c.env.withRawSession(ctx, c.env.observer(), func(s *Session) error {
 		changed, err := s.Service.Migrate(ctx, database)
 		switch {
 		case changed && err != nil:
@@ -48,8 +48,8 @@ func (p *program) migrate(ctx context.Context, database string) error {
 		case err != nil:
 			return fmt.Errorf("%s: %w", where, err)
 		case !changed:
-			return p.print(where + ": the " + what + " is up to date\n")
+			return c.env.print(where + ": the " + what + " is up to date\n")
 		}
-		return p.print(where + ": migrated\n")
+		return c.env.print(where + ": migrated\n")
 	})
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// operating configures the command and calls act, which is about an execution. A
+// aboutExecution configures the command and calls act, which is about an execution. A
 // database that is not there is not made: it has no such execution.
-func (p *program) operating(_ context.Context, id core.JobExecutionID, act func() error) error {
-	if err := p.configure(); err != nil {
+func (env *environment) aboutExecution(_ context.Context, id core.JobExecutionID, act func() error) error {
+	if err := env.configure(); err != nil {
 		return err
 	}
-	if p.absent(p.settings.Repository.Database) {
-		return p.notFound(core.ErrNotFound, id)
+	if env.isAbsent(env.settings.Repository.Database) {
+		return env.notFound(core.ErrNotFound, id)
 	}
 	return act()
 }
 
-// operate acts on an execution.
-func (p *program) operate(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
-	return p.operating(ctx, id, func() error {
-		return p.withSession(ctx, p.quiet(), func(s *Session) error { return act(s.Service) })
+// withExecution acts on an execution.
+func (env *environment) withExecution(ctx context.Context, id core.JobExecutionID, act func(s *operator.Service) error) error {
+	return env.aboutExecution(ctx, id, func() error {
+		return env.withSession(ctx, env.observer(), func(s *Session) error { return act(s.Service) })
 	})
 }
 
-func (p *program) abandonCommand() *cobra.Command {
+func (c operateCommands) abandonCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "abandon EXECUTION",
 		Short: "Give up an execution that stopped or failed: its instance will not go on",
@@ -39,7 +39,7 @@ new instance of the same parameters is made by "run --again".
 
 One that runs is to be stopped first, one that completed has nothing to give up:
 both are refused with exit code 1, and nothing is changed.`,
-		Example:           "  " + p.app.Name + " abandon 12",
+		Example:           "  " + c.env.app.Name + " abandon 12",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -47,31 +47,31 @@ both are refused with exit code 1, and nothing is changed.`,
 			if err != nil {
 				return err
 			}
-			return p.abandon(cmd.Context(), id)
+			return c.abandon(cmd.Context(), id)
 		},
 	}
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) abandon(ctx context.Context, id core.JobExecutionID) error {
-	return p.operate(ctx, id, func(s *operator.Service) error {
+func (c operateCommands) abandon(ctx context.Context, id core.JobExecutionID) error {
+	return c.env.withExecution(ctx, id, func(s *operator.Service) error {
 		e, err := s.Abandon(ctx, id)
 		if err != nil {
-			return p.refusal(err)
+			return c.env.refusal(err)
 		}
-		if p.format == formatJSON {
-			return p.printJSON(p.executionRecord(*e))
+		if c.env.format == formatJSON {
+			return c.env.printJSON(c.env.executionRecord(*e))
 		}
-		return p.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(hintLines(p.ways(*e))))
+		return c.env.print(headline(*e) + "\n  its instance does not go on any more\n" + hintText(hintLines(c.env.restartHints(*e))))
 	})
 }
 
-// ways are the ways on from an execution.
-func (p *program) ways(e operator.Execution) []hint {
+// restartHints are the hints for what may be done about an execution.
+func (env *environment) restartHints(e operator.Execution) []hint {
 	var list []hint
 	for _, a := range e.Actions {
-		h := p.actionHint(a)
+		h := env.actionHint(a)
 		if a.Kind == operator.ActRedrive {
 			h.label = "restart it"
 		}
@@ -80,7 +80,7 @@ func (p *program) ways(e operator.Execution) []hint {
 	return list
 }
 
-func (p *program) recoverCommand() *cobra.Command {
+func (c operateCommands) recoverCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover",
 		Short: "End executions whose process died, so that they can be restarted",
@@ -92,62 +92,62 @@ that are alive are not touched.
 "run" and "restart" do so by themselves for the instance that they launch. This
 command is for what nobody launches again: after a node was lost, or before a
 deployment.`,
-		Example: "  " + p.app.Name + " recover",
+		Example: "  " + c.env.app.Name + " recover",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return p.recover(cmd.Context()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.recover(cmd.Context()) },
 	}
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) recover(ctx context.Context) error {
+func (c operateCommands) recover(ctx context.Context) error {
 	var ended []operator.Execution
-	err := p.read(ctx, func(s *Session) (err error) {
+	err := c.env.read(ctx, func(s *Session) (err error) {
 		ended, err = s.Service.Recover(ctx)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if p.format == formatJSON {
+	if c.env.format == formatJSON {
 		records := make([]executionRecord, 0, len(ended))
 		for _, e := range ended {
-			records = append(records, p.executionRecord(e))
+			records = append(records, c.env.executionRecord(e))
 		}
-		return p.printJSON(records)
+		return c.env.printJSON(records)
 	}
 	if len(ended) == 0 {
-		p.log.InfoContext(ctx, "nothing to recover: whatever runs is alive")
+		c.env.log.InfoContext(ctx, "nothing to recover: whatever runs is alive")
 		return nil
 	}
 	text := executionTable(ended) + "\n"
 	for _, e := range ended {
-		for _, line := range hintLines(p.ways(e)) {
+		for _, line := range hintLines(c.env.restartHints(e)) {
 			text += line + "\n"
 		}
 	}
-	return p.print(text)
+	return c.env.print(text)
 }
 
-// purging are the flags of purge.
-type purging struct {
+// purgeFlags are the flags of purge.
+type purgeFlags struct {
 	olderThan string
 	statuses  []string
 	req       operator.PurgeRequest
 }
 
-func (p *program) purgeCommand() *cobra.Command {
-	var o purging
+func (c operateCommands) purgeCommand() *cobra.Command {
+	var o purgeFlags
 	cmd := &cobra.Command{
 		Use:   "purge --older-than AGE",
 		Short: "Delete old executions from the history",
 		Long: `Deletes executions that ended more than AGE ago, with their parameters, steps,
 skipped items and checkpoints; an instance goes with its last execution, and may
 then run again. What runs is never deleted. The audit stays.`,
-		Example: "  " + p.app.Name + " purge --older-than 90d --dry-run\n" +
-			"  " + p.app.Name + " purge --older-than 2w --job load --status COMPLETED,FAILED --keep-last 10",
+		Example: "  " + c.env.app.Name + " purge --older-than 90d --dry-run\n" +
+			"  " + c.env.app.Name + " purge --older-than 2w --job load --status COMPLETED,FAILED --keep-last 10",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.purge(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.purge(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.olderThan, "older-than", "", "only executions that ended longer ago than this `AGE`: 90d, 2w, 36h (required)")
@@ -155,12 +155,12 @@ then run again. What runs is never deleted. The audit stays.`,
 	f.StringSliceVar(&o.statuses, "status", nil, "only executions in these `STATUSES` (default: completed, abandoned)")
 	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, however old")
 	f.BoolVar(&o.req.DryRun, "dry-run", false, "delete nothing, only count")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
 	return cmd
 }
 
-func (p *program) purge(ctx context.Context, o purging) error {
+func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	req, err := o.check()
 	if err != nil {
 		return err
@@ -169,28 +169,28 @@ func (p *program) purge(ctx context.Context, o purging) error {
 	if err != nil {
 		return err
 	}
-	req.EndedBefore = p.now().Add(-age)
+	req.EndedBefore = c.env.now().Add(-age)
 	purged := operator.Purged{DryRun: req.DryRun}
-	err = p.read(ctx, func(s *Session) (err error) {
+	err = c.env.read(ctx, func(s *Session) (err error) {
 		purged, err = s.Service.Purge(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if p.format == formatJSON {
-		return p.printJSON(purged)
+	if c.env.format == formatJSON {
+		return c.env.printJSON(purged)
 	}
 	verb := "deleted"
 	if req.DryRun {
 		verb = "would delete"
 	}
-	return p.print(fmt.Sprintf("%s %s, %s, %s, %s that ended before %s\n", verb, plural(int(purged.Executions), "execution"),
+	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s that ended before %s\n", verb, plural(int(purged.Executions), "execution"),
 		plural(int(purged.Instances), "instance"), plural(int(purged.Steps), "step"), plural(int(purged.SkippedItems), "skipped item"),
 		timeText(req.EndedBefore)))
 }
 
-func (o purging) check() (operator.PurgeRequest, error) {
+func (o purgeFlags) check() (operator.PurgeRequest, error) {
 	req := o.req
 	if o.olderThan == "" {
 		return req, usagef("--older-than AGE is required: 90d, 2w, 36h")

@@ -13,7 +13,7 @@ const maxFailedPartitions = 20
 
 // partitionText is the partitions of a step in one line, then those that failed or
 // that workers have, or all of them.
-func (p *program) partitionText(step operator.StepView, current core.JobExecutionID, all bool) string {
+func (env *environment) partitionText(step operator.StepView, current core.JobExecutionID, all bool) string {
 	var b strings.Builder
 	ps := step.Partitions
 	fmt.Fprintf(&b, "%s: %s: %s\n", step.Step, plural(ps.Total, "partition"), statusCounts(ps.Statuses))
@@ -34,7 +34,7 @@ func (p *program) partitionText(step operator.StepView, current core.JobExecutio
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(&b, "and %d more that failed or are at work:  %s\n", left, p.command("show", idText(current), "--partitions"))
+		fmt.Fprintf(&b, "and %d more that failed or are at work:  %s\n", left, env.command("show", idText(current), "--partitions"))
 	}
 	return b.String()
 }

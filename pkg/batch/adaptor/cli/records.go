@@ -24,19 +24,19 @@ type (
 	}
 )
 
-func (p *program) executionRecord(e operator.Execution) executionRecord {
+func (env *environment) executionRecord(e operator.Execution) executionRecord {
 	r := executionRecord{Execution: e}
 	for _, a := range e.Actions {
 		if a.Kind == operator.ActRestart || a.Kind == operator.ActRedrive {
-			r.Restart = p.actionHint(a).text
+			r.Restart = env.actionHint(a).text
 		}
 	}
 	return r
 }
 
-func (p *program) pageRecord(shown *operator.ExecutionView) pageRecord {
-	r := pageRecord{ExecutionView: *shown, Database: p.databaseText(p.settings.Repository.Database)}
-	r.Restart = p.executionRecord(shown.Execution).Restart
+func (env *environment) pageRecord(shown *operator.ExecutionView) pageRecord {
+	r := pageRecord{ExecutionView: *shown, Database: env.databaseText(env.settings.Repository.Database)}
+	r.Restart = env.executionRecord(shown.Execution).Restart
 	return r
 }
 
@@ -46,7 +46,7 @@ func secondsText(seconds float64) string {
 }
 
 // printJSON prints one indented JSON document.
-func (p *program) printJSON(v any) error {
+func (env *environment) printJSON(v any) error {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // conditions have < and >, and are to be read
@@ -54,12 +54,12 @@ func (p *program) printJSON(v any) error {
 	if err := e.Encode(v); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
-	return p.print(b.String())
+	return env.print(b.String())
 }
 
 // print writes a result to standard output.
-func (p *program) print(text string) error {
-	if _, err := p.out.Write([]byte(text)); err != nil {
+func (env *environment) print(text string) error {
+	if _, err := env.out.Write([]byte(text)); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-func (p *program) redriveCommand() *cobra.Command {
+func (c skipsCommands) redriveCommand() *cobra.Command {
 	var req operator.RedriveRequest
 	var from string
 	cmd := &cobra.Command{
@@ -23,7 +23,7 @@ skipped again is left.
 The job file is read from where it was at that time, or from --file; where it is
 gone, it is taken from the history. With --from only the items of the file are
 redriven, as they are written there (see "skips export").`,
-		Example: "  " + p.app.Name + " skips redrive 12\n  " + p.app.Name + " skips redrive 12 --from skipped.jsonl",
+		Example: "  " + c.env.app.Name + " skips redrive 12\n  " + c.env.app.Name + " skips redrive 12 --from skipped.jsonl",
 		Args: func(cmd *cobra.Command, args []string) error {
 			return oneExecution(cmd, args[:min(1, len(args))])
 		},
@@ -32,18 +32,18 @@ redriven, as they are written there (see "skips export").`,
 			if req.Execution, err = parseExecution(args[0]); err != nil {
 				return err
 			}
-			return p.redrive(cmd.Context(), req, from, args[1:])
+			return c.redrive(cmd.Context(), req, from, args[1:])
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&req.Step, "step", "", "the step with this `NAME` (default: the only one with skipped items)")
 	f.StringVar(&from, "from", "", "an edited export: only its items, as they are in `FILE`")
 	f.StringVar(&req.File, "file", "", "the job `FILE` (default: the one that the execution was started with)")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) redrive(ctx context.Context, req operator.RedriveRequest, from string, words []string) (err error) {
+func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest, from string, words []string) (err error) {
 	if from != "" {
 		if req.Edited, err = readSkips(from); err != nil {
 			return err
@@ -52,8 +52,8 @@ func (p *program) redrive(ctx context.Context, req operator.RedriveRequest, from
 	if req.Params, err = parseParameters(words); err != nil {
 		return err
 	}
-	return p.operating(ctx, req.Execution, func() error {
-		return p.follow(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
+	return c.env.aboutExecution(ctx, req.Execution, func() error {
+		return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
 			running, err := s.Redrive(ctx, req)
 			if err != nil {
@@ -67,10 +67,10 @@ func (p *program) redrive(ctx context.Context, req operator.RedriveRequest, from
 // maxNamed is how many items that cannot be redriven the log names.
 const maxNamed = 5
 
-func (p *program) notRedriven(ctx context.Context, n operator.Notice) {
+func (c runCommands) logNotRedriven(ctx context.Context, n operator.Notice) {
 	for _, item := range n.Items[:min(len(n.Items), maxNamed)] {
-		p.log.WarnContext(ctx, "not redriven: "+item)
+		c.env.log.WarnContext(ctx, "not redriven: "+item)
 	}
-	how := p.actionHint(operator.Action{Kind: operator.ActExport, Execution: n.Execution}).text
-	p.log.WarnContext(ctx, plural(len(n.Items), "skipped item")+" cannot be redriven as stored", "how", how)
+	how := c.env.actionHint(operator.Action{Kind: operator.ActExport, Execution: n.Execution}).text
+	c.env.log.WarnContext(ctx, plural(len(n.Items), "skipped item")+" cannot be redriven as stored", "how", how)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-func (p *program) restartCommand() *cobra.Command {
+func (c runCommands) restartCommand() *cobra.Command {
 	var req operator.RestartRequest
 	cmd := &cobra.Command{
 		Use:   "restart EXECUTION",
@@ -27,7 +27,7 @@ completed, was abandoned or has an unknown outcome is refused with exit code 1.
 The job file is read from where it was at that time, or from --file. It may have
 changed; a warning says what. Where that touches what was done already, the
 restart is refused unless you --accept-changes.`,
-		Example:           "  " + p.app.Name + " restart 12",
+		Example:           "  " + c.env.app.Name + " restart 12",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,19 +35,19 @@ restart is refused unless you --accept-changes.`,
 			if req.Execution, err = parseExecution(args[0]); err != nil {
 				return err
 			}
-			return p.restart(cmd.Context(), req)
+			return c.restart(cmd.Context(), req)
 		},
 	}
 	cmd.Flags().StringVar(&req.File, "file", "", "the job `FILE` (default: the one that the execution was started with)")
 	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "go on with nothing: run every step anew, whatever is complete")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "go on though the job file has changed in what was done already, or a file behind what was read of it")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) restart(ctx context.Context, req operator.RestartRequest) error {
-	return p.operating(ctx, req.Execution, func() error {
-		return p.follow(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
+func (c runCommands) restart(ctx context.Context, req operator.RestartRequest) error {
+	return c.env.aboutExecution(ctx, req.Execution, func() error {
+		return c.runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks
 			running, err := s.Restart(ctx, req)
 			if err != nil {
@@ -60,10 +60,10 @@ func (p *program) restart(ctx context.Context, req operator.RestartRequest) erro
 
 // notFound is the error of a command about an execution: one that does not exist is a
 // matter of usage.
-func (p *program) notFound(err error, id core.JobExecutionID) error {
+func (env *environment) notFound(err error, id core.JobExecutionID) error {
 	if errors.Is(err, core.ErrNotFound) {
-		return usage(fmt.Errorf("there is no execution %d in %s", id, p.databaseText(p.settings.Repository.Database)),
-			"those there are:  "+p.command("list"))
+		return usage(fmt.Errorf("there is no execution %d in %s", id, env.databaseText(env.settings.Repository.Database)),
+			"those there are:  "+env.command("list"))
 	}
 	return err
 }

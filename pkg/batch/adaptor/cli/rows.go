@@ -66,22 +66,22 @@ func cellText(v any) string {
 }
 
 // printRows prints the rows of a statement, or how many it changed.
-func (p *program) printRows(ctx context.Context, r *sqlResult) error {
+func (c serverCommands) printRows(ctx context.Context, r *sqlResult) error {
 	if len(r.columns) == 0 {
-		if p.format == formatJSON {
-			return p.printJSON(map[string]int64{"changed": r.changed})
+		if c.env.format == formatJSON {
+			return c.env.printJSON(map[string]int64{"changed": r.changed})
 		}
-		return p.print(plural(int(r.changed), "row") + " changed\n")
+		return c.env.print(plural(int(r.changed), "row") + " changed\n")
 	}
 	if r.more {
-		p.log.WarnContext(ctx, fmt.Sprintf("only the first %s are printed: --limit 0 prints all", plural(len(r.rows), "row")))
+		c.env.log.WarnContext(ctx, fmt.Sprintf("only the first %s are printed: --limit 0 prints all", plural(len(r.rows), "row")))
 	}
-	if p.format == formatJSON {
+	if c.env.format == formatJSON {
 		data, err := r.json()
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		return p.print(string(data))
+		return c.env.print(string(data))
 	}
 	columns, rows := make([]column, len(r.columns)), make([][]string, len(r.rows))
 	for i, name := range r.columns {
@@ -92,7 +92,7 @@ func (p *program) printRows(ctx context.Context, r *sqlResult) error {
 			rows[i] = append(rows[i], cellText(v))
 		}
 	}
-	return p.print(renderTable(columns, rows))
+	return c.env.print(renderTable(columns, rows))
 }
 
 // json is an array of objects, one per line, with the columns in their order.

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-func (p *program) runCommand() *cobra.Command {
+func (c runCommands) runCommand() *cobra.Command {
 	var req operator.RunRequest
 	cmd := &cobra.Command{
 		Use:   "run FILE [NAME=VALUE ...]",
@@ -30,24 +30,24 @@ it has not completed.
 A job with an incrementer needs neither: its newest instance goes on where it has
 not completed, else the incrementer makes the next one. --next always does.
 
-` + p.app.Name + ` run FILE --help lists the parameters of the job.`),
-		Example:           "  " + p.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
-		Args:              p.fileAndParameters,
-		ValidArgsFunction: p.completeRun,
+` + c.env.app.Name + ` run FILE --help lists the parameters of the job.`),
+		Example:           "  " + c.env.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
+		Args:              c.fileAndParameters,
+		ValidArgsFunction: c.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if req.Again && req.Next {
 				return usagef("--again and --next: one of them")
 			}
-			return p.run(cmd.Context(), req, args)
+			return c.run(cmd.Context(), req, args)
 		},
 	}
 	cmd.Flags().BoolVar(&req.Again, "again", false, "make a new instance of a job that is complete with these parameters")
 	cmd.Flags().BoolVar(&req.Next, "next", false, "make the next instance with the job's incrementer")
-	p.addLaunchFlags(cmd, &req)
+	c.addLaunchFlags(cmd, &req)
 	return cmd
 }
 
-func (p *program) nextCommand() *cobra.Command {
+func (c runCommands) nextCommand() *cobra.Command {
 	req := operator.RunRequest{Next: true}
 	cmd := &cobra.Command{
 		Use:   "next FILE [NAME=VALUE ...]",
@@ -57,61 +57,61 @@ the newest execution. A job without an incrementer is refused (exit code 1).
 
 It is "run --next". Without --next, "run" goes on first with an instance that has
 not completed.`,
-		Example:           "  " + p.app.Name + " next jobs/nightly.yaml",
-		Args:              p.fileAndParameters,
-		ValidArgsFunction: p.completeRun,
+		Example:           "  " + c.env.app.Name + " next jobs/nightly.yaml",
+		Args:              c.fileAndParameters,
+		ValidArgsFunction: c.completeRun,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.run(cmd.Context(), req, args)
+			return c.run(cmd.Context(), req, args)
 		},
 	}
-	p.addLaunchFlags(cmd, &req)
+	c.addLaunchFlags(cmd, &req)
 	return cmd
 }
 
-func (p *program) fileAndParameters(cmd *cobra.Command, args []string) error {
+func (c runCommands) fileAndParameters(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usage(errors.New("which job file?"), "usage:  "+p.app.Name+" "+cmd.Name()+" FILE [NAME=VALUE ...]")
+		return usage(errors.New("which job file?"), "usage:  "+c.env.app.Name+" "+cmd.Name()+" FILE [NAME=VALUE ...]")
 	}
 	return nil
 }
 
 // addLaunchFlags adds what run and next have both.
-func (p *program) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
+func (c runCommands) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "go on with an instance though its job file has changed in what was done already, or a file behind what was read of it")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if files := cmd.Flags().Args(); len(files) > 0 {
-			p.jobHelp(cmd, files[0])
+			c.jobHelp(cmd, files[0])
 			return
 		}
 		help(cmd, args)
 	})
 }
 
-func (p *program) run(ctx context.Context, req operator.RunRequest, args []string) (err error) {
-	req.File, req.Checked = args[0], p.app.Files[args[0]]
+func (c runCommands) run(ctx context.Context, req operator.RunRequest, args []string) (err error) {
+	req.File, req.Checked = args[0], c.env.app.Files[args[0]]
 	if req.Params, err = parseParameters(args[1:]); err != nil {
 		return err
 	}
-	if req.Checked, err = operator.Check(p.app.Registry, req); err != nil {
-		return p.refusal(err)
+	if req.Checked, err = operator.Check(c.env.app.Registry, req); err != nil {
+		return c.env.refusal(err)
 	}
-	if err := p.configure(); err != nil {
+	if err := c.env.configure(); err != nil {
 		return err
 	}
-	return p.follow(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
+	return c.runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 		req.Hooks = hooks
 		return s.Run(ctx, req)
 	})
 }
 
-// load reads a job file; whatever is wrong with it is a matter of usage.
-func (p *program) load(path string) (*jobfile.File, error) {
-	if file := p.app.Files[path]; file != nil {
+// loadJobFile reads a job file. It fails with a usage error.
+func (env *environment) loadJobFile(path string) (*jobfile.File, error) {
+	if file := env.app.Files[path]; file != nil {
 		return file, nil
 	}
-	file, err := jobfile.Load(path, p.app.Registry)
+	file, err := jobfile.Load(path, env.app.Registry)
 	if err != nil {
 		return nil, usage(err)
 	}
@@ -134,65 +134,66 @@ func parseParameters(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-// following runs a job to its end with the hooks of the command.
-type following func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
+// runFunc runs a job to its end with the hooks of the command.
+type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
 
-// follow runs a job, logs what happens, and prints the summary.
-func (p *program) follow(ctx context.Context, run following) error {
-	outlivePipes()
-	p.announceDatabase(ctx)
-	n := newNarrator(p.log, newBars(p.err.startProgress(), p.now), p.now)
-	defer p.err.endProgress()
-	return p.withSession(ctx, n, func(s *Session) error {
+// runToEnd runs a job, logs what happens, and prints the summary.
+func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
+	ignoreBrokenPipes()
+	c.env.announceDatabase(ctx)
+	n := newEventLog(c.env.log, newBars(c.env.err.startProgress(), c.env.now), c.env.now)
+	defer c.env.err.endProgress()
+	return c.env.withSession(ctx, n, func(s *Session) error {
 		var written targets
-		ctx, signals := p.obeySignals(ctx)
+		ctx, signals := c.env.obeySignals(ctx)
 		defer signals.end()
-		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.add, OnNotice: func(n operator.Notice) { p.notice(ctx, n) }})
-		p.err.endProgress()
+		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.add, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }})
+		c.env.err.endProgress()
 		if exec == nil {
-			return p.refusal(err)
+			return c.env.refusal(err)
 		}
-		exec, failure := p.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.all())
+		exec, failure := c.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.all())
 		if failure != nil {
-			p.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
+			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
 		}
-		return p.explain(exec, err, n)
+		return c.endOf(exec, err, n)
 	})
 }
 
-// notice logs what the service has to say before a run.
-func (p *program) notice(ctx context.Context, n operator.Notice) {
+// logNotice logs a notice of the service before a run.
+func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	switch n.Kind {
 	case operator.NoticeResumed:
-		p.log.InfoContext(ctx, "the newest instance has not completed: it goes on", "execution", int64(n.Execution), "status", string(n.Status))
+		c.env.log.InfoContext(ctx, "the newest instance has not completed: it goes on", "execution", int64(n.Execution), "status", string(n.Status))
 	case operator.NoticeFileGone:
-		p.log.WarnContext(ctx, "the job file is gone: it is taken from the history", "file", n.File)
+		c.env.log.WarnContext(ctx, "the job file is gone: it is taken from the history", "file", n.File)
 	case operator.NoticeChanged:
-		p.changed(ctx, n)
+		c.logChanges(ctx, n)
 	case operator.NoticeNotRedriven:
-		p.notRedriven(ctx, n)
+		c.logNotRedriven(ctx, n)
 	}
 }
 
-func (p *program) changed(ctx context.Context, n operator.Notice) {
+func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 	text := fmt.Sprintf("the job file has changed since execution %d", n.Execution)
 	if n.FromStart {
-		p.log.WarnContext(ctx, text+"; everything runs anew")
+		c.env.log.WarnContext(ctx, text+"; everything runs anew")
 		return
 	}
-	p.log.WarnContext(ctx, text, "compare", p.compareLine(operator.Action{Execution: n.Execution, File: n.File}))
-	for _, c := range n.Changes {
-		if c.Refused {
-			p.log.WarnContext(ctx, "accepted: "+c.String())
-		} else if c.What != "" {
-			p.log.WarnContext(ctx, "changed: "+c.String())
+	c.env.log.WarnContext(ctx, text, "compare", c.env.compareLine(operator.Action{Execution: n.Execution, File: n.File}))
+	for _, change := range n.Changes {
+		if change.Refused {
+			c.env.log.WarnContext(ctx, "accepted: "+change.String())
+		} else if change.What != "" {
+			c.env.log.WarnContext(ctx, "changed: "+change.String())
 		}
 	}
 }
 
-// explain turns the end of an execution into the command's end. n may be nil.
-func (p *program) explain(e *operator.Execution, err error, n *narrator) error {
-	hints := append(p.goOnHints(e), p.stackHints(n)...)
+// endOf returns the command's error for the end of an execution, nil where it COMPLETED.
+// n may be nil.
+func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error {
+	hints := append(c.nextHints(e), c.stackHints(n)...)
 	if err != nil { // the record itself is broken: its status is not to be believed
 		return &exitError{code: ExitFailed, err: err, hints: hints}
 	}
@@ -200,34 +201,34 @@ func (p *program) explain(e *operator.Execution, err error, n *narrator) error {
 	case core.StatusCompleted:
 		return nil
 	case core.StatusStopped:
-		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", e.JobName, because(e.Error)), hints: hints}
+		return &exitError{code: ExitStopped, err: fmt.Errorf("job %s stopped%s", e.JobName, reasonSuffix(e.Error)), hints: hints}
 	case core.StatusFailed, core.StatusUnknown, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	code := ExitFailed
 	if e.ExitCode == core.ExitExpectFailed {
 		code = ExitExpect
 	}
-	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", e.JobName, strings.ToLower(string(e.Status)), because(e.Error)), hints: hints}
+	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", e.JobName, strings.ToLower(string(e.Status)), reasonSuffix(e.Error)), hints: hints}
 }
 
-// goOnHints are what can be done about an execution that did not complete.
-func (p *program) goOnHints(e *operator.Execution) []string {
-	details := hint{"details", p.command("show", idText(e.ID))}
-	ways := p.ways(*e)
+// nextHints are what can be done about an execution that did not complete.
+func (c runCommands) nextHints(e *operator.Execution) []string {
+	details := hint{"details", c.env.command("show", idText(e.ID))}
+	ways := c.env.restartHints(*e)
 	switch e.Status {
 	case core.StatusUnknown, core.StatusAbandoned:
 		return hintLines(append([]hint{details}, ways...))
 	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
-	return hintLines(append(ways, details, p.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
+	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
 }
 
 // stackHints show where a component panicked.
-func (p *program) stackHints(n *narrator) []string {
+func (c runCommands) stackHints(n *eventLog) []string {
 	switch {
 	case n == nil || len(n.stacks) == 0:
 		return nil
-	case !p.debug:
+	case !c.env.debug:
 		return []string{"the stack:   add --debug"}
 	}
 	var hints []string
@@ -237,7 +238,7 @@ func (p *program) stackHints(n *narrator) []string {
 	return hints
 }
 
-func because(reason string) string {
+func reasonSuffix(reason string) string {
 	if reason == "" {
 		return ""
 	}

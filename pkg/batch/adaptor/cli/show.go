@@ -12,15 +12,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// showing are the flags of show.
-type showing struct{ definition, partitions, audit bool }
+// showFlags are the flags of show.
+type showFlags struct{ definition, partitions, audit bool }
 
-func (p *program) showCommand() *cobra.Command {
-	var o showing
+func (c showCommands) showCommand() *cobra.Command {
+	var o showFlags
 	cmd := &cobra.Command{
 		Use:               "show EXECUTION",
 		Short:             "Show an execution: parameters, steps, gates, decisions, errors, and how to go on",
-		Example:           "  " + p.app.Name + " show 12",
+		Example:           "  " + c.env.app.Name + " show 12",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -28,7 +28,7 @@ func (p *program) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.show(cmd.Context(), operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
+			return c.show(cmd.Context(), operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
 		},
 	}
 	cmd.Flags().BoolVar(&o.definition, "definition", false, "print the job file as it was when the execution began")
@@ -36,13 +36,13 @@ func (p *program) showCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of a status, and who asked for it")
 	cmd.MarkFlagsMutuallyExclusive("definition", "partitions")
 	cmd.MarkFlagsMutuallyExclusive("definition", "audit")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) show(ctx context.Context, req operator.ShowRequest) error {
+func (c showCommands) show(ctx context.Context, req operator.ShowRequest) error {
 	var shown *operator.ExecutionView
-	err := p.view(ctx, req.Execution, func(s *Session) (err error) {
+	err := c.env.view(ctx, req.Execution, func(s *Session) (err error) {
 		shown, err = s.Service.Show(ctx, req)
 		return err
 	})
@@ -50,27 +50,27 @@ func (p *program) show(ctx context.Context, req operator.ShowRequest) error {
 	case err != nil:
 		return err
 	case req.Definition:
-		return p.print(shown.Definition)
-	case p.format == formatJSON:
-		return p.printJSON(p.pageRecord(shown))
+		return c.env.print(shown.Definition)
+	case c.env.format == formatJSON:
+		return c.env.printJSON(c.env.pageRecord(shown))
 	}
-	return p.print(p.executionPage(shown, req.Partitions))
+	return c.env.print(c.executionPage(shown, req.Partitions))
 }
 
 // view asks the service about an execution; one that does not exist is a matter of
 // usage.
-func (p *program) view(ctx context.Context, id core.JobExecutionID, ask func(s *Session) error) error {
-	if err := p.configure(); err != nil {
+func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask func(s *Session) error) error {
+	if err := env.configure(); err != nil {
 		return err
 	}
-	if p.absent(p.settings.Repository.Database) {
-		return p.notFound(core.ErrNotFound, id)
+	if env.isAbsent(env.settings.Repository.Database) {
+		return env.notFound(core.ErrNotFound, id)
 	}
-	return p.withSession(ctx, p.quiet(), func(s *Session) error { return p.notFound(ask(s), id) })
+	return env.withSession(ctx, env.observer(), func(s *Session) error { return env.notFound(ask(s), id) })
 }
 
 // executionPage is the page for people.
-func (p *program) executionPage(e *operator.ExecutionView, allPartitions bool) string {
+func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions bool) string {
 	var b strings.Builder
 	b.WriteString(headline(e.Execution) + "\n\n")
 	writeFacts(&b, e)
@@ -81,7 +81,7 @@ func (p *program) executionPage(e *operator.ExecutionView, allPartitions bool) s
 		b.WriteString("\n" + stepTable(e.Steps, e.ID))
 	}
 	for _, s := range e.Steps {
-		p.writeStep(&b, s, e.ID, allPartitions)
+		c.writeStep(&b, s, e.ID, allPartitions)
 	}
 	if len(e.Decisions) > 0 {
 		b.WriteString("\n" + decisionTable(e.Decisions))
@@ -89,8 +89,8 @@ func (p *program) executionPage(e *operator.ExecutionView, allPartitions bool) s
 	if len(e.Audit) > 0 {
 		b.WriteString("\n" + auditTable(e.Audit))
 	}
-	b.WriteString(p.skipsLine(e))
-	if hints := p.pageHints(e); len(hints) > 0 {
+	b.WriteString(c.env.skipsLine(e))
+	if hints := c.pageHints(e); len(hints) > 0 {
 		b.WriteString("\n" + strings.Join(hints, "\n") + "\n")
 	}
 	return b.String()
@@ -127,7 +127,7 @@ func writeFacts(b *strings.Builder, e *operator.ExecutionView) {
 }
 
 // writeStep writes what the table of steps has no column for.
-func (p *program) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
+func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
 	if s.Error != "" {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, oneLine(s.Error))
 	}
@@ -135,18 +135,18 @@ func (p *program) writeStep(b *strings.Builder, s operator.StepView, current cor
 		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, oneLine(s.Gate))
 	}
 	if s.Child != 0 {
-		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Step, s.Child, s.Out["status"], p.command("show", idText(s.Child)))
+		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Step, s.Child, s.Out["status"], c.env.command("show", idText(s.Child)))
 	} else if len(s.Out) > 0 {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, outText(s.Out))
 	}
 	if s.Partitions != nil {
-		b.WriteString("\n" + p.partitionText(s, current, allPartitions))
+		b.WriteString("\n" + c.env.partitionText(s, current, allPartitions))
 	}
 }
 
 // pageHints are the next commands.
-func (p *program) pageHints(e *operator.ExecutionView) []string {
-	return hintLines(p.ways(e.Execution))
+func (c showCommands) pageHints(e *operator.ExecutionView) []string {
+	return hintLines(c.env.restartHints(e.Execution))
 }
 
 func parameterTable(ps core.Parameters) string {
@@ -175,10 +175,10 @@ func redrivesText(redrives []operator.Redrive) string {
 }
 
 // skipsLine is how to see what the execution skipped, if it did.
-func (p *program) skipsLine(e *operator.ExecutionView) string {
+func (env *environment) skipsLine(e *operator.ExecutionView) string {
 	for _, s := range e.Steps {
 		if s.Execution == e.ID && s.Skipped > 0 {
-			return "\nskipped items:  " + p.command("skips", "list", idText(e.ID)) + "\n"
+			return "\nskipped items:  " + env.command("skips", "list", idText(e.ID)) + "\n"
 		}
 	}
 	return ""

@@ -16,10 +16,10 @@ type signals struct {
 	end  func()        // stops listening; waits for the listener
 }
 
-func (p *program) obeySignals(ctx context.Context) (context.Context, signals) {
+func (env *environment) obeySignals(ctx context.Context) (context.Context, signals) {
 	ctx, cancel := context.WithCancel(ctx)
 	incoming := make(chan os.Signal, 2)
-	signal.Notify(incoming, endings()...)
+	signal.Notify(incoming, stopSignals()...)
 	s := signals{stop: make(chan struct{})}
 	over, done := make(chan struct{}), make(chan struct{})
 	s.end = func() {
@@ -30,15 +30,15 @@ func (p *program) obeySignals(ctx context.Context) (context.Context, signals) {
 	}
 	go func() {
 		defer close(done)
-		listen(incoming, over, s.stop, cancel, p.log)
+		listen(incoming, over, s.stop, cancel, env.log)
 		signal.Stop(incoming)
 	}()
 	return ctx, s
 }
 
-// endings are the signals that ask for a stop (rule L10). A hangup that was ignored
+// stopSignals are the signals that ask for a stop (rule L10). A hangup that was ignored
 // when the process began, by nohup, stays so.
-func endings() []os.Signal {
+func stopSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		all = append(all, syscall.SIGHUP)
@@ -46,10 +46,10 @@ func endings() []os.Signal {
 	return all
 }
 
-// outlivePipes has a write to a pipe that has no reader any more fail, until the
+// ignoreBrokenPipes has a write to a pipe that has no reader any more fail, until the
 // process ends: the job and its exit code do not depend on who reads the log. The
 // signal is caught and not ignored, as processes of tasklets would inherit that.
-func outlivePipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+func ignoreBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 func listen(incoming <-chan os.Signal, over <-chan struct{}, stop chan<- struct{}, cancel func(), log *slog.Logger) {
 	select {

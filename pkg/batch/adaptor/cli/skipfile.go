@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-func (p *program) skipsExportCommand() *cobra.Command {
+func (c skipsCommands) skipsExportCommand() *cobra.Command {
 	var req operator.SkipsRequest
 	var out string
 	cmd := &cobra.Command{
@@ -22,11 +22,11 @@ func (p *program) skipsExportCommand() *cobra.Command {
 		Long: `Writes the skipped items of EXECUTION that were not redriven, one JSON object per
 line. "item" is the item as it was read: correct it, leave out lines that are not
 to be redriven, and hand the file to
-  ` + p.app.Name + ` skips redrive EXECUTION --from FILE
+  ` + c.env.app.Name + ` skips redrive EXECUTION --from FILE
 Where "item" is null, the item is not known whole: its read failed, it was too
 long, or fields of it are hidden. What is known is in "stored"; give the item, or
 leave out the line.`,
-		Example:           "  " + p.app.Name + " skips export 12 --out skipped.jsonl",
+		Example:           "  " + c.env.app.Name + " skips export 12 --out skipped.jsonl",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,7 +35,7 @@ leave out the line.`,
 				return err
 			}
 			req.Execution = id
-			return p.exportSkips(cmd.Context(), req, out)
+			return c.exportSkips(cmd.Context(), req, out)
 		},
 	}
 	addSkipFlags(cmd, &req)
@@ -43,11 +43,11 @@ leave out the line.`,
 	return cmd
 }
 
-func (p *program) exportSkips(ctx context.Context, req operator.SkipsRequest, out string) error {
+func (c skipsCommands) exportSkips(ctx context.Context, req operator.SkipsRequest, out string) error {
 	n := 0
-	err := p.view(ctx, req.Execution, func(s *Session) (err error) {
+	err := c.env.view(ctx, req.Execution, func(s *Session) (err error) {
 		if out == "" {
-			n, err = s.Service.ExportSkips(ctx, req, p.out)
+			n, err = s.Service.ExportSkips(ctx, req, c.env.out)
 			return err
 		}
 		to := &newFile{path: out}
@@ -58,7 +58,7 @@ func (p *program) exportSkips(ctx context.Context, req operator.SkipsRequest, ou
 		return err
 	}
 	if out != "" || n == 0 {
-		p.log.InfoContext(ctx, plural(n, "skipped item")+" exported")
+		c.env.log.InfoContext(ctx, plural(n, "skipped item")+" exported")
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-func (p *program) skipsCommand() *cobra.Command {
+func (c skipsCommands) skipsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skips",
 		Short: "List, show, export and redrive skipped items",
@@ -24,16 +24,16 @@ the same processors and writers.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(p.skipsListCommand(), p.skipsShowCommand(), p.skipsExportCommand(), p.redriveCommand())
+	cmd.AddCommand(c.skipsListCommand(), c.skipsShowCommand(), c.skipsExportCommand(), c.redriveCommand())
 	return cmd
 }
 
-func (p *program) skipsListCommand() *cobra.Command {
+func (c skipsCommands) skipsListCommand() *cobra.Command {
 	var req operator.SkipsRequest
 	cmd := &cobra.Command{
 		Use:               "list EXECUTION",
 		Short:             "List the items that an execution skipped",
-		Example:           "  " + p.app.Name + " skips list 12 --phase write",
+		Example:           "  " + c.env.app.Name + " skips list 12 --phase write",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,7 +45,7 @@ func (p *program) skipsListCommand() *cobra.Command {
 				return usagef("--limit %d: at least 1", req.Limit)
 			}
 			req.Execution = id
-			return p.listSkips(cmd.Context(), req)
+			return c.listSkips(cmd.Context(), req)
 		},
 	}
 	f := cmd.Flags()
@@ -53,7 +53,7 @@ func (p *program) skipsListCommand() *cobra.Command {
 	f.BoolVar(&req.Left, "left", false, "only items that were not redriven")
 	f.Int64Var(&req.After, "after", 0, "only items with a greater number than `ITEM`: the next page")
 	f.IntVar(&req.Limit, "limit", 50, "at most `N` items")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
@@ -80,27 +80,27 @@ func (f *phaseFlag) Set(text string) error {
 	return fmt.Errorf("allowed: %s", joinWords(phaseNames()))
 }
 
-func (p *program) listSkips(ctx context.Context, req operator.SkipsRequest) error {
+func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest) error {
 	var page operator.SkipPage
-	err := p.view(ctx, req.Execution, func(s *Session) (err error) {
+	err := c.env.view(ctx, req.Execution, func(s *Session) (err error) {
 		page, err = s.Service.Skips(ctx, req)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if p.format == formatJSON {
-		return p.printJSON(page.Items)
+	if c.env.format == formatJSON {
+		return c.env.printJSON(page.Items)
 	}
 	if len(page.Items) == 0 {
-		p.log.InfoContext(ctx, fmt.Sprintf("no such skipped items of execution %d", req.Execution))
+		c.env.log.InfoContext(ctx, fmt.Sprintf("no such skipped items of execution %d", req.Execution))
 		return nil
 	}
-	if err := p.print(skipTable(page.Items)); err != nil {
+	if err := c.env.print(skipTable(page.Items)); err != nil {
 		return err
 	}
 	if page.Next != 0 {
-		p.log.InfoContext(ctx, fmt.Sprintf("there are more: --after %d", page.Next))
+		c.env.log.InfoContext(ctx, fmt.Sprintf("there are more: --after %d", page.Next))
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func redrivenText(s operator.SkipView) string {
 	return idText(s.RedrivenBy)
 }
 
-func (p *program) skipsShowCommand() *cobra.Command {
+func (c skipsCommands) skipsShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ITEM",
 		Short: "Show a skipped item, with its error",
@@ -145,38 +145,38 @@ func (p *program) skipsShowCommand() *cobra.Command {
 			if err != nil || id < 1 {
 				return usagef("%q is no skipped item: a number such as 7 is expected", args[0])
 			}
-			return p.showSkip(cmd.Context(), id)
+			return c.showSkip(cmd.Context(), id)
 		},
 	}
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) showSkip(ctx context.Context, id int64) error {
-	if err := p.configure(); err != nil {
+func (c skipsCommands) showSkip(ctx context.Context, id int64) error {
+	if err := c.env.configure(); err != nil {
 		return err
 	}
 	item, err := (*operator.SkipView)(nil), core.ErrNotFound
-	if !p.absent(p.settings.Repository.Database) {
-		err = p.withSession(ctx, p.quiet(), func(s *Session) (err error) {
+	if !c.env.isAbsent(c.env.settings.Repository.Database) {
+		err = c.env.withSession(ctx, c.env.observer(), func(s *Session) (err error) {
 			item, err = s.Service.Skip(ctx, id)
 			return err
 		})
 	}
 	if errors.Is(err, core.ErrNotFound) {
-		return usagef("there is no skipped item %d in %s", id, p.databaseText(p.settings.Repository.Database))
+		return usagef("there is no skipped item %d in %s", id, c.env.databaseText(c.env.settings.Repository.Database))
 	}
 	if err != nil {
 		return err
 	}
-	if p.format == formatJSON {
-		return p.printJSON(item)
+	if c.env.format == formatJSON {
+		return c.env.printJSON(item)
 	}
-	return p.print(p.skipPage(*item))
+	return c.env.print(c.skipPage(*item))
 }
 
 // skipPage is everything about one skipped item, for people.
-func (p *program) skipPage(s operator.SkipView) string {
+func (c skipsCommands) skipPage(s operator.SkipView) string {
 	var b strings.Builder
 	line := func(name, text string) {
 		if text != "" {
@@ -204,7 +204,7 @@ func (p *program) skipPage(s operator.SkipView) string {
 		b.WriteString("\n" + text + "\n")
 	}
 	if s.RedrivenBy == 0 {
-		b.WriteString("\nredrive it:  " + p.command("skips", "redrive", idText(s.Execution), "--step", s.Step) + "\n")
+		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", idText(s.Execution), "--step", s.Step) + "\n")
 	}
 	return b.String()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func (p *program) sqlCommand() *cobra.Command {
+func (c serverCommands) sqlCommand() *cobra.Command {
 	var q sqlQuery
 	cmd := &cobra.Command{
 		Use:   "sql STATEMENT",
@@ -24,7 +24,7 @@ func (p *program) sqlCommand() *cobra.Command {
 		Long: `Runs one SQL statement in a transaction of its own and prints the rows that it
 returns. The database itself refuses to change anything without --write. The
 statement - is read from standard input.`,
-		Example: "  " + p.app.Name + ` sql "select species, count(*) from strikes group by species"`,
+		Example: "  " + c.env.app.Name + ` sql "select species, count(*) from strikes group by species"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || strings.TrimSpace(args[0]) == "" {
 				return usage(errors.New("one statement is expected (in quotes)"), "usage:  "+cmd.UseLine())
@@ -34,13 +34,13 @@ statement - is read from standard input.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.text = args[0]
-			return p.sql(cmd.Context(), q)
+			return c.sql(cmd.Context(), q)
 		},
 	}
 	cmd.Flags().StringVar(&q.database, "database", tx.Default, "`NAME` of the database")
 	cmd.Flags().BoolVar(&q.write, "write", false, "let the statement change data")
 	cmd.Flags().IntVar(&q.limit, "limit", 1000, "print at most `N` rows; 0: all")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
@@ -50,9 +50,9 @@ type sqlQuery struct {
 	limit          int
 }
 
-func (p *program) sql(ctx context.Context, q sqlQuery) error {
+func (c serverCommands) sql(ctx context.Context, q sqlQuery) error {
 	if q.text == "-" {
-		text, err := io.ReadAll(p.stdin)
+		text, err := io.ReadAll(c.env.stdin)
 		if err != nil {
 			return fmt.Errorf("read the statement: %w", err)
 		}
@@ -61,17 +61,17 @@ func (p *program) sql(ctx context.Context, q sqlQuery) error {
 	if q.limit < 0 {
 		return usagef("--limit %d: 0 or more", q.limit)
 	}
-	if err := p.configure(); err != nil {
+	if err := c.env.configure(); err != nil {
 		return err
 	}
-	if err := p.checkDatabase(q.database); err != nil {
+	if err := c.env.checkDatabase(q.database); err != nil {
 		return err
 	}
-	if !q.write && p.absent(q.database) {
-		return &exitError{code: ExitFailed, err: fmt.Errorf("%s does not exist: nothing was run in it yet", p.databaseText(q.database))}
+	if !q.write && c.env.isAbsent(q.database) {
+		return &exitError{code: ExitFailed, err: fmt.Errorf("%s does not exist: nothing was run in it yet", c.env.databaseText(q.database))}
 	}
 	var r *sqlResult
-	err := p.withRawSession(ctx, p.quiet(), func(s *Session) error {
+	err := c.env.withRawSession(ctx, c.env.observer(), func(s *Session) error {
 		db, err := s.Provider.Database(q.database)
 		if err != nil {
 			return err
@@ -81,18 +81,18 @@ func (p *program) sql(ctx context.Context, q sqlQuery) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("%s: %w", p.databaseText(q.database), err)
+			return fmt.Errorf("%s: %w", c.env.databaseText(q.database), err)
 		}
 		return nil
 	})
 	if err != nil {
-		return p.sqlHint(err, q)
+		return c.sqlHint(err, q)
 	}
-	return p.printRows(ctx, r)
+	return c.printRows(ctx, r)
 }
 
 // sqlHint tells of --write where the statement writes.
-func (p *program) sqlHint(err error, q sqlQuery) error {
+func (c serverCommands) sqlHint(err error, q sqlQuery) error {
 	if q.write || !dberr.IsReadOnly(err) {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-func (p *program) stopCommand() *cobra.Command {
+func (c operateCommands) stopCommand() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "stop EXECUTION",
@@ -24,7 +24,7 @@ database, so that it may be made on any host.
 With --wait the command waits until the execution is over, and its exit code is
 that of the execution: 3 for one that stopped, 0 for one that completed all the
 same. Without, it is 0 as soon as the request is stored.`,
-		Example:           "  " + p.app.Name + " stop 12 --wait 5m",
+		Example:           "  " + c.env.app.Name + " stop 12 --wait 5m",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,86 +35,86 @@ same. Without, it is 0 as soon as the request is stored.`,
 			if cmd.Flags().Changed("wait") && wait <= 0 {
 				return usagef("--wait %v: more than 0", wait)
 			}
-			return p.stop(cmd.Context(), id, wait)
+			return c.stop(cmd.Context(), id, wait)
 		},
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until it is over, at most for this `DURATION`")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) stop(ctx context.Context, id core.JobExecutionID, wait time.Duration) error {
-	return p.operate(ctx, id, func(s *operator.Service) error {
+func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait time.Duration) error {
+	return c.env.withExecution(ctx, id, func(s *operator.Service) error {
 		asked, err := s.Stop(ctx, id)
 		if err != nil {
-			return p.refusal(err)
+			return c.env.refusal(err)
 		}
 		if wait == 0 {
-			return p.printStopping(asked)
+			return c.printStopping(asked)
 		}
-		return p.awaitEnd(ctx, s, asked, wait)
+		return c.awaitEnd(ctx, s, asked, wait)
 	})
 }
 
 // printStopping says what will happen.
-func (p *program) printStopping(e *operator.Execution) error {
-	if p.format == formatJSON {
-		return p.printJSON(p.executionRecord(*e))
+func (c operateCommands) printStopping(e *operator.Execution) error {
+	if c.env.format == formatJSON {
+		return c.env.printJSON(c.env.executionRecord(*e))
 	}
 	text := headline(*e) + "\n"
 	switch {
 	case e.Owner == nil && e.Status.IsRunning(): // it is parked
 		return p.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n")
 	case e.Owner == nil: // it ended at this very moment
-		return p.print(text)
+		return c.env.print(text)
 	case e.Owner.Dead:
-		return p.print(text + fmt.Sprintf("  its process %d is dead: nobody is left to stop\n", e.Owner.PID) +
-			hintText(hintLines([]hint{{"end it", p.command("recover")}})))
+		return c.env.print(text + fmt.Sprintf("  its process %d is dead: nobody is left to stop\n", e.Owner.PID) +
+			hintText(hintLines([]hint{{"end it", c.env.command("recover")}})))
 	}
 	text += fmt.Sprintf("  process %d on %s commits the chunk in hand, and ends\n", e.Owner.PID, e.Owner.Host)
-	return p.print(text + hintText(hintLines([]hint{
-		{"wait for it", p.command("stop", idText(e.ID), "--wait", "5m")},
-		{"what it does", p.command("show", idText(e.ID))},
+	return c.env.print(text + hintText(hintLines([]hint{
+		{"wait for it", c.env.command("stop", idText(e.ID), "--wait", "5m")},
+		{"what it does", c.env.command("show", idText(e.ID))},
 	})))
 }
 
 // awaitEnd returns when the execution is over, as a run of it would have.
-func (p *program) awaitEnd(ctx context.Context, s *operator.Service, e *operator.Execution, wait time.Duration) error {
+func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *operator.Execution, wait time.Duration) error {
 	if e.Owner != nil {
-		p.log.InfoContext(ctx, "waiting for its end", "execution", int64(e.ID), "process", e.Owner.PID, "host", e.Owner.Host, "at_most", wait.String())
+		c.env.log.InfoContext(ctx, "waiting for its end", "execution", int64(e.ID), "process", e.Owner.PID, "host", e.Owner.Host, "at_most", wait.String())
 	}
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	ended, err := s.AwaitEnd(limited, e.ID)
 	switch {
 	case limited.Err() != nil && err != nil:
-		return p.stillRunning(e, wait)
+		return c.stillRunning(e, wait)
 	case err != nil:
 		return err
 	case ended.Status.IsRunning(): // its process was dead before we looked: it wrote no end
 		return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: its process %d is dead, and left it %s", e.ID, ended.Owner.PID, ended.Status),
-			hints: hintLines([]hint{{"end it", p.command("recover")}})}
+			hints: hintLines([]hint{{"end it", c.env.command("recover")}})}
 	}
-	if err := p.printEnd(ended); err != nil {
+	if err := c.printEnd(ended); err != nil {
 		return err
 	}
-	return p.explain(ended, nil, nil)
+	return runCommands(c).endOf(ended, nil, nil)
 }
 
-func (p *program) printEnd(e *operator.Execution) error {
-	if p.format == formatJSON {
-		return p.printJSON(p.executionRecord(*e))
+func (c operateCommands) printEnd(e *operator.Execution) error {
+	if c.env.format == formatJSON {
+		return c.env.printJSON(c.env.executionRecord(*e))
 	}
-	return p.print(headline(*e) + "\n")
+	return c.env.print(headline(*e) + "\n")
 }
 
-func (p *program) stillRunning(e *operator.Execution, wait time.Duration) error {
+func (c operateCommands) stillRunning(e *operator.Execution, wait time.Duration) error {
 	hints := []hint{
-		{"what it does", p.command("show", idText(e.ID))},
-		{"wait longer", p.command("stop", idText(e.ID), "--wait", "1h")},
+		{"what it does", c.env.command("show", idText(e.ID))},
+		{"wait longer", c.env.command("stop", idText(e.ID), "--wait", "1h")},
 	}
 	if e.Owner != nil {
-		hints = append(hints, hint{"end it hard", fmt.Sprintf("kill %d (on %s), then %s", e.Owner.PID, e.Owner.Host, p.command("recover"))})
+		hints = append(hints, hint{"end it hard", fmt.Sprintf("kill %d (on %s), then %s", e.Owner.PID, e.Owner.Host, c.env.command("recover"))})
 	}
 	return &exitError{code: ExitFailed, hints: hintLines(hints),
 		err: errors.New("execution " + idText(e.ID) + " still runs after " + wait.String() + ": it was asked to stop")}

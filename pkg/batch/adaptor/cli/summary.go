@@ -12,19 +12,19 @@ import (
 // summarize prints what an execution did: one line per step, those that an earlier
 // execution completed included, and where the rows went. It returns the execution as the
 // database has it, which is right even where this process lost it to another one.
-func (p *program) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target) (*operator.Execution, error) {
+func (c runCommands) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target) (*operator.Execution, error) {
 	view, err := s.Service.Summary(ctx, operator.SummaryRequest{Execution: exec.ID, Passed: passed})
 	if err != nil {
 		return exec, err
 	}
-	return &view.Execution, p.printSummary(view, written)
+	return &view.Execution, c.printSummary(view, written)
 }
 
-func (p *program) printSummary(e *operator.ExecutionView, written []operator.Target) error {
-	if p.format == formatJSON {
-		r := p.pageRecord(e)
+func (c runCommands) printSummary(e *operator.ExecutionView, written []operator.Target) error {
+	if c.env.format == formatJSON {
+		r := c.env.pageRecord(e)
 		r.Targets = written
-		return p.printJSON(r)
+		return c.env.printJSON(r)
 	}
 	var b strings.Builder
 	b.WriteString(headline(e.Execution) + "\n")
@@ -33,14 +33,14 @@ func (p *program) printSummary(e *operator.ExecutionView, written []operator.Tar
 	}
 	for _, step := range e.Steps {
 		if step.Partitions != nil {
-			b.WriteString("\n" + p.partitionText(step, e.ID, false))
+			b.WriteString("\n" + c.env.partitionText(step, e.ID, false))
 		}
 	}
 	if len(written) > 0 {
-		b.WriteString("\n" + p.targetText(written))
+		b.WriteString("\n" + c.env.targetText(written))
 	}
-	b.WriteString(p.skipsLine(e))
-	return p.print(b.String())
+	b.WriteString(c.env.skipsLine(e))
+	return c.env.print(b.String())
 }
 
 // headline is an execution in one line.

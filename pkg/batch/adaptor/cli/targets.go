@@ -30,12 +30,12 @@ func (t *targets) all() []operator.Target {
 }
 
 // targetText is "load: table strikes in sqlite /data/surfin.db", a line each.
-func (p *program) targetText(list []operator.Target) string {
+func (env *environment) targetText(list []operator.Target) string {
 	var b strings.Builder
 	for _, t := range list {
 		b.WriteString(t.Step + ": " + t.Writer + " " + t.Target)
 		if t.Database != "" {
-			b.WriteString(" in " + p.databaseText(t.Database))
+			b.WriteString(" in " + env.databaseText(t.Database))
 		}
 		b.WriteString("\n")
 	}

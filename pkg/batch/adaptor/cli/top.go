@@ -20,15 +20,15 @@ import (
 // minInterval keeps a refresh from being a load.
 const minInterval = 10 * time.Millisecond
 
-// topOrder is what `top` is asked for.
-type topOrder struct {
+// topFlags is what `top` is asked for.
+type topFlags struct {
 	interval time.Duration
 	once     bool
 	job      string
 }
 
-func (p *program) topCommand() *cobra.Command {
-	var o topOrder
+func (c showCommands) topCommand() *cobra.Command {
+	var o topFlags
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch what is running: progress, speed, time left",
@@ -39,37 +39,37 @@ without any they are "?".
 
 On a terminal it is drawn in place until Ctrl-C; elsewhere each refresh is a line
 for each running step.`,
-		Example: "  " + p.app.Name + " top\n  " + p.app.Name + " top --once --format json",
+		Example: "  " + c.env.app.Name + " top\n  " + c.env.app.Name + " top --once --format json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.interval < minInterval {
 				return usagef("--interval %v: at least %v", o.interval, minInterval)
 			}
-			return p.top(cmd.Context(), o)
+			return c.top(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
 	f.DurationVar(&o.interval, "interval", time.Second, "`TIME` between two refreshes")
 	f.BoolVar(&o.once, "once", false, "print once")
 	f.StringVar(&o.job, "job", "", "only executions of the job with this `NAME`")
-	p.addFormatFlag(cmd)
+	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
-func (p *program) top(ctx context.Context, o topOrder) error {
-	if err := p.configure(); err != nil {
+func (c showCommands) top(ctx context.Context, o topFlags) error {
+	if err := c.env.configure(); err != nil {
 		return err
 	}
-	if p.absent(p.settings.Repository.Database) {
-		return p.printProgress([]operator.ProgressView{})
+	if c.env.isAbsent(c.env.settings.Repository.Database) {
+		return c.printProgress([]operator.ProgressView{})
 	}
-	ctx, end := signal.NotifyContext(ctx, endings()...)
+	ctx, end := signal.NotifyContext(ctx, stopSignals()...)
 	defer end()
-	return p.withSession(ctx, p.quiet(), func(s *Session) error {
+	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		meter := s.Service.Meter(operator.ProgressRequest{Job: o.job})
 		ticker := time.NewTicker(o.interval)
 		defer ticker.Stop()
-		screen := p.newTopScreen()
+		screen := c.newTopView()
 		for {
 			views, err := meter.Refresh(ctx)
 			if ctx.Err() != nil {
@@ -79,7 +79,7 @@ func (p *program) top(ctx context.Context, o topOrder) error {
 				return err
 			}
 			if o.once {
-				return p.printProgress(views)
+				return c.printProgress(views)
 			}
 			if err := screen.draw(views); err != nil {
 				return err
@@ -94,23 +94,23 @@ func (p *program) top(ctx context.Context, o topOrder) error {
 }
 
 // printProgress prints what runs, once.
-func (p *program) printProgress(views []operator.ProgressView) error {
-	if p.format == formatJSON {
-		return p.printJSON(views)
+func (c showCommands) printProgress(views []operator.ProgressView) error {
+	if c.env.format == formatJSON {
+		return c.env.printJSON(views)
 	}
-	return p.print(progressTable(views, p.databaseText(p.settings.Repository.Database)))
+	return c.env.print(progressTable(views, c.env.databaseText(c.env.settings.Repository.Database)))
 }
 
-// topScreen shows one refresh after the other.
-type topScreen struct {
-	*program
+// topView shows one refresh after the other.
+type topView struct {
+	env      *environment
 	terminal *os.File // nil: there is none
 	lines    int      // drawn by the last refresh
 }
 
-func (p *program) newTopScreen() *topScreen {
-	s := &topScreen{program: p}
-	if w, ok := p.out.(*colorprofile.Writer); ok && w.Profile > colorprofile.NoTTY {
+func (c showCommands) newTopView() *topView {
+	s := &topView{env: c.env}
+	if w, ok := c.env.out.(*colorprofile.Writer); ok && w.Profile > colorprofile.NoTTY {
 		if f, ok := w.Forward.(*os.File); ok && hasWidth(f) {
 			s.terminal = f
 		}
@@ -118,25 +118,25 @@ func (p *program) newTopScreen() *topScreen {
 	return s
 }
 
-func (s *topScreen) draw(views []operator.ProgressView) error {
+func (s *topView) draw(views []operator.ProgressView) error {
 	switch {
-	case s.format == formatJSON:
+	case s.env.format == formatJSON:
 		line, err := json.Marshal(views)
 		if err != nil {
 			return fmt.Errorf("print the result: %w", err)
 		}
-		return s.print(string(line) + "\n")
+		return s.env.print(string(line) + "\n")
 	case s.terminal == nil:
-		return s.print(progressLines(views, s.now()))
+		return s.env.print(progressLines(views, s.env.now()))
 	}
-	text := progressTable(views, s.databaseText(s.settings.Repository.Database))
+	text := progressTable(views, s.env.databaseText(s.env.settings.Repository.Database))
 	width, height, err := term.GetSize(s.terminal.Fd())
 	if err != nil {
 		return fmt.Errorf("the size of the terminal: %w", err)
 	}
 	frame, lines := redraw(text, s.lines, width, height)
 	s.lines = lines
-	return s.print(frame)
+	return s.env.print(frame)
 }
 
 // redraw takes the lines of the last frame back and draws the new one, no wider and

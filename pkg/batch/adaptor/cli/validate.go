@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) validateCommand() *cobra.Command {
+func (c fileCommands) validateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check job files without running anything",
@@ -21,21 +21,21 @@ reported, with its place. No database is opened.`,
 			return nil
 		},
 		ValidArgsFunction: completeJobFiles,
-		RunE:              func(_ *cobra.Command, args []string) error { return p.validate(args) },
+		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args) },
 	}
 }
 
 // validate goes on after a file with problems: all of them are reported.
-func (p *program) validate(paths []string) error {
+func (c fileCommands) validate(paths []string) error {
 	var wrong []error
 	for _, path := range paths {
-		file, err := p.load(path)
+		file, err := c.env.loadJobFile(path)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
 		text := fmt.Sprintf("%s: ok (job %s: %s)\n", path, file.Name(), joinWords(file.Steps()))
-		if err := p.print(text); err != nil {
+		if err := c.env.print(text); err != nil {
 			return err
 		}
 	}

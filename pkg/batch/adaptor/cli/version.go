@@ -8,17 +8,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (p *program) versionCommand() *cobra.Command {
+func (c fileCommands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			version := p.app.Version
+			version := c.env.app.Version
 			if version == "" {
 				version = "(unknown version)"
 			}
-			return p.print(fmt.Sprintf("%s %s (%s, %s/%s%s)\n", p.app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision()))
+			return c.env.print(fmt.Sprintf("%s %s (%s, %s/%s%s)\n", c.env.app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision()))
 		},
 	}
 }

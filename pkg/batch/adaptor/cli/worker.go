@@ -14,7 +14,7 @@ import (
 // minPoll keeps looking for work from being a load.
 const minPoll = 10 * time.Millisecond
 
-func (p *program) workerCommand() *cobra.Command {
+func (c serverCommands) workerCommand() *cobra.Command {
 	o := runtime.Options{Slots: 1, Poll: runtime.DefaultPoll}
 	cmd := &cobra.Command{
 		Use:   "worker",
@@ -27,7 +27,7 @@ databases, components and data that the job uses.
 
 SIGINT or SIGTERM finishes the chunks in hand and gives the parts back; a second one
 cancels.`,
-		Example: "  " + p.app.Name + " worker --slots 4",
+		Example: "  " + c.env.app.Name + " worker --slots 4",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -36,7 +36,7 @@ cancels.`,
 			case o.Poll < minPoll:
 				return usagef("--poll %v: at least %v", o.Poll, minPoll)
 			}
-			return p.work(cmd.Context(), o)
+			return c.work(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
@@ -45,21 +45,21 @@ cancels.`,
 	return cmd
 }
 
-func (p *program) work(ctx context.Context, o runtime.Options) error {
-	if err := p.configure(); err != nil {
+func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
+	if err := c.env.configure(); err != nil {
 		return err
 	}
-	ctx, signals := p.obeySignals(ctx)
+	ctx, signals := c.env.obeySignals(ctx)
 	defer signals.end()
-	o.Report = func(e runtime.Event) { p.workerEvent(ctx, e) }
-	return p.withSession(ctx, p.quiet(), func(s *Session) error {
-		p.announceDatabase(ctx)
-		p.log.InfoContext(ctx, fmt.Sprintf("worker with %d slots: waiting for parts", o.Slots))
+	o.Report = func(e runtime.Event) { c.workerEvent(ctx, e) }
+	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
+		c.env.announceDatabase(ctx)
+		c.env.log.InfoContext(ctx, fmt.Sprintf("worker with %d slots: waiting for parts", o.Slots))
 		return s.Work(ctx, signals.stop, o)
 	})
 }
 
-func (p *program) workerEvent(ctx context.Context, e runtime.Event) {
+func (c serverCommands) workerEvent(ctx context.Context, e runtime.Event) {
 	args := []any{"execution", int64(e.Execution)}
 	if e.Partition != nil {
 		args = append(args, "part", e.Partition.Name, "step_execution", int64(e.Partition.ID))
@@ -68,12 +68,12 @@ func (p *program) workerEvent(ctx context.Context, e runtime.Event) {
 		}
 	}
 	if e.Err != nil {
-		p.log.ErrorContext(ctx, "part "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
+		c.env.log.ErrorContext(ctx, "part "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
 		return
 	}
 	if e.Partition != nil && e.What == "ended" && e.Partition.Status == core.StatusFailed {
-		p.log.ErrorContext(ctx, "part failed", append(args, "error", oneLine(e.Partition.Error))...)
+		c.env.log.ErrorContext(ctx, "part failed", append(args, "error", oneLine(e.Partition.Error))...)
 		return
 	}
-	p.log.InfoContext(ctx, "part "+e.What, args...)
+	c.env.log.InfoContext(ctx, "part "+e.What, args...)
 }

@@ -208,7 +208,7 @@ func (f *File) childParameters(child *childDef, view *core.View) (core.Parameter
 	for _, p := range child.parameters {
 		value, ok, err := f.childValue(v, p)
 		if err != nil {
-			return core.Parameters{}, fmt.Errorf("%s: parameter %s: %w", f.at(p.node), p.spec.Name, err)
+			return core.Parameters{}, fmt.Errorf("%s: parameter %s: %w", f.location(p.node), p.spec.Name, err)
 		}
 		if ok {
 			given[p.spec.Name] = value

@@ -50,7 +50,7 @@ func (c *condition) compiled(f *File) *core.Condition {
 		Holds: func(_ context.Context, view *core.View) (bool, error) {
 			holds, err := c.values(f, view).compute(c.prog)
 			if err != nil {
-				return false, fmt.Errorf("%s: %w", f.at(c.node), err)
+				return false, fmt.Errorf("%s: %w", f.location(c.node), err)
 			}
 			return holds == any(true), nil
 		},

@@ -61,8 +61,8 @@ func elementAt(n *strict.Node) string {
 	return ""
 }
 
-// at is where a node is, for the errors of a run.
-func (f *File) at(n *strict.Node) string {
+// location returns the place of a node, for the errors of a run.
+func (f *File) location(n *strict.Node) string {
 	if f.doc.Describe != nil {
 		return f.doc.Place(n)
 	}

@@ -60,7 +60,7 @@ func (t *trace) notice(ctx context.Context, query string) {
 		return
 	}
 	t.changed, t.by = true, by
-	t.by.AtEnd(t.over)
+	t.by.AtEnd(t.stepEnded)
 }
 
 // acquired is called before a connection leaves the pool.
@@ -89,9 +89,9 @@ func (t *trace) released(valid func() bool) bool {
 	return !t.broken
 }
 
-// over is called when the work of a step has ended. A connection that is in use is
+// stepEnded is called when the work of a step has ended. A connection that is in use is
 // left to released.
-func (t *trace) over() {
+func (t *trace) stepEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.idle && t.changed && t.by.Ended() {

@@ -157,9 +157,9 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 		in.TurnCR()
 	}
 	if pos == nil {
-		r.goOn(in.Start(), 0)
+		r.rewindTo(in.Start(), 0)
 	} else {
-		r.goOn(pos.Offset, pos.Lines)
+		r.rewindTo(pos.Offset, pos.Lines)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (r *reader) readHead(ctx context.Context) error {
 		for i := range record {
 			r.columns[i] = fmt.Sprintf("column%d", i+1)
 		}
-		r.goOn(r.in.Start(), 0)
+		r.rewindTo(r.in.Start(), 0)
 		return nil
 	}
 	for i, name := range record {
@@ -199,8 +199,8 @@ func (r *reader) readHead(ctx context.Context) error {
 	return nil
 }
 
-// goOn makes the record at offset, with so many lines before it, the next one.
-func (r *reader) goOn(offset, lines int64) {
+// rewindTo makes the record at offset, with so many lines before it, the next one.
+func (r *reader) rewindTo(offset, lines int64) {
 	r.in.Rewind(offset)
 	r.in.Keep(offset)
 	r.buf.Reset(r.in)
@@ -295,7 +295,7 @@ func (r *reader) refused(ctx context.Context, end int64, err error) ([]string, e
 		}
 		return nil, r.giveUpLine(ctx, r.lines+1, fmt.Errorf("the record is longer than %d bytes (max_line); is a quote not closed?", r.cfg.MaxLine))
 	case failed != nil:
-		r.goOn(r.next, r.lines) // the failed read has consumed nothing
+		r.rewindTo(r.next, r.lines) // the failed read has consumed nothing
 		return nil, fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, failed)
 	case errors.As(err, &parse):
 		first := r.above + int64(parse.StartLine)
@@ -333,7 +333,7 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	if lines == r.lines {
 		return false, nil
 	}
-	r.goOn(offset, lines)
+	r.rewindTo(offset, lines)
 	return true, nil
 }
 
@@ -356,7 +356,7 @@ func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error
 		}
 	}
 	r.line = first
-	r.goOn(offset, first)
+	r.rewindTo(offset, first)
 	return r.invalid(cause)
 }
 

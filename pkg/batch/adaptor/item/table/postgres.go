@@ -57,7 +57,7 @@ func (e *postgres) write(ctx context.Context, conn tx.Conn, p *plan, records [][
 	}
 	if p.exactKeys() {
 		defer p.lasts.forget()
-		records = p.lasts.of(p, records)
+		records = p.lasts.lastRecords(p, records)
 	}
 	if p.config.mode() == Update {
 		return e.update(ctx, conn, p, records)

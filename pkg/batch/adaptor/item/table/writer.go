@@ -359,9 +359,9 @@ func (l *lasts) forget() {
 	clear(l.keep[:cap(l.keep)])
 }
 
-// of returns the records without those that a later one with the same key
+// lastRecords returns the records without those that a later one with the same key
 // replaces; the order of the others is kept.
-func (l *lasts) of(p *plan, records [][]row.Value) [][]row.Value {
+func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
 	distinct := 0
 	if len(p.keys) == 1 {
 		if l.one == nil {
@@ -388,14 +388,14 @@ func (l *lasts) of(p *plan, records [][]row.Value) [][]row.Value {
 	}
 	l.keep = l.keep[:0]
 	for i, r := range records {
-		if l.at(p, r) == i {
+		if l.indexOf(p, r) == i {
 			l.keep = append(l.keep, r)
 		}
 	}
 	return l.keep
 }
 
-func (l *lasts) at(p *plan, record []row.Value) int {
+func (l *lasts) indexOf(p *plan, record []row.Value) int {
 	if len(p.keys) == 1 {
 		return l.one[record[p.fields[p.keys[0]]]]
 	}

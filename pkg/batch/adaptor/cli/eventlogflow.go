@@ -8,33 +8,33 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// decided, elementSkipped and gateChecked tell where the flow went, and why.
-func (n *narrator) decided(ctx context.Context, e core.Decided) {
+// decided, elementSkipped and gateChecked log the way of the flow and the reasons.
+func (l *eventLog) decided(ctx context.Context, e core.Decided) {
 	verb := "decided"
 	if e.Kept {
 		verb = "decision kept from an earlier attempt"
 	}
-	n.log.InfoContext(ctx, verb, "element", e.Element, "verdict", e.Verdict)
+	l.log.InfoContext(ctx, verb, "element", e.Element, "verdict", e.Verdict)
 }
 
-func (n *narrator) elementSkipped(ctx context.Context, e core.ElementSkipped) {
-	n.log.InfoContext(ctx, "passed by: its condition does not hold", "element", e.Element, "when", e.Condition)
+func (l *eventLog) elementSkipped(ctx context.Context, e core.ElementSkipped) {
+	l.log.InfoContext(ctx, "passed by: its condition does not hold", "element", e.Element, "when", e.Condition)
 }
 
-func (n *narrator) gateChecked(ctx context.Context, e core.GateChecked) {
+func (l *eventLog) gateChecked(ctx context.Context, e core.GateChecked) {
 	subject := []any{"step", e.Step}
 	if e.Step == "" {
 		subject = []any{"job", e.JobName}
 	}
 	if e.Held {
-		n.log.DebugContext(ctx, "what was expected holds", append(subject, "gate", e.Gate)...)
+		l.log.DebugContext(ctx, "what was expected holds", append(subject, "gate", e.Gate)...)
 		return
 	}
-	n.log.WarnContext(ctx, "what was expected does not hold", append(subject, "gate", e.Gate)...)
+	l.log.WarnContext(ctx, "what was expected does not hold", append(subject, "gate", e.Gate)...)
 }
 
-// partsProgress is what the partitions of a running step have done: they are told
-// as one, for there may be thousands.
+// partsProgress is the sum of what the partitions of a running step have done. There may
+// be thousands of them.
 type partsProgress struct {
 	step     core.StepExecutionID // of the partitioned step
 	counters map[core.StepExecutionID]core.Counters
@@ -43,12 +43,13 @@ type partsProgress struct {
 	warned   int
 }
 
-// mostPartWarnings is how many failed partitions of a step get a line of their own.
-const mostPartWarnings = 5
+// maxPartWarnings is how many failed partitions of a step get a line of their own.
+const maxPartWarnings = 5
 
-// partOf finds the running step that a partition is of. The caller holds n.mu.
-func (n *narrator) partOf(s core.StepExecution) *partsProgress {
-	for id, running := range n.running {
+// partOf returns the progress of the running step that a partition belongs to, or nil.
+// The caller holds l.mu.
+func (l *eventLog) partOf(s core.StepExecution) *partsProgress {
+	for id, running := range l.running {
 		if part, ok := strings.CutPrefix(s.Name, running.name+":"); !ok || part == "" {
 			continue
 		}
@@ -63,45 +64,45 @@ func (n *narrator) partOf(s core.StepExecution) *partsProgress {
 }
 
 // partStarted reports whether the step is a partition, and notes it.
-func (n *narrator) partStarted(ctx context.Context, s core.StepExecution) bool {
-	n.mu.Lock()
-	parts := n.partOf(s)
+func (l *eventLog) partStarted(ctx context.Context, s core.StepExecution) bool {
+	l.mu.Lock()
+	parts := l.partOf(s)
 	if parts != nil {
-		n.parts[s.ID] = parts
+		l.parts[s.ID] = parts
 	}
-	n.mu.Unlock()
+	l.mu.Unlock()
 	if parts == nil {
 		return false
 	}
-	n.log.DebugContext(ctx, "partition started", "partition", s.Name)
+	l.log.DebugContext(ctx, "partition started", "partition", s.Name)
 	return true
 }
 
-// partEnded reports whether the step is a partition, and notes its end. The first
-// failures are told; the partitioned step sums up the rest.
-func (n *narrator) partEnded(ctx context.Context, s core.StepExecution) bool {
-	n.mu.Lock()
-	parts, ok := n.parts[s.ID]
+// partEnded reports whether the step is a partition, and notes its end. It
+// warns of the first failures; the partitioned step counts them all.
+func (l *eventLog) partEnded(ctx context.Context, s core.StepExecution) bool {
+	l.mu.Lock()
+	parts, ok := l.parts[s.ID]
 	if !ok {
-		n.mu.Unlock()
+		l.mu.Unlock()
 		return false
 	}
-	delete(n.parts, s.ID)
+	delete(l.parts, s.ID)
 	parts.add(s.ID, s.Counters)
 	parts.ended[s.Status]++
 	level := slog.LevelDebug
 	if s.Status == core.StatusFailed || s.Status == core.StatusUnknown {
-		if parts.warned++; parts.warned <= mostPartWarnings {
+		if parts.warned++; parts.warned <= maxPartWarnings {
 			level = slog.LevelWarn
 		}
 	}
 	delete(parts.counters, s.ID)
-	n.mu.Unlock()
+	l.mu.Unlock()
 	attrs := []any{"partition", s.Name, "status", string(s.Status), "read", s.Counters.Read, "written", s.Counters.Write}
 	if s.Error != "" {
 		attrs = append(attrs, "error", oneLine(s.Error))
 	}
-	n.log.Log(ctx, level, "partition ended", attrs...)
+	l.log.Log(ctx, level, "partition ended", attrs...)
 	return true
 }
 

@@ -13,9 +13,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/secret"
 )
 
-// screen is standard error. While a progress bar is drawn, everything else is
+// stderr is standard error. While a progress bar is drawn, everything else is
 // written above it.
-type screen struct {
+type stderr struct {
 	plain    io.Writer // without colours where they do not belong
 	file     *os.File  // the terminal; nil if there is none
 	colors   bool
@@ -23,9 +23,9 @@ type screen struct {
 	progress *mpb.Progress
 }
 
-func newScreen(w io.Writer, environ []string) *screen {
+func newStderr(w io.Writer, environ []string) *stderr {
 	painted := colorprofile.NewWriter(w, environ)
-	s := &screen{plain: painted, colors: painted.Profile > colorprofile.NoTTY}
+	s := &stderr{plain: painted, colors: painted.Profile > colorprofile.NoTTY}
 	if f, ok := w.(*os.File); ok && painted.Profile > colorprofile.NoTTY && hasWidth(f) {
 		s.file = f
 	}
@@ -41,7 +41,7 @@ func hasWidth(f *os.File) bool {
 
 // Write writes above the progress bar, if there is one, and without passwords of
 // URLs, whoever wrote them into an error or a log.
-func (s *screen) Write(b []byte) (int, error) {
+func (s *stderr) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.plain
@@ -54,7 +54,7 @@ func (s *screen) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (s *screen) paint(style ansi.Style, text string) string {
+func (s *stderr) paint(style ansi.Style, text string) string {
 	if !s.colors {
 		return text
 	}
@@ -62,7 +62,7 @@ func (s *screen) paint(style ansi.Style, text string) string {
 }
 
 // startProgress begins to draw bars; nil if there is no terminal.
-func (s *screen) startProgress() *mpb.Progress {
+func (s *stderr) startProgress() *mpb.Progress {
 	if s.file == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (s *screen) startProgress() *mpb.Progress {
 }
 
 // endProgress removes the bars; what follows is written plainly.
-func (s *screen) endProgress() {
+func (s *stderr) endProgress() {
 	s.mu.Lock()
 	progress := s.progress
 	s.mu.Unlock()

@@ -27,7 +27,7 @@ func told(log *bytes.Buffer) []string {
 func TestWhereTheFlowWentIsTold(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	n := newNarrator(newLogger(&log, "debug", "text"), nil, time.Now)
+	n := newEventLog(newLogger(&log, "debug", "text"), nil, time.Now)
 	for _, e := range []core.Event{
 		core.Decided{Execution: 3, JobName: "j", Element: "way", Verdict: "LEFT"},
 		core.Decided{Execution: 3, JobName: "j", Element: "way", Verdict: "LEFT", Kept: true},
@@ -56,7 +56,7 @@ func TestAThousandPartitionsAreOneStepInTheLog(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	n := newNarrator(newLogger(&log, "info", "text"), nil, func() time.Time { return now })
+	n := newEventLog(newLogger(&log, "info", "text"), nil, func() time.Time { return now })
 	ctx := context.Background()
 	n.Observe(ctx, core.StepStarted{Step: core.StepExecution{ID: 1, Name: "load"}})
 	for i := range 1000 {
@@ -64,7 +64,7 @@ func TestAThousandPartitionsAreOneStepInTheLog(t *testing.T) {
 		n.Observe(ctx, core.StepStarted{Step: part})
 		part.Counters = core.Counters{Read: 10, Write: 9, Commit: 1}
 		if i == 500 {
-			now = now.Add(newsEvery)
+			now = now.Add(logInterval)
 		}
 		n.Observe(ctx, core.ChunkCommitted{Step: part.Name, StepID: part.ID, Counters: part.Counters})
 		part.Status = core.StatusCompleted
@@ -75,7 +75,7 @@ func TestAThousandPartitionsAreOneStepInTheLog(t *testing.T) {
 	}
 	n.Observe(ctx, core.StepEnded{Step: core.StepExecution{ID: 1, Name: "load", Status: core.StatusFailed, Error: "10 of 1000 partitions", Counters: core.Counters{Read: 10_000, Write: 9_000}}})
 	lines := told(&log)
-	require.Len(t, lines, 3+mostPartWarnings, "%v", lines)
+	require.Len(t, lines, 3+maxPartWarnings, "%v", lines)
 	require.Equal(t, "INFO  step started step=load", lines[0])
 	require.Contains(t, lines, "WARN  partition ended partition=load:0 status=FAILED read=10 written=9 error=broken")
 	require.Contains(t, lines, "INFO  committed step=load read=5010 written=4509 skipped=0 rows_per_second=1002")
@@ -105,7 +105,7 @@ func TestWhatPartitionsDidAddsUpWhateverTheOrderOfTheirNews(t *testing.T) {
 
 func TestAJobInsideOfAJobLeavesTheSummaryAlone(t *testing.T) {
 	t.Parallel()
-	n := newNarrator(newLogger(&bytes.Buffer{}, "info", "text"), nil, time.Now)
+	n := newEventLog(newLogger(&bytes.Buffer{}, "info", "text"), nil, time.Now)
 	for _, e := range []core.Event{
 		core.JobStarted{Execution: core.JobExecution{ID: 1, JobName: "outer"}},
 		core.StepPassed{Step: core.StepExecution{ID: 1, JobName: "outer", Name: "first"}},

@@ -18,7 +18,7 @@ func TestProgressIsALogLineEveryFewSeconds(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	n := newNarrator(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	n := newEventLog(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {
 			return slog.Attr{}
 		}
@@ -42,7 +42,7 @@ level=INFO msg="step ended" step=load status=COMPLETED
 func TestOddEventsAreLoggedAtTheirLevel(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	n := newNarrator(newLogger(&log, "debug", "text"), nil, time.Now)
+	n := newEventLog(newLogger(&log, "debug", "text"), nil, time.Now)
 	for _, e := range []core.Event{
 		core.Transitioned{Machine: "execution", ID: 3, To: core.StatusCompleted, Current: core.StatusFailed, Answer: core.Rejected, Trigger: "end"},
 		core.Transitioned{Machine: "execution", ID: 4, To: core.StatusCompleted, Current: core.StatusCompleted, Answer: core.Duplicate, Trigger: "end"},
@@ -83,7 +83,7 @@ func TestLogLinesKeepGroupsAndAttributes(t *testing.T) {
 func TestSpeedIsThatOfTheLastMoments(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
-	s := speed{at: start}
+	s := rateMeter{at: start}
 	require.Zero(t, s.measure(start, 0))
 	require.InDelta(t, 1000, s.measure(start.Add(100*time.Millisecond), 100), 1, "since the start")
 	require.InDelta(t, 1000, s.measure(start.Add(time.Second), 1000), 1)
@@ -118,7 +118,7 @@ func TestCausesAreJoinedOnOneLine(t *testing.T) {
 	require.Equal(t, "failed to connect: a refused; b refused", oneLine("failed to connect:\n\ta refused\n\tb refused\n"))
 	require.Equal(t, "CREATE TABLE x ( id bigint, name text )", oneLine("CREATE TABLE x (\n  id bigint,\n  name text\n)"))
 	err := errors.Join(errors.New("a"), errors.Join(errors.New("b"), errors.New("c")))
-	require.Len(t, separate(err), 3)
+	require.Len(t, splitJoined(err), 3)
 }
 
 func TestStatementsThatReturnRowsAreRecognised(t *testing.T) {

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// environment is one invocation of the command line: its streams, flags, settings and
+// log.
+type environment struct {
+	app     App
+	stdin   io.Reader
+	out     io.Writer
+	err     *stderr
+	environ []string
+	dir     string // working directory
+	now     func() time.Time
+
+	settings Settings
+	flags    []settings.Flag // of the settings, as given on the command line
+	config   string          // --config
+	debug    bool
+	format   string // table or json
+	log      *slog.Logger
+	started  bool // a command runs: errors are no longer about the usage
+}
+
+// configure reads the settings and starts the log. Commands that open a
+// database call it first.
+func (env *environment) configure() error {
+	s, err := settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
+	if err != nil {
+		return usage(err)
+	}
+	level := s.Log.Level
+	if env.debug {
+		level = "debug"
+	}
+	env.settings = s
+	env.log = newLogger(env.err, level, s.Log.Format)
+	for _, w := range s.Warnings {
+		env.log.Warn(w)
+	}
+	return nil
+}
+
+// withSession opens what runs jobs, hands it to f and closes it, also after a
+// failure. The repository's schema is as it should be.
+func (env *environment) withSession(ctx context.Context, observer core.Observer, f func(s *Session) error) error {
+	return env.withRawSession(ctx, observer, func(s *Session) error {
+		if err := s.Service.Prepare(ctx); err != nil { // rule R4
+			return env.refusal(err)
+		}
+		return f(s)
+	})
+}
+
+// withRawSession is withSession whatever the repository's schema is.
+func (env *environment) withRawSession(ctx context.Context, observer core.Observer, f func(s *Session) error) (err error) {
+	s, err := env.app.Open(ctx, env.settings, observer)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", env.databaseText(env.settings.Repository.Database), err)
+	}
+	defer func() {
+		if closing := s.Close(context.WithoutCancel(ctx)); closing != nil && err == nil {
+			err = fmt.Errorf("close the databases: %w", closing)
+		}
+	}()
+	return f(s)
+}
+
+// isAbsent reports whether a database is an SQLite file that does not exist. Nothing was
+// ever run in it, and a command that only reads must not make it.
+func (env *environment) isAbsent(name string) bool {
+	path, ok := strings.CutPrefix(env.settings.Databases[name].URL, "sqlite:")
+	if !ok {
+		return false
+	}
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// databaseText names a database for people, with its name where it is not the
+// default one.
+func (env *environment) databaseText(name string) string {
+	d, ok := env.settings.Databases[name]
+	if !ok {
+		return "database " + name
+	}
+	if name == tx.Default {
+		return d.String()
+	}
+	return name + ": " + d.String()
+}
+
+// announceDatabase says in which database the command works, and how to use
+// another one: the first line that a newcomer sees.
+func (env *environment) announceDatabase(ctx context.Context) {
+	name := env.settings.Repository.Database
+	how := "DATABASE_URL to change"
+	if name != tx.Default {
+		how = "repository.database"
+	} else if origin := env.settings.Databases[name].Origin; origin != "" {
+		how = "from " + origin
+	}
+	env.log.InfoContext(ctx, env.databaseText(name)+" ("+how+")")
+}
+
+// checkDatabase refuses the name of a database that is not configured.
+func (env *environment) checkDatabase(name string) error {
+	if _, ok := env.settings.Databases[name]; !ok {
+		return usagef("there is no database %q (there are: %s)", name, joinWords(env.settings.Names()))
+	}
+	return nil
+}

@@ -40,7 +40,7 @@ func newRun(l *Launcher, j *core.Job, launched core.Launched, stop <-chan struct
 	}
 }
 
-// run runs the execution to its end. Its heartbeats go on while a cancelled run
+// run runs the execution to its end. Its heartbeats continue while a cancelled run
 // cleans up: they end with the execution, or with its ownership.
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -121,8 +121,8 @@ func (r *run) wasStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && r.stop.requested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
-// callWithGrace calls what an author wrote, and does not wait for it when it goes on long
-// after ctx has ended (rule L8): its goroutine is left behind.
+// callWithGrace calls an author's function. It waits for it no longer than the grace after
+// ctx has ended (rule L8); then the goroutine is left behind.
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- exception.Guard(f) }()
@@ -141,7 +141,7 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	}
 }
 
-// begin reads the history and records the start. It answers the context of the
+// begin reads the history and records the start. It returns the context of the
 // work.
 func (r *run) begin(ctx context.Context) (context.Context, error) {
 	if r.resumed != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -36,7 +37,12 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 		}
 		w.port.decided(ctx, w, at, e.Verdict, true)
 		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: e.Verdict}), false, nil
-	case *core.SplitElement, *core.FlowElement, *core.AtomicElement:
+	case *core.SplitElement, *core.FlowElement:
+		return w.inside(ctx, at, e, nil)
+	case *core.AtomicElement:
+		if len(e.outs) > 0 && e.outs[len(e.outs)-1].Status != core.StatusCompleted && w.isOfEarlierRound(e) {
+			return known(e.outs[len(e.outs)-1]), false, nil
+		}
 		return w.inside(ctx, at, e, nil)
 	case *core.StepElement: // above
 	}
@@ -46,12 +52,28 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 // revisitStep passes a step that is done, and runs it again where it is not, or may
 // start again.
 func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
-	stands := w.run.resuming && e.record != nil && e.record.Status.IsOver()
-	if stands || e.record != nil && isDone(*e.record) && !at.AllowStartIfComplete {
+	isOver := e.record != nil && e.record.Status.IsOver()
+	isOld := isOver && w.isOfEarlierRound(e)
+	switch {
+	case isOver && (w.run.resuming || isDone(*e.record) && (!at.AllowStartIfComplete || isOld)):
 		return w.pass(ctx, at, *e.record), false, nil
+	case isOld: // it failed, and a transition led on from that
+		w.run.progress.recordSkipped(*e.record)
+		w.last = e.record
+		return known(outcomeOf(e.record)), false, nil
 	}
 	r, err := w.visitStep(ctx, at)
 	return r, true, err
+}
+
+// isOfEarlierRound reports whether a loop came, behind the entry, to an earlier element
+// that leads to the entry's element again: the later round visits it (rule F3).
+func (w *walk) isOfEarlierRound(e *entry) bool {
+	at := slices.IndexFunc(w.flow.Elements, func(at core.Element) bool { return at.ElementName() == e.Element })
+	return w.history || at >= 0 && slices.ContainsFunc(w.log.entries, func(later entry) bool {
+		to, ok := w.flow.Find(later.Element)
+		return ok && later.Ordinal > e.Ordinal && isVisit(later.Kind) && w.flow.Index(to) < at && w.flow.Leads(later.Element, e.Element)
+	})
 }
 
 // pass does not run a step that an earlier attempt completed, or gave up.
@@ -222,7 +244,7 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 	v := w.visitOf(at)
 	var subs []*walk
 	for branch, flow := range core.Flows(at) {
-		subs = append(subs, w.inner(flow, v, branch, cmp.Or(e, adopted)))
+		subs = append(subs, w.inner(flow, v, branch, cmp.Or(e, adopted), e != nil))
 	}
 	var kind core.VisitKind
 	switch at := at.(type) {
@@ -248,14 +270,15 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 }
 
 // inner prepares the walk of a flow inside of an element. before is the visit that is
-// continued; nil: the visit begins.
-func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry) *walk {
+// continued; nil: the visit begins. isReplayed says that it is in the log of this walk.
+func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, isReplayed bool) *walk {
 	sub := &walk{
 		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under, lost: w.lost,
 	}
 	if before != nil {
 		sub.id = before.inner.Inner(branch)
 		sub.log = w.run.journal.log(flow, sub.id, before.inside)
+		sub.history = isReplayed && w.isOfEarlierRound(before)
 	}
 	return sub
 }
@@ -276,7 +299,7 @@ func (w *walk) join(subs ...*walk) {
 // asStep makes a step of a flow, with a record of its own.
 func (w *walk) asStep(at *core.FlowElement, v core.Visit, before *entry) *core.StepElement {
 	s := &flowStep{name: at.Name, walk: func(ctx context.Context) (result, error) {
-		sub := w.inner(at.Flow, v, 0, before)
+		sub := w.inner(at.Flow, v, 0, before, false)
 		r, err := sub.walk(ctx)
 		w.join(sub)
 		return r, err

@@ -29,6 +29,8 @@ type walk struct {
 	last *core.StepExecution
 	// group is the group whose transaction the steps take part in; nil: none.
 	group *attempted
+	// history says that all of the log is of an earlier round of a loop around the flow.
+	history bool
 	// ran says that something in the flow ran in this attempt.
 	ran bool
 	// left is how the last replayed element ended.

@@ -24,9 +24,11 @@ func costTests() []test {
 	}
 }
 
-// watched is a database that remembers the statements that are executed.
+// watched is a database that remembers the statements that are executed, and calls
+// before, if it is set, with each of them.
 type watched struct {
 	tx.Database
+	before     func(text string)
 	mu         sync.Mutex
 	statements []statement
 }
@@ -73,6 +75,9 @@ type watchedConn struct {
 }
 
 func (c watchedConn) saw(text string, args []any) {
+	if c.w.before != nil {
+		c.w.before(text)
+	}
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	c.w.statements = append(c.w.statements, statement{text, args})

@@ -1,0 +1,334 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// attempt plans a launch, runs it, and compares both: plan are the certain entries of
+// the plan, ran the steps that did their work, separated by spaces.
+func (s *script) attempt(j *core.Job, plan, ran string) *core.JobExecution {
+	s.e.T.Helper()
+	last, err := newestOf(context.Background(), s.e, j.Name)
+	require.NoError(s.e.T, err)
+	planned, err := job.NewPlan(context.Background(), s.e.Repository, j, last, nil)
+	require.NoError(s.e.T, err)
+	var certain []string
+	for _, e := range planned.Entries {
+		if e.Certainty == job.Certain {
+			certain = append(certain, string(e.Act)+" "+e.Element)
+		}
+	}
+	require.Equal(s.e.T, plan, strings.Join(certain, ", "), "the plan")
+	exec, did := s.run(j)
+	require.Equal(s.e.T, ran, strings.Join(did, " "), "what ran")
+	return exec
+}
+
+// failing sets which steps fail from now on.
+func (s *script) failing(names ...string) {
+	s.fails = map[string]bool{}
+	for _, name := range names {
+		s.fails[name] = true
+	}
+}
+
+// upon is a transition for an exit code.
+func upon(exit, element string) core.Transition {
+	return on(exit, core.TargetElement, func(t *core.Target) { t.Name = element })
+}
+
+func stopAt(exit, restart string) core.Transition {
+	return on(exit, core.TargetStop, func(t *core.Target) { t.Restart = restart })
+}
+
+// flowOf is a job of these elements, with the transitions that they have.
+func flowOf(name string, elements ...core.Element) *core.Job {
+	j := testengine.Job(name)
+	j.Flow.Elements = elements
+	return j
+}
+
+func eachScript(t *testing.T, f func(s *script)) {
+	t.Helper()
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) { f(&script{e: testengine.New(t, url), exits: map[string]string{}}) })
+}
+
+// splitOf has a branch for each step, one after the other.
+func splitOf(name string, next []core.Transition, steps ...*core.StepElement) *core.SplitElement {
+	e := &core.SplitElement{Name: name, Workers: 1, Next: next}
+	for _, step := range steps {
+		e.Branches = append(e.Branches, core.Flow{Elements: []core.Element{step}})
+	}
+	return e
+}
+
+// TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound: what completed in the
+// first round only is not passed, and what completed in the second one is.
+func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) {
+	eachScript(t, func(s *script) {
+		check := s.step("check", upon(core.ExitFailed, "both"), on("*", core.TargetEnd))
+		load := s.step("load")
+		rounds := 0
+		counted := s.e.Tasklet("count", tx.Attr{}, func(context.Context, *core.StepContribution) error {
+			s.ran = append(s.ran, "count")
+			if rounds++; rounds == 2 {
+				s.failing("load", "check")
+			}
+			return nil
+		})
+		j := flowOf("again", splitOf("both", []core.Transition{to("check")}, counted, load, s.step("other")), check)
+		s.failing("check")
+		exec := s.attempt(j, "run count, run load, run other", "count load other check count load other")
+		require.Equal(t, core.StatusFailed, exec.Status)
+		exec = s.attempt(j, "pass count, resume load, pass other", "load")
+		require.Equal(t, core.StatusFailed, exec.Status)
+		s.failing()
+		exec = s.attempt(j, "pass count, resume load, pass other", "load check")
+		require.Equal(t, core.StatusCompleted, exec.Status)
+	})
+}
+
+// TestARestartInALaterRoundRunsNothingOfAnEarlierOne first: neither a step that may start
+// again and decides whether there is another round, nor a split or a group that failed.
+func TestARestartInALaterRoundRunsNothingOfAnEarlierOne(t *testing.T) {
+	eachScript(t, func(s *script) {
+		last := s.step("last", upon("AGAIN", "a"), on("*", core.TargetEnd))
+		last.AllowStartIfComplete = true
+		manager := tx.NewManager(s.e.Database)
+		tails := map[string]core.Element{
+			"last": last,
+			"s":    splitOf("s", []core.Transition{upon(core.ExitFailed, "a")}, s.step("last"), s.step("other")),
+			"g": &core.AtomicElement{
+				Name: "g", Database: s.e.Database.Name(), Flow: core.Flow{Elements: []core.Element{s.step("other", to("last")), s.step("last")}},
+				Do:   func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
+				Next: []core.Transition{upon(core.ExitFailed, "a")},
+			},
+		}
+		for name, once := range map[string]string{"last": "last", "s": "last other", "g": "other last"} {
+			rounds := 0
+			a := s.e.Tasklet("a", tx.Attr{}, func(context.Context, *core.StepContribution) error {
+				s.ran = append(s.ran, "a")
+				if rounds++; rounds == 2 {
+					return errors.New("told to fail")
+				}
+				return nil
+			})
+			a.Next = []core.Transition{to(name)}
+			j := flowOf("tail of "+name, a, tails[name])
+			s.failing("last")
+			if name == "last" {
+				s.exits["last"] = "AGAIN"
+				s.failing()
+			}
+			s.attempt(j, "run a", "a "+once+" a")
+			s.exits["last"] = ""
+			s.failing()
+			plan := map[string]string{"s": "pass other, resume a", "g": "resume a", "last": "pass last, resume a"}[name]
+			require.Equal(s.e.T, core.StatusCompleted, s.attempt(j, plan, "a "+once).Status, name)
+		}
+	})
+}
+
+// TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound: the others do their work as
+// often as in a calm run, and it itself once more for each restart at most.
+func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
+		flow := func(w *weather) core.Flow {
+			first, second := w.step("a"), w.step("b")
+			first.AllowStartIfComplete = true
+			f := w.rounds(first)
+			f.Elements = append([]core.Element{f.Elements[0], second}, f.Elements[1:]...)
+			first.Next = nil
+			w.lead(first, "b")
+			w.lead(second, "m")
+			return f
+		}
+		deaths := 0
+		for first := 8; first < 18; first++ {
+			for second := 1; second < 9; second += 2 {
+				w := &weather{Engine: e, name: fmt.Sprintf("twice %d %d", first, second)}
+				j := w.ofFlow(flow)
+				for _, write := range []int{first, second} {
+					w.killAt = &killAt{write: write, after: write%2 == 0}
+					_, err := w.launch(j)
+					if w.killAt.happened {
+						require.Error(t, err)
+						deaths++
+					}
+				}
+				w.killAt = nil
+				exec, err := w.launch(j)
+				require.NoError(t, err, w.name)
+				require.Equal(t, core.StatusCompleted, exec.Status, "%s: %s", w.name, exec.Error)
+				require.Equal(t, []int64{2, 2}, []int64{w.rows("b"), w.rows("m")}, w.name)
+				require.GreaterOrEqual(t, w.rows("a"), int64(2), w.name)
+				require.LessOrEqual(t, w.rows("a"), int64(4), w.name)
+			}
+		}
+		require.Greater(t, deaths, 60)
+	})
+}
+
+// TestAWayThatWasLeftIsNotReplayed: the first attempt recovers from a failure that the
+// second one does not have.
+func TestAWayThatWasLeftIsNotReplayed(t *testing.T) {
+	eachScript(t, func(s *script) {
+		j := flowOf("left", s.step("a", upon(core.ExitFailed, "fix"), to("b")), s.step("fix"), s.step("b"))
+		s.failing("a", "fix")
+		s.attempt(j, "run a", "a fix")
+		s.failing("b")
+		s.attempt(j, "resume a", "a b")
+		s.failing()
+		s.attempt(j, "pass a, resume b", "b")
+	})
+}
+
+// TestAWayThatWasCutShortIsNotReplayed: the second attempt comes to an element of the
+// first one's way without what was before it there.
+func TestAWayThatWasCutShortIsNotReplayed(t *testing.T) {
+	eachScript(t, func(s *script) {
+		j := flowOf("short", s.step("a", upon(core.ExitFailed, "fix"), to("c")), s.step("fix", upon("*", "c")), s.step("c"))
+		s.failing("a", "fix", "c")
+		s.attempt(j, "run a", "a fix c")
+		s.failing("c")
+		s.attempt(j, "resume a", "a c")
+		s.failing()
+		s.attempt(j, "pass a, resume c", "c")
+	})
+}
+
+// TestTheWayToAStopIsNotReplayedBehindItsRestartPoint: the restart point is an earlier
+// element, and leads elsewhere in the second attempt.
+func TestTheWayToAStopIsNotReplayedBehindItsRestartPoint(t *testing.T) {
+	eachScript(t, func(s *script) {
+		a := s.step("a", upon("OTHER", "d"), to("b"))
+		a.AllowStartIfComplete = true
+		j := flowOf("jump", a, s.step("b", upon("*", "c")), s.step("c", stopAt("*", "a")), s.step("d"))
+		s.failing("b", "c")
+		exec := s.attempt(j, "run a", "a b c")
+		require.Equal(t, core.StatusStopped, exec.Status)
+		s.exits["a"] = "OTHER"
+		s.failing("d")
+		s.attempt(j, "repeat a", "a d")
+		s.failing()
+		s.attempt(j, "repeat a", "a d")
+	})
+}
+
+// TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart behind its restart point.
+func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
+	eachScript(t, func(s *script) {
+		a := s.step("a", to("b"))
+		a.AllowStartIfComplete = true
+		j := flowOf("way", a, s.step("b", to("c")), s.step("c", stopAt(core.ExitFailed, "a"), on("*", core.TargetEnd)))
+		s.failing("c")
+		require.Equal(t, core.StatusStopped, s.attempt(j, "run a", "a b c").Status)
+		s.failing("a")
+		require.Equal(t, core.StatusFailed, s.attempt(j, "repeat a", "a").Status)
+		s.failing()
+		require.Equal(t, core.StatusCompleted, s.attempt(j, "resume a", "a c").Status)
+	})
+}
+
+// TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain: it completed on a way that the
+// second attempt left and came back to, with a definition that stops there.
+func TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain(t *testing.T) {
+	eachScript(t, func(s *script) {
+		x := s.step("x", to("z"))
+		j := flowOf("passed", s.step("a", upon(core.ExitFailed, "x"), to("y")), s.step("y", to("x")), x, s.step("z"))
+		s.failing("a", "z")
+		s.attempt(j, "run a", "a x z")
+		s.failing()
+		x.Next = []core.Transition{stopAt("*", "")}
+		require.Equal(t, core.StatusStopped, s.attempt(j, "resume a", "a y").Status, "x is passed, and stops")
+		x.Next = []core.Transition{to("z")}
+		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass a, pass y, repeat x", "x z").Status)
+	})
+}
+
+// TestASplitOnAWayThatWasLeftIsContinuedOnTheNewOne, and by further restarts.
+func TestASplitOnAWayThatWasLeftIsContinuedOnTheNewOne(t *testing.T) {
+	eachScript(t, func(s *script) {
+		j := flowOf("adopted", s.step("a", upon(core.ExitFailed, "s"), to("y")), s.step("y", to("s")), splitOf("s", nil, s.step("x"), s.step("z")))
+		s.failing("a", "z")
+		s.attempt(j, "run a", "a x z")
+		s.failing("z")
+		s.attempt(j, "resume a", "a y z")
+		s.attempt(j, "pass a, pass y, pass x, resume z", "z")
+		s.failing()
+		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass a, pass y, pass x, resume z", "z").Status)
+	})
+}
+
+// TestADecisionBeforeAGroupThatRollsBackIsRemembered: it is kept, and taken again where the
+// step before it runs again.
+func TestADecisionBeforeAGroupThatRollsBackIsRemembered(t *testing.T) {
+	for again, ran := range map[bool]string{false: "x y", true: "a h"} {
+		t.Run(fmt.Sprint(again), func(t *testing.T) {
+			eachScript(t, func(s *script) {
+				asked := 0
+				d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+					asked++
+					return []string{"", "G", "H"}[asked], nil
+				}, Next: []core.Transition{upon("G", "g"), upon("H", "h")}}
+				manager := tx.NewManager(s.e.Database)
+				a, x := s.step("a", to("d")), s.step("x", to("y"))
+				a.AllowStartIfComplete = again
+				g := &core.AtomicElement{
+					Name: "g", Database: s.e.Database.Name(), Flow: core.Flow{Elements: []core.Element{x, s.step("y")}},
+					Do: func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
+				}
+				j := flowOf("kept", a, d, g, s.step("h"))
+				s.failing("y")
+				require.Equal(t, core.StatusFailed, s.attempt(j, "run a", "a x y").Status)
+				s.failing()
+				plan := map[bool]string{false: "pass a, resume x", true: "repeat a"}[again]
+				require.Equal(t, core.StatusCompleted, s.attempt(j, plan, ran).Status)
+				require.Equal(t, map[bool]int{false: 1, true: 2}[again], asked)
+			})
+		})
+	}
+}
+
+// TestADecisionBehindAStepThatRunsAgainIsTakenAgain, and one behind a step that is
+// passed is not.
+func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		t.Run(fmt.Sprint(again), func(t *testing.T) {
+			eachScript(t, func(s *script) {
+				asked := 0
+				d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+					asked++
+					return []string{"", "B", "C"}[asked], nil
+				}, Next: []core.Transition{upon("B", "b"), upon("C", "c")}}
+				a := s.step("a", to("d"))
+				a.AllowStartIfComplete = again
+				j := flowOf("taken", a, d, s.step("b"), s.step("c"))
+				s.failing("b")
+				s.attempt(j, "run a", "a b")
+				s.failing()
+				if again {
+					s.attempt(j, "repeat a", "a c")
+					return
+				}
+				s.attempt(j, "pass a, resume b", "b")
+			})
+		})
+	}
+}

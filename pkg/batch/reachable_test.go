@@ -1,0 +1,66 @@
+package batch_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+)
+
+// TestTheCommandReachesWhatAnAppCan: what the shipped command never calls, and its tests
+// with it, would rot. fx makes the App, so that deadcode does not see this.
+func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
+	t.Parallel()
+	// The command chooses and deletes nothing but by Run and Purge, and refreshes a Meter.
+	forEmbedders := []string{"Choose", "DeleteInstance", "Progress"}
+	called := map[string]bool{}
+	for _, folder := range []string{"adaptor/cli", "operator"} {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, files, folder)
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				noteCalls(t, file, called)
+			}
+		}
+	}
+	var unreachable []string
+	app := reflect.TypeFor[*batch.App]()
+	require.Greater(t, app.NumMethod(), 15)
+	for i := range app.NumMethod() {
+		if name := app.Method(i).Name; !called[name] {
+			unreachable = append(unreachable, name)
+		}
+	}
+	slices.Sort(unreachable)
+	require.Equal(t, forEmbedders, unreachable)
+}
+
+// noteCalls notes the methods of the service that a file calls: of what is named s or
+// Service.
+func noteCalls(t *testing.T, file string, called map[string]bool) {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		switch of := s.X.(type) {
+		case *ast.Ident:
+			called[s.Sel.Name] = called[s.Sel.Name] || of.Name == "s"
+		case *ast.SelectorExpr:
+			called[s.Sel.Name] = called[s.Sel.Name] || of.Sel.Name == "Service"
+		}
+		return true
+	})
+}

@@ -29,7 +29,7 @@ type Attempt struct {
 	// as Attempts knows them, of its writers as chunk.AttemptOf hands them on. What they
 	// name may still be in the hands of an attempt that wakes.
 	Left []Position
-	// From are the positions of the step's writers from which this attempt goes on, as
+	// From are the positions of the step's writers from which this attempt continues, as
 	// chunk.AttemptOf hands them on: what they name is needed by one of them.
 	From []Position
 }

@@ -67,7 +67,7 @@ type AtomicElement struct {
 	// Snapshot says that the transaction does not see what others commit after it has
 	// begun: the starts of its steps are recorded before.
 	Snapshot bool
-	// Do runs fn in the outer transaction. Where nobody can say whether its COMMIT took
+	// Do runs fn in the outer transaction. Where it cannot be known whether its COMMIT took
 	// effect, its error has ErrUnknownOutcome in its chain.
 	Do   func(ctx context.Context, fn func(ctx context.Context) error) error
 	Next []Transition

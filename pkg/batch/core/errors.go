@@ -23,7 +23,7 @@ var (
 	ErrNotRestartable = errors.New("the job is not restartable")
 	// ErrAbandoned refuses to restart an abandoned execution.
 	ErrAbandoned = errors.New("the last execution was abandoned")
-	// ErrUnknownStatus refuses to go on after an execution whose outcome is not known.
+	// ErrUnknownStatus refuses a restart after an execution whose outcome is not known.
 	ErrUnknownStatus = errors.New("the outcome of the last execution is unknown")
 	// ErrNotFound is returned for an id that is not in the repository.
 	ErrNotFound = errors.New("not found")
@@ -32,7 +32,7 @@ var (
 	// ErrRedriven refuses to redrive a skipped item that another execution has
 	// redriven.
 	ErrRedriven = errors.New("a skipped item was redriven by another execution")
-	// ErrUnknownOutcome is returned by a step of which nobody can say whether its
+	// ErrUnknownOutcome is returned by a step of which it cannot be known whether its
 	// work is committed; it ends UNKNOWN (rule C10).
 	ErrUnknownOutcome = errors.New("the outcome is not known")
 	// ErrExpect is in the chain of the failure of a gate.
@@ -43,7 +43,7 @@ var (
 	ErrNoTransition = errors.New("no transition matches")
 	// ErrNotMostRecent refuses to restart an execution that a later one followed.
 	ErrNotMostRecent = errors.New("a later execution of the instance exists")
-	// ErrNoSuchJob is a job name that nobody knows.
+	// ErrNoSuchJob is a job name that is not known.
 	ErrNoSuchJob = errors.New("there is no such job")
 	// ErrNoIncrementer refuses the next instance of a job that has no incrementer.
 	ErrNoIncrementer = errors.New("the job has no incrementer")

@@ -14,8 +14,8 @@ import (
 type Event interface{ event() }
 
 // Observer hears of every event, on the goroutine where it happened: it must be quick.
-// Of what is part of a transaction it hears when that is committed (rule R7). One that
-// panics changes nothing: the other observers hear of it (ObserverFailed).
+// It hears of a transaction's events when that is committed (rule R7). An observer that
+// panics changes nothing: the others hear of it (ObserverFailed).
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -26,16 +26,16 @@ type ObserverFunc func(ctx context.Context, e Event)
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
-// Scope is an Observer that adds to the context in which the work of an event
-// goes on, such as a span of a trace: what that work starts finds it there.
+// Scope is an Observer that adds to the context of the work that an event begins, such
+// as a span of a trace: what that work starts finds it there.
 type Scope interface {
 	Observer
 	// Enter is Observe for events that begin something, JobStarted and StepStarted,
-	// and answers the context for the work.
+	// and returns the context for the work.
 	Enter(ctx context.Context, e Event) context.Context
 }
 
-// Enter tells o, which may be nil, that something begins, and answers the context
+// Enter notifies o, which may be nil, that something begins, and returns the context
 // for its work.
 func Enter(ctx context.Context, o Observer, e Event) context.Context {
 	if s, ok := o.(Scope); ok {
@@ -109,7 +109,7 @@ type (
 		Restarted bool
 	}
 	// JobEnded: the final status is written. Err is what made the execution fail
-	// besides the failures of its steps, such as a decider's error.
+	// other than the failures of its steps, such as a decider's error.
 	JobEnded struct {
 		Execution JobExecution
 		Err       error

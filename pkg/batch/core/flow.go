@@ -24,14 +24,14 @@ type Job struct {
 	// BeforeJob and AfterJob; nil: there are none. Those that are a Closer are closed.
 	Listeners  func(ctx context.Context, v *View) ([]any, error)
 	Definition Definition
-	// Restartable is false for jobs of which a failed instance must not run again.
+	// Restartable is false for jobs whose failed instances must not run again.
 	Restartable bool
 	// Incrementer makes the parameters of the next instance; nil: there is none.
 	Incrementer Incrementer
 	// Bind checks and fixes what depends on the launch's parameters, before an
 	// execution exists; nil if nothing does. Its error refuses the launch.
 	Bind func(ctx context.Context, params Parameters) error
-	// CheckRestart is asked before an instance goes on whose last execution had another
+	// CheckRestart is asked before an instance is resumed whose last execution had another
 	// definition: its error refuses the launch (rule F4). nil: any definition may
 	// follow.
 	CheckRestart func(ctx context.Context, last *JobExecution, history Explorer, params Parameters) error
@@ -39,7 +39,7 @@ type Job struct {
 	RedriveOf JobExecutionID
 	// Parent is the execution of which the job runs as a step; 0: none.
 	Parent JobExecutionID
-	// ParentCall is the first of the attempts at the parent's step that go on from each
+	// ParentCall is the first of the attempts at the parent's step that continue each
 	// other: what it has called is done only for them (rule F2a).
 	ParentCall StepExecutionID
 	// ParentAnew is the execution since which the parent runs everything anew: with it
@@ -117,7 +117,7 @@ type Target struct {
 	// Exit replaces the exit code, for end, fail and stop; empty: COMPLETED, FAILED,
 	// STOPPED.
 	Exit string
-	// Restart is the element of the same flow at which a restart goes on, for stop;
+	// Restart is the element of the same flow at which a restart continues, for stop;
 	// empty: the element that stopped.
 	Restart string
 	// Message is shown to the operator, for stop.

@@ -112,7 +112,7 @@ const (
 	MoveComplete    = "complete"
 	MoveStop        = "stop"
 	MoveFail        = "fail"
-	// MoveLoseOutcome ends work of which nobody can say whether it is committed.
+	// MoveLoseOutcome ends work of which it cannot be known whether it is committed.
 	MoveLoseOutcome = "lose_outcome"
 	MoveAbandon     = "abandon"
 	// MoveTakeOver ends the work of a lost owner.

@@ -16,7 +16,7 @@ type Parking struct {
 	Stopping bool
 }
 
-// Resumed is an execution that goes on in the same attempt.
+// Resumed is an execution that continues in the same attempt.
 type Resumed struct {
 	Execution *JobExecution
 	// Steps are its steps that were parked.
@@ -31,15 +31,15 @@ type ResumeRequest struct {
 
 // Parks let executions wait for work of other processes without an owner.
 type Parks interface {
-	// Park releases an execution of which every live branch waits for partitions, with its
-	// open steps, in one transaction. It is rejected where a stop was requested of which the
-	// caller does not know: see Parking.Stopping.
+	// Park releases an execution whose walk waits for partitions, with its open steps, in
+	// one transaction. It is rejected if a stop was requested that the caller does not know
+	// of: see Parking.Stopping.
 	Park(ctx context.Context, ref JobRef, p Parking) (Answer, error)
 	// Resumable returns parked executions that have no open partitions, oldest first.
 	Resumable(ctx context.Context, limit int) ([]JobExecutionID, error)
 	// Resume takes a parked execution that has no open partitions, in the same attempt: it
-	// is STARTED again, or STOPPING if a stop was requested. A *TransitionError refuses it;
-	// so it is for all but one of several processes at once.
+	// is STARTED again, or STOPPING if a stop was requested. Of several processes at once
+	// one succeeds; the others get a *TransitionError.
 	Resume(ctx context.Context, id JobExecutionID, req ResumeRequest) (Resumed, error)
 }
 
@@ -47,10 +47,10 @@ type Parks interface {
 type AssignRequest struct {
 	Owner Owner
 	Lease time.Duration
-	// MaxAttempts is how often a partition is assigned before it fails: one that ends
-	// every worker must not end them all. 0: DefaultPartAttempts.
+	// MaxAttempts is how often a partition is assigned before it fails: a partition that
+	// kills its worker must not kill them all. 0: DefaultPartAttempts.
 	MaxAttempts int
-	// Except are hashes of definitions of which the worker can run nothing.
+	// Except are hashes of definitions that the worker cannot build.
 	Except []string
 	// Dead reports whether an owner is known to be dead: its partitions are taken before
 	// their lease expired. nil: none is.

@@ -87,7 +87,7 @@ type PartitionPlan struct {
 	Earlier map[string]StepExecution
 	// ForWorkers leaves the partitions without an owner: any worker may take one.
 	ForWorkers bool
-	// Shared is what workers need to know of the step's run besides its partitions.
+	// Shared is what workers need of the step's run, other than its partitions.
 	Shared []byte
 }
 

@@ -77,8 +77,8 @@ func (e *JobExecution) AnewSince() JobExecutionID {
 // StepExecution is one attempt of a step in a job execution.
 type StepExecution struct {
 	ID StepExecutionID
-	// First is the first of the attempts that this one goes on from, itself if it began
-	// anew; 0: nobody wrote it down. What is older than First and belongs to the step,
+	// First is the first of the attempts that this one continues, itself if it began
+	// anew; 0: it is not recorded. What is older than First and belongs to the step,
 	// such as its partitions, is of work that was completed before.
 	First          StepExecutionID
 	JobExecutionID JobExecutionID
@@ -90,11 +90,11 @@ type StepExecution struct {
 	ExitCode string
 	Error    string
 	Counters Counters // of this attempt
-	// Before are the counters of the attempts that this one goes on from, summed:
+	// Before are the counters of the attempts that this one continues, summed:
 	// Total is what the step did in all.
 	Before Counters
 	// InHand is the part of Counters that a failed or stopped attempt had consumed
-	// and not committed: an attempt that goes on consumes it again.
+	// and not committed: an attempt that continues this one consumes it again.
 	InHand Counters
 	// Gate says how the step's `expect` was answered; empty: it has none, or was not
 	// asked.
@@ -135,7 +135,7 @@ func (s StepExecution) Clone() StepExecution {
 // Expressions and gates speak of it: a restart must not make a hundred skips none.
 func (s StepExecution) Total() Counters { return s.Before.Add(s.Counters) }
 
-// Carried is what an attempt that goes on from this one has Before it: what is
+// Carried is what an attempt that continues this one has Before it: what is
 // committed.
 func (s StepExecution) Carried() Counters { return s.Total().Sub(s.InHand) }
 

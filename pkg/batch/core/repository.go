@@ -29,7 +29,7 @@ type LaunchRequest struct {
 	Owner       Owner
 	Lease       time.Duration
 	// Dead reports whether an owner is known to be dead: its execution is then
-	// taken over before its lease expired. nil: nobody is known to be dead.
+	// taken over before its lease expired. nil: no owner is known to be dead.
 	Dead func(Owner) bool
 	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
 	RedriveOf JobExecutionID
@@ -38,7 +38,7 @@ type LaunchRequest struct {
 	// ParentCall and ParentAnew are as Job has them.
 	ParentCall StepExecutionID
 	ParentAnew JobExecutionID
-	// FromStart makes an attempt that goes on with nothing of those before it: its
+	// FromStart makes an attempt that resumes nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool
 }

@@ -32,7 +32,7 @@ func ActiveStatuses() []Status {
 }
 
 // Exit codes that the framework itself gives. An exit code is a free string;
-// authors may use their own besides these.
+// authors may use others.
 const (
 	ExitCompleted = "COMPLETED"
 	ExitFailed    = "FAILED"

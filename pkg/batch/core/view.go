@@ -41,7 +41,7 @@ type Outcome struct {
 type Condition struct {
 	// Text is the condition as written, for messages.
 	Text string
-	// Holds answers it. An error fails the element or step that it belongs to.
+	// Holds evaluates it. An error fails the element or step that it belongs to.
 	Holds func(ctx context.Context, v *View) (bool, error)
 	// Pure says that Holds reads the view and nothing else, so that a plan may ask it.
 	Pure bool
@@ -49,7 +49,7 @@ type Condition struct {
 	Values func(v *View) string
 }
 
-// Check answers the condition as a gate: whether it holds, and the text that is
+// Check evaluates the condition as a gate: whether it holds, and the text that is
 // stored, such as "skipped < 10: does not hold (skipped = 30)". A panic is an
 // error.
 func (c *Condition) Check(ctx context.Context, v *View) (held bool, gate string, err error) {
@@ -72,7 +72,7 @@ func (c *Condition) Check(ctx context.Context, v *View) (held bool, gate string,
 	return held, gate, nil
 }
 
-// Decider answers the exit code of a decision: the component kind "decider".
+// Decider returns the exit code of a decision: the component kind "decider".
 type Decider interface {
 	Decide(ctx context.Context, v *View) (string, error)
 }

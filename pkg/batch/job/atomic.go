@@ -96,7 +96,7 @@ func (l *live) recordVisits(ctx context.Context, group *attempted, out core.Outc
 	return err
 }
 
-// unknown reports whether nobody can say what became of the group. In the
+// unknown reports whether the outcome of the group cannot be known. In the
 // repository's own database its records say it: they are part of the transaction.
 func (l *live) unknown(group *attempted, failure error) bool {
 	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
@@ -166,7 +166,7 @@ func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 	}
 }
 
-// recordOne writes one end and answers it, nil where it was recorded before. stands says
+// recordOne writes one end and returns it, nil where it was recorded before. stands says
 // that the step had a transaction of its own, in which it recorded its end. A record that
 // the rollback has taken away is made anew: its id may be another step's by now.
 func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {

@@ -40,7 +40,7 @@ func newRun(l *Launcher, j *core.Job, launched core.Launched, stop <-chan struct
 	}
 }
 
-// run runs the execution to its end. Its heartbeats go on while a cancelled run
+// run runs the execution to its end. Its heartbeats continue while a cancelled run
 // cleans up: they end with the execution, or with its ownership.
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -142,7 +142,7 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	}
 }
 
-// begin reads the history and records the start. It answers the context of the
+// begin reads the history and records the start. It returns the context of the
 // work.
 func (r *run) begin(ctx context.Context) (context.Context, error) {
 	if r.resumed != nil {

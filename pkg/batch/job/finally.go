@@ -88,7 +88,7 @@ func (r *run) listeners(ctx context.Context) (*listeners, error) {
 	return l, nil
 }
 
-// before tells them of the start; the first error ends it.
+// before notifies them of the start, up to the first error.
 func (l *listeners) before(ctx context.Context, r *run) error {
 	for _, one := range l.list {
 		b, ok := one.(core.BeforeJob)
@@ -106,7 +106,7 @@ func (l *listeners) before(ctx context.Context, r *run) error {
 	return nil
 }
 
-// after tells them of the end, in reverse order, and closes them. An error fails
+// after notifies them of the end, in reverse order, and closes them. An error fails
 // the execution (rule C16).
 func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure error) (core.Outcome, error) {
 	if errors.Is(failure, core.ErrLostOwner) {
@@ -139,8 +139,8 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 	return worsened(out, err), nil
 }
 
-// worsened is an outcome of an execution in which something else went wrong at the
-// end: it has failed, unless it was worse, and what was wrong before is still said.
+// worsened is the outcome of an execution after another error at its end: FAILED, unless
+// it was worse. The message keeps what was wrong before.
 func worsened(out core.Outcome, err error) core.Outcome {
 	if worse := core.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
 		out.Status, out.ExitCode = worse, core.ExitFailed

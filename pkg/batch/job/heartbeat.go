@@ -58,7 +58,7 @@ func newStopSignal(asked <-chan struct{}) *stopSignal {
 	return &stopSignal{channel: make(chan struct{}), either: make(chan struct{}), asked: asked}
 }
 
-// request closes the channel; it answers whether this was the first request.
+// request closes the channel; it reports whether this was the first request.
 func (s *stopSignal) request() (first bool) {
 	s.once.Do(func() {
 		close(s.channel)

@@ -88,7 +88,7 @@ func (a attempts) has(id core.JobExecutionID) bool { return a.from <= id && id <
 type entry struct {
 	core.JournalRow
 	record *core.StepExecution // of a step, and of the one that is passed
-	// open says that nobody recorded the end of a split or a flow: only what was
+	// open says that the end of a split or a flow is not recorded: only what was
 	// visited in it is known.
 	open bool
 	// outs is how the visit ended, in each attempt that recorded it, the newest last.
@@ -381,7 +381,7 @@ func (l log) byElement() map[string]entry {
 	return entries
 }
 
-// outcome returns how the visit ended; false if nobody recorded it.
+// outcome returns how the visit ended; false if that is not recorded.
 func (e *entry) outcome() (core.Outcome, bool) {
 	switch e.Kind {
 	case core.VisitStep, core.VisitPass:

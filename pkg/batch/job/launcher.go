@@ -45,7 +45,7 @@ type Config struct {
 	Grace time.Duration
 	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
 	Dead func(core.Owner) bool
-	// RemoveLeft removes what a step left behind that will not go on, such as part of a
+	// RemoveLeft removes what a step left that will not be resumed, such as part of a
 	// file on this machine (rule C15b); nil: it stays.
 	RemoveLeft func(ctx context.Context, left core.LeftBehind) error
 	// Spawn runs work on a goroutine of its own, or refuses, for what runs beside the
@@ -56,11 +56,11 @@ type Config struct {
 
 // Options change how a launcher launches.
 type Options struct {
-	// FromStart makes attempts that run everything anew: they go on with nothing of
-	// the attempts before them. Rows that those committed are still there.
+	// FromStart makes attempts that run everything anew: they resume nothing of the
+	// attempts before them, whose committed rows are still there.
 	FromStart bool
-	// AcceptChanges lets an instance go on though its definition has changed in what
-	// was done already (rule F4), or a file in which a reader goes on (rule C15).
+	// AcceptChanges lets an instance continue though its definition has changed in what
+	// was done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool
 }
 
@@ -155,9 +155,8 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 	return newRun(l, j, launched, stop), nil
 }
 
-// checkRestart lets the job compare itself with the last attempt of the instance, if
-// that is to go on. Who launches at the same time is no matter: the comparison is a
-// service, the repository is the referee.
+// checkRestart has the job compared with the last attempt of the instance, if that will
+// be resumed. A race is harmless: of two launches the repository lets one run.
 func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters) error {
 	if j.CheckRestart == nil || l.options != (Options{}) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// RemoveLeft removes what steps left behind that will not go on, with Config.RemoveLeft.
+// RemoveLeft removes, with Config.RemoveLeft, files of steps that will not be resumed.
 func (l *Launcher) RemoveLeft(ctx context.Context, left []core.LeftBehind) error {
 	if l.config.RemoveLeft == nil {
 		return nil

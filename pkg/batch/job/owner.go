@@ -44,8 +44,8 @@ func DeadOwner(o core.Owner) bool {
 }
 
 // bootID identifies this boot of this kernel and the namespace that its pids
-// belong to, so that containers of one host are told apart. It is empty where the
-// system does not tell; then nobody is known to be dead.
+// belong to, which tells containers of one host apart. It is empty where the
+// system has none; then no owner is known to be dead.
 func bootID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

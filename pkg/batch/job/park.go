@@ -13,8 +13,8 @@ import (
 // parkedPoll is the time between two looks at an execution that is parked.
 const parkedPoll = time.Second
 
-// park releases an execution of which the walk waits for partitions. A stop that was
-// requested meanwhile is stored with it: what no worker has taken then ends.
+// park releases an execution whose walk waits for partitions. A stop that was requested
+// meanwhile is stored with it: partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()

@@ -33,7 +33,7 @@ type PlanEntry struct {
 	Act        PlanAct
 	Certainty  Certainty
 	// Text is the condition of an entry that is CertainIf, or the element whose outcome
-	// decides of one that is CertainAfter.
+	// decides about one that is CertainAfter.
 	Text string
 	// Before is the newest execution of the step; nil: it has none.
 	Before *core.StepExecution
@@ -51,7 +51,7 @@ const (
 	PlanRun     PlanAct = "run"     // run for the first time
 	PlanRepeat  PlanAct = "repeat"  // run from its beginning though it ran before
 	PlanSkip    PlanAct = "skip"    // not run: its condition does not hold
-	PlanAsk     PlanAct = "ask"     // a decision, or the condition of an element that is no step, is asked
+	PlanAsk     PlanAct = "ask"     // a decision, or the condition of an element without a step, is asked
 	PlanStop    PlanAct = "stop"    // the flow stops here
 	PlanFinally PlanAct = "finally" // run at the end, whatever happens
 )

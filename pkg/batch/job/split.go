@@ -18,8 +18,8 @@ type branch struct {
 	err    error
 }
 
-// split runs the branches side by side and waits for all. The outcome is that of
-// the most severe; an error (of the record, or a refusal) is everybody's.
+// split runs the branches side by side and waits for all. The outcome is the most
+// severe one; an error (of the record, or a refusal) ends the whole flow.
 func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks []*walk) (result, error) {
 	branches := make([]*branch, len(walks))
 	workers := at.Workers
@@ -69,7 +69,7 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 	return worst(results), errors.Join(errs...)
 }
 
-// worst is the outcome that decides of branches side by side.
+// worst returns the outcome that decides for branches side by side.
 func worst(branches []result) result {
 	r := branches[0]
 	for _, b := range branches[1:] {

@@ -181,7 +181,7 @@ func (e *entry) isLeftBy(at core.Element, r result) bool {
 }
 
 // rejoin continues in the log where the element now leads to another one that is visited
-// there, and leaves out the way to that one. It answers how many entries it leaves out,
+// there, and leaves out the way to that one. It returns how many entries it leaves out,
 // -1 where the log does not have the element.
 func (w *walk) rejoin(at core.Element, r result, left []entry) int {
 	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
@@ -299,7 +299,7 @@ func (w *walk) live(ctx context.Context, from way) (result, error) {
 	return result{unknown: w.after}, nil
 }
 
-// leave answers where the outcome of an element leads.
+// leave returns where the outcome of an element leads.
 func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error) {
 	if r.unknown != "" {
 		return w.leaveUnknown(ctx, at, r)

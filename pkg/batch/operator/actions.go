@@ -39,7 +39,7 @@ func (s *Service) actionsFor(e *core.JobExecution) []Action {
 	return nil
 }
 
-// anew is the way to a new instance after an execution that does not go on.
+// anew are the actions for a new instance after an execution that will not continue.
 func anew(e *core.JobExecution) []Action {
 	if e.Definition.Path == "" || e.RedriveOf != 0 {
 		return nil
@@ -124,7 +124,7 @@ func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner) []Actio
 	return []Action{look, {Kind: ActStop, Execution: id}, {Kind: ActRecover}}
 }
 
-// afterUnknown are the ways out of an execution of which nobody knows whether its last
+// afterUnknown are the actions after an execution of which it is not known whether its last
 // work is committed.
 func (s *Service) afterUnknown(ctx context.Context, l *launch, again Action) []Action {
 	last, err := s.config.Repository.LastExecution(ctx, l.job.Name, l.params.Key())

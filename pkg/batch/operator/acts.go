@@ -10,7 +10,7 @@ import (
 )
 
 // Stop asks the owner of an execution, in whatever process, to stop: the chunk in hand
-// is finished. It answers the execution as it is now: STOPPING. One that is over is
+// is finished. It returns the execution as it is now: STOPPING. One that is over is
 // refused. An error of Config.Notify comes with the execution: the request stands.
 func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, err := s.record(ctx, id)
@@ -145,7 +145,7 @@ func (e *NotAbandonedError) Error() string {
 // Unwrap returns the repository's refusal.
 func (e *NotAbandonedError) Unwrap() error { return e.Err }
 
-// Recover ends the executions whose owner is lost, and answers them: they are FAILED
+// Recover ends the executions whose owner is lost, and returns them: they are FAILED
 // and can be restarted. There may be some though there is an error.
 func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
 	if err := s.Prepare(ctx); err != nil {

@@ -21,7 +21,7 @@ type Choice struct {
 	Params  Parameters `json:"parameters"`
 }
 
-// Choose answers which instance a Run of the request runs, and launches nothing:
+// Choose returns the instance that a Run of the request runs, and launches nothing:
 //
 //   - With Again, the newest of the instances with these parameters where it has not
 //     completed, else one more.
@@ -75,13 +75,13 @@ func parametersRefused(err error, l *launch) error {
 	return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, Job: l.job.Name, File: l.path}}}
 }
 
-// again returns the parameters of the newest repetition if it can go on, else of one
+// again returns the parameters of the newest repetition if it can continue, else of one
 // more. Of two processes that find the same number one is refused, as always (rule L1).
 func (s *Service) again(ctx context.Context, j *core.Job, params core.Parameters) (core.Parameters, error) {
 	return s.newestOf(ctx, j, func(n int64) (core.Parameters, error) { return withAgain(params, n) })
 }
 
-// newestOf returns the numbered parameters of the newest instance if it can go on,
+// newestOf returns the numbered parameters of the newest instance if it can continue,
 // else those of one more. Instances are numbered without gaps, so the newest is found
 // by doubling and halving.
 func (s *Service) newestOf(ctx context.Context, j *core.Job, numbered func(n int64) (core.Parameters, error)) (core.Parameters, error) {
@@ -187,7 +187,7 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	return params, nil
 }
 
-// instancesPage is how many instances are read to find one that is no redrive.
+// instancesPage is how many instances are read to find one that is not a redrive.
 const instancesPage = 20
 
 // newest returns the last execution of the newest instance of a job that is no redrive,

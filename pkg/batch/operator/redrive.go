@@ -32,7 +32,7 @@ func redrivenStep(params core.Parameters) string {
 
 // Redrive runs the skipped items of an execution that are left through the processors
 // and writers of their step, with the execution's parameters, and returns when the new
-// execution exists. It is an execution of its own, which goes on with another Redrive
+// execution exists. It is an execution of its own, which another Redrive continues
 // where it has not completed.
 func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
 	e, err := s.record(ctx, req.Execution)

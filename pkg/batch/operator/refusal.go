@@ -13,7 +13,7 @@ type Reason string
 const (
 	// ReasonNotFound: there is no such execution (core.ErrNotFound).
 	ReasonNotFound Reason = "not_found"
-	// ReasonNoSuchJob: nobody knows the job's name (core.ErrNoSuchJob).
+	// ReasonNoSuchJob: the job's name is not known (core.ErrNoSuchJob).
 	ReasonNoSuchJob Reason = "no_such_job"
 	// ReasonComplete: the instance is complete (*core.InstanceCompleteError).
 	ReasonComplete Reason = "complete"
@@ -32,7 +32,7 @@ const (
 	// ReasonIllegalState: the status does not allow it (core.ErrIllegalState,
 	// *core.TransitionError).
 	ReasonIllegalState Reason = "illegal_state"
-	// ReasonRedrive: the execution is a redrive, which goes on as one.
+	// ReasonRedrive: the execution is a redrive, which only a redrive continues.
 	ReasonRedrive Reason = "redrive"
 	// ReasonNothingSkipped: no skipped items are left to redrive.
 	ReasonNothingSkipped Reason = "nothing_skipped"
@@ -60,7 +60,7 @@ type Refusal struct {
 	Reason Reason
 	// Execution is the one that the caller named; 0: none, as at a launch.
 	Execution core.JobExecutionID
-	// Last is the last execution of the instance, of which a changed file is about.
+	// Last is the last execution of the instance, which a changed file is compared with.
 	Last core.JobExecutionID
 	// Err is the cause.
 	Err error

@@ -26,14 +26,14 @@ type RunRequest struct {
 	// incrementer is asked. nil: Params.
 	Exactly *core.Parameters `json:"-"`
 	// Again asks for a new instance of parameters whose instance is complete or
-	// abandoned: the newest of these goes on where it has not completed.
+	// abandoned: the newest of these is resumed where it has not completed.
 	Again bool `json:"again,omitempty"`
 	// Next asks for the instance after the newest one, which the job's incrementer makes.
 	Next bool `json:"next,omitempty"`
-	// FromStart runs everything of an instance that goes on anew.
+	// FromStart runs everything of a resumed instance anew.
 	FromStart bool `json:"from_start,omitempty"`
-	// AcceptChanges goes on with an instance though its definition has changed in what
-	// was done already (rule F4), or a file in which a reader goes on (rule C15).
+	// AcceptChanges resumes an instance though its definition has changed in what was
+	// done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
 	// Hooks are for callers of the same process.
 	Hooks `json:"-"`
@@ -111,9 +111,9 @@ func (r RedriveRequest) source() source {
 type Hooks struct {
 	// Stop asks for a stop of a Run when it is closed; nil: nothing does.
 	Stop <-chan struct{}
-	// OnNotice hears what is worth a line before the run; nil: nobody.
+	// OnNotice is called with what is worth a line before the run; nil: nothing is.
 	OnNotice func(Notice)
-	// OnTarget hears where a writer writes to, when it is made; nil: nobody. It is
+	// OnTarget is called with what a writer writes to, when it is made; nil: nothing is. It is
 	// called from many goroutines.
 	OnTarget func(Target)
 }
@@ -129,7 +129,7 @@ type NoticeKind string
 
 // The kinds of a Notice.
 const (
-	// NoticeResumed: the newest instance has not completed, so it goes on.
+	// NoticeResumed: the newest instance has not completed, so it is resumed.
 	NoticeResumed NoticeKind = "resumed"
 	// NoticeChanged: the job file has changed since Execution; Changes says in what.
 	NoticeChanged NoticeKind = "changed"

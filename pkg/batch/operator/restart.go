@@ -15,7 +15,7 @@ import (
 // exists. The execution must be the newest of its instance, and FAILED or STOPPED; one
 // that runs is taken over where its owner is lost, else it is refused.
 //
-// The causes of a Refusal, besides those of a launch, are core.ErrNotFound,
+// The causes of a Refusal, with those of a launch, are core.ErrNotFound,
 // *core.InstanceCompleteError, core.ErrAbandoned, core.ErrUnknownStatus,
 // core.ErrNotMostRecent, core.ErrNoSuchJob and core.ErrNotRestartable.
 func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, error) {

@@ -65,7 +65,7 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 }
 
 // checkChanges compares the job file with what the last attempt of the instance ran,
-// if that is to go on (rule F4): changes of what was done already refuse the launch,
+// if that will be resumed (rule F4): changes of what was done already refuse the launch,
 // unless they are accepted; others are a notice. A race is harmless: the launcher
 // compares again.
 func (s *Service) checkChanges(ctx context.Context, l *launch) error {

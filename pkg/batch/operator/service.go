@@ -59,7 +59,7 @@ type Config struct {
 // Schema is the repository's schema: a repository.Repository.
 type Schema interface {
 	Migrate(ctx context.Context) error
-	// CheckSchema answers core.ErrSchemaMissing where Migrate is needed.
+	// CheckSchema returns core.ErrSchemaMissing where Migrate is needed.
 	CheckSchema(ctx context.Context) error
 }
 
@@ -67,7 +67,7 @@ type Schema interface {
 // repository's: a repository.Checkpoints.
 type Checkpoints interface {
 	Migrate(ctx context.Context, database string) error
-	// CheckSchema answers core.ErrSchemaMissing where Migrate is needed.
+	// CheckSchema returns core.ErrSchemaMissing where Migrate is needed.
 	CheckSchema(ctx context.Context, database string) error
 	// CollectGarbage deletes the checkpoints of instances that were deleted.
 	CollectGarbage(ctx context.Context, database string) (int64, error)

@@ -109,7 +109,7 @@ func (t *targets) all() []Target {
 // would hold the redriven items only.
 func (t *targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
-		return nil // it goes on with a file of its own
+		return nil // it continues with a file of its own
 	}
 	files := slices.ContainsFunc(parts.Writers, func(w core.Writer) bool {
 		_, ok := w.Component().(core.Finisher)

@@ -6,7 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The views are what the service answers about the history. In JSON the words are those
+// The views are what the service returns about the history. In JSON the words are those
 // of the job file's expressions (steps.NAME.read and so on). A view has no owner's
 // nonce, and no text of a definition unless it was asked for.
 type (

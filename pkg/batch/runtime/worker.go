@@ -41,7 +41,7 @@ type Config struct {
 	Lease, Heartbeat, Poll time.Duration
 	// MaxAttempts is that of core.AssignRequest.
 	MaxAttempts int
-	// Report hears of what went wrong and of what was taken; nil: nothing does.
+	// Report is called with what went wrong and what was taken; nil: nothing is.
 	Report func(Event)
 }
 

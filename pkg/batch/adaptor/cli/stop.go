@@ -64,7 +64,7 @@ func (c operateCommands) printStopping(e *operator.Execution) error {
 	text := headline(*e) + "\n"
 	switch {
 	case e.Owner == nil && e.Status.IsRunning(): // it is parked
-		return p.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n")
+		return c.env.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n")
 	case e.Owner == nil: // it ended at this very moment
 		return c.env.print(text)
 	case e.Owner.Dead:

@@ -74,7 +74,7 @@ func (e *BatchError) Unwrap() error { return e.Err }
 // IsRetryable reports whether the same work may succeed when tried again.
 func (e *BatchError) IsRetryable() bool { return e.Retryable }
 
-// IsSkippable reports whether the item may be left out and the step go on.
+// IsSkippable reports whether the item may be left out and the step may continue.
 func (e *BatchError) IsSkippable() bool { return e.Skippable }
 
 // Retryable marks err as worth another attempt, such as a network error.

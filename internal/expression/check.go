@@ -298,9 +298,16 @@ func (c *checker) conditional(n *ast.ConditionalNode, known facts) (*typed, erro
 	if err != nil {
 		return nil, err
 	}
-	t := &typed{kind: kind, nullable: then.nullable || other.nullable}
+	t, safe := &typed{kind: kind, nullable: then.nullable || other.nullable}, !mayFail(n.Cond)
 	t.eval = func(f *Frame) (row.Value, error) {
 		v, err := cond.eval(f)
+		if isUnknown(err) && safe {
+			first, err := a.eval(f)
+			if err != nil {
+				return row.Value{}, errUnknown
+			}
+			return onlyIf(b.eval, f, first)
+		}
 		if err != nil {
 			return v, err
 		}
@@ -332,7 +339,12 @@ func (c *checker) let(n *ast.VariableDeclaratorNode, known facts) (*typed, error
 	c.slots++
 	name := *value
 	name.path, name.fact = n.Name, fmt.Sprintf("%s#%d", n.Name, slot)
-	name.eval = func(f *Frame) (row.Value, error) { return f.locals[slot], nil }
+	name.eval = func(f *Frame) (row.Value, error) {
+		if f.unset[slot] {
+			return row.Value{}, errUnknown
+		}
+		return f.locals[slot], nil
+	}
 	if value.constant {
 		name.eval = value.eval
 	}
@@ -342,10 +354,14 @@ func (c *checker) let(n *ast.VariableDeclaratorNode, known facts) (*typed, error
 	if err != nil || value.constant {
 		return body, err
 	}
-	t := *body
+	t, safe := *body, !mayFail(n.Value)
 	t.constant = false
 	t.eval = func(f *Frame) (row.Value, error) {
 		v, err := value.eval(f)
+		if isUnknown(err) && safe {
+			f.unset[slot] = true
+			return body.eval(f)
+		}
 		if err != nil {
 			return v, err
 		}

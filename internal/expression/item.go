@@ -108,6 +108,10 @@ type Frame struct {
 	cell   core.AnyCell
 	item   reflect.Value
 	locals []row.Value
+	// unknown reports whether a name has no value yet, by its path; nil: all have one.
+	unknown func(path string) bool
+	// unset are the slots of locals whose value is unknown; only Try sets any.
+	unset map[int]bool
 }
 
 // NewFrame makes a frame over cell, a *core.Cell: every evaluation is about the

@@ -96,7 +96,7 @@ func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &typed{kind: row.Bool}
+	t, safe := &typed{kind: row.Bool}, !mayFail(n.Left)
 	if isAnd {
 		t.whenTrue, t.whenFalse = left.whenTrue.and(right.whenTrue), left.whenFalse.or(right.whenFalse)
 	} else {
@@ -104,6 +104,9 @@ func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
 	}
 	t.eval = func(f *Frame) (row.Value, error) {
 		v, err := left.eval(f)
+		if isUnknown(err) && safe {
+			return onlyIf(right.eval, f, row.BoolValue(!isAnd))
+		}
 		if err != nil || v.Bool() != isAnd {
 			return v, err
 		}
@@ -344,8 +347,9 @@ func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
 	if !ok {
 		return nil, errorf(c.start(n.Right), "in needs a list [a, b, c] or a range from..to")
 	}
-	parts := []*typed{left}
+	parts, safe := []*typed{left}, true
 	for _, element := range list.Nodes {
+		safe = safe && !mayFail(element)
 		t, err := c.checkValue(element, known)
 		if err != nil {
 			return nil, err
@@ -355,12 +359,13 @@ func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
 		}
 		parts = append(parts, t)
 	}
-	t := &typed{kind: row.Bool, eval: inList(parts)}
+	t := &typed{kind: row.Bool, eval: inList(parts, safe)}
 	return t, fold(t, parts...)
 }
 
-// inList compares parts[0] with the others, by a set where they are constants.
-func inList(parts []*typed) evalFn {
+// inList compares parts[0] with the others, by a set where they are constants. safe says
+// that none of the others may fail.
+func inList(parts []*typed, safe bool) evalFn {
 	evals, set, kind := make([]evalFn, len(parts)), map[row.Value]struct{}{}, parts[0].kind
 	orders := make([]func(a, b row.Value) int, len(parts))
 	constants := kind != row.Float // two NaNs are equal, but may be two keys
@@ -383,8 +388,13 @@ func inList(parts []*typed) evalFn {
 		if err != nil {
 			return v, err
 		}
+		var unknown error
 		for i, eval := range evals[1:] {
 			other, err := eval(f)
+			if isUnknown(err) && safe {
+				unknown = err
+				continue
+			}
 			if err != nil {
 				return other, err
 			}
@@ -392,7 +402,7 @@ func inList(parts []*typed) evalFn {
 				return row.BoolValue(true), nil
 			}
 		}
-		return row.BoolValue(false), nil
+		return row.BoolValue(false), unknown
 	}
 }
 

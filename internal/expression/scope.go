@@ -215,6 +215,9 @@ func lookup(path []string, kind row.Kind, nullable bool) func(at int) evalFn {
 	dotted := strings.Join(path, ".")
 	return func(at int) evalFn {
 		return func(f *Frame) (row.Value, error) {
+			if f.unknown != nil && f.unknown(dotted) {
+				return row.Value{}, errUnknown
+			}
 			x, err := find(f.vars, path)
 			if err != nil {
 				return row.Value{}, failf(at, "%v", err)

@@ -203,6 +203,30 @@ func (f Flow) Leads(from, to string) bool {
 	return false
 }
 
+// IsInLoop reports whether the element, or one around it, leads to itself.
+func (f Flow) IsInLoop(name string) bool {
+	for _, e := range f.Elements {
+		isIn := e.ElementName() == name
+		for _, inner := range Flows(e) {
+			if inner.IsInLoop(name) {
+				return true
+			}
+			isIn = isIn || inner.has(name)
+		}
+		if isIn {
+			return f.Leads(e.ElementName(), e.ElementName())
+		}
+	}
+	return false
+}
+
+// has reports whether the element is in the flow, or in one inside of it.
+func (f Flow) has(name string) bool {
+	return slices.ContainsFunc(f.Elements, func(e Element) bool {
+		return e.ElementName() == name || slices.ContainsFunc(Flows(e), func(inner Flow) bool { return inner.has(name) })
+	})
+}
+
 // exits are the elements at which the flow may end though nothing failed.
 func (f Flow) exits() []int {
 	var exits []int

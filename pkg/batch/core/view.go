@@ -43,10 +43,19 @@ type Condition struct {
 	Text string
 	// Holds evaluates it. An error fails the element or step that it belongs to.
 	Holds func(ctx context.Context, v *View) (bool, error)
-	// Pure says that Holds reads the view and nothing else, so that a plan may ask it.
-	Pure bool
+	// Try answers it for a plan, which does not know all of the view: known is false where
+	// the answer depends on what is unknown. nil: only Holds can answer.
+	Try func(ctx context.Context, v *View, unknown Unknown) (holds, known bool, err error)
 	// Values explains the answer, such as "skipped = 30, read = 100"; may be nil.
 	Values func(v *View) string
+}
+
+// Unknown is what a plan does not know of a View.
+type Unknown struct {
+	// Step reports whether it is unknown if the step ran, and how it ended.
+	Step func(name string) bool
+	// Context says that the context of the job is unknown.
+	Context bool
 }
 
 // Check evaluates the condition as a gate: whether it holds, and the text that is

@@ -245,7 +245,7 @@ func (l *live) note(w *walk, row core.FlowVisit) {
 	l.run.progress.note(row)
 }
 
-func (l *live) mayRepeat(*walk, core.Element) {}
+func (l *live) listed(*walk, core.Element) {}
 
 // view is what conditions and deciders see.
 func (w *walk) view() *core.View {

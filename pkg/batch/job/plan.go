@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Plan is what a launch would do: the walk itself, through a port that acts on nothing
@@ -35,10 +36,23 @@ type PlanEntry struct {
 	// Text is the condition of an entry that is CertainIf, or the element whose outcome
 	// decides about one that is CertainAfter.
 	Text string
+	// If is the condition whose answer is not known, also of an entry that is CertainAfter.
+	If string
 	// Before is the newest execution of the step; nil: it has none.
 	Before *core.StepExecution
+	// Via are the transitions by which the flow may come to an entry that is
+	// CertainAfter; none: it follows the entry before it.
+	Via []PlanEdge
 	// MayRepeat says that the flow may come to the element again.
 	MayRepeat bool
+}
+
+// PlanEdge is a transition behind an outcome that a plan does not know.
+type PlanEdge struct {
+	From string
+	// On is the pattern of the exit code of From; core.ExitCompleted for every one of a
+	// success; empty: the outcome of From is known.
+	On string
 }
 
 // PlanAct is what a launch does at an element.
@@ -92,18 +106,21 @@ type Oracle interface {
 	Condition(v core.Visit) (holds, ok bool)
 }
 
-// NewPlan plans the next attempt of an instance whose newest execution is last; nil:
-// the first. It reads the repository and calls no code of an author, but conditions
-// that are pure. oracle may be nil.
+// NewPlan plans the next attempt of an instance whose newest execution is last. Where
+// last is nil, or has no ID, it plans the first one. The parameters are those of last. It reads the repository and calls no code of an author, but
+// core.Condition.Try. oracle may be nil.
 func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
-	d := &dry{oracle: oracle, plan: &Plan{Entries: []PlanEntry{}}, next: math.MaxInt64 / 2}
+	d := &dry{oracle: oracle, plan: &Plan{Entries: []PlanEntry{}}, next: math.MaxInt64 / 2, noops: map[string]bool{}, sure: map[string]bool{}}
 	r := &run{
 		job: j, exec: &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()},
 		progress: newProgress(nil), journal: &journal{},
 	}
 	if last != nil {
+		r.exec.Params = last.Params
+	}
+	if last != nil && last.ID != 0 {
 		d.plan.Execution, d.plan.Epoch = last.ID, last.Epoch
-		r.exec.InstanceID, r.exec.Params, r.exec.Attempt = last.InstanceID, last.Params, last.Attempt+1
+		r.exec.InstanceID, r.exec.Attempt = last.InstanceID, last.Attempt+1
 		if last.Context != nil {
 			r.exec.Context = last.Context.Clone()
 		}
@@ -152,16 +169,19 @@ type dry struct {
 	plan   *Plan
 	stops  int                  // how often the flow may stop
 	next   core.StepExecutionID // ids of steps that would run
+	// noops are the steps whose condition does not hold, and sure those that are passed
+	// on every way.
+	noops, sure map[string]bool
 }
 
 func (d *dry) stopping() bool { return false }
 
 // add appends an entry, as certain as the way to it.
 func (d *dry) add(w *walk, at core.Element, act PlanAct, entry PlanEntry) {
-	entry.Visit, entry.Act, entry.Certainty = w.visitOf(at), act, Certain
+	entry.Visit, entry.Act, entry.Certainty, entry.If = w.visitOf(at), act, Certain, w.under
 	switch {
 	case w.after != "":
-		entry.Certainty, entry.Text = CertainAfter, w.after
+		entry.Certainty, entry.Text, entry.Via = CertainAfter, w.after, w.edgesTo(at.ElementName())
 	case w.under != "":
 		entry.Certainty, entry.Text = CertainIf, w.under
 	}
@@ -169,6 +189,8 @@ func (d *dry) add(w *walk, at core.Element, act PlanAct, entry PlanEntry) {
 }
 
 func (d *dry) passed(_ context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
+	d.sure[s.Name] = w.isCertain()
+	delete(d.noops, s.Name)
 	d.add(w, at, PlanPass, PlanEntry{Step: s.Name, Kind: at.Step.Kind(), Before: &s})
 }
 
@@ -182,15 +204,47 @@ func (d *dry) holds(ctx context.Context, w *walk, at core.Element) (answer, erro
 			return answerOf(held), nil
 		}
 	}
-	if condition.Pure && w.after == "" && w.under == "" {
-		if held, _, err := condition.Check(ctx, w.view()); err == nil {
-			return answerOf(held), nil
-		}
+	if held, known := d.try(ctx, w, condition); known {
+		return answerOf(held), nil
 	}
 	if _, isStep := recordOf(at); !isStep {
 		d.add(w, at, PlanAsk, PlanEntry{Kind: "condition"})
 	}
 	return perhaps, nil
+}
+
+// try answers a condition, as far as a plan can. One that fails is answered when it is
+// asked.
+func (d *dry) try(ctx context.Context, w *walk, condition *core.Condition) (held, known bool) {
+	if condition.Try == nil {
+		return false, false
+	}
+	err := exception.Guard(func() (err error) {
+		held, known, err = condition.Try(ctx, w.view(), d.unknown(w))
+		return err
+	})
+	return held, known && err == nil
+}
+
+// unknown is what a condition cannot be asked about at the place of the walk: what ran
+// on the way there, and, once the way is not certain, what a loop may run again.
+func (d *dry) unknown(w *walk) core.Unknown {
+	seen, isWayKnown := w.run.progress.seen(), w.isCertain()
+	u := core.Unknown{Context: !isWayKnown}
+	for name, s := range seen {
+		u.Context = u.Context || s.JobExecutionID == planned && !d.noops[name]
+	}
+	u.Step = func(name string) bool {
+		s, there := seen[name]
+		switch {
+		case !there || d.noops[name]:
+			return !isWayKnown
+		case s.JobExecutionID == planned:
+			return true
+		}
+		return !d.sure[name] || !isWayKnown && w.run.job.Flow.IsInLoop(name)
+	}
+	return u
 }
 
 func answerOf(held bool) answer {
@@ -205,6 +259,7 @@ func (d *dry) noop(_ context.Context, w *walk, at *core.StepElement) (result, er
 	out := core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}
 	if w.group == nil {
 		d.record(w, at, out)
+		d.noops[at.Step.Name()] = true
 	}
 	return known(out), nil
 }
@@ -242,6 +297,7 @@ func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before co
 // record notes a step that would have run.
 func (d *dry) record(w *walk, at *core.StepElement, out core.Outcome) {
 	d.next++
+	delete(d.noops, at.Step.Name())
 	s := core.StepExecution{ID: d.next, JobExecutionID: planned, Name: at.Step.Name(), Visit: w.visitOf(at), Status: out.Status, ExitCode: out.ExitCode}
 	if out.Status == "" {
 		s.Status = core.StatusCompleted
@@ -296,16 +352,27 @@ func (d *dry) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *w
 func (d *dry) stopped(_ context.Context, w *walk, at core.Element, _ bool) error {
 	d.stops++
 	d.add(w, at, PlanStop, PlanEntry{})
+	if stop := &d.plan.Entries[len(d.plan.Entries)-1]; w.leaving != nil {
+		stop.Via = []PlanEdge{*w.leaving}
+	}
 	return nil
 }
 
 func (d *dry) note(*walk, core.FlowVisit) {}
 
-func (d *dry) mayRepeat(w *walk, at core.Element) {
+func (d *dry) listed(w *walk, at core.Element) {
+	name := at.ElementName()
+	isLoop := w.flow.Leads(name, name)
 	for i := range d.plan.Entries {
 		e := &d.plan.Entries[i]
-		if e.Flow == w.id && e.Element == at.ElementName() || strings.HasPrefix(e.Flow, core.FlowPrefix(w.id)+at.ElementName()+"#") {
-			e.MayRepeat = true
+		if e.Act == PlanStop {
+			continue
+		}
+		if isAt := e.Flow == w.id && e.Element == name; isAt || strings.HasPrefix(e.Flow, core.FlowPrefix(w.id)+name+"#") {
+			e.MayRepeat = e.MayRepeat || isLoop
+			if isAt && e.Certainty == CertainAfter {
+				e.Via = w.edgesTo(name)
+			}
 		}
 	}
 }

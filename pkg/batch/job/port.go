@@ -34,8 +34,8 @@ type port interface {
 	stopped(ctx context.Context, w *walk, at core.Element, giveUp bool) error
 	// note keeps a row of the journal until the next write.
 	note(w *walk, row core.FlowVisit)
-	// mayRepeat is called where a plan comes to an element again.
-	mayRepeat(w *walk, at core.Element)
+	// listed is called where a plan comes to an element that it has listed.
+	listed(w *walk, at core.Element)
 }
 
 // answer is that of a condition.

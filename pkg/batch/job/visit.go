@@ -274,6 +274,7 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, isReplayed bool) *walk {
 	sub := &walk{
 		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under, lost: w.lost,
+		edges: map[string][]PlanEdge{flow.Elements[0].ElementName(): w.edgesTo(v.Element)},
 	}
 	if before != nil {
 		sub.id = before.inner.Inner(branch)

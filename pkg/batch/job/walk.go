@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,6 +40,10 @@ type walk struct {
 	// answer is; lost says that the way is unknown. All are empty but in a plan.
 	after, under string
 	lost         bool
+	// edges are the transitions to elements behind an unknown outcome, and leaving is the
+	// one that is followed to an end.
+	edges   map[string][]PlanEdge
+	leaving *PlanEdge
 }
 
 // result is how an element or a flow ended.
@@ -48,6 +53,9 @@ type result struct {
 	// is known.
 	unknown string
 }
+
+// isCertain reports whether a plan knows the way to the element at hand.
+func (w *walk) isCertain() bool { return w.after == "" && !w.lost }
 
 func known(out core.Outcome) result { return result{out: out} }
 
@@ -125,6 +133,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 			}
 			continue
 		case !again || e.isLeftBy(at, r):
+			w.reach(at, "", left[0].Element)
 			continue
 		}
 		rejoined := w.rejoin(at, r, left)
@@ -272,7 +281,7 @@ func (w *walk) live(ctx context.Context, from way) (result, error) {
 			return known(stopped("stopped on request")), nil
 		}
 		if w.lost && listed[at.ElementName()] {
-			w.port.mayRepeat(w, at)
+			w.port.listed(w, at)
 			continue
 		}
 		_, continues := w.adopt[at.ElementName()]
@@ -318,8 +327,24 @@ func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error
 	if !ok {
 		return way{}, fmt.Errorf("next %q: no such element", next.Name)
 	}
+	w.reach(at, "", next.Name)
 	return way{next: []core.Element{to}}, nil
 }
+
+// reach notes a transition behind an outcome that a plan does not know.
+func (w *walk) reach(from core.Element, on, to string) {
+	edge := PlanEdge{From: from.ElementName(), On: on}
+	if w.isCertain() || slices.Contains(w.edges[to], edge) {
+		return
+	}
+	if w.edges == nil {
+		w.edges = map[string][]PlanEdge{}
+	}
+	w.edges[to] = append(w.edges[to], edge)
+}
+
+// edgesTo are the transitions that reach noted.
+func (w *walk) edgesTo(element string) []PlanEdge { return slices.Clone(w.edges[element]) }
 
 // leaveUnknown lists all that may follow.
 func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way, error) {
@@ -329,8 +354,14 @@ func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way
 	}
 	var all way
 	for _, t := range at.Edges() {
+		on := cmp.Or(t.Pattern, "*")
+		if t.Success && on == "*" {
+			on = core.ExitCompleted
+		}
 		if t.Target.Kind != core.TargetElement {
+			w.leaving = &PlanEdge{From: at.ElementName(), On: on}
 			end, err := w.arrive(ctx, at, t.Target, core.Outcome{})
+			w.leaving = nil
 			if err != nil {
 				return all, err
 			}
@@ -338,6 +369,7 @@ func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way
 			continue
 		}
 		if to, ok := w.flow.Find(t.Target.Name); ok {
+			w.reach(at, on, t.Target.Name)
 			all.next = append(all.next, to)
 		}
 	}

@@ -53,12 +53,25 @@ type PlanEntry struct {
 	// Text is the condition of an entry that is not certain, or the element whose outcome
 	// has to be known first.
 	Text string `json:"text,omitempty"`
+	// If is the condition whose answer is not known, whatever the certainty.
+	If string `json:"if,omitempty"`
 	// From says where a step is resumed, in words; empty: from its beginning.
 	From string `json:"from,omitempty"`
 	// Partitions are those of a partitioned step that is resumed.
 	Partitions *PlanPartitions `json:"partitions,omitempty"`
+	// Via are the transitions by which the flow may come to an entry that is CertainAfter;
+	// none: it follows the entry before it.
+	Via []PlanEdge `json:"via,omitempty"`
 	// MayRepeat says that a loop may come to the element again.
 	MayRepeat bool `json:"may_repeat,omitempty"`
+}
+
+// PlanEdge is a transition behind an outcome that is not known.
+type PlanEdge struct {
+	From string `json:"from"`
+	// On is the pattern of the exit code of From, COMPLETED for every one of a success;
+	// empty: the outcome of From is known.
+	On string `json:"on,omitempty"`
 }
 
 // PlanPartitions are the partitions of a step that is resumed.
@@ -90,9 +103,7 @@ func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *c
 	}
 	plan := &RestartPlan{Execution: planned.Execution, Epoch: planned.Epoch, Entries: []PlanEntry{}}
 	for _, e := range planned.Entries {
-		plan.Entries = append(plan.Entries, PlanEntry{
-			Element: e.Element, Step: e.Step, Action: e.Act, Certainty: e.Certainty, Text: e.Text, MayRepeat: e.MayRepeat,
-		})
+		plan.Entries = append(plan.Entries, planEntry(e))
 	}
 	if l := planned.Limit; l != nil {
 		plan.Limit = &StartLimit{Step: l.Step, Attempts: l.Attempts, Limit: l.Limit}
@@ -101,6 +112,14 @@ func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *c
 		plan.Gate = j.Expect.Text
 	}
 	return plan, nil
+}
+
+func planEntry(e job.PlanEntry) PlanEntry {
+	entry := PlanEntry{Element: e.Element, Step: e.Step, Action: e.Act, Certainty: e.Certainty, Text: e.Text, If: e.If, MayRepeat: e.MayRepeat}
+	for _, edge := range e.Via {
+		entry.Via = append(entry.Via, PlanEdge(edge))
+	}
+	return entry
 }
 
 // IsDone reports whether the restart comes to the end of the flow without a step to run.

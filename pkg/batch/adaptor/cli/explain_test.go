@@ -123,7 +123,7 @@ File DIR/out.csv is not in view yet: DIR/out.csv.part.NAME has 36 committed byte
 
 Step copy skipped 1 item: 1 in read (parse).
 
-A restart passes first, goes on with copy behind line 6 of DIR/in.csv and then, depending on copy, runs last.
+A restart passes first, goes on with copy behind line 6 of DIR/in.csv and then, if copy completes, runs last.
 
  restart it: surfin restart 1 --database-url URL
  give it up: surfin abandon 1 --database-url URL
@@ -243,14 +243,14 @@ It cannot be restarted: it is running.
 		require.NoError(t, err)
 		text = s.explained("1")
 		require.Contains(t, text, "Execution 1 of job two STOPPED at TIME, after TOOK.\nA stop was requested, and step one ended with the chunk in hand.\n")
-		require.Contains(t, text, "A restart runs one again from its beginning and then, depending on one, runs two.\nThe job file /jobs/two.yaml is not there any more")
+		require.Contains(t, text, "A restart runs one again from its beginning and then, if one completes, runs two.\nThe job file /jobs/two.yaml is not there any more")
 
 		_, ref = launched(t, r, "expired", strings.Replace(stepsJob, "two", "expired", 1), time.Millisecond, nil)
 		_, err = r.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
 		text = s.explained("2")
 		require.Contains(t, text, "But its owner, process 4711 on host elsewhere, has given no sign of life: it is gone since TIME, when its lease ended.\n")
-		require.Contains(t, text, "Whoever runs or restarts it next takes it over.\nThat attempt runs one and then, depending on one, runs two.\n")
+		require.Contains(t, text, "Whoever runs or restarts it next takes it over.\nThat attempt runs one and then, if one completes, runs two.\n")
 		require.Contains(t, text, " end it: surfin recover --database-url URL\n")
 		require.Contains(t, text, " restart it: surfin restart 2 ")
 
@@ -316,5 +316,5 @@ func TestExplainTellsWhatIsCommittedFromWhatWasRolledBack(t *testing.T) {
 	require.Equal(t, cli.ExitFailed, s.run("run", "load.yaml").code)
 	text := s.explained("1")
 	require.Contains(t, text, "Step load FAILED: 2 read, 2 written, committed up to line 3 of DIR/numbers.csv; 1 more read in the chunk that was rolled back.\n")
-	require.Contains(t, text, "A restart goes on with load behind line 3 of DIR/numbers.csv and then, depending on load, runs last.\n")
+	require.Contains(t, text, "A restart goes on with load behind line 3 of DIR/numbers.csv and then, if load completes, runs last.\n")
 }

@@ -57,7 +57,7 @@ func TestExplainPartitionsNamesThoseThatAreNotDone(t *testing.T) {
 		require.Equal(t, cli.ExitFailed, first.code, first.err)
 		text := s.flow("explain", "1").out
 		require.Contains(t, text, "Step load FAILED: 4 read, 4 written; 2 of 3 partitions complete, b.csv is FAILED behind line 2 (")
-		require.Contains(t, text, "A restart goes on with load, of which 2 partitions are complete and b.csv (behind line 2) runs again and then, depending on load, runs last.\n")
+		require.Contains(t, text, "A restart goes on with load, of which 2 partitions are complete and b.csv (behind line 2) runs again and then, if load completes, runs last.\n")
 
 		s.write("in/b.csv", "id\n3\n4444\n")
 		require.Equal(t, cli.ExitFailed, s.flow("restart", "1").code, "the input is another one")
@@ -140,4 +140,53 @@ A restart passes one, runs last and runs tell in the end.
  give it up: surfin abandon 2 --database-url URL
 `, s.flow("explain", "2").out)
 	require.Equal(t, cli.ExitCompleted, s.flow("restart", "2").code)
+}
+
+func TestExplainSaysWhichOutcomeLeadsWhere(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{
+		"in.csv": "id\n1\ntwo\n3\n",
+		"ways.yaml": `job: ways
+parameters:
+  full: {type: bool, default: false}
+flow:
+- {step: first, tasklet: panic}
+- step: copy
+  chunk:
+    size: 1
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer: {csv: out.csv}
+  next: {FAILED: repair, PARTLY: complete}
+- {step: publish, tasklet: nothing}
+- {step: tell, tasklet: nothing, when: "params.full && steps.copy.read > 2", next: end}
+- {step: complete, tasklet: nothing, when: "steps.copy.read > 2", next: publish}
+- {step: repair, tasklet: nothing, next: publish}
+`,
+		"loop.yaml": `job: loop
+flow:
+- {step: first, tasklet: nothing}
+- step: fetch
+  chunk:
+    size: 1
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer: {csv: fetched.csv}
+- decide: more
+  choose:
+  - {when: steps.fetch.read > 10, next: fetch}
+  - {when: steps.fetch.read > 5, next: {stop: {restart: last, message: look at it}}}
+  - next: last
+- {step: last, tasklet: nothing}
+`})
+	r := s.flow("run", "ways.yaml")
+	require.Equal(t, cli.ExitFailed, r.code, r.err)
+	text := s.flow("explain", "1").out
+	require.Contains(t, text, "\nA restart runs first again from its beginning and then, if first completes, runs copy and publish and "+
+		"does not run tell, whose condition does not hold; if copy fails, runs repair and continues with publish; "+
+		"if it ends with PARTLY, runs complete (if steps.copy.read > 2) and continues with publish.\n")
+	r = s.flow("run", "loop.yaml")
+	require.Equal(t, cli.ExitFailed, r.code, r.err)
+	text = s.flow("explain", "2").out
+	require.Contains(t, text, "\nA restart passes first, goes on with fetch behind line 2 of DIR/in.csv and then, if fetch completes, asks more (may repeat) "+
+		"where to go on; if more answers stop, stops at more; if it answers fetch, runs fetch again though it completed; "+
+		"if it answers last, runs last.\n")
 }

@@ -87,7 +87,7 @@ func planSentence(p *operator.RestartPlan) string {
 	}
 	clauses := planClauses(certain)
 	if len(later) > 0 {
-		clauses = append(clauses, "then, depending on "+later[0].Text+", "+andWords(planClauses(later)))
+		clauses = append(clauses, "then, "+laterSentence(p.Entries, later))
 	}
 	if p.IsDone() {
 		if p.Gate != "" {
@@ -114,7 +114,7 @@ func planClauses(entries []operator.PlanEntry) []string {
 	var resumed []string
 	for _, e := range entries {
 		if e.Action == operator.PlanResume {
-			resumed = append(resumed, resumeClause(e))
+			resumed = append(resumed, resumeClause(e)+repeatText(e))
 			continue
 		}
 		names[e.Action] = append(names[e.Action], entryName(e))
@@ -141,10 +141,17 @@ func entryName(e operator.PlanEntry) string {
 	if name == "" {
 		name = e.Element
 	}
-	if e.Certainty == operator.CertainIf {
-		name += " (if " + e.Text + ")"
+	if e.If != "" {
+		name += " (if " + e.If + ")"
 	}
-	return name
+	return name + repeatText(e)
+}
+
+func repeatText(e operator.PlanEntry) string {
+	if e.MayRepeat {
+		return " (may repeat)"
+	}
+	return ""
 }
 
 func resumeClause(e operator.PlanEntry) string {

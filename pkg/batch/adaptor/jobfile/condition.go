@@ -45,7 +45,6 @@ func (c *condition) compiled(f *File) *core.Condition {
 		return nil
 	}
 	return &core.Condition{
-		Pure: true,
 		Text: c.text,
 		Holds: func(_ context.Context, view *core.View) (bool, error) {
 			holds, err := c.values(f, view).compute(c.prog)
@@ -54,8 +53,33 @@ func (c *condition) compiled(f *File) *core.Condition {
 			}
 			return holds == any(true), nil
 		},
+		Try: func(_ context.Context, view *core.View, unknown core.Unknown) (bool, bool, error) {
+			return c.try(f, view, unknown)
+		},
 		Values: func(view *core.View) string { return c.explain(f, view) },
 	}
+}
+
+// try answers the condition as far as that does not depend on what is unknown. An
+// execution that is only planned has no number.
+func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
+	v := c.values(f, view)
+	if err := v.environment(c.prog); err != nil {
+		return false, false, fmt.Errorf("%s: %w", f.at(c.node), err)
+	}
+	x, known, err := c.prog.Try(v.vars, func(path string) bool {
+		switch parts := strings.Split(path, "."); parts[0] {
+		case "steps":
+			return unknown.Step(parts[1])
+		case "context":
+			return unknown.Context
+		}
+		return path == "job.execution"
+	})
+	if err != nil {
+		return false, false, fmt.Errorf("%s: %w", f.at(c.node), err)
+	}
+	return x == any(true), known, nil
 }
 
 func (c *condition) values(f *File, view *core.View) *values {

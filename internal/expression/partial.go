@@ -1,0 +1,76 @@
+package expression
+
+import (
+	"errors"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Try computes the expression where some of its names have no value yet: unknown reports
+// those, by their dotted path. known is false where the result depends on one of them.
+// Logic is three-valued: `false && x` and `x && false` are false whatever x is. What
+// Eval may fail on before it comes to the answer is not known: `1 / x > 0 && false`.
+func (p *Program) Try(vars map[string]any, unknown func(path string) bool) (result any, known bool, err error) {
+	if p.opaque != nil {
+		for _, path := range p.uses {
+			if unknown(path) {
+				return nil, false, nil
+			}
+		}
+		result, err = p.Eval(vars)
+		return result, err == nil, err
+	}
+	v, err := p.root.eval(&Frame{vars: vars, unknown: unknown, unset: map[int]bool{}})
+	switch {
+	case isUnknown(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, inText(p.text, err)
+	}
+	return toGo(v, p.root.kind), true, nil
+}
+
+// errUnknown is the error of a part whose value is unknown. An operator that needs the
+// value returns it, as it does every error.
+var errUnknown = errors.New("the value is not known yet")
+
+func isUnknown(err error) bool { return errors.Is(err, errUnknown) }
+
+// onlyIf returns want where eval does, and is unknown otherwise: also where eval fails,
+// since it may be a part that is not computed in the end.
+func onlyIf(eval evalFn, f *Frame, want row.Value) (row.Value, error) {
+	if v, err := eval(f); err == nil && v == want {
+		return want, nil
+	}
+	return row.Value{}, errUnknown
+}
+
+// mayFail reports whether an evaluation of n may fail on values of the right types.
+func mayFail(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.NilNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.StringNode,
+		*ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode:
+		return false
+	case *ast.UnaryNode:
+		return n.Operator == "-" || mayFail(n.Node)
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "and", "&&", "or", "||", "??", "==", "!=", "<", "<=", ">", ">=", "in", "..", "contains", "startsWith", "endsWith":
+			return mayFail(n.Left) || mayFail(n.Right)
+		}
+	case *ast.ConditionalNode:
+		return mayFail(n.Cond) || mayFail(n.Exp1) || mayFail(n.Exp2)
+	case *ast.VariableDeclaratorNode:
+		return mayFail(n.Value) || mayFail(n.Expr)
+	case *ast.ArrayNode:
+		for _, element := range n.Nodes {
+			if mayFail(element) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+// planWay is what a plan does behind one outcome of an element.
+type planWay struct {
+	edge    operator.PlanEdge
+	entries []operator.PlanEntry
+	// joins are elements of other ways to which it leads.
+	joins []string
+}
+
+// laterSentence says which outcome leads where: "if copy completes, runs publish; if it
+// fails, runs repair".
+func laterSentence(all, later []operator.PlanEntry) string {
+	var text []string
+	before := ""
+	for _, way := range planWays(later) {
+		head := "depending on " + later[0].Text
+		if way.edge.From != "" {
+			head = edgeText(way.edge, before, isDecision(all, way.edge.From))
+		}
+		before = way.edge.From
+		clauses := planClauses(way.entries)
+		if len(way.joins) > 0 {
+			clauses = append(clauses, "continues with "+andWords(way.joins))
+		}
+		text = append(text, head+", "+andWords(clauses))
+	}
+	return strings.Join(text, "; ")
+}
+
+// planWays divides the entries behind an unknown outcome by the transitions that lead to
+// them. What follows a success stays on its way.
+func planWays(later []operator.PlanEntry) []*planWay {
+	var ways []*planWay
+	wayOf := map[string]*planWay{} // by element
+	find := func(edge operator.PlanEdge) *planWay {
+		if from := wayOf[edge.From]; from != nil && (edge.On == "" || edge.On == onSuccess) {
+			return from
+		}
+		for _, way := range ways {
+			if way.edge == edge {
+				return way
+			}
+		}
+		way := &planWay{edge: edge}
+		ways = append(ways, way)
+		return way
+	}
+	for _, e := range later {
+		var way *planWay
+		switch {
+		case len(e.Via) > 0:
+			way = find(e.Via[0])
+		case len(ways) > 0:
+			way = ways[len(ways)-1]
+		default:
+			way = find(operator.PlanEdge{})
+		}
+		way.entries = append(way.entries, e)
+		if wayOf[e.Element] == nil {
+			wayOf[e.Element] = way
+		}
+	}
+	for _, e := range later {
+		for _, edge := range e.Via[min(1, len(e.Via)):] {
+			if way := find(edge); way != wayOf[e.Element] && !slices.Contains(way.joins, e.Element) {
+				way.joins = append(way.joins, e.Element)
+			}
+		}
+	}
+	return ways
+}
+
+// onSuccess is the pattern of a transition that every success takes.
+const onSuccess = "COMPLETED"
+
+// edgeText is the outcome that a transition is for. before is the element that the text
+// is about so far.
+func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
+	subject := edge.From
+	if edge.From == before {
+		subject = "it"
+	}
+	switch {
+	case (edge.On == "*" || isDecision && edge.On == onSuccess) && subject == "it":
+		return "otherwise"
+	case edge.On == "" || edge.On == "*" || isDecision && edge.On == onSuccess:
+		return "after " + subject
+	case isDecision:
+		return "if " + subject + " answers " + edge.On
+	case edge.On == onSuccess:
+		return "if " + subject + " completes"
+	case edge.On == "FAILED":
+		return "if " + subject + " fails"
+	}
+	return "if " + subject + " ends with " + edge.On
+}
+
+// isDecision reports whether the plan asks the element.
+func isDecision(all []operator.PlanEntry, element string) bool {
+	return slices.ContainsFunc(all, func(e operator.PlanEntry) bool {
+		return e.Element == element && e.Step == "" && e.Action == operator.PlanAsk
+	})
+}

@@ -2,6 +2,8 @@
 
 // Command surfin runs jobs written in YAML with the components that are shipped,
 // and is observed as its settings say.
+//
+// It imports the metrics and the traces of adaptor/observe.
 package main
 
 import (

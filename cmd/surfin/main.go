@@ -3,6 +3,8 @@
 // Command surfin runs jobs written in YAML with the components that are shipped,
 // and is observed as its settings say. The tag full adds metrics and traces, whose
 // libraries a first `go run` need not compile.
+//
+// It imports pkg/batch and what is below it, and nothing of internal.
 package main
 
 import (

@@ -3,7 +3,9 @@
 //
 //	go run ./example/birdstrikes run example/birdstrikes/birdstrikes.yaml
 //
-// It has every command of surfin besides: validate, list, show, restart, ...
+// It has every other command of surfin: validate, list, show, restart, ...
+//
+// It imports pkg/batch and what is below it, as any application may.
 package main
 
 import (

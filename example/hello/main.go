@@ -1,3 +1,4 @@
+// Command hello greets. It imports pkg/batch and pkg/batch/cli only.
 package main
 
 import (

@@ -1,5 +1,7 @@
 // Package acceptance tests the surfin command from outside: real processes on
 // real databases, killed, stopped and raced.
+//
+// It imports the kits for tests; nothing imports it.
 package acceptance
 
 import (

@@ -2,6 +2,6 @@
 // inputs, faults and outcomes, told in YAML, independent of any API. Its tests
 // are the runner; README.md describes the format and how to run it.
 //
-// Its tests import the engine, its adaptors and the kits for tests; nothing
-// imports it.
+// It imports the engine, its adaptors and the kits for tests, from its tests only;
+// nothing imports it.
 package conformance

@@ -4,6 +4,8 @@
 //	go run ./internal/docgen docs/reference
 //
 // `make generate` runs it; CI fails when the pages are not what it writes.
+//
+// It imports pkg/batch, adaptor/jobfile, settings and internal/expression.
 package main
 
 import (

@@ -4,6 +4,8 @@
 //
 // Errors of SQLite, PostgreSQL, the network and files are told apart by their
 // type and code, through internal/dberr, and never by their text.
+//
+// It imports core/exception, internal/dberr and the standard library.
 package errorclass
 
 import (

@@ -50,4 +50,7 @@
 //
 // Programs are immutable: any number of goroutines may evaluate one at a time.
 // A [Frame] belongs to one goroutine.
+//
+// It imports core with its folders, internal/nearest and expr-lang/expr, which nothing else
+// imports.
 package expression

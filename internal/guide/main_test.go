@@ -1,5 +1,8 @@
-// Package guide keeps docs/fault-tolerance.md and the readme true: the tables of the
-// guide are the data of these tests, and its examples are run as they are printed.
+// Package guide keeps the documentation true: the tables of docs/fault-tolerance.md are
+// the data of these tests, its examples and those of the readme are run as they are
+// printed, and what docs/architecture.md names exists.
+//
+// It imports batchtest and the kits for tests; nothing imports it.
 package guide
 
 import (

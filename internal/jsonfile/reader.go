@@ -1,6 +1,8 @@
 // Package jsonfile reads and writes the JSON documents of a file, with restarts:
 // what the components json and jsonl have in common. They differ by framing only: the
 // elements of an array, or lines.
+//
+// It imports core with its folders, internal/filestream and internal/nearest.
 package jsonfile
 
 import (

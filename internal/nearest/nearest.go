@@ -1,6 +1,6 @@
 // Package nearest finds what a misspelt name was meant to be.
 //
-// Standard library only.
+// It imports the standard library only.
 package nearest
 
 import (

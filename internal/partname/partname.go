@@ -1,6 +1,6 @@
 // Package partname makes names of partitions out of texts such as file names.
 //
-// Standard library only.
+// It imports the standard library only.
 package partname
 
 import (

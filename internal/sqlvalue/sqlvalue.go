@@ -6,6 +6,8 @@
 // gets int64, float64 and text: dates as yyyy-MM-dd, timestamps as
 // yyyy-MM-ddTHH:mm:ss.SSSSSSZ (always UTC and of one length, so that their order
 // as text is their order in time), bools as 0 and 1.
+//
+// It imports core/row, core/exception and the standard library.
 package sqlvalue
 
 import (

@@ -8,6 +8,8 @@
 //	func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 //
 // so that a cluster of their own is stopped at the end.
+//
+// It imports the PostgreSQL driver and internal/testdb/pgcluster. Only tests import it.
 package testdb
 
 import (

@@ -1,5 +1,7 @@
 // Package testengine assembles the real engine on a real database for tests of
-// chunk, step and job. Only tests import it.
+// chunk, step and job.
+//
+// It imports the engine and adaptor/database/gorm. Only tests import it.
 package testengine
 
 import (

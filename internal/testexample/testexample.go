@@ -1,6 +1,8 @@
 // Package testexample keeps the compiled examples short: databases and files of
 // their own, and readers and writers driven as a step would. Whatever fails
-// panics, which fails the example. Only tests import it.
+// panics, which fails the example.
+//
+// It imports core, tx and adaptor/database/gorm. Only tests import it.
 package testexample
 
 import (

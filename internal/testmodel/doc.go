@@ -7,5 +7,5 @@
 // calls of the components in their order, the rows, the status, the counters, the
 // stored skips and what a restart reads again.
 //
-// There are only tests here.
+// It imports the engine and the kits for tests, from tests only; nothing imports it.
 package testmodel

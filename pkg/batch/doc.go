@@ -26,6 +26,7 @@
 //   - job: launcher, flow walker, leases.
 //   - operator: run, restart, stop and all that is done with jobs, and what is shown of
 //     them; the command and an App are its clients.
+//   - runtime: workers, which run the parts that other processes have planned.
 //   - repository: the history in a database, and every guarded transition.
 //   - adaptor/jobfile: YAML to a job. adaptor/item, adaptor/tasklet,
 //     adaptor/partition: what is shipped. adaptor/observe: metrics, traces and
@@ -34,4 +35,7 @@
 //
 // A new reader or writer is a folder in adaptor/item with a Components function, and
 // one entry in this package's stock list (stock.go).
+//
+// It imports the engine, the service and the light adaptors. What is heavy, and a command
+// line, must not be reachable from it.
 package batch

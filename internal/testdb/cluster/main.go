@@ -9,6 +9,8 @@
 //
 // Without a command it prints the URL and runs until it is interrupted. A server
 // that SURFIN_TEST_POSTGRES names already is used as it is.
+//
+// It imports internal/testdb and internal/testdb/pgcluster.
 package main
 
 import (

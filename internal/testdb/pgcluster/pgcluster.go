@@ -4,6 +4,8 @@
 //
 // It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, and
 // a POSIX shell.
+//
+// It imports the PostgreSQL driver, and nothing of ours.
 package pgcluster
 
 import (

@@ -10,5 +10,7 @@
 //     with what an undisturbed run leaves: rows, files, counters, skipped items.
 //
 // By default everything runs on SQLite files of the test's own; [On] names another
-// database. The package is imported by tests only.
+// database.
+//
+// It imports package batch, the engine, adaptors and fx. Only tests import it.
 package batchtest

@@ -1,6 +1,8 @@
 // Package cli is the surfin command with the components of an application built in:
 // the whole program of an author who wants no more than that. An application that
 // embeds the engine imports package batch alone, and compiles no command line.
+//
+// It imports package batch, adaptor/cli, core, tx and fx.
 package cli
 
 import (

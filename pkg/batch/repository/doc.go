@@ -11,6 +11,7 @@
 //
 // Read in this order: schema.go and migrations/ (the tables), rows.go (how they
 // map to the records of core), launch.go, transition.go, checkpoint.go,
-// explorer.go. The package imports core, tx, gorm, internal/migrator and
-// internal/dberr.
+// journal.go, explorer.go.
+//
+// It imports core, tx, gorm, internal/gormtx, internal/migrator and internal/dberr.
 package repository

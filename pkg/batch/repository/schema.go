@@ -9,13 +9,18 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/migrator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // schemaVersion is what this binary needs: major*1000 + minor, the number of the
 // newest file in migrations/. A minor only adds, so an older binary goes on with
 // it; a major may take away, so an older binary refuses it (rule R4: expand, then
 // contract).
-const schemaVersion = 1000
+const schemaVersion = 2000
+
+// oldestSchema is the oldest version that this binary brings up to its own. The tables
+// of 1.x have no journal of the flow; they are of builds before the first release.
+const oldestSchema = 2000
 
 const versionsPerMajor = 1000
 
@@ -23,13 +28,17 @@ const versionsPerMajor = 1000
 // binary knows: a newer binary must be used.
 var ErrSchemaNewer = errors.New("the repository's schema is newer than this binary")
 
+// ErrSchemaTooOld says that the tables are of a build before the first release: they
+// cannot be brought up to this binary's version.
+var ErrSchemaTooOld = errors.New("the repository's schema is of a build before the first release")
+
 //go:embed migrations
 var migrations embed.FS
 
 // CheckSchema reports whether the tables are what this binary needs (rule R4):
 // core.ErrSchemaMissing if they are absent, outdated or half-way through a
-// migration, ErrSchemaNewer if their major version is newer. A newer minor is
-// accepted.
+// migration, ErrSchemaTooOld if nothing brings them up to date, ErrSchemaNewer if their
+// major version is newer. A newer minor is accepted.
 func (r *Repository) CheckSchema(ctx context.Context) error { return r.tables().check(ctx) }
 
 // Migrate creates the tables or brings them up to this binary's version. A schema
@@ -39,7 +48,7 @@ func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migr
 
 func (r *Repository) tables() tableSet {
 	return tableSet{
-		place: r.place, what: "the repository", command: "surfin migrate", version: schemaVersion,
+		place: r.place, what: "the repository", command: "surfin migrate", version: schemaVersion, oldest: oldestSchema,
 		files: migrations, dir: "migrations", record: "schema_migrations", again: true,
 	}
 }
@@ -50,6 +59,7 @@ type tableSet struct {
 	what    string // whose tables, for messages
 	command string // that makes them
 	version uint   // that this binary needs
+	oldest  uint   // that a migration begins with
 	files   fs.FS
 	dir     string // of files, with a folder for each dialect
 	record  string // the table with the version, without prefix
@@ -63,7 +73,7 @@ func (t tableSet) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.judge(state)
+	return t.judge(ctx, state)
 }
 
 func (t tableSet) migrate(ctx context.Context) error {
@@ -71,8 +81,8 @@ func (t tableSet) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !state.Dirty && state.To >= t.version {
-		return t.judge(state)
+	if !state.Dirty && state.To >= t.version || t.isTooOld(state) {
+		return t.judge(ctx, state)
 	}
 	// A dirty one may just be in another process's hands: Run waits for its lock.
 	_, err = migrator.Run(ctx, t.db, t.migration(migrator.Up))
@@ -90,11 +100,13 @@ func (t tableSet) migrate(ctx context.Context) error {
 	return t.check(ctx)
 }
 
-func (t tableSet) judge(state migrator.Result) error {
+func (t tableSet) judge(ctx context.Context, state migrator.Result) error {
 	where := fmt.Sprintf("in database %s (tables %s*)", t.db.Name(), t.prefix)
 	switch {
 	case state.To == 0 && !state.Dirty:
 		return fmt.Errorf("%w: there is none %s; run `%s`", core.ErrSchemaMissing, where, t.command)
+	case t.isTooOld(state):
+		return fmt.Errorf("%w: version %s %s, this binary begins with %s; %s", ErrSchemaTooOld, version(state.To), where, version(t.oldest), t.removal(ctx))
 	case state.Dirty:
 		return fmt.Errorf("%w: a migration to version %s %s is in progress or did not end; run `%s`, which tells",
 			core.ErrSchemaMissing, version(state.To), where, t.command)
@@ -104,6 +116,17 @@ func (t tableSet) judge(state migrator.Result) error {
 		return fmt.Errorf("%w: version %s %s, this binary needs %s; run `%s`", core.ErrSchemaMissing, version(state.To), where, version(t.version), t.command)
 	}
 	return nil
+}
+
+func (t tableSet) isTooOld(state migrator.Result) bool { return 0 < state.To && state.To < t.oldest }
+
+// removal says how to begin again with an empty history.
+func (t tableSet) removal(ctx context.Context) string {
+	var file string
+	if t.db.Dialect() == tx.SQLite && t.session(ctx).Raw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file).Error == nil && file != "" {
+		return fmt.Sprintf("delete the file %s if it has nothing else, drop the tables %s*, or use another file", file, t.prefix)
+	}
+	return fmt.Sprintf("drop the tables %s*, or use another database", t.prefix)
 }
 
 func version(v uint) string { return fmt.Sprintf("%d.%d", v/versionsPerMajor, v%versionsPerMajor) }

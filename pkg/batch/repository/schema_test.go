@@ -40,17 +40,29 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 			require.NoError(t, err)
 		}
 
-		set("version = 999")
-		err := repo.CheckSchema(t.Context())
-		require.ErrorIs(t, err, core.ErrSchemaMissing)
-		require.ErrorContains(t, err, "version 0.999")
-		require.ErrorContains(t, err, "run `surfin migrate`")
+		for _, old := range []string{"1000", "1001"} {
+			set("version = " + old)
+			for _, refuse := range []func() error{
+				func() error { return repo.CheckSchema(t.Context()) },
+				func() error { return repo.Migrate(t.Context()) },
+			} {
+				err := refuse()
+				require.ErrorIs(t, err, repository.ErrSchemaTooOld)
+				require.NotErrorIs(t, err, core.ErrSchemaMissing, "nothing migrates it")
+				require.ErrorContains(t, err, "version 1.")
+				if db.Dialect() == tx.SQLite {
+					require.ErrorContains(t, err, "delete the file /")
+				} else {
+					require.ErrorContains(t, err, "drop the tables surfin_*")
+				}
+			}
+		}
 
-		set("version = 1002")
+		set("version = 2002")
 		require.NoError(t, repo.CheckSchema(t.Context()), "a newer minor only adds")
 		require.NoError(t, repo.Migrate(t.Context()))
 
-		set("version = 2000")
+		set("version = 3000")
 		for _, refuse := range []func() error{
 			func() error { return repo.CheckSchema(t.Context()) },
 			func() error { return repo.Migrate(t.Context()) },
@@ -58,14 +70,14 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 			err := refuse()
 			require.ErrorIs(t, err, repository.ErrSchemaNewer)
 			require.NotErrorIs(t, err, core.ErrSchemaMissing)
-			require.ErrorContains(t, err, "2.0")
+			require.ErrorContains(t, err, "3.0")
 		}
 
 		if db.Dialect() == tx.SQLite {
 			return // there a migration happens wholly or not at all
 		}
-		set("version = 1000, dirty = true")
-		err = repo.CheckSchema(t.Context())
+		set("version = 2000, dirty = true")
+		err := repo.CheckSchema(t.Context())
 		require.ErrorIs(t, err, core.ErrSchemaMissing)
 		require.ErrorContains(t, err, "did not end")
 		require.NoError(t, repo.Migrate(t.Context()), "a migration whose process was killed is repeated")

@@ -1,10 +1,10 @@
-// Package settings reads what an application is told besides its job files:
+// Package settings reads what an application is configured with, apart from its job files:
 // databases, the repository, log, leases. Flags win over the environment
 // (SURFIN_*, DATABASE_URL), which wins over surfin.yaml, which wins over the
 // defaults; none of them is needed.
 //
-// It imports tx and libraries only. Besides jobfile it is the one place that
-// reads YAML: surfin.yaml.
+// It imports tx, internal/secret, internal/smallfile and libraries. The YAML that it reads
+// is surfin.yaml.
 package settings
 
 import (

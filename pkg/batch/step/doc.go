@@ -2,5 +2,8 @@
 // opens the transaction that their propagation asks for, and [TaskletStep] is the
 // step whose work is one tasklet.
 //
-// It imports core and tx, never chunk or job.
+// [PartitionStep] runs the parts of a step, here or on workers; [JobStep] runs a child
+// job.
+//
+// It imports core, core/exception and tx, never chunk or job.
 package step

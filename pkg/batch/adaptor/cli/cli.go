@@ -1,10 +1,13 @@
 // Package cli is the command line of a Surfin application: run, next, restart,
-// stop, abandon, recover and purge; list, show and skips; validate, sql, migrate,
+// stop, abandon, recover, purge and worker; list, explain, top, show and skips; validate, sql, migrate,
 // schema, describe, version and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
 // error. [Main] documents the exit codes. The package assembles nothing itself:
 // an [App] brings the registry, and a function that opens what runs jobs.
+//
+// It imports operator, runtime (the worker), settings, adaptor/jobfile, core and tx, and
+// none of job, chunk, step and repository: the rules of running are the service's.
 package cli
 
 import (

@@ -31,4 +31,7 @@
 // of every expression is the resolved path. In a field that is a path (tag path)
 // a text that begins with such a parameter is not resolved again; any other
 // relative text is relative to the file.
+//
+// It imports core, tx, chunk, step, job, internal and its own internal/strict, and no other
+// adaptor: components come through the registry.
 package jobfile

@@ -8,7 +8,7 @@
 //		})
 //	}
 //
-// It imports core and the standard library only, and is imported by tests only.
+// It imports core, core/registry and the standard library. Only tests import it.
 package itemtest
 
 import (

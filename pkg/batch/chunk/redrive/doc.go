@@ -7,4 +7,6 @@
 // the same item one rolls back. A redrive that failed runs again from the start of the
 // items that are left, so it needs no position of its input. An item that is skipped
 // again stays left.
+//
+// It imports chunk and core, never step or job.
 package redrive

@@ -1,5 +1,7 @@
 // Package config holds the plain configuration structs that job files and Go
-// code share. Standard library only.
+// code share.
+//
+// It imports the standard library only.
 package config
 
 import (

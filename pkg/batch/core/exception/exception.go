@@ -4,7 +4,9 @@
 //
 // An error speaks for itself through [BatchError], or through any type in its
 // chain with the methods of [Classifier]. Wrapping with %w and errors.Join keep
-// the classification; message text is never looked at. Standard library only.
+// the classification; message text is never looked at.
+//
+// It imports the standard library only.
 package exception
 
 import (

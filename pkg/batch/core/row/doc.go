@@ -3,5 +3,5 @@
 // becomes a [Value] and back. Go structs meet the same readers and writers
 // through a schema derived from their fields (see core.ItemOf).
 //
-// Standard library only.
+// It imports core/exception and the standard library.
 package row

@@ -1,6 +1,7 @@
 // Package repositorytest is the conformance suite of a core.JobRepository: what
 // rules D1 to D6, L1, L2, L5, L6, R1 to R3 and T5 ask of it, on a real database.
-// It is imported from _test.go files only.
+//
+// It imports core and tx. Only tests import it.
 package repositorytest
 
 import (

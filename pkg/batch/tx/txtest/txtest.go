@@ -5,6 +5,8 @@
 // A package that implements tx.Provider runs it from its tests, for each database:
 //
 //	txtest.Run(t, func(t *testing.T) tx.Provider { ... })
+//
+// It imports tx and testify. Only tests import it.
 package txtest
 
 import (

@@ -37,7 +37,7 @@
 //
 // # Pools of the application
 //
-// [Lend] makes a pool that the application has opened a database (rule R7, borrow.go).
+// [Lend] makes a pool that the application has opened a database (rule R8, borrow.go).
 //
 // # Transactions and sessions
 //
@@ -45,4 +45,6 @@
 // (rule T8a: postgrestx.go, sqlitetx.go). A step that may have changed its session
 // leaves it as it was opened (rule T8b: trace.go). A tx.Conn.Raw that runs one statement
 // says so with tx.Running; everything is expected of others.
+//
+// It imports tx, gorm, the drivers, and internal/gormtx, internal/dberr and internal/secret.
 package gormdb

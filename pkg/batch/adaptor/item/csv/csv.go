@@ -1,6 +1,8 @@
 // Package csv reads and writes files of delimited text: the components `csv` of
 // a job file. Records become items through core.ItemType, so the package serves
 // rows with a schema and Go structs alike.
+//
+// It imports core with its folders, internal/filestream and internal/nearest.
 package csv
 
 import (

@@ -1,5 +1,7 @@
 // Package mapping is the processor `map`: it makes rows out of items by one
 // expression per field.
+//
+// It imports core with its folders and internal/expression.
 package mapping
 
 import (

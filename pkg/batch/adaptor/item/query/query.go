@@ -1,7 +1,8 @@
 // Package query is the reader `query`: it reads the rows of a SELECT, page by
 // page along a key, for Go structs and for rows.
 //
-// It imports core, tx and the drivers' types; gormdb gives it its connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
+// connections.
 package query
 
 import (

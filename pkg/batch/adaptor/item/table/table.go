@@ -1,7 +1,8 @@
 // Package table is the writer `table`: it inserts, upserts, updates or deletes
 // the rows of a table, in the chunk's transaction, for Go structs and for rows.
 //
-// It imports core, tx and the drivers' types; gormdb gives it its connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
+// connections.
 package table
 
 import (

@@ -1,5 +1,7 @@
 // Package validate is the processor `validate`: it refuses the items that break
 // a rule, as invalid items of class `validate`.
+//
+// It imports core with its folders and internal/expression.
 package validate
 
 import (

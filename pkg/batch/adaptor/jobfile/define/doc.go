@@ -10,5 +10,7 @@
 // and a literal ${ is written $${.
 //
 // Package batch has these names, too, and makes components of Go values and
-// constructors. This package imports the loader of job files, and no fx.
+// constructors.
+//
+// It imports adaptor/jobfile and core with its folders, and no fx.
 package define

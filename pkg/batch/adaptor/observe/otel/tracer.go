@@ -5,8 +5,8 @@
 // settings and the OTEL_ variables of the environment, and sends its spans by
 // OTLP/HTTP. docs/howto/observability.md lists spans and attributes.
 //
-// The package imports core and OpenTelemetry, which is heavy: package batch does not
-// import it, the stock binary does.
+// It imports core and OpenTelemetry, and its module.go fx and settings. OpenTelemetry is
+// heavy: package batch does not import this package, the stock binary does.
 package otel
 
 import (

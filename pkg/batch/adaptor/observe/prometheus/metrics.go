@@ -5,8 +5,8 @@
 // by HTTP while it lives, and in a text file that outlives it.
 // docs/howto/observability.md has a table of the metrics.
 //
-// The package imports core and the client library of Prometheus; module.go adds it
-// to an application.
+// It imports core and the client library of Prometheus; module.go, which adds it to an
+// application, imports fx and settings.
 package prometheus
 
 import (

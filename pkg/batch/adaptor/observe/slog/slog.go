@@ -2,7 +2,8 @@
 // record per event, whose attribute `event` is its stable name.
 // docs/howto/observability.md has a table of them.
 //
-// It imports core and the standard library; module.go adds it to an application.
+// It imports core and the standard library; module.go, which adds it to an application,
+// imports fx, settings and internal/secret.
 package slog
 
 import (

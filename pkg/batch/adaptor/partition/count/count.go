@@ -1,4 +1,6 @@
 // Package count is the partitioner `count`: so many parts of equal standing.
+//
+// It imports core and core/registry only.
 package count
 
 import (

@@ -1,5 +1,7 @@
 // Package files is the partitioner `files`: one part for each file that a pattern
 // matches.
+//
+// It imports core, core/registry and internal/partname.
 package files
 
 import (

@@ -1,7 +1,7 @@
 // Package keyrange is the partitioner `range`: ranges of an integer key that
 // together have every row of a table.
 //
-// It imports core and tx; gormdb gives it its connections.
+// It imports core, tx and internal/sqlvalue; gormdb gives it its connections.
 package keyrange
 
 import (

@@ -1,7 +1,7 @@
 // Package query is the partitioner `query`: one part for each row that a SELECT
 // answers.
 //
-// It imports core and tx; gormdb gives it its connections.
+// It imports core, tx and helpers of internal; gormdb gives it its connections.
 package query
 
 import (

@@ -1,7 +1,7 @@
 // Package migration is the tasklet `migration`: it brings the schema of a
 // database to a version, with golang-migrate (rule T7).
 //
-// It imports core, tx and internal/migrator.
+// It imports core, tx, internal/migrator and internal/nearest.
 package migration
 
 import (

@@ -1,7 +1,7 @@
 // Package shell is the tasklet `shell`: it runs a command, or a script, as a
 // process of its own.
 //
-// It imports core and the standard library only.
+// It imports core, core/registry and the standard library.
 package shell
 
 import (

@@ -114,6 +114,8 @@ type weather struct {
 	// wild flows have loops more often, stops with restart points at earlier elements, and
 	// failures that lead back: back says that there is one.
 	wild, back bool
+	// retries says that failures lead back to earlier elements.
+	retries bool
 	// natural says that nothing but the flow itself ended the last launch.
 	natural bool
 }
@@ -178,8 +180,19 @@ func (w *weather) flow(depth int) core.Flow {
 			w.lead(at, next)
 		}
 		w.hold(at, next)
+		w.retry(at, names[:min(i, len(names))])
 	}
 	return f
+}
+
+// retry leads from the failure of a step back to an earlier element, in some flows.
+func (w *weather) retry(at core.Element, before []string) {
+	e, ok := at.(*core.StepElement)
+	if !w.retries || !ok || len(before) == 0 || w.random.IntN(3) > 0 {
+		return
+	}
+	back := core.Target{Kind: core.TargetElement, Name: before[w.random.IntN(len(before))]}
+	e.Next = append([]core.Transition{{Pattern: core.ExitFailed, Target: back}}, e.Next...)
 }
 
 // lead makes the next element follow.

@@ -65,7 +65,7 @@ func (c *condition) compiled(f *File) *core.Condition {
 func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
 	v := c.values(f, view)
 	if err := v.environment(c.prog); err != nil {
-		return false, false, fmt.Errorf("%s: %w", f.at(c.node), err)
+		return false, false, fmt.Errorf("%s: %w", f.location(c.node), err)
 	}
 	x, known, err := c.prog.Try(v.vars, func(path string) bool {
 		switch parts := strings.Split(path, "."); parts[0] {
@@ -77,7 +77,7 @@ func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, 
 		return path == "job.execution"
 	})
 	if err != nil {
-		return false, false, fmt.Errorf("%s: %w", f.at(c.node), err)
+		return false, false, fmt.Errorf("%s: %w", f.location(c.node), err)
 	}
 	return x == any(true), known, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -69,11 +68,7 @@ func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) 
 // isOfEarlierRound reports whether a loop came, behind the entry, to an earlier element
 // that leads to the entry's element again: the later round visits it (rule F3).
 func (w *walk) isOfEarlierRound(e *entry) bool {
-	at := slices.IndexFunc(w.flow.Elements, func(at core.Element) bool { return at.ElementName() == e.Element })
-	return w.history || at >= 0 && slices.ContainsFunc(w.log.entries, func(later entry) bool {
-		to, ok := w.flow.Find(later.Element)
-		return ok && later.Ordinal > e.Ordinal && isVisit(later.Kind) && w.flow.Index(to) < at && w.flow.Leads(later.Element, e.Element)
-	})
+	return w.history || e.isOfEarlierRound(w.flow, w.log.entries)
 }
 
 // pass does not run a step that an earlier attempt completed, or gave up.

@@ -18,10 +18,16 @@ func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		for _, seed := range []uint64{106} {
+		seeds := []uint64{106, 1231, 1245}
+		for seed := range 12 {
+			seeds = append(seeds, uint64(seed))
+		}
+		for _, seed := range seeds {
 			calm := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
 			stormy := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
-			require.NoError(t, compareCase(t, calm, stormy, seed), "seed %d", seed)
+			if err := compareCase(t, calm, stormy, seed); !stormy.back { // else it is not known how often the steps work
+				require.NoError(t, err, "seed %d", seed)
+			}
 		}
 	})
 }

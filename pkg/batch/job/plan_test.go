@@ -26,7 +26,7 @@ import (
 func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		cases := 40
+		cases := 25
 		if n, err := strconv.Atoi(os.Getenv(soakVariable)); err == nil {
 			if cases = n; !strings.HasPrefix(url, "sqlite") {
 				cases = n / 10

@@ -106,7 +106,7 @@ func End(exit string) define.Target { return define.End(exit) }
 // Fail ends a flow; see End.
 func Fail(exit string) define.Target { return define.Fail(exit) }
 
-// Stop stops the job; a restart goes on at the element restart.
+// Stop stops the job; a restart continues at the element restart.
 func Stop(restart, message string) define.Target { return define.Stop(restart, message) }
 
 // If is a choice of a decision, and Else the last one.

@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Settings are what an application is told besides its job files: databases,
+// Settings configure an application apart from its job files: databases,
 // repository, leases. LoadSettings reads them as the command does.
 type Settings = settings.Settings
 

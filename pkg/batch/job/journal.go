@@ -45,6 +45,11 @@ func newJournal(ctx context.Context, repository core.JobRepository, exec *core.J
 			}
 			row.Step = core.StepExecutionID(id)
 		}
+		if row.Kind == core.VisitTurn || row.Kind == core.VisitAdopt {
+			if _, _, err := ordinalsOf(row); err != nil {
+				return nil, err
+			}
+		}
 		if _, known := j.steps[row.Step]; !known && row.Step != 0 {
 			missing = append(missing, row.Step)
 		}
@@ -127,7 +132,8 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 			continue
 		}
 		if row.Kind == core.VisitTurn {
-			turns = append(turns, turnOf(row))
+			from, to, _ := ordinalsOf(row) //nolint:errcheck // newJournal has read it
+			turns = append(turns, turn{row.Execution, from, to})
 		}
 		rows = append(rows, entry{JournalRow: row})
 	}
@@ -208,13 +214,14 @@ type turn struct {
 	from, to int64
 }
 
-// turnOf reads a row of VisitTurn, and turnTarget is its target.
-func turnOf(row core.JournalRow) turn {
-	t := turn{row.Execution, row.Ordinal, math.MaxInt64}
-	if _, err := fmt.Sscanf(row.Target, "%d %d", &t.from, &t.to); err != nil {
-		return turn{row.Execution, row.Ordinal, math.MaxInt64}
+// ordinalsOf reads the two numbers of the target of a VisitTurn (the first and the last
+// ordinal) or a VisitAdopt (the ordinal, and the first attempt that counts inside).
+func ordinalsOf(row core.JournalRow) (first, second int64, err error) {
+	if _, err := fmt.Sscanf(row.Target, "%d %d", &first, &second); err != nil {
+		return 0, 0, fmt.Errorf("the journal of execution %d, flow %q, visit %d: a row of kind %s has the target %q: %w",
+			row.Execution, row.Flow, row.Ordinal, row.Kind, row.Target, err)
 	}
-	return t
+	return first, second, nil
 }
 
 func turnTarget(from, to int64) string { return fmt.Sprintf("%d %d", from, to) }
@@ -237,20 +244,17 @@ func continued(rows []entry, isDead func(entry) bool) []entry {
 		if adopt.Kind != core.VisitAdopt || isDead(adopt) {
 			continue
 		}
-		var source entry
-		if _, err := fmt.Sscanf(adopt.Target, "%d %d", &source.Ordinal, &source.inside.from); err != nil {
-			continue
-		}
-		source.inside.to = math.MaxInt64
+		ordinal, from, _ := ordinalsOf(adopt.JournalRow) //nolint:errcheck // newJournal has read it
+		inside := attempts{core.JobExecutionID(from), math.MaxInt64}
 		for i := range rows {
 			e := &rows[i]
-			moved := e.open && e.Ordinal == source.Ordinal && e.Execution >= adopt.Execution
+			moved := e.open && e.Ordinal == ordinal && e.Execution >= adopt.Execution
 			if e.Element != adopt.Element || !moved && (e.Ordinal != adopt.Ordinal+1 || e.Execution < adopt.Execution || !isVisit(e.Kind)) {
 				continue
 			}
 			e.Ordinal = adopt.Ordinal + 1
-			e.inner, e.inside = e.Visit, source.inside
-			e.inner.Ordinal = source.Ordinal
+			e.inner, e.inside = e.Visit, inside
+			e.inner.Ordinal = ordinal
 		}
 	}
 	return rows

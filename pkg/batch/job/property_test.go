@@ -109,7 +109,7 @@ type weather struct {
 	launches int
 	// killAt is a single death instead of a storm.
 	killAt *killAt
-	// observer sees what the launches do; nil: nobody looks.
+	// observer sees what the launches do; nil: none does.
 	observer core.Observer
 	// wild flows have loops more often, stops with restart points at earlier elements, and
 	// failures that lead back: back says that there is one.

@@ -219,8 +219,8 @@ func (s *Service) removeLeft(ctx context.Context, left []core.LeftBehind) error 
 	return s.config.Launcher.RemoveLeft(ctx, left)
 }
 
-// sweep deletes the checkpoints of deleted instances in the databases that have any
-// besides the repository's (rule C18).
+// sweep deletes the checkpoints of deleted instances in databases other than the
+// repository's (rule C18).
 func (s *Service) sweep(ctx context.Context) error {
 	if s.config.Checkpoints == nil || s.config.Provider == nil {
 		return nil

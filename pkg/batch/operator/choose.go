@@ -190,7 +190,7 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 // instancesPage is how many instances are read to find one that is not a redrive.
 const instancesPage = 20
 
-// newest returns the last execution of the newest instance of a job that is no redrive,
+// newest returns the last execution of the newest instance of a job that is not a redrive,
 // and that of the one which the next instance follows: a repetition (Again) has the
 // parameters of an older one, and counts only where there is nothing else. nil: there is
 // none.

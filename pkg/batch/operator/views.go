@@ -63,7 +63,7 @@ type (
 		// Rounds is how often a loop ran the step in this execution, where that is more
 		// than once; counters and duration are then those of all rounds (Summary only).
 		Rounds int `json:"rounds,omitempty"`
-		// Worker is the process that has this partition; nil: it is no partition on a worker.
+		// Worker is the process that has this partition; nil: no worker has it.
 		Worker *Owner `json:"worker,omitempty"`
 		// Partitions are those of a partitioned step.
 		Partitions *PartitionsView `json:"partitions,omitempty"`

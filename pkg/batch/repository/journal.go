@@ -13,7 +13,8 @@ import (
 
 // Visits implements core.Journal with one statement. The database reads the whole
 // journal of the instance and returns a row per attempt, flow, element and kind: a
-// loop of many rounds is one row.
+// loop of many rounds around a step is one row. Each visit of a split or a flow has a
+// log of its own, and rows of its own.
 func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
 	var rows []journalRow
 	err := r.store.scan(ctx, &rows, `SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (

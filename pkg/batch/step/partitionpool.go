@@ -192,7 +192,7 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 	return b.unstarted(ctx, p, result)
 }
 
-// runOf is what a partition's execution is told: nothing that it changes is shared.
+// runOf returns the run of a partition. It shares nothing that the partition changes.
 func (b *batch) runOf(p *core.PlannedPartition) *core.StepRun {
 	data, partition, record := b.run.Data, p.Partition, p.Record
 	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(b.name, p.Name), &partition, p.Earlier, &record

@@ -7,7 +7,7 @@ import (
 
 // AtEnd calls f when the transaction of the database that ctx carries has ended: with
 // true once the outermost one is committed, with false where it is rolled back, or f's
-// savepoint is, or where nobody can say whether the COMMIT took effect. Without a
+// savepoint is, or where the outcome of the COMMIT is unknown. Without a
 // transaction it calls f(true) at once.
 //
 // Whatever reports a change of the database to somebody else belongs here: a change that

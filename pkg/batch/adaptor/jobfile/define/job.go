@@ -294,7 +294,7 @@ func End(exit string) Target { return Target{kind: "end", exit: exit} }
 // Fail ends the flow, FAILED; exit is its exit code, if it is another one.
 func Fail(exit string) Target { return Target{kind: "fail", exit: exit} }
 
-// Stop stops the job. A restart goes on at the element restart of the same flow; empty:
+// Stop stops the job. A restart continues at the element restart of the same flow; empty:
 // at the one that stopped. message is for the operator.
 func Stop(restart, message string) Target {
 	return Target{kind: "stop", restart: restart, message: message}

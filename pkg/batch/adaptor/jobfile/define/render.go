@@ -251,7 +251,7 @@ func (r *render) decision(o *object, e element) {
 	*o = append(*o, pair{"choose", choices})
 }
 
-// more adds what With says besides When.
+// more adds the keys that With has and When has not.
 func (r *render) more(o *object, with With) {
 	if p := with.Partition; p != nil {
 		partition := object{{"by", r.component("partition.by", registry.KindPartitioner, p.By)}}

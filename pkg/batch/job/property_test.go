@@ -116,6 +116,8 @@ type weather struct {
 	wild, back bool
 	// retries says that failures lead back to earlier elements.
 	retries bool
+	// tries has conditions that a plan can answer, as far as it knows what they ask.
+	tries bool
 	// natural says that nothing but the flow itself ended the last launch.
 	natural bool
 }
@@ -239,7 +241,7 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 	default:
 		made = w.group(name)
 	}
-	w.condition(made)
+	w.condition(made, before)
 	if w.wild && len(before) > 0 && w.random.IntN(6) == 0 {
 		w.leadBack(made, before[w.random.IntN(len(before))])
 	}
@@ -296,12 +298,15 @@ func (w *weather) rows(step string) int64 {
 	return w.Ints(fmt.Sprintf("SELECT count(*) FROM done WHERE job = '%s' AND step = '%s'", w.name, step))[0]
 }
 
-func (w *weather) condition(at core.Element) {
+func (w *weather) condition(at core.Element, before []string) {
 	if w.random.IntN(5) > 0 {
 		return
 	}
 	holds := w.random.IntN(2) == 0
 	c := &core.Condition{Text: "random", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
+	if w.tries {
+		c = w.answerable(holds, before)
+	}
 	switch e := at.(type) {
 	case *core.StepElement:
 		e.When = c
@@ -313,6 +318,39 @@ func (w *weather) condition(at core.Element) {
 		e.When = c
 	case *core.DecisionElement:
 	}
+}
+
+// answerable is a condition that asks nothing, whether an earlier step completed, or what
+// it promoted.
+func (w *weather) answerable(holds bool, before []string) *core.Condition {
+	c := &core.Condition{Text: "constant", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
+	isUnknown := func(core.Unknown) bool { return false }
+	if len(before) > 0 {
+		name := before[w.random.IntN(len(before))]
+		switch w.random.IntN(4) {
+		case 0:
+			c.Text, isUnknown = "completed "+name, func(u core.Unknown) bool { return u.Step(name) }
+			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
+				return (v.Steps[name].Status == core.StatusCompleted) == holds, nil
+			}
+		case 1:
+			c.Text, isUnknown = "promoted "+name, func(u core.Unknown) bool { return u.Context }
+			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
+				_, there := v.Job.Context.Get(name)
+				return there == holds, nil
+			}
+		case 2:
+			return c // of Go code: a plan does not know it
+		}
+	}
+	c.Try = func(ctx context.Context, v *core.View, unknown core.Unknown) (held, known bool, err error) {
+		if isUnknown(unknown) {
+			return false, false, nil
+		}
+		held, err = c.Holds(ctx, v)
+		return held, true, err
+	}
+	return c
 }
 
 // step works once per execution: it writes a row, and says so in the job's context.

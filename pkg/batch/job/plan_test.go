@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -38,9 +40,7 @@ func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
 		for seed := range cases {
 			for _, wild := range []bool{false, true} {
-				if err := plannedCase(t.Context(), e, uint64(seed), wild); err != nil {
-					t.Errorf("seed %d, wild: %v: %v", seed, wild, err)
-				}
+				require.NoError(t, plannedCase(t.Context(), e, uint64(seed), wild), "seed %d, wild: %v", seed, wild)
 			}
 		}
 	})
@@ -76,6 +76,39 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 		}
 	}
 	return nil
+}
+
+// answerable is a condition that asks nothing, whether an earlier step completed, or what
+// it promoted.
+func (w *weather) answerable(holds bool, before []string) *core.Condition {
+	c := &core.Condition{Text: "constant", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
+	isUnknown := func(core.Unknown) bool { return false }
+	if len(before) > 0 {
+		name := before[w.random.IntN(len(before))]
+		switch w.random.IntN(4) {
+		case 0:
+			c.Text, isUnknown = "completed "+name, func(u core.Unknown) bool { return u.Step(name) }
+			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
+				return (v.Steps[name].Status == core.StatusCompleted) == holds, nil
+			}
+		case 1:
+			c.Text, isUnknown = "promoted "+name, func(u core.Unknown) bool { return u.Context }
+			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
+				_, there := v.Job.Context.Get(name)
+				return there == holds, nil
+			}
+		case 2:
+			return c // of Go code: a plan does not know it
+		}
+	}
+	c.Try = func(ctx context.Context, v *core.View, unknown core.Unknown) (held, known bool, err error) {
+		if isUnknown(unknown) {
+			return false, false, nil
+		}
+		held, err = c.Holds(ctx, v)
+		return held, true, err
+	}
+	return c
 }
 
 func newestOf(ctx context.Context, e *testengine.Engine, name string) (*core.JobExecution, error) {

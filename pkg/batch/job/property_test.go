@@ -320,39 +320,6 @@ func (w *weather) condition(at core.Element, before []string) {
 	}
 }
 
-// answerable is a condition that asks nothing, whether an earlier step completed, or what
-// it promoted.
-func (w *weather) answerable(holds bool, before []string) *core.Condition {
-	c := &core.Condition{Text: "constant", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
-	isUnknown := func(core.Unknown) bool { return false }
-	if len(before) > 0 {
-		name := before[w.random.IntN(len(before))]
-		switch w.random.IntN(4) {
-		case 0:
-			c.Text, isUnknown = "completed "+name, func(u core.Unknown) bool { return u.Step(name) }
-			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
-				return (v.Steps[name].Status == core.StatusCompleted) == holds, nil
-			}
-		case 1:
-			c.Text, isUnknown = "promoted "+name, func(u core.Unknown) bool { return u.Context }
-			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
-				_, there := v.Job.Context.Get(name)
-				return there == holds, nil
-			}
-		case 2:
-			return c // of Go code: a plan does not know it
-		}
-	}
-	c.Try = func(ctx context.Context, v *core.View, unknown core.Unknown) (held, known bool, err error) {
-		if isUnknown(unknown) {
-			return false, false, nil
-		}
-		held, err = c.Holds(ctx, v)
-		return held, true, err
-	}
-	return c
-}
-
 // step works once per execution: it writes a row, and says so in the job's context.
 func (w *weather) step(name string) *core.StepElement {
 	work := w.working(name)

@@ -247,7 +247,7 @@ func TestProgressOfARestartInALoop(t *testing.T) {
 		e, ctx := testengine.New(t, url), t.Context()
 		r := &gated{n: 4, reached: make(chan int), gate: make(chan struct{})}
 		rounds := 0
-		work := testengine.Chunk(e, "work", 2, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+		work := testengine.Chunk(e, "work", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			r.next = 0
 			rounds++
 			return r, even{}, nowhere{}

@@ -113,7 +113,10 @@ type Oracle interface {
 // reads the repository, and calls no code of an author but core.Condition.Try. oracle may be
 // nil. The error is that of the repository.
 func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
-	d := &dry{oracle: oracle, plan: &Plan{Entries: []PlanEntry{}}, next: math.MaxInt64 / 2, noops: map[string]bool{}, sure: map[string]bool{}}
+	d := &dry{
+		oracle: oracle, plan: &Plan{Entries: []PlanEntry{}}, next: math.MaxInt64 / 2,
+		noops: map[string]bool{}, sure: map[string]bool{}, refused: map[string]bool{}, loops: map[string]map[string]bool{},
+	}
 	r := &run{
 		job: j, exec: &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()},
 		progress: newProgress(nil), journal: &journal{},
@@ -186,6 +189,10 @@ type dry struct {
 	// noops are the steps whose condition does not hold, and sure those that are passed
 	// on every way.
 	noops, sure map[string]bool
+	// refused are the elements whose condition does not hold.
+	refused map[string]bool
+	// loops are the elements that lead to an element and follow it, by its flow and name.
+	loops map[string]map[string]bool
 }
 
 func (d *dry) stopping() bool { return false }
@@ -232,10 +239,13 @@ func (d *dry) answer(ctx context.Context, w *walk, at core.Element) answer {
 			return answerOf(held)
 		}
 	}
-	if held, known := d.try(ctx, w, condition); known {
-		return answerOf(held)
+	name := at.ElementName()
+	held, known := d.try(ctx, w, condition)
+	if !known || !held && d.refused[name] { // a loop in which nothing runs has no end
+		return perhaps
 	}
-	return perhaps
+	d.refused[name] = d.refused[name] || !held
+	return answerOf(held)
 }
 
 // try asks a condition. What fails now is answered when the execution asks it.
@@ -399,9 +409,10 @@ func (d *dry) note(*walk, core.FlowVisit) {}
 // entry.
 func (d *dry) listed(w *walk, at core.Element) {
 	name := at.ElementName()
+	loop := d.loopOf(w, name)
 	last := map[string]int64{} // visits in the loop
 	for _, e := range d.plan.Entries {
-		if v, is := w.visitAround(e.Visit); is && e.isRun() && w.flow.Leads(name, v.Element) && w.flow.Leads(v.Element, name) {
+		if v, is := w.visitAround(e.Visit); is && e.isRun() && loop[v.Element] {
 			last[v.Element] = max(last[v.Element], v.Ordinal)
 		}
 	}
@@ -416,6 +427,23 @@ func (d *dry) listed(w *walk, at core.Element) {
 			e.Via = w.edgesTo(name)
 		}
 	}
+}
+
+// loopOf returns the elements of the flow that lead to the element and follow it.
+func (d *dry) loopOf(w *walk, name string) map[string]bool {
+	key := core.FlowPrefix(w.id) + name
+	if loop, known := d.loops[key]; known {
+		return loop
+	}
+	loop := map[string]bool{}
+	d.loops[key] = loop
+	for _, at := range w.flow.Elements {
+		if other := at.ElementName(); w.flow.Leads(name, other) && w.flow.Leads(other, name) {
+			loop[other] = true
+			d.loops[core.FlowPrefix(w.id)+other] = loop
+		}
+	}
+	return loop
 }
 
 // isRun reports whether the entry stands for the visits that may follow: what was passed has

@@ -10,6 +10,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// named is a step that does nothing.
+type named string
+
+func (n named) Name() string                               { return string(n) }
+func (n named) Kind() string                               { return "tasklet" }
+func (named) Execute(context.Context, *core.StepRun) error { return nil }
+
 // knowing answers conditions.
 type knowing struct {
 	Oracle
@@ -49,9 +56,9 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 		"the oracle says no":       {tried(true, true, nil), knowing{ok: true}, no, PlanSkip},
 		"the oracle does not know": {tried(false, true, nil), knowing{holds: true}, no, PlanSkip},
 	} {
-		step := &core.StepElement{Step: &flowStep{name: "s"}, When: c.condition}
+		step := &core.StepElement{Step: named("s"), When: c.condition}
 		for _, at := range []core.Element{step, &core.FlowElement{Name: "f", When: c.condition}} {
-			d := &dry{oracle: c.oracle, plan: &Plan{}, sure: map[string]bool{}, noops: map[string]bool{}}
+			d := &dry{oracle: c.oracle, plan: &Plan{}, sure: map[string]bool{}, noops: map[string]bool{}, refused: map[string]bool{}}
 			w := &walk{port: d, flow: core.Flow{Elements: []core.Element{at}}, run: &run{job: &core.Job{}, exec: &core.JobExecution{Context: core.NewExecutionContext()}, progress: newProgress(nil)}}
 			got, err := d.holds(t.Context(), w, at)
 			require.NoError(t, err, name)
@@ -70,7 +77,7 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	leads := func(name, to string) *core.StepElement {
-		return &core.StepElement{Step: &flowStep{name: name}, Next: []core.Transition{{Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: to}}}}
+		return &core.StepElement{Step: named(name), Next: []core.Transition{{Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: to}}}}
 	}
 	flow := core.Flow{Elements: []core.Element{leads("passed", "looped"), leads("looped", "looped"), leads("planned", "end"), leads("noop", "end")}}
 	history := map[string]core.StepExecution{}
@@ -103,4 +110,32 @@ func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 			require.Equal(t, want, u.Step(step), "%s: %s", name, step)
 		}
 	}
+}
+
+// TestAPlanOfALoopInWhichNothingRunsEnds: the execution would not.
+func TestAPlanOfALoopInWhichNothingRunsEnds(t *testing.T) {
+	t.Parallel()
+	never := &core.Condition{Text: "never", Try: func(context.Context, *core.View, core.Unknown) (bool, bool, error) { return false, true, nil }}
+	inner := core.Flow{Elements: []core.Element{&core.StepElement{Step: named("inner"), When: never}}}
+	to := func(name string) []core.Transition {
+		return []core.Transition{{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetEnd}}, {Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: name}}}
+	}
+	j := &core.Job{Name: "j", Flow: core.Flow{Elements: []core.Element{
+		&core.StepElement{Step: named("a"), When: never, Next: to("b")},
+		&core.FlowElement{Name: "b", Flow: inner, Next: to("c")},
+		&core.SplitElement{Name: "c", Branches: []core.Flow{inner}, When: never, Next: to("a")},
+	}}}
+	plan, err := NewPlan(t.Context(), nil, j, nil, nil)
+	require.NoError(t, err)
+	require.Nil(t, plan.Outcome)
+	require.Equal(t, []string{"a skip certain", "inner skip certain", "c skip certain", "a repeat if"}, actsOf(plan.Entries[:4]))
+	require.Less(t, len(plan.Entries), 12)
+}
+
+func actsOf(entries []PlanEntry) []string {
+	var acts []string
+	for _, e := range entries {
+		acts = append(acts, e.Element+" "+string(e.Act)+" "+string(e.Certainty))
+	}
+	return acts
 }

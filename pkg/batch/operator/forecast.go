@@ -62,7 +62,7 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 		}
 		m.baselines[e.JobName] = b
 	}
-	if _, known := m.earlier[e.ID]; known {
+	if _, known := m.earlier[e.ID]; known || m.baselines[e.JobName] == nil {
 		return nil
 	}
 	done, err := m.service.earlierOf(ctx, e)

@@ -173,13 +173,23 @@ func (ps Parameters) Get(name string) (Parameter, bool) {
 	return ps.list[i], true
 }
 
+// AgainName is the identifying parameter that numbers the repetitions of an instance. A
+// declared one cannot have this name, for the dot.
+const AgainName = "run.again"
+
 // Key is the identity of the instance among those of its job: the hash of the
 // identifying parameters' names, types and canonical values, whatever their
 // order (rule D1). It is 64 hex digits.
-func (ps Parameters) Key() string {
+func (ps Parameters) Key() string { return ps.keyWithout("") }
+
+// BaseKey is the Key of the instance that a repetition repeats, and that of an instance
+// which repeats none.
+func (ps Parameters) BaseKey() string { return ps.keyWithout(AgainName) }
+
+func (ps Parameters) keyWithout(name string) string {
 	h := sha256.New()
 	for _, p := range ps.list {
-		if !p.Identifying {
+		if !p.Identifying || p.Name == name {
 			continue
 		}
 		text, err := p.Canonical()

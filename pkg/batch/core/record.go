@@ -19,6 +19,7 @@ type JobInstance struct {
 	ID      JobInstanceID
 	JobName string
 	Key     string // Parameters.Key
+	BaseKey string // Parameters.BaseKey; empty: a redrive
 }
 
 // JobExecution is one attempt of an instance.

@@ -171,13 +171,13 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	x := &p.exec
 	e := &Explanation{
 		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
-		Newest: p.newest.ID, NewestStatus: p.newest.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
+		Newest: p.newest.Execution.ID, NewestStatus: p.newest.Execution.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
 		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
 		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, Actions: []Action{},
 	}
 	if x.Status.IsRunning() {
-		e.Owner, e.Lease = s.execution(x).Owner, s.leaseOf(x)
+		e.Owner, e.Lease = s.ownerOf(x), s.leaseOf(x)
 	}
 	for _, c := range p.skips {
 		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
@@ -193,7 +193,7 @@ type history struct {
 	service *Service
 	exec    core.JobExecution
 	// newest is the newest execution of its instance.
-	newest core.JobExecution
+	newest core.NewestAttempt
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
 	history   map[string]core.StepHistory
@@ -214,13 +214,9 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 	if err != nil {
 		return nil, err
 	}
-	p := &history{service: s, exec: *exec, newest: *exec}
-	newest, err := r.LastExecution(ctx, exec.JobName, exec.Params.Key())
-	switch {
-	case err == nil:
-		p.newest = *newest
-	case !errors.Is(err, core.ErrNotFound):
-		return nil, fmt.Errorf("read the newest execution of the instance: %w", err)
+	p := &history{service: s, exec: *exec}
+	if p.newest, err = s.newestAttempt(ctx, exec); err != nil {
+		return nil, err
 	}
 	if p.steps, err = r.Steps(ctx, id); err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", id, err)

@@ -70,10 +70,10 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
-	page := ExecutionPage{Executions: []Execution{}}
 	found, more := cutPage(found, filter.Limit)
-	for i := range found {
-		page.Executions = append(page.Executions, *s.execution(&found[i]))
+	var page ExecutionPage
+	if page.Executions, err = s.executions(ctx, found); err != nil {
+		return page, fmt.Errorf("list executions: %w", err)
 	}
 	if more {
 		page.Next = found[len(found)-1].ID

@@ -122,7 +122,7 @@ func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen m
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, now)), Lease: m.service.leaseOf(e),
 		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
-		Owner:         m.service.execution(e).Owner,
+		Owner:         m.service.ownerOf(e),
 	}
 	var views []ProgressView
 	f := newForecast(m.baselines[e.JobName], m.completed[e.ID])

@@ -30,7 +30,11 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if err != nil {
 		return nil, err
 	}
-	view := s.executionView(exec)
+	newest, err := s.newestAttempt(ctx, exec)
+	if err != nil {
+		return nil, err
+	}
+	view := s.executionView(exec, newest)
 	if req.Definition {
 		view.Definition = exec.Definition.Text
 	}
@@ -107,7 +111,7 @@ func (s *Service) Summary(ctx context.Context, req SummaryRequest) (*ExecutionVi
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
 	}
-	view := s.executionView(exec)
+	view := s.executionView(exec, s.asNewest(exec))
 	for _, rounds := range oncePerStep(req.Passed, ran) {
 		view.Steps = append(view.Steps, s.roundsView(rounds))
 	}

@@ -146,8 +146,8 @@ func (s *Service) leaseOf(e *core.JobExecution) Lease {
 	return LeaseHeld
 }
 
-func (s *Service) executionView(e *core.JobExecution) ExecutionView {
-	return ExecutionView{Execution: *s.execution(e), StopRequested: !e.Status.IsOver() && e.StopRequested}
+func (s *Service) executionView(e *core.JobExecution, newest core.NewestAttempt) ExecutionView {
+	return ExecutionView{Execution: *s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
 }
 
 func (s *Service) stepView(step *core.StepExecution) StepView {

@@ -23,7 +23,7 @@ Runs the job of FILE with the given parameters. Its identifying parameters make
 the instance: one that failed or stopped goes on where it was, one that is
 complete is refused (exit code 4) unless --again makes a new one.
 
---again adds the identifying parameter ` + operator.AgainName + `=N to the declared ones, with the
+--again adds the identifying parameter ` + core.AgainName + `=N to the declared ones, with the
 least N that makes a new instance; the newest such instance goes on instead where
 it has not completed.
 
@@ -31,13 +31,15 @@ A job with an incrementer needs neither: its newest instance goes on where it ha
 not completed, else the incrementer makes the next one. --next always does.
 
 ` + c.env.app.Name + ` run FILE --help lists the parameters of the job.`),
-		Example:           "  " + c.env.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
-		Args:              c.fileAndParameters,
-		ValidArgsFunction: c.completeRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Example: "  " + c.env.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
+		Args: func(cmd *cobra.Command, args []string) error {
 			if req.Again && req.Next {
 				return usagef("--again and --next: one of them")
 			}
+			return c.fileAndParameters(cmd, args)
+		},
+		ValidArgsFunction: c.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), req, args)
 		},
 	}

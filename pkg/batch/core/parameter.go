@@ -136,6 +136,16 @@ func (p Parameter) Canonical() (string, error) {
 	return "", fmt.Errorf("parameter %s: a %T is no %s", p.Name, p.Value, p.Type)
 }
 
+// Text returns the canonical text of a parameter out of Parameters, which have been
+// checked.
+func (p Parameter) Text() string {
+	text, err := p.Canonical()
+	if err != nil {
+		return fmt.Sprint(p.Value)
+	}
+	return text
+}
+
 // Parameters are the parameters of one launch, by name. It is immutable; the
 // zero value is empty.
 type Parameters struct{ list []Parameter }
@@ -163,6 +173,11 @@ func (ps Parameters) All() []Parameter { return slices.Clone(ps.list) }
 
 // Len returns how many there are.
 func (ps Parameters) Len() int { return len(ps.list) }
+
+// Identifying returns those that make the instance.
+func (ps Parameters) Identifying() Parameters {
+	return Parameters{list: slices.DeleteFunc(ps.All(), func(p Parameter) bool { return !p.Identifying })}
+}
 
 // Get returns the named parameter.
 func (ps Parameters) Get(name string) (Parameter, bool) {

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
@@ -140,11 +139,7 @@ func texts(params core.Parameters, specs []core.ParameterSpec) map[string]string
 		if p.Name == core.AgainName || p.Name == redriveName || p.Value == defaults[p.Name] {
 			continue
 		}
-		text, err := p.Canonical()
-		if err != nil {
-			text = fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
-		}
-		given[p.Name] = text
+		given[p.Name] = p.Text()
 	}
 	return given
 }

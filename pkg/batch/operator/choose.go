@@ -262,12 +262,7 @@ func isMeant(params, given core.Parameters) bool {
 }
 
 func same(a, b core.Parameter) bool {
-	x, err := a.Canonical()
-	if err != nil {
-		return false
-	}
-	y, err := b.Canonical()
-	return err == nil && a.Type == b.Type && x == y
+	return a.Type == b.Type && a.Text() == b.Text()
 }
 
 // nextParameters asks the incrementer, and holds its answer against the declarations.
@@ -295,9 +290,7 @@ func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters)
 			}
 			continue
 		}
-		if texts[p.Name], err = p.Canonical(); err != nil {
-			return core.Parameters{}, &core.ParameterError{Name: p.Name, Err: err}
-		}
+		texts[p.Name] = p.Text()
 	}
 	params, err := job.ValidateParameters(j.Parameters, texts)
 	if err != nil {
@@ -339,11 +332,7 @@ func declaredAgain(j *core.Job, e *core.JobExecution, changed map[string]string)
 		if q.Name == redriveName {
 			continue
 		}
-		text, err := q.Canonical()
-		if err != nil {
-			return core.Parameters{}, err
-		}
-		given[q.Name] = text
+		given[q.Name] = q.Text()
 	}
 	maps.Copy(given, changed)
 	params, err := job.ValidateParameters(j.Parameters, given)

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -70,11 +69,7 @@ func parameterValue(p core.Parameter) any {
 	case int64, float64, bool:
 		return v
 	}
-	text, err := p.Canonical()
-	if err != nil {
-		return fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
-	}
-	return text
+	return p.Text()
 }
 
 // execution returns the view of a record that is the newest of its instance.

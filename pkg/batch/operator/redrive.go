@@ -153,8 +153,8 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, plan *redriv
 	for _, step := range ran {
 		steps[step.Name] = step
 	}
-	written := &targets{next: hooks.OnTarget}
-	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.add)), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
+	written := &Targets{next: hooks.OnTarget}
+	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}

@@ -80,15 +80,8 @@ func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution) error 
 // identifyingText is NAME=VALUE of the parameters that make the instance.
 func identifyingText(params core.Parameters) string {
 	var words []string
-	for _, p := range params.All() {
-		if !p.Identifying {
-			continue
-		}
-		text, err := p.Canonical()
-		if err != nil {
-			text = fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
-		}
-		words = append(words, p.Name+"="+text)
+	for _, p := range params.Identifying().All() {
+		words = append(words, p.Name+"="+p.Text())
 	}
 	return strings.Join(words, " ")
 }

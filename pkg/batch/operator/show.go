@@ -143,6 +143,28 @@ func splitPartitions(all []core.StepExecution) []partitioned {
 	return steps
 }
 
+// total returns the counters of all attempts and of all partitions, and those of earlier
+// attempts alone. The step's own counters follow at its end only.
+func (p partitioned) total() (all, before core.Counters) {
+	if len(p.parts) == 0 {
+		return p.Total(), p.Before
+	}
+	for _, part := range p.parts {
+		all, before = all.Add(part.Total()), before.Add(part.Before)
+	}
+	return all, before
+}
+
+// completed returns how many partitions are complete.
+func (p partitioned) completed() (n int) {
+	for _, part := range p.parts {
+		if part.Status == core.StatusCompleted {
+			n++
+		}
+	}
+	return n
+}
+
 // partitionedView is a step with its partitions: those that failed, or all.
 func (s *Service) partitionedView(step partitioned, all bool) StepView {
 	view := s.stepView(step.StepExecution)
@@ -205,6 +227,7 @@ func (s *Service) roundsView(rounds []partitioned) StepView {
 		view.Rounds = 0
 		return view
 	}
-	view.count(sum, took)
+	view.count(sum)
+	view.measure(sum, took)
 	return view
 }

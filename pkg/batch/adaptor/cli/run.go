@@ -146,15 +146,15 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	n := newEventLog(c.env.log, newBars(c.env.err.startProgress(), c.env.now), c.env.now)
 	defer c.env.err.endProgress()
 	return c.env.withSession(ctx, n, func(s *Session) error {
-		var written targets
+		var written operator.Targets
 		ctx, signals := c.env.obeySignals(ctx)
 		defer signals.end()
-		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.add, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }})
+		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.Add, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }})
 		c.env.err.endProgress()
 		if exec == nil {
 			return c.env.refusal(err)
 		}
-		exec, failure := c.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.all())
+		exec, failure := c.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.All())
 		if failure != nil {
 			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
 		}

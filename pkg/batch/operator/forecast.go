@@ -139,9 +139,10 @@ func (s *Service) baselineOf(ctx context.Context, of *core.JobExecution) (*basel
 	for _, e := range completed {
 		b.took += e.EndedAt.Sub(e.StartedAt) / time.Duration(len(completed))
 		comes := map[string]bool{}
-		for _, step := range addPartitions(steps[e.ID]) {
+		for _, step := range splitPartitions(steps[e.ID]) {
+			all, _ := step.total()
 			sum := b.steps[step.Name]
-			sum.rows, sum.took = sum.rows+rowsOf(step.counters), sum.took+step.EndedAt.Sub(step.StartedAt)
+			sum.rows, sum.took = sum.rows+all.Rows(), sum.took+step.EndedAt.Sub(step.StartedAt)
 			b.steps[step.Name] = sum
 			visits[step.Name]++
 			comes[step.Name] = true

@@ -22,6 +22,9 @@ type PlanRequest struct {
 	Checked *jobfile.File `json:"-"`
 	// Params are texts by name, typed and checked by the file's declarations.
 	Params map[string]string `json:"params,omitempty"`
+	// Again and Next are as in RunRequest: the plan is for the instance that Choose answers.
+	Again bool `json:"again,omitempty"`
+	Next  bool `json:"next,omitempty"`
 	// Sample is how many items of each step are read; 0 means 20.
 	Sample int `json:"sample,omitempty"`
 }
@@ -127,8 +130,8 @@ const defaultSample = 20
 // not called. What a reader's own query, or a component of an application, writes elsewhere
 // is not prevented: give the service a provider whose sessions are read-only.
 //
-// The errors are those of a job file that is wrong (jobfile.Problems) and of parameters
-// (*core.ParameterError), *RequestError, and the end of ctx.
+// The errors are those of a job file that is wrong (jobfile.Problems), those of Choose,
+// *RequestError, and the end of ctx.
 func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
@@ -140,10 +143,11 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := job.ValidateParameters(file.Parameters(), req.Params)
+	choice, err := s.Choose(ctx, RunRequest{Checked: file, Params: req.Params, Again: req.Again, Next: req.Next})
 	if err != nil {
 		return nil, err
 	}
+	params := choice.Params.Parameters
 	j, err := file.Compile(jobfile.Deps{Provider: s.config.Provider, Registry: s.config.Registry, FileMode: s.config.FileMode})
 	if err != nil {
 		return nil, err

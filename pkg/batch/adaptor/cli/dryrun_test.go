@@ -212,3 +212,53 @@ Step tell (tasklet): would run nothing, in the end
 	require.Contains(t, r.out, "\nStep load (chunk): not run, its condition does not hold\n after first\n\nDecision quality")
 	require.Contains(t, r.out, "\nStep a (tasklet): would run nothing\n if quality answers both\n\nStep b (tasklet): would run nothing\n if quality answers both\n")
 }
+
+func TestADryRunIsOfTheInstanceThatARunWouldRun(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"daily.yaml": `job: daily
+parameters:
+  day: {type: date, default: 2026-11-20}
+incrementer: day
+flow:
+- {step: work, tasklet: nothing}
+`})
+		if strings.HasPrefix(url, "sqlite:") {
+			s.url = "sqlite:" + s.path("history.db")
+		}
+		planned := func(args ...string) map[string]any {
+			t.Helper()
+			r := s.run(append([]string{"run", "daily.yaml", "--dry-run", "--format", "json"}, args...)...)
+			require.Equal(t, cli.ExitCompleted, r.code, r.err)
+			var plan struct{ Parameters map[string]any }
+			require.NoError(t, json.Unmarshal([]byte(r.out), &plan))
+			return plan.Parameters
+		}
+		require.Equal(t, map[string]any{"day": "2026-11-20"}, planned(), "there is no history")
+		require.Equal(t, map[string]any{"day": "2026-11-20"}, planned("--again"))
+		s.run("migrate")
+		require.Equal(t, cli.ExitCompleted, s.run("run", "daily.yaml").code)
+		require.Equal(t, map[string]any{"day": "2026-11-21"}, planned())
+		require.Equal(t, map[string]any{"day": "2026-11-21"}, planned("--next"))
+		require.Equal(t, map[string]any{"day": "2026-11-20", "run.again": 1.0}, planned("--again"))
+		require.Equal(t, cli.ExitUsage, s.run("run", "daily.yaml", "--dry-run", "--again", "--next").code)
+		require.Contains(t, s.run("list", "instances").out, "2026-11-20")
+		require.NotContains(t, s.run("list", "instances").out, "2026-11-21")
+	})
+}
+
+func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"one.yaml": "job: one\nflow:\n- {step: work, tasklet: nothing}\n"})
+		s.run("migrate")
+		require.Equal(t, cli.ExitCompleted, s.run("run", "one.yaml").code)
+		require.Contains(t, s.run("purge", "--instance", "1", "--dry-run").out, "would delete 1 execution, 1 instance, 1 step, 0 skipped items\n")
+		require.Equal(t, cli.ExitUsage, s.run("purge", "--instance", "1", "--older-than", "1d").code)
+		require.Contains(t, s.run("purge", "--instance", "1").out, "deleted 1 execution, 1 instance, 1 step, 0 skipped items\n")
+		r := s.run("purge", "--instance", "1")
+		require.Equal(t, cli.ExitUsage, r.code)
+		require.Contains(t, r.err, "there is no instance 1 in ")
+		require.Equal(t, cli.ExitCompleted, s.run("run", "one.yaml").code, "it runs anew")
+	})
+}

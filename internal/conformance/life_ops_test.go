@@ -294,7 +294,7 @@ func (r *lifeRun) deleteInstanceOp(a *action) *seen {
 	if err != nil {
 		return r.look(0, err)
 	}
-	if err := r.operator(a).DeleteInstance(r.t.Context(), instance.ID); err != nil {
+	if _, err := r.operator(a).Purge(r.t.Context(), operator.PurgeRequest{Instance: instance.ID}); err != nil {
 		return r.look(0, err)
 	}
 	left, err := r.engine.Repository.Executions(r.t.Context(), core.ExecutionFilter{Instance: instance.ID})

@@ -78,7 +78,8 @@ func TestTheFilesOfAStepThatFailedGoWithAPurge(t *testing.T) {
 
 func TestTheFilesOfAStepThatFailedGoWithTheirInstance(t *testing.T) {
 	eachLeft(t, func(l *left) {
-		require.NoError(l.t, l.app.DeleteInstance(context.Background(), l.exec.InstanceID))
+		_, err := l.app.Purge(context.Background(), batch.PurgeRequest{Instance: l.exec.InstanceID})
+		require.NoError(l.t, err)
 		require.Empty(l.t, l.parts())
 	})
 }

@@ -48,7 +48,8 @@ func BenchmarkChunk(b *testing.B) {
 				require.NoError(b, err)
 				exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
 				require.Equal(b, core.StatusCompleted, exec.Status, exec.Error)
-				require.NoError(b, e.Repository.DeleteInstance(b.Context(), exec.InstanceID, "bench"))
+				_, err = e.Repository.Purge(b.Context(), core.PurgeFilter{Instance: exec.InstanceID}, "bench")
+				require.NoError(b, err)
 				n += items
 			}
 		})

@@ -41,7 +41,7 @@ var (
 	ErrMissingKey = errors.New("the step's context has no such key")
 	// ErrNoTransition is an outcome that no transition of a strict flow matches.
 	ErrNoTransition = errors.New("no transition matches")
-	// ErrNotMostRecent refuses to restart an execution that a later one followed.
+	// ErrNotMostRecent refuses to restart or abandon an execution that a later one followed.
 	ErrNotMostRecent = errors.New("a later execution of the instance exists")
 	// ErrNoSuchJob is a job name that is not known.
 	ErrNoSuchJob = errors.New("there is no such job")
@@ -83,6 +83,22 @@ func (e *AlreadyRunningError) Error() string {
 	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s",
 		e.JobName, e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339))
 }
+
+// NotNewestError refuses what is for the newest execution of an instance only. It is an
+// ErrNotMostRecent.
+type NotNewestError struct {
+	JobName           string
+	Execution, Newest JobExecutionID
+	Status            Status // of Newest
+}
+
+// Error names both executions.
+func (e *NotNewestError) Error() string {
+	return fmt.Sprintf("job %s, execution %d: %v: execution %d (%s)", e.JobName, e.Execution, ErrNotMostRecent, e.Newest, e.Status)
+}
+
+// Unwrap returns ErrNotMostRecent.
+func (e *NotNewestError) Unwrap() error { return ErrNotMostRecent }
 
 // ParameterError is a launch parameter that is unknown, missing or not allowed.
 type ParameterError struct {

@@ -159,6 +159,16 @@ func checkYear(t time.Time) error {
 	return nil
 }
 
+// Text returns the canonical text of a parameter out of Parameters, which have been
+// checked.
+func (p Parameter) Text() string {
+	text, err := p.Canonical()
+	if err != nil {
+		return fmt.Sprint(p.Value)
+	}
+	return text
+}
+
 // Parameters are the parameters of one launch, by name. It is immutable; the
 // zero value is empty.
 type Parameters struct{ list []Parameter }
@@ -187,6 +197,11 @@ func (ps Parameters) All() []Parameter { return slices.Clone(ps.list) }
 // Len returns how many there are.
 func (ps Parameters) Len() int { return len(ps.list) }
 
+// Identifying returns those that make the instance.
+func (ps Parameters) Identifying() Parameters {
+	return Parameters{list: slices.DeleteFunc(ps.All(), func(p Parameter) bool { return !p.Identifying })}
+}
+
 // Get returns the named parameter.
 func (ps Parameters) Get(name string) (Parameter, bool) {
 	i, ok := slices.BinarySearchFunc(ps.list, name, func(p Parameter, n string) int { return strings.Compare(p.Name, n) })
@@ -196,13 +211,23 @@ func (ps Parameters) Get(name string) (Parameter, bool) {
 	return ps.list[i], true
 }
 
+// AgainName is the identifying parameter that numbers the repetitions of an instance. A
+// declared one cannot have this name, for the dot.
+const AgainName = "run.again"
+
 // Key is the identity of the instance among those of its job: the hash of the
 // identifying parameters' names, types and canonical values, whatever their
 // order (rule D1). It is 64 hex digits.
-func (ps Parameters) Key() string {
+func (ps Parameters) Key() string { return ps.keyWithout("") }
+
+// BaseKey is the Key of the instance that a repetition repeats, and that of an instance
+// which repeats none.
+func (ps Parameters) BaseKey() string { return ps.keyWithout(AgainName) }
+
+func (ps Parameters) keyWithout(name string) string {
 	h := sha256.New()
 	for _, p := range ps.list {
-		if !p.Identifying {
+		if !p.Identifying || p.Name == name {
 			continue
 		}
 		text, err := p.Canonical()

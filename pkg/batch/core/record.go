@@ -21,6 +21,7 @@ type JobInstance struct {
 	ID      JobInstanceID
 	JobName string
 	Key     string // Parameters.Key
+	BaseKey string // Parameters.BaseKey; empty: a redrive
 }
 
 // JobExecution is one attempt of an instance.
@@ -159,6 +160,15 @@ type Counters struct {
 
 // Skips returns the skips of all phases.
 func (c Counters) Skips() int64 { return c.ReadSkip + c.ProcessSkip + c.WriteSkip }
+
+// Rows is what the speed and the progress of a step are measured by: what it reads, or
+// writes where it reads nothing.
+func (c Counters) Rows() int64 {
+	if c.Read == 0 {
+		return c.Write
+	}
+	return c.Read
+}
 
 // Add returns the sum of both.
 func (c Counters) Add(o Counters) Counters {

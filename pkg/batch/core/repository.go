@@ -190,6 +190,10 @@ type Explorer interface {
 	Instance(ctx context.Context, jobName, key string) (*JobInstance, error)
 	// Instances lists the instances of a job, newest first.
 	Instances(ctx context.Context, filter InstanceFilter) ([]JobInstance, error)
+	// LastPurged returns the newest instance of a job among those that were deleted: an
+	// execution with nothing but the instance and the parameters. Redrives and repetitions
+	// do not count. ErrNotFound if there is none.
+	LastPurged(ctx context.Context, jobName string) (*JobExecution, error)
 	// Jobs lists the names of all jobs with executions, sorted, with how many.
 	Jobs(ctx context.Context) ([]JobCount, error)
 	// LastExecution returns the newest execution of the instance with this key;
@@ -202,6 +206,10 @@ type BulkExplorer interface {
 	// StepsOf returns the step executions of several job executions, in order, by
 	// their job execution.
 	StepsOf(ctx context.Context, ids ...JobExecutionID) (map[JobExecutionID][]StepExecution, error)
+	// NewestAttempts returns the newest execution of each of the instances that has one,
+	// with what a launch would judge it by. The executions have neither parameters nor
+	// context nor the text of a definition. dead is as in LaunchRequest.
+	NewestAttempts(ctx context.Context, dead func(Owner) bool, ids ...JobInstanceID) (map[JobInstanceID]NewestAttempt, error)
 	// LastExecutions returns the newest execution of each of the instances that has one.
 	LastExecutions(ctx context.Context, ids ...JobInstanceID) (map[JobInstanceID]JobExecution, error)
 	// SkipCounts counts the skipped items of a job execution, by step, phase and
@@ -257,6 +265,10 @@ type StepHistory struct {
 // InstanceFilter selects instances; zero fields select all.
 type InstanceFilter struct {
 	JobName string
+	// BaseKey selects an instance with its repetitions (Parameters.BaseKey).
+	BaseKey string
+	// NoRedrives leaves out redrives; OnlyBase leaves out redrives and repetitions.
+	NoRedrives, OnlyBase bool
 	// Before selects instances with a smaller id: the key of the next page.
 	Before JobInstanceID
 	// Limit is the page size; 0 means 50.
@@ -271,10 +283,13 @@ type JobCount struct {
 
 // PurgeFilter selects executions to delete; what is active is never selected.
 type PurgeFilter struct {
-	JobName string // empty: all jobs
+	// Instance is the only one to delete, whatever its age and status: no other field but
+	// DryRun counts then.
+	Instance JobInstanceID
+	JobName  string // empty: all jobs
 	// Statuses are those to delete; empty: COMPLETED, ABANDONED.
 	Statuses []Status
-	// EndedBefore is required.
+	// EndedBefore is required without Instance.
 	EndedBefore time.Time
 	// KeepLast keeps so many of the newest instances of each job.
 	KeepLast int
@@ -298,18 +313,16 @@ type Operations interface {
 	// Abandon moves an execution from STOPPING, STOPPED, FAILED or UNKNOWN to
 	// ABANDONED: its instance will not be restarted. In STOPPING it is taken from its
 	// owner. A running or completed execution is an *AlreadyRunningError or a
-	// *TransitionError.
+	// *TransitionError, one that a later one followed a *NotNewestError.
 	Abandon(ctx context.Context, id JobExecutionID, actor string) error
 	// Recover ends executions whose lease expired or whose owner dead knows to be
 	// dead, as a launch would, and unfinished steps of executions that are over. It
 	// returns those that it ended, as they are now. Others are not touched.
 	Recover(ctx context.Context, actor string, dead func(Owner) bool) ([]JobExecution, error)
 	// Purge deletes old executions with their parameters, steps, skipped items and
-	// checkpoints, an instance with its last execution; audit rows stay.
+	// checkpoints, an instance with its last execution; audit rows stay. An instance that
+	// the filter names is ErrNotFound, or an *AlreadyRunningError where it is active.
 	Purge(ctx context.Context, filter PurgeFilter, actor string) (Purged, error)
-	// DeleteInstance deletes an instance and all that belongs to it; one that is
-	// active is an *AlreadyRunningError.
-	DeleteInstance(ctx context.Context, id JobInstanceID, actor string) error
 	// Audit lists what happened to an execution, in order.
 	Audit(ctx context.Context, id JobExecutionID) ([]AuditEntry, error)
 }

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
@@ -20,23 +19,104 @@ func (s *Service) restartAction(e *core.JobExecution, otherFile bool) Action {
 	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
 }
 
-// actionsFor returns what may be done about an execution.
-func (s *Service) actionsFor(e *core.JobExecution) []Action {
-	switch e.Status {
-	case core.StatusFailed, core.StatusStopped:
-		return []Action{s.restartAction(e, false)}
-	case core.StatusUnknown:
+// actionsFor returns what may be done about an execution: what a launch of its instance
+// would accept, and what would let one be accepted.
+func (s *Service) actionsFor(e *core.JobExecution, newest core.NewestAttempt) []Action {
+	if newest.Execution.ID != e.ID {
+		return []Action{{Kind: ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
+	}
+	reason := reasonOf(newest.Refusal(true))
+	switch {
+	case reason == ReasonUnknown:
 		return append([]Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
-	case core.StatusAbandoned:
+	case reason == ReasonAbandoned:
 		return anew(e)
-	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
-		if s.config.Dead(e.Owner) {
-			return []Action{{Kind: ActRecover, Execution: e.ID, Owner: &Owner{Host: e.Owner.Host, PID: e.Owner.PID, Dead: true}}}
-		}
+	case reason == ReasonRunning && !e.Status.IsOver():
 		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActRecover}}
-	case core.StatusCompleted:
+	case reason == ReasonRunning, reason == "" && !e.Status.IsOver(): // a step of it, or its owner, is lost
+		return []Action{s.recoverAction(e.ID, e.Owner)}
+	case reason == "":
+		return []Action{s.restartAction(e, false)}
 	}
 	return nil
+}
+
+// recoverAction returns the action that ends an execution whose owner is lost.
+func (s *Service) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
+	if !s.config.Dead(owner) {
+		return Action{Kind: ActRecover}
+	}
+	return Action{Kind: ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
+}
+
+// asNewest judges an execution that is known to be the newest of its instance.
+func (s *Service) asNewest(e *core.JobExecution) core.NewestAttempt {
+	lease := s.leaseOf(e)
+	return core.NewestAttempt{Execution: *e, Lost: lease == LeaseDead || lease == LeaseExpired}
+}
+
+// newestAttempt reads the newest execution of the same instance.
+func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (core.NewestAttempt, error) {
+	found, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, e.InstanceID)
+	return s.newestOf(e, found), err
+}
+
+// newestOf returns the newest of the execution's instance out of found.
+func (s *Service) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
+	own := s.asNewest(e)
+	newest, ok := found[e.InstanceID]
+	switch {
+	case !ok: // it was purged in between
+		return own
+	case newest.Execution.ID == e.ID:
+		newest.Execution, newest.Lost = *e, newest.Lost || own.Lost
+	}
+	return newest
+}
+
+// notNewest refuses what is for the newest execution of an instance only.
+func (s *Service) notNewest(ctx context.Context, refused *core.NotNewestError) error {
+	r := &Refusal{Reason: ReasonNotNewest, Execution: refused.Execution, Err: refused,
+		Actions: []Action{{Kind: ActShow, Execution: refused.Newest, Status: refused.Status}}}
+	e, err := s.config.Repository.Execution(ctx, refused.Newest)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	newest, err := s.newestAttempt(ctx, e)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	r.Actions = append(r.Actions, s.actionsFor(e, newest)...)
+	return r
+}
+
+// reasonOf returns the reason of a launch that was refused; empty: it is another error.
+func reasonOf(err error) Reason {
+	switch {
+	case errors.As(err, new(*core.InstanceCompleteError)):
+		return ReasonComplete
+	case errors.As(err, new(*core.AlreadyRunningError)):
+		return ReasonRunning
+	case errors.Is(err, core.ErrUnknownStatus):
+		return ReasonUnknown
+	case errors.Is(err, core.ErrNotRestartable):
+		return ReasonNotRestartable
+	case errors.Is(err, core.ErrAbandoned):
+		return ReasonAbandoned
+	case errors.Is(err, core.ErrNotMostRecent):
+		return ReasonNotNewest
+	case errors.Is(err, core.ErrIllegalState):
+		return ReasonIllegalState
+	case errors.As(err, new(*jobfile.ChangedError)):
+		return ReasonChanged
+	case errors.As(err, new(jobfile.Problems)):
+		return ReasonFile
+	case errors.As(err, new(*core.ParameterError)):
+		return ReasonParameters
+	case errors.Is(err, core.ErrSchemaMissing):
+		return ReasonSchema
+	}
+	return ""
 }
 
 // anew are the actions for a new instance after an execution that will not continue.
@@ -56,72 +136,69 @@ func texts(params core.Parameters, specs []core.ParameterSpec) map[string]string
 	}
 	given := map[string]string{}
 	for _, p := range params.All() {
-		if p.Name == AgainName || p.Name == redriveName || p.Value == defaults[p.Name] {
+		if p.Name == core.AgainName || p.Name == redriveName || p.Value == defaults[p.Name] {
 			continue
 		}
-		text, err := p.Canonical()
-		if err != nil {
-			text = fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
-		}
-		given[p.Name] = text
+		given[p.Name] = p.Text()
 	}
 	return given
 }
 
 // refused gives a refused launch its ways out.
 func (s *Service) refused(ctx context.Context, err error, l *launch) error {
-	var complete *core.InstanceCompleteError
-	var running *core.AlreadyRunningError
+	r := &Refusal{Reason: reasonOf(err), Err: err}
 	again := Action{Kind: ActAgain, File: l.path, Params: texts(l.params, l.job.Parameters)}
-	history := []Action{{Kind: ActHistory, Job: l.job.Name}, again}
-	refuse := func(reason Reason, actions ...Action) error {
-		return &Refusal{Reason: reason, Err: err, Actions: actions}
+	switch r.Reason { //nolint:exhaustive // a launch has no other
+	case "":
+		return err
+	case ReasonComplete:
+		var complete *core.InstanceCompleteError
+		errors.As(err, &complete)
+		other, failure := s.otherInstance(ctx, l.job, l.params, l.path)
+		if failure != nil {
+			return errors.Join(err, failure)
+		}
+		if r.Actions = other; l.job.Incrementer != nil {
+			r.Actions = append(r.Actions, Action{Kind: ActNext, File: l.path})
+		}
+		r.Actions = append(r.Actions, again, Action{Kind: ActShow, Execution: complete.Execution.ID, Status: complete.Execution.Status})
+	case ReasonRunning:
+		var running *core.AlreadyRunningError
+		errors.As(err, &running)
+		r.Actions = s.whileRunning(running.ExecutionID, running.Owner)
+	case ReasonUnknown:
+		r.Actions = s.afterUnknown(ctx, l, again)
+	case ReasonNotRestartable, ReasonAbandoned, ReasonNotNewest, ReasonIllegalState:
+		r.Actions = []Action{{Kind: ActHistory, Job: l.job.Name}, again}
+	case ReasonParameters:
+		r.Actions = []Action{{Kind: ActHelp, File: l.path}}
+	case ReasonSchema:
+		r.Actions = []Action{{Kind: ActMigrate}}
 	}
-	switch {
-	case errors.As(err, &complete):
-		return refuse(ReasonComplete, s.afterComplete(complete, l, again)...)
-	case errors.As(err, &running):
-		return refuse(ReasonRunning, s.whileRunning(running.ExecutionID, running.Owner)...)
-	case errors.Is(err, core.ErrUnknownStatus):
-		return refuse(ReasonUnknown, s.afterUnknown(ctx, l, again)...)
-	case errors.Is(err, core.ErrNotRestartable):
-		return refuse(ReasonNotRestartable, history...)
-	case errors.Is(err, core.ErrAbandoned):
-		return refuse(ReasonAbandoned, history...)
-	case errors.Is(err, core.ErrNotMostRecent):
-		return refuse(ReasonNotNewest, history...)
-	case errors.Is(err, core.ErrIllegalState):
-		return refuse(ReasonIllegalState, history...)
-	case errors.As(err, new(*jobfile.ChangedError)):
-		return refuse(ReasonChanged)
-	case errors.As(err, new(jobfile.Problems)):
-		return refuse(ReasonFile)
-	case errors.As(err, new(*core.ParameterError)):
-		return refuse(ReasonParameters, Action{Kind: ActHelp, File: l.path})
-	case errors.Is(err, core.ErrSchemaMissing):
-		return refuse(ReasonSchema, Action{Kind: ActMigrate})
-	}
-	return err
+	return r
 }
 
-func (s *Service) afterComplete(complete *core.InstanceCompleteError, l *launch, again Action) []Action {
-	var list []Action
-	if other, ok := otherParameter(l.job, l.params); ok {
-		list = append(list, Action{Kind: ActRun, File: l.path, Params: other})
+// otherInstance suggests a run of another instance, which has not run yet; empty: there is
+// none to suggest.
+func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Parameters, path string) ([]Action, error) {
+	other, ok := otherParameter(j, params)
+	if !ok {
+		return nil, nil
 	}
-	if l.job.Incrementer != nil {
-		list = append(list, Action{Kind: ActNext, File: l.path})
+	if last, err := s.lastExecution(ctx, j.Name, other.Key()); err != nil || last != nil {
+		return nil, err
 	}
-	return append(list, again, Action{Kind: ActShow, Execution: complete.Execution.ID, Status: complete.Execution.Status})
+	return []Action{{Kind: ActRun, File: path, Params: texts(other, j.Parameters)}}, nil
 }
 
 // whileRunning are the ways out of "it is running".
 func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner) []Action {
 	look := Action{Kind: ActShow, Execution: id, Status: core.StatusStarted}
-	if s.config.Dead(owner) {
-		return []Action{look, {Kind: ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}}
+	end := s.recoverAction(id, owner)
+	if end.Owner != nil {
+		return []Action{look, end}
 	}
-	return []Action{look, {Kind: ActStop, Execution: id}, {Kind: ActRecover}}
+	return []Action{look, {Kind: ActStop, Execution: id}, end}
 }
 
 // afterUnknown are the actions after an execution of which it is not known whether its last
@@ -136,7 +213,7 @@ func (s *Service) afterUnknown(ctx context.Context, l *launch, again Action) []A
 
 // otherParameter suggests parameters that make another instance: the first
 // identifying one that can be moved by one step.
-func otherParameter(j *core.Job, params core.Parameters) (map[string]string, bool) {
+func otherParameter(j *core.Job, params core.Parameters) (core.Parameters, bool) {
 	for _, spec := range j.Parameters {
 		p, ok := params.Get(spec.Name)
 		if !ok || !spec.Identifying {
@@ -154,12 +231,9 @@ func otherParameter(j *core.Job, params core.Parameters) (map[string]string, boo
 			list = append(list, other)
 		}
 		changed, err := core.NewParameters(list...)
-		if err != nil {
-			return nil, false
-		}
-		return texts(changed, j.Parameters), true
+		return changed, err == nil
 	}
-	return nil, false
+	return core.Parameters{}, false
 }
 
 // nextValue is the value after this one that the declaration allows.

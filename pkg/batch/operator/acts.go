@@ -18,7 +18,7 @@ func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution,
 		return nil, err
 	}
 	if e.Status.IsOver() {
-		return s.execution(e), s.nothingToStop(e)
+		return s.execution(e), s.nothingToStop(ctx, e)
 	}
 	_, asking := s.config.Repository.RequestStop(ctx, id)
 	if e, err = s.config.Repository.Execution(ctx, id); err != nil {
@@ -26,7 +26,7 @@ func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution,
 	}
 	if asking != nil {
 		if e.Status.IsOver() { // it ended at this very moment
-			return s.execution(e), s.nothingToStop(e)
+			return s.execution(e), s.nothingToStop(ctx, e)
 		}
 		return nil, asking
 	}
@@ -71,12 +71,14 @@ func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execut
 	}
 }
 
-func (s *Service) nothingToStop(e *core.JobExecution) error {
+func (s *Service) nothingToStop(ctx context.Context, e *core.JobExecution) error {
 	r := &Refusal{Reason: ReasonOver, Execution: e.ID, Err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status),
 		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
-	if isRestartable(e.Status) {
-		r.Actions = append(r.Actions, s.restartAction(e, false))
+	newest, err := s.newestAttempt(ctx, e)
+	if err != nil {
+		return errors.Join(r, err)
 	}
+	r.Actions = append(r.Actions, s.actionsFor(e, newest)...)
 	return r
 }
 
@@ -88,34 +90,28 @@ func (s *Service) Abandon(ctx context.Context, id core.JobExecutionID) (*Executi
 	if err != nil {
 		return nil, err
 	}
-	newest, err := s.newestAttempt(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	if newest.ID != id {
-		return nil, &Refusal{Reason: ReasonNotNewest, Execution: id,
-			Err:     fmt.Errorf("job %s, execution %d: %w: execution %d (%s)", e.JobName, id, core.ErrNotMostRecent, newest.ID, newest.Status),
-			Actions: append([]Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}}, s.actionsFor(newest)...)}
-	}
 	if err := s.config.Repository.Abandon(ctx, id, s.config.Actor); err != nil {
-		return nil, s.notAbandoned(err, e)
+		return nil, s.notAbandoned(ctx, err, e)
 	}
 	after, err := s.config.Repository.Execution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if after.Status != core.StatusAbandoned { // it is past that, which the repository calls no error
-		return nil, s.notAbandoned(&core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
+		return nil, s.notAbandoned(ctx, &core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
 	}
 	return s.execution(after), nil
 }
 
 // notAbandoned says why an execution cannot be given up.
-func (s *Service) notAbandoned(err error, e *core.JobExecution) error {
+func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecution) error {
 	var running *core.AlreadyRunningError
 	var moved *core.TransitionError
+	var older *core.NotNewestError
 	current := e.Status
 	switch {
+	case errors.As(err, &older):
+		return s.notNewest(ctx, older)
 	case errors.As(err, &moved):
 		current = moved.Current
 	case !errors.As(err, &running):
@@ -152,11 +148,8 @@ func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
 		return nil, err
 	}
 	ended, err := s.config.Repository.Recover(ctx, s.config.Actor, s.config.Dead)
-	list := make([]Execution, 0, len(ended))
-	for _, e := range ended {
-		list = append(list, *s.execution(&e))
-	}
-	return list, err
+	list, failure := s.executions(ctx, ended)
+	return list, errors.Join(err, failure)
 }
 
 // Purge deletes old executions with their steps, skipped items and checkpoints, and an
@@ -164,59 +157,59 @@ func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
 func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	purged := Purged{DryRun: req.DryRun}
 	if err := req.check(); err != nil {
-		return purged, err
+		return purged, fmt.Errorf("purge: %w", err)
 	}
 	if err := s.Prepare(ctx); err != nil {
 		return purged, err
 	}
 	deleted, err := s.config.Repository.Purge(ctx, core.PurgeFilter{
-		JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun,
+		Instance: req.Instance, JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun,
 	}, s.config.Actor)
 	purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems = deleted.Instances, deleted.Executions, deleted.Steps, deleted.SkippedItems
-	err = errors.Join(err, s.removeLeft(ctx, deleted.Left))
+	if s.config.Launcher != nil {
+		err = errors.Join(err, s.config.Launcher.RemoveLeft(ctx, deleted.Left))
+	}
 	if err == nil && purged.Instances > 0 && !req.DryRun {
 		err = s.sweep(ctx)
 	}
-	return purged, err
+	return purged, s.notPurged(err, req.Instance)
+}
+
+// notPurged returns why an instance cannot be deleted.
+func (s *Service) notPurged(err error, id core.JobInstanceID) error {
+	var running *core.AlreadyRunningError
+	switch {
+	case id == 0:
+	case errors.As(err, &running):
+		return &Refusal{Reason: ReasonRunning, Err: err, Actions: s.whileRunning(running.ExecutionID, running.Owner)}
+	case errors.Is(err, core.ErrNotFound):
+		return &Refusal{Reason: ReasonNotFound, Err: err, Actions: []Action{{Kind: ActHistory}}}
+	}
+	return err
 }
 
 func (r PurgeRequest) check() error {
+	wrong := func(field, value, reason string) error {
+		return &RequestError{Field: field, Value: value, Reason: reason}
+	}
+	if r.Instance != 0 {
+		if r.Job != "" || len(r.Statuses) > 0 || !r.EndedBefore.IsZero() || r.KeepLast != 0 {
+			return wrong("instance", fmt.Sprint(r.Instance), "it is deleted whatever its job, age and status; leave out the other fields")
+		}
+		return nil
+	}
 	if r.EndedBefore.IsZero() {
-		return errors.New("purge: ended_before is required")
+		return wrong("ended_before", "", "it is required, or instance")
 	}
 	if r.KeepLast < 0 {
-		return fmt.Errorf("purge: keep_last %d: at least 0", r.KeepLast)
+		return wrong("keep_last", fmt.Sprint(r.KeepLast), "it must be at least 0")
 	}
 	for _, status := range r.Statuses {
-		if status.IsRunning() {
-			return fmt.Errorf("purge: status %s: what runs is never purged", status)
+		if !status.IsOver() {
+			return wrong("statuses", string(status), "what runs is never purged")
 		}
 	}
 	return nil
-}
-
-// DeleteInstance deletes an instance with all of its history; one that runs is an
-// *core.AlreadyRunningError.
-func (s *Service) DeleteInstance(ctx context.Context, id core.JobInstanceID) error {
-	if err := s.Prepare(ctx); err != nil {
-		return err
-	}
-	left, err := s.config.Repository.LeftBehind(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := s.config.Repository.DeleteInstance(ctx, id, s.config.Actor); err != nil {
-		return err
-	}
-	return errors.Join(s.removeLeft(ctx, left), s.sweep(ctx))
-}
-
-// removeLeft removes what deleted executions left outside of any database.
-func (s *Service) removeLeft(ctx context.Context, left []core.LeftBehind) error {
-	if s.config.Launcher == nil {
-		return nil
-	}
-	return s.config.Launcher.RemoveLeft(ctx, left)
 }
 
 // sweep deletes the checkpoints of deleted instances in databases other than the

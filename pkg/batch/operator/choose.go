@@ -11,10 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// AgainName is the identifying parameter that Again adds. A declared one cannot have
-// this name, for the dot.
-const AgainName = "run.again"
-
 // Choice is the instance that a Run would run.
 type Choice struct {
 	JobName string     `json:"job"`
@@ -30,8 +26,8 @@ type Choice struct {
 //     the parameters name no other, else the next one.
 //   - Else that of the parameters, with the defaults of those not given.
 //
-// The newest instance is the one made last, whatever was restarted since; redrives do
-// not count (rule L3).
+// The newest instance is the one made last, whatever was restarted or purged since;
+// redrives do not count (rule L3a).
 func (s *Service) Choose(ctx context.Context, req RunRequest) (*Choice, error) {
 	l, err := s.choose(ctx, req)
 	if err != nil {
@@ -78,65 +74,69 @@ func parametersRefused(err error, l *launch) error {
 // again returns the parameters of the newest repetition if it can continue, else of one
 // more. Of two processes that find the same number one is refused, as always (rule L1).
 func (s *Service) again(ctx context.Context, j *core.Job, params core.Parameters) (core.Parameters, error) {
-	return s.newestOf(ctx, j, func(n int64) (core.Parameters, error) { return withAgain(params, n) })
+	if has, err := s.hasHistory(ctx); !has {
+		return params, err
+	}
+	newest, err := s.lastOf(ctx, core.InstanceFilter{JobName: j.Name, BaseKey: params.BaseKey()})
+	if err != nil || newest == nil {
+		return params, err
+	}
+	n := againNumber(newest.Params)
+	if !canGoOn(j, newest.Status) {
+		n++
+	}
+	return withAgain(params, n)
 }
 
-// newestOf returns the numbered parameters of the newest instance if it can continue,
-// else those of one more. Instances are numbered without gaps, so the newest is found
-// by doubling and halving.
-func (s *Service) newestOf(ctx context.Context, j *core.Job, numbered func(n int64) (core.Parameters, error)) (core.Parameters, error) {
-	var last *core.JobExecution
-	newest, err := newestNumber(func(n int64) (bool, error) {
-		params, err := numbered(n)
-		if err != nil {
-			return false, err
-		}
-		exec, err := s.config.Repository.LastExecution(ctx, j.Name, params.Key())
-		if errors.Is(err, core.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return false, fmt.Errorf("find the last instance: %w", err)
-		}
-		last = exec
+// hasHistory reports whether there is a history to look into. A dry run makes no tables.
+func (s *Service) hasHistory(ctx context.Context) (bool, error) {
+	if s.config.Schema == nil || s.prepared.Load() {
 		return true, nil
-	})
-	if err != nil {
-		return core.Parameters{}, err
 	}
-	if newest >= 0 && canGoOn(j, last.Status) {
-		return numbered(newest)
+	err := s.config.Schema.CheckSchema(ctx)
+	if errors.Is(err, core.ErrSchemaMissing) {
+		return false, nil
 	}
-	return numbered(newest + 1)
+	return err == nil, err
 }
 
-// newestNumber returns the greatest n that exists, -1 if 0 does not. The last
-// positive answer of exists is the one about it.
-func newestNumber(exists func(n int64) (bool, error)) (int64, error) {
-	low, high := int64(-1), int64(0)
-	for {
-		ok, err := exists(high)
+// againNumber returns the number of a repetition; 0: it is none.
+func againNumber(params core.Parameters) int64 {
+	p, _ := params.Get(core.AgainName)
+	n, _ := p.Value.(int64) //nolint:errcheck // absent is 0
+	return n
+}
+
+// lastOf returns the last execution of the newest instance that the filter selects; nil:
+// there is none.
+func (s *Service) lastOf(ctx context.Context, filter core.InstanceFilter) (*core.JobExecution, error) {
+	for filter.Limit = 1; ; {
+		page, err := s.config.Repository.Instances(ctx, filter)
 		if err != nil {
-			return 0, err
+			return nil, fmt.Errorf("find the newest instance: %w", err)
 		}
-		if !ok {
-			break
+		if len(page) == 0 {
+			return nil, nil
 		}
-		low, high = high, 2*high+1
+		last, err := s.lastExecution(ctx, page[0].JobName, page[0].Key)
+		if err != nil || last != nil {
+			return last, err
+		}
+		filter.Before = page[0].ID // it was deleted in between
 	}
-	for high-low > 1 {
-		middle := low + (high-low)/2
-		ok, err := exists(middle)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			low = middle
-		} else {
-			high = middle
-		}
+}
+
+// lastExecution returns the newest execution of the instance with this key; nil: there is
+// none.
+func (s *Service) lastExecution(ctx context.Context, name, key string) (*core.JobExecution, error) {
+	last, err := s.config.Repository.LastExecution(ctx, name, key)
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("find the last execution of an instance: %w", err)
 	}
-	return low, nil
+	return last, nil
 }
 
 // withAgain adds the number of the repetition; the 0th has none.
@@ -144,7 +144,7 @@ func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
 	if n == 0 {
 		return params, nil
 	}
-	number := core.Parameter{Name: AgainName, Type: core.TypeInt, Value: n, Identifying: true}
+	number := core.Parameter{Name: core.AgainName, Type: core.TypeInt, Value: n, Identifying: true}
 	return core.NewParameters(append(params.All(), number)...)
 }
 
@@ -180,47 +180,64 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 		l.hooks.notice(Notice{Kind: NoticeResumed, Execution: last.ID, Status: last.Status})
 		return parametersAgain(l.job, last, req.Params)
 	}
-	params, err := nextParameters(l.job, follow, given)
-	if err != nil {
-		return core.Parameters{}, parametersRefused(fmt.Errorf("next instance of job %s: %w", l.job.Name, err), l)
+	return s.following(ctx, l, follow, given)
+}
+
+// maxPassed is how many instances in a row an incrementer passes that cannot run again.
+const maxPassed = 1000
+
+// following returns what the incrementer makes, from that of follow on: of the first
+// instance that is new, or can continue. An older one may have been made out of turn.
+func (s *Service) following(ctx context.Context, l *launch, follow *core.JobExecution, given core.Parameters) (params core.Parameters, err error) {
+	for range maxPassed {
+		if params, err = nextParameters(l.job, follow, given); err != nil {
+			return params, parametersRefused(fmt.Errorf("next instance of job %s: %w", l.job.Name, err), l)
+		}
+		if follow == nil { // the job has no instance
+			return params, nil
+		}
+		last, err := s.lastExecution(ctx, l.job.Name, params.Key())
+		if err != nil || last == nil || canGoOn(l.job, last.Status) || follow.Params.Key() == params.Key() {
+			return params, err
+		}
+		follow = last
 	}
 	return params, nil
 }
 
-// instancesPage is how many instances are read to find one that is not a redrive.
-const instancesPage = 20
-
-// newest returns the last execution of the newest instance of a job that is not a redrive,
-// and that of the one which the next instance follows: a repetition (Again) has the
-// parameters of an older one, and counts only where there is nothing else. nil: there is
-// none.
+// newest returns the last execution of the newest instance of a job, nil where there is
+// none or it was deleted, and the execution which the next instance follows: a repetition
+// has the parameters of an older instance, and counts only where there is nothing else.
+// A redrive never counts.
 func (s *Service) newest(ctx context.Context, name string) (newest, follow *core.JobExecution, err error) {
-	filter := core.InstanceFilter{JobName: name, Limit: instancesPage}
-	for {
-		page, err := s.config.Repository.Instances(ctx, filter)
-		if err != nil {
-			return nil, nil, fmt.Errorf("find the newest instance: %w", err)
-		}
-		for _, instance := range page {
-			last, err := s.config.Repository.LastExecution(ctx, name, instance.Key)
-			switch {
-			case errors.Is(err, core.ErrNotFound): // it was deleted in between
-				continue
-			case err != nil:
-				return nil, nil, fmt.Errorf("find the newest instance: %w", err)
-			case last.RedriveOf != 0:
-				continue
-			}
-			newest = cmp.Or(newest, last)
-			if _, repetition := last.Params.Get(AgainName); !repetition {
-				return newest, last, nil
-			}
-		}
-		if len(page) < filter.Limit {
-			return newest, newest, nil
-		}
-		filter.Before = page[len(page)-1].ID
+	if has, err := s.hasHistory(ctx); !has {
+		return nil, nil, err
 	}
+	if newest, err = s.lastOf(ctx, core.InstanceFilter{JobName: name, NoRedrives: true}); err != nil {
+		return nil, nil, err
+	}
+	follow = newest
+	if newest != nil && againNumber(newest.Params) > 0 {
+		base, err := s.lastOf(ctx, core.InstanceFilter{JobName: name, OnlyBase: true})
+		if err != nil {
+			return nil, nil, err
+		}
+		follow = base
+	}
+	purged, err := s.config.Repository.LastPurged(ctx, name)
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return newest, cmp.Or(follow, newest), nil
+	case err != nil:
+		return nil, nil, err
+	}
+	if newest != nil && newest.InstanceID < purged.InstanceID {
+		newest = nil
+	}
+	if follow == nil || follow.InstanceID < purged.InstanceID {
+		follow = purged
+	}
+	return newest, follow, nil
 }
 
 // optional declares the same parameters without defaults, and requires none, so that
@@ -245,12 +262,7 @@ func isMeant(params, given core.Parameters) bool {
 }
 
 func same(a, b core.Parameter) bool {
-	x, err := a.Canonical()
-	if err != nil {
-		return false
-	}
-	y, err := b.Canonical()
-	return err == nil && a.Type == b.Type && x == y
+	return a.Type == b.Type && a.Text() == b.Text()
 }
 
 // nextParameters asks the incrementer, and holds its answer against the declarations.
@@ -278,9 +290,7 @@ func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters)
 			}
 			continue
 		}
-		if texts[p.Name], err = p.Canonical(); err != nil {
-			return core.Parameters{}, &core.ParameterError{Name: p.Name, Err: err}
-		}
+		texts[p.Name] = p.Text()
 	}
 	params, err := job.ValidateParameters(j.Parameters, texts)
 	if err != nil {
@@ -315,18 +325,14 @@ func declaredAgain(j *core.Job, e *core.JobExecution, changed map[string]string)
 	given := map[string]string{}
 	var number int64
 	for _, q := range e.Params.All() {
-		if n, ok := q.Value.(int64); ok && q.Name == AgainName {
+		if n, ok := q.Value.(int64); ok && q.Name == core.AgainName {
 			number = n
 			continue
 		}
 		if q.Name == redriveName {
 			continue
 		}
-		text, err := q.Canonical()
-		if err != nil {
-			return core.Parameters{}, err
-		}
-		given[q.Name] = text
+		given[q.Name] = q.Text()
 	}
 	maps.Copy(given, changed)
 	params, err := job.ValidateParameters(j.Parameters, given)

@@ -39,14 +39,16 @@ type Explanation struct {
 	// Cause is nil for an execution that runs or is complete.
 	Cause *Cause `json:"cause,omitempty"`
 	// Owner and Lease are those of a running execution; one that is parked has none.
-	Owner         *Owner         `json:"owner,omitempty"`
-	Lease         Lease          `json:"lease,omitempty"`
-	StopRequested bool           `json:"stop_requested,omitempty"`
-	Steps         []StepResult   `json:"steps,omitempty"`
-	Files         []WrittenFile  `json:"files,omitempty"`
-	Skipped       []SkipCount    `json:"skipped,omitempty"`
-	Decisions     []DecisionPath `json:"decisions,omitempty"`
-	Gates         []Gate         `json:"gates,omitempty"`
+	Owner         *Owner `json:"owner,omitempty"`
+	Lease         Lease  `json:"lease,omitempty"`
+	StopRequested bool   `json:"stop_requested,omitempty"`
+	// Steps are what each step has committed, over all attempts that it was resumed from, with
+	// all of its partitions.
+	Steps     []StepView     `json:"steps,omitempty"`
+	Files     []WrittenFile  `json:"files,omitempty"`
+	Skipped   []SkipCount    `json:"skipped,omitempty"`
+	Decisions []DecisionPath `json:"decisions,omitempty"`
+	Gates     []Gate         `json:"gates,omitempty"`
 	// Restart is what a restart does. nil: it is refused, or the execution is a redrive,
 	// or this program does not understand the stored job file any more.
 	Restart *RestartPlan `json:"restart,omitempty"`
@@ -95,30 +97,6 @@ type Cause struct {
 	JobError string `json:"job_error,omitempty"`
 	// Owner is the process that was lost.
 	Owner *Owner `json:"owner,omitempty"`
-}
-
-// StepResult is what a step, or a partition, has committed, over all attempts that it was
-// resumed from.
-type StepResult struct {
-	Step string `json:"step"`
-	// Execution is an earlier one for a step that was passed.
-	Execution core.JobExecutionID `json:"execution"`
-	Status    core.Status         `json:"status"`
-	Exit      string              `json:"exit,omitempty"`
-	Kind      string              `json:"kind,omitempty"`
-	Read      int64               `json:"read"`
-	Written   int64               `json:"written"`
-	Filtered  int64               `json:"filtered"`
-	Skipped   int64               `json:"skipped"`
-	Commits   int64               `json:"commits"`
-	// Undone is what it had read of the chunk in hand, which was rolled back.
-	Undone int64 `json:"rolled_back_read,omitempty"`
-	// Resumed says that it was resumed from earlier attempts, which are counted as well.
-	Resumed bool `json:"resumed,omitempty"`
-	// Position is up to where it is committed, in words.
-	Position   string       `json:"position,omitempty"`
-	Error      string       `json:"error,omitempty"`
-	Partitions []StepResult `json:"partitions,omitempty"`
 }
 
 // WrittenFile is a file that a step writes. It is in view once the step completed;
@@ -171,13 +149,13 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	x := &p.exec
 	e := &Explanation{
 		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
-		Newest: p.newest.ID, NewestStatus: p.newest.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
+		Newest: p.newest.Execution.ID, NewestStatus: p.newest.Execution.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
 		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
 		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, Actions: []Action{},
 	}
 	if x.Status.IsRunning() {
-		e.Owner, e.Lease = s.execution(x).Owner, s.leaseOf(x)
+		e.Owner, e.Lease = s.ownerOf(x), s.leaseOf(x)
 	}
 	for _, c := range p.skips {
 		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
@@ -193,7 +171,7 @@ type history struct {
 	service *Service
 	exec    core.JobExecution
 	// newest is the newest execution of its instance.
-	newest core.JobExecution
+	newest core.NewestAttempt
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
 	history   map[string]core.StepHistory
@@ -214,13 +192,9 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 	if err != nil {
 		return nil, err
 	}
-	p := &history{service: s, exec: *exec, newest: *exec}
-	newest, err := r.LastExecution(ctx, exec.JobName, exec.Params.Key())
-	switch {
-	case err == nil:
-		p.newest = *newest
-	case !errors.Is(err, core.ErrNotFound):
-		return nil, fmt.Errorf("read the newest execution of the instance: %w", err)
+	p := &history{service: s, exec: *exec}
+	if p.newest, err = s.newestAttempt(ctx, exec); err != nil {
+		return nil, err
 	}
 	if p.steps, err = r.Steps(ctx, id); err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", id, err)
@@ -244,11 +218,7 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 // this program does not understand any more, the explanation says less.
 func (s *Service) readDefinition(p *history) {
 	d := p.exec.Definition
-	var carried *jobfile.File
-	if d.Path == "" {
-		carried = s.config.Files[p.exec.JobName]
-	}
-	file, err := parseStored(d, carried, s.config.Registry)
+	file, carried, err := s.storedFile(&p.exec)
 	if err != nil {
 		return
 	}
@@ -272,25 +242,55 @@ func (s *Service) readDefinition(p *history) {
 	}
 }
 
-// parseStored reads a definition of some time ago. carried is the job as the application
-// has it now; nil: it is a file on the disk.
-func parseStored(d core.Definition, carried *jobfile.File, components *registry.Registry) (*jobfile.File, error) {
-	if carried != nil {
-		return carried.Parse([]byte(d.Text), components)
+// storedFile reads the definition of an execution as it was then. carried is the job as
+// the application has it now; nil: it is a file on the disk.
+func (s *Service) storedFile(e *core.JobExecution) (file, carried *jobfile.File, err error) {
+	d := e.Definition
+	if d.Path == "" {
+		carried = s.config.Files[e.JobName]
 	}
-	return jobfile.Parse(d.Path, []byte(d.Text), components)
+	if carried != nil {
+		file, err = carried.Parse([]byte(d.Text), s.config.Registry)
+	} else {
+		file, err = jobfile.Parse(d.Path, []byte(d.Text), s.config.Registry)
+	}
+	return file, carried, err
+}
+
+// jobOf compiles the job of an execution as it was then; nil where this program does not
+// understand it any more.
+func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
+	if e.Definition.Path == "" && s.config.Files[e.JobName] == nil {
+		if s.config.Jobs == nil {
+			return nil
+		}
+		j, err := s.config.Jobs(ctx, e.JobName)
+		if err != nil {
+			return nil
+		}
+		return j
+	}
+	file, _, err := s.storedFile(e)
+	if err != nil {
+		return nil
+	}
+	j, err := file.Compile(s.deps(s.config.Registry))
+	if err != nil {
+		return nil
+	}
+	return j
 }
 
 // results are what each step did, in the order in which they began; first those that
 // were passed.
-func (p *history) results() []StepResult {
-	var list []StepResult
+func (p *history) results() []StepView {
+	var list []StepView
 	for name, h := range p.history {
 		if h.Last.JobExecutionID < p.exec.ID && isFinal(h.Last) && !p.isPart(name) {
 			list = append(list, p.result(h.Last))
 		}
 	}
-	slices.SortFunc(list, func(a, b StepResult) int { return int(p.history[a.Step].Last.ID - p.history[b.Step].Last.ID) })
+	slices.SortFunc(list, func(a, b StepView) int { return int(p.history[a.Step].Last.ID - p.history[b.Step].Last.ID) })
 	for _, s := range p.steps {
 		if !p.isPart(s.Name) {
 			list = append(list, p.result(s))
@@ -306,21 +306,26 @@ func (p *history) isPart(name string) bool {
 	return is && known
 }
 
-func (p *history) result(s core.StepExecution) StepResult {
-	c := s.Carried()
-	r := StepResult{
-		Step: s.Name, Execution: s.JobExecutionID, Status: s.Status, Exit: s.ExitCode, Kind: p.kind(s.Name),
-		Read: c.Read, Written: c.Write, Filtered: c.Filter, Skipped: c.Skips(), Commits: c.Commit, Error: s.Error,
-		Position: positionText(s.Position, p.reads(s.Name)), Resumed: s.Before != core.Counters{}, Undone: s.InHand.Read,
-	}
+func (p *history) result(s core.StepExecution) StepView {
+	view := p.service.stepView(&s)
+	view.count(s.Carried())
+	view.Kind, view.Position = p.kind(s.Name), positionText(s.Position, p.reads(s.Name))
+	view.Undone, view.Resumed = s.InHand.Read, s.Before != core.Counters{}
 	for _, name := range slices.Sorted(maps.Keys(p.history)) {
-		if part, is := strings.CutPrefix(name, core.PartName(s.Name, "")); is {
-			of := p.result(p.partAt(name))
-			of.Step = part
-			r.Partitions = append(r.Partitions, of)
+		part, is := strings.CutPrefix(name, core.PartName(s.Name, ""))
+		if !is {
+			continue
 		}
+		if view.Partitions == nil {
+			view.Partitions = &PartitionsView{Statuses: map[core.Status]int{}}
+		}
+		of := p.result(p.partAt(name))
+		of.Step = part
+		view.Partitions.Total++
+		view.Partitions.Statuses[of.Status]++
+		view.Partitions.List = append(view.Partitions.List, of)
 	}
-	return r
+	return view
 }
 
 // partAt is the partition as of this execution where it ran in it, else as it is.

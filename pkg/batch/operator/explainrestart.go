@@ -13,33 +13,42 @@ import (
 func (p *history) explainRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	id := p.exec.ID
-	switch status := p.exec.Status; {
-	case p.newest.ID != id:
+	restartable := p.job == nil || p.job.Restartable || p.exec.RedriveOf != 0 // a redrive runs no flow
+	switch reason := reasonOf(p.newest.Refusal(restartable)); {
+	case p.newest.Execution.ID != id:
 		e.Refused = ReasonNotNewest
-		add(Action{Kind: ActExplain, Execution: p.newest.ID, Status: p.newest.Status})
-	case status == core.StatusParked, status.IsRunning() && e.Lease == LeaseHeld:
-		e.Refused = ReasonRunning
-		add(Action{Kind: ActWatch, Job: p.exec.JobName})
-		if status != core.StatusStopping && !p.exec.StopRequested {
-			add(Action{Kind: ActStop, Execution: id})
-		}
-	case status == core.StatusCompleted:
-		e.Refused = ReasonComplete
-		p.offerAnew(e)
-	case status == core.StatusAbandoned:
-		e.Refused = ReasonAbandoned
-		p.offerAnew(e)
-	case status == core.StatusUnknown:
-		e.Refused = ReasonUnknown
-		add(Action{Kind: ActAbandon, Execution: id})
-		p.offerAnew(e)
-	default:
+		add(Action{Kind: ActExplain, Execution: p.newest.Execution.ID, Status: p.newest.Execution.Status})
+	case reason == ReasonRunning:
+		e.Refused = reason
+		p.offerWatch(e)
+	case reason == "", reason == ReasonNotRestartable:
+		e.Refused = reason
 		if err := p.offerRestart(ctx, e); err != nil {
+			return err
+		}
+	default:
+		e.Refused = reason
+		if reason == ReasonUnknown {
+			add(Action{Kind: ActAbandon, Execution: id})
+		}
+		if err := p.offerAnew(ctx, e); err != nil {
 			return err
 		}
 	}
 	p.offerSkips(e)
 	return nil
+}
+
+// offerWatch is for an execution that runs, or is over and has a step that is not.
+func (p *history) offerWatch(e *Explanation) {
+	if p.exec.Status.IsOver() {
+		e.Actions = append(e.Actions, p.service.recoverAction(p.exec.ID, p.exec.Owner))
+		return
+	}
+	e.Actions = append(e.Actions, Action{Kind: ActWatch, Job: p.exec.JobName})
+	if p.exec.Status != core.StatusStopping && !p.exec.StopRequested {
+		e.Actions = append(e.Actions, Action{Kind: ActStop, Execution: p.exec.ID})
+	}
 }
 
 // offerSkips adds what may be done about skipped items.
@@ -73,12 +82,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	if p.exec.Status.IsRunning() {
 		add(Action{Kind: ActRecover})
 	}
-	switch {
-	case p.exec.RedriveOf != 0: // it runs no flow, but what is left of the skipped items
-	case p.job == nil:
-	case !p.job.Restartable:
-		e.Refused = ReasonNotRestartable
-	default:
+	if e.Refused == "" && p.job != nil && p.exec.RedriveOf == 0 {
 		plan, err := p.service.restartPlan(ctx, &p.exec, p.job)
 		if err != nil {
 			return err
@@ -90,8 +94,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		}
 	}
 	if e.Refused != "" {
-		p.offerAnew(e)
-		return nil
+		return p.offerAnew(ctx, e)
 	}
 	if p.change != "" && !p.carried {
 		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
@@ -104,15 +107,20 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 }
 
 // offerAnew adds the ways to another instance.
-func (p *history) offerAnew(e *Explanation) {
+func (p *history) offerAnew(ctx context.Context, e *Explanation) error {
 	path := p.exec.Definition.Path
 	if path == "" || p.exec.RedriveOf != 0 || p.job == nil {
-		return
+		return nil
 	}
-	if other, ok := otherParameter(p.job, p.exec.Params); ok && p.exec.Status == core.StatusCompleted {
-		e.Actions = append(e.Actions, Action{Kind: ActRun, File: path, Params: other})
+	if p.exec.Status == core.StatusCompleted {
+		other, err := p.service.otherInstance(ctx, p.job, p.exec.Params, path)
+		if err != nil {
+			return err
+		}
+		e.Actions = append(e.Actions, other...)
 	}
 	e.Actions = append(e.Actions, Action{Kind: ActAgain, File: path, Params: texts(p.exec.Params, p.job.Parameters)})
+	return nil
 }
 
 // describeResumed adds positions and partitions to the steps that the plan resumes.

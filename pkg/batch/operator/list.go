@@ -70,10 +70,10 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
-	page := ExecutionPage{Executions: []Execution{}}
 	found, more := cutPage(found, filter.Limit)
-	for i := range found {
-		page.Executions = append(page.Executions, *s.execution(&found[i]))
+	var page ExecutionPage
+	if page.Executions, err = s.executions(ctx, found); err != nil {
+		return page, fmt.Errorf("list executions: %w", err)
 	}
 	if more {
 		page.Next = found[len(found)-1].ID
@@ -169,11 +169,7 @@ func (s *Service) Instances(ctx context.Context, req InstancesRequest) (Instance
 	}
 	page := InstancePage{Instances: []InstanceView{}}
 	for _, instance := range found {
-		view, err := instanceView(instance, last[instance.ID])
-		if err != nil {
-			return InstancePage{}, err
-		}
-		page.Instances = append(page.Instances, view)
+		page.Instances = append(page.Instances, instanceView(instance, last[instance.ID]))
 	}
 	if more {
 		page.Next = found[len(found)-1].ID
@@ -183,15 +179,11 @@ func (s *Service) Instances(ctx context.Context, req InstancesRequest) (Instance
 
 // instanceView is an instance with its newest execution, which is zero where all of its
 // executions were deleted.
-func instanceView(instance core.JobInstance, last core.JobExecution) (InstanceView, error) {
-	params, err := core.NewParameters(identifying(last.Params)...)
-	if err != nil {
-		return InstanceView{}, fmt.Errorf("instance %d: %w", instance.ID, err)
-	}
+func instanceView(instance core.JobInstance, last core.JobExecution) InstanceView {
 	return InstanceView{
-		ID: instance.ID, JobName: instance.JobName, Params: Parameters{params},
+		ID: instance.ID, JobName: instance.JobName, Params: Parameters{last.Params.Identifying()},
 		Attempts: last.Attempt, Execution: last.ID, Status: last.Status, ExitCode: last.ExitCode,
-	}, nil
+	}
 }
 
 // Jobs lists the jobs of the history, sorted by name, with how often each ran.

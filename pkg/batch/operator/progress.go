@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,7 +25,8 @@ type ProgressView struct {
 	// since the last refresh; at first, since the step began.
 	PerSecond float64 `json:"items_per_second"`
 	// Percent and Left (seconds) are of the whole execution, by what the newest
-	// completed executions of the job read and took; nil: there is none.
+	// completed executions of the job read and took; nil: there is none, or this program
+	// does not understand the job of a restart.
 	Percent *float64 `json:"percent,omitempty"`
 	Left    *float64 `json:"seconds_left,omitempty"`
 	// Partitions and PartitionsDone are 0 for a step without partitions.
@@ -59,9 +59,8 @@ type Meter struct {
 	last map[core.StepExecutionID]measured
 	// baselines are what jobs usually do, asked once for each; nil: it never completed.
 	baselines map[string]*baseline
-	// completed are the steps that earlier attempts completed, asked once for each
-	// execution that is a restart.
-	completed map[core.JobExecutionID]map[string]bool
+	// earlier is what earlier attempts have done, asked once for each execution.
+	earlier map[core.JobExecutionID]*earlier
 }
 
 type measured struct {
@@ -73,7 +72,7 @@ type measured struct {
 func (s *Service) Meter(req ProgressRequest) *Meter {
 	return &Meter{
 		service: s, request: req, last: map[core.StepExecutionID]measured{},
-		baselines: map[string]*baseline{}, completed: map[core.JobExecutionID]map[string]bool{},
+		baselines: map[string]*baseline{}, earlier: map[core.JobExecutionID]*earlier{},
 	}
 }
 
@@ -122,21 +121,21 @@ func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen m
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, now)), Lease: m.service.leaseOf(e),
 		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
-		Owner:         m.service.execution(e).Owner,
+		Owner:         m.service.ownerOf(e),
 	}
 	var views []ProgressView
-	f := newForecast(m.baselines[e.JobName], m.completed[e.ID])
-	for _, s := range addPartitions(steps) {
+	f := newForecast(m.baselines[e.JobName], m.earlier[e.ID])
+	for _, s := range splitPartitions(steps) {
 		if s.Status.IsOver() {
-			f.over[s.Name] = true
+			f.ended(s.Name)
 			continue
 		}
 		view := base
-		view.Step, view.Partitions, view.PartitionsDone = s.Name, s.parts, s.done
-		c := s.counters
+		view.Step, view.Partitions, view.PartitionsDone = s.Name, len(s.parts), s.completed()
+		c, before := s.total()
 		view.Read, view.Written, view.Filtered, view.Skipped = c.Read, c.Write, c.Filter, c.Skips()
-		view.PerSecond = m.speed(s, now, seen)
-		f.running(s.Name, rowsOf(c), view.PerSecond, elapsed(s.StartedAt, time.Time{}, now))
+		view.PerSecond = m.speed(s.StepExecution, c.Rows(), before.Rows(), now, seen)
+		f.runs(s.Name, c.Rows(), view.PerSecond, elapsed(s.StartedAt, time.Time{}, now))
 		views = append(views, view)
 	}
 	if len(views) == 0 {
@@ -149,51 +148,17 @@ func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen m
 	return views
 }
 
-// speed is items per second since the last refresh, or since the step began.
-func (m *Meter) speed(s wholeStep, now time.Time, seen map[core.StepExecutionID]measured) float64 {
-	rows := rowsOf(s.counters)
+// speed is items per second since the last refresh, or since the step began: rows are those
+// of all attempts, before those of earlier ones.
+func (m *Meter) speed(s *core.StepExecution, rows, before int64, now time.Time, seen map[core.StepExecutionID]measured) float64 {
 	seen[s.ID] = measured{now, rows}
 	from, known := m.last[s.ID]
 	if !known {
-		from = measured{s.StartedAt, rowsOf(s.before)}
+		from = measured{s.StartedAt, before}
 	}
 	took := now.Sub(from.at).Seconds()
 	if from.at.IsZero() || took <= 0 {
 		return 0
 	}
 	return max(0, float64(int64(10*float64(rows-from.rows)/took))/10)
-}
-
-// wholeStep is a step with its partitions.
-type wholeStep struct {
-	core.StepExecution
-	counters    core.Counters // of all attempts and partitions
-	before      core.Counters // of earlier attempts
-	parts, done int
-}
-
-// addPartitions adds partitions to their steps, whose own counters follow at the end
-// only.
-func addPartitions(steps []core.StepExecution) []wholeStep {
-	var list []wholeStep
-	place := map[string]int{}
-	for _, s := range steps {
-		name, _, isPart := strings.Cut(s.Name, ":")
-		at, known := place[name]
-		if isPart && known {
-			of := &list[at]
-			if of.parts == 0 {
-				of.counters, of.before = core.Counters{}, core.Counters{}
-			}
-			of.parts++
-			of.counters, of.before = of.counters.Add(s.Total()), of.before.Add(s.Before)
-			if s.Status == core.StatusCompleted {
-				of.done++
-			}
-			continue
-		}
-		place[s.Name] = len(list)
-		list = append(list, wholeStep{StepExecution: s, counters: s.Total(), before: s.Before})
-	}
-	return list
 }

@@ -1,8 +1,9 @@
 package operator
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -68,25 +69,45 @@ func parameterValue(p core.Parameter) any {
 	case int64, float64, bool:
 		return v
 	}
-	text, err := p.Canonical()
-	if err != nil {
-		return fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
-	}
-	return text
+	return p.Text()
 }
 
-// execution returns the view of a record.
-func (s *Service) execution(e *core.JobExecution) *Execution {
-	x := &Execution{
+// execution returns the view of a record that is the newest of its instance.
+func (s *Service) execution(e *core.JobExecution) *Execution { return s.view(e, s.asNewest(e)) }
+
+// executions returns the views of records, with one statement for all.
+func (s *Service) executions(ctx context.Context, records []core.JobExecution) ([]Execution, error) {
+	var ids []core.JobInstanceID
+	for _, e := range records {
+		if e.Status != core.StatusCompleted { // nothing is done about one that is complete
+			ids = append(ids, e.InstanceID)
+		}
+	}
+	slices.Sort(ids)
+	attempts, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, slices.Compact(ids)...)
+	views := make([]Execution, len(records))
+	for i := range records {
+		views[i] = *s.view(&records[i], s.newestOf(&records[i], attempts))
+	}
+	return views, err
+}
+
+// view returns the view of a record. newest is the newest execution of its instance.
+func (s *Service) view(e *core.JobExecution, newest core.NewestAttempt) *Execution {
+	return &Execution{
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
 		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.config.Now())),
-		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.actionsFor(e),
+		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.actionsFor(e, newest), Owner: s.ownerOf(e),
 	}
-	if e.Status.IsRunning() && e.Owner != (core.Owner{}) { // a parked one has none
-		x.Owner = &Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.config.Dead(e.Owner)}
+}
+
+// ownerOf returns the process that runs an execution; nil: none does, as of a parked one.
+func (s *Service) ownerOf(e *core.JobExecution) *Owner {
+	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
+		return nil
 	}
-	return x
+	return &Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.config.Dead(e.Owner)}
 }
 
 func utc(t time.Time) time.Time {

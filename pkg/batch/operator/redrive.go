@@ -59,16 +59,68 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	if l.job, err = s.compileRedrive(ctx, d, plan, req.Hooks); err != nil {
 		return nil, err
 	}
-	l.params, err = s.newestOf(ctx, l.job, func(n int64) (core.Parameters, error) {
-		mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true,
-			Value: strings.Join([]string{strconv.FormatInt(int64(e.ID), 10), plan.Step, strconv.FormatInt(n+1, 10)}, ".")}
-		return core.NewParameters(append(params.All(), mark)...)
-	})
-	if err != nil {
+	if l.params, err = s.redriveParameters(ctx, l.job, plan, params); err != nil {
 		return nil, err
 	}
 	l.definition.file = nil // its definition is not compared: what is left is planned anew
 	return s.launch(ctx, l)
+}
+
+// redriveParameters returns the parameters of the newest redrive of the step's items if it
+// has these parameters and can continue, else of one more.
+func (s *Service) redriveParameters(ctx context.Context, j *core.Job, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
+	newest, err := s.newestRedrive(ctx, plan)
+	if err != nil {
+		return params, err
+	}
+	n := int64(1)
+	if newest != nil {
+		n = redriveNumber(newest.Params)
+		again, err := withRedrive(params, plan, n)
+		if err != nil || again.Key() == newest.Params.Key() && canGoOn(j, newest.Status) {
+			return again, err
+		}
+		n++
+	}
+	return withRedrive(params, plan, n)
+}
+
+// newestRedrive returns the newest execution that redrives items of the step; nil: there
+// is none.
+func (s *Service) newestRedrive(ctx context.Context, plan *redrive.Plan) (*core.JobExecution, error) {
+	filter := core.ExecutionFilter{RedriveOf: plan.Execution, Limit: maxRedrives}
+	for {
+		page, err := s.config.Repository.Executions(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("find the newest redrive of execution %d: %w", plan.Execution, err)
+		}
+		for i := range page {
+			if redrivenStep(page[i].Params) == plan.Step {
+				return &page[i], nil
+			}
+		}
+		if len(page) < filter.Limit {
+			return nil, nil
+		}
+		filter.Before = page[len(page)-1].ID
+	}
+}
+
+// withRedrive adds the mark of a redrive.
+func withRedrive(params core.Parameters, plan *redrive.Plan, n int64) (core.Parameters, error) {
+	mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true, Value: fmt.Sprintf("%d.%s.%d", plan.Execution, plan.Step, n)}
+	return core.NewParameters(append(params.All(), mark)...)
+}
+
+// redriveNumber returns the number of a redrive among those of its step; 0: it has none.
+func redriveNumber(params core.Parameters) int64 {
+	mark, _ := params.Get(redriveName)
+	text := fmt.Sprint(mark.Value)
+	n, err := strconv.ParseInt(text[strings.LastIndex(text, ".")+1:], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // redriveFile reads the job file, or what the history has of one that is gone.
@@ -101,8 +153,8 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, plan *redriv
 	for _, step := range ran {
 		steps[step.Name] = step
 	}
-	written := &targets{next: hooks.OnTarget}
-	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.add)), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
+	written := &Targets{next: hooks.OnTarget}
+	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}

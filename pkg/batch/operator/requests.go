@@ -155,12 +155,15 @@ type Notice struct {
 
 // PurgeRequest selects executions to delete; what runs is never deleted.
 type PurgeRequest struct {
+	// Instance is the only one to delete, whatever its age and status: no other field but
+	// DryRun goes with it.
+	Instance core.JobInstanceID `json:"instance,omitempty"`
 	// Job is the name of one job; empty: all.
 	Job string `json:"job,omitempty"`
 	// Statuses are those to delete; empty: COMPLETED, ABANDONED.
 	Statuses []core.Status `json:"statuses,omitempty"`
-	// EndedBefore is required.
-	EndedBefore time.Time `json:"ended_before"`
+	// EndedBefore is required without Instance.
+	EndedBefore time.Time `json:"ended_before,omitzero"`
 	// KeepLast keeps so many of the newest instances of each job.
 	KeepLast int `json:"keep_last,omitempty"`
 	// DryRun counts only.

@@ -51,63 +51,37 @@ func (s *Service) record(ctx context.Context, id core.JobExecutionID) (*core.Job
 	return e, err
 }
 
-// checkRestart refuses what is not to be restarted. What runs is for the launch to
-// judge: its owner may be dead.
+// checkRestart refuses what a launch would refuse. What runs, or is not restartable, is
+// for the launch to judge.
 func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution) error {
-	refuse := func(reason Reason, err error, actions ...Action) error {
-		return &Refusal{Reason: reason, Execution: e.ID, Err: err, Actions: actions}
-	}
-	about := func(cause error) error { return fmt.Errorf("job %s, execution %d: %w", e.JobName, e.ID, cause) }
-	look := Action{Kind: ActShow, Execution: e.ID, Status: e.Status}
-	switch {
-	case e.RedriveOf != 0:
-		return refuse(ReasonRedrive, fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf), s.restartAction(e, false))
-	case e.Status == core.StatusCompleted:
-		return refuse(ReasonComplete, &core.InstanceCompleteError{Execution: *e}, append([]Action{look}, anew(e)...)...)
-	case e.Status == core.StatusAbandoned:
-		return refuse(ReasonAbandoned, about(core.ErrAbandoned), append([]Action{look}, anew(e)...)...)
-	case e.Status == core.StatusUnknown:
-		return refuse(ReasonUnknown, about(core.ErrUnknownStatus), append([]Action{look, {Kind: ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)...)
+	if e.RedriveOf != 0 {
+		return &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.restartAction(e, false)},
+			Err: fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf)}
 	}
 	newest, err := s.newestAttempt(ctx, e)
-	if err != nil || newest.ID == e.ID {
+	if err != nil {
 		return err
 	}
-	actions := []Action{{Kind: ActShow, Execution: newest.ID, Status: newest.Status}}
-	if isRestartable(newest.Status) {
-		actions = append(actions, s.restartAction(newest, false))
+	if newest.Execution.ID != e.ID {
+		return s.notNewest(ctx, &core.NotNewestError{JobName: e.JobName, Execution: e.ID, Newest: newest.Execution.ID, Status: newest.Execution.Status})
 	}
-	return refuse(ReasonNotNewest, about(fmt.Errorf("%w: execution %d (%s)", core.ErrNotMostRecent, newest.ID, newest.Status)), actions...)
+	refused := newest.Refusal(true)
+	reason := reasonOf(refused)
+	if reason == "" || reason == ReasonRunning {
+		return nil
+	}
+	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
+	if r.Actions = append(r.Actions, s.actionsFor(e, newest)...); reason == ReasonComplete {
+		r.Actions = append(r.Actions, anew(e)...)
+	}
+	return r
 }
-
-// newestAttempt returns the newest execution of the same instance.
-func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
-	page, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: e.InstanceID, Limit: 1})
-	if err != nil {
-		return nil, err
-	}
-	if len(page) == 0 { // it was purged in between
-		return e, nil
-	}
-	return &page[0], nil
-}
-
-// isRestartable reports whether another attempt may be made of one in this status. One
-// that runs can be taken over where its owner is lost, which this does not know.
-func isRestartable(s core.Status) bool { return s == core.StatusFailed || s == core.StatusStopped }
 
 // identifyingText is NAME=VALUE of the parameters that make the instance.
 func identifyingText(params core.Parameters) string {
 	var words []string
-	for _, p := range params.All() {
-		if !p.Identifying {
-			continue
-		}
-		text, err := p.Canonical()
-		if err != nil {
-			text = fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
-		}
-		words = append(words, p.Name+"="+text)
+	for _, p := range params.Identifying().All() {
+		words = append(words, p.Name+"="+p.Text())
 	}
 	return strings.Join(words, " ")
 }

@@ -30,7 +30,11 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if err != nil {
 		return nil, err
 	}
-	view := s.executionView(exec)
+	newest, err := s.newestAttempt(ctx, exec)
+	if err != nil {
+		return nil, err
+	}
+	view := s.executionView(exec, newest)
 	if req.Definition {
 		view.Definition = exec.Definition.Text
 	}
@@ -107,7 +111,7 @@ func (s *Service) Summary(ctx context.Context, req SummaryRequest) (*ExecutionVi
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
 	}
-	view := s.executionView(exec)
+	view := s.executionView(exec, s.asNewest(exec))
 	for _, rounds := range oncePerStep(req.Passed, ran) {
 		view.Steps = append(view.Steps, s.roundsView(rounds))
 	}
@@ -137,6 +141,28 @@ func splitPartitions(all []core.StepExecution) []partitioned {
 		steps = append(steps, partitioned{StepExecution: s})
 	}
 	return steps
+}
+
+// total returns the counters of all attempts and of all partitions, and those of earlier
+// attempts alone. The step's own counters follow at its end only.
+func (p partitioned) total() (all, before core.Counters) {
+	if len(p.parts) == 0 {
+		return p.Total(), p.Before
+	}
+	for _, part := range p.parts {
+		all, before = all.Add(part.Total()), before.Add(part.Before)
+	}
+	return all, before
+}
+
+// completed returns how many partitions are complete.
+func (p partitioned) completed() (n int) {
+	for _, part := range p.parts {
+		if part.Status == core.StatusCompleted {
+			n++
+		}
+	}
+	return n
 }
 
 // partitionedView is a step with its partitions: those that failed, or all.
@@ -201,6 +227,7 @@ func (s *Service) roundsView(rounds []partitioned) StepView {
 		view.Rounds = 0
 		return view
 	}
-	view.count(sum, took)
+	view.count(sum)
+	view.measure(sum, took)
 	return view
 }

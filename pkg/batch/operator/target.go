@@ -82,14 +82,15 @@ func targetOf(writer string, cfg any, b registry.BuildContext) (Target, bool) {
 	return t, t.Target != ""
 }
 
-// targets are those of one run, for a check of the run itself.
-type targets struct {
+// Targets collects those of one run. It is safe for concurrent use.
+type Targets struct {
 	mu   sync.Mutex
 	list []Target
 	next func(Target) // may be nil
 }
 
-func (t *targets) add(found Target) {
+// Add is a Hooks.OnTarget.
+func (t *Targets) Add(found Target) {
 	t.mu.Lock()
 	if !slices.Contains(t.list, found) {
 		t.list = append(t.list, found)
@@ -100,7 +101,8 @@ func (t *targets) add(found Target) {
 	}
 }
 
-func (t *targets) all() []Target {
+// All returns them in the order in which their writers were made.
+func (t *Targets) All() []Target {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.list)
@@ -108,7 +110,7 @@ func (t *targets) all() []Target {
 
 // keepFiles refuses a redrive whose file would take the place of another one: it
 // would hold the redriven items only.
-func (t *targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
+func (t *Targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
 		return nil // it continues with a file of its own
 	}
@@ -116,7 +118,7 @@ func (t *targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
 		_, ok := w.Component().(item.Finisher)
 		return ok
 	})
-	for _, target := range t.all() {
+	for _, target := range t.All() {
 		if info, err := os.Stat(target.Target); files && target.Database == "" && err == nil && info.Mode().IsRegular() {
 			return fmt.Errorf("writer %s: %s is there already, and a redrive would replace it by a file of the redriven items: name another file with a parameter, or move it away",
 				target.Writer, target.Target)

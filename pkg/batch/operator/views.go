@@ -65,6 +65,17 @@ type (
 		Rounds int `json:"rounds,omitempty"`
 		// Worker is the process that has this partition; nil: no worker has it.
 		Worker *Owner `json:"worker,omitempty"`
+
+		// The following are of Explain only, whose counters are those of all attempts that the
+		// step was resumed from, as far as they committed. Kind is chunk, tasklet, ...
+		Kind string `json:"kind,omitempty"`
+		// Undone is what it had read of the chunk in hand, which was rolled back.
+		Undone int64 `json:"rolled_back_read,omitempty"`
+		// Resumed says that there are such attempts.
+		Resumed bool `json:"resumed,omitempty"`
+		// Position is up to where it is committed, in words.
+		Position string `json:"position,omitempty"`
+
 		// Partitions are those of a partitioned step.
 		Partitions *PartitionsView `json:"partitions,omitempty"`
 	}
@@ -146,8 +157,8 @@ func (s *Service) leaseOf(e *core.JobExecution) Lease {
 	return LeaseHeld
 }
 
-func (s *Service) executionView(e *core.JobExecution) ExecutionView {
-	return ExecutionView{Execution: *s.execution(e), StopRequested: !e.Status.IsOver() && e.StopRequested}
+func (s *Service) executionView(e *core.JobExecution, newest core.NewestAttempt) ExecutionView {
+	return ExecutionView{Execution: *s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
 }
 
 func (s *Service) stepView(step *core.StepExecution) StepView {
@@ -158,28 +169,24 @@ func (s *Service) stepView(step *core.StepExecution) StepView {
 	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
 		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.config.Dead(step.Owner)}
 	}
-	view.count(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.config.Now()))
+	view.count(step.Counters)
+	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.config.Now()))
 	return view
 }
 
-// count sets the counters, the duration and the speed.
-func (s *StepView) count(c core.Counters, took time.Duration) {
+// count sets the counters.
+func (s *StepView) count(c core.Counters) {
 	s.Read, s.Written, s.Filtered, s.Skipped = c.Read, c.Write, c.Filter, c.Skips()
 	s.ReadSkipped, s.ProcessSkip, s.WriteSkipped = c.ReadSkip, c.ProcessSkip, c.WriteSkip
 	s.Commits, s.Rollbacks = c.Commit, c.Rollback
-	s.Duration, s.RowsPerSecond = seconds(took), 0
-	if took > 0 {
-		s.RowsPerSecond = float64(int64(float64(rowsOf(c)) / took.Seconds()))
-	}
 }
 
-// rowsOf is what the progress of a step is measured by: what it reads, or writes where
-// it reads nothing.
-func rowsOf(c core.Counters) int64 {
-	if c.Read == 0 {
-		return c.Write
+// measure sets the duration and the speed.
+func (s *StepView) measure(c core.Counters, took time.Duration) {
+	s.Duration, s.RowsPerSecond = seconds(took), 0
+	if took > 0 {
+		s.RowsPerSecond = float64(int64(float64(c.Rows()) / took.Seconds()))
 	}
-	return c.Read
 }
 
 // childKey is the key of a step's context under which a step that runs a job keeps the
@@ -201,14 +208,4 @@ func childOf(s *core.StepExecution) core.JobExecutionID {
 		return core.JobExecutionID(id)
 	}
 	return 0
-}
-
-func identifying(params core.Parameters) []core.Parameter {
-	var list []core.Parameter
-	for _, p := range params.All() {
-		if p.Identifying {
-			list = append(list, p)
-		}
-	}
-	return list
 }

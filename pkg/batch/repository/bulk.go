@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -43,6 +44,29 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 		last[e.InstanceID] = e
 	}
 	return last, nil
+}
+
+// NewestAttempts implements core.BulkExplorer with one statement for every paramsBatch, over the index of the
+// instances' executions.
+func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error) {
+	attempts := make(map[core.JobInstanceID]core.NewestAttempt, len(ids))
+	for batch := range slices.Chunk(ids, paramsBatch) {
+		var rows []newestExecution
+		err := r.store.scan(ctx, &rows, `SELECT id, instance_id, job_name, attempt, status, exit_code, definition_path, owner, epoch, lease_until,
+		redrive_of`+judgedColumns+` FROM {job_execution}
+			WHERE id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)`, batch)
+		if err != nil {
+			return nil, fmt.Errorf("read the newest attempts of %d instances: %w", len(ids), err)
+		}
+		for i := range rows {
+			exec, err := rows[i].Row.record(core.Parameters{})
+			if err != nil {
+				return nil, err
+			}
+			attempts[exec.InstanceID] = rows[i].attempt(*exec, dead)
+		}
+	}
+	return attempts, nil
 }
 
 // SkipCounts implements core.BulkExplorer with one statement, over the index of the

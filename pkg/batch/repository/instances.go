@@ -30,6 +30,15 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 	if filter.JobName != "" {
 		query = query.Where("job_name = ?", filter.JobName)
 	}
+	if filter.BaseKey != "" {
+		query = query.Where("base_key = ?", filter.BaseKey)
+	}
+	if filter.NoRedrives {
+		query = query.Where("base_key <> ''")
+	}
+	if filter.OnlyBase {
+		query = query.Where("base_key = instance_key")
+	}
 	if filter.Before > 0 {
 		query = query.Where("id < ?", filter.Before)
 	}
@@ -42,6 +51,31 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 		list[i] = rows[i].record()
 	}
 	return list, nil
+}
+
+// LastPurged implements core.Explorer: one statement.
+func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error) {
+	var rows []struct {
+		Param      jobExecutionParam `gorm:"embedded"`
+		InstanceID core.JobInstanceID
+	}
+	err := r.store.scan(ctx, &rows, `SELECT instance_id, name, type, value, identifying FROM {purged_parameter}
+		WHERE job_name = ? AND instance_id = (SELECT MAX(instance_id) FROM {purged_parameter} WHERE job_name = ?)`, jobName, jobName)
+	if err != nil {
+		return nil, fmt.Errorf("read the last deleted instance of job %s: %w", jobName, err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("deleted instance of job %s: %w", jobName, core.ErrNotFound)
+	}
+	list := make([]jobExecutionParam, len(rows))
+	for i, row := range rows {
+		list[i] = row.Param
+	}
+	params, err := parameters(list)
+	if err != nil {
+		return nil, fmt.Errorf("the last deleted instance of job %s: %w", jobName, err)
+	}
+	return &core.JobExecution{JobName: jobName, InstanceID: rows[0].InstanceID, Params: params}, nil
 }
 
 // Jobs implements core.Explorer with one statement, which counts the entries of two

@@ -25,7 +25,6 @@ const (
 	actBeginStep   = "begin step"
 	actAbandon     = "abandon"
 	actRecover     = "recover"
-	actDelete      = "delete"
 	actPurge       = "purge"
 	actPark        = "park"
 	actResume      = "resume"
@@ -99,7 +98,21 @@ type newestExecution struct {
 	Expired    bool         // the lease is over
 	Uncertain  bool         // the outcome of a step is not known
 	WaitsFor   int64        // open partitions of a parked execution
-	Unfinished bool         // a step is not over; as of the query, so a hint where it waited for a lock
+	Unfinished int64        // steps that are not over; as of the query, so a hint where it waited for a lock
+}
+
+// judgedColumns are what a newestExecution has beside its row.
+const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + ` AS waits_for,
+	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
+	EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`
+
+// attempt returns what a launch judges. exec is the record of the row.
+func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) core.NewestAttempt {
+	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
+	return core.NewestAttempt{
+		Execution: exec, Lost: runs && (s.Expired || dead != nil && dead(exec.Owner)),
+		OpenParts: s.WaitsFor, Uncertain: s.Uncertain, Unfinished: s.Unfinished,
+	}
 }
 
 func (l *launch) run(ctx context.Context, notes *ledger) error {
@@ -132,6 +145,9 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 // the row either way.
 func (l *launch) lockInstance(ctx context.Context) error {
 	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0)}
+	if l.req.RedriveOf == 0 {
+		row.BaseKey = l.req.Params.BaseKey()
+	}
 	err := l.repo.store.session(ctx).Clauses(
 		clause.OnConflict{
 			Columns:   []clause.Column{{Name: "job_name"}, {Name: "instance_key"}},
@@ -154,24 +170,12 @@ func (l *launch) last(ctx context.Context) (*newestExecution, error) {
 func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 	var found []newestExecution
 	err := query.Model(&jobExecution{}).
-		Select(r.store.columns(&jobExecution{}) + r.store.sql(`, lease_until <= {now} AS expired, `+waitsFor+` AS waits_for,
-			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.`+openStep+`) AS unfinished,
-			EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`)).
+		Select(r.store.columns(&jobExecution{}) + r.store.sql(judgedColumns)).
 		Order("id DESC").Limit(1).Scan(&found).Error
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return &found[0], nil
-}
-
-// isHeld reports whether the execution has an owner who may still be at work, or waits
-// for its partitions without one.
-func (s *newestExecution) isHeld(req core.LaunchRequest) bool {
-	if s.Row.isParked() {
-		return true
-	}
-	dead := req.Dead != nil && req.Dead(core.ParseOwner(s.Row.Owner))
-	return s.Row.Status.IsRunning() && !s.Expired && !dead
 }
 
 // refuseRunning refuses what is running, where there is one writer, without
@@ -184,64 +188,39 @@ func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) 
 	if err != nil {
 		return fmt.Errorf("launch job %s: %w", req.JobName, err)
 	}
-	if last != nil && last.isHeld(req) {
-		return alreadyRunning(&last.Row, last.WaitsFor)
+	if last == nil || last.Row.Status.IsOver() {
+		return nil
 	}
-	return nil
-}
-
-// admit decides whether a new execution may follow the last one.
-func (l *launch) admit(ctx context.Context, last *newestExecution) error {
-	previous := l.launched.Previous
-	about := func(reason error) error {
-		return fmt.Errorf("job %s, execution %d: %w", previous.JobName, previous.ID, reason)
-	}
-	switch last.Row.Status {
-	case core.StatusCompleted:
-		return &refusalError{&core.InstanceCompleteError{Execution: *previous}}
-	case core.StatusAbandoned:
-		return &refusalError{about(core.ErrAbandoned)}
-	case core.StatusUnknown:
-		return &refusalError{about(core.ErrUnknownStatus)}
-	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
-		if last.isHeld(l.req) {
-			return &refusalError{alreadyRunning(&last.Row, last.WaitsFor)}
-		}
-		if err := l.takeOver(ctx, last); err != nil {
-			return err
-		}
-		switch {
-		case !l.req.Restartable:
-			l.refused = about(core.ErrNotRestartable)
-		case last.Uncertain:
-			l.refused = about(core.ErrUnknownStatus)
-		}
-	case core.StatusFailed, core.StatusStopped:
-		if !l.req.Restartable {
-			return &refusalError{about(core.ErrNotRestartable)}
-		}
-		if last.Uncertain { // it would be run again, and may be committed (rule C10)
-			return &refusalError{about(core.ErrUnknownStatus)}
-		}
-		if last.Unfinished {
-			return l.refuseUnfinished(ctx, last)
-		}
-	}
-	return nil
-}
-
-// refuseUnfinished refuses a launch after an execution that is over while a step of it
-// is not: a process may still work at that step. Recover ends the step. The steps are
-// counted again under the lock of the execution, since a step that ended with it may
-// have been read as unfinished before.
-func (l *launch) refuseUnfinished(ctx context.Context, last *newestExecution) error {
-	var open int64
-	err := l.repo.store.scan(ctx, &open, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id = ? AND "+openStep, last.Row.ID)
-	if err != nil || open == 0 {
+	exec, err := last.Row.record(core.Parameters{})
+	if err != nil {
 		return err
 	}
-	return &refusalError{fmt.Errorf("%w; it is %s, but %d of its steps are not over (`surfin recover` ends them)",
-		alreadyRunning(&last.Row, 0), last.Row.Status, open)}
+	if attempt := last.attempt(*exec, req.Dead); !attempt.Lost {
+		return attempt.Refusal(req.Restartable)
+	}
+	return nil
+}
+
+// admit decides whether a new execution may follow the last one. A lost one is ended first.
+// The steps of one that is over are counted again under its lock, since a step that ended
+// with it may have been read as unfinished before.
+func (l *launch) admit(ctx context.Context, last *newestExecution) error {
+	if last.Row.Status.IsOver() && last.Unfinished > 0 {
+		err := l.repo.store.scan(ctx, &last.Unfinished, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id = ? AND "+openStep, last.Row.ID)
+		if err != nil {
+			return err
+		}
+	}
+	attempt := last.attempt(*l.launched.Previous, l.req.Dead)
+	refused := attempt.Refusal(l.req.Restartable)
+	if attempt.Lost {
+		l.refused = refused
+		return l.takeOver(ctx, last)
+	}
+	if refused != nil {
+		return &refusalError{refused}
+	}
+	return nil
 }
 
 // takeOver ends what a lost owner left.

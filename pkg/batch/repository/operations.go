@@ -20,8 +20,9 @@ const jobAbandoned = "the job was abandoned"
 // it is just committing either counts or rolls back with its rows (rule L5). An
 // execution that is abandoned already is a success.
 //
-// The refusal of a running or completed execution is a *core.TransitionError and a
-// *core.AlreadyRunningError; of an unknown one it is a core.ErrNotFound.
+// The instance is locked as a launch does it, so that the execution is still the newest
+// when it is abandoned. The refusal of an older one is a *core.NotNewestError, of a running or completed one a *core.TransitionError and a *core.AlreadyRunningError, of
+// an unknown one a core.ErrNotFound.
 func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
@@ -30,7 +31,13 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	m.set("epoch = CASE WHEN status = ? THEN epoch + 1 ELSE epoch END", core.StatusStopping)
 	m.set("ended_at = COALESCE(ended_at, {now})")
 	m.set("active = NULL")
-	answer, err := r.transition(ctx, m)
+	var answer core.Answer
+	err := r.store.transact(ctx, func(ctx context.Context) (err error) {
+		if err = r.lockNewest(ctx, id); err == nil {
+			answer, err = r.transition(ctx, m)
+		}
+		return err
+	})
 	var refused *core.TransitionError
 	if err == nil && answer == core.Applied || err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
 		return err
@@ -50,6 +57,24 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	return &notAbandonedError{refused: refused, running: core.AlreadyRunningError{
 		ExecutionID: id, JobName: exec.JobName, Owner: exec.Owner, LeaseUntil: exec.LeaseUntil,
 	}}
+}
+
+// lockNewest locks the instance of the execution, and refuses an execution that a later
+// one followed.
+func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) error {
+	var named, newest []jobExecution
+	err := r.store.scan(ctx, &named, "SELECT id, instance_id, job_name FROM {job_execution} WHERE id = ?", id)
+	if err != nil || len(named) == 0 { // the move says that it is unknown
+		return err
+	}
+	if err := r.lockInstances(ctx, []core.JobInstanceID{named[0].InstanceID}); err != nil {
+		return err
+	}
+	err = r.store.scan(ctx, &newest, "SELECT id, status FROM {job_execution} WHERE instance_id = ? ORDER BY id DESC LIMIT 1", named[0].InstanceID)
+	if err == nil && len(newest) > 0 && newest[0].ID != id {
+		return &core.NotNewestError{JobName: named[0].JobName, Execution: id, Newest: newest[0].ID, Status: newest[0].Status}
+	}
+	return err
 }
 
 // notAbandonedError refuses to abandon what is running or completed. To who asks

@@ -31,6 +31,11 @@ const (
 // stays, and so does a child job that a restart of its parent would pass or resume (rule
 // F2a).
 //
+// One instance that the filter names is deleted whatever its age and status, unless it
+// runs, or what it skipped is being redriven (*core.AlreadyRunningError).
+//
+// Of each job the parameters of the newest deleted instance stay, for LastPurged.
+//
 // Purge does not reach checkpoints in other databases. Checkpoints.CollectGarbage deletes
 // those.
 func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor string) (core.Purged, error) {
@@ -38,14 +43,18 @@ func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor s
 		return core.Purged{}, fmt.Errorf("purge: %w", err)
 	}
 	p := &purge{repo: r, filter: filter, actor: actor, kept: map[string]core.JobInstanceID{}, seen: map[core.JobInstanceID]bool{}}
-	if err := p.run(ctx); err != nil {
+	run := p.run
+	if filter.Instance != 0 {
+		run = p.one
+	}
+	if err := run(ctx); err != nil {
 		return p.done, fmt.Errorf("purge: %w", err)
 	}
 	return p.done, nil
 }
 
 func checkPurge(filter *core.PurgeFilter) error {
-	if filter.EndedBefore.IsZero() {
+	if filter.EndedBefore.IsZero() && filter.Instance == 0 {
 		return errors.New("it must be said before when the executions ended (EndedBefore)")
 	}
 	if filter.KeepLast < 0 || filter.Batch < 0 {
@@ -176,29 +185,76 @@ func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error
 				emptied = append(emptied, executions[0].InstanceID)
 			}
 		}
-		if p.filter.DryRun {
-			done, err = p.repo.countExecutions(ctx, deletable)
-		} else {
-			done, err = p.repo.deleteExecutions(ctx, deletable, actPurge, p.actor)
-		}
-		if err != nil {
-			return err
-		}
-		done.Instances = int64(len(emptied))
-		if p.filter.DryRun {
-			return nil
-		}
-		return p.repo.deleteInstances(ctx, emptied)
+		done, err = p.delete(ctx, deletable, emptied)
+		return err
 	})
 	if err != nil {
 		return err
 	}
+	p.add(done)
+	return nil
+}
+
+func (p *purge) add(done core.Purged) {
 	p.done.Instances += done.Instances
 	p.done.Executions += done.Executions
 	p.done.Steps += done.Steps
 	p.done.SkippedItems += done.SkippedItems
 	p.done.Left = append(p.done.Left, done.Left...)
-	return nil
+}
+
+// one deletes the instance that the filter names, in one transaction.
+func (p *purge) one(ctx context.Context) error {
+	id := p.filter.Instance
+	var done core.Purged
+	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
+		if !p.filter.DryRun {
+			if err := p.repo.lockInstances(ctx, []core.JobInstanceID{id}); err != nil {
+				return err
+			}
+		}
+		var found []core.JobInstanceID
+		var running []jobExecution
+		var executions []core.JobExecutionID
+		err := errors.Join(
+			p.repo.store.scan(ctx, &found, "SELECT id FROM {job_instance} WHERE id = ?", id),
+			p.repo.store.scan(ctx, &executions, "SELECT id FROM {job_execution} WHERE instance_id = ?", id),
+			p.repo.store.scan(ctx, &running, `SELECT * FROM {job_execution} WHERE id IN (
+				SELECT id FROM {job_execution} WHERE instance_id = ? AND active = 1 UNION ALL
+				SELECT r.id FROM {job_execution} e JOIN {job_execution} r ON r.redrive_of = e.id WHERE e.instance_id = ? AND r.active = 1)`, id, id))
+		switch {
+		case err != nil:
+			return err
+		case len(found) == 0:
+			return fmt.Errorf("job instance %d: %w", id, core.ErrNotFound)
+		case len(running) > 0:
+			return alreadyRunning(&running[0], 0)
+		}
+		done, err = p.delete(ctx, executions, found)
+		return err
+	})
+	if err == nil {
+		p.add(done)
+	}
+	return err
+}
+
+// delete deletes executions and the instances that have no other ones. A dry run counts
+// them.
+func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, instances []core.JobInstanceID) (done core.Purged, err error) {
+	if p.filter.DryRun {
+		done, err = p.repo.countExecutions(ctx, executions)
+		done.Instances = int64(len(instances))
+		return done, err
+	}
+	if err := p.repo.keepParameters(ctx, instances); err != nil {
+		return done, err
+	}
+	if done, err = p.repo.deleteExecutions(ctx, executions, p.actor); err != nil {
+		return done, err
+	}
+	done.Instances = int64(len(instances))
+	return done, p.repo.deleteInstances(ctx, instances)
 }
 
 // lockInstances locks the instances' rows in the order of their ids: a launch of
@@ -264,10 +320,10 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 
 // deleteExecutions deletes executions with what belongs to them, and leaves an
 // audit row for each.
-func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, act, actor string) (done core.Purged, err error) {
+func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done core.Purged, err error) {
 	for batch := range slices.Chunk(ids, paramsBatch) {
 		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail)
-			SELECT {now}, ?, ?, id, status, epoch, job_name FROM {job_execution} WHERE id IN ?`, act, actor, batch).Error
+			SELECT {now}, ?, ?, id, status, epoch, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, batch).Error
 		if err != nil {
 			return done, err
 		}
@@ -313,46 +369,30 @@ func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutio
 	return done, nil
 }
 
-func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {
+// keepParameters stores the parameters of the newest of the instances of each job, which
+// the next instance follows when they are deleted. Redrives and repetitions do not count.
+func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceID) error {
 	for batch := range slices.Chunk(ids, paramsBatch) {
-		if err := r.store.exec(ctx, "DELETE FROM {job_instance} WHERE id IN ?", batch).Error; err != nil {
+		err := r.store.exec(ctx, `INSERT INTO {purged_parameter} (job_name, name, instance_id, type, value, identifying)
+			SELECT i.job_name, p.name, i.id, p.type, p.value, p.identifying FROM {job_instance} i
+			JOIN {job_execution_param} p ON p.job_execution_id = (SELECT MAX(e.id) FROM {job_execution} e WHERE e.instance_id = i.id)
+			WHERE i.id IN (SELECT MAX(id) FROM {job_instance} WHERE id IN ? AND base_key = instance_key GROUP BY job_name)
+			ORDER BY i.job_name, p.name
+			ON CONFLICT (job_name, name) DO UPDATE SET instance_id = excluded.instance_id, type = excluded.type,
+				value = excluded.value, identifying = excluded.identifying
+				WHERE excluded.instance_id > {purged_parameter}.instance_id`, batch).Error
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// DeleteInstance implements core.Operations: one transaction, under the lock that a
-// launch takes. Checkpoints in other databases stay until
-// Checkpoints.CollectGarbage.
-func (r *Repository) DeleteInstance(ctx context.Context, id core.JobInstanceID, actor string) error {
-	err := r.store.transact(ctx, func(ctx context.Context) error {
-		if err := r.lockInstances(ctx, []core.JobInstanceID{id}); err != nil {
+func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {
+	for batch := range slices.Chunk(ids, paramsBatch) {
+		if err := r.store.exec(ctx, "DELETE FROM {job_instance} WHERE id IN ?", batch).Error; err != nil {
 			return err
 		}
-		var rows []jobExecution
-		err := r.store.session(ctx).Select("id", "job_name", "active", "owner", "lease_until").Where("instance_id = ?", id).Find(&rows).Error
-		if err != nil {
-			return err
-		}
-		ids := make([]core.JobExecutionID, len(rows))
-		for i, row := range rows {
-			if row.Active != nil {
-				return alreadyRunning(&row, 0)
-			}
-			ids[i] = row.ID
-		}
-		if _, err := r.deleteExecutions(ctx, ids, actDelete, actor); err != nil {
-			return err
-		}
-		deleted := r.store.exec(ctx, "DELETE FROM {job_instance} WHERE id = ?", id)
-		if deleted.Error == nil && deleted.RowsAffected == 0 {
-			return core.ErrNotFound
-		}
-		return deleted.Error
-	})
-	if err != nil {
-		return fmt.Errorf("delete job instance %d: %w", id, err)
 	}
 	return nil
 }

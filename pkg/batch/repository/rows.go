@@ -16,7 +16,8 @@ type jobInstance struct {
 	ID          core.JobInstanceID `gorm:"primaryKey"`
 	JobName     string
 	InstanceKey string
-	Attempts    int64 // launches
+	BaseKey     string // empty: a redrive
+	Attempts    int64  // launches
 	CreatedAt   instant
 }
 
@@ -136,7 +137,7 @@ type audit struct {
 func (j *jobExecution) isParked() bool { return j.Owner == "" && !j.Status.IsOver() }
 
 func (i *jobInstance) record() core.JobInstance {
-	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey}
+	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey, BaseKey: i.BaseKey}
 }
 
 func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error) {

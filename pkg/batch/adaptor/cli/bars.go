@@ -72,7 +72,7 @@ func (b *bars) remove(id core.StepExecutionID) {
 
 func progressText(name string, c core.Counters, perSecond float64, took time.Duration) string {
 	text := name
-	if rowsOf(c) > 0 {
+	if c.Rows() > 0 {
 		text += fmt.Sprintf("  %s read · %s written", count(c.Read), count(c.Write))
 		if c.Filter > 0 {
 			text += " · " + count(c.Filter) + " filtered"

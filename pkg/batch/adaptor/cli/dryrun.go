@@ -33,7 +33,15 @@ func (c dryRunCommand) withDryRun(cmd *cobra.Command) *cobra.Command {
 		case dry && n < 1:
 			return usagef("--sample %d: at least 1", n)
 		case dry:
-			return c.dryRun(cmd.Context(), args[0], args[1:], n)
+			again, err := cmd.Flags().GetBool("again")
+			if err != nil {
+				return usage(err)
+			}
+			next, err := cmd.Flags().GetBool("next")
+			if err != nil {
+				return usage(err)
+			}
+			return c.dryRun(cmd.Context(), args, operator.PlanRequest{Again: again, Next: next, Sample: n})
 		case cmd.Flags().Changed("sample"):
 			return usagef("--sample is for --dry-run")
 		}
@@ -45,13 +53,12 @@ func (c dryRunCommand) withDryRun(cmd *cobra.Command) *cobra.Command {
 
 // dryRun shows what a run would do with the first items of each chunk step. It
 // writes nothing: no execution, no table, no file.
-func (c dryRunCommand) dryRun(ctx context.Context, path string, words []string, n int) error {
-	given, err := parseParameters(words)
-	if err != nil {
+func (c dryRunCommand) dryRun(ctx context.Context, args []string, req operator.PlanRequest) (err error) {
+	path := args[0]
+	if req.Params, err = parseParameters(args[1:]); err != nil {
 		return err
 	}
-	file, err := c.env.loadJobFile(path)
-	if err != nil {
+	if req.Checked, err = c.env.loadJobFile(path); err != nil {
 		return err
 	}
 	if err := c.env.configure(); err != nil {
@@ -65,10 +72,12 @@ func (c dryRunCommand) dryRun(ctx context.Context, path string, words []string, 
 	defer end()
 	var plan *operator.DryRun
 	err = c.env.withRawSession(ctx, c.env.observer(), func(s *Session) (err error) {
-		plan, err = s.Service.Plan(ctx, operator.PlanRequest{Checked: file, Params: given, Sample: n})
+		plan, err = s.Service.Plan(ctx, req)
 		switch {
 		case errors.As(err, new(*core.ParameterError)):
 			return usage(err, "parameters:  "+c.env.app.Name+" run "+shellQuote(path)+" --help")
+		case errors.As(err, new(*operator.Refusal)):
+			return c.env.refusal(err)
 		case err != nil && ctx.Err() == nil:
 			return usage(err)
 		}

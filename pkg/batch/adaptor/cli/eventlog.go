@@ -173,7 +173,7 @@ func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 		l.mu.Unlock()
 		return
 	}
-	perSecond := s.rate.measure(now, rowsOf(e.Counters))
+	perSecond := s.rate.measure(now, e.Counters.Rows())
 	tell := l.bars == nil && now.Sub(s.loggedAt) >= logInterval
 	if tell {
 		s.loggedAt = now
@@ -211,15 +211,6 @@ func (l *eventLog) recordStack(err error) {
 		}
 	}
 	l.stacks = append(l.stacks, p.Stack)
-}
-
-// rowsOf returns the number of rows that a step's rate counts: those read, or those
-// written by a step that reads none.
-func rowsOf(c core.Counters) int64 {
-	if c.Read == 0 {
-		return c.Write
-	}
-	return c.Read
 }
 
 // rateMeter measures rows per second: since the start at first, then over the last

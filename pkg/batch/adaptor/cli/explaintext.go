@@ -25,7 +25,7 @@ func explanationText(e *operator.Explanation) []string {
 // statusSentences say how the execution ended, or what it is doing.
 func statusSentences(e *operator.Explanation) []string {
 	what := fmt.Sprintf("Execution %d of job %s", e.Execution, e.JobName)
-	if words := parameterText(identifying(e.Params.Parameters)); words != "" {
+	if words := parameterText(e.Params.Identifying().All()); words != "" {
 		what += " (" + clip(words, 200) + ")"
 	}
 	if e.Attempt > 1 {
@@ -150,7 +150,7 @@ func stepsText(e *operator.Explanation) []string {
 	return list
 }
 
-func stepSentence(s operator.StepResult, current core.JobExecutionID) string {
+func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	text := "Step " + s.Step
 	switch {
 	case s.Execution != current && s.Status == core.StatusAbandoned:
@@ -169,8 +169,8 @@ func stepSentence(s operator.StepResult, current core.JobExecutionID) string {
 	if s.Read+s.Written+s.Filtered+s.Skipped+s.Commits > 0 {
 		text += ": " + countersText(s)
 	}
-	if len(s.Partitions) > 0 {
-		return text + "; " + partitionsText(s.Partitions)
+	if s.Partitions != nil {
+		return text + "; " + partitionsText(s.Partitions.List)
 	}
 	switch {
 	case s.Status == core.StatusCompleted || s.Kind != "chunk":
@@ -186,7 +186,7 @@ func stepSentence(s operator.StepResult, current core.JobExecutionID) string {
 }
 
 // countersText uses the project's words, and leaves out what did not happen.
-func countersText(s operator.StepResult) string {
+func countersText(s operator.StepView) string {
 	text := count(s.Read) + " read, " + count(s.Written) + " written"
 	if s.Filtered > 0 {
 		text += ", " + count(s.Filtered) + " filtered"
@@ -201,7 +201,7 @@ func countersText(s operator.StepResult) string {
 }
 
 // partitionsText counts what is complete and names what is not.
-func partitionsText(parts []operator.StepResult) string {
+func partitionsText(parts []operator.StepView) string {
 	done := 0
 	var names []string
 	for _, part := range parts {
@@ -249,7 +249,7 @@ func skipsText(e *operator.Explanation) []string {
 			words = append(words, fmt.Sprintf("%s in %s (%s)", count(c.Count), c.Phase, class))
 		}
 		text := "Step " + step + " skipped " + plural(int(total), "item")
-		if slices.ContainsFunc(e.Steps, func(s operator.StepResult) bool { return s.Step == step && s.Resumed }) {
+		if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Step == step && s.Resumed }) {
 			text += " in this attempt"
 		}
 		text += ": " + andWords(words)
@@ -265,7 +265,7 @@ func decisionsText(e *operator.Explanation) []string {
 	var list []string
 	for _, d := range e.Decisions {
 		if d.Verdict == core.ExitNoop {
-			if slices.ContainsFunc(e.Steps, func(s operator.StepResult) bool { return s.Step == d.Element }) {
+			if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Step == d.Element }) {
 				continue // its step says so
 			}
 			list = append(list, "The condition of "+d.Element+" did not hold.")

@@ -62,16 +62,6 @@ func parameterText(ps []core.Parameter) string {
 	return strings.Join(words, " ")
 }
 
-func identifying(ps core.Parameters) []core.Parameter {
-	var list []core.Parameter
-	for _, p := range ps.All() {
-		if p.Identifying {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
 func plural(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
@@ -93,12 +83,6 @@ func clip(text string, width int) string {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // canonicalWord is name=value, not quoted.
-func canonicalWord(p core.Parameter) string {
-	text, err := p.Canonical()
-	if err != nil {
-		text = fmt.Sprint(p.Value) // cannot be: NewParameters has checked it
-	}
-	return p.Name + "=" + text
-}
+func canonicalWord(p core.Parameter) string { return p.Name + "=" + p.Text() }
 
 func idText(id core.JobExecutionID) string { return strconv.FormatInt(int64(id), 10) }

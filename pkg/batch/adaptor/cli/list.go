@@ -118,7 +118,7 @@ func executionTable(page []operator.Execution) string {
 		if !e.StartedAt.IsZero() {
 			took = secondsText(e.Duration)
 		}
-		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(identifying(e.Params.Parameters)), 60),
+		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(e.Params.Identifying().All()), 60),
 			statusAndExit(e.Status, e.ExitCode), count(int64(e.Attempt)), timeText(e.StartedAt), took})
 	}
 	return renderTable(columns, rows)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,7 @@ func (c operateCommands) recover(ctx context.Context) error {
 // purgeFlags are the flags of purge.
 type purgeFlags struct {
 	olderThan string
+	instance  int64
 	statuses  []string
 	req       operator.PurgeRequest
 }
@@ -139,18 +141,24 @@ type purgeFlags struct {
 func (c operateCommands) purgeCommand() *cobra.Command {
 	var o purgeFlags
 	cmd := &cobra.Command{
-		Use:   "purge --older-than AGE",
+		Use:   "purge (--older-than AGE | --instance N)",
 		Short: "Delete old executions from the history",
 		Long: `Deletes executions that ended more than AGE ago, with their parameters, steps,
 skipped items and checkpoints; an instance goes with its last execution, and may
-then run again. What runs is never deleted. The audit stays.`,
+then run again. What runs is never deleted. The audit stays, and so does what the
+next instance of a job with an incrementer follows.
+
+--instance deletes one instance with all of its executions, whatever their age and
+status: what it committed elsewhere stays, and it begins anew when it is run again.`,
 		Example: "  " + c.env.app.Name + " purge --older-than 90d --dry-run\n" +
-			"  " + c.env.app.Name + " purge --older-than 2w --job load --status COMPLETED,FAILED --keep-last 10",
+			"  " + c.env.app.Name + " purge --older-than 2w --job load --status COMPLETED,FAILED --keep-last 10\n" +
+			"  " + c.env.app.Name + " purge --instance 12",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.purge(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.olderThan, "older-than", "", "only executions that ended longer ago than this `AGE`: 90d, 2w, 36h (required)")
+	f.StringVar(&o.olderThan, "older-than", "", "only executions that ended longer ago than this `AGE`: 90d, 2w, 36h")
+	f.Int64Var(&o.instance, "instance", 0, "the instance with this number `N`, as \"list instances\" shows it, and no other")
 	f.StringVar(&o.req.Job, "job", "", "only executions of the job with this `NAME`")
 	f.StringSliceVar(&o.statuses, "status", nil, "only executions in these `STATUSES` (default: completed, abandoned)")
 	f.IntVar(&o.req.KeepLast, "keep-last", 0, "keep the newest `N` instances of each job, however old")
@@ -165,18 +173,26 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	if err != nil {
 		return err
 	}
-	age, err := parseAge("--older-than", o.olderThan)
-	if err != nil {
-		return err
+	when := ""
+	if req.Instance == 0 {
+		age, err := parseAge("--older-than", o.olderThan)
+		if err != nil {
+			return err
+		}
+		req.EndedBefore = c.env.now().Add(-age)
+		when = " that ended before " + timeText(req.EndedBefore)
 	}
-	req.EndedBefore = c.env.now().Add(-age)
 	purged := operator.Purged{DryRun: req.DryRun}
 	err = c.env.read(ctx, func(s *Session) (err error) {
 		purged, err = s.Service.Purge(ctx, req)
 		return err
 	})
-	if err != nil {
-		return err
+	switch {
+	case err == nil && req.Instance != 0 && purged.Instances == 0, req.Instance != 0 && errors.Is(err, core.ErrNotFound):
+		return usage(fmt.Errorf("there is no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
+			"those there are:  "+c.env.command("list", "instances"))
+	case err != nil:
+		return c.env.refusal(err)
 	}
 	if c.env.format == formatJSON {
 		return c.env.printJSON(purged)
@@ -185,15 +201,21 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	if req.DryRun {
 		verb = "would delete"
 	}
-	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s that ended before %s\n", verb, plural(int(purged.Executions), "execution"),
-		plural(int(purged.Instances), "instance"), plural(int(purged.Steps), "step"), plural(int(purged.SkippedItems), "skipped item"),
-		timeText(req.EndedBefore)))
+	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s%s\n", verb, plural(int(purged.Executions), "execution"),
+		plural(int(purged.Instances), "instance"), plural(int(purged.Steps), "step"), plural(int(purged.SkippedItems), "skipped item"), when))
 }
 
 func (o purgeFlags) check() (operator.PurgeRequest, error) {
 	req := o.req
+	if o.instance != 0 {
+		if o.olderThan != "" || req.Job != "" || len(o.statuses) > 0 || req.KeepLast != 0 {
+			return req, usagef("--instance %d: only --dry-run goes with it", o.instance)
+		}
+		req.Instance = core.JobInstanceID(o.instance)
+		return req, nil
+	}
 	if o.olderThan == "" {
-		return req, usagef("--older-than AGE is required: 90d, 2w, 36h")
+		return req, usagef("--older-than AGE is required (90d, 2w, 36h), or --instance N")
 	}
 	if req.KeepLast < 0 {
 		return req, usagef("--keep-last %d: at least 0", req.KeepLast)

@@ -23,7 +23,7 @@ Runs the job of FILE with the given parameters. Its identifying parameters make
 the instance: one that failed or stopped goes on where it was, one that is
 complete is refused (exit code 4) unless --again makes a new one.
 
---again adds the identifying parameter ` + operator.AgainName + `=N to the declared ones, with the
+--again adds the identifying parameter ` + core.AgainName + `=N to the declared ones, with the
 least N that makes a new instance; the newest such instance goes on instead where
 it has not completed.
 
@@ -31,13 +31,15 @@ A job with an incrementer needs neither: its newest instance goes on where it ha
 not completed, else the incrementer makes the next one. --next always does.
 
 ` + c.env.app.Name + ` run FILE --help lists the parameters of the job.`),
-		Example:           "  " + c.env.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
-		Args:              c.fileAndParameters,
-		ValidArgsFunction: c.completeRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Example: "  " + c.env.app.Name + " run jobs/load.yaml year=1996 input=strikes.csv",
+		Args: func(cmd *cobra.Command, args []string) error {
 			if req.Again && req.Next {
 				return usagef("--again and --next: one of them")
 			}
+			return c.fileAndParameters(cmd, args)
+		},
+		ValidArgsFunction: c.completeRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.run(cmd.Context(), req, args)
 		},
 	}
@@ -144,15 +146,15 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	n := newEventLog(c.env.log, newBars(c.env.err.startProgress(), c.env.now), c.env.now)
 	defer c.env.err.endProgress()
 	return c.env.withSession(ctx, n, func(s *Session) error {
-		var written targets
+		var written operator.Targets
 		ctx, signals := c.env.obeySignals(ctx)
 		defer signals.end()
-		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.add, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }})
+		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.Add, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }})
 		c.env.err.endProgress()
 		if exec == nil {
 			return c.env.refusal(err)
 		}
-		exec, failure := c.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.all())
+		exec, failure := c.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.All())
 		if failure != nil {
 			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
 		}

@@ -152,15 +152,11 @@ func (c showCommands) pageHints(e *operator.ExecutionView) []string {
 func parameterTable(ps core.Parameters) string {
 	var rows [][]string
 	for _, q := range ps.All() {
-		text, err := q.Canonical()
-		if err != nil {
-			text = fmt.Sprint(q.Value) // cannot be: NewParameters has checked it
-		}
 		mark := "yes"
 		if !q.Identifying {
 			mark = "no"
 		}
-		rows = append(rows, []string{q.Name, string(q.Type), mark, text})
+		rows = append(rows, []string{q.Name, string(q.Type), mark, q.Text()})
 	}
 	return renderTable([]column{{title: "parameter"}, {title: "type"}, {title: "identifying"}, {title: "value"}}, rows)
 }

@@ -66,7 +66,15 @@ func (c showCommands) top(ctx context.Context, o topFlags) error {
 	ctx, end := signal.NotifyContext(ctx, stopSignals()...)
 	defer end()
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
-		meter := s.Service.Meter(operator.ProgressRequest{Job: o.job})
+		req := operator.ProgressRequest{Job: o.job}
+		if o.once {
+			views, err := s.Service.Progress(ctx, req)
+			if err != nil {
+				return err
+			}
+			return c.printProgress(views)
+		}
+		meter := s.Service.Meter(req)
 		ticker := time.NewTicker(o.interval)
 		defer ticker.Stop()
 		screen := c.newTopView()
@@ -77,9 +85,6 @@ func (c showCommands) top(ctx context.Context, o topFlags) error {
 			}
 			if err != nil {
 				return err
-			}
-			if o.once {
-				return c.printProgress(views)
 			}
 			if err := screen.draw(views); err != nil {
 				return err

@@ -2,6 +2,7 @@ package repositorytest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -133,7 +134,7 @@ func listsInstances(b *bench) {
 	var all []core.JobInstance
 	for day := range int64(7) {
 		exec := b.launch("a", day)
-		all = append([]core.JobInstance{{ID: exec.InstanceID, JobName: "load", Key: exec.Params.Key()}}, all...)
+		all = append([]core.JobInstance{{ID: exec.InstanceID, JobName: "load", Key: exec.Params.Key(), BaseKey: exec.Params.Key()}}, all...)
 	}
 	req := b.request("a", 1)
 	req.JobName = "report"
@@ -254,12 +255,32 @@ func listingsUseIndexes(b *bench) {
 			_, err := b.repo.Purge(b.ctx, core.PurgeFilter{EndedBefore: old, JobName: "job0", Statuses: failed, DryRun: true}, operator)
 			return err
 		}},
-		{"delete instance", func() error { return b.repo.DeleteInstance(b.ctx, 9999, operator) }},
+		{"purge of an instance", func() error {
+			_, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: 9999}, operator)
+			return err
+		}},
+		{"newest repetition", func() error {
+			_, err := b.repo.Instances(b.ctx, core.InstanceFilter{JobName: "job4", BaseKey: "key4", Limit: 1})
+			return err
+		}},
+		{"newest instance", func() error {
+			_, err := b.repo.Instances(b.ctx, core.InstanceFilter{JobName: "job4", OnlyBase: true, Limit: 1})
+			return err
+		}},
+		{"last purged", func() error { _, err := b.repo.LastPurged(b.ctx, "job4"); return missing(err) }},
 	} {
 		begin := time.Now()
 		require.NoError(b, c.do(), c.name)
 		b.planned(w, fmt.Sprintf("%s (%v)", c.name, time.Since(begin)), false)
 	}
+}
+
+// missing is nil for an ErrNotFound.
+func missing(err error) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // planned lets the database explain what was executed: as it is, no whole table of

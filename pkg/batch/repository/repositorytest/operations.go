@@ -16,6 +16,7 @@ import (
 
 func operationTests() []test {
 	return []test{
+		{"only the newest attempt is abandoned", abandonsTheNewestOnly},
 		{"an execution is abandoned where it waits, and refused where it runs or completed", abandonInEveryState},
 		{"an execution that does not stop is taken from its owner when it is abandoned", abandonTakesFromOwner},
 		{"an abandoned owner's chunk rolls back with its rows", abandonedChunkRollsBack},
@@ -38,6 +39,36 @@ func (b *bench) ended(name string, day int64, to core.Status) *core.JobExecution
 	_, ref := b.started(name, day)
 	b.change(ref, core.JobChange{To: to})
 	return b.execution(ref.ID)
+}
+
+// abandonsTheNewestOnly: an older attempt is refused and stays as it is, also where the
+// newer one is made at the same time.
+func abandonsTheNewestOnly(b *bench) {
+	older := b.ended("a", 1, core.StatusFailed)
+	newest, ref := b.started("a", 1)
+	err := b.repo.Abandon(b.ctx, older.ID, operator)
+	var refused *core.NotNewestError
+	require.ErrorAs(b, err, &refused)
+	require.ErrorIs(b, err, core.ErrNotMostRecent)
+	require.Equal(b, &core.NotNewestError{JobName: "load", Execution: older.ID, Newest: newest.ID, Status: core.StatusStarted}, refused)
+	require.Equal(b, older, b.execution(older.ID))
+	b.change(ref, core.JobChange{To: core.StatusFailed})
+	require.NoError(b, b.repo.Abandon(b.ctx, newest.ID, operator))
+
+	repos := []core.JobRepository{b.repo, b.other()}
+	for day := range int64(5) {
+		last := b.ended("a", 10+day, core.StatusFailed)
+		abandoned := make(chan error, 1)
+		go func() { abandoned <- repos[1].Abandon(b.ctx, last.ID, operator) }()
+		launched, err := repos[0].Launch(b.ctx, b.request("a", 10+day))
+		if refused := <-abandoned; refused == nil {
+			require.ErrorIs(b, err, core.ErrAbandoned)
+			continue
+		}
+		require.NoError(b, err)
+		require.Equal(b, core.StatusFailed, b.execution(last.ID).Status)
+		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+	}
 }
 
 func abandonInEveryState(b *bench) {

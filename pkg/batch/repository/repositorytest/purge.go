@@ -19,6 +19,7 @@ func purgeTests() []test {
 		{"a purge that asks for too much is refused", purgeIsChecked},
 		{"what is just redriven is not purged", redrivenIsKept},
 		{"of a purge and a launch of one instance either comes first", purgeOrLaunch},
+		{"the parameters of the newest deleted instance are kept", keepsLastParameters},
 		{"an instance is deleted with all that belongs to it, and not while it runs", deletesInstance},
 	}
 }
@@ -119,7 +120,7 @@ func purgesAnyHistory(b *bench) {
 		_, err = b.repo.Recover(b.ctx, operator, dead) // for the next round
 		require.NoError(b, err)
 		for id := range b.instances() {
-			require.NoError(b, b.repo.DeleteInstance(b.ctx, id, operator))
+			b.purgeInstance(id)
 		}
 		for _, table := range []string{"job_instance", "job_execution", "job_execution_param", "step_execution", "skipped_item"} {
 			require.Zero(b, b.count("%s"+table), table)
@@ -234,22 +235,77 @@ func purgeOrLaunch(b *bench) {
 	}
 }
 
+func (b *bench) purgeInstance(id core.JobInstanceID) core.Purged {
+	b.Helper()
+	purged, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: id}, operator)
+	require.NoError(b, err)
+	return purged
+}
+
+// keepsLastParameters: the parameters of a job's newest deleted instance outlive it.
+func keepsLastParameters(b *bench) {
+	_, err := b.repo.LastPurged(b.ctx, "load")
+	require.ErrorIs(b, err, core.ErrNotFound)
+	first, second := b.ended("a", 1, core.StatusFailed), b.ended("a", 2, core.StatusCompleted)
+	b.purgeInstance(second.InstanceID)
+	b.purgeInstance(first.InstanceID)
+	last, err := b.repo.LastPurged(b.ctx, "load")
+	require.NoError(b, err)
+	require.Equal(b, &core.JobExecution{JobName: "load", InstanceID: second.InstanceID, Params: second.Params}, last)
+
+	again := b.request("a", 3)
+	again.Params, err = core.NewParameters(append(again.Params.All(), core.Parameter{Name: core.AgainName, Type: core.TypeInt, Value: int64(1), Identifying: true})...)
+	require.NoError(b, err)
+	redrive := b.request("a", 4)
+	redrive.RedriveOf = second.ID
+	for _, req := range []core.LaunchRequest{b.request("a", 3), again, redrive} {
+		launched, err := b.repo.Launch(b.ctx, req)
+		require.NoError(b, err)
+		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+	}
+	series := func(f core.InstanceFilter) (keys []string) {
+		f.JobName = "load"
+		list, err := b.repo.Instances(b.ctx, f)
+		require.NoError(b, err)
+		for _, i := range list {
+			keys = append(keys, i.Key)
+		}
+		return keys
+	}
+	third := b.request("a", 3).Params
+	require.Equal(b, []string{again.Params.Key(), third.Key()}, series(core.InstanceFilter{BaseKey: third.BaseKey()}))
+	require.Equal(b, []string{again.Params.Key(), third.Key()}, series(core.InstanceFilter{NoRedrives: true}))
+	require.Equal(b, []string{third.Key()}, series(core.InstanceFilter{OnlyBase: true}))
+	for id := range b.instances() {
+		b.purgeInstance(id)
+	}
+	last, err = b.repo.LastPurged(b.ctx, "load")
+	require.NoError(b, err)
+	require.Equal(b, third, last.Params, "neither a repetition nor a redrive")
+}
+
 func deletesInstance(b *bench) {
 	b.ended("a", 1, core.StatusFailed)
 	exec, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
 	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{{Phase: core.PhaseRead}}}))
 	kept := b.ended("a", 2, core.StatusFailed)
-	err := b.repo.DeleteInstance(b.ctx, exec.InstanceID, operator)
+	_, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: exec.InstanceID}, operator)
 	var running *core.AlreadyRunningError
 	require.ErrorAs(b, err, &running)
 	require.Equal(b, exec.ID, running.ExecutionID)
 	b.change(ref, core.JobChange{To: core.StatusFailed})
 
-	require.NoError(b, b.repo.DeleteInstance(b.ctx, exec.InstanceID, operator))
+	counted, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: exec.InstanceID, DryRun: true}, operator)
+	require.NoError(b, err)
+	purged := b.purgeInstance(exec.InstanceID)
+	purged.Left = nil
+	require.Equal(b, core.Purged{Instances: 1, Executions: 2, Steps: 1, SkippedItems: 1}, purged)
+	require.Equal(b, counted, purged)
 	require.Equal(b, map[core.JobInstanceID]attempts{kept.InstanceID: {*kept}}, b.instances())
 	require.Zero(b, b.count("%sskipped_item")+b.count("%sstep_execution"))
-	require.Equal(b, 2, b.count("%saudit WHERE act = 'delete' AND actor = 'ada@host' AND from_status = 'FAILED'"))
-	require.ErrorIs(b, b.repo.DeleteInstance(b.ctx, exec.InstanceID, operator), core.ErrNotFound)
+	require.Equal(b, 2, b.count("%saudit WHERE act = 'purge' AND actor = 'ada@host' AND from_status = 'FAILED'"))
+	_, err = b.repo.Purge(b.ctx, core.PurgeFilter{Instance: exec.InstanceID}, operator)
+	require.ErrorIs(b, err, core.ErrNotFound)
 	require.Equal(b, 1, b.launch("b", 1).Attempt)
 }

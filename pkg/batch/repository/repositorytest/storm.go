@@ -166,7 +166,7 @@ func onlyRefused(err error) error {
 	var complete *core.InstanceCompleteError
 	var refused *core.TransitionError
 	if errors.As(err, &running) || errors.As(err, &complete) || errors.As(err, &refused) ||
-		errors.Is(err, core.ErrAbandoned) || errors.Is(err, core.ErrLostOwner) {
+		errors.Is(err, core.ErrAbandoned) || errors.Is(err, core.ErrNotMostRecent) || errors.Is(err, core.ErrLostOwner) {
 		return nil
 	}
 	return err

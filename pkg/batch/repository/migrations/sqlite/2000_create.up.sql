@@ -8,6 +8,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_instance" (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
     job_name     TEXT NOT NULL,
     instance_key TEXT NOT NULL,
+    base_key     TEXT NOT NULL DEFAULT '', -- instance_key without the number of a repetition; '': a redrive
     attempts     INTEGER NOT NULL DEFAULT 1, -- launches
     created_at   INTEGER NOT NULL,
     UNIQUE (job_name, instance_key)
@@ -177,6 +178,7 @@ SELECT lower(hex(randomblob(16))) WHERE NOT EXISTS (SELECT 1 FROM "{{prefix}}rep
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_parent" ON "{{prefix}}job_execution" (parent_id) WHERE parent_id IS NOT NULL;
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_instance_job" ON "{{prefix}}job_instance" (job_name, id);
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_instance_base" ON "{{prefix}}job_instance" (job_name, base_key, id);
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_exit" ON "{{prefix}}job_execution" (exit_code, id);
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_job_exit" ON "{{prefix}}job_execution" (job_name, exit_code, id);
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_created" ON "{{prefix}}job_execution" (created_at, id);
@@ -185,3 +187,15 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_ended" ON "{{prefix}}job_exe
 -- A handful of rows: the steps that are not over.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_open" ON "{{prefix}}step_execution" (job_execution_id, id)
     WHERE status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');
+
+-- The parameters of the newest instance of a job that was deleted: the next one follows
+-- it. Rows with an older instance_id than the others of the job do not count.
+CREATE TABLE IF NOT EXISTS "{{prefix}}purged_parameter" (
+    job_name    TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    instance_id INTEGER NOT NULL,
+    type        TEXT NOT NULL,
+    value       TEXT NOT NULL,
+    identifying INTEGER NOT NULL,
+    PRIMARY KEY (job_name, name)
+) STRICT;

@@ -1,0 +1,55 @@
+package core
+
+import "fmt"
+
+// NewestAttempt is the newest execution of an instance, with what a launch judges it by.
+type NewestAttempt struct {
+	Execution JobExecution
+	// Lost says that the execution runs, and that its owner is dead or its lease over: a
+	// launch takes it over.
+	Lost bool
+	// OpenParts is how many partitions a parked execution waits for.
+	OpenParts int64
+	// Uncertain says that the outcome of a step is not known.
+	Uncertain bool
+	// Unfinished is how many steps are not over.
+	Unfinished int64
+}
+
+// Refusal returns why no other attempt may follow the execution; nil: one may. The
+// repository decides about a launch by it, and who offers a restart asks it, too.
+// restartable is that of the job.
+func (n NewestAttempt) Refusal(restartable bool) error {
+	e := &n.Execution
+	about := func(reason error) error { return fmt.Errorf("job %s, execution %d: %w", e.JobName, e.ID, reason) }
+	switch e.Status {
+	case StatusCompleted:
+		return &InstanceCompleteError{Execution: *e}
+	case StatusAbandoned:
+		return about(ErrAbandoned)
+	case StatusUnknown:
+		return about(ErrUnknownStatus)
+	case StatusStarting, StatusStarted, StatusParked, StatusStopping:
+		if !n.Lost {
+			return n.running()
+		}
+	case StatusFailed, StatusStopped:
+	}
+	switch {
+	case !restartable:
+		return about(ErrNotRestartable)
+	case n.Uncertain: // its step would be run again, and may be committed (rule C10)
+		return about(ErrUnknownStatus)
+	case e.Status.IsOver() && n.Unfinished > 0: // a process may still work at that step
+		return fmt.Errorf("%w; it is %s, but %d of its steps are not over (`surfin recover` ends them)", n.running(), e.Status, n.Unfinished)
+	}
+	return nil
+}
+
+func (n NewestAttempt) running() error {
+	e := &n.Execution
+	return &AlreadyRunningError{
+		ExecutionID: e.ID, JobName: e.JobName, Owner: e.Owner, LeaseUntil: e.LeaseUntil,
+		Parked: e.Owner == Owner{} && !e.Status.IsOver(), OpenParts: n.OpenParts,
+	}
+}

@@ -94,7 +94,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		return nil
 	}
 	if p.change != "" && !p.carried {
-		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
+		e.Actions = append(e.Actions, compareActions(p.exec.ID, p.exec.Definition, p.now, p.exec.Definition.Path)...)
 	}
 	add(p.service.restartAction(&p.exec, false))
 	if !p.exec.Status.IsRunning() {

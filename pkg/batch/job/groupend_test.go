@@ -2,47 +2,16 @@ package job_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-var errLost = errors.New("the answer to COMMIT is lost")
-
-// lossy is a database that reports its next COMMIT as failed, after it happened or instead
-// of it.
-type lossy struct {
-	tx.Database
-	happened bool
-	lost     *bool
-}
-
-func (l lossy) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
-	h, err := l.Database.Begin(ctx, attr)
-	return lossyHandle{h, l}, err
-}
-
-type lossyHandle struct {
-	tx.Handle
-	lossy
-}
-
-func (h lossyHandle) Commit() error {
-	if *h.lost {
-		return h.Handle.Commit()
-	}
-	*h.lost = true
-	if h.happened {
-		return errors.Join(h.Handle.Commit(), errLost)
-	}
-	return errors.Join(h.Handle.Rollback(), errLost)
-}
 
 // recorded are the steps of an execution with their statuses, in the order of their ids.
 func (s *script) recorded(exec *core.JobExecution) string {
@@ -62,8 +31,8 @@ func (s *script) recorded(exec *core.JobExecution) string {
 func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T
-		group := func(happened bool) *core.AtomicElement {
-			manager := tx.NewManager(lossy{s.e.Database, happened, new(bool)})
+		group := func(lost func(tx.Handle) error) *core.AtomicElement {
+			manager := tx.NewManager(testengine.Committing{Database: s.e.Database, Commit: testengine.OnlyCommit(1, lost)})
 			x := s.step("x", to("y"))
 			return &core.AtomicElement{
 				Name: "g", Database: s.e.Database.Name(), Next: []core.Transition{to("last")},
@@ -71,20 +40,20 @@ func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
 				Do:   func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
 			}
 		}
-		j := flowOf("undone", group(false), s.step("last"))
+		j := flowOf("undone", group(testengine.LostBefore), s.step("last"))
 		exec := s.attempt(j, "run x", "x y")
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, errLost.Error())
+		require.Contains(t, exec.Error, testengine.ErrLine.Error())
 		require.Equal(t, "x FAILED, y FAILED", s.recorded(exec))
 		exec = s.attempt(j, "resume x", "x y last")
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 
-		exec = s.attempt(flowOf("done", group(true), s.step("last")), "run x", "x y last")
+		exec = s.attempt(flowOf("done", group(testengine.LostAfter), s.step("last")), "run x", "x y last")
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, "x COMPLETED, y COMPLETED, last COMPLETED", s.recorded(exec))
 
 		s.failing("last")
-		j = flowOf("continued", group(true), s.step("last"))
+		j = flowOf("continued", group(testengine.LostAfter), s.step("last"))
 		require.Equal(t, core.StatusFailed, s.attempt(j, "run x", "x y last").Status)
 		s.failing()
 		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass x, pass y, resume last", "last").Status)

@@ -101,3 +101,41 @@ func TestAWorkerReadsNoJobFile(t *testing.T) {
 		})
 	}
 }
+
+// TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash to others.
+func TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash(t *testing.T) {
+	t.Parallel()
+	const rows = 20
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newRemoteScene(t, url, rows, 10)
+		s.write("parts.yaml", strings.TrimRight(s.read("parts.yaml"), "\n")+"\n- {job: deep, file: deep.yaml}\n")
+		s.write("deep.yaml", "job: deep\nflow:\n- {step: note, tasklet: {sql: \"create table deep (id bigint)\"}}\n")
+		db, r := s.open()
+		manager := s.start("run", "parts.yaml", "into=target")
+		require.Eventually(t, func() bool {
+			exec, err := r.Execution(t.Context(), 1)
+			return err == nil && exec.Status == core.StatusParked
+		}, 30*time.Second, 5*time.Millisecond)
+		replace := func(old, with string) {
+			_, err := db.Conn().ExecContext(t.Context(), "update surfin_job_execution set definition_files = replace(definition_files, '"+old+"', '"+with+"')")
+			require.NoError(t, err)
+		}
+		replace("table deep", "table damp")
+		worker := s.worker()
+		require.Eventually(t, func() bool { return strings.Contains(worker.out.String(), "part refused") }, 30*time.Second, 10*time.Millisecond)
+		worker.signal(syscall.SIGTERM)
+		code, out := worker.wait()
+		require.Zero(t, code, out)
+		require.Contains(t, out, "the stored definition has the hash")
+		require.LessOrEqual(t, strings.Count(out, "part refused"), 2, "each of its slots takes one, and no other: %s", out)
+		for _, part := range s.partitions(r) {
+			require.Equal(t, core.StatusStarting, part.Status, part.Name)
+		}
+		replace("table damp", "table deep")
+		s.worker()
+		code, out = manager.wait()
+		require.Zero(t, code, out)
+		s.assertParts(db, "target", rows, 0, 1, 2, 3, 4, 5, 6, 7)
+	})
+}

@@ -44,7 +44,7 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FR
 	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
 		-run 'ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/
-	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run TestARandomFlow $(FLAGS) ./pkg/batch/job/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -run 'RandomFlow|AWildFlow' $(FLAGS) ./pkg/batch/job/
 
 lint: ## go vet and golangci-lint, with the import rules
 	$(GO) vet ./...

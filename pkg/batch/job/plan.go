@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -64,7 +65,7 @@ const (
 	PlanResume  PlanAct = "resume"  // run from where its last attempt ended
 	PlanRun     PlanAct = "run"     // run for the first time
 	PlanRepeat  PlanAct = "repeat"  // run from its beginning though it ran before
-	PlanSkip    PlanAct = "skip"    // not run: its condition does not hold
+	PlanSkip    PlanAct = "skip"    // not run, or not gone into: its condition does not hold
 	PlanAsk     PlanAct = "ask"     // a decision, or the condition of an element without a step, is asked
 	PlanStop    PlanAct = "stop"    // the flow stops here
 	PlanFinally PlanAct = "finally" // run at the end, whatever happens
@@ -99,18 +100,23 @@ func (e *StartLimitError) Error() string {
 func (e *StartLimitError) Unwrap() error { return core.ErrStartLimit }
 
 // Oracle answers what a plan cannot know: for a visit, how a step ended, what a decision
-// answered, whether a condition held. ok is false where it does not know either.
+// answered or why it failed, whether a condition held. ok is false where it does not know
+// either. A step ends before the group around it does.
 type Oracle interface {
 	Step(v core.Visit) (out core.Outcome, ok bool)
-	Decision(v core.Visit) (verdict string, ok bool)
+	Decision(v core.Visit) (verdict string, ok bool, err error)
 	Condition(v core.Visit) (holds, ok bool)
 }
 
 // NewPlan plans the next attempt of an instance whose newest execution is last. Where
-// last is nil, or has no ID, it plans the first one. The parameters are those of last. It reads the repository and calls no code of an author, but
-// core.Condition.Try. oracle may be nil.
+// last is nil, or has no ID, it plans the first one. The parameters are those of last. It
+// reads the repository, and calls no code of an author but core.Condition.Try. oracle may be
+// nil. The error is that of the repository.
 func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
-	d := &dry{oracle: oracle, plan: &Plan{Entries: []PlanEntry{}}, next: math.MaxInt64 / 2, noops: map[string]bool{}, sure: map[string]bool{}}
+	d := &dry{
+		oracle: oracle, plan: &Plan{Entries: []PlanEntry{}}, next: math.MaxInt64 / 2,
+		noops: map[string]bool{}, sure: map[string]bool{}, refused: map[string]bool{}, loops: map[string]map[string]bool{},
+	}
 	r := &run{
 		job: j, exec: &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()},
 		progress: newProgress(nil), journal: &journal{},
@@ -141,15 +147,25 @@ func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, la
 		r.progress = newProgress(history)
 	}
 	w := &walk{run: r, port: d, flow: j.Flow, log: r.journal.log(j.Flow, "", allAttempts())}
-	end, err := w.walk(ctx)
-	if err != nil && !errors.As(err, new(*StartLimitError)) {
-		return nil, err
-	}
-	if err == nil && end.unknown == "" && w.after == "" {
-		d.plan.Outcome = &end.out
-	}
+	d.end(ctx, w)
 	d.planFinally(r)
 	return d.plan, nil
+}
+
+// end walks the flow. What ends the walk fails the execution.
+func (d *dry) end(ctx context.Context, w *walk) {
+	end, err := w.walk(ctx)
+	if err != nil {
+		end = known(failed(err))
+	}
+	isLimited := errors.As(err, new(*StartLimitError)) // whatever the other branches of a split come to
+	if !isLimited && (end.unknown != "" || w.after != "") {
+		return
+	}
+	d.plan.Outcome = &end.out
+	if end.out.Status == core.StatusFailed {
+		d.plan.Limit = d.limit
+	}
 }
 
 // takenOver is the step as a launch finds it that takes over a lost execution.
@@ -167,11 +183,16 @@ const planned core.JobExecutionID = -1
 type dry struct {
 	oracle Oracle
 	plan   *Plan
+	limit  *StartLimitError     // the last that the walk reached
 	stops  int                  // how often the flow may stop
 	next   core.StepExecutionID // ids of steps that would run
 	// noops are the steps whose condition does not hold, and sure those that are passed
 	// on every way.
 	noops, sure map[string]bool
+	// refused are the elements whose condition does not hold.
+	refused map[string]bool
+	// loops are the elements that lead to an element and follow it, by its flow and name.
+	loops map[string]map[string]bool
 }
 
 func (d *dry) stopping() bool { return false }
@@ -195,26 +216,39 @@ func (d *dry) passed(_ context.Context, w *walk, at *core.StepElement, s core.St
 }
 
 func (d *dry) holds(ctx context.Context, w *walk, at core.Element) (answer, error) {
+	held := d.answer(ctx, w, at)
+	if _, isStep := recordOf(at); isStep || held == yes {
+		return held, nil
+	}
+	act := PlanAsk
+	if held == no {
+		act = PlanSkip
+	}
+	d.add(w, at, act, PlanEntry{Kind: "condition"})
+	return held, nil
+}
+
+// answer answers the condition of an element, as far as a plan can.
+func (d *dry) answer(ctx context.Context, w *walk, at core.Element) answer {
 	condition := at.Condition()
 	if condition == nil {
-		return yes, nil
+		return yes
 	}
 	if d.oracle != nil {
 		if held, ok := d.oracle.Condition(w.visitOf(at)); ok {
-			return answerOf(held), nil
+			return answerOf(held)
 		}
 	}
-	if held, known := d.try(ctx, w, condition); known {
-		return answerOf(held), nil
+	name := at.ElementName()
+	held, known := d.try(ctx, w, condition)
+	if !known || !held && d.refused[name] { // a loop in which nothing runs has no end
+		return perhaps
 	}
-	if _, isStep := recordOf(at); !isStep {
-		d.add(w, at, PlanAsk, PlanEntry{Kind: "condition"})
-	}
-	return perhaps, nil
+	d.refused[name] = d.refused[name] || !held
+	return answerOf(held)
 }
 
-// try answers a condition, as far as a plan can. One that fails is answered when it is
-// asked.
+// try asks a condition. What fails now is answered when the execution asks it.
 func (d *dry) try(ctx context.Context, w *walk, condition *core.Condition) (held, known bool) {
 	if condition.Try == nil {
 		return false, false
@@ -274,17 +308,17 @@ func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before co
 		}
 	}
 	d.add(w, at, act, entry)
-	v, under := w.visitOf(at), w.under
+	v, under, after, lost := w.visitOf(at), w.under, w.after, w.lost
 	r := result{unknown: at.Step.Name()}
 	if s, is := at.Step.(*flowStep); is {
 		var err error
-		if r, err = s.walk(ctx); err != nil {
-			return r, err
+		if r, err = s.walk(ctx); err != nil { // as that of a step that ran
+			r = known(core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error(), Step: at.Step.Name()})
 		}
 	}
 	if d.oracle != nil {
 		if out, ok := d.oracle.Step(v); ok {
-			r = known(out)
+			r, w.after, w.lost = known(out), after, lost
 		}
 	}
 	if w.under = under; under != "" { // whether it runs is not known either
@@ -304,13 +338,16 @@ func (d *dry) record(w *walk, at *core.StepElement, out core.Outcome) {
 	}
 	w.run.progress.record(s)
 	w.last = &s
+	if w.group != nil {
+		w.group.records = append(w.group.records, s)
+	}
 }
 
 func (d *dry) limited(w *walk, at *core.StepElement, refusal *StartLimitError) (result, error) {
 	if w.after != "" || w.under != "" {
 		return result{unknown: at.Step.Name()}, nil
 	}
-	d.plan.Limit = refusal
+	d.limit = refusal
 	return result{}, refusal
 }
 
@@ -319,8 +356,7 @@ func (d *dry) decide(_ context.Context, w *walk, at *core.DecisionElement) (verd
 	if d.oracle == nil {
 		return "", false, nil
 	}
-	verdict, answered = d.oracle.Decision(w.visitOf(at))
-	return verdict, answered, nil
+	return d.oracle.Decision(w.visitOf(at))
 }
 
 func (d *dry) decided(context.Context, *walk, *core.DecisionElement, string, bool) {}
@@ -346,6 +382,15 @@ func (d *dry) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *w
 	sub.group = &attempted{Group: core.Group{Name: at.Name, Database: at.Database}}
 	r, err := sub.walk(ctx)
 	w.join(sub)
+	if err == nil && (r.unknown != "" || r.out.Status == core.StatusCompleted) {
+		return r, nil
+	}
+	for _, s := range sub.group.records { // it is rolled back
+		if s.Status == core.StatusCompleted {
+			s.Status, s.ExitCode = core.StatusFailed, core.ExitFailed
+			w.run.progress.recordEnd(s)
+		}
+	}
 	return r, err
 }
 
@@ -360,21 +405,61 @@ func (d *dry) stopped(_ context.Context, w *walk, at core.Element, _ bool) error
 
 func (d *dry) note(*walk, core.FlowVisit) {}
 
+// listed marks what may repeat: of the element, and of all that leads back to it, the last
+// entry.
 func (d *dry) listed(w *walk, at core.Element) {
 	name := at.ElementName()
-	isLoop := w.flow.Leads(name, name)
-	for i := range d.plan.Entries {
-		e := &d.plan.Entries[i]
-		if e.Act == PlanStop {
-			continue
-		}
-		if isAt := e.Flow == w.id && e.Element == name; isAt || strings.HasPrefix(e.Flow, core.FlowPrefix(w.id)+name+"#") {
-			e.MayRepeat = e.MayRepeat || isLoop
-			if isAt && e.Certainty == CertainAfter {
-				e.Via = w.edgesTo(name)
-			}
+	loop := d.loopOf(w, name)
+	last := map[string]int64{} // visits in the loop
+	for _, e := range d.plan.Entries {
+		if v, is := w.visitAround(e.Visit); is && e.isRun() && loop[v.Element] {
+			last[v.Element] = max(last[v.Element], v.Ordinal)
 		}
 	}
+	for i := range d.plan.Entries {
+		e := &d.plan.Entries[i]
+		v, is := w.visitAround(e.Visit)
+		if !is || !e.isRun() {
+			continue
+		}
+		e.MayRepeat = e.MayRepeat || last[v.Element] == v.Ordinal
+		if e.Visit == v && v.Element == name && e.Certainty == CertainAfter {
+			e.Via = w.edgesTo(name)
+		}
+	}
+}
+
+// loopOf returns the elements of the flow that lead to the element and follow it.
+func (d *dry) loopOf(w *walk, name string) map[string]bool {
+	key := core.FlowPrefix(w.id) + name
+	if loop, known := d.loops[key]; known {
+		return loop
+	}
+	loop := map[string]bool{}
+	d.loops[key] = loop
+	for _, at := range w.flow.Elements {
+		if other := at.ElementName(); w.flow.Leads(name, other) && w.flow.Leads(other, name) {
+			loop[other] = true
+			d.loops[core.FlowPrefix(w.id)+other] = loop
+		}
+	}
+	return loop
+}
+
+// isRun reports whether the entry stands for the visits that may follow: what was passed has
+// another entry for them.
+func (e *PlanEntry) isRun() bool { return e.Act != PlanStop && e.Act != PlanPass }
+
+// visitAround is the visit in the flow of the walk that v is, or is inside of.
+func (w *walk) visitAround(v core.Visit) (around core.Visit, is bool) {
+	if v.Flow == w.id {
+		return v, true
+	}
+	inside, is := strings.CutPrefix(v.Flow, core.FlowPrefix(w.id))
+	element, rest, found := strings.Cut(inside, "#")
+	number, _, _ := strings.Cut(rest, "/")
+	ordinal, err := strconv.ParseInt(number, 10, 64)
+	return core.Visit{Flow: w.id, Ordinal: ordinal, Element: element}, is && found && err == nil
 }
 
 func (d *dry) planFinally(r *run) {

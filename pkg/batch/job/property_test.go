@@ -116,6 +116,8 @@ type weather struct {
 	wild, back bool
 	// retries says that failures lead back to earlier elements.
 	retries bool
+	// tries has conditions that a plan can answer, as far as it knows what they ask.
+	tries bool
 	// natural says that nothing but the flow itself ended the last launch.
 	natural bool
 }
@@ -239,7 +241,7 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 	default:
 		made = w.group(name)
 	}
-	w.condition(made)
+	w.condition(made, before)
 	if w.wild && len(before) > 0 && w.random.IntN(6) == 0 {
 		w.leadBack(made, before[w.random.IntN(len(before))])
 	}
@@ -296,12 +298,15 @@ func (w *weather) rows(step string) int64 {
 	return w.Ints(fmt.Sprintf("SELECT count(*) FROM done WHERE job = '%s' AND step = '%s'", w.name, step))[0]
 }
 
-func (w *weather) condition(at core.Element) {
+func (w *weather) condition(at core.Element, before []string) {
 	if w.random.IntN(5) > 0 {
 		return
 	}
 	holds := w.random.IntN(2) == 0
 	c := &core.Condition{Text: "random", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
+	if w.tries {
+		c = w.answerable(holds, before)
+	}
 	switch e := at.(type) {
 	case *core.StepElement:
 		e.When = c

@@ -357,3 +357,49 @@ func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestAPlanOfAnErrorInTheWalkIsAnEnd: a start limit inside of a flow with a record fails that
+// flow, whose transition leads on; at the top it fails the execution, as does a passed step
+// that leads nowhere in a strict flow.
+func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
+	eachScript(t, func(s *script) {
+		once := 1
+		limited := func(name string) *core.StepElement {
+			step := s.step(name)
+			step.StartLimit = &once
+			return step
+		}
+		plan := func(j *core.Job) *job.Plan {
+			last, err := newestOf(context.Background(), s.e, j.Name)
+			require.NoError(s.e.T, err)
+			plan, err := job.NewPlan(context.Background(), s.e.Repository, j, last, nil)
+			require.NoError(s.e.T, err)
+			return plan
+		}
+		recorded := &core.FlowElement{
+			Name: "f", AsStep: true, Flow: core.Flow{Elements: []core.Element{limited("a")}},
+			Next: []core.Transition{upon(core.ExitFailed, "b"), on("*", core.TargetEnd)},
+		}
+		j := flowOf("inside", recorded, s.step("b"))
+		s.failing("a", "b")
+		s.attempt(j, "run f, run a", "a b")
+		require.Nil(s.e.T, plan(j).Limit, "f fails, and b runs")
+		s.failing()
+		require.Equal(s.e.T, core.StatusCompleted, s.attempt(j, "resume f, resume b", "b").Status)
+
+		j = flowOf("top", limited("a"))
+		s.failing("a")
+		s.attempt(j, "run a", "a")
+		require.Equal(s.e.T, &job.StartLimitError{Step: "a", Attempts: 1, Limit: 1}, plan(j).Limit)
+		require.Equal(s.e.T, core.StatusFailed, plan(j).Outcome.Status)
+
+		s.failing()
+		s.exits["a"] = "ODD"
+		j = flowOf("strict", s.step("a", upon("EVEN", "b")), s.step("b"))
+		j.Flow.Strict = true
+		exec := s.attempt(j, "run a", "a")
+		require.Contains(s.e.T, exec.Error, core.ErrNoTransition.Error())
+		require.Equal(s.e.T, exec.Error, plan(j).Outcome.Message)
+		s.exits["a"] = ""
+	})
+}

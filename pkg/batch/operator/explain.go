@@ -246,11 +246,7 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 // this program does not understand any more, the explanation says less.
 func (s *Service) readDefinition(p *history) {
 	d := p.exec.Definition
-	var carried *jobfile.File
-	if d.Path == "" {
-		carried = s.config.Files[p.exec.JobName]
-	}
-	file, err := parseStored(p.exec, carried, s.config.Registry)
+	file, carried, err := s.storedFile(&p.exec)
 	if err != nil {
 		return
 	}
@@ -267,13 +263,43 @@ func (s *Service) readDefinition(p *history) {
 	p.now, p.change, p.changed = onDisk(d)
 }
 
-// parseStored reads the definition of some time ago. carried is the job as the application
-// has it now; nil: it is a file on the disk.
-func parseStored(e core.JobExecution, carried *jobfile.File, components *registry.Registry) (*jobfile.File, error) {
-	if carried != nil {
-		return carried.Earlier(e.Definition, components)
+// storedFile reads the definition of an execution as it was then. carried is the job as
+// the application has it now; nil: it is a file on the disk.
+func (s *Service) storedFile(e *core.JobExecution) (file, carried *jobfile.File, err error) {
+	d := e.Definition
+	if d.Path == "" {
+		carried = s.config.Files[e.JobName]
 	}
-	return jobfile.ParseStored(e.Definition, e.JobName, components)
+	if carried != nil {
+		file, err = carried.Earlier(d, s.config.Registry)
+	} else {
+		file, err = jobfile.ParseStored(d, e.JobName, s.config.Registry)
+	}
+	return file, carried, err
+}
+
+// jobOf compiles the job of an execution as it was then; nil where this program does not
+// understand it any more.
+func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
+	if e.Definition.Path == "" && s.config.Files[e.JobName] == nil {
+		if s.config.Jobs == nil {
+			return nil
+		}
+		j, err := s.config.Jobs(ctx, e.JobName)
+		if err != nil {
+			return nil
+		}
+		return j
+	}
+	file, _, err := s.storedFile(e)
+	if err != nil {
+		return nil
+	}
+	j, err := file.Compile(s.deps(s.config.Registry))
+	if err != nil {
+		return nil
+	}
+	return j
 }
 
 // results are what each step did, in the order in which they began; first those that

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
 // baseline is what a job does when it completes: the mean of some past executions.
@@ -16,8 +17,30 @@ type baseline struct {
 }
 
 type baselineStep struct {
+	visits float64 // in one execution
+	// rows and took are those of one visit.
 	rows int64
 	took time.Duration
+}
+
+// earlier is what the attempts before a restart have done.
+type earlier struct {
+	// visits counts the visits that completed and are not run again, by step.
+	visits map[string]int
+	// passed are the steps that the restart only passes, left those that it may run.
+	passed, left map[string]bool
+}
+
+// of returns how many visits of a step the earlier attempts spare this one. Of a step that
+// is left, one visit at least is to come.
+func (e *earlier) of(step string, usual float64) float64 {
+	switch {
+	case e.passed[step] && !e.left[step]:
+		return usual
+	case e.left[step]:
+		return min(float64(e.visits[step]), max(0, usual-1))
+	}
+	return float64(e.visits[step])
 }
 
 // The past that counts: of the newest completed executions a few that ran from their
@@ -25,10 +48,12 @@ type baselineStep struct {
 const (
 	maxPast  = 10
 	pastRuns = 3
+	// maxAttempts is how many earlier attempts are read.
+	maxAttempts = 100
 )
 
-// loadBaseline reads once the baseline of the job, and which steps earlier attempts of
-// the execution completed.
+// loadBaseline reads once the baseline of the job, and what the earlier attempts of the
+// execution have done.
 func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	if _, known := m.baselines[e.JobName]; !known {
 		b, err := m.service.baselineOf(ctx, e)
@@ -37,21 +62,58 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 		}
 		m.baselines[e.JobName] = b
 	}
-	if _, known := m.completed[e.ID]; known || e.Attempt < 2 {
+	if _, known := m.earlier[e.ID]; known || m.baselines[e.JobName] == nil {
 		return nil
 	}
-	steps, err := m.service.config.Repository.LastSteps(ctx, e.InstanceID, e.AnewSince())
+	done, err := m.service.earlierOf(ctx, e)
 	if err != nil {
-		return fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
+		return fmt.Errorf("read what earlier attempts of execution %d have done: %w", e.ID, err)
 	}
-	completed := map[string]bool{}
-	for name, h := range steps {
-		if h.Last.JobExecutionID < e.ID && isFinal(h.Last) {
-			completed[name] = true
+	m.earlier[e.ID] = done
+	return nil
+}
+
+// earlierOf asks the plan of a restart what is left to do, and counts what earlier attempts
+// completed; nil where this program does not understand the job.
+func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier, error) {
+	done := &earlier{visits: map[string]int{}, passed: map[string]bool{}, left: map[string]bool{}}
+	if e.Attempt < 2 || e.RedriveOf != 0 { // a redrive walks no flow
+		return done, nil
+	}
+	j := s.jobOf(ctx, e)
+	if j == nil {
+		return nil, nil
+	}
+	plan, err := job.NewPlan(ctx, s.config.Repository, j, e, nil)
+	if err != nil {
+		return nil, err
+	}
+	again := map[core.Visit]bool{}
+	for _, entry := range plan.Entries {
+		if entry.Act == job.PlanPass {
+			done.passed[entry.Step] = true
+		} else {
+			done.left[entry.Step], again[entry.Visit] = true, true
 		}
 	}
-	m.completed[e.ID] = completed
-	return nil
+	attempts, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: maxAttempts})
+	if err != nil {
+		return nil, err
+	}
+	attempts = slices.DeleteFunc(attempts, func(a core.JobExecution) bool { return a.RedriveOf != 0 || a.ID < e.AnewSince() })
+	steps, err := s.stepsOf(ctx, attempts)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range steps {
+		for _, step := range of {
+			if v := step.Visit; v.Ordinal > 0 && v.Flow != core.FlowFinally && isFinal(step) && !again[v] {
+				done.visits[step.Name]++
+				again[v] = true
+			}
+		}
+	}
+	return done, nil
 }
 
 // baselineOf reads the newest completed executions of the job; nil if there are none.
@@ -73,19 +135,26 @@ func (s *Service) baselineOf(ctx context.Context, of *core.JobExecution) (*basel
 		return nil, err
 	}
 	b := &baseline{steps: map[string]baselineStep{}}
-	times := map[string]int{}
+	executions, visits := map[string]int{}, map[string]int{}
 	for _, e := range completed {
 		b.took += e.EndedAt.Sub(e.StartedAt) / time.Duration(len(completed))
+		comes := map[string]bool{}
 		for _, step := range addPartitions(steps[e.ID]) {
 			sum := b.steps[step.Name]
 			sum.rows, sum.took = sum.rows+rowsOf(step.counters), sum.took+step.EndedAt.Sub(step.StartedAt)
 			b.steps[step.Name] = sum
-			times[step.Name]++
+			visits[step.Name]++
+			comes[step.Name] = true
+		}
+		for name := range comes {
+			executions[name]++
 		}
 	}
-	for name, n := range times {
+	for name, n := range visits {
 		sum := b.steps[name]
-		b.steps[name] = baselineStep{rows: sum.rows / int64(n), took: sum.took / time.Duration(n)}
+		b.steps[name] = baselineStep{
+			visits: float64(n) / float64(executions[name]), rows: sum.rows / int64(n), took: sum.took / time.Duration(n),
+		}
 	}
 	return b, nil
 }
@@ -93,23 +162,25 @@ func (s *Service) baselineOf(ctx context.Context, of *core.JobExecution) (*basel
 // forecast adds up what an execution has done of what the job usually does, with the
 // usual time of each step as its weight.
 type forecast struct {
-	baseline  *baseline       // nil: there is none
-	completed map[string]bool // steps that an earlier attempt completed
-	over      map[string]bool
-	now       map[string]bool // steps that run
-	done      time.Duration
-	left      time.Duration // of the running step that takes longest
+	baseline *baseline          // nil: there is none
+	earlier  *earlier           // nil: not known
+	visited  map[string]float64 // visits in this attempt; one that runs counts in part
+	running  map[string]float64 // the part of a running visit that is left
+	left     time.Duration      // of the running step that takes longest
 }
 
-func newForecast(b *baseline, completed map[string]bool) *forecast {
-	return &forecast{baseline: b, completed: completed, over: map[string]bool{}, now: map[string]bool{}}
+func newForecast(b *baseline, before *earlier) *forecast {
+	return &forecast{baseline: b, earlier: before, visited: map[string]float64{}, running: map[string]float64{}}
 }
 
-func (f *forecast) running(step string, rows int64, perSecond float64, took time.Duration) {
+// ended counts a visit.
+func (f *forecast) ended(step string) { f.visited[step]++ }
+
+// runs counts a visit that has not ended.
+func (f *forecast) runs(step string, rows int64, perSecond float64, took time.Duration) {
 	if f.baseline == nil {
 		return
 	}
-	f.now[step] = true
 	b, known := f.baseline.steps[step]
 	if !known || b.took <= 0 {
 		return
@@ -119,7 +190,8 @@ func (f *forecast) running(step string, rows int64, perSecond float64, took time
 		share = float64(rows) / float64(b.rows)
 	}
 	share = min(share, 1)
-	f.done += time.Duration(share * float64(b.took))
+	f.visited[step] += share
+	f.running[step] += 1 - share
 	left := time.Duration((1 - share) * float64(b.took))
 	if b.rows > 0 && perSecond > 0 {
 		left = time.Duration(max(0, float64(b.rows-rows)) / perSecond * float64(time.Second))
@@ -130,29 +202,25 @@ func (f *forecast) running(step string, rows int64, perSecond float64, took time
 // maxPercent is what an execution reaches that has not ended.
 const maxPercent = 99
 
-// result is nil where there is no baseline.
+// result is nil where there is no baseline, or it is not known what earlier attempts did.
 func (f *forecast) result() (percent, left *float64) {
-	if f.baseline == nil {
+	if f.baseline == nil || f.earlier == nil {
 		return nil, nil
 	}
-	var all, waiting time.Duration
-	done := f.done
+	var all, done, waiting float64
 	for name, b := range f.baseline.steps {
-		all += b.took
-		switch {
-		case f.over[name] || f.completed[name] && !f.now[name]:
-			done += b.took
-		case !f.now[name]:
-			waiting += b.took
-		}
+		visited := min(f.earlier.of(name, b.visits)+f.visited[name], b.visits)
+		all += b.visits * float64(b.took)
+		done += visited * float64(b.took)
+		waiting += max(0, b.visits-visited-f.running[name]) * float64(b.took)
 	}
 	if all <= 0 {
 		return nil, nil
 	}
-	if took := f.baseline.took; took > 0 && took < all { // some of them run side by side
-		waiting = time.Duration(float64(waiting) * float64(took) / float64(all))
+	if took := float64(f.baseline.took); took > 0 && took < all { // some of them run side by side
+		waiting *= took / all
 	}
-	p := min(float64(int64(1000*float64(done)/float64(all)))/10, maxPercent)
-	l := seconds(f.left + waiting)
+	p := min(float64(int64(1000*done/all))/10, maxPercent)
+	l := seconds(f.left + time.Duration(waiting))
 	return &p, &l
 }

@@ -31,22 +31,18 @@ type DryRun struct {
 	JobName string     `json:"job"`
 	Params  Parameters `json:"parameters"`
 	Sample  int        `json:"sample"`
-	// Steps are the steps, and the other elements of the flow, in the order of the file.
+	// Steps are the entries of the plan of a first run, in its order.
 	Steps []*DryStep `json:"steps"`
 	// Fails says that a step would fail.
 	Fails bool `json:"fails"`
 }
 
-// DryStep is what a dry run says of a step, or of another element of the flow.
+// DryStep is an entry of the plan, and what the first items of its step show.
 type DryStep struct {
-	Step string `json:"step"`
-	// Kind is chunk, tasklet, partition, job, or that of another element: decision, split,
-	// flow, group.
-	Kind string `json:"kind"`
-	// If is the condition under which it runs.
-	If string `json:"if,omitempty"`
-	// Finally says that it runs in the end, whatever happens.
-	Finally bool `json:"finally,omitempty"`
+	PlanEntry
+	// Kind is chunk, tasklet, partition, job, flow; of an entry without a step decision or
+	// condition; empty where the flow stops.
+	Kind string `json:"kind,omitempty"`
 	// Component is the tasklet.
 	Component  string   `json:"component,omitempty"`
 	Reader     *DryEnd  `json:"reader,omitempty"`
@@ -125,11 +121,11 @@ func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
 
 const defaultSample = 20
 
-// Plan reads the first items of each chunk step with the real readers and processors,
-// and says what would become of them. It writes nothing: it makes no execution, writers
-// are not opened, tasklets and deciders are not called. What a reader's own query, or a
-// component of an application, writes elsewhere is not prevented: give the service a
-// provider whose sessions are read-only.
+// Plan plans a first run with the parameters. It reads the first items of each chunk step
+// of the plan with the real readers and processors, and says what would become of them. It
+// writes nothing: it makes no execution, writers are not opened, tasklets and deciders are
+// not called. What a reader's own query, or a component of an application, writes elsewhere
+// is not prevented: give the service a provider whose sessions are read-only.
 //
 // The errors are those of a job file that is wrong (jobfile.Problems) and of parameters
 // (*core.ParameterError), *RequestError, and the end of ctx.
@@ -157,8 +153,12 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 			return nil, err
 		}
 	}
+	plan, err := job.NewPlan(ctx, s.config.Repository, j, &core.JobExecution{Params: params}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
+	}
 	d := &dryRun{n: req.Sample, params: params, uses: file.Uses(params), job: j}
-	if err := d.run(ctx); err != nil {
+	if err := d.run(ctx, plan); err != nil {
 		return nil, err
 	}
 	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Steps: d.steps}

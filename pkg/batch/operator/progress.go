@@ -26,7 +26,8 @@ type ProgressView struct {
 	// since the last refresh; at first, since the step began.
 	PerSecond float64 `json:"items_per_second"`
 	// Percent and Left (seconds) are of the whole execution, by what the newest
-	// completed executions of the job read and took; nil: there is none.
+	// completed executions of the job read and took; nil: there is none, or this program
+	// does not understand the job of a restart.
 	Percent *float64 `json:"percent,omitempty"`
 	Left    *float64 `json:"seconds_left,omitempty"`
 	// Partitions and PartitionsDone are 0 for a step without partitions.
@@ -59,9 +60,8 @@ type Meter struct {
 	last map[core.StepExecutionID]measured
 	// baselines are what jobs usually do, asked once for each; nil: it never completed.
 	baselines map[string]*baseline
-	// completed are the steps that earlier attempts completed, asked once for each
-	// execution that is a restart.
-	completed map[core.JobExecutionID]map[string]bool
+	// earlier is what earlier attempts have done, asked once for each execution.
+	earlier map[core.JobExecutionID]*earlier
 }
 
 type measured struct {
@@ -73,7 +73,7 @@ type measured struct {
 func (s *Service) Meter(req ProgressRequest) *Meter {
 	return &Meter{
 		service: s, request: req, last: map[core.StepExecutionID]measured{},
-		baselines: map[string]*baseline{}, completed: map[core.JobExecutionID]map[string]bool{},
+		baselines: map[string]*baseline{}, earlier: map[core.JobExecutionID]*earlier{},
 	}
 }
 
@@ -125,10 +125,10 @@ func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen m
 		Owner:         m.service.execution(e).Owner,
 	}
 	var views []ProgressView
-	f := newForecast(m.baselines[e.JobName], m.completed[e.ID])
+	f := newForecast(m.baselines[e.JobName], m.earlier[e.ID])
 	for _, s := range addPartitions(steps) {
 		if s.Status.IsOver() {
-			f.over[s.Name] = true
+			f.ended(s.Name)
 			continue
 		}
 		view := base
@@ -136,7 +136,7 @@ func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen m
 		c := s.counters
 		view.Read, view.Written, view.Filtered, view.Skipped = c.Read, c.Write, c.Filter, c.Skips()
 		view.PerSecond = m.speed(s, now, seen)
-		f.running(s.Name, rowsOf(c), view.PerSecond, elapsed(s.StartedAt, time.Time{}, now))
+		f.runs(s.Name, rowsOf(c), view.PerSecond, elapsed(s.StartedAt, time.Time{}, now))
 		views = append(views, view)
 	}
 	if len(views) == 0 {

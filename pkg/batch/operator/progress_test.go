@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -23,6 +24,7 @@ type gated struct {
 	at      map[int]bool
 	reached chan int
 	gate    chan struct{}
+	fails   bool // behind the gate
 }
 
 func (r *gated) Read(ctx context.Context) (int, error) {
@@ -32,6 +34,9 @@ func (r *gated) Read(ctx context.Context) (int, error) {
 		case <-r.gate:
 		case <-ctx.Done():
 			return 0, ctx.Err()
+		}
+		if r.fails {
+			return 0, errors.New("told to fail")
 		}
 	}
 	if r.next >= r.n {
@@ -184,7 +189,8 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	service, err := New(Config{Repository: &counting{}, Now: func() time.Time { return at.Add(time.Second) }})
 	require.NoError(t, err)
 	m := service.Meter(ProgressRequest{})
-	m.baselines["j"] = &baseline{steps: map[string]baselineStep{"load": {rows: 100, took: 10 * time.Second}, "last": {took: 10 * time.Second}}, took: 20 * time.Second}
+	m.baselines["j"] = &baseline{steps: map[string]baselineStep{"load": {visits: 1, rows: 100, took: 10 * time.Second}, "last": {visits: 1, took: 10 * time.Second}}, took: 20 * time.Second}
+	m.earlier[1] = &earlier{}
 	records := m.measure(&core.JobExecution{ID: 1, JobName: "j", Status: core.StatusStarted}, []core.StepExecution{
 		step("load", core.StatusStarted, 0), step("load:a", core.StatusCompleted, 30), step("load:b", core.StatusStarted, 20), step("load:c", core.StatusStarting, 0),
 	}, map[core.StepExecutionID]measured{})
@@ -193,4 +199,100 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	require.Equal(t, []int{1, 3}, []int{records[0].PartitionsDone, records[0].Partitions})
 	require.InDelta(t, 25.0, *records[0].Percent, 0.01)
 	require.InDelta(t, 11.0, *records[0].Left, 0.01, "50 rows at 50 a second, and the step behind")
+}
+
+// TestTheForecastKnowsTheRoundsOfALoop: a step that ended is not over before it has run as
+// often as it usually does, in this attempt and in those before.
+func TestTheForecastKnowsTheRoundsOfALoop(t *testing.T) {
+	t.Parallel()
+	b := &baseline{took: 40 * time.Second, steps: map[string]baselineStep{
+		"first": {visits: 1, took: 10 * time.Second}, "round": {visits: 3, rows: 100, took: 10 * time.Second},
+	}}
+	for name, c := range map[string]struct {
+		before  *earlier
+		ended   []string
+		rows    int64 // of the running round; 0: none runs
+		percent float64
+		left    float64
+	}{
+		"the first round":               {&earlier{}, []string{"first"}, 50, 37.5, 25},
+		"the second round":              {&earlier{}, []string{"first", "round"}, 50, 62.5, 15},
+		"between two rounds":            {&earlier{}, []string{"first", "round", "round"}, 0, 75, 10},
+		"one more than usual":           {&earlier{}, []string{"first", "round", "round", "round"}, 50, 99, 5},
+		"a restart in the second round": {&earlier{visits: map[string]int{"round": 1}, passed: map[string]bool{"first": true}, left: map[string]bool{"round": true}}, nil, 50, 62.5, 15},
+		"all rounds may be done": {
+			&earlier{visits: map[string]int{"round": 3}, passed: map[string]bool{"first": true, "round": true}, left: map[string]bool{"round": true}}, nil, 0, 75, 10},
+		"a step that may start again": {&earlier{visits: map[string]int{"first": 1}, left: map[string]bool{"first": true}}, nil, 0, 0, 40},
+	} {
+		f := newForecast(b, c.before)
+		for _, step := range c.ended {
+			f.ended(step)
+		}
+		if c.rows > 0 {
+			f.runs("round", c.rows, 10, time.Second)
+		}
+		percent, left := f.result()
+		require.InDelta(t, c.percent, *percent, 0.01, name)
+		require.InDelta(t, c.left, *left, 0.01, name)
+	}
+	percent, left := newForecast(b, nil).result()
+	require.Nil(t, percent, "nothing is known of earlier attempts")
+	require.Nil(t, left)
+}
+
+// TestProgressOfARestartInALoop: the second of two rounds failed, and is half done again.
+func TestProgressOfARestartInALoop(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e, ctx := testengine.New(t, url), t.Context()
+		r := &gated{n: 4, reached: make(chan int), gate: make(chan struct{})}
+		rounds := 0
+		work := testengine.Chunk(e, "work", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
+			r.next = 0
+			rounds++
+			return r, even{}, nowhere{}
+		})
+		j := testengine.Job("watched", work)
+		work.Next = []core.Transition{{Success: true, Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: "more"}}}
+		j.Flow.Elements = append(j.Flow.Elements, &core.DecisionElement{
+			Name: "more", Decide: func(context.Context, *core.View) (string, error) {
+				if rounds%2 == 1 {
+					return "AGAIN", nil
+				}
+				return core.ExitCompleted, nil
+			},
+			Next: []core.Transition{{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: "work"}}},
+		})
+		run := func(n int64) core.Status {
+			exec, err := e.Launcher.Run(ctx, j, numbered(t, n), nil)
+			require.NoError(t, err)
+			return exec.Status
+		}
+		require.Equal(t, core.StatusCompleted, run(1))
+		require.Equal(t, 2, rounds)
+
+		service, err := New(Config{Repository: e.Repository, Jobs: func(context.Context, string) (*core.Job, error) { return j, nil }})
+		require.NoError(t, err)
+		percent := func() float64 {
+			require.Equal(t, 2, <-r.reached)
+			views, err := service.Progress(ctx, ProgressRequest{})
+			require.NoError(t, err)
+			require.Len(t, views, 1)
+			r.gate <- struct{}{}
+			return *views[0].Percent
+		}
+		over := make(chan core.Status)
+		r.at = map[int]bool{2: true}
+		go func() { over <- run(2) }()
+		require.InDelta(t, 25.0, percent(), 0.01)
+		require.Equal(t, 2, <-r.reached)
+		r.fails = true
+		r.gate <- struct{}{}
+		require.Equal(t, core.StatusFailed, <-over)
+		r.fails = false
+		rounds--
+		go func() { over <- run(2) }()
+		require.InDelta(t, 75.0, percent(), 0.01)
+		require.Equal(t, core.StatusCompleted, <-over)
+	})
 }

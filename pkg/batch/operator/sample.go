@@ -12,9 +12,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-// dryRun visits the elements of a job.
+// dryRun samples the steps that the plan of a first run lists.
 type dryRun struct {
 	n      int
 	params core.Parameters
@@ -23,51 +24,25 @@ type dryRun struct {
 	steps  []*DryStep
 }
 
-// run visits all elements, in the order of the definition. Only the end of ctx is
-// an error.
-func (d *dryRun) run(ctx context.Context) error {
-	if err := d.flow(ctx, d.job.Flow, false); err != nil {
-		return err
+// run samples the steps of the plan, in its order, each once. Only the end of ctx is an
+// error.
+func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
+	unsampled := map[string]core.Step{}
+	for _, s := range slices.Concat(d.job.Flow.Steps(), d.job.Finally.Steps()) {
+		unsampled[s.Name()] = s
 	}
-	return d.flow(ctx, d.job.Finally, true)
-}
-
-func (d *dryRun) flow(ctx context.Context, f core.Flow, finally bool) error {
-	for _, at := range f.Elements {
-		of := &DryStep{Step: at.ElementName(), Kind: elementKind(at), Finally: finally}
-		if c := at.Condition(); c != nil {
-			of.If = c.Text
-		}
-		if e, ok := at.(*core.StepElement); ok {
-			of.Step = e.Step.Name()
-			if err := d.step(ctx, e.Step, of); err != nil {
+	for _, e := range plan.Entries {
+		of := &DryStep{PlanEntry: planEntry(e), Kind: e.Kind}
+		s := unsampled[e.Step]
+		if s != nil && e.Act != job.PlanSkip {
+			delete(unsampled, e.Step)
+			if err := d.step(ctx, s, of); err != nil {
 				return err
 			}
 		}
 		d.steps = append(d.steps, of)
-		for _, inner := range core.Flows(at) {
-			if err := d.flow(ctx, inner, finally); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
-}
-
-func elementKind(at core.Element) string {
-	switch e := at.(type) {
-	case *core.StepElement:
-		return e.Step.Kind()
-	case *core.DecisionElement:
-		return "decision"
-	case *core.SplitElement:
-		return "split"
-	case *core.FlowElement:
-		return "flow"
-	case *core.AtomicElement:
-		return "group"
-	}
-	return "element"
 }
 
 // step samples a chunk step, or the first partition of one; others would run.

@@ -58,6 +58,7 @@ func TestADryRunShowsItemsAndWritesNothing(t *testing.T) {
 Step schema (tasklet): would run nothing
 
 Step load (chunk): reads csv DIR/in.csv, then filter
+ if schema completes
  writes to table numbers (number, text) in DATABASE
  item outcome content
  ─
@@ -68,6 +69,7 @@ Step load (chunk): reads csv DIR/in.csv, then filter
  3 read: 2 written, 1 filtered, 1 skipped
 
 Step copy (chunk): reads csv DIR/made.csv
+ if load completes
  writes to csv DIR/out.csv (id)
  not sampled: csv: no such file: DIR/made.csv (schema may make it)
 `, r.out)
@@ -141,4 +143,72 @@ flow:
 	require.Contains(t, r.out, " not sampled: it needs steps.fetch.out.path, which is known when the steps before it have run\n")
 	_, err := os.Stat(s.path("out.csv.part"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestADryRunIsThePlanOfAFirstRun: it has the order of the flow, not that of the file, and
+// the words of explain for what is not certain.
+func TestADryRunIsThePlanOfAFirstRun(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"in.csv": "id\n1\n", "p.yaml": `job: p
+parameters:
+  big: {type: bool, default: false}
+flow:
+- {step: first, tasklet: nothing, next: {FAILED: repair, "*": load}}
+- {step: last, tasklet: nothing, next: end}
+- {step: repair, tasklet: nothing, when: steps.first.read == 0, next: first}
+- split: both
+  when: params.big
+  branches:
+  - [{step: a, tasklet: nothing}]
+  - [{step: b, tasklet: nothing}]
+  next: last
+- step: load
+  when: "!params.big"
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    writer: {csv: out.csv}
+  next: quality
+- decide: quality
+  choose:
+  - {when: params.big, next: {stop: {restart: load}}}
+  - next: both
+finally:
+- {step: tell, tasklet: nothing}
+`})
+	r := s.run("run", "p.yaml", "--dry-run")
+	require.Equal(t, cli.ExitCompleted, r.code, r.err)
+	require.Equal(t, `Dry run of job p (big=false): nothing is written.
+
+Step first (tasklet): would run nothing
+ (may repeat)
+
+Step repair (tasklet): would run nothing
+ if first fails, and if steps.first.read == 0 (may repeat)
+
+Step load (chunk): reads csv DIR/in.csv
+ after first
+ writes to csv DIR/out.csv (id)
+ item outcome content
+ ─
+ in.csv:2 written {"id":1}
+ 1 read: 1 written
+
+Decision quality: asked when the flow comes to it
+ if load completes
+
+Stop at quality
+ if quality answers stop
+
+Nothing of both: its condition does not hold
+ if quality answers both
+
+Step last (tasklet): would run nothing
+ after both
+
+Step tell (tasklet): would run nothing, in the end
+`, r.out)
+	r = s.run("run", "p.yaml", "big=true", "--dry-run")
+	require.Equal(t, cli.ExitCompleted, r.code, r.err)
+	require.Contains(t, r.out, "\nStep load (chunk): not run, its condition does not hold\n after first\n\nDecision quality")
+	require.Contains(t, r.out, "\nStep a (tasklet): would run nothing\n if quality answers both\n\nStep b (tasklet): would run nothing\n if quality answers both\n")
 }

@@ -16,8 +16,12 @@ func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 		b.WriteString(" (" + clip(words, 200) + ")")
 	}
 	b.WriteString(": nothing is written.\n")
+	entries := make([]operator.PlanEntry, len(plan.Steps))
+	for i, s := range plan.Steps {
+		entries[i] = s.PlanEntry
+	}
 	for _, s := range plan.Steps {
-		b.WriteString("\n" + c.dryStepText(s))
+		b.WriteString("\n" + c.dryStepText(s, entries))
 	}
 	return b.String()
 }
@@ -25,10 +29,14 @@ func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 // maxItem is how many characters of an item a line has; JSON has all of it.
 const maxItem = 300
 
-func (c dryRunCommand) dryStepText(s *operator.DryStep) string {
+// dryStepText is the paragraph of an entry, among all.
+func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry) string {
 	var b strings.Builder
 	b.WriteString(dryHeadline(s) + "\n")
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "  "+format+"\n", args...) }
+	if text := certaintyText(s.PlanEntry, all); text != "" {
+		line("%s", text)
+	}
 	if len(s.Partitions) > 0 {
 		first := ""
 		if s.Sampled && len(s.Partitions) > 1 {
@@ -59,14 +67,22 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep) string {
 	return b.String()
 }
 
-// dryHeadline is what the element is, in a line.
+// dryHeadline is what the entry is, in a line.
 func dryHeadline(s *operator.DryStep) string {
+	switch {
+	case s.Action == operator.PlanStop:
+		return "Stop at " + s.Element
+	case s.Action == operator.PlanSkip && s.Step == "":
+		return "Nothing of " + s.Element + ": its condition does not hold"
+	case s.Action == operator.PlanAsk && s.Kind == "decision":
+		return "Decision " + s.Element + ": asked when the flow comes to it"
+	case s.Action == operator.PlanAsk:
+		return "Condition of " + s.Element + ": asked when the flow comes to it"
+	}
 	text := fmt.Sprintf("Step %s (%s)", s.Step, s.Kind)
 	switch {
-	case s.Kind == "decision":
-		text = "Decision " + s.Step + ": asked when the flow comes to it"
-	case s.Kind == "split", s.Kind == "flow", s.Kind == "group":
-		text = strings.ToUpper(s.Kind[:1]) + s.Kind[1:] + " " + s.Step + ": its steps follow"
+	case s.Action == operator.PlanSkip:
+		text += ": not run, its condition does not hold"
 	case s.Reader != nil:
 		text += ": reads " + strings.TrimSpace(s.Reader.Component+" "+s.Reader.Target)
 		if len(s.Processors) > 0 {
@@ -77,10 +93,7 @@ func dryHeadline(s *operator.DryStep) string {
 	default:
 		text += ": would run"
 	}
-	if s.If != "" {
-		text += ", if " + s.If
-	}
-	if s.Finally {
+	if s.Action == operator.PlanFinally {
 		text += ", in the end"
 	}
 	return text

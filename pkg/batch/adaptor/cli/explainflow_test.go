@@ -83,6 +83,7 @@ Step load (partition): reads csv ${part.path}
  2 read: 2 written
 
 Step last (tasklet): would run nothing
+ if load completes
 `, r.out)
 	require.Equal(t, []string{"in", "out", "parts.yaml"}, s.files())
 	made, err := os.ReadDir(s.path("out"))
@@ -187,6 +188,6 @@ flow:
 	require.Equal(t, cli.ExitFailed, r.code, r.err)
 	text = s.flow("explain", "2").out
 	require.Contains(t, text, "\nA restart passes first, goes on with fetch behind line 2 of DIR/in.csv and then, if fetch completes, asks more (may repeat) "+
-		"where to go on; if more answers stop, stops at more; if it answers fetch, runs fetch again though it completed; "+
+		"where to go on; if more answers stop, stops at more; if it answers fetch, runs fetch (may repeat) again though it completed; "+
 		"if it answers last, runs last.\n")
 }

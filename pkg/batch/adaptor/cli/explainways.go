@@ -103,6 +103,23 @@ func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
 	return "if " + subject + " ends with " + edge.On
 }
 
+// certaintyText says on what an entry of the plan depends; empty: it is certain, and comes
+// once.
+func certaintyText(e operator.PlanEntry, all []operator.PlanEntry) string {
+	var words []string
+	for _, edge := range e.Via {
+		words = append(words, edgeText(edge, "", isDecision(all, edge.From)))
+	}
+	text := strings.Join(fewNames(words), ", or ")
+	if e.Certainty == operator.CertainAfter && text == "" {
+		text = "depending on " + e.Text
+	}
+	if e.If != "" {
+		text = strings.TrimPrefix(text+", and if "+e.If, ", and ")
+	}
+	return strings.TrimPrefix(text+repeatText(e), " ")
+}
+
 // isDecision reports whether the plan asks the element.
 func isDecision(all []operator.PlanEntry, element string) bool {
 	return slices.ContainsFunc(all, func(e operator.PlanEntry) bool {

@@ -1,0 +1,141 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// named is a step that does nothing.
+type named string
+
+func (n named) Name() string                               { return string(n) }
+func (n named) Kind() string                               { return "tasklet" }
+func (named) Execute(context.Context, *core.StepRun) error { return nil }
+
+// knowing answers conditions.
+type knowing struct {
+	Oracle
+	holds, ok bool
+}
+
+func (k knowing) Condition(core.Visit) (holds, ok bool) { return k.holds, k.ok }
+
+// TestThePortOfAPlanAnswersConditions: it calls Try only, and says yes or no where that
+// knows the answer. A condition of an element without a step has an entry of its own.
+func TestThePortOfAPlanAnswersConditions(t *testing.T) {
+	t.Parallel()
+	tried := func(holds, known bool, err error) *core.Condition {
+		return &core.Condition{
+			Text: "c", Holds: func(context.Context, *core.View) (bool, error) { panic("a plan calls no code of an author") },
+			Try: func(context.Context, *core.View, core.Unknown) (bool, bool, error) { return holds, known, err },
+		}
+	}
+	panics := tried(true, true, nil)
+	panics.Try = func(context.Context, *core.View, core.Unknown) (bool, bool, error) { panic("oops") }
+	goCode := tried(true, true, nil)
+	goCode.Try = nil
+	for name, c := range map[string]struct {
+		condition *core.Condition
+		oracle    Oracle
+		want      answer
+		entry     PlanAct // of an element without a step; empty: none
+	}{
+		"none":                     {nil, nil, yes, ""},
+		"holds":                    {tried(true, true, nil), nil, yes, ""},
+		"does not hold":            {tried(false, true, nil), nil, no, PlanSkip},
+		"unknown":                  {tried(true, false, nil), nil, perhaps, PlanAsk},
+		"fails":                    {tried(true, true, errors.New("oops")), nil, perhaps, PlanAsk},
+		"panics":                   {panics, nil, perhaps, PlanAsk},
+		"of Go code":               {goCode, nil, perhaps, PlanAsk},
+		"the oracle says yes":      {goCode, knowing{holds: true, ok: true}, yes, ""},
+		"the oracle says no":       {tried(true, true, nil), knowing{ok: true}, no, PlanSkip},
+		"the oracle does not know": {tried(false, true, nil), knowing{holds: true}, no, PlanSkip},
+	} {
+		step := &core.StepElement{Step: named("s"), When: c.condition}
+		for _, at := range []core.Element{step, &core.FlowElement{Name: "f", When: c.condition}} {
+			d := &dry{oracle: c.oracle, plan: &Plan{}, sure: map[string]bool{}, noops: map[string]bool{}, refused: map[string]bool{}}
+			w := &walk{port: d, flow: core.Flow{Elements: []core.Element{at}}, run: &run{job: &core.Job{}, exec: &core.JobExecution{Context: core.NewExecutionContext()}, progress: newProgress(nil)}}
+			got, err := d.holds(t.Context(), w, at)
+			require.NoError(t, err, name)
+			require.Equal(t, c.want, got, name)
+			var entries []PlanEntry
+			if at != step && c.entry != "" {
+				entries = []PlanEntry{{Visit: core.Visit{Element: "f"}, Kind: "condition", Act: c.entry, Certainty: Certain}}
+			}
+			require.Equal(t, entries, d.plan.Entries, name)
+		}
+	}
+}
+
+// TestAConditionOfAPlanAsksOnlyWhatIsKnown: a step that would run is not known, one that is
+// passed is, and behind an unknown outcome one that a loop may run again is not.
+func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	leads := func(name, to string) *core.StepElement {
+		return &core.StepElement{Step: named(name), Next: []core.Transition{{Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: to}}}}
+	}
+	flow := core.Flow{Elements: []core.Element{leads("passed", "looped"), leads("looped", "looped"), leads("planned", "end"), leads("noop", "end")}}
+	history := map[string]core.StepExecution{}
+	for name, id := range map[string]core.JobExecutionID{"passed": 1, "looped": 1, "planned": planned, "noop": planned} {
+		history[name] = core.StepExecution{Name: name, JobExecutionID: id}
+	}
+	for name, c := range map[string]struct {
+		steps   []string // of the history
+		after   string
+		context bool
+		unknown map[string]bool
+	}{
+		"the way is certain":             {[]string{"passed", "noop"}, "", false, map[string]bool{"passed": false, "noop": false, "absent": false}},
+		"behind a step that would run":   {[]string{"passed", "planned"}, "", true, map[string]bool{"passed": false, "planned": true, "absent": false}},
+		"behind an unknown outcome":      {[]string{"passed", "noop"}, "x", true, map[string]bool{"passed": false, "noop": true, "absent": true}},
+		"in a loop, the way is certain":  {[]string{"looped"}, "", false, map[string]bool{"looped": false}},
+		"in a loop, behind an unknown":   {[]string{"looped"}, "x", true, map[string]bool{"looped": true}},
+		"passed, where that is not sure": {[]string{"notSure"}, "", false, map[string]bool{"notSure": true}},
+	} {
+		d := &dry{sure: map[string]bool{"passed": true, "looped": true}, noops: map[string]bool{"noop": true}}
+		w := &walk{flow: flow, after: c.after, run: &run{job: &core.Job{Flow: flow}, progress: newProgress(nil)}}
+		for _, step := range c.steps {
+			s := history[step]
+			s.Name = step
+			w.run.progress.recordSkipped(s)
+		}
+		u := d.unknown(w)
+		require.Equal(t, c.context, u.Context, name)
+		for step, want := range c.unknown {
+			require.Equal(t, want, u.Step(step), "%s: %s", name, step)
+		}
+	}
+}
+
+// TestAPlanOfALoopInWhichNothingRunsEnds: the execution would not.
+func TestAPlanOfALoopInWhichNothingRunsEnds(t *testing.T) {
+	t.Parallel()
+	never := &core.Condition{Text: "never", Try: func(context.Context, *core.View, core.Unknown) (bool, bool, error) { return false, true, nil }}
+	inner := core.Flow{Elements: []core.Element{&core.StepElement{Step: named("inner"), When: never}}}
+	to := func(name string) []core.Transition {
+		return []core.Transition{{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetEnd}}, {Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: name}}}
+	}
+	j := &core.Job{Name: "j", Flow: core.Flow{Elements: []core.Element{
+		&core.StepElement{Step: named("a"), When: never, Next: to("b")},
+		&core.FlowElement{Name: "b", Flow: inner, Next: to("c")},
+		&core.SplitElement{Name: "c", Branches: []core.Flow{inner}, When: never, Next: to("a")},
+	}}}
+	plan, err := NewPlan(t.Context(), nil, j, nil, nil)
+	require.NoError(t, err)
+	require.Nil(t, plan.Outcome)
+	require.Equal(t, []string{"a skip certain", "inner skip certain", "c skip certain", "a repeat if"}, actsOf(plan.Entries[:4]))
+	require.Less(t, len(plan.Entries), 12)
+}
+
+func actsOf(entries []PlanEntry) []string {
+	var acts []string
+	for _, e := range entries {
+		acts = append(acts, e.Element+" "+string(e.Act)+" "+string(e.Certainty))
+	}
+	return acts
+}

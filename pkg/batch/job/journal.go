@@ -107,7 +107,8 @@ type entry struct {
 	// attempts whose rows count there.
 	inner  core.Visit
 	inside attempts
-	// innerOnly says that the element itself was not completed.
+	// innerOnly says that the element itself runs again, though it completed: it led to a
+	// stop from which a restart comes to it again.
 	innerOnly bool
 }
 
@@ -155,6 +156,7 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 		return within.floor(turns, e.Ordinal, math.MaxInt64).from > e.Execution
 	}
 	rows = continued(rows, isDead)
+	markStopped(flow, rows)
 	newest := map[string]entry{}
 	for _, e := range rows {
 		before, there := newest[e.Element]
@@ -258,6 +260,29 @@ func continued(rows []entry, isDead func(entry) bool) []entry {
 		}
 	}
 	return rows
+}
+
+// markStopped marks the visits that led to a stop whose restart point precedes them. To
+// pass one again would be to stop again.
+func markStopped(flow core.Flow, rows []entry) {
+	for _, jump := range rows {
+		if jump.Kind != core.VisitJump || !leadsBack(flow, jump.Element, jump.Target) {
+			continue
+		}
+		for i := range rows {
+			e := &rows[i]
+			if isVisit(e.Kind) && e.Element == jump.Element && e.Ordinal == jump.Ordinal-1 && e.Execution <= jump.Execution {
+				e.innerOnly = true
+			}
+		}
+	}
+}
+
+// leadsBack reports whether the restart point of a stop is the element or precedes it.
+func leadsBack(flow core.Flow, element, restart string) bool {
+	at, known := flow.Find(element)
+	target, found := flow.Find(restart)
+	return known && found && flow.Index(target) <= flow.Index(at)
 }
 
 // adoptTarget names the visit that another one continues.

@@ -247,7 +247,27 @@ func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
 		s.failing("n")
 		require.Equal(t, core.StatusFailed, s.attempt(j, "pass a, pass b, pass c, pass a, run n", "n").Status)
 		s.failing()
-		require.Equal(t, core.StatusStopped, s.attempt(j, "pass a, resume n", "n").Status, "b and c are passed")
+		require.Equal(t, core.StatusStopped, s.attempt(j, "pass a, resume n", "n c").Status, "b is passed")
+	})
+}
+
+// TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint: what was completed between
+// them is passed. With its old outcome the step would lead to the stop in every restart.
+func TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint(t *testing.T) {
+	eachScript(t, func(s *script) {
+		t := s.e.T
+		j := flowOf("asked", s.step("a", to("b")), s.step("b", to("c")), s.step("c", stopAt("ASK", "a"), to("d")), s.step("d"))
+		s.exits["c"] = "ASK"
+		require.Equal(t, core.StatusStopped, s.attempt(j, "run a", "a b c").Status)
+		const plan = "pass a, pass b, pass c, pass a, pass b, repeat c"
+		require.Equal(t, core.StatusStopped, s.attempt(j, plan, "c").Status, "it asks again")
+		s.exits["c"] = ""
+		s.failing("c")
+		require.Equal(t, core.StatusFailed, s.attempt(j, plan, "c").Status)
+		s.failing("d")
+		require.Equal(t, core.StatusFailed, s.attempt(j, "pass a, pass b, resume c", "c d").Status)
+		s.failing()
+		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass a, pass b, pass c, resume d", "d").Status)
 	})
 }
 

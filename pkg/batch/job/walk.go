@@ -254,7 +254,7 @@ func (w *walk) repeat(at core.Element, e, stop *entry) {
 }
 
 // jump continues at the restart point of a stop. Where that is an earlier element,
-// what was completed between them is passed.
+// what was completed between them is passed, and the element that stopped runs again.
 func (w *walk) jump(at core.Element, e *entry, before []entry) way {
 	w.ordinal = w.log.ordinal
 	target, ok := w.flow.Find(e.Target)
@@ -262,7 +262,7 @@ func (w *walk) jump(at core.Element, e *entry, before []entry) way {
 		return way{next: []core.Element{at}}
 	}
 	since := slices.IndexFunc(before, func(e entry) bool { return e.Element == target.ElementName() })
-	if since >= 0 && w.flow.Index(target) <= w.flow.Index(at) {
+	if since >= 0 && leadsBack(w.flow, at.ElementName(), e.Target) {
 		w.adopt = joined(log{entries: ofLastRound(w.flow, before[since:])}.byElement(), w.adopt)
 		w.ordinal++
 		w.note(at, core.VisitTurn, "", turnTarget(before[since].Ordinal, math.MaxInt64))

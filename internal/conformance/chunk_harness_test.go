@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -78,7 +78,7 @@ func (r *reader) Read(context.Context) (entry, error) {
 	return e, nil
 }
 
-// SkipItem implements core.ItemSkipper.
+// SkipItem implements item.Skipper.
 func (r *reader) SkipItem(context.Context) error {
 	if r.next >= len(r.list) {
 		return errors.New("there is no item to step over")
@@ -87,13 +87,13 @@ func (r *reader) SkipItem(context.Context) error {
 	return nil
 }
 
-// Meta implements core.MetaReader.
-func (r *reader) Meta() core.Meta { return core.Meta{Path: "items", Line: int64(r.next)} }
+// Meta implements item.MetaReader.
+func (r *reader) Meta() item.Meta { return item.Meta{Path: "items", Line: int64(r.next)} }
 
 // positioned is a reader whose position is the number of items consumed.
 type positioned struct{ *reader }
 
-func (r *positioned) Open(_ context.Context, at core.Position) error {
+func (r *positioned) Open(_ context.Context, at item.Position) error {
 	r.note(func() { r.stream = append(r.stream, "open") })
 	if at == nil {
 		return nil
@@ -101,7 +101,7 @@ func (r *positioned) Open(_ context.Context, at core.Position) error {
 	return json.Unmarshal(at, &r.next)
 }
 
-func (r *positioned) Position() (core.Position, error) {
+func (r *positioned) Position() (item.Position, error) {
 	r.note(func() { r.stream = append(r.stream, "update") })
 	return json.Marshal(r.next)
 }
@@ -127,7 +127,7 @@ func (p *processor) Process(_ context.Context, e entry) (*product, error) {
 		return nil, err
 	}
 	if slices.Contains(p.filters, e.Value) {
-		return nil, core.ErrFilter
+		return nil, item.ErrFilter
 	}
 	return &product{entry: e}, nil
 }

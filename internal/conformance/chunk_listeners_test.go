@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // skipPolicy is the name of the skip policy among the callbacks of faults.
@@ -55,7 +56,7 @@ func values(items ...any) []string {
 	return list
 }
 
-func valuesOf(items core.Items) []string {
+func valuesOf(items item.Items) []string {
 	var list []string
 	for i := range items.Len() {
 		list = append(list, values(items.At(i))...)
@@ -110,13 +111,13 @@ func (l afterProcess) AfterProcess(_ context.Context, item, _ any) error {
 func (l onProcessError) OnProcessError(_ context.Context, item any, _ error) error {
 	return l.called(values(item)...)
 }
-func (l beforeWrite) BeforeWrite(_ context.Context, items core.Items) error {
+func (l beforeWrite) BeforeWrite(_ context.Context, items item.Items) error {
 	return l.called(valuesOf(items)...)
 }
-func (l afterWrite) AfterWrite(_ context.Context, items core.Items) error {
+func (l afterWrite) AfterWrite(_ context.Context, items item.Items) error {
 	return l.called(valuesOf(items)...)
 }
-func (l onWriteError) OnWriteError(_ context.Context, _ error, items core.Items) error {
+func (l onWriteError) OnWriteError(_ context.Context, _ error, items item.Items) error {
 	return l.called(valuesOf(items)...)
 }
 func (l onSkipRead) OnSkipRead(_ context.Context, err error) error { return l.called(valueOf(err)...) }

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // launchTime bounds a launch: a step that never ends is a failure with a name.
@@ -170,12 +171,12 @@ func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 	source := &reader{record: seen, list: s.Items}
 	target := &writer{record: seen, database: r.engine.Database, fresh: s.Processor == replay, insert: insertInto(r.engine.Database, r.name)}
 	parts := chunk.Parts{
-		Reader:     core.EraseReader[entry](source),
-		Processors: []core.Processor{core.EraseProcessor[entry, *product](&processor{record: seen, filters: s.Filters})},
-		Writers:    []core.Writer{core.EraseWriter[*product](target)},
+		Reader:     item.EraseReader[entry](source),
+		Processors: []item.Processor{item.EraseProcessor[entry, *product](&processor{record: seen, filters: s.Filters})},
+		Writers:    []item.Writer{item.EraseWriter[*product](target)},
 	}
 	if r.positioned {
-		parts.Reader = core.EraseReader[entry](&positioned{source})
+		parts.Reader = item.EraseReader[entry](&positioned{source})
 	}
 	if again {
 		parts.Listeners = append(parts.Listeners, &marker{source})
@@ -185,7 +186,7 @@ func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 		l := listeners()[name](p)
 		if name == "after_write" {
 			w := &listeningWriter{target, afterWrite{p}}
-			parts.Writers[0], l = core.EraseWriter[*product](w), w
+			parts.Writers[0], l = item.EraseWriter[*product](w), w
 		}
 		parts.Listeners = append(parts.Listeners, l, l)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -79,12 +80,12 @@ func (r *lifeRun) parts(s *lifeStep, name string) chunk.Parts {
 	}
 	target := &writer{record: seen, database: r.engine.Database, insert: insertInto(r.engine.Database, r.name)}
 	parts := chunk.Parts{
-		Reader:     core.EraseReader[entry](&throwingStream{&positioned{&reader{record: seen, list: s.list()}}, s.StreamThrows}),
-		Processors: []core.Processor{core.EraseProcessor[entry, *product](&processor{record: seen})},
-		Writers:    []core.Writer{core.EraseWriter[*product](target)},
+		Reader:     item.EraseReader[entry](&throwingStream{&positioned{&reader{record: seen, list: s.list()}}, s.StreamThrows}),
+		Processors: []item.Processor{item.EraseProcessor[entry, *product](&processor{record: seen})},
+		Writers:    []item.Writer{item.EraseWriter[*product](target)},
 	}
 	if slices.Contains(s.TxThrows, "commit_rolled_back") {
-		parts.Writers = append(parts.Writers, core.EraseWriter[*product](&orphan{r.engine.Database, r.name}))
+		parts.Writers = append(parts.Writers, item.EraseWriter[*product](&orphan{r.engine.Database, r.name}))
 	}
 	return parts
 }
@@ -129,11 +130,11 @@ func (s *throwingStream) fails(call string) error {
 	return nil
 }
 
-func (s *throwingStream) Open(ctx context.Context, at core.Position) error {
+func (s *throwingStream) Open(ctx context.Context, at item.Position) error {
 	return errors.Join(s.positioned.Open(ctx, at), s.fails("open"))
 }
 
-func (s *throwingStream) Position() (core.Position, error) {
+func (s *throwingStream) Position() (item.Position, error) {
 	at, err := s.positioned.Position()
 	return at, errors.Join(err, s.fails("update"))
 }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // itemScope are the names of an expression that is evaluated per item.
-func itemScope(env registry.ExpressionEnv, in core.ItemType) (node, error) {
+func itemScope(env registry.ExpressionEnv, in item.Type) (node, error) {
 	top := branch{"meta": &twig{node: metaScope()}}
 	if in != nil {
 		item, err := itemFields(in)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -30,7 +30,7 @@ type ItemProgram struct {
 //   - meta.line is an int, meta.path a string.
 //   - the names of e.Env are constants once e.Env.Values are there. A pointer type
 //     in e.Env.Types says that the value may be nil.
-func CompileItem(e registry.Expression, in core.ItemType) (*ItemProgram, error) {
+func CompileItem(e registry.Expression, in item.Type) (*ItemProgram, error) {
 	root, err := itemScope(e.Env, in)
 	if err != nil {
 		return nil, &Error{Msg: err.Error()}
@@ -104,8 +104,8 @@ func (p *ItemProgram) Eval(f *Frame) (row.Value, error) {
 // is not safe for concurrent use.
 type Frame struct {
 	vars   map[string]any
-	rows   *core.Cell[core.Row]
-	cell   core.AnyCell
+	rows   *item.Cell[item.Row]
+	cell   item.AnyCell
 	item   reflect.Value
 	locals []row.Value
 	// unknown reports whether a name has no value yet, by its path; nil: all have one.
@@ -114,13 +114,13 @@ type Frame struct {
 	unset map[int]bool
 }
 
-// NewFrame makes a frame over cell, a *core.Cell: every evaluation is about the
+// NewFrame makes a frame over cell, a *item.Cell: every evaluation is about the
 // item that is in it then.
 func NewFrame(cell any) (*Frame, error) {
-	if rows, ok := cell.(*core.Cell[core.Row]); ok {
+	if rows, ok := cell.(*item.Cell[item.Row]); ok {
 		return &Frame{rows: rows}, nil
 	}
-	c, ok := cell.(core.AnyCell)
+	c, ok := cell.(item.AnyCell)
 	if !ok {
 		return nil, fmt.Errorf("an expression was handed a %T, which is no cell", cell)
 	}
@@ -134,7 +134,7 @@ func (f *Frame) setLocal(slot int, v row.Value) {
 	f.locals[slot] = v
 }
 
-func (f *Frame) meta() core.Meta {
+func (f *Frame) meta() item.Meta {
 	if f.rows != nil {
 		return f.rows.Meta
 	}
@@ -152,8 +152,8 @@ func metaScope() node {
 	})
 }
 
-func itemFields(in core.ItemType) (node, error) {
-	if in.GoType() != reflect.TypeFor[core.Row]() {
+func itemFields(in item.Type) (node, error) {
+	if in.GoType() != reflect.TypeFor[item.Row]() {
 		t := in.GoType()
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
@@ -194,7 +194,7 @@ func rowFields(s *row.Schema) node {
 }
 
 // misfit explains a row that is not of the schema that the program was made for.
-func misfit(at int, r core.Row, name string, kind row.Kind) error {
+func misfit(at int, r item.Row, name string, kind row.Kind) error {
 	v, ok := r.Get(name)
 	switch {
 	case !ok:
@@ -205,7 +205,7 @@ func misfit(at int, r core.Row, name string, kind row.Kind) error {
 	return failf(at, "item.%s is %s, but its type is %s", name, article(v.Kind()), kind)
 }
 
-func columns(r core.Row) string {
+func columns(r item.Row) string {
 	if r.Schema() == nil {
 		return ""
 	}
@@ -260,7 +260,7 @@ func structFields(t reflect.Type, index []int, nullable bool, prefix string) nod
 		names: func() []string {
 			var names []string
 			for i := range t.NumField() {
-				if name := core.FieldName(t.Field(i)); name != "" {
+				if name := item.FieldName(t.Field(i)); name != "" {
 					names = append(names, name)
 				}
 			}
@@ -269,11 +269,11 @@ func structFields(t reflect.Type, index []int, nullable bool, prefix string) nod
 		members: func(name string) (node, bool) {
 			for i := range t.NumField() {
 				sf := t.Field(i)
-				if canonical := core.FieldName(sf); canonical == "" || (canonical != name && sf.Name != name) {
+				if canonical := item.FieldName(sf); canonical == "" || (canonical != name && sf.Name != name) {
 					continue
 				}
 				at := append(append([]int(nil), index...), i)
-				return structField(sf, at, nullable, prefix+"."+core.FieldName(sf)), true
+				return structField(sf, at, nullable, prefix+"."+item.FieldName(sf)), true
 			}
 			return node{}, false
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -35,13 +36,13 @@ func strikes(t testing.TB) *row.Schema {
 	)
 }
 
-func strike(s *row.Schema) *core.Cell[core.Row] {
-	return &core.Cell[core.Row]{
+func strike(s *row.Schema) *item.Cell[item.Row] {
+	return &item.Cell[item.Row]{
 		Item: row.New(s, []row.Value{
 			row.IntValue(7), {}, row.FloatValue(12.5), row.DateValue(row.NewDate(1995, 5, 4)),
 			row.TimestampValue(time.Date(1995, 5, 4, 10, 0, 0, 0, time.UTC)), row.IntValue(99),
 		}),
-		Meta: core.Meta{Path: "strikes.csv", Line: 8},
+		Meta: item.Meta{Path: "strikes.csv", Line: 8},
 	}
 }
 
@@ -60,7 +61,7 @@ func params() registry.ExpressionEnv {
 	}
 }
 
-func evalItem(t *testing.T, text string, in core.ItemType, cell any) (row.Value, error) {
+func evalItem(t *testing.T, text string, in item.Type, cell any) (row.Value, error) {
 	t.Helper()
 	p, err := expression.CompileItem(registry.Expression{Text: text, Env: params()}, in)
 	require.NoError(t, err, text)
@@ -94,7 +95,7 @@ func TestAnExpressionReadsRowMetaAndParameters(t *testing.T) {
 		"steps.totals.out.n":                    row.IntValue(3),
 		"let c = item.cost * 2; c > 20 ? c : 0": row.FloatValue(25),
 	} {
-		got, err := evalItem(t, text, core.RowOf("strike", s), strike(s))
+		got, err := evalItem(t, text, item.RowOf("strike", s), strike(s))
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
@@ -102,7 +103,7 @@ func TestAnExpressionReadsRowMetaAndParameters(t *testing.T) {
 
 func TestItemMistakesAreFoundAtLoad(t *testing.T) {
 	t.Parallel()
-	in := core.RowOf("strike", strikes(t))
+	in := item.RowOf("strike", strikes(t))
 	for text, want := range map[string]struct {
 		at  int
 		msg string
@@ -126,7 +127,7 @@ func TestItemMistakesAreFoundAtLoad(t *testing.T) {
 func TestAnItemOnWhichAnExpressionFailsIsInvalid(t *testing.T) {
 	t.Parallel()
 	s := strikes(t)
-	_, err := evalItem(t, "item.id / (item.id - 7) > 1", core.RowOf("", s), strike(s))
+	_, err := evalItem(t, "item.id / (item.id - 7) > 1", item.RowOf("", s), strike(s))
 	require.True(t, exception.IsSkippable(err))
 	require.False(t, exception.IsRetryable(err))
 	require.Equal(t, exception.ClassExpression, exception.ClassOf(err))
@@ -135,16 +136,16 @@ func TestAnItemOnWhichAnExpressionFailsIsInvalid(t *testing.T) {
 
 func TestARowOfAnotherShapeIsInvalidNotAPanic(t *testing.T) {
 	t.Parallel()
-	in := core.RowOf("", strikes(t))
+	in := item.RowOf("", strikes(t))
 	other := schema(t, row.Field{Name: "cost", Kind: row.String})
 	for text, want := range map[string]string{
 		"item.id":   "the item has no field id (there is cost)",
 		"item.cost": "item.cost is a string, but its type is float",
 	} {
-		_, err := evalItem(t, text, in, &core.Cell[core.Row]{Item: row.New(other, []row.Value{row.StringValue("a")})})
+		_, err := evalItem(t, text, in, &item.Cell[item.Row]{Item: row.New(other, []row.Value{row.StringValue("a")})})
 		require.ErrorContains(t, err, want)
 	}
-	_, err := evalItem(t, "item.id", in, &core.Cell[core.Row]{})
+	_, err := evalItem(t, "item.id", in, &item.Cell[item.Row]{})
 	require.ErrorContains(t, err, "no field id")
 }
 
@@ -153,7 +154,7 @@ func TestParametersWithoutValuesAreForCheckingOnly(t *testing.T) {
 	env := params()
 	env.Values = nil
 	s := strikes(t)
-	p, err := expression.CompileItem(registry.Expression{Text: "item.id > params.year", Env: env}, core.RowOf("", s))
+	p, err := expression.CompileItem(registry.Expression{Text: "item.id > params.year", Env: env}, item.RowOf("", s))
 	require.NoError(t, err)
 	f, err := expression.NewFrame(strike(s))
 	require.NoError(t, err)
@@ -162,10 +163,10 @@ func TestParametersWithoutValuesAreForCheckingOnly(t *testing.T) {
 
 	env = params()
 	delete(env.Values["params"], "year")
-	_, err = expression.CompileItem(registry.Expression{Text: "item.id > params.year", Env: env}, core.RowOf("", s))
+	_, err = expression.CompileItem(registry.Expression{Text: "item.id > params.year", Env: env}, item.RowOf("", s))
 	require.ErrorContains(t, err, "params.year has no value")
 	env.Values["params"]["year"] = "1990"
-	_, err = expression.CompileItem(registry.Expression{Text: "item.id > 1", Env: env}, core.RowOf("", s))
+	_, err = expression.CompileItem(registry.Expression{Text: "item.id > 1", Env: env}, item.RowOf("", s))
 	require.ErrorContains(t, err, "params.year: it is a string, not an int")
 }
 
@@ -173,14 +174,14 @@ func TestAnOpenSchemaIsReadByNameWhenItIsKnown(t *testing.T) {
 	t.Parallel()
 	open, err := row.Open()
 	require.NoError(t, err)
-	in := core.RowOf("", open)
+	in := item.RowOf("", open)
 	p, err := expression.CompileItem(registry.Expression{Text: "item.b + '!'"}, in)
 	require.NoError(t, err)
 	require.Equal(t, row.String, p.Kind())
 	require.False(t, p.Nullable())
 
 	text := func(name string) row.Field { return row.Field{Name: name, Kind: row.String} }
-	cell := &core.Cell[core.Row]{}
+	cell := &item.Cell[item.Row]{}
 	f, err := expression.NewFrame(cell)
 	require.NoError(t, err)
 	for i, s := range []*row.Schema{
@@ -229,14 +230,14 @@ type order struct {
 func TestGoStructsReadLikeRows(t *testing.T) {
 	t.Parallel()
 	name := "Ann"
-	cell := &core.Cell[order]{
+	cell := &item.Cell[order]{
 		Item: order{
 			ID: 5, Customer: &name, Paid: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), Due: row.NewDate(2026, 1, 1),
 			Amount: 1.5, Open: true, Bill: address{"Rom", "001"}, Wait: time.Minute, hidden: 1,
 		},
-		Meta: core.Meta{Line: 3},
+		Meta: item.Meta{Line: 3},
 	}
-	pointer := &core.Cell[*order]{Item: &cell.Item}
+	pointer := &item.Cell[*order]{Item: &cell.Item}
 	for text, want := range map[string]row.Value{
 		"item.id + 1":                         row.IntValue(6),
 		"item.ID + 1":                         row.IntValue(6),
@@ -252,10 +253,10 @@ func TestGoStructsReadLikeRows(t *testing.T) {
 		"meta.line":                           row.IntValue(3),
 	} {
 		cell.Meta.Line, pointer.Meta.Line = 3, 3
-		got, err := evalItem(t, text, core.ItemOf[order](""), cell)
+		got, err := evalItem(t, text, item.TypeOf[order](""), cell)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
-		got, err = evalItem(t, text, core.ItemOf[*order](""), pointer)
+		got, err = evalItem(t, text, item.TypeOf[*order](""), pointer)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, "%s through a pointer", text)
 	}
@@ -268,17 +269,17 @@ func TestGoStructsReadLikeRows(t *testing.T) {
 		"lower(item.client)":    "item.client may be null",
 		"item.custmer":          "item has no field custmer",
 	} {
-		_, err := expression.CompileItem(registry.Expression{Text: text}, core.ItemOf[order](""))
+		_, err := expression.CompileItem(registry.Expression{Text: text}, item.TypeOf[order](""))
 		require.ErrorContains(t, err, want, text)
 	}
-	_, err := expression.CompileItem(registry.Expression{Text: "1 == 1"}, core.ItemOf[int]("number"))
+	_, err := expression.CompileItem(registry.Expression{Text: "1 == 1"}, item.TypeOf[int]("number"))
 	require.ErrorContains(t, err, "an item of type number has no fields")
 
 	cell.Item.Big = 1 << 63
-	_, err = evalItem(t, "item.big > 1", core.ItemOf[order](""), cell)
+	_, err = evalItem(t, "item.big > 1", item.TypeOf[order](""), cell)
 	require.ErrorContains(t, err, "item.big does not fit an int")
 	pointer.Item = nil
-	_, err = evalItem(t, "item.id > 1", core.ItemOf[*order](""), pointer)
+	_, err = evalItem(t, "item.id > 1", item.TypeOf[*order](""), pointer)
 	require.ErrorContains(t, err, "the item is nil")
 }
 
@@ -292,7 +293,7 @@ func TestEvaluatingAllocatesNothing(t *testing.T) {
 		"item.cost * item.id + 2.5", "item.date > date('1990-01-01')", "(item.species ?? '') in ['a', 'b']",
 		"let c = item.cost; c > 1 and c < 100", "(item.species ?? 'bird') matches '^b'",
 	} {
-		p, err := expression.CompileItem(registry.Expression{Text: text, Env: params()}, core.RowOf("", s))
+		p, err := expression.CompileItem(registry.Expression{Text: text, Env: params()}, item.RowOf("", s))
 		require.NoError(t, err)
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			if _, err := p.Eval(f); err != nil {
@@ -300,10 +301,10 @@ func TestEvaluatingAllocatesNothing(t *testing.T) {
 			}
 		}), text)
 	}
-	orders := &core.Cell[order]{Item: order{ID: 1, Paid: time.Now()}}
+	orders := &item.Cell[order]{Item: order{ID: 1, Paid: time.Now()}}
 	of, err := expression.NewFrame(orders)
 	require.NoError(t, err)
-	p, err := expression.CompileItem(registry.Expression{Text: "item.id > 0 and year(item.paid) > 1990 and not item.open"}, core.ItemOf[order](""))
+	p, err := expression.CompileItem(registry.Expression{Text: "item.id > 0 and year(item.paid) > 1990 and not item.open"}, item.TypeOf[order](""))
 	require.NoError(t, err)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = p.Eval(of) }))
 }
@@ -313,7 +314,7 @@ func TestOneProgramServesManyGoroutines(t *testing.T) {
 	s := strikes(t)
 	open, err := row.Open()
 	require.NoError(t, err)
-	for _, in := range []core.ItemType{core.RowOf("", s), core.RowOf("", open)} {
+	for _, in := range []item.Type{item.RowOf("", s), item.RowOf("", open)} {
 		text := "let a = int(string(item.id)); a * 2 + meta.line"
 		if in.Schema().IsOpen() {
 			text = "let a = int(item.id); a * 2 + meta.line"
@@ -348,13 +349,13 @@ func TestOneProgramServesManyGoroutines(t *testing.T) {
 
 func TestAGuardPassesTheCellOn(t *testing.T) {
 	t.Parallel()
-	g := &expression.Guard{In: core.ItemOf[order](""), Check: func(*expression.Frame) error { return core.ErrFilter }}
+	g := &expression.Guard{In: item.TypeOf[order](""), Check: func(*expression.Frame) error { return item.ErrFilter }}
 	cell := g.NewCell()
 	out, advance, err := g.Chain(cell)
 	require.NoError(t, err)
 	require.Same(t, cell, out)
-	require.ErrorIs(t, advance(context.Background()), core.ErrFilter)
-	require.IsType(t, &core.Slice[order]{}, g.NewItems(1))
+	require.ErrorIs(t, advance(context.Background()), item.ErrFilter)
+	require.IsType(t, &item.Slice[order]{}, g.NewItems(1))
 	_, _, err = g.Chain(5)
 	require.ErrorContains(t, err, "no cell")
 }
@@ -362,7 +363,7 @@ func TestAGuardPassesTheCellOn(t *testing.T) {
 func TestAnItemProgramTellsWhatItIs(t *testing.T) {
 	t.Parallel()
 	s := strikes(t)
-	p, err := expression.CompileItem(registry.Expression{Text: " item.cost + params.year > item.id", Env: params()}, core.RowOf("", s))
+	p, err := expression.CompileItem(registry.Expression{Text: " item.cost + params.year > item.id", Env: params()}, item.RowOf("", s))
 	require.NoError(t, err)
 	require.Equal(t, " item.cost + params.year > item.id", p.Text())
 	require.Equal(t, []string{"item.cost", "item.id", "params.year"}, p.Vars())
@@ -372,7 +373,7 @@ func TestAnItemProgramTellsWhatItIs(t *testing.T) {
 	f, err := expression.NewFrame(strike(s))
 	require.NoError(t, err)
 	require.Equal(t, "item.cost = 12.5, item.id = 7, params.year = 1990", p.Used(f))
-	p, err = expression.CompileItem(registry.Expression{Text: "item.species != nil and meta.path == item.species"}, core.RowOf("", s))
+	p, err = expression.CompileItem(registry.Expression{Text: "item.species != nil and meta.path == item.species"}, item.RowOf("", s))
 	require.NoError(t, err)
 	require.Equal(t, `item.species = null, meta.path = "strikes.csv"`, p.Used(f))
 }
@@ -381,7 +382,7 @@ func TestNamesOfTheLaunchMayNotHideTheItem(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"item", "meta", "item.id"} {
 		env := registry.ExpressionEnv{Types: map[string]map[string]reflect.Type{path: {"x": reflect.TypeFor[int64]()}}}
-		_, err := expression.CompileItem(registry.Expression{Text: "1 == 1", Env: env}, core.RowOf("", strikes(t)))
+		_, err := expression.CompileItem(registry.Expression{Text: "1 == 1", Env: env}, item.RowOf("", strikes(t)))
 		require.ErrorContains(t, err, "is taken", path)
 	}
 }
@@ -389,9 +390,9 @@ func TestNamesOfTheLaunchMayNotHideTheItem(t *testing.T) {
 func TestAFailureWithValuesOfTheLaunchStaysInItsBranch(t *testing.T) {
 	t.Parallel()
 	s := strikes(t)
-	v, err := evalItem(t, "params.year == 1990 ? 0.0 : 1 / (params.year - 1990)", core.RowOf("", s), strike(s))
+	v, err := evalItem(t, "params.year == 1990 ? 0.0 : 1 / (params.year - 1990)", item.RowOf("", s), strike(s))
 	require.NoError(t, err)
 	require.Equal(t, row.FloatValue(0), v)
-	_, err = evalItem(t, "item.id > 0 and 1 / (params.year - 1990) > 0", core.RowOf("", s), strike(s))
+	_, err = evalItem(t, "item.id > 0 and 1 / (params.year - 1990) > 0", item.RowOf("", s), strike(s))
 	require.ErrorContains(t, err, "division by zero")
 }

@@ -35,7 +35,7 @@ type InputConfig struct {
 	Lines bool
 }
 
-// InputPosition is where a restart continues, part of a reader's core.Position.
+// InputPosition is where a restart continues, part of a reader's item.Position.
 type InputPosition struct {
 	// Offset counts bytes of the text as UTF-8; in a plain UTF-8 file these are
 	// the file's own bytes, byte order mark included.

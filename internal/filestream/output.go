@@ -30,7 +30,7 @@ type OutputConfig struct {
 }
 
 // OutputPosition is what of a file is committed, part of a writer's
-// core.Position.
+// item.Position.
 type OutputPosition struct {
 	// Path is the absolute path of the file that comes into view, Part the rest of
 	// the name of the file that holds what is committed.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // These tests are about rule C15b: an output file belongs to one attempt.
@@ -248,7 +249,7 @@ func TestAnAttemptThatWakesPublishesNothingThoughThePathHasChanged(t *testing.T)
 				moved.path = filepath.Join(t.TempDir(), "out.txt")
 			}
 			next := NewOutput(OutputConfig{Path: moved.path, Attempt: func(context.Context) (core.Attempt, error) {
-				return core.Attempt{Repository: "r", Instance: 1, Step: "load", ID: 2, Left: []core.Position{left, []byte(`{"of":"another kind"}`)}}, nil
+				return core.Attempt{Repository: "r", Instance: 1, Step: "load", ID: 2, Left: []item.Position{left, []byte(`{"of":"another kind"}`)}}, nil
 			}})
 			moved.write(moved.open(next, at), "two\n")
 			moved.publish(next)
@@ -267,7 +268,7 @@ func TestAWriterLeavesTheFilesOfItsNeighboursAlone(t *testing.T) {
 		neighbour := s
 		neighbour.path = filepath.Join(filepath.Dir(s.path), "neighbour.txt")
 		var at [2]*OutputPosition
-		var left []core.Position
+		var left []item.Position
 		for i, of := range []step{s, neighbour} {
 			o := of.open(of.attempt(1, true), nil)
 			at[i] = of.write(o, "one\n")

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // PartSuffix begins what a file that is not complete yet has behind its name.
@@ -150,7 +151,7 @@ func partsOf(path string, match func(scope string, id int64) bool) ([]string, er
 // that its position names; at may be of a writer of any kind. Files of later attempts
 // and of other steps are not touched, and one that is not there, as on another machine,
 // is no error.
-func RemoveLeft(of core.Attempt, at core.Position) error {
+func RemoveLeft(of core.Attempt, at item.Position) error {
 	var position OutputPosition
 	if json.Unmarshal(at, &position) != nil || position.Path == "" {
 		return nil

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -301,7 +302,7 @@ func (w *witness) note(err error) error {
 
 func (w *witness) OnReadError(_ context.Context, err error) error                { return w.note(err) }
 func (w *witness) OnProcessError(_ context.Context, _ any, err error) error      { return w.note(err) }
-func (w *witness) OnWriteError(_ context.Context, err error, _ core.Items) error { return w.note(err) }
+func (w *witness) OnWriteError(_ context.Context, err error, _ item.Items) error { return w.note(err) }
 func (w *witness) Observe(_ context.Context, event core.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -103,11 +104,11 @@ func (l *failingListener) fail(at string, strikes bool) error {
 	return &exception.BatchError{Op: "tell", Retryable: true, Skippable: true}
 }
 
-func (l *failingListener) AfterWrite(_ context.Context, items core.Items) error {
+func (l *failingListener) AfterWrite(_ context.Context, items item.Items) error {
 	return l.fail("after_write", hasSixth(items))
 }
 
-func hasSixth(items core.Items) bool {
+func hasSixth(items item.Items) bool {
 	for i := range items.Len() {
 		if sixth(items.At(i)) {
 			return true
@@ -125,7 +126,7 @@ func (l *failingListener) BeforeProcess(ctx context.Context, item any) error {
 }
 
 // BeforeWrite does so for a chunk.
-func (l *failingListener) BeforeWrite(ctx context.Context, items core.Items) error {
+func (l *failingListener) BeforeWrite(ctx context.Context, items item.Items) error {
 	if l.at == "wait_write" && hasSixth(items) {
 		<-ctx.Done()
 	}

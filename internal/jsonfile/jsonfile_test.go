@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -35,21 +36,21 @@ func file(t testing.TB, framing string, documents ...string) string {
 	return path
 }
 
-func rowsOf(t testing.TB, fields ...row.Field) core.ItemType {
+func rowsOf(t testing.TB, fields ...row.Field) item.Type {
 	t.Helper()
 	s, err := row.NewSchema(fields...)
 	require.NoError(t, err)
-	return core.RowOf("", s)
+	return item.RowOf("", s)
 }
 
 // outcomes reads all: items as text, errors of consumed ones without the path. The last
 // one is the error that ended it, unless that is io.EOF.
-func outcomes(t testing.TB, framing, path string, item core.ItemType) (all []string) {
+func outcomes(t testing.TB, framing, path string, itemType item.Type) (all []string) {
 	t.Helper()
 	ctx := context.Background()
-	r := newReader(t, framing, path, item)
-	defer func() { require.NoError(t, r.Component().(core.Closer).Close(ctx)) }()
-	if err := r.Component().(core.Opener).Open(ctx, nil); err != nil {
+	r := newReader(t, framing, path, itemType)
+	defer func() { require.NoError(t, r.Component().(item.Closer).Close(ctx)) }()
+	if err := r.Component().(item.Opener).Open(ctx, nil); err != nil {
 		return []string{"open: " + strings.ReplaceAll(err.Error(), path, "PATH")}
 	}
 	for {
@@ -60,7 +61,7 @@ func outcomes(t testing.TB, framing, path string, item core.ItemType) (all []str
 			return all
 		case err == nil:
 			all = append(all, text(items.At(0)))
-		case core.IsConsumed(err):
+		case item.IsConsumed(err):
 			require.True(t, exception.IsSkippable(err))
 			all = append(all, strings.TrimPrefix(err.Error(), path))
 		default:
@@ -69,10 +70,10 @@ func outcomes(t testing.TB, framing, path string, item core.ItemType) (all []str
 	}
 }
 
-func text(item any) string {
-	r, ok := item.(core.Row)
+func text(of any) string {
+	r, ok := of.(item.Row)
 	if !ok {
-		return fmt.Sprintf("%+v", item)
+		return fmt.Sprintf("%+v", of)
 	}
 	var parts []string
 	for _, v := range r.Values() {
@@ -99,8 +100,8 @@ func TestADocumentThatMayMeanTwoThingsIsAnInvalidItem(t *testing.T) {
 			":6: not valid UTF-8 (byte 21): {\"id\":6,\"name\":\"e\",\"\uFFFD\":1}",
 		}
 		require.Equal(t, append(append([]string{"1|a"}, faults...), "7|😀"), outcomes(t, framing, path, row), framing)
-		require.Equal(t, append(append([]string{"{ID:1 Name:a}"}, faults...), "{ID:7 Name:😀}"), outcomes(t, framing, path, core.ItemOf[thing]("")), framing)
-		itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) core.Reader { return newReader(t, framing, path, row) }})
+		require.Equal(t, append(append([]string{"{ID:1 Name:a}"}, faults...), "{ID:7 Name:😀}"), outcomes(t, framing, path, item.TypeOf[thing]("")), framing)
+		itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader { return newReader(t, framing, path, row) }})
 	}
 }
 
@@ -124,7 +125,7 @@ func TestNestedValuesAreFoundByTheirPaths(t *testing.T) {
 	}
 	float := func(x float64) *float64 { return &x }
 	chile := "Chile"
-	item := rowsOf(t,
+	itemType := rowsOf(t,
 		row.Field{Name: "id", Kind: row.String}, row.Field{Name: "mag", Kind: row.Float, From: "properties.mag", Nullable: true},
 		row.Field{Name: "place", Kind: row.String, From: `properties["place"]`, Nullable: true},
 		row.Field{Name: "day", Kind: row.DateKind, From: "properties.time"},
@@ -134,9 +135,9 @@ func TestNestedValuesAreFoundByTheirPaths(t *testing.T) {
 		require.Equal(t, []string{
 			"a|4.5|null|2026-11-22|-20.5", "b|null|Chile|2026-11-23|null",
 			`:3: field day: "null" is not a date (the field is not nullable)`, ":4: field lat: geometry is not an object: 7", "e|-1|null|2026-11-25|1",
-		}, outcomes(t, framing, path, item), framing)
+		}, outcomes(t, framing, path, itemType), framing)
 		itemtest.Reader(t, itemtest.ReaderConfig{
-			New: func(t testing.TB) core.Reader { return newReader(t, framing, path, core.ItemOf[quake]("")) },
+			New: func(t testing.TB) item.Reader { return newReader(t, framing, path, item.TypeOf[quake]("")) },
 			Want: []any{
 				quake{ID: "a", Mag: float(4.5), Day: row.NewDate(2026, time.November, 22), Lat: float(-20.5)},
 				quake{ID: "b", Place: &chile, Day: row.NewDate(2026, time.November, 23)},
@@ -148,7 +149,7 @@ func TestNestedValuesAreFoundByTheirPaths(t *testing.T) {
 
 func TestAKeyThatNoObjectHasIsAnErrorBeforeAnythingIsRead(t *testing.T) {
 	t.Parallel()
-	item := rowsOf(t,
+	itemType := rowsOf(t,
 		row.Field{Name: "id", Kind: row.String}, row.Field{Name: "mag", Kind: row.Float, From: "properties.magg", Nullable: true},
 		row.Field{Name: "lat", Kind: row.Float, From: "geometry.coordinates[9]", Nullable: true},
 		row.Field{Name: "note", Kind: row.String, Nullable: true, Optional: true})
@@ -168,25 +169,25 @@ func TestAKeyThatNoObjectHasIsAnErrorBeforeAnythingIsRead(t *testing.T) {
 	for _, framing := range framings {
 		path := file(t, framing, quakes...)
 		require.Equal(t, []string{"open: " + framing + `: PATH: no object has the key "properties.magg" for field mag (nearest: "properties.mag"; ` + hint +
-			"\n" + `PATH: no object has the key "geometry.coordinates[9]" for field lat (nearest: "geometry.coordinates"; ` + hint}, outcomes(t, framing, path, item), framing)
+			"\n" + `PATH: no object has the key "geometry.coordinates[9]" for field lat (nearest: "geometry.coordinates"; ` + hint}, outcomes(t, framing, path, itemType), framing)
 		require.Equal(t, []string{"open: " + framing + `: PATH: no object has the key "properties.Felt" for field Felt (` + hint +
-			"\n" + `PATH: no object has the key "properties.tim" for field Day (nearest: "properties.time"; ` + hint}, outcomes(t, framing, path, core.ItemOf[quake]("")), framing)
+			"\n" + `PATH: no object has the key "properties.tim" for field Day (nearest: "properties.time"; ` + hint}, outcomes(t, framing, path, item.TypeOf[quake]("")), framing)
 	}
 }
 
 func TestAKeyMayStandInAnyObjectHoweverFarBehind(t *testing.T) {
 	t.Parallel()
-	item := rowsOf(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "note", Kind: row.String, Nullable: true})
+	itemType := rowsOf(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "note", Kind: row.String, Nullable: true})
 	var documents []string
 	for i := range 500 { // more than one buffer
 		documents = append(documents, fmt.Sprintf(`{"id":%d,"pad":%q}`, i, strings.Repeat("x", 400)))
 	}
 	for _, framing := range framings {
-		require.Len(t, outcomes(t, framing, file(t, framing, documents...), item), 1, "no object has it")
+		require.Len(t, outcomes(t, framing, file(t, framing, documents...), itemType), 1, "no object has it")
 		path := file(t, framing, append(documents, `{"id":0,"note":"x"}`)...)
-		itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 5, New: func(t testing.TB) core.Reader { return newReader(t, framing, path, item) }})
-		require.Len(t, outcomes(t, framing, path, item), 501)
-		require.Empty(t, outcomes(t, framing, file(t, framing), item), "where no object is, no key is missing")
+		itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 5, New: func(t testing.TB) item.Reader { return newReader(t, framing, path, itemType) }})
+		require.Len(t, outcomes(t, framing, path, itemType), 501)
+		require.Empty(t, outcomes(t, framing, file(t, framing), itemType), "where no object is, no key is missing")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
@@ -47,7 +47,7 @@ func (r *Reader) unseen(ctx context.Context) (missing []int, sample []byte, err 
 	for len(missing) > 0 {
 		doc, err := r.next(ctx)
 		switch {
-		case core.IsConsumed(err):
+		case item.IsConsumed(err):
 			continue
 		case errors.Is(err, io.EOF) && sample != nil:
 			return missing, sample, nil

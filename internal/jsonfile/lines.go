@@ -8,8 +8,8 @@ import (
 	"io"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // lines is the framing of one document for each line that is not empty.
@@ -80,6 +80,6 @@ func (lines) skip(ctx context.Context, r *Reader) error {
 	}
 	size := end - r.at.Offset
 	r.moveLine(size)
-	return core.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse,
+	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse,
 		fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, r.cfg.MaxLine)))
 }

@@ -13,7 +13,7 @@ import (
 	"io"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
@@ -25,11 +25,11 @@ type Config struct {
 	MaxLine     int64 // the longest document in bytes
 }
 
-// Reader is a core.DocumentReader. Offsets are those of filestream.Input.
+// Reader is a item.DocumentReader. Offsets are those of filestream.Input.
 type Reader struct {
 	cfg   Config
 	frame framing
-	keys  *core.DocumentKeys // that some document must have
+	keys  *item.DocumentKeys // that some document must have
 
 	in   *filestream.Input
 	at   place
@@ -48,7 +48,7 @@ type place struct {
 	Items  int64 `json:"items"` // documents before Offset
 }
 
-// position is the reader's core.Position.
+// position is the reader's item.Position.
 type position struct {
 	filestream.InputPosition
 	Lines int64 `json:"lines"`
@@ -61,7 +61,7 @@ type framing interface {
 	// begin moves the reader from the start of the file to the first document.
 	begin(ctx context.Context, r *Reader) error
 	// next returns the document at the reader's place, and moves the place behind it.
-	// A failed call leaves the place, unless its error is a core.ConsumedError.
+	// A failed call leaves the place, unless its error is a item.ConsumedError.
 	next(ctx context.Context, r *Reader) ([]byte, error)
 }
 
@@ -73,23 +73,23 @@ func NewLines(cfg Config) *Reader { return &Reader{cfg: cfg, frame: lines{}} }
 func NewArray(cfg Config, items string) *Reader { return &Reader{cfg: cfg, frame: array{items: items}} }
 
 // Meta returns where the last document started.
-func (r *Reader) Meta() core.Meta { return core.Meta{Path: r.cfg.Path, Line: r.line} }
+func (r *Reader) Meta() item.Meta { return item.Meta{Path: r.cfg.Path, Line: r.line} }
 
 // ExpectKeys makes Open look for keys.
-func (r *Reader) ExpectKeys(keys core.DocumentKeys) { r.keys = &keys }
+func (r *Reader) ExpectKeys(keys item.DocumentKeys) { r.keys = &keys }
 
-// AcceptChanges implements core.ChangesAccepter.
+// AcceptChanges implements item.ChangesAccepter.
 func (r *Reader) AcceptChanges() { r.accept = true }
 
 // Open opens the file and finds the first document.
-func (r *Reader) Open(ctx context.Context, at core.Position) error {
+func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	if err := r.open(ctx, at); err != nil {
 		return fmt.Errorf("%s: %w", r.cfg.Name, err)
 	}
 	return nil
 }
 
-func (r *Reader) open(ctx context.Context, at core.Position) error {
+func (r *Reader) open(ctx context.Context, at item.Position) error {
 	if at == nil {
 		if err := r.begin(ctx); err != nil || r.keys == nil {
 			return err
@@ -147,7 +147,7 @@ func (r *Reader) ReadDocument(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("%s: the reader is not open", r.cfg.Name)
 	}
 	doc, err := r.next(ctx)
-	if err != nil && !errors.Is(err, io.EOF) && !core.IsConsumed(err) {
+	if err != nil && !errors.Is(err, io.EOF) && !item.IsConsumed(err) {
 		return nil, fmt.Errorf("%s: %w", r.cfg.Name, err)
 	}
 	return doc, err
@@ -176,7 +176,7 @@ func (r *Reader) broken(offset int64, err error) error {
 }
 
 // Position returns the place behind the last document.
-func (r *Reader) Position() (core.Position, error) {
+func (r *Reader) Position() (item.Position, error) {
 	if r.in == nil {
 		return nil, fmt.Errorf("%s: the reader is not open", r.cfg.Name)
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -18,7 +18,7 @@ type WriterConfig struct {
 	Compression string // as in filestream.OutputConfig
 }
 
-// Writer writes documents in one of the formats: a core.DocumentWriter, with the rest
+// Writer writes documents in one of the formats: a item.DocumentWriter, with the rest
 // of the contract of a writer of files (rules C15, C15b).
 type Writer struct {
 	frame frame
@@ -70,23 +70,23 @@ func putElement(buf *bytes.Buffer, doc []byte, first bool) error {
 	return nil
 }
 
-// writerPosition is the writer's core.Position.
+// writerPosition is the writer's item.Position.
 type writerPosition struct {
 	filestream.OutputPosition
 	Items int64 `json:"items"`
 }
 
 // Open starts the file, or takes up what is committed.
-func (w *Writer) Open(ctx context.Context, at core.Position) error {
+func (w *Writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind forgets what was written since at (core.Rewinder).
-func (w *Writer) Rewind(_ context.Context, at core.Position) error {
+// Rewind forgets what was written since at (item.Rewinder).
+func (w *Writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
 
-func (w *Writer) start(at core.Position, place func(*filestream.OutputPosition) error) error {
+func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
 	w.items = 0
 	if at == nil {
 		err := place(nil)
@@ -118,15 +118,15 @@ func (w *Writer) WriteDocuments(_ context.Context, docs [][]byte) error {
 	return nil
 }
 
-// Prepare makes the chunk survive a crash (core.Preparer).
+// Prepare makes the chunk survive a crash (item.Preparer).
 func (w *Writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 
 // Position returns the end of the documents.
-func (w *Writer) Position() (core.Position, error) {
+func (w *Writer) Position() (item.Position, error) {
 	return json.Marshal(writerPosition{OutputPosition: w.out.Position(), Items: w.items})
 }
 
-// Release removes what earlier attempts left (core.Releaser).
+// Release removes what earlier attempts left (item.Releaser).
 func (w *Writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
 // Finish ends the file and renames it into view.

@@ -16,6 +16,7 @@ import (
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -153,14 +154,14 @@ func (e *Engine) Step(exec *core.JobExecution, name string) core.StepExecution {
 }
 
 // Chunk returns an element with a chunk step of these parts.
-func Chunk[I, O any](e *Engine, name string, size int, make func() (core.ItemReader[I], core.ItemProcessor[I, O], core.ItemWriter[O])) *core.StepElement {
+func Chunk[I, O any](e *Engine, name string, size int, make func() (item.ItemReader[I], item.ItemProcessor[I, O], item.ItemWriter[O])) *core.StepElement {
 	e.T.Helper()
 	s, err := chunk.New(chunk.Config{
 		Name: name, Size: size, Database: e.Database,
 		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 			r, p, w := make()
 			return chunk.Parts{
-				Reader: core.EraseReader(r), Processors: []core.Processor{core.EraseProcessor(p)}, Writers: []core.Writer{core.EraseWriter(w)},
+				Reader: item.EraseReader(r), Processors: []item.Processor{item.EraseProcessor(p)}, Writers: []item.Writer{item.EraseWriter(w)},
 			}, nil
 		},
 	})

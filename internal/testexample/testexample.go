@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -68,22 +68,22 @@ func Text(db tx.Database, query string) string {
 }
 
 // Print reads all items and prints them.
-func Print[T any](r core.Reader) {
+func Print[T any](r item.Reader) {
 	for _, item := range Read[T](r) {
 		fmt.Printf("%+v\n", item)
 	}
 }
 
 // Read reads all items, as a chunk step does.
-func Read[T any](r core.Reader) []T {
+func Read[T any](r item.Reader) []T {
 	ctx := context.Background()
-	if o, ok := r.Component().(core.Opener); ok {
+	if o, ok := r.Component().(item.Opener); ok {
 		Check(o.Open(ctx, nil))
 	}
-	if c, ok := r.Component().(core.Closer); ok {
+	if c, ok := r.Component().(item.Closer); ok {
 		defer func() { Check(c.Close(ctx)) }()
 	}
-	items := &core.Slice[T]{}
+	items := &item.Slice[T]{}
 	for {
 		err := r.Fill(ctx, items, items.Len()+1)
 		if errors.Is(err, io.EOF) {
@@ -94,42 +94,42 @@ func Read[T any](r core.Reader) []T {
 }
 
 // Write writes the items as one chunk, as a chunk step does around its commit.
-func Write[T any](w core.Writer, items ...T) {
+func Write[T any](w item.Writer, items ...T) {
 	ctx := context.Background()
-	if o, ok := w.Component().(core.Opener); ok {
+	if o, ok := w.Component().(item.Opener); ok {
 		Check(o.Open(ctx, nil))
 	}
-	Check(w.Write(ctx, &core.Slice[T]{Items: items}))
-	if p, ok := w.Component().(core.Preparer); ok {
+	Check(w.Write(ctx, &item.Slice[T]{Items: items}))
+	if p, ok := w.Component().(item.Preparer); ok {
 		Check(p.Prepare(ctx))
 	}
-	if r, ok := w.Component().(core.Releaser); ok {
+	if r, ok := w.Component().(item.Releaser); ok {
 		Check(r.Release(ctx))
 	}
-	if f, ok := w.Component().(core.Finisher); ok {
+	if f, ok := w.Component().(item.Finisher); ok {
 		Check(f.Finish(ctx))
 	}
-	if c, ok := w.Component().(core.Closer); ok {
+	if c, ok := w.Component().(item.Closer); ok {
 		Check(c.Close(ctx))
 	}
 }
 
 // Process hands items through a processor and prints what it makes of them.
-func Process[T any](p core.Processor, items ...T) {
+func Process[T any](p item.Processor, items ...T) {
 	ctx := context.Background()
-	in := p.NewCell().(*core.Cell[T])
+	in := p.NewCell().(*item.Cell[T])
 	out, advance, err := p.Chain(in)
 	Check(err)
 	made := p.NewItems(1)
-	for _, item := range items {
-		in.Item = item
+	for _, each := range items {
+		in.Item = each
 		if err := advance(ctx); err != nil {
 			fmt.Println(err)
 			continue
 		}
 		made.Reset()
 		made.Store(out)
-		r, ok := made.At(0).(core.Row)
+		r, ok := made.At(0).(item.Row)
 		if !ok {
 			fmt.Printf("%+v\n", made.At(0))
 			continue

@@ -105,7 +105,7 @@ const (
 	counts restarting = "counts"
 	// seeks: at the position that it had after the last chunk.
 	seeks restarting = "seeks"
-	// marks: at any item (core.Marker).
+	// marks: at any item (item.Marker).
 	marks restarting = "marks"
 )
 

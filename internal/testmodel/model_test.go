@@ -15,7 +15,7 @@ type result struct {
 	Status    string // of the step; lost: it was killed
 	Counters  core.Counters
 	Skips     []string // stored by this launch, in their order
-	Rows      []item   // of the table, by all launches, in their order
+	Rows      []pair   // of the table, by all launches, in their order
 	Trace     []string // the calls of components, listeners and transactions
 	Processed []string // by workers, sorted; nil where it is not determined
 	says      []string // what the model wants to read in the step's error
@@ -31,7 +31,7 @@ func (r result) String() string {
 // model is what is durable: the rows, and where a restart begins.
 type model struct {
 	s    *scenario
-	rows []item
+	rows []pair
 	// A restart opens the reader before the place from, and passes over as many
 	// outcomes (rule C15a).
 	from, passed int
@@ -39,7 +39,7 @@ type model struct {
 
 // slot is one outcome of the reader: an item, or a read that was skipped.
 type slot struct {
-	item     item
+	item     pair
 	skip     core.Phase // the phase of the error that cost the item
 	told     bool       // the skip listener
 	filtered bool
@@ -331,7 +331,7 @@ func (a *attempt) try(group []*slot, whole bool) (*refusal, error) {
 	}
 	out := live(group)
 	if len(out) > 0 {
-		items := make([]item, len(out))
+		items := make([]pair, len(out))
 		for i, s := range out {
 			items[i] = s.item
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -18,9 +19,9 @@ type source struct {
 	last int // place of the item that was read last
 }
 
-func (r *source) Read(context.Context) (item, error) {
+func (r *source) Read(context.Context) (pair, error) {
 	if r.next >= len(r.w.s.Values) {
-		return item{}, io.EOF
+		return pair{}, io.EOF
 	}
 	it, err := r.w.read(r.next)
 	switch {
@@ -29,13 +30,13 @@ func (r *source) Read(context.Context) (item, error) {
 		r.next++
 	case r.w.s.Reading == consumes:
 		r.next++
-		return it, core.Consumed(core.Meta{Line: int64(r.next)}, raise(err))
+		return it, item.Consumed(item.Meta{Line: int64(r.next)}, raise(err))
 	}
 	return it, raise(err)
 }
 
 // Meta is where the last item came from.
-func (r *source) Meta() core.Meta { return core.Meta{Line: int64(r.last + 1)} }
+func (r *source) Meta() item.Meta { return item.Meta{Line: int64(r.last + 1)} }
 
 // stepping is a source that can step over an item.
 type stepping struct{ *source }
@@ -49,45 +50,45 @@ func (r stepping) SkipItem(context.Context) error {
 // positioned is what a source with a position has besides.
 type positioned struct{ *source }
 
-func (r positioned) Open(_ context.Context, at core.Position) error {
+func (r positioned) Open(_ context.Context, at item.Position) error {
 	if at == nil {
 		return nil
 	}
 	return json.Unmarshal(at, &r.next)
 }
 
-func (r positioned) Position() (core.Position, error) { return json.Marshal(r.next) }
+func (r positioned) Position() (item.Position, error) { return json.Marshal(r.next) }
 
 // marked is a source that can be opened behind any item.
 type marked struct{ positioned }
 
 func (r marked) Mark() any { return r.last + 1 }
 
-func (r marked) PositionAt(mark any) (core.Position, error) { return json.Marshal(mark) }
+func (r marked) PositionAt(mark any) (item.Position, error) { return json.Marshal(mark) }
 
 type (
 	seeker interface {
-		core.Opener
-		core.Positioner
+		item.Opener
+		item.Positioner
 	}
 	marker interface {
 		seeker
-		core.Marker
+		item.Marker
 	}
 )
 
 // reader is the reader that the scenario asks for.
-func reader(w *world) core.Reader {
+func reader(w *world) item.Reader {
 	r := &source{w: w}
 	at := positioned{r}
 	if w.s.Reading != stepsOver {
 		switch w.s.Restart {
 		case seeks:
-			return core.EraseReader[item](at)
+			return item.EraseReader[pair](at)
 		case marks:
-			return core.EraseReader[item](marked{at})
+			return item.EraseReader[pair](marked{at})
 		default:
-			return core.EraseReader[item](r)
+			return item.EraseReader[pair](r)
 		}
 	}
 	type (
@@ -102,11 +103,11 @@ func reader(w *world) core.Reader {
 	)
 	switch w.s.Restart {
 	case seeks:
-		return core.EraseReader[item](seeking{stepping{r}, at})
+		return item.EraseReader[pair](seeking{stepping{r}, at})
 	case marks:
-		return core.EraseReader[item](marking{stepping{r}, marked{at}})
+		return item.EraseReader[pair](marking{stepping{r}, marked{at}})
 	default:
-		return core.EraseReader[item](stepping{r})
+		return item.EraseReader[pair](stepping{r})
 	}
 }
 
@@ -119,16 +120,16 @@ func (single) OnReadError(context.Context, error) error                  { retur
 func (single) BeforeProcess(context.Context, any) error                  { return nil }
 func (single) AfterProcess(context.Context, any, any) error              { return nil }
 func (single) OnProcessError(context.Context, any, error) error          { return nil }
-func (single) OnWriteError(context.Context, error, core.Items) error     { return nil }
+func (single) OnWriteError(context.Context, error, item.Items) error     { return nil }
 func (single) BeforeRetry(context.Context, core.Phase, int, error) error { return nil }
 
 // processor filters.
 type processor struct{ w *world }
 
-func (p processor) Process(_ context.Context, it item) (item, error) {
+func (p processor) Process(_ context.Context, it pair) (pair, error) {
 	filtered, err := p.w.process(it)
 	if filtered {
-		err = core.ErrFilter
+		err = item.ErrFilter
 	}
 	return it, raise(err)
 }
@@ -142,7 +143,7 @@ type target struct {
 	run    int
 }
 
-func (t *target) Write(ctx context.Context, items []item) error {
+func (t *target) Write(ctx context.Context, items []pair) error {
 	current, ok := tx.From(ctx, t.db.Name())
 	if !ok {
 		return fmt.Errorf("the writer was called without a transaction")
@@ -162,12 +163,12 @@ type skips struct{ w *world }
 func (l skips) OnSkipRead(context.Context, error) error { l.w.note("S read"); return nil }
 
 func (l skips) OnSkipProcess(_ context.Context, it any, _ error) error {
-	l.w.note("S process %d", it.(item).Place)
+	l.w.note("S process %d", it.(pair).Place)
 	return nil
 }
 
 func (l skips) OnSkipWrite(_ context.Context, it any, _ error) error {
-	l.w.note("S write %d", it.(item).Place)
+	l.w.note("S write %d", it.(pair).Place)
 	return nil
 }
 
@@ -182,9 +183,9 @@ func config(w *world, db tx.Database, t *target) chunk.Config {
 			if s.Listen {
 				listeners = append(listeners, single{})
 			}
-			parts := chunk.Parts{Reader: reader(w), Writers: []core.Writer{core.EraseWriter[item](t)}, Listeners: listeners}
+			parts := chunk.Parts{Reader: reader(w), Writers: []item.Writer{item.EraseWriter[pair](t)}, Listeners: listeners}
 			if !s.Plain {
-				parts.Processors = []core.Processor{core.EraseProcessor[item, item](processor{w})}
+				parts.Processors = []item.Processor{item.EraseProcessor[pair, pair](processor{w})}
 			}
 			return parts, nil
 		},

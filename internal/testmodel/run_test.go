@@ -17,6 +17,7 @@ import (
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -109,7 +110,7 @@ func (b *bench) check(t *rapid.T, s *scenario) {
 
 // complete checks what needs no model: in the end every item is written, filtered
 // or stored as skipped, and only once.
-func complete(t *rapid.T, s *scenario, rows []item, skipped []string) {
+func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 	verdicts := make([]int, len(s.Values))
 	for _, it := range rows {
 		require.Equal(t, s.Values[it.Place], it.Value)
@@ -117,7 +118,7 @@ func complete(t *rapid.T, s *scenario, rows []item, skipped []string) {
 	}
 	for place, value := range s.Values {
 		for _, k := range skipped {
-			if strings.HasSuffix(k, fmt.Sprintf(" line %d %v", place+1, item{place, value})) {
+			if strings.HasSuffix(k, fmt.Sprintf(" line %d %v", place+1, pair{place, value})) {
 				verdicts[place]++
 			}
 		}
@@ -191,13 +192,13 @@ func (b *bench) step(t *rapid.T, id core.JobExecutionID) core.StepExecution {
 	return steps[0]
 }
 
-func (b *bench) rows(t *rapid.T) []item {
+func (b *bench) rows(t *rapid.T) []pair {
 	rows, err := b.db.Conn().QueryContext(t.Context(), fmt.Sprintf("select place, value from target where run = %d order by seq", b.runs))
 	require.NoError(t, err)
 	defer rows.Close() //nolint:errcheck // rows.Err is checked
-	var list []item
+	var list []pair
 	for rows.Next() {
-		var it item
+		var it pair
 		require.NoError(t, rows.Scan(&it.Place, &it.Value))
 		list = append(list, it)
 	}
@@ -212,7 +213,7 @@ func (b *bench) skips(t *rapid.T, s *scenario, id core.JobExecutionID) []string 
 	require.NoError(t, err)
 	var list []string
 	for _, k := range items {
-		var it item
+		var it pair
 		if k.Phase == core.PhaseRead {
 			require.Nil(t, k.Item, "%v", s)
 			// Where the item was is in the text of its error.
@@ -235,7 +236,7 @@ func (b *bench) skips(t *rapid.T, s *scenario, id core.JobExecutionID) []string 
 }
 
 // marked is the place to which a mark leads.
-func (b *bench) marked(t *rapid.T, mark core.Position) int {
+func (b *bench) marked(t *rapid.T, mark item.Position) int {
 	var at struct{ Reader, Items int }
 	if len(mark) > 0 {
 		require.NoError(t, json.Unmarshal(mark, &at), string(mark))

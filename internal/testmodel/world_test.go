@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// item is what is read; it is written as it is.
-type item struct{ Place, Value int }
+// pair is what is read; it is written as it is.
+type pair struct{ Place, Value int }
 
 // injected is the error of a fault.
 type injected struct {
@@ -82,10 +82,10 @@ func (w *world) note(format string, args ...any) {
 }
 
 // read answers the item at the place, which is in the source.
-func (w *world) read(place int) (item, error) {
+func (w *world) read(place int) (pair, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	it := item{place, w.s.Values[place]}
+	it := pair{place, w.s.Values[place]}
 	w.calls[core.PhaseRead]++
 	err := w.fault(core.PhaseRead, it, 1)
 	w.trace = append(w.trace, mark(fmt.Sprintf("r%d", place), err))
@@ -93,7 +93,7 @@ func (w *world) read(place int) (item, error) {
 }
 
 // process answers whether the item is filtered.
-func (w *world) process(it item) (filtered bool, err error) {
+func (w *world) process(it pair) (filtered bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls[core.PhaseProcess]++
@@ -109,7 +109,7 @@ func (w *world) process(it item) (filtered bool, err error) {
 }
 
 // write answers how many items were reached before one of them failed.
-func (w *world) write(items []item) (reached int, err error) {
+func (w *world) write(items []pair) (reached int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls[core.PhaseWrite]++
@@ -134,7 +134,7 @@ func mark(text string, err error) string {
 }
 
 // fault answers the first fault that fits the occasion.
-func (w *world) fault(phase core.Phase, it item, batch int) error {
+func (w *world) fault(phase core.Phase, it pair, batch int) error {
 	w.attempts[phase][it.Place]++
 	for i, f := range w.faults {
 		switch {

@@ -3,13 +3,13 @@ package batch_test
 import (
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // rowOf is a row type of fields such as "id int, name string null".
-func rowOf(fields string) core.ItemType {
+func rowOf(fields string) item.Type {
 	var list []row.Field
 	for _, f := range strings.Split(fields, ", ") {
 		words := strings.Fields(f)
@@ -23,7 +23,7 @@ func rowOf(fields string) core.ItemType {
 	if err != nil {
 		panic(err)
 	}
-	return core.RowOf("", schema)
+	return item.RowOf("", schema)
 }
 
 func named(name, text string) registry.NamedExpression {

@@ -68,7 +68,7 @@ func TestHiddenStateIsFound(t *testing.T) {
 		"var mu sync.Mutex":                                      "no initial value",
 		"var errGone = errors.New(`gone`)":                       "",
 		"var ErrGone = fmt.Errorf(`gone: %w`, errOld)":           "",
-		"var ErrFilter = core.ErrFilter":                         "",
+		"var ErrFilter = item.ErrFilter":                         "",
 		"var pattern = regexp.MustCompile(`a`)":                  "",
 		"var names = [...]string{`a`}\nvar x = names":            "allowed initial values",
 		"var byName = map[string]int{`a`: 1}":                    "",

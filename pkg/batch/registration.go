@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -35,8 +36,8 @@ func Reader[T any](name string, constructor any, about ...About) fx.Option {
 
 func readerOf[T any]() signature {
 	return signature{
-		types: func(in core.ItemType) (core.ItemType, error) { return core.ItemOf[T](""), nil },
-		erase: func(made any) (any, bool) { r, ok := made.(ItemReader[T]); return core.EraseReader(r), ok },
+		types: func(in item.Type) (item.Type, error) { return item.TypeOf[T](""), nil },
+		erase: func(made any) (any, bool) { r, ok := made.(ItemReader[T]); return item.EraseReader(r), ok },
 		fits:  implements[ItemReader[T]],
 	}
 }
@@ -48,10 +49,10 @@ func Processor[I, O any](name string, constructor any, about ...About) fx.Option
 
 func processorOf[I, O any]() signature {
 	return signature{
-		types: func(in core.ItemType) (core.ItemType, error) {
-			return core.ItemOf[O](""), core.Assignable(in, core.ItemOf[I](""))
+		types: func(in item.Type) (item.Type, error) {
+			return item.TypeOf[O](""), item.Assignable(in, item.TypeOf[I](""))
 		},
-		erase: func(made any) (any, bool) { p, ok := made.(ItemProcessor[I, O]); return core.EraseProcessor(p), ok },
+		erase: func(made any) (any, bool) { p, ok := made.(ItemProcessor[I, O]); return item.EraseProcessor(p), ok },
 		fits:  implements[ItemProcessor[I, O]],
 	}
 }
@@ -63,8 +64,8 @@ func Writer[T any](name string, constructor any, about ...About) fx.Option {
 
 func writerOf[T any]() signature {
 	return signature{
-		types: func(in core.ItemType) (core.ItemType, error) { return in, core.Assignable(in, core.ItemOf[T]("")) },
-		erase: func(made any) (any, bool) { w, ok := made.(ItemWriter[T]); return core.EraseWriter(w), ok },
+		types: func(in item.Type) (item.Type, error) { return in, item.Assignable(in, item.TypeOf[T]("")) },
+		erase: func(made any) (any, bool) { w, ok := made.(ItemWriter[T]); return item.EraseWriter(w), ok },
 		fits:  implements[ItemWriter[T]],
 	}
 }
@@ -130,9 +131,9 @@ func Matcher(m exception.Matcher) fx.Option {
 }
 
 // Item lets job files use the Go type T under name: `item: name` of csv, jsonl,
-// json and query. How T's fields are read and written is said at core.ItemOf.
+// json and query. How T's fields are read and written is said at item.TypeOf.
 func Item[T any](name string) fx.Option {
-	item := registry.NamedItem{Name: name, Type: core.ItemOf[T](name)}
+	item := registry.NamedItem{Name: name, Type: item.TypeOf[T](name)}
 	return fx.Provide(fx.Annotate(func() []registry.NamedItem { return []registry.NamedItem{item} }, fx.ResultTags(groupItems)))
 }
 
@@ -183,7 +184,7 @@ func Part[T any](key string) About {
 
 // signature is what one kind of registration asks of a constructor's result.
 type signature struct {
-	types func(in core.ItemType) (core.ItemType, error)
+	types func(in item.Type) (item.Type, error)
 	erase func(made any) (any, bool)
 	// fits says why a type that a constructor returns will not do: "T, which ...".
 	fits func(t reflect.Type) error
@@ -221,7 +222,7 @@ func register(kind registry.Kind, name string, constructor any, about []About, s
 func describe(kind registry.Kind, name string, sig signature, about []About) registry.Component {
 	description := registry.Component{Kind: kind, Name: name}
 	if sig.types != nil {
-		description.Types = func(_ any, in core.ItemType) (core.ItemType, error) { return sig.types(in) }
+		description.Types = func(_ any, in item.Type) (item.Type, error) { return sig.types(in) }
 	}
 	for _, a := range about {
 		a(&description)

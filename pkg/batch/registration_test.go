@@ -82,7 +82,7 @@ func TestAListenerMustListenToSomething(t *testing.T) {
 	_, err := batch.NewRegistry(batch.Listener("deaf", func() *deaf { return &deaf{} }))
 	require.ErrorContains(t, err, `listener "deaf": the constructor returns *batch_test.deaf, which implements no interface of a listener`)
 	_, err = batch.NewRegistry(batch.Reader[int]("none", func() *deaf { return &deaf{} }))
-	require.ErrorContains(t, err, `reader "none": the constructor returns *batch_test.deaf, which is no core.ItemReader[int]`)
+	require.ErrorContains(t, err, `reader "none": the constructor returns *batch_test.deaf, which is no item.ItemReader[int]`)
 }
 
 type numbers struct{ n int }

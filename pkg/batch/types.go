@@ -3,23 +3,24 @@ package batch
 import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // The interfaces that authors implement. Package core describes them, and has those
 // that few need.
 type (
-	ItemReader[T any]       = core.ItemReader[T]
-	ItemProcessor[I, O any] = core.ItemProcessor[I, O]
-	ItemWriter[T any]       = core.ItemWriter[T]
+	ItemReader[T any]       = item.ItemReader[T]
+	ItemProcessor[I, O any] = item.ItemProcessor[I, O]
+	ItemWriter[T any]       = item.ItemWriter[T]
 
 	// What a reader or writer may implement apart from Read and Write.
-	Opener     = core.Opener
-	Positioner = core.Positioner
-	Closer     = core.Closer
-	Preparer   = core.Preparer
-	Rewinder   = core.Rewinder
-	Finisher   = core.Finisher
-	MetaReader = core.MetaReader
+	Opener     = item.Opener
+	Positioner = item.Positioner
+	Closer     = item.Closer
+	Preparer   = item.Preparer
+	Rewinder   = item.Rewinder
+	Finisher   = item.Finisher
+	MetaReader = item.MetaReader
 
 	TaskletFunc = core.TaskletFunc
 	DeciderFunc = core.DeciderFunc
@@ -27,10 +28,10 @@ type (
 
 // The values that they get and return.
 type (
-	Row              = core.Row
+	Row              = item.Row
 	Date             = core.Date
-	Meta             = core.Meta
-	Position         = core.Position
+	Meta             = item.Meta
+	Position         = item.Position
 	StepContribution = core.StepContribution
 	Partition        = core.Partition
 	View             = core.View
@@ -39,7 +40,7 @@ type (
 
 var (
 	// ErrFilter is the result of a processor that leaves the item out.
-	ErrFilter = core.ErrFilter
+	ErrFilter = item.ErrFilter
 	// ErrStopped is the result of a tasklet that ended early, because a stop was asked for.
 	ErrStopped = core.ErrStopped
 )
@@ -49,7 +50,7 @@ func NewExecutionContext() *ExecutionContext { return core.NewExecutionContext()
 
 // Consumed is the error of a Read that has consumed its item: the next Read is about
 // the item after it (rule C1). meta is where the item came from; zero if unknown.
-func Consumed(meta Meta, err error) error { return core.Consumed(meta, err) }
+func Consumed(meta Meta, err error) error { return item.Consumed(meta, err) }
 
 // InvalidItem marks err as an item that does not fit (class `invalid_item`): `skip` may
 // leave it out.

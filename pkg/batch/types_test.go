@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 func TestTheErrorsOfTheFacadeSayWhatMayBeDone(t *testing.T) {
@@ -29,6 +29,6 @@ func TestTheErrorsOfTheFacadeSayWhatMayBeDone(t *testing.T) {
 		require.Equal(t, c.retry, exception.IsRetryable(c.err), c.err)
 		require.Equal(t, c.skip, exception.IsSkippable(c.err), c.err)
 		require.Equal(t, c.class, exception.ClassOf(c.err), c.err)
-		require.Equal(t, c.consumed, core.IsConsumed(c.err), c.err)
+		require.Equal(t, c.consumed, item.IsConsumed(c.err), c.err)
 	}
 }

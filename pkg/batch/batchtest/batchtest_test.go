@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 var errFault = errors.New("injected")
@@ -31,7 +32,7 @@ type shout struct{ calls atomic.Int64 }
 func (s *shout) Process(_ context.Context, p person) (person, error) {
 	s.calls.Add(1)
 	if p.Name == "" {
-		return p, core.ErrFilter
+		return p, item.ErrFilter
 	}
 	p.Name += "!"
 	return p, nil
@@ -156,11 +157,11 @@ func TestFaultsStrikeInJobFilesByStepAndComponent(t *testing.T) {
 func TestAReadFaultOnAnItemConsumesIt(t *testing.T) {
 	t.Parallel()
 	faults := batchtest.NewFaults(batchtest.Fault{Phase: core.PhaseRead, Match: is(2), Err: errFault})
-	reader := faults.Parts("", chunk.Parts{Reader: core.EraseReader(batchtest.Slice(1, 2, 3))}).Reader
+	reader := faults.Parts("", chunk.Parts{Reader: item.EraseReader(batchtest.Slice(1, 2, 3))}).Reader
 	items := reader.NewItems(3)
 	err := reader.Fill(t.Context(), items, 3)
 	require.ErrorIs(t, err, errFault)
-	var consumed *core.ConsumedError
+	var consumed *item.ConsumedError
 	require.ErrorAs(t, err, &consumed)
 	require.EqualValues(t, 2, consumed.Meta.Line)
 	require.Equal(t, 1, items.Len())
@@ -173,7 +174,7 @@ func TestAReadFaultOnAnItemConsumesIt(t *testing.T) {
 func TestAReadFaultOnACallConsumesNothing(t *testing.T) {
 	t.Parallel()
 	faults := batchtest.NewFaults(batchtest.Fault{Phase: core.PhaseRead, Calls: []int{2}, Err: errFault})
-	reader := faults.Parts("", chunk.Parts{Reader: core.EraseReader(batchtest.Slice(1, 2, 3))}).Reader
+	reader := faults.Parts("", chunk.Parts{Reader: item.EraseReader(batchtest.Slice(1, 2, 3))}).Reader
 	items := reader.NewItems(3)
 	require.ErrorIs(t, reader.Fill(t.Context(), items, 3), errFault)
 	require.Equal(t, 1, items.Len())

@@ -11,14 +11,15 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // Components are those of a chunk step under test. Processor may be nil where I
 // and O are one type.
 type Components[I, O any] struct {
-	Reader    core.ItemReader[I]
-	Processor core.ItemProcessor[I, O]
-	Writer    core.ItemWriter[O]
+	Reader    item.ItemReader[I]
+	Processor item.ItemProcessor[I, O]
+	Writer    item.ItemWriter[O]
 }
 
 // Step runs a chunk step of these components; c says how (Size, Retry, Skip, ...),
@@ -40,9 +41,9 @@ func Step[I, O any](e *Env, c chunk.Config, parts Components[I, O]) *Run {
 	}
 	if c.Assemble == nil {
 		c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
-			p := chunk.Parts{Reader: core.EraseReader(parts.Reader), Writers: []core.Writer{core.EraseWriter(parts.Writer)}}
+			p := chunk.Parts{Reader: item.EraseReader(parts.Reader), Writers: []item.Writer{item.EraseWriter(parts.Writer)}}
 			if parts.Processor != nil {
-				p.Processors = []core.Processor{core.EraseProcessor(parts.Processor)}
+				p.Processors = []item.Processor{item.EraseProcessor(parts.Processor)}
 			}
 			return e.config.faults.Parts(c.Name, p), nil
 		}
@@ -55,14 +56,14 @@ func Step[I, O any](e *Env, c chunk.Config, parts Components[I, O]) *Run {
 }
 
 // Slice returns a reader of these items, which can be restarted.
-func Slice[T any](items ...T) core.ItemReader[T] { return &sliceReader[T]{items: items} }
+func Slice[T any](items ...T) item.ItemReader[T] { return &sliceReader[T]{items: items} }
 
 type sliceReader[T any] struct {
 	items []T
 	next  int
 }
 
-func (r *sliceReader[T]) Open(_ context.Context, at core.Position) error {
+func (r *sliceReader[T]) Open(_ context.Context, at item.Position) error {
 	r.next = 0
 	if at == nil {
 		return nil
@@ -70,9 +71,9 @@ func (r *sliceReader[T]) Open(_ context.Context, at core.Position) error {
 	return json.Unmarshal(at, &r.next)
 }
 
-func (r *sliceReader[T]) Position() (core.Position, error) { return json.Marshal(r.next) }
+func (r *sliceReader[T]) Position() (item.Position, error) { return json.Marshal(r.next) }
 
-func (r *sliceReader[T]) Meta() core.Meta { return core.Meta{Line: int64(r.next)} }
+func (r *sliceReader[T]) Meta() item.Meta { return item.Meta{Line: int64(r.next)} }
 
 func (r *sliceReader[T]) Read(context.Context) (item T, err error) {
 	if r.next >= len(r.items) {
@@ -88,7 +89,7 @@ type Sink[T any] struct {
 	items []T
 }
 
-// Write implements core.ItemWriter.
+// Write implements item.ItemWriter.
 func (s *Sink[T]) Write(_ context.Context, items []T) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,10 +98,10 @@ func (s *Sink[T]) Write(_ context.Context, items []T) error {
 }
 
 // Open forgets what an attempt before this one had not committed.
-func (s *Sink[T]) Open(ctx context.Context, at core.Position) error { return s.Rewind(ctx, at) }
+func (s *Sink[T]) Open(ctx context.Context, at item.Position) error { return s.Rewind(ctx, at) }
 
-// Rewind implements core.Rewinder.
-func (s *Sink[T]) Rewind(_ context.Context, at core.Position) error {
+// Rewind implements item.Rewinder.
+func (s *Sink[T]) Rewind(_ context.Context, at item.Position) error {
 	n := 0
 	if at != nil {
 		if err := json.Unmarshal(at, &n); err != nil {
@@ -116,8 +117,8 @@ func (s *Sink[T]) Rewind(_ context.Context, at core.Position) error {
 	return nil
 }
 
-// Position implements core.Positioner.
-func (s *Sink[T]) Position() (core.Position, error) {
+// Position implements item.Positioner.
+func (s *Sink[T]) Position() (item.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return json.Marshal(len(s.items))

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // sqliteFile is the URL of a file that is not there yet.
@@ -148,7 +149,7 @@ func (r *oddNumbers) Read(context.Context) (int, error) {
 	r.n++
 	switch {
 	case r.n == 1:
-		return 0, core.Consumed(core.Meta{}, errors.New("odd"))
+		return 0, item.Consumed(item.Meta{}, errors.New("odd"))
 	case r.n == 6:
 		r.look()
 	case r.n > 6:
@@ -174,7 +175,7 @@ func TestASkipInAnotherDatabaseIsInTheHistoryBeforeTheStepEnds(t *testing.T) {
 				seen = len(list)
 			}
 			return chunk.Parts{
-				Reader: core.EraseReader[int](&oddNumbers{look: look}), Writers: []core.Writer{core.EraseWriter[int](nowhere{})},
+				Reader: item.EraseReader[int](&oddNumbers{look: look}), Writers: []item.Writer{item.EraseWriter[int](nowhere{})},
 			}, nil
 		},
 	})

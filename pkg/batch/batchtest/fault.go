@@ -27,10 +27,10 @@ type Fault struct {
 	Component string
 	// Match selects items: the one that was read, the one handed to the processor,
 	// or any of those handed to the writer. nil selects all. A value of type T
-	// arrives as T; a row as core.Row.
+	// arrives as T; a row as item.Row.
 	//
 	// A reader's item is known only when it was read. A read fault with Match
-	// therefore consumes the item (core.ConsumedError), as a line that does not parse
+	// therefore consumes the item (item.ConsumedError), as a line that does not parse
 	// does; one without strikes before the read and consumes nothing (rule C1).
 	Match func(item any) bool
 	// Calls are the numbers, from 1, of the calls that fail, counted over those that

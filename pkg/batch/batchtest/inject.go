@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -40,34 +41,34 @@ func (f *Faults) wrap(kind registry.Kind, name string, use registry.BuildContext
 	f.made[at]++
 	f.mu.Unlock()
 	switch made := made.(type) {
-	case core.Reader:
+	case item.Reader:
 		s.phase = core.PhaseRead
 		return f.reader(s, made)
-	case core.Processor:
+	case item.Processor:
 		s.phase = core.PhaseProcess
 		return f.processor(s, made)
-	case core.Writer:
+	case item.Writer:
 		s.phase = core.PhaseWrite
 		return f.writer(s, made)
 	}
 	return made
 }
 
-func (f *Faults) reader(s site, r core.Reader) core.Reader {
+func (f *Faults) reader(s site, r item.Reader) item.Reader {
 	if list := f.at(s); len(list) > 0 {
 		return &faultyReader{Reader: r, faults: f, list: list}
 	}
 	return r
 }
 
-func (f *Faults) processor(s site, p core.Processor) core.Processor {
+func (f *Faults) processor(s site, p item.Processor) item.Processor {
 	if list := f.at(s); len(list) > 0 {
 		return &faultyProcessor{Processor: p, faults: f, list: list}
 	}
 	return p
 }
 
-func (f *Faults) writer(s site, w core.Writer) core.Writer {
+func (f *Faults) writer(s site, w item.Writer) item.Writer {
 	if list := f.at(s); len(list) > 0 {
 		return &faultyWriter{Writer: w, faults: f, list: list}
 	}
@@ -76,15 +77,15 @@ func (f *Faults) writer(s site, w core.Writer) core.Writer {
 
 // faultyReader reads one by one, so that each Read can fail.
 type faultyReader struct {
-	core.Reader
+	item.Reader
 	faults *Faults
 	list   []*armed
 }
 
-func (r *faultyReader) Fill(ctx context.Context, items core.Items, n int) error {
+func (r *faultyReader) Fill(ctx context.Context, items item.Items, n int) error {
 	for items.Len() < n {
 		blind := r.faults.call(r.list, func(a *armed) bool { return a.Match == nil })
-		if err := blind.strike(); err != nil && !core.IsConsumed(err) {
+		if err := blind.strike(); err != nil && !item.IsConsumed(err) {
 			return err
 		} else if err != nil {
 			return r.consume(ctx, items, err)
@@ -97,14 +98,14 @@ func (r *faultyReader) Fill(ctx context.Context, items core.Items, n int) error 
 		if err := seeing.strike(); err != nil {
 			meta := items.Meta(last)
 			items.Truncate(last)
-			return core.Consumed(meta, err)
+			return item.Consumed(meta, err)
 		}
 	}
 	return nil
 }
 
 // consume reads the item that the failing Read is said to have consumed.
-func (r *faultyReader) consume(ctx context.Context, items core.Items, failure error) error {
+func (r *faultyReader) consume(ctx context.Context, items item.Items, failure error) error {
 	last := items.Len()
 	if err := r.Reader.Fill(ctx, items, last+1); err != nil {
 		return err
@@ -114,17 +115,17 @@ func (r *faultyReader) consume(ctx context.Context, items core.Items, failure er
 }
 
 type faultyProcessor struct {
-	core.Processor
+	item.Processor
 	faults *Faults
 	list   []*armed
 }
 
-func (p *faultyProcessor) Chain(in any) (any, core.Advance, error) {
+func (p *faultyProcessor) Chain(in any) (any, item.Advance, error) {
 	out, advance, err := p.Processor.Chain(in)
 	if err != nil {
 		return nil, nil, err
 	}
-	item := reflect.ValueOf(in).Elem().FieldByName("Item") // of a *core.Cell[T]
+	item := reflect.ValueOf(in).Elem().FieldByName("Item") // of a *item.Cell[T]
 	return out, func(ctx context.Context) error {
 		fault := p.faults.call(p.list, func(a *armed) bool { return a.Match == nil || a.Match(item.Interface()) })
 		return p.faults.around(fault, func() error { return advance(ctx) })
@@ -132,17 +133,17 @@ func (p *faultyProcessor) Chain(in any) (any, core.Advance, error) {
 }
 
 type faultyWriter struct {
-	core.Writer
+	item.Writer
 	faults *Faults
 	list   []*armed
 }
 
-func (w *faultyWriter) Write(ctx context.Context, items core.Items) error {
+func (w *faultyWriter) Write(ctx context.Context, items item.Items) error {
 	fault := w.faults.call(w.list, func(a *armed) bool { return a.Match == nil || matchesAny(a, items) })
 	return w.faults.around(fault, func() error { return w.Writer.Write(ctx, items) })
 }
 
-func matchesAny(a *armed, items core.Items) bool {
+func matchesAny(a *armed, items item.Items) bool {
 	for i := range items.Len() {
 		if a.Match(items.At(i)) {
 			return true

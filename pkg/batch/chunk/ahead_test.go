@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // Filling a work touches nothing but the work, the reader and the chains (rule C19):
@@ -27,9 +28,9 @@ func TestAWorkIsFilledWhileAnotherOneCommits(t *testing.T) {
 			Name: "load", Size: 7, Database: e.Database, Skip: chunk.LimitSkip{Limit: 100, Skippable: func(error) bool { return true }}, Concurrency: 2,
 			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 				return chunk.Parts{
-					Reader:     core.EraseReader[int](&seekable{numbers: numbers{n: 200}}),
-					Processors: []core.Processor{core.EraseProcessor[int, int](choosy{})},
-					Writers:    []core.Writer{core.EraseWriter[int](&inserts{db: e.Database})},
+					Reader:     item.EraseReader[int](&seekable{numbers: numbers{n: 200}}),
+					Processors: []item.Processor{item.EraseProcessor[int, int](choosy{})},
+					Writers:    []item.Writer{item.EraseWriter[int](&inserts{db: e.Database})},
 				}, nil
 			},
 		})
@@ -65,7 +66,7 @@ type choosy struct{}
 func (choosy) Process(_ context.Context, n int) (int, error) {
 	switch {
 	case n%7 == 0:
-		return 0, core.ErrFilter
+		return 0, item.ErrFilter
 	case n%11 == 0:
 		return 0, errBad
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // BenchmarkChunk runs whole steps whose components do nothing, so that it measures the
@@ -38,9 +39,9 @@ func BenchmarkChunk(b *testing.B) {
 				}
 				config.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
 					return chunk.Parts{
-						Reader:     core.EraseReader[int](&benchReader{items: items}),
-						Processors: []core.Processor{core.EraseProcessor[int, int](benchProcessor{})},
-						Writers:    []core.Writer{core.EraseWriter[int](benchWriter{poison: name == "split"})},
+						Reader:     item.EraseReader[int](&benchReader{items: items}),
+						Processors: []item.Processor{item.EraseProcessor[int, int](benchProcessor{})},
+						Writers:    []item.Writer{item.EraseWriter[int](benchWriter{poison: name == "split"})},
 					}, nil
 				}
 				s, err := chunk.New(config)

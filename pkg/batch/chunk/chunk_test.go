@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -38,14 +39,14 @@ type seekable struct {
 	closed int
 }
 
-func (r *seekable) Open(_ context.Context, at core.Position) error {
+func (r *seekable) Open(_ context.Context, at item.Position) error {
 	r.opened = append(r.opened, string(at))
 	if at == nil {
 		return nil
 	}
 	return json.Unmarshal(at, &r.next)
 }
-func (r *seekable) Position() (core.Position, error) { return json.Marshal(r.next) }
+func (r *seekable) Position() (item.Position, error) { return json.Marshal(r.next) }
 func (r *seekable) Close(context.Context) error      { r.closed++; return nil }
 
 type processorFunc func(int) (int, error)
@@ -85,8 +86,8 @@ func engine(t *testing.T, url string) *testengine.Engine {
 	return e
 }
 
-func load(e *testengine.Engine, r core.ItemReader[int], p processorFunc, before func(int) error) *core.Job {
-	return testengine.Job("load", testengine.Chunk(e, "load", 10, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+func load(e *testengine.Engine, r item.ItemReader[int], p processorFunc, before func(int) error) *core.Job {
+	return testengine.Job("load", testengine.Chunk(e, "load", 10, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 		return r, p, &inserts{db: e.Database, before: before}
 	}))
 }
@@ -107,7 +108,7 @@ func TestAllItemsAreWrittenAndCounted(t *testing.T) {
 		e := engine(t, url)
 		exec := e.Run(load(e, &numbers{n: 25}, func(i int) (int, error) {
 			if i%5 == 0 {
-				return 0, core.ErrFilter
+				return 0, item.ErrFilter
 			}
 			return i, nil
 		}, nil))
@@ -147,14 +148,14 @@ func TestAFailureRollsBackItsChunkAndARestartGoesOnAfterTheLastCommit(t *testing
 		}
 		return nil
 	}
-	cases := map[string]func(e *testengine.Engine, r core.ItemReader[int]) *core.Job{
-		"in the writer":    func(e *testengine.Engine, r core.ItemReader[int]) *core.Job { return load(e, r, same, failAt(17)) },
-		"in the processor": func(e *testengine.Engine, r core.ItemReader[int]) *core.Job { return load(e, r, failing(17), nil) },
-		"a panic":          func(e *testengine.Engine, r core.ItemReader[int]) *core.Job { return load(e, r, same, panicking) },
+	cases := map[string]func(e *testengine.Engine, r item.ItemReader[int]) *core.Job{
+		"in the writer":    func(e *testengine.Engine, r item.ItemReader[int]) *core.Job { return load(e, r, same, failAt(17)) },
+		"in the processor": func(e *testengine.Engine, r item.ItemReader[int]) *core.Job { return load(e, r, failing(17), nil) },
+		"a panic":          func(e *testengine.Engine, r item.ItemReader[int]) *core.Job { return load(e, r, same, panicking) },
 	}
-	readers := map[string]func() core.ItemReader[int]{
-		"reader without a position": func() core.ItemReader[int] { return &numbers{n: 35} },
-		"reader with a position":    func() core.ItemReader[int] { return &seekable{numbers: numbers{n: 35}} },
+	readers := map[string]func() item.ItemReader[int]{
+		"reader without a position": func() item.ItemReader[int] { return &numbers{n: 35} },
+		"reader with a position":    func() item.ItemReader[int] { return &seekable{numbers: numbers{n: 35}} },
 	}
 	testdb.Each(t, func(t *testing.T, url string) {
 		for name, broken := range cases {
@@ -193,7 +194,7 @@ func TestComponentsAreClosedOnceThoughOpeningFails(t *testing.T) {
 	e := engine(t, testdb.SQLite(t))
 	r := &seekable{numbers: numbers{n: 5}}
 	w := &failsToOpen{}
-	exec := e.Run(testengine.Job("load", testengine.Chunk(e, "load", 10, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+	exec := e.Run(testengine.Job("load", testengine.Chunk(e, "load", 10, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 		return r, processorFunc(same), w
 	})))
 	require.Equal(t, core.StatusFailed, exec.Status)
@@ -204,7 +205,7 @@ func TestComponentsAreClosedOnceThoughOpeningFails(t *testing.T) {
 
 type failsToOpen struct{ closed int }
 
-func (w *failsToOpen) Open(context.Context, core.Position) error {
+func (w *failsToOpen) Open(context.Context, item.Position) error {
 	return errors.New("the disk is gone")
 }
 func (w *failsToOpen) Close(context.Context) error        { w.closed++; return nil }
@@ -283,7 +284,7 @@ type accepting struct {
 
 func (r *accepting) AcceptChanges() { r.calls = append(r.calls, "accept") }
 
-func (r *accepting) Open(ctx context.Context, at core.Position) error {
+func (r *accepting) Open(ctx context.Context, at item.Position) error {
 	r.calls = append(r.calls, "open")
 	return r.seekable.Open(ctx, at)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -103,7 +104,7 @@ func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, erro
 
 // noteRollback counts a rolled-back transaction and calls the listeners of failed
 // writes. It returns the failure with their errors.
-func (p *pipeline) noteRollback(ctx context.Context, err error, items core.Items) error {
+func (p *pipeline) noteRollback(ctx context.Context, err error, items item.Items) error {
 	p.countRollback(ctx, err)
 	var write *writeError
 	if errors.As(err, &write) {
@@ -134,14 +135,14 @@ type commitUnit struct {
 	isCommit          bool // counts as a commit: transactions of verdicts alone do not (rule C8a)
 	// source returns what is written and the item of each output; nil: nothing is
 	// written.
-	source func(ctx context.Context) (core.Items, []int, error)
+	source func(ctx context.Context) (item.Items, []int, error)
 
 	// The transaction sets the rest.
-	items       core.Items
+	items       item.Items
 	sourceIndex []int
 	counters    core.Counters
 	at          position
-	encoded     core.Position
+	encoded     item.Position
 }
 
 // covers reports whether the unit commits the skip.
@@ -151,7 +152,7 @@ func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTra
 func (p *pipeline) wholeChunk(w *work) *commitUnit {
 	return &commitUnit{
 		upTo: w.items.Len(), withTrailingSkips: true, isCommit: w.items.Len() > 0,
-		source: func(ctx context.Context) (core.Items, []int, error) {
+		source: func(ctx context.Context) (item.Items, []int, error) {
 			if p.step.config.ProcessInTransaction {
 				if err := p.filler.process(ctx, w); err != nil {
 					return nil, nil, err
@@ -344,7 +345,7 @@ func (p *pipeline) skipRecord(s *skip, before position) core.SkippedItem {
 		r.Mark = mark
 	}
 	if s.phase != core.PhaseRead {
-		r.Item, r.Truncated, r.SHA256 = core.EncodeSkippedItem(s.item)
+		r.Item, r.Truncated, r.SHA256 = item.EncodePayload(s.item)
 	}
 	return r
 }

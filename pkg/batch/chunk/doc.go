@@ -3,7 +3,7 @@
 // position in one transaction (rules C1, C4, C5).
 //
 // It moves forward only. Items stand in one typed slice per chunk behind
-// [core.Items]; nothing is boxed, and recover is armed once per phase of a chunk,
+// [item.Items]; nothing is boxed, and recover is armed once per phase of a chunk,
 // not per item.
 //
 // It imports core and tx, never step or job.

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -103,8 +104,8 @@ func TestACommitThatNobodyCanJudgeIsUnknown(t *testing.T) {
 					Name: "load", Size: 10, Database: broken{e.Database, c.how},
 					Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 						return chunk.Parts{
-							Reader:  core.EraseReader[int](&numbers{n: 25}),
-							Writers: []core.Writer{core.EraseWriter[int](&inserts{db: e.Database})},
+							Reader:  item.EraseReader[int](&numbers{n: 25}),
+							Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database})},
 						}, nil
 					},
 				})
@@ -173,8 +174,8 @@ func TestAListenerOfStepAndChunksIsOne(t *testing.T) {
 			Name: "load", Size: 10, Database: e.Database,
 			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 				return chunk.Parts{
-					Reader:    core.EraseReader[int](&numbers{n: 25}),
-					Writers:   []core.Writer{core.EraseWriter[int](&inserts{db: e.Database})},
+					Reader:    item.EraseReader[int](&numbers{n: 25}),
+					Writers:   []item.Writer{item.EraseWriter[int](&inserts{db: e.Database})},
 					Listeners: []any{part, told},
 				}, nil
 			},

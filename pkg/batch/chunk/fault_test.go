@@ -18,13 +18,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // fixture is a fault-tolerant step over numbers with hooks for faults.
 type fixture struct {
 	e       *testengine.Engine
-	reader  core.ItemReader[int]
+	reader  item.ItemReader[int]
 	process processorFunc
 	before  func(int) error
 	config  chunk.Config
@@ -46,11 +47,11 @@ func (f fixture) runUntil(t *testing.T, stop chan struct{}) *core.JobExecution {
 	}
 	c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
 		parts := chunk.Parts{
-			Reader: core.EraseReader(f.reader), Writers: []core.Writer{core.EraseWriter[int](&inserts{db: f.e.Database, before: f.before})},
+			Reader: item.EraseReader(f.reader), Writers: []item.Writer{item.EraseWriter[int](&inserts{db: f.e.Database, before: f.before})},
 			Listeners: f.listen,
 		}
 		if f.process != nil {
-			parts.Processors = []core.Processor{core.EraseProcessor[int, int](f.process)}
+			parts.Processors = []item.Processor{item.EraseProcessor[int, int](f.process)}
 		}
 		return parts, nil
 	}
@@ -154,9 +155,9 @@ func TestASplitFindsTheBadItemWithFewTransactionsByBisecting(t *testing.T) {
 
 func TestAStepThatFailsInASplitGoesOnBehindTheItemsThatAreCommitted(t *testing.T) {
 	t.Parallel()
-	readers := map[string]func() core.ItemReader[int]{
-		"reader without a position": func() core.ItemReader[int] { return &numbers{n: 25} },
-		"reader with a position":    func() core.ItemReader[int] { return &seekable{numbers: numbers{n: 25}} },
+	readers := map[string]func() item.ItemReader[int]{
+		"reader without a position": func() item.ItemReader[int] { return &numbers{n: 25} },
+		"reader with a position":    func() item.ItemReader[int] { return &seekable{numbers: numbers{n: 25}} },
 	}
 	testdb.Each(t, func(t *testing.T, url string) {
 		for kind, reader := range readers {
@@ -198,7 +199,7 @@ func TestProcessingByManyGoroutinesKeepsOrderCountersAndSkips(t *testing.T) {
 			defer mu.Unlock()
 			switch {
 			case i%100 == 7:
-				return 0, core.ErrFilter
+				return 0, item.ErrFilter
 			case i%500 == 11:
 				return 0, exception.Skippable("process", errBad)
 			}
@@ -228,9 +229,9 @@ func TestProcessingInTheTransactionIsUndoneWithIt(t *testing.T) {
 		c.Name, c.Size, c.Database = "load", 10, e.Database
 		c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
-				Reader:     core.EraseReader(f.reader),
-				Processors: []core.Processor{core.EraseProcessor[int, int](&notes{e.Database})},
-				Writers:    []core.Writer{core.EraseWriter[int](&inserts{db: e.Database, before: f.before})},
+				Reader:     item.EraseReader(f.reader),
+				Processors: []item.Processor{item.EraseProcessor[int, int](&notes{e.Database})},
+				Writers:    []item.Writer{item.EraseWriter[int](&inserts{db: e.Database, before: f.before})},
 			}, nil
 		}
 		s, err := chunk.New(c)
@@ -334,8 +335,8 @@ func TestAStopDuringABackoffRollsTheChunkBackWhole(t *testing.T) {
 				return nil
 			}
 			return chunk.Parts{
-				Reader:  core.EraseReader[int](&numbers{n: 25}),
-				Writers: []core.Writer{core.EraseWriter[int](&inserts{db: e.Database, before: fail})},
+				Reader:  item.EraseReader[int](&numbers{n: 25}),
+				Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database, before: fail})},
 			}, nil
 		},
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // filler reads and processes works. It touches nothing but the work, the reader and its
@@ -25,18 +26,18 @@ type filler struct {
 
 // source is the reader, with its optional interfaces.
 type source struct {
-	reader     core.Reader
-	positioner core.Positioner
-	marker     core.Marker
-	skipper    core.ItemSkipper
-	accepter   core.ChangesAccepter
+	reader     item.Reader
+	positioner item.Positioner
+	marker     item.Marker
+	skipper    item.Skipper
+	accepter   item.ChangesAccepter
 }
 
-func newSource(r core.Reader) source {
+func newSource(r item.Reader) source {
 	c := r.Component()
 	return source{
-		reader: r, positioner: optional[core.Positioner](c), marker: optional[core.Marker](c), skipper: optional[core.ItemSkipper](c),
-		accepter: optional[core.ChangesAccepter](c),
+		reader: r, positioner: optional[item.Positioner](c), marker: optional[item.Marker](c), skipper: optional[item.Skipper](c),
+		accepter: optional[item.ChangesAccepter](c),
 	}
 }
 
@@ -122,7 +123,7 @@ func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 		}
 		attempt++
 		err = f.listeners.onReadError(ctx, err)
-		if core.IsConsumed(err) || !f.step.mayRetry(ctx, err, attempt, began) {
+		if item.IsConsumed(err) || !f.step.mayRetry(ctx, err, attempt, began) {
 			return exhausted(err, attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseRead, attempt, err); err != nil {
@@ -187,7 +188,7 @@ func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 // err, and else the failure of the step.
 func (f *filler) canStepOver(ctx context.Context, err error) error {
 	switch {
-	case core.IsConsumed(err), f.source.skipper != nil:
+	case item.IsConsumed(err), f.source.skipper != nil:
 		return nil
 	case f.step.config.Skip == nil || isFatal(ctx, err):
 		return err
@@ -197,7 +198,7 @@ func (f *filler) canStepOver(ctx context.Context, err error) error {
 
 // stepOver makes the reader step over the item whose read failed with err.
 func (f *filler) stepOver(ctx context.Context, err error) error {
-	if core.IsConsumed(err) {
+	if item.IsConsumed(err) {
 		return nil
 	}
 	return guarded(func() error { return f.source.skipper.SkipItem(ctx) })
@@ -218,7 +219,7 @@ func (f *filler) nextPosition(w *work) (position, error) {
 	if f.source.positioner == nil {
 		return w.countedPosition(w.items.Len(), true), nil
 	}
-	var at core.Position
+	var at item.Position
 	if err := guarded(func() (err error) { at, err = f.source.positioner.Position(); return err }); err != nil {
 		return position{}, fmt.Errorf("position of the reader: %w", err)
 	}
@@ -232,7 +233,7 @@ func (f *filler) positionBehind(w *work, upTo int, withTrailing bool) (position,
 	if f.source.marker == nil || upTo == 0 || w.items.Mark(upTo-1) == nil {
 		return w.countedPosition(upTo, withTrailing), nil
 	}
-	var mark core.Position
+	var mark item.Position
 	if err := guarded(func() (err error) { mark, err = f.source.marker.PositionAt(w.items.Mark(upTo - 1)); return err }); err != nil {
 		return position{}, fmt.Errorf("position of the reader behind an item: %w", err)
 	}

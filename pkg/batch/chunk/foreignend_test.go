@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -47,7 +48,7 @@ func loadScripted(t *testing.T, e *testengine.Engine, w *scripted) *core.JobExec
 		Name: "load", Size: 10, Database: e.Database,
 		Retry: chunk.Retry{Limit: 3, Retryable: all}, Skip: chunk.LimitSkip{Limit: 100, Skippable: all},
 		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
-			return chunk.Parts{Reader: core.EraseReader[int](&numbers{n: 25}), Writers: []core.Writer{core.EraseWriter[int](w)}}, nil
+			return chunk.Parts{Reader: item.EraseReader[int](&numbers{n: 25}), Writers: []item.Writer{item.EraseWriter[int](w)}}, nil
 		},
 	})
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // listeners are the listeners of a step by the callback that they implement. A callback
@@ -137,50 +138,50 @@ func (l *listeners) onReadError(ctx context.Context, err error) error {
 	return noted(err, call("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
 }
 
-func (l *listeners) beforeProcess(ctx context.Context, items core.Items, i int) error {
+func (l *listeners) beforeProcess(ctx context.Context, items item.Items, i int) error {
 	if len(l.before.process) == 0 {
 		return nil
 	}
 	l.processing.Lock()
 	defer l.processing.Unlock()
-	item := items.At(i)
-	return call("before_process", l.before.process, func(c core.BeforeProcess) error { return c.BeforeProcess(ctx, item) })
+	in := items.At(i)
+	return call("before_process", l.before.process, func(c core.BeforeProcess) error { return c.BeforeProcess(ctx, in) })
 }
 
 // afterProcess calls with the output cell's item, nil if the item was filtered.
-func (l *listeners) afterProcess(ctx context.Context, items core.Items, i int, out any, kept bool) error {
+func (l *listeners) afterProcess(ctx context.Context, items item.Items, i int, out any, kept bool) error {
 	if len(l.after.process) == 0 {
 		return nil
 	}
 	l.processing.Lock()
 	defer l.processing.Unlock()
-	item := items.At(i)
+	in := items.At(i)
 	var result any
-	if cell, ok := out.(core.AnyCell); ok && kept {
+	if cell, ok := out.(item.AnyCell); ok && kept {
 		result = cell.Value()
 	}
-	return call("after_process", l.after.process, func(c core.AfterProcess) error { return c.AfterProcess(ctx, item, result) })
+	return call("after_process", l.after.process, func(c core.AfterProcess) error { return c.AfterProcess(ctx, in, result) })
 }
 
-func (l *listeners) onProcessError(ctx context.Context, items core.Items, i int, err error) error {
+func (l *listeners) onProcessError(ctx context.Context, items item.Items, i int, err error) error {
 	if len(l.failed.process) == 0 {
 		return err
 	}
 	l.processing.Lock()
 	defer l.processing.Unlock()
-	item := items.At(i)
-	return noted(err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, item, err) }))
+	in := items.At(i)
+	return noted(err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, in, err) }))
 }
 
-func (l *listeners) beforeWrite(ctx context.Context, items core.Items) error {
+func (l *listeners) beforeWrite(ctx context.Context, items item.Items) error {
 	return call("before_write", l.before.write, func(c core.BeforeWrite) error { return c.BeforeWrite(ctx, items) })
 }
 
-func (l *listeners) afterWrite(ctx context.Context, items core.Items) error {
+func (l *listeners) afterWrite(ctx context.Context, items item.Items) error {
 	return call("after_write", l.after.write, func(c core.AfterWrite) error { return c.AfterWrite(ctx, items) })
 }
 
-func (l *listeners) onWriteError(ctx context.Context, err error, items core.Items) error {
+func (l *listeners) onWriteError(ctx context.Context, err error, items item.Items) error {
 	return noted(err, call("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
 }
 

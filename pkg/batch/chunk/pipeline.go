@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -19,7 +20,7 @@ type pipeline struct {
 	filler     *filler
 	sinks      []sink
 	components []component // reader, processors, writers: in the order of opening
-	opened     []core.Closer
+	opened     []item.Closer
 	openSinks  int
 
 	// listeners is empty until the step is open; then it is pendingListeners.
@@ -39,18 +40,18 @@ type pipeline struct {
 // component may have.
 type component struct {
 	value  any
-	opener core.Opener
-	closer core.Closer
+	opener item.Opener
+	closer item.Closer
 }
 
 // sink is a writer, with its optional interfaces.
 type sink struct {
-	writer     core.Writer
-	preparer   core.Preparer
-	positioner core.Positioner
-	rewinder   core.Rewinder
-	releaser   core.Releaser
-	finisher   core.Finisher
+	writer     item.Writer
+	preparer   item.Preparer
+	positioner item.Positioner
+	rewinder   item.Rewinder
+	releaser   item.Releaser
+	finisher   item.Finisher
 }
 
 // optional returns value as an I, or nil where it does not implement it.
@@ -60,14 +61,14 @@ func optional[I any](value any) I {
 }
 
 func newComponent(value any) component {
-	return component{value: value, opener: optional[core.Opener](value), closer: optional[core.Closer](value)}
+	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value)}
 }
 
-func newSink(w core.Writer) sink {
+func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, preparer: optional[core.Preparer](c), positioner: optional[core.Positioner](c), rewinder: optional[core.Rewinder](c),
-		releaser: optional[core.Releaser](c), finisher: optional[core.Finisher](c),
+		writer: w, preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		releaser: optional[item.Releaser](c), finisher: optional[item.Finisher](c),
 	}
 }
 
@@ -114,7 +115,7 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 	}
 	first := len(p.components) - len(p.sinks) // the first writer
 	for i, c := range p.components {
-		var from core.Position
+		var from item.Position
 		switch {
 		case i == 0:
 			from = stored(at.Reader)
@@ -304,9 +305,9 @@ func (p *pipeline) recordFailureCause(err error) {
 	if step.Context == nil {
 		step.Context = core.NewExecutionContext()
 	}
-	var consumed *core.ConsumedError
+	var consumed *item.ConsumedError
 	var processed *processError
-	meta := core.Meta{}
+	meta := item.Meta{}
 	switch {
 	case errors.As(err, &processed):
 		meta = processed.meta

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // positionVersion is the format of a stored position; a newer one is refused.
@@ -21,7 +22,7 @@ type position struct {
 	Writers []json.RawMessage `json:"writers,omitempty"`
 }
 
-func parsePosition(at core.Position) (position, error) {
+func parsePosition(at item.Position) (position, error) {
 	var p position
 	if len(at) == 0 {
 		return p, nil
@@ -35,7 +36,7 @@ func parsePosition(at core.Position) (position, error) {
 	return p, nil
 }
 
-func (p *position) setWriter(i int, at core.Position) {
+func (p *position) setWriter(i int, at item.Position) {
 	for len(p.Writers) <= i {
 		p.Writers = append(p.Writers, json.RawMessage("null"))
 	}
@@ -43,14 +44,14 @@ func (p *position) setWriter(i int, at core.Position) {
 }
 
 // writer returns the position of writer i, nil where it had none.
-func (p *position) writer(i int) core.Position {
+func (p *position) writer(i int) item.Position {
 	if i >= len(p.Writers) {
 		return nil
 	}
 	return stored(p.Writers[i])
 }
 
-func (p position) encode() (core.Position, error) {
+func (p position) encode() (item.Position, error) {
 	p.Version = positionVersion
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -63,17 +64,17 @@ func (p position) encode() (core.Position, error) {
 }
 
 // stored returns a component's position as Open gets it: nil where it had none.
-func stored(raw json.RawMessage) core.Position {
+func stored(raw json.RawMessage) item.Position {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	return core.Position(raw)
+	return item.Position(raw)
 }
 
 // ParseMark takes apart the position of a chunk step, or the mark of a skipped item,
 // which has the same form. outcomes is the number of reader outcomes (items and failed
 // reads) behind the reader's own position, which is nil where it has none.
-func ParseMark(at core.Position) (reader core.Position, outcomes int64, err error) {
+func ParseMark(at item.Position) (reader item.Position, outcomes int64, err error) {
 	p, err := parsePosition(at)
 	if err != nil {
 		return nil, 0, err
@@ -84,7 +85,7 @@ func ParseMark(at core.Position) (reader core.Position, outcomes int64, err erro
 // FromStart returns the position at which a chunk step reads from the start of its input
 // while its writers continue where they were: for a reader of what is left to do. It is
 // nil where at has no positions of writers.
-func FromStart(at core.Position) (core.Position, error) {
+func FromStart(at item.Position) (item.Position, error) {
 	p, err := parsePosition(at)
 	if err != nil || len(p.Writers) == 0 {
 		return nil, err
@@ -94,12 +95,12 @@ func FromStart(at core.Position) (core.Position, error) {
 
 // WriterPositions returns the positions of the writers in a stored position of a chunk
 // step; nil where at is not one.
-func WriterPositions(at core.Position) []core.Position {
+func WriterPositions(at item.Position) []item.Position {
 	p, err := parsePosition(at)
 	if err != nil {
 		return nil
 	}
-	list := make([]core.Position, len(p.Writers))
+	list := make([]item.Position, len(p.Writers))
 	for i := range list {
 		list[i] = p.writer(i)
 	}
@@ -111,7 +112,7 @@ func WriterPositions(at core.Position) []core.Position {
 func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error) {
 	return func(ctx context.Context) (core.Attempt, error) {
 		a, err := run.Attempt(ctx)
-		var left []core.Position
+		var left []item.Position
 		for _, at := range a.Left {
 			left = append(left, WriterPositions(at)...)
 		}

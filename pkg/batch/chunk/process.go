@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // chain is the processors, wired one behind the other for one goroutine.
 type chain struct {
 	in, out  any // cells
-	moves    []core.Advance
-	newItems func(capacity int) core.Items
+	moves    []item.Advance
+	newItems func(capacity int) item.Items
 	// buffer holds the outputs of a goroutine of its own, or of a split, and sourceIndex
 	// the item of each.
-	buffer      core.Items
+	buffer      item.Items
 	sourceIndex []int
 }
 
-func newChain(processors []core.Processor, size int) (*chain, error) {
+func newChain(processors []item.Processor, size int) (*chain, error) {
 	c := &chain{in: processors[0].NewCell()}
 	c.out = c.in
 	for i, processor := range processors {
@@ -38,7 +39,7 @@ func newChain(processors []core.Processor, size int) (*chain, error) {
 // processError is the failure to process the item at a place of the chunk.
 type processError struct {
 	place int
-	meta  core.Meta
+	meta  item.Meta
 	err   error
 }
 
@@ -77,7 +78,7 @@ func (f *filler) process(ctx context.Context, w *work) error {
 			case err == nil:
 				w.output.Store(c.out)
 				w.sourceIndex = append(w.sourceIndex, i)
-			case errors.Is(err, core.ErrFilter):
+			case errors.Is(err, item.ErrFilter):
 				w.verdicts[i] = filtered
 			default:
 				if err := f.skipProcess(ctx, w, i, err); err != nil {
@@ -100,12 +101,12 @@ func (f *filler) skipProcess(ctx context.Context, w *work, i int, err error) err
 }
 
 // processItem processes one item, with the step's retries if retry. It returns nil,
-// core.ErrFilter or the failure.
+// item.ErrFilter or the failure.
 func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool) error {
 	var began time.Time
 	for attempt := 1; ; attempt++ {
 		err := f.processOnce(ctx, w, c, i)
-		if err == nil || errors.Is(err, core.ErrFilter) {
+		if err == nil || errors.Is(err, item.ErrFilter) {
 			return err
 		}
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
@@ -132,7 +133,7 @@ func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) erro
 			break
 		}
 	}
-	if err == nil || errors.Is(err, core.ErrFilter) {
+	if err == nil || errors.Is(err, item.ErrFilter) {
 		if failure := f.listeners.afterProcess(ctx, w.items, i, c.out, err == nil); failure != nil {
 			return failure
 		}
@@ -161,7 +162,7 @@ func (f *filler) processConcurrently(ctx context.Context, w *work) error {
 	for i, err := range failures {
 		switch {
 		case err == nil:
-		case errors.Is(err, core.ErrFilter):
+		case errors.Is(err, item.ErrFilter):
 			w.verdicts[i] = filtered
 		default:
 			if err := f.skipProcess(ctx, w, i, err); err != nil {

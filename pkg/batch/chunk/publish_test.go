@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // publisher is a writer outside the transaction that notes its calls. It keeps
@@ -33,15 +34,15 @@ func (p *publisher) Write(_ context.Context, items []int) error {
 	return nil
 }
 func (p *publisher) Prepare(context.Context) error { p.note("prepare"); return nil }
-func (p *publisher) Position() (core.Position, error) {
+func (p *publisher) Position() (item.Position, error) {
 	p.note("position %d", p.items)
 	return json.Marshal(p.items)
 }
 func (p *publisher) Release(context.Context) error { p.note("release"); return nil }
 func (p *publisher) Finish(context.Context) error  { p.note("finish"); return nil }
 
-func publishing(e *testengine.Engine, r core.ItemReader[int], p *publisher) *core.Job {
-	return testengine.Job("publish", testengine.Chunk(e, "publish", 2, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+func publishing(e *testengine.Engine, r item.ItemReader[int], p *publisher) *core.Job {
+	return testengine.Job("publish", testengine.Chunk(e, "publish", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 		return r, processorFunc(same), p
 	}))
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // writeErrors counts what a listener is told of failed writes.
 type writeErrors struct{ items []int }
 
-func (l *writeErrors) OnWriteError(_ context.Context, _ error, items core.Items) error {
+func (l *writeErrors) OnWriteError(_ context.Context, _ error, items item.Items) error {
 	l.items = append(l.items, items.Len())
 	return nil
 }
@@ -111,7 +112,7 @@ func TestACommitThatLostAConflictIsTriedAgain(t *testing.T) {
 // grumbles fails before a write of n items.
 type grumbles struct{ n int }
 
-func (l grumbles) BeforeWrite(_ context.Context, items core.Items) error {
+func (l grumbles) BeforeWrite(_ context.Context, items item.Items) error {
 	if items.Len() == l.n {
 		return errors.New("the listener's own fault")
 	}

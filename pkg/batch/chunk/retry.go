@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -176,7 +177,7 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 		left.item, left.meta = w.items.At(place), w.items.Meta(place)
 		w.verdicts[place] = skipped
 	} else {
-		var consumed *core.ConsumedError
+		var consumed *item.ConsumedError
 		if errors.As(err, &consumed) {
 			left.meta = consumed.Meta
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -22,13 +23,13 @@ const (
 )
 
 // Sampled is one outcome of the reader in a sample, with its fate. Items are JSON as it
-// is stored with a skip (core.EncodeSkippedItem): redacted, and cut where it is very
+// is stored with a skip (item.EncodePayload): redacted, and cut where it is very
 // long.
 type Sampled struct {
 	// Number counts the outcomes from 1.
 	Number int
 	// Meta is where the item came from; zero if the reader does not say.
-	Meta core.Meta
+	Meta item.Meta
 	// Read is the item as it was read; nil where the read failed.
 	Read json.RawMessage
 	// Stages are the outputs of the processors, in their order, up to a failure.
@@ -119,14 +120,14 @@ func (m *sample) next(ctx context.Context, got *Sampled) (more bool) {
 	if err := m.filler.readUpTo(ctx, w, 1); err != nil {
 		return m.readFailed(ctx, got, err)
 	}
-	got.Read, _, _ = core.EncodeSkippedItem(w.items.At(0))
+	got.Read, _, _ = item.EncodePayload(w.items.At(0))
 	got.Meta = w.items.Meta(0)
 	err := m.process(ctx)
 	got.Stages = m.stages
 	switch {
 	case err == nil:
 		got.Fate = FateWritten
-	case errors.Is(err, core.ErrFilter):
+	case errors.Is(err, item.ErrFilter):
 		got.Fate = FateFiltered
 	default:
 		err = &processError{meta: got.Meta, err: err}
@@ -141,7 +142,7 @@ func (m *sample) readFailed(ctx context.Context, got *Sampled, err error) (more 
 	if isEnd(err) {
 		return false
 	}
-	var consumed *core.ConsumedError
+	var consumed *item.ConsumedError
 	if errors.As(err, &consumed) {
 		got.Meta = consumed.Meta
 	}
@@ -175,22 +176,22 @@ func (m *sample) process(ctx context.Context) error {
 }
 
 // newChain wires the processors, and keeps the output of each.
-func (m *sample) newChain(processors []core.Processor) (*chain, error) {
+func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 	if len(processors) == 0 {
 		return nil, nil
 	}
 	c := &chain{in: processors[0].NewCell()}
-	cells, moves := make([]core.AnyCell, len(processors)), make([]core.Advance, len(processors))
+	cells, moves := make([]item.AnyCell, len(processors)), make([]item.Advance, len(processors))
 	at := c.in
 	for i, processor := range processors {
 		out, move, err := processor.Chain(at)
 		if err != nil {
 			return nil, fmt.Errorf("processor %d: %w", i+1, err)
 		}
-		cells[i], at, moves[i] = optional[core.AnyCell](out), out, move
+		cells[i], at, moves[i] = optional[item.AnyCell](out), out, move
 	}
 	c.out = at
-	c.moves = []core.Advance{func(ctx context.Context) error {
+	c.moves = []item.Advance{func(ctx context.Context) error {
 		m.stages = nil
 		return m.filler.step.tx.Do(ctx, tx.Attr{ReadOnly: true}, func(ctx context.Context) error {
 			for i, move := range moves {
@@ -206,11 +207,11 @@ func (m *sample) newChain(processors []core.Processor) (*chain, error) {
 }
 
 // addStage keeps the output of a processor.
-func (m *sample) addStage(cell core.AnyCell) {
+func (m *sample) addStage(cell item.AnyCell) {
 	if cell == nil { // a cell of another kind cannot be read
 		m.stages = append(m.stages, json.RawMessage(`"?"`))
 		return
 	}
-	text, _, _ := core.EncodeSkippedItem(cell.Value().Interface())
+	text, _, _ := item.EncodePayload(cell.Value().Interface())
 	m.stages = append(m.stages, text)
 }

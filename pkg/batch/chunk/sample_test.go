@@ -16,13 +16,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // untouchable is a writer that a sample must leave alone.
 type untouchable struct{ t *testing.T }
 
-func (w untouchable) Open(context.Context, core.Position) error             { return w.touched() }
+func (w untouchable) Open(context.Context, item.Position) error             { return w.touched() }
 func (w untouchable) Close(context.Context) error                           { return w.touched() }
 func (w untouchable) Write(context.Context, []string) error                 { return w.touched() }
 func (w untouchable) Finish(context.Context) error                          { return w.touched() }
@@ -46,13 +47,13 @@ func (shout) Process(_ context.Context, text string) (string, error) {
 }
 
 // sampled runs a sample and tells each outcome in a line.
-func sampled(t *testing.T, e *testengine.Engine, c chunk.Config, r core.ItemReader[int], f textOf, n int) ([]string, error) {
+func sampled(t *testing.T, e *testengine.Engine, c chunk.Config, r item.ItemReader[int], f textOf, n int) ([]string, error) {
 	t.Helper()
 	c.Name, c.Database = "load", e.Database
 	c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
 		return chunk.Parts{
-			Reader: core.EraseReader(r), Processors: []core.Processor{core.EraseProcessor[int, string](f), core.EraseProcessor[string, string](shout{})},
-			Writers: []core.Writer{core.EraseWriter[string](untouchable{t})}, Listeners: []any{untouchable{t}},
+			Reader: item.EraseReader(r), Processors: []item.Processor{item.EraseProcessor[int, string](f), item.EraseProcessor[string, string](shout{})},
+			Writers: []item.Writer{item.EraseWriter[string](untouchable{t})}, Listeners: []any{untouchable{t}},
 		}, nil
 	}
 	s, err := chunk.New(c)
@@ -77,7 +78,7 @@ func TestASampleShowsEachItemBeforeAndAfterEachProcessorAndWritesNothing(t *test
 		lines, err := sampled(t, e, chunk.Config{Skip: chunk.LimitSkip{Limit: 1}}, r, func(_ context.Context, i int) (string, error) {
 			switch i + 1 {
 			case 2:
-				return "", core.ErrFilter
+				return "", item.ErrFilter
 			case 3, 4:
 				return "", exception.InvalidItem("price", exception.ClassValidate, errBad)
 			case 5:
@@ -119,7 +120,7 @@ func (r *flawed) Read(ctx context.Context) (int, error) {
 	if r.next == 1 && !r.failed {
 		if r.consumes {
 			r.failed = true
-			return 0, core.Consumed(core.Meta{Path: "in.csv", Line: 3}, exception.InvalidItem("", exception.ClassParse, errBad))
+			return 0, item.Consumed(item.Meta{Path: "in.csv", Line: 3}, exception.InvalidItem("", exception.ClassParse, errBad))
 		}
 		return 0, exception.InvalidItem("", exception.ClassParse, errBad)
 	}
@@ -171,7 +172,7 @@ func TestASampleThatCannotBeginSaysWhyAndClosesWhatItOpened(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := &seekable{numbers: numbers{n: 5}}
 	s, err = chunk.New(chunk.Config{Name: "load", Database: e.Database, Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
-		return chunk.Parts{Reader: core.EraseReader(r)}, nil
+		return chunk.Parts{Reader: item.EraseReader(r)}, nil
 	}})
 	require.NoError(t, err)
 	enough := errors.New("enough")

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // split writes the items of a chunk that could not be written together one by one, or by
@@ -76,7 +77,7 @@ func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 // tryGroup processes a group again and commits it.
 func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 	u := &commitUnit{upTo: group[len(group)-1] + 1, isCommit: true}
-	u.source = func(ctx context.Context) (core.Items, []int, error) { return p.filler.outputs(ctx, w, group) }
+	u.source = func(ctx context.Context) (item.Items, []int, error) { return p.filler.outputs(ctx, w, group) }
 	if !p.step.config.ProcessInTransaction {
 		items, sourceIndex, err := p.filler.outputs(ctx, w, group)
 		if err != nil {
@@ -85,7 +86,7 @@ func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 		if items.Len() == 0 {
 			return nil // all filtered: they commit with the items behind them
 		}
-		u.source = func(context.Context) (core.Items, []int, error) { return items, sourceIndex, nil }
+		u.source = func(context.Context) (item.Items, []int, error) { return items, sourceIndex, nil }
 	}
 	err := p.commit(ctx, w, u)
 	if err != nil {
@@ -101,7 +102,7 @@ func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 // items where there are no processors, the same outputs where they are kept. Else it
 // processes the items again, so that a writer which changed them does not spoil the
 // split.
-func (f *filler) outputs(ctx context.Context, w *work, group []int) (core.Items, []int, error) {
+func (f *filler) outputs(ctx context.Context, w *work, group []int) (item.Items, []int, error) {
 	first, last := group[0], group[len(group)-1]
 	if len(f.chains) == 0 {
 		return w.items.View(first, last+1), group, nil
@@ -124,7 +125,7 @@ func (f *filler) outputs(ctx context.Context, w *work, group []int) (core.Items,
 			case err == nil:
 				c.buffer.Store(c.out)
 				c.sourceIndex = append(c.sourceIndex, i)
-			case errors.Is(err, core.ErrFilter):
+			case errors.Is(err, item.ErrFilter):
 				w.verdicts[i] = filtered
 			default:
 				return &processError{place: i, meta: w.items.Meta(i), err: err}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -82,10 +83,10 @@ type Config struct {
 
 // Parts are the components of one step execution, made for it alone.
 type Parts struct {
-	Reader     core.Reader
-	Processors []core.Processor
+	Reader     item.Reader
+	Processors []item.Processor
 	// Writers all get every chunk, in order, in one transaction.
-	Writers []core.Writer
+	Writers []item.Writer
 	// Listeners are called after those of Config.Listeners. They are made too late for
 	// BeforeStep and AfterStep.
 	Listeners []any

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // stormy reads bad lines, good items below n behind them, and nothing more. Without
@@ -31,7 +32,7 @@ func (r *stormy) Read(context.Context) (int, error) {
 	}
 	switch {
 	case place < r.bad:
-		return 0, core.Consumed(core.Meta{Line: int64(place + 1)}, exception.Skippable("parse", errBad))
+		return 0, item.Consumed(item.Meta{Line: int64(place + 1)}, exception.Skippable("parse", errBad))
 	case place < r.bad+r.n:
 		return place - r.bad, nil
 	}
@@ -111,7 +112,7 @@ func TestAStopIsSeenBetweenReadsAndCommitsWhatWasRead(t *testing.T) {
 			}}
 			f := fixture{
 				e: engine(t, testdb.SQLite(t)), reader: r, listen: c.listen,
-				process: func(int) (int, error) { return 0, core.ErrFilter },
+				process: func(int) (int, error) { return 0, item.ErrFilter },
 				config:  chunk.Config{Size: 1 << 21, MaxSkippedReads: 1 << 21, Skip: chunk.LimitSkip{Limit: endless}},
 			}
 			exec := f.runUntil(t, stop)

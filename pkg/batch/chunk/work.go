@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // work is a chunk from its first read to the verdict on its last item. A filler fills
@@ -19,11 +20,11 @@ type work struct {
 	// last says that the data ended.
 	last bool
 
-	items    core.Items // as read
+	items    item.Items // as read
 	verdicts []verdict  // of each item
 	// output is what the processors made of the items; items itself where there are no
 	// processors. sourceIndex is the item of each output; nil: the one at the same place.
-	output      core.Items
+	output      item.Items
 	sourceIndex []int
 	// skips are not yet committed. skipsBefore is the number of skips of the step before
 	// them.
@@ -51,7 +52,7 @@ type skip struct {
 	place     int // the item, or for a failed read the number of items before it
 	phase     core.Phase
 	item      any // nil for a failed read
-	meta      core.Meta
+	meta      item.Meta
 	err       error
 	announced bool // the listeners were called
 }

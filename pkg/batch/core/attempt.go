@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // Attempt names the step execution in which a component works. A component that
@@ -28,10 +30,10 @@ type Attempt struct {
 	// Left are the last positions of earlier attempts that did not complete: of the step
 	// as Attempts knows them, of its writers as chunk.AttemptOf hands them on. What they
 	// name may still be in the hands of an attempt that wakes.
-	Left []Position
+	Left []item.Position
 	// From are the positions of the step's writers from which this attempt continues, as
 	// chunk.AttemptOf hands them on: what they name is needed by one of them.
-	From []Position
+	From []item.Position
 }
 
 // Scope is a short text that all attempts of one step of one instance share, and
@@ -49,7 +51,7 @@ type Attempts interface {
 	OpenAttempts(ctx context.Context, instance JobInstanceID, step string, first, before StepExecutionID) (repository string, owners []Owner, err error)
 	// LeftBy returns the positions of the attempts of the step in the instance, before
 	// one, that did not complete.
-	LeftBy(ctx context.Context, instance JobInstanceID, step string, before StepExecutionID) ([]Position, error)
+	LeftBy(ctx context.Context, instance JobInstanceID, step string, before StepExecutionID) ([]item.Position, error)
 	// LeftBehind returns what attempts of the instance's steps left that did not
 	// complete.
 	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)
@@ -59,7 +61,7 @@ type Attempts interface {
 // as far as its last position says: part of a file, for example.
 type LeftBehind struct {
 	Attempt
-	Position Position
+	Position item.Position
 }
 
 // Attempt describes the attempt that the run is. It asks the repository.

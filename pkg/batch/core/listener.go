@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // A listener is called when something happens in a job, a step or a chunk, and may end
@@ -57,15 +59,15 @@ type (
 
 	// BeforeWrite is called in the chunk's transaction, before the writers.
 	BeforeWrite interface {
-		BeforeWrite(ctx context.Context, items Items) error
+		BeforeWrite(ctx context.Context, items item.Items) error
 	}
 	// AfterWrite is called in the chunk's transaction, after the writers.
 	AfterWrite interface {
-		AfterWrite(ctx context.Context, items Items) error
+		AfterWrite(ctx context.Context, items item.Items) error
 	}
 	// OnWriteError is called after the rollback when writing failed, each time.
 	OnWriteError interface {
-		OnWriteError(ctx context.Context, err error, items Items) error
+		OnWriteError(ctx context.Context, err error, items item.Items) error
 	}
 
 	// OnSkipRead, OnSkipProcess and OnSkipWrite are called once for each skipped

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // The records of the repository. Every ID is a type of its own: mixing them does
@@ -99,7 +101,7 @@ type StepExecution struct {
 	// Gate says how the step's `expect` was answered; empty: it has none, or was not
 	// asked.
 	Gate     string
-	Position Position // of the last committed chunk
+	Position item.Position // of the last committed chunk
 	Context  *ExecutionContext
 	Out      map[string]any // named results of a tasklet
 

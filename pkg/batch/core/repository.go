@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // JobRef is the guard of a write about a job execution: it applies only while
@@ -133,7 +135,7 @@ type Transitions interface {
 // Checkpoint is what a chunk commits beside its rows.
 type Checkpoint struct {
 	Counters Counters
-	Position Position
+	Position item.Position
 	// Context is written if it changed; nil leaves it.
 	Context *ExecutionContext
 	// Skipped are the skips that become facts with this commit (rule C12).

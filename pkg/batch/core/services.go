@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // StepServices are the ports of a step execution. Fill replaces those that are nil.
@@ -191,7 +193,7 @@ func (refusing) OpenAttempts(context.Context, JobInstanceID, string, StepExecuti
 	return "", nil, fmt.Errorf("find the attempts of a step: %w", ErrNoService)
 }
 
-func (refusing) LeftBy(context.Context, JobInstanceID, string, StepExecutionID) ([]Position, error) {
+func (refusing) LeftBy(context.Context, JobInstanceID, string, StepExecutionID) ([]item.Position, error) {
 	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
 }
 

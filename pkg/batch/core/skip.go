@@ -1,9 +1,10 @@
 package core
 
 import (
-	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // Phase is the part of a chunk step in which an item failed.
@@ -25,11 +26,11 @@ type SkippedItem struct {
 	Step  string
 	Phase Phase
 	// Meta is where the item came from; zero if the reader does not say.
-	Meta Meta
+	Meta item.Meta
 	// Mark is the checkpoint before the item: opening the step's reader there, and
 	// passing as many outcomes as it says, reads the item again.
-	Mark Position
-	// Item, Truncated and SHA256 are what EncodeSkippedItem made of the item as it
+	Mark item.Position
+	// Item, Truncated and SHA256 are what item.EncodePayload made of the item as it
 	// was read; Item is nil where a read failed. Truncated says that it is not the
 	// whole item, and cannot be processed again as it is.
 	Item      json.RawMessage
@@ -41,14 +42,4 @@ type SkippedItem struct {
 	CreatedAt time.Time
 	// RedrivenBy is the execution that processed the item after all; 0: none did.
 	RedrivenBy JobExecutionID
-}
-
-// MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).
-const MaxPayloadBytes = 64 << 10
-
-// ItemSkipper is implemented by readers whose failed Read consumes nothing and
-// which can step over the item it was about. A reader whose error is neither a
-// ConsumedError nor skippable in this way makes its step fail.
-type ItemSkipper interface {
-	SkipItem(ctx context.Context) error
 }

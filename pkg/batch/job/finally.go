@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // after runs what comes after the flow: in every execution, whatever its outcome,
@@ -152,7 +153,7 @@ func worsened(out core.Outcome, err error) core.Outcome {
 func (l *listeners) close(ctx context.Context) error {
 	var errs []error
 	for _, one := range l.list {
-		if c, ok := one.(core.Closer); ok {
+		if c, ok := one.(item.Closer); ok {
 			errs = append(errs, exception.Guard(func() error { return c.Close(ctx) }))
 		}
 	}

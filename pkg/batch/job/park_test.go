@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -175,7 +176,7 @@ type upTo struct {
 	heed     func(n int64)
 }
 
-func (r *upTo) Open(_ context.Context, at core.Position) error {
+func (r *upTo) Open(_ context.Context, at item.Position) error {
 	if len(at) == 0 {
 		return nil
 	}
@@ -191,7 +192,7 @@ func (r *upTo) Read(context.Context) (int64, error) {
 	return r.at, nil
 }
 
-func (r *upTo) Position() (core.Position, error) { return json.Marshal(r.at) }
+func (r *upTo) Position() (item.Position, error) { return json.Marshal(r.at) }
 
 type unchanged struct{}
 
@@ -218,7 +219,7 @@ func TestAResumedExecutionIsGivenBack(t *testing.T) {
 		s.e.Exec("CREATE TABLE got (n bigint NOT NULL)")
 		release := make(chan struct{})
 		once := sync.OnceFunc(func() { close(release) })
-		long := testengine.Chunk(s.e, "long", 2, func() (core.ItemReader[int64], core.ItemProcessor[int64, int64], core.ItemWriter[int64]) {
+		long := testengine.Chunk(s.e, "long", 2, func() (item.ItemReader[int64], item.ItemProcessor[int64, int64], item.ItemWriter[int64]) {
 			return &upTo{last: 10, heed: func(n int64) {
 				if n == 5 {
 					once()

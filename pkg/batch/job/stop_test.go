@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -230,7 +231,7 @@ func TestAStopDoesNotEndAChunkStepOfFinally(t *testing.T) {
 		e, _ := meddled(t, url)
 		j := testengine.Job("job", e.Tasklet("work", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil }))
 		written := 0
-		j.Finally = core.Flow{Elements: []core.Element{testengine.Chunk(e, "clean", 1, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+		j.Finally = core.Flow{Elements: []core.Element{testengine.Chunk(e, "clean", 1, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			p := processing(func(ctx context.Context, n int) (int, error) {
 				list, err := e.Repository.Executions(ctx, core.ExecutionFilter{JobName: "job"})
 				if err == nil {

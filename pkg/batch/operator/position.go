@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // readerPosition is what the positions of the shipped readers say of themselves.
@@ -21,7 +21,7 @@ type readerPosition struct {
 // source is what it reads, empty if that is not known. Without a position, and for
 // one that is not of a chunk step, there is nothing to say. A position that only its
 // reader understands is quoted.
-func positionText(at core.Position, source string) string {
+func positionText(at item.Position, source string) string {
 	if len(at) == 0 {
 		return ""
 	}
@@ -39,7 +39,7 @@ func positionText(at core.Position, source string) string {
 	return "the " + ordinal(outcomes) + " item after " + text
 }
 
-func readerText(at core.Position, source string) string {
+func readerText(at item.Position, source string) string {
 	if len(at) == 0 {
 		return ""
 	}
@@ -93,7 +93,7 @@ func ordinal(n int64) string {
 // writerFile is what the position of a writer says of its file: the name that holds
 // what is committed, behind that of the file, and how many bytes are; false where it
 // does not say.
-func writerFile(at core.Position, writer int) (part string, bytes int64, ok bool) {
+func writerFile(at item.Position, writer int) (part string, bytes int64, ok bool) {
 	var p struct {
 		Writers []json.RawMessage `json:"writers"`
 	}

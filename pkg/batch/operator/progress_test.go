@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
@@ -44,7 +45,7 @@ type even struct{}
 
 func (even) Process(_ context.Context, i int) (int, error) {
 	if i%4 == 3 {
-		return 0, core.ErrFilter
+		return 0, item.ErrFilter
 	}
 	return i, nil
 }
@@ -56,7 +57,7 @@ func (nowhere) Write(context.Context, []int) error { return nil }
 // watchedJob reads n items in chunks of 2.
 func watchedJob(e *testengine.Engine, r *gated) *core.Job {
 	return testengine.Job("watched",
-		testengine.Chunk(e, "load", 2, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+		testengine.Chunk(e, "load", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			return r, even{}, nowhere{}
 		}))
 }

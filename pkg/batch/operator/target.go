@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -111,8 +112,8 @@ func (t *targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
 		return nil // it continues with a file of its own
 	}
-	files := slices.ContainsFunc(parts.Writers, func(w core.Writer) bool {
-		_, ok := w.Component().(core.Finisher)
+	files := slices.ContainsFunc(parts.Writers, func(w item.Writer) bool {
+		_, ok := w.Component().(item.Finisher)
 		return ok
 	})
 	for _, target := range t.all() {

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -146,7 +147,7 @@ func TestASummaryHasEachStepOnce(t *testing.T) {
 		s, err := New(Config{Repository: e.Repository})
 		require.NoError(t, err)
 		rounds, broken := 0, true
-		reads := func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+		reads := func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			return &gated{n: 3}, even{}, nowhere{}
 		}
 		once := e.Tasklet("once", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })

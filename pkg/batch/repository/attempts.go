@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // OpenAttempts implements core.Attempts with one statement, over the index of the
@@ -32,12 +33,12 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 
 // LeftBy implements core.Attempts with one statement, over the index of the instance's
 // executions.
-func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]core.Position, error) {
+func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
 	left, err := r.leftBehind(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
 	if err != nil {
 		return nil, fmt.Errorf("read the positions of step %s before step execution %d: %w", step, before, err)
 	}
-	positions := make([]core.Position, len(left))
+	positions := make([]item.Position, len(left))
 	for i, of := range left {
 		positions[i] = of.Position
 	}
@@ -75,7 +76,7 @@ func (r *Repository) leftBehind(ctx context.Context, condition string, args ...a
 	for i, row := range rows {
 		left[i] = core.LeftBehind{
 			Attempt:  core.Attempt{Repository: uid, Instance: row.InstanceID, Step: row.Name, ID: row.ID},
-			Position: core.Position(row.Position),
+			Position: item.Position(row.Position),
 		}
 	}
 	return left, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -125,7 +126,7 @@ func (r *Repository) stopAsked() string {
 	return r.store.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
 }
 
-func checkPosition(p core.Position) error {
+func checkPosition(p item.Position) error {
 	if len(p) > core.MaxPositionBytes {
 		return fmt.Errorf("position: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(p), core.MaxPositionBytes)
 	}

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -109,7 +110,7 @@ func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]c
 			return nil, fmt.Errorf("read staged skips: %w", err)
 		}
 		items[i] = core.SkippedItem{
-			Phase: k.Phase, Meta: core.Meta{Path: k.Path, Line: k.Line}, Mark: core.Position(k.Mark), Item: json.RawMessage(k.Item),
+			Phase: k.Phase, Meta: item.Meta{Path: k.Path, Line: k.Line}, Mark: item.Position(k.Mark), Item: json.RawMessage(k.Item),
 			Truncated: k.Truncated, SHA256: k.SHA256, Class: k.Class, Error: k.Error,
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -142,7 +143,7 @@ func (c *cross) end(a *attempt, to core.Status, counters core.Counters) {
 	require.NoError(c, err)
 }
 
-func position(n int) core.Position { return core.Position(fmt.Sprintf(`{"v":1,"items":%d}`, n)) }
+func position(n int) item.Position { return item.Position(fmt.Sprintf(`{"v":1,"items":%d}`, n)) }
 
 func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 	t.Parallel()
@@ -270,7 +271,7 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 	eachPair(t, func(c *cross) {
 		skip := func(n int) core.SkippedItem {
 			return core.SkippedItem{
-				Phase: core.PhaseWrite, Meta: core.Meta{Path: "in.csv", Line: int64(n)}, Mark: position(n),
+				Phase: core.PhaseWrite, Meta: item.Meta{Path: "in.csv", Line: int64(n)}, Mark: position(n),
 				Item: json.RawMessage(fmt.Sprintf(`{"a": "<%d>"}`, n)), Class: "unique", Error: "bad\x00",
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -80,7 +81,7 @@ func (c *checkpoint) record() (core.Checkpoint, error) {
 	}
 	r := core.Checkpoint{Context: context}
 	if c.Position != "" {
-		r.Position = core.Position(c.Position)
+		r.Position = item.Position(c.Position)
 	}
 	if c.CountedID == c.StepExecutionID {
 		r.Counters = c.counters()

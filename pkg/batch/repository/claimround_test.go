@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded: the checkpoint of
@@ -14,7 +15,7 @@ func TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded(t *testin
 	t.Parallel()
 	eachPair(t, func(c *cross) {
 		first := c.claimed("first")
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Write: 1}, Position: core.Position("end")}))
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Write: 1}, Position: item.Position("end")}))
 		_, err := c.repo.EndStep(c.Context(), first.Ref, core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Write: 1}})
 		require.NoError(c, err)
 
@@ -24,12 +25,12 @@ func TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded(t *testin
 		require.Equal(c, died.Step.ID, again.Data.Earlier.ID)
 		require.Empty(c, again.Step.Position, "it begins anew")
 		require.Zero(c, again.Step.Before)
-		require.NoError(c, c.commit(again, 2, core.Checkpoint{Counters: core.Counters{Write: 1}, Position: core.Position("one")}))
+		require.NoError(c, c.commit(again, 2, core.Checkpoint{Counters: core.Counters{Write: 1}, Position: item.Position("one")}))
 
 		unclaimed := c.attempt("unclaimed")
 		require.Equal(c, died.Step.ID, unclaimed.Data.Earlier.First)
 		last := c.claimed("last")
 		require.Equal(c, died.Step.ID, last.Data.Earlier.First)
-		require.Equal(c, core.Position("one"), last.Step.Position, "what the attempts of this round committed is gone on from")
+		require.Equal(c, item.Position("one"), last.Step.Position, "what the attempts of this round committed is gone on from")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // The rows of the tables. Names of types and fields are names of tables and
@@ -181,9 +182,9 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("step execution %d: %w", s.ID, err)
 	}
-	var position core.Position
+	var position item.Position
 	if s.Position != "" {
-		position = core.Position(s.Position)
+		position = item.Position(s.Position)
 	}
 	return &core.StepExecution{
 		ID: s.ID, First: s.first(), JobExecutionID: s.JobExecutionID, JobName: s.JobName, Name: s.Name,

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -37,11 +38,11 @@ type skippedItem struct {
 func (s *skippedItem) record() core.SkippedItem {
 	record := core.SkippedItem{
 		ID: s.ID, JobExecutionID: s.JobExecutionID, StepExecutionID: s.StepExecutionID, Step: s.Step, Phase: s.Phase,
-		Meta: core.Meta{Path: s.Path, Line: s.Line}, Truncated: s.Truncated, SHA256: s.Sha256,
+		Meta: item.Meta{Path: s.Path, Line: s.Line}, Truncated: s.Truncated, SHA256: s.Sha256,
 		Class: s.ErrorClass, Error: s.ErrorText, CreatedAt: s.CreatedAt.Time, RedrivenBy: s.RedrivenBy,
 	}
 	if s.Mark != "" {
-		record.Mark = core.Position(s.Mark)
+		record.Mark = item.Position(s.Mark)
 	}
 	if s.Item != "" {
 		record.Item = json.RawMessage(s.Item)

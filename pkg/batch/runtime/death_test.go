@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -143,8 +144,8 @@ func (s *scene) partitioned(name string, parts int) *core.StepElement {
 		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
 			w := &rows{scene: s, part: run.Data.Name}
 			return chunk.Parts{
-				Reader:     core.EraseReader[int64](&count{}),
-				Processors: []core.Processor{core.EraseProcessor[int64, int64](same{})}, Writers: []core.Writer{core.EraseWriter[int64](w)},
+				Reader:     item.EraseReader[int64](&count{}),
+				Processors: []item.Processor{item.EraseProcessor[int64, int64](same{})}, Writers: []item.Writer{item.EraseWriter[int64](w)},
 			}, nil
 		},
 	})
@@ -201,7 +202,7 @@ func (n partsOf) Partition(context.Context, *core.View) ([]core.Partition, error
 // count reads the numbers below partRows.
 type count struct{ next int64 }
 
-func (c *count) Open(_ context.Context, at core.Position) error {
+func (c *count) Open(_ context.Context, at item.Position) error {
 	if len(at) == 0 {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (c *count) Read(context.Context) (int64, error) {
 	return c.next, nil
 }
 
-func (c *count) Position() (core.Position, error) { return json.Marshal(c.next) }
+func (c *count) Position() (item.Position, error) { return json.Marshal(c.next) }
 
 type same struct{}
 

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -247,7 +248,7 @@ func TestAStopOfTheParentInTheDatabaseIsSeenByTheChildsOwnCommit(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url, func(c *job.Config) { c.Lease, c.Heartbeat = time.Hour, 10*time.Minute })
 		items := make(chan int)
-		inner := testengine.Job("child", testengine.Chunk(e, "work", 1, func() (core.ItemReader[int], core.ItemProcessor[int, int], core.ItemWriter[int]) {
+		inner := testengine.Job("child", testengine.Chunk(e, "work", 1, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			return &ticking{read: items}, passing{}, discarding{}
 		}))
 		s, err := step.NewJob(step.JobConfig{Name: "call", Job: inner, Params: func(context.Context, *core.View) (core.Parameters, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // listen makes the step's listeners and tells them of its start (rule C16). Every
@@ -111,7 +112,7 @@ func (a *attempt) close(ctx context.Context) error {
 	a.listeners = nil
 	var errs []error
 	for _, l := range slices.Backward(listeners) {
-		if closer, ok := l.(core.Closer); ok {
+		if closer, ok := l.(item.Closer); ok {
 			if err := exception.Guard(func() error { return closer.Close(context.WithoutCancel(ctx)) }); err != nil {
 				errs = append(errs, fmt.Errorf("close listener: %w", err))
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -122,14 +123,14 @@ type numbers struct {
 	poison *int
 }
 
-func (r *numbers) Open(_ context.Context, at core.Position) error {
+func (r *numbers) Open(_ context.Context, at item.Position) error {
 	if at == nil {
 		return nil
 	}
 	return json.Unmarshal(at, &r.at)
 }
 
-func (r *numbers) Position() (core.Position, error) {
+func (r *numbers) Position() (item.Position, error) {
 	at, err := json.Marshal(r.at)
 	return at, err
 }
@@ -175,8 +176,8 @@ func loads(t *testing.T, e *testengine.Engine, poison map[string]*int) core.Step
 		Name: "load", Size: 10, Database: e.Database,
 		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
-				Reader:  core.EraseReader[int](&numbers{poison: poison[run.Data.Part.Name]}),
-				Writers: []core.Writer{core.EraseWriter[int](&table{e: e, part: run.Data.Part.Index})},
+				Reader:  item.EraseReader[int](&numbers{poison: poison[run.Data.Part.Name]}),
+				Writers: []item.Writer{item.EraseWriter[int](&table{e: e, part: run.Data.Part.Index})},
 			}, nil
 		},
 	})

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // maxPartName bounds the name of a partition, in bytes.
@@ -196,7 +197,7 @@ func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []cor
 		if err != nil {
 			return nil, err
 		}
-		if closer, ok := p.(core.Closer); ok {
+		if closer, ok := p.(item.Closer); ok {
 			defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
 		}
 		return p.Partition(ctx, own.View())

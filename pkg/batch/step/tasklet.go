@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -87,7 +88,7 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 	if err != nil {
 		return err
 	}
-	if closer, ok := tasklet.(core.Closer); ok {
+	if closer, ok := tasklet.(item.Closer); ok {
 		defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
 	}
 	record := run.Step

@@ -27,6 +27,7 @@ import (
 	parts "github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
@@ -57,7 +58,7 @@ func app(more ...registry.Component) cli.App {
 	}
 	components, err := registry.New(
 		slices.Concat(csv.Components(), table.Components(), filter.Components(), parts.Components(), oddComponents(), more),
-		[]registry.NamedItem{{Name: "number", Type: core.ItemOf[number]("number")}}, matchers)
+		[]registry.NamedItem{{Name: "number", Type: item.TypeOf[number]("number")}}, matchers)
 	if err != nil {
 		panic(err)
 	}
@@ -105,7 +106,7 @@ func oddComponents() []registry.Component {
 		}
 	}
 	type config struct {
-		Item core.ItemType `key:"item" required:"true"`
+		Item item.Type `key:"item" required:"true"`
 	}
 	return []registry.Component{
 		tasklet("panic", func(context.Context, *core.StepContribution) error { panic("the sky is falling") }),
@@ -113,9 +114,9 @@ func oddComponents() []registry.Component {
 		tasklet("nothing", func(context.Context, *core.StepContribution) error { return nil }),
 		{
 			Kind: registry.KindReader, Name: "endless", Summary: "for tests", Config: reflect.TypeFor[config](),
-			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) { return cfg.(*config).Item, nil },
+			Types: func(cfg any, _ item.Type) (item.Type, error) { return cfg.(*config).Item, nil },
 			New: func(context.Context, any, registry.BuildContext) (any, error) {
-				return core.EraseReader[number](endless{}), nil
+				return item.EraseReader[number](endless{}), nil
 			},
 		},
 	}

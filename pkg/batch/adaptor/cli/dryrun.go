@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -157,7 +158,7 @@ func firstFailure(s *operator.DryStep) string {
 
 // itemPlace is where an item came from.
 func itemPlace(i operator.DryItem) string {
-	if at := (core.Meta{Path: i.Path, Line: i.Line}).String(); at != "" {
+	if at := (item.Meta{Path: i.Path, Line: i.Line}).String(); at != "" {
 		return at
 	}
 	return fmt.Sprintf("item %d", i.Number)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -120,7 +121,7 @@ func skipTable(page []operator.SkipView) string {
 }
 
 // placeText is where a skipped item came from.
-func placeText(s operator.SkipView) string { return core.Meta{Path: s.Path, Line: s.Line}.String() }
+func placeText(s operator.SkipView) string { return item.Meta{Path: s.Path, Line: s.Line}.String() }
 
 func redrivenText(s operator.SkipView) string {
 	if s.RedrivenBy == 0 {

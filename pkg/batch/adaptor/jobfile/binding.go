@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -42,7 +42,7 @@ func (b *binding) decode() (cfg any, ok bool) {
 		reflect.TypeFor[registry.SQL]():         b.decodeSQL,
 		reflect.TypeFor[registry.Expression]():  b.decodeExpression,
 		reflect.TypeFor[registry.Expressions](): b.decodeExpressions,
-		reflect.TypeFor[core.ItemType]():        b.types.decodeItem,
+		reflect.TypeFor[item.Type]():            b.types.decodeItem,
 	}
 	if !d.Decode(u.node, u.what, v.Elem()) {
 		return v.Interface(), false

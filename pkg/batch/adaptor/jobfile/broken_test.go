@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -62,7 +62,7 @@ func TestAComponentThatPanicsAtLoadIsOneOfTheMistakes(t *testing.T) {
 	t.Parallel()
 	reg, err := registry.New(append(components(),
 		registry.Component{Kind: registry.KindTasklet, Name: "bomb", Config: reflect.TypeFor[bombConfig]()},
-		registry.Component{Kind: registry.KindProcessor, Name: "mine", Types: func(any, core.ItemType) (core.ItemType, error) { panic("stepped on") }},
+		registry.Component{Kind: registry.KindProcessor, Name: "mine", Types: func(any, item.Type) (item.Type, error) { panic("stepped on") }},
 	), items(), nil)
 	require.NoError(t, err)
 	_, err = jobfile.Parse("job.yaml", []byte(`

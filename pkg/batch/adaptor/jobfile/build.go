@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -47,11 +48,11 @@ func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, err
 	for i, u := range a.step.work() {
 		switch u.kind {
 		case registry.KindReader:
-			errs = append(errs, as(u, made[i], func(r core.Reader) { parts.Reader = r }))
+			errs = append(errs, as(u, made[i], func(r item.Reader) { parts.Reader = r }))
 		case registry.KindProcessor:
-			errs = append(errs, as(u, made[i], func(p core.Processor) { parts.Processors = append(parts.Processors, p) }))
+			errs = append(errs, as(u, made[i], func(p item.Processor) { parts.Processors = append(parts.Processors, p) }))
 		case registry.KindWriter:
-			errs = append(errs, as(u, made[i], func(w core.Writer) { parts.Writers = append(parts.Writers, w) }))
+			errs = append(errs, as(u, made[i], func(w item.Writer) { parts.Writers = append(parts.Writers, w) }))
 		case registry.KindTasklet, registry.KindListener, registry.KindPartitioner, registry.KindDecider: // no parts of a chunk
 		}
 	}
@@ -170,7 +171,7 @@ func (a builder) listeners(ctx context.Context, view *core.View, uses []*compone
 		return made, nil
 	}
 	for _, one := range made {
-		if closer, ok := one.(core.Closer); ok {
+		if closer, ok := one.(item.Closer); ok {
 			err = errors.Join(err, closer.Close(context.WithoutCancel(ctx)))
 		}
 	}

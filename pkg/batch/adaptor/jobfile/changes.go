@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -261,7 +262,7 @@ func (u *componentUse) lateAtStep(n *strict.Node) bool {
 // valueText returns equal texts for equal values of a config.
 func valueText(v reflect.Value) string {
 	switch x := v.Interface().(type) {
-	case core.ItemType:
+	case item.Type:
 		if schema := x.Schema(); schema != nil {
 			return valueText(reflect.ValueOf(schema.Fields()))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -195,8 +196,8 @@ func (l *loader) checkTasklet(s *stepDef) {
 	if u.component.Config == nil {
 		return
 	}
-	if f, ok := strict.FieldsOf(u.component.Config).Find("out"); ok && f.Type == reflect.TypeFor[core.ItemType]() {
-		if out, _ := reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).Interface().(core.ItemType); out != nil {
+	if f, ok := strict.FieldsOf(u.component.Config).Find("out"); ok && f.Type == reflect.TypeFor[item.Type]() {
+		if out, _ := reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).Interface().(item.Type); out != nil {
 			l.file.outs[s.name] = out.Schema()
 		}
 	}
@@ -228,7 +229,7 @@ func (l *loader) checkChunk(s *stepDef) {
 // that does not fit nothing more is known, so it ends there.
 func (l *loader) checkPipeline(s *stepDef) {
 	stages := append([]*componentUse{s.reader}, s.processors...)
-	var item core.ItemType
+	var item item.Type
 	for _, u := range stages {
 		u.in = item
 		out, ok := l.checkOutputType(u, item)
@@ -247,7 +248,7 @@ func (l *loader) checkPipeline(s *stepDef) {
 
 // checkOutputType asks a stage for its output type. A stage that does not say passes on
 // what it is handed.
-func (l *loader) checkOutputType(u *componentUse, in core.ItemType) (core.ItemType, bool) {
+func (l *loader) checkOutputType(u *componentUse, in item.Type) (item.Type, bool) {
 	if u.component.Types == nil {
 		if u.kind == registry.KindReader {
 			l.problems.Add(u.ref.at, u.what+" does not say what items it reads", "its description in Go needs Types")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -147,7 +148,7 @@ func (c *compiler) decide(e *elementDef) func(ctx context.Context, view *core.Vi
 			if err != nil {
 				return "", err
 			}
-			if closer, ok := decider.(core.Closer); ok {
+			if closer, ok := decider.(item.Closer); ok {
 				defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
 			}
 			return decider.Decide(ctx, view)

@@ -4,8 +4,8 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -22,7 +22,7 @@ type componentUse struct {
 	cfg any
 	// valid says that the config has no mistake.
 	valid   bool
-	in, out core.ItemType
+	in, out item.Type
 	// env is what its expressions over items may use.
 	env registry.ExpressionEnv
 }
@@ -77,7 +77,7 @@ func (l *loader) unknownComponent(kind registry.Kind, ref *componentRef) {
 // outputType returns the type of the items that the component returns. A panic in
 // there is an error like others, so that one component does not hide the other
 // mistakes of the file.
-func (u *componentUse) outputType(in core.ItemType) (out core.ItemType, err error) {
+func (u *componentUse) outputType(in item.Type) (out item.Type, err error) {
 	err = exception.Guard(func() (err error) {
 		out, err = u.component.Types(u.cfg, in)
 		return err

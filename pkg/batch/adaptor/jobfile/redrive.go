@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // Redrive says what CompileRedrive runs.
@@ -80,7 +81,7 @@ func (f *File) chunkStep(recorded string) (*stepDef, error) {
 }
 
 // wrapParts replaces the reader by that of the redrive.
-func (r Redrive) wrapParts(s *redrive.Step, item core.ItemType) func(makeParts) makeParts {
+func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) makeParts {
 	return func(next makeParts) makeParts {
 		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
 			if partition, is := r.partition(run); is {
@@ -91,7 +92,7 @@ func (r Redrive) wrapParts(s *redrive.Step, item core.ItemType) func(makeParts) 
 			if err != nil {
 				return parts, err
 			}
-			if parts.Reader, err = s.Reader(ctx, item); err != nil {
+			if parts.Reader, err = s.Reader(ctx, itemType); err != nil {
 				return parts, err
 			}
 			if r.Check != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -273,7 +273,7 @@ func typeWord(t reflect.Type, f strict.Field) string {
 		return "expression"
 	case reflect.TypeFor[registry.Expressions]():
 		return "map of expressions"
-	case reflect.TypeFor[core.ItemType]():
+	case reflect.TypeFor[item.Type]():
 		return "item type"
 	case reflect.TypeFor[rawText]():
 		return "value of the type"

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -169,7 +169,7 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 		return b.target()
 	case reflect.TypeFor[registry.Expressions]():
 		return object{"type": "object", "additionalProperties": text()}
-	case reflect.TypeFor[core.ItemType]():
+	case reflect.TypeFor[item.Type]():
 		return object{"anyOf": []any{text(), b.rowType()}}
 	case reflect.TypeFor[rowModel]():
 		return b.rowType()

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -33,7 +34,7 @@ type countConfig struct {
 	To    int           `key:"to" required:"true" doc:"The last number."`
 	Label string        `key:"label" default:"n" doc:"A text in every row."`
 	Pause time.Duration `key:"pause" doc:"Not used."`
-	Item  core.ItemType `key:"item" doc:"The type of the items."`
+	Item  item.Type     `key:"item" doc:"The type of the items."`
 }
 
 func (c *countConfig) Validate() error {
@@ -81,7 +82,7 @@ type noteConfig struct {
 	Code  string            `key:"code" literal:"true" doc:"A text with a ${...} of its own."`
 	SQL   registry.SQL      `key:"sql" doc:"A statement."`
 	Inner noteInner         `key:"inner" doc:"More."`
-	Out   core.ItemType     `key:"out" doc:"The types of the results."`
+	Out   item.Type         `key:"out" doc:"The types of the results."`
 	Maybe *int              `key:"maybe" doc:"A number, or none."`
 }
 
@@ -124,21 +125,21 @@ func components() []registry.Component {
 		{
 			Kind: registry.KindReader, Name: "count", Summary: "Counts.", Config: reflect.TypeFor[countConfig](),
 			Doc: "It reads rows of a number and a label.", Example: "reader: {count: {to: 3, item: {n: int}}}",
-			Types: func(cfg any, _ core.ItemType) (core.ItemType, error) {
+			Types: func(cfg any, _ item.Type) (item.Type, error) {
 				if it := cfg.(*countConfig).Item; it != nil {
 					return it, nil
 				}
 				schema, err := row.NewSchema(row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "label", Kind: row.String, Nullable: true})
-				return core.RowOf("count", schema), err
+				return item.RowOf("count", schema), err
 			},
 		},
-		{Kind: registry.KindReader, Name: "apples", Summary: "Reads apples.", Types: answer(core.ItemOf[apple]("apple"))},
+		{Kind: registry.KindReader, Name: "apples", Summary: "Reads apples.", Types: answer(item.TypeOf[apple]("apple"))},
 		{Kind: registry.KindReader, Name: "broken", Summary: "Does not say what it reads."},
 		{Kind: registry.KindProcessor, Name: "keep", Summary: "Filters.", Config: reflect.TypeFor[keepConfig](), Types: keepTypes},
 		{Kind: registry.KindProcessor, Name: "set", Summary: "Sets fields.", Config: reflect.TypeFor[setConfig](), Types: setTypes},
-		{Kind: registry.KindProcessor, Name: "peel", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
+		{Kind: registry.KindProcessor, Name: "peel", Summary: "Takes pears.", Types: takes(item.TypeOf[pear]("pear"))},
 		{Kind: registry.KindWriter, Name: "sink", Summary: "Remembers.", Config: reflect.TypeFor[sinkConfig]()},
-		{Kind: registry.KindWriter, Name: "crate", Summary: "Takes pears.", Types: takes(core.ItemOf[pear]("pear"))},
+		{Kind: registry.KindWriter, Name: "crate", Summary: "Takes pears.", Types: takes(item.TypeOf[pear]("pear"))},
 		{Kind: registry.KindTasklet, Name: "note", Summary: "Notes its config.", Config: reflect.TypeFor[noteConfig]()},
 		{Kind: registry.KindTasklet, Name: "idle", Summary: "Does nothing.", NoTransaction: true},
 		{Kind: registry.KindListener, Name: "watch", Summary: "Notes skips.", Config: reflect.TypeFor[watchConfig]()},
@@ -159,22 +160,22 @@ func components() []registry.Component {
 	return list
 }
 
-func answer(t core.ItemType) func(any, core.ItemType) (core.ItemType, error) {
-	return func(any, core.ItemType) (core.ItemType, error) { return t, nil }
+func answer(t item.Type) func(any, item.Type) (item.Type, error) {
+	return func(any, item.Type) (item.Type, error) { return t, nil }
 }
 
-func takes(t core.ItemType) func(any, core.ItemType) (core.ItemType, error) {
-	return func(_ any, in core.ItemType) (core.ItemType, error) { return t, core.Assignable(in, t) }
+func takes(t item.Type) func(any, item.Type) (item.Type, error) {
+	return func(_ any, in item.Type) (item.Type, error) { return t, item.Assignable(in, t) }
 }
 
-func keepTypes(cfg any, in core.ItemType) (core.ItemType, error) {
+func keepTypes(cfg any, in item.Type) (item.Type, error) {
 	if _, err := expression.CompileItem(cfg.(*keepConfig).When, in); err != nil {
 		return in, &registry.ConfigError{Key: "when", Err: err}
 	}
 	return in, nil
 }
 
-func setTypes(cfg any, in core.ItemType) (core.ItemType, error) {
+func setTypes(cfg any, in item.Type) (item.Type, error) {
 	var errs []error
 	for _, f := range cfg.(*setConfig).Fields {
 		if _, err := expression.CompileItem(f.Expression, in); err != nil {
@@ -185,7 +186,7 @@ func setTypes(cfg any, in core.ItemType) (core.ItemType, error) {
 }
 
 func items() []registry.NamedItem {
-	return []registry.NamedItem{{Name: "Apple", Type: core.ItemOf[apple]("apple")}}
+	return []registry.NamedItem{{Name: "Apple", Type: item.TypeOf[apple]("apple")}}
 }
 
 // described returns the tests' components without New.
@@ -268,7 +269,7 @@ func (b *bench) use(u registry.BuildContext) {
 	b.uses = append(b.uses, u)
 }
 
-// WriteRecords makes the bench a core.RecordWriter.
+// WriteRecords makes the bench a item.RecordWriter.
 func (b *bench) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -304,8 +305,8 @@ func (w *watch) OnSkipRead(_ context.Context, err error) error {
 	return nil
 }
 
-func (w *watch) OnSkipWrite(_ context.Context, item any, _ error) error {
-	w.see("write %v", item.(core.Row).At(0))
+func (w *watch) OnSkipWrite(_ context.Context, value any, _ error) error {
+	w.see("write %v", value.(item.Row).At(0))
 	return nil
 }
 

@@ -7,21 +7,21 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // itemTypes resolves names and inline maps to item types.
 type itemTypes struct {
-	named map[string]core.ItemType // of the file's `types`; nil where one is broken
+	named map[string]item.Type // of the file's `types`; nil where one is broken
 	order []string
 	reg   *registry.Registry
 }
 
 // declareTypes makes the item types of the file.
 func (l *loader) declareTypes(model *jobModel) {
-	l.types = itemTypes{named: map[string]core.ItemType{}, reg: l.reg}
+	l.types = itemTypes{named: map[string]item.Type{}, reg: l.reg}
 	for _, e := range model.Types {
 		l.types.order = append(l.types.order, e.Name)
 		l.types.named[e.Name] = nil
@@ -33,7 +33,7 @@ func (l *loader) declareTypes(model *jobModel) {
 			continue
 		}
 		if schema, ok := rowSchema(l.problems, e.Key, strict.OrderedMap[fieldModel](e.Value)); ok {
-			l.types.named[e.Name] = core.RowOf(e.Name, schema)
+			l.types.named[e.Name] = item.RowOf(e.Name, schema)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (t *itemTypes) decodeItem(d *strict.Decoder, n *strict.Node, f strict.Field
 		plain := strict.Decoder{Collector: d.Collector, Forms: modelDecoders()}
 		good := plain.Decode(n, f.Key, reflect.ValueOf(&fields).Elem())
 		if schema, ok := rowSchema(d.Collector, n, fields); ok && good {
-			v.Set(reflect.ValueOf(core.RowOf("", schema)))
+			v.Set(reflect.ValueOf(item.RowOf("", schema)))
 		}
 	case n.Kind == strict.List || n.Empty:
 		d.Add(n, f.Key+" takes the name of an item type, or its fields", "such as {id: int, name: string null}")
@@ -132,7 +132,7 @@ func (t *itemTypes) decodeItem(d *strict.Decoder, n *strict.Node, f strict.Field
 	}
 }
 
-func (t *itemTypes) find(c *strict.Collector, n *strict.Node) (core.ItemType, bool) {
+func (t *itemTypes) find(c *strict.Collector, n *strict.Node) (item.Type, bool) {
 	if it, ok := t.named[n.Text]; ok {
 		return it, it != nil // a broken one was reported where it is declared
 	}

@@ -4,7 +4,7 @@
 //
 //	func TestOrders(t *testing.T) {
 //		itemtest.Reader(t, itemtest.ReaderConfig{
-//			New: func(testing.TB) core.Reader { return core.EraseReader[Order](NewOrders("testdata/orders.xml")) },
+//			New: func(testing.TB) item.Reader { return item.EraseReader[Order](NewOrders("testdata/orders.xml")) },
 //		})
 //	}
 //
@@ -20,14 +20,14 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // outcome is what one Read answered: an item, or the error of a consumed one.
 type outcome struct {
 	item any
 	then string // the item as it was when it was looked at: it must not change later
-	meta core.Meta
+	meta item.Meta
 	err  string
 }
 
@@ -39,9 +39,9 @@ func (o outcome) String() string {
 }
 
 // itemAt looks at item i of a buffer.
-func itemAt(items core.Items, i int) outcome {
+func itemAt(items item.Items, i int) outcome {
 	o := outcome{item: items.At(i), meta: items.Meta(i)}
-	if row, ok := o.item.(core.Row); ok {
+	if row, ok := o.item.(item.Row); ok {
 		o.then = fmt.Sprint(row.Values())
 	} else if text, err := json.Marshal(o.item); err == nil {
 		o.then = string(text)
@@ -50,8 +50,8 @@ func itemAt(items core.Items, i int) outcome {
 }
 
 // open calls Open where the component has it.
-func open(component any, at core.Position) error {
-	if o, ok := component.(core.Opener); ok {
+func open(component any, at item.Position) error {
+	if o, ok := component.(item.Opener); ok {
 		return o.Open(context.Background(), at)
 	}
 	return nil
@@ -60,7 +60,7 @@ func open(component any, at core.Position) error {
 // shut calls Close where the component has it.
 func shut(t testing.TB, component any) {
 	t.Helper()
-	if c, ok := component.(core.Closer); ok {
+	if c, ok := component.(item.Closer); ok {
 		if err := c.Close(context.Background()); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -68,9 +68,9 @@ func shut(t testing.TB, component any) {
 }
 
 // position asks for the position, and checks what the repository will ask of it.
-func position(t testing.TB, component any) core.Position {
+func position(t testing.TB, component any) item.Position {
 	t.Helper()
-	p, ok := component.(core.Positioner)
+	p, ok := component.(item.Positioner)
 	if !ok {
 		return nil
 	}
@@ -84,11 +84,11 @@ func position(t testing.TB, component any) core.Position {
 	}
 	checkPosition(t, at)
 	// The repository stores it and hands out another slice: it must not be shared.
-	return append(core.Position(nil), at...)
+	return append(item.Position(nil), at...)
 }
 
 // readOne reads one outcome into its own buffer; io.EOF at the end.
-func readOne(r core.Reader) (outcome, error) {
+func readOne(r item.Reader) (outcome, error) {
 	items := r.NewItems(1)
 	err := r.Fill(context.Background(), items, 1)
 	switch {
@@ -96,7 +96,7 @@ func readOne(r core.Reader) (outcome, error) {
 		return itemAt(items, 0), nil
 	case err == nil:
 		return outcome{}, fmt.Errorf("Fill answered no error and %d items, not 1", items.Len())
-	case core.IsConsumed(err):
+	case item.IsConsumed(err):
 		return outcome{err: err.Error()}, nil
 	}
 	return outcome{}, err
@@ -104,7 +104,7 @@ func readOne(r core.Reader) (outcome, error) {
 
 // readAll reads the outcomes up to the end. With positions it asks for the
 // position before the first and behind each.
-func readAll(t testing.TB, r core.Reader, positions bool) (all []outcome, at []core.Position) {
+func readAll(t testing.TB, r item.Reader, positions bool) (all []outcome, at []item.Position) {
 	t.Helper()
 	if positions {
 		at = append(at, position(t, r.Component()))

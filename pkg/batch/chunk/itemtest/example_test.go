@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // countdown is a reader that can be restarted.
 type countdown struct{ left int }
 
-func (c *countdown) Open(_ context.Context, at core.Position) error {
+func (c *countdown) Open(_ context.Context, at item.Position) error {
 	if at == nil {
 		return nil
 	}
@@ -29,15 +29,15 @@ func (c *countdown) Read(context.Context) (int, error) {
 	return c.left, nil
 }
 
-func (c *countdown) Position() (core.Position, error) {
-	return core.Position(fmt.Sprint(c.left)), nil
+func (c *countdown) Position() (item.Position, error) {
+	return item.Position(fmt.Sprint(c.left)), nil
 }
 
 // This is what the test of a reader looks like.
 func ExampleReader() {
 	_ = func(t *testing.T) { // func TestCountdown(t *testing.T)
 		itemtest.Reader(t, itemtest.ReaderConfig{
-			New:  func(testing.TB) core.Reader { return core.EraseReader[int](&countdown{left: 3}) },
+			New:  func(testing.TB) item.Reader { return item.EraseReader[int](&countdown{left: 3}) },
 			Want: []any{2, 1, 0},
 		})
 	}
@@ -46,7 +46,7 @@ func ExampleReader() {
 func TestTheReaderOfTheExampleKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	itemtest.Reader(t, itemtest.ReaderConfig{
-		New:  func(testing.TB) core.Reader { return core.EraseReader[int](&countdown{left: 3}) },
+		New:  func(testing.TB) item.Reader { return item.EraseReader[int](&countdown{left: 3}) },
 		Want: []any{2, 1, 0},
 	})
 }

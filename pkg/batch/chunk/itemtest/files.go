@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // Use returns the build context of a writer of such items in an attempt.
-func Use(in core.ItemType, attempt core.Attempt) registry.BuildContext {
+func Use(in item.Type, attempt core.Attempt) registry.BuildContext {
 	return registry.BuildContext{In: in, Attempt: func(context.Context) (core.Attempt, error) { return attempt, nil }}
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // list reads and writes numbers in memory; fault breaks it in one way.
@@ -24,7 +24,7 @@ type list struct {
 
 var faults = []string{"", "position ahead", "position ignored", "end forgotten", "item reused", "garbage taken", "change unseen", "closed twice"}
 
-func (l *list) Open(_ context.Context, at core.Position) error {
+func (l *list) Open(_ context.Context, at item.Position) error {
 	if at == nil || l.fault == "position ignored" {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (l *list) Read(context.Context) (*int, error) {
 	return l.box, nil
 }
 
-func (l *list) Position() (core.Position, error) {
+func (l *list) Position() (item.Position, error) {
 	p := struct{ Next, Len int }{l.next, len(*l.shared)}
 	if l.fault == "position ahead" && l.next == 3 {
 		p.Next++
@@ -79,8 +79,8 @@ func TestTheSuiteFindsEveryFault(t *testing.T) {
 	if fault, inner := os.LookupEnv("ITEMTEST_FAULT"); inner {
 		numbers := []int{1, 2, 3, 4, 5}
 		Reader(t, ReaderConfig{
-			New: func(testing.TB) core.Reader {
-				return core.EraseReader[*int](&list{fault: fault, shared: &numbers})
+			New: func(testing.TB) item.Reader {
+				return item.EraseReader[*int](&list{fault: fault, shared: &numbers})
 			},
 			Change: func(testing.TB) { numbers = numbers[:4] },
 		})
@@ -110,7 +110,7 @@ type target struct {
 	view string
 }
 
-func (s *store) Open(_ context.Context, at core.Position) error {
+func (s *store) Open(_ context.Context, at item.Position) error {
 	if at == nil {
 		s.target.part = nil
 		return nil
@@ -135,7 +135,7 @@ func (s *store) Write(_ context.Context, items []int) error {
 	return nil
 }
 
-func (s *store) Rewind(_ context.Context, at core.Position) error {
+func (s *store) Rewind(_ context.Context, at item.Position) error {
 	if s.fault == "not rewound" {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (s *store) Rewind(_ context.Context, at core.Position) error {
 	return s.Open(context.Background(), at)
 }
 
-func (s *store) Position() (core.Position, error) { return json.Marshal(len(s.target.part)) }
+func (s *store) Position() (item.Position, error) { return json.Marshal(len(s.target.part)) }
 
 func (s *store) Finish(context.Context) error {
 	text, err := json.Marshal(s.target.part)
@@ -158,8 +158,8 @@ func TestTheSuiteFindsEveryFaultOfAWriter(t *testing.T) {
 	if fault, inner := os.LookupEnv("ITEMTEST_FAULT"); inner {
 		var to target
 		Writer(t, WriterConfig{
-			New:      func(testing.TB) core.Writer { return core.EraseWriter[int](&store{fault: fault, target: &to}) },
-			Chunks:   func(testing.TB) []core.Items { return Chunks([]int{1, 2}, []int{3}, []int{4, 5, 6}) },
+			New:      func(testing.TB) item.Writer { return item.EraseWriter[int](&store{fault: fault, target: &to}) },
+			Chunks:   func(testing.TB) []item.Items { return Chunks([]int{1, 2}, []int{3}, []int{4, 5, 6}) },
 			Contents: func(testing.TB) string { return strings.TrimSpace(to.view) },
 			Clear:    func(testing.TB) { to = target{} },
 			Lose:     func(testing.TB) { to.part = nil },

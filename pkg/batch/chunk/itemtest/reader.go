@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // ReaderConfig says how to make and to check a reader.
 type ReaderConfig struct {
 	// New returns a reader that is not open yet, always over the same data. A
-	// core.ItemReader becomes a core.Reader by core.EraseReader.
-	New func(t testing.TB) core.Reader
+	// item.ItemReader becomes a item.Reader by item.EraseReader.
+	New func(t testing.TB) item.Reader
 	// Want are the items, in order; nil: whatever the first pass delivers. Reads
-	// that fail with a core.ConsumedError are not among them.
+	// that fail with a item.ConsumedError are not among them.
 	Want []any
 	// Restarts is how many positions are tried, spread over all; 0 means 100.
 	Restarts int
@@ -39,7 +40,7 @@ func Reader(t *testing.T, cfg ReaderConfig) {
 	first := c.opened(t, nil)
 	c.all, c.at = readAll(t, first, true)
 	shut(t, first.Component())
-	_, c.restarts = first.Component().(core.Positioner)
+	_, c.restarts = first.Component().(item.Positioner)
 
 	t.Run("delivers the items it should", c.want)
 	t.Run("answers io.EOF again and again", c.endsForGood)
@@ -57,11 +58,11 @@ func Reader(t *testing.T, cfg ReaderConfig) {
 type readerCheck struct {
 	ReaderConfig
 	all      []outcome
-	at       []core.Position
+	at       []item.Position
 	restarts bool
 }
 
-func (c *readerCheck) opened(t testing.TB, at core.Position) core.Reader {
+func (c *readerCheck) opened(t testing.TB, at item.Position) item.Reader {
 	t.Helper()
 	r := c.New(t)
 	if err := open(r.Component(), at); err != nil {
@@ -115,7 +116,7 @@ func (c *readerCheck) chunks(t *testing.T) {
 				switch {
 				case errors.Is(err, io.EOF):
 					ended = true
-				case core.IsConsumed(err):
+				case item.IsConsumed(err):
 					failed = &outcome{err: err.Error()}
 				case err != nil:
 					t.Fatalf("Read in chunks of %d: %v", size, err)
@@ -154,7 +155,7 @@ func (c *readerCheck) resumes(t *testing.T) {
 
 // resumeAgain checks the positions of a reader that was restarted behind item i:
 // most write the same text as without the restart, and need no second look.
-func (c *readerCheck) resumeAgain(t *testing.T, i int, at []core.Position) {
+func (c *readerCheck) resumeAgain(t *testing.T, i int, at []item.Position) {
 	for k := range at {
 		if string(at[k]) == string(c.at[i+k]) {
 			continue
@@ -169,7 +170,7 @@ func (c *readerCheck) resumeAgain(t *testing.T, i int, at []core.Position) {
 
 func (c *readerCheck) refusesGarbage(t *testing.T) {
 	r := c.New(t)
-	if err := open(r.Component(), core.Position(`{"no`)); err == nil {
+	if err := open(r.Component(), item.Position(`{"no`)); err == nil {
 		t.Error("Open took a position that is no JSON")
 	}
 	shut(t, r.Component())
@@ -188,7 +189,7 @@ func (c *readerCheck) refusesChange(t *testing.T) {
 	shut(t, r.Component())
 }
 
-func checkPosition(t testing.TB, at core.Position) {
+func checkPosition(t testing.TB, at item.Position) {
 	t.Helper()
 	if at != nil && !json.Valid(at) {
 		t.Fatalf("the position is no JSON: %s", at)

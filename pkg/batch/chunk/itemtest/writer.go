@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // WriterConfig says how to make and to check a writer whose target is outside
 // the transaction.
 type WriterConfig struct {
 	// New returns a writer that is not open yet, always onto the same target.
-	New func(t testing.TB) core.Writer
+	New func(t testing.TB) item.Writer
 	// Chunks returns the items to write, at least two chunks; each call makes them
 	// anew. See [Chunks].
-	Chunks func(t testing.TB) []core.Items
+	Chunks func(t testing.TB) []item.Items
 	// Contents returns what others see of the target; "" if there is none.
 	Contents func(t testing.TB) string
 	// Clear removes the target and all that writers left.
@@ -27,16 +28,16 @@ type WriterConfig struct {
 	Hidden bool
 	// NewFor returns a writer of an attempt, always onto the same target; nil for a
 	// writer that does not tell attempts apart.
-	NewFor func(t testing.TB, attempt core.Attempt) core.Writer
+	NewFor func(t testing.TB, attempt core.Attempt) item.Writer
 	// Lose destroys what a restart needs, so that it must be refused; may be nil.
 	Lose func(t testing.TB)
 }
 
 // Chunks makes items of slices.
-func Chunks[T any](chunks ...[]T) []core.Items {
-	out := make([]core.Items, len(chunks))
+func Chunks[T any](chunks ...[]T) []item.Items {
+	out := make([]item.Items, len(chunks))
 	for i, chunk := range chunks {
-		out[i] = &core.Slice[T]{Items: append([]T(nil), chunk...)}
+		out[i] = &item.Slice[T]{Items: append([]T(nil), chunk...)}
 	}
 	return out
 }
@@ -75,7 +76,7 @@ type writerCheck struct {
 	want   string
 }
 
-func (c *writerCheck) opened(t testing.TB, at core.Position) core.Writer {
+func (c *writerCheck) opened(t testing.TB, at item.Position) item.Writer {
 	t.Helper()
 	w := c.New(t)
 	if err := open(w.Component(), at); err != nil {
@@ -86,7 +87,7 @@ func (c *writerCheck) opened(t testing.TB, at core.Position) core.Writer {
 }
 
 // write writes chunk i. The items are void afterwards, as in the engine.
-func (c *writerCheck) write(t testing.TB, w core.Writer, i int) {
+func (c *writerCheck) write(t testing.TB, w item.Writer, i int) {
 	t.Helper()
 	items := c.Chunks(t)[i]
 	if err := w.Write(context.Background(), items); err != nil {
@@ -95,9 +96,9 @@ func (c *writerCheck) write(t testing.TB, w core.Writer, i int) {
 	items.Reset()
 }
 
-func prepare(t testing.TB, w core.Writer) {
+func prepare(t testing.TB, w item.Writer) {
 	t.Helper()
-	if p, ok := w.Component().(core.Preparer); ok {
+	if p, ok := w.Component().(item.Preparer); ok {
 		if err := p.Prepare(context.Background()); err != nil {
 			t.Fatalf("Prepare: %v", err)
 		}
@@ -105,7 +106,7 @@ func prepare(t testing.TB, w core.Writer) {
 }
 
 // commit writes chunk i and returns the position that the engine would commit.
-func (c *writerCheck) commit(t testing.TB, w core.Writer, i int) core.Position {
+func (c *writerCheck) commit(t testing.TB, w item.Writer, i int) item.Position {
 	t.Helper()
 	c.write(t, w, i)
 	prepare(t, w)
@@ -113,9 +114,9 @@ func (c *writerCheck) commit(t testing.TB, w core.Writer, i int) core.Position {
 }
 
 // release says that a commit has stored the position.
-func release(t testing.TB, w core.Writer) {
+func release(t testing.TB, w item.Writer) {
 	t.Helper()
-	if r, ok := w.Component().(core.Releaser); ok {
+	if r, ok := w.Component().(item.Releaser); ok {
 		if err := r.Release(context.Background()); err != nil {
 			t.Fatalf("Release: %v", err)
 		}
@@ -123,10 +124,10 @@ func release(t testing.TB, w core.Writer) {
 }
 
 // seal is the commit before Finish. It returns the position.
-func seal(t testing.TB, w core.Writer) (at core.Position) {
+func seal(t testing.TB, w item.Writer) (at item.Position) {
 	t.Helper()
 	prepare(t, w)
-	if _, ok := w.Component().(core.Positioner); ok {
+	if _, ok := w.Component().(item.Positioner); ok {
 		at = position(t, w.Component())
 	}
 	release(t, w)
@@ -135,10 +136,10 @@ func seal(t testing.TB, w core.Writer) (at core.Position) {
 
 // finish does what the engine does after the last chunk. It returns the position
 // that is committed before Finish.
-func finish(t testing.TB, w core.Writer) core.Position {
+func finish(t testing.TB, w item.Writer) item.Position {
 	t.Helper()
 	at := seal(t, w)
-	if f, ok := w.Component().(core.Finisher); ok {
+	if f, ok := w.Component().(item.Finisher); ok {
 		if err := f.Finish(context.Background()); err != nil {
 			t.Fatalf("Finish: %v", err)
 		}
@@ -176,17 +177,17 @@ func (c *writerCheck) writesAll(t *testing.T) {
 func (c *writerCheck) resumes(t *testing.T) {
 	cuts := []struct {
 		name string
-		do   func(w core.Writer, i int)
+		do   func(w item.Writer, i int)
 	}{
-		{"behind the commit", func(core.Writer, int) {}},
-		{"behind the next Write", func(w core.Writer, i int) { c.write(t, w, i) }},
-		{"behind the next Prepare", func(w core.Writer, i int) { c.write(t, w, i); prepare(t, w) }},
+		{"behind the commit", func(item.Writer, int) {}},
+		{"behind the next Write", func(w item.Writer, i int) { c.write(t, w, i) }},
+		{"behind the next Prepare", func(w item.Writer, i int) { c.write(t, w, i); prepare(t, w) }},
 	}
 	for committed := 0; committed < c.chunks; committed++ {
 		for _, cut := range cuts {
 			c.Clear(t)
 			w := c.opened(t, nil)
-			var at core.Position
+			var at item.Position
 			for i := range committed {
 				at = c.commit(t, w, i)
 			}
@@ -247,7 +248,7 @@ func (c *writerCheck) wakes(t *testing.T) {
 			}
 			c.Clear(t)
 			frozen := c.attempt(t, 1, nil)
-			var at core.Position
+			var at item.Position
 			for i := range committed {
 				at = c.commit(t, frozen, i)
 				release(t, frozen)
@@ -275,7 +276,7 @@ func (c *writerCheck) wakes(t *testing.T) {
 
 // attempt opens the writer of an attempt that has the target to itself only if it
 // is the first.
-func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at core.Position) core.Writer {
+func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at item.Position) item.Writer {
 	t.Helper()
 	w := c.NewFor(t, core.Attempt{Repository: "itemtest", Instance: 1, Step: "step", ID: id, Exclusive: id == 1})
 	if err := open(w.Component(), at); err != nil {
@@ -287,7 +288,7 @@ func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at core.Pos
 
 // wake does what a component could still be told to do: whether that works or fails
 // is no matter, but for Finish, which must not succeed.
-func (c *writerCheck) wake(t testing.TB, w core.Writer, at core.Position) {
+func (c *writerCheck) wake(t testing.TB, w item.Writer, at item.Position) {
 	t.Helper()
 	defer shut(t, w.Component())
 	note := func(what string, err error) {
@@ -296,14 +297,14 @@ func (c *writerCheck) wake(t testing.TB, w core.Writer, at core.Position) {
 		}
 	}
 	ctx := context.Background()
-	if r, ok := w.Component().(core.Rewinder); ok {
+	if r, ok := w.Component().(item.Rewinder); ok {
 		note("Rewind", r.Rewind(ctx, at))
 	}
 	note("Write", w.Write(ctx, c.Chunks(t)[0]))
-	if p, ok := w.Component().(core.Preparer); ok {
+	if p, ok := w.Component().(item.Preparer); ok {
 		note("Prepare", p.Prepare(ctx))
 	}
-	if f, ok := w.Component().(core.Finisher); ok {
+	if f, ok := w.Component().(item.Finisher); ok {
 		if err := f.Finish(ctx); err == nil {
 			t.Errorf("Finish of an attempt whose successor has finished succeeded")
 		}
@@ -314,11 +315,11 @@ func (c *writerCheck) rewinds(t *testing.T) {
 	c.Clear(t)
 	w := c.opened(t, nil)
 	defer shut(t, w.Component())
-	r, ok := w.Component().(core.Rewinder)
+	r, ok := w.Component().(item.Rewinder)
 	if !ok {
-		t.Skip("it is no core.Rewinder")
+		t.Skip("it is no item.Rewinder")
 	}
-	var at core.Position
+	var at item.Position
 	for i := range c.chunks {
 		c.write(t, w, i)
 		c.rewind(t, r, at)
@@ -330,7 +331,7 @@ func (c *writerCheck) rewinds(t *testing.T) {
 	c.expect(t, "each chunk rolled back twice")
 }
 
-func (c *writerCheck) rewind(t testing.TB, r core.Rewinder, at core.Position) {
+func (c *writerCheck) rewind(t testing.TB, r item.Rewinder, at item.Position) {
 	t.Helper()
 	if err := r.Rewind(context.Background(), at); err != nil {
 		t.Fatalf("Rewind to %s: %v", at, err)
@@ -343,9 +344,9 @@ func (c *writerCheck) closes(t *testing.T) {
 	w := c.opened(t, nil)
 	c.write(t, w, 0)
 	shut(t, w.Component())
-	if _, ok := w.Component().(core.Positioner); ok {
+	if _, ok := w.Component().(item.Positioner); ok {
 		w = c.New(t)
-		if err := open(w.Component(), core.Position(`{"no`)); err == nil {
+		if err := open(w.Component(), item.Position(`{"no`)); err == nil {
 			t.Error("Open took a position that is no JSON")
 		}
 		shut(t, w.Component())

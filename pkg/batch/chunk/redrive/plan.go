@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // pageSize is the number of stored items that one statement reads.
@@ -146,7 +147,7 @@ func (p *Plan) refuse(s core.SkippedItem) string {
 	case s.Phase == core.PhaseRead, isNull(s.Item):
 		return "its read failed, so there is no item"
 	case s.Truncated && s.SHA256 != "":
-		return fmt.Sprintf("it is longer than %d bytes and was cut when it was stored", core.MaxPayloadBytes)
+		return fmt.Sprintf("it is longer than %d bytes and was cut when it was stored", item.MaxPayloadBytes)
 	case s.Truncated:
 		return "it was not stored whole: fields of it are hidden, or it has no JSON form"
 	}

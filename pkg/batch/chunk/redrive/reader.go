@@ -9,17 +9,18 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader reads the JSON of the items: a core.DocumentReader. It has no position: a
+// reader reads the JSON of the items: a item.DocumentReader. It has no position: a
 // redrive that runs again reads the items that are left then.
 type reader struct {
 	plan *Plan
 	page []core.SkippedItem
 	last int64 // the last item of the page
 	end  bool
-	meta core.Meta
+	meta item.Meta
 	// handed are the numbers of the items that were read, from the first one without a
 	// committed verdict; before counts the earlier ones.
 	handed []int64
@@ -54,7 +55,7 @@ func (r *reader) ReadDocument(ctx context.Context) ([]byte, error) {
 }
 
 // Meta is where the item came from when it was skipped.
-func (r *reader) Meta() core.Meta { return r.meta }
+func (r *reader) Meta() item.Meta { return r.meta }
 
 // committed returns the numbers of the outcomes from to to-1, counted from the reader's
 // start, and drops the earlier ones.
@@ -68,8 +69,8 @@ func (r *reader) committed(from, to int64) ([]int64, error) {
 
 // typed returns the item type as it can be read from JSON. Columns that are known only
 // when the source is open are taken from the stored items.
-func (p *Plan) typed(ctx context.Context, it core.ItemType) (core.ItemType, error) {
-	if it.GoType() != reflect.TypeFor[core.Row]() || it.Schema() == nil || !it.Schema().IsOpen() {
+func (p *Plan) typed(ctx context.Context, it item.Type) (item.Type, error) {
+	if it.GoType() != reflect.TypeFor[item.Row]() || it.Schema() == nil || !it.Schema().IsOpen() {
 		return it, nil
 	}
 	c := columns{index: map[string]int{}}
@@ -100,7 +101,7 @@ func (p *Plan) typed(ctx context.Context, it core.ItemType) (core.ItemType, erro
 	if err != nil {
 		return nil, err
 	}
-	return core.RowOf("", schema), nil
+	return item.RowOf("", schema), nil
 }
 
 // columns collects the fields of stored rows.

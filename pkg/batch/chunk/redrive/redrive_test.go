@@ -19,6 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -70,7 +71,7 @@ func (b *bench) Process(_ context.Context, o secretless) (secretless, error) {
 	}
 	switch b.deeds[o.ID] {
 	case filtered:
-		return o, core.ErrFilter
+		return o, item.ErrFilter
 	case skipProcess:
 		return o, exception.Skippable("process", errBad)
 	case failProcess:
@@ -112,30 +113,30 @@ func (s *source) Read(context.Context) (secretless, error) {
 	}
 	s.i++
 	if s.b.deeds[s.i] == skipRead {
-		return secretless{}, core.Consumed(core.Meta{Path: "in", Line: s.i}, exception.Skippable("read", errBad))
+		return secretless{}, item.Consumed(item.Meta{Path: "in", Line: s.i}, exception.Skippable("read", errBad))
 	}
 	return secretless{ID: s.i}, nil
 }
 
-func (s *source) Meta() core.Meta { return core.Meta{Path: "in", Line: s.i} }
+func (s *source) Meta() item.Meta { return item.Meta{Path: "in", Line: s.i} }
 
 // step is the chunk step with this reader.
-func (b *bench) step(reader func(ctx context.Context) (core.Reader, error)) (core.Step, error) {
+func (b *bench) step(reader func(ctx context.Context) (item.Reader, error)) (core.Step, error) {
 	c := b.config
 	c.Name, c.Database, c.Skip = "load", b.Database, chunk.LimitSkip{Limit: 1000}
 	c.Assemble = func(ctx context.Context, _ *core.StepRun) (chunk.Parts, error) {
 		r, err := reader(ctx)
 		return chunk.Parts{
-			Reader: r, Processors: []core.Processor{core.EraseProcessor[secretless, secretless](b)},
-			Writers: []core.Writer{core.EraseWriter[secretless](b)},
+			Reader: r, Processors: []item.Processor{item.EraseProcessor[secretless, secretless](b)},
+			Writers: []item.Writer{item.EraseWriter[secretless](b)},
 		}, err
 	}
 	return chunk.New(c)
 }
 
 func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
-	step, err := b.step(func(context.Context) (core.Reader, error) {
-		return core.EraseReader[secretless](&source{b: b, n: n}), nil
+	step, err := b.step(func(context.Context) (item.Reader, error) {
+		return item.EraseReader[secretless](&source{b: b, n: n}), nil
 	})
 	require.NoError(t, err)
 	exec := b.Run(testengine.Job("load", &core.StepElement{Step: step}))
@@ -146,7 +147,7 @@ func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
 // redrive runs the plan as instance n.
 func (b *bench) redrive(t require.TestingT, plan *redrive.Plan, n int64) *core.JobExecution {
 	step, err := redrive.NewStep(plan, nil, func(s *redrive.Step) (core.Step, error) {
-		return b.step(func(ctx context.Context) (core.Reader, error) { return s.Reader(ctx, core.ItemOf[secretless]("")) })
+		return b.step(func(ctx context.Context) (item.Reader, error) { return s.Reader(ctx, item.TypeOf[secretless]("")) })
 	})
 	require.NoError(t, err)
 	j := testengine.Job("load", &core.StepElement{Step: step})
@@ -329,9 +330,9 @@ func TestEditedItemsTakeThePlaceOfStoredOnes(t *testing.T) {
 func (b *bench) stored(t *testing.T, items ...any) (*core.JobExecution, []int64) {
 	t.Helper()
 	var list []core.SkippedItem
-	for _, item := range items {
+	for _, value := range items {
 		s := core.SkippedItem{Phase: core.PhaseProcess}
-		s.Item, s.Truncated, s.SHA256 = core.EncodeSkippedItem(item)
+		s.Item, s.Truncated, s.SHA256 = item.EncodePayload(value)
 		list = append(list, s)
 	}
 	step, err := chunkless(func(ctx context.Context, run *core.StepRun) error {
@@ -358,7 +359,7 @@ func (f chunkless) Execute(ctx context.Context, run *core.StepRun) error { retur
 func TestAnItemThatWasNotStoredWholeIsRefusedUnlessItIsGiven(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testdb.SQLite(t))
-	exec, ids := b.stored(t, order{ID: 1, Card: "secret"}, order{ID: 2, Note: strings.Repeat("x", core.MaxPayloadBytes)}, secretless{ID: 3})
+	exec, ids := b.stored(t, order{ID: 1, Card: "secret"}, order{ID: 2, Note: strings.Repeat("x", item.MaxPayloadBytes)}, secretless{ID: 3})
 	plan := b.plan(t, redrive.Request{Execution: exec.ID})
 	require.Equal(t, 1, plan.Items)
 	require.Len(t, plan.Refused, 2)
@@ -379,16 +380,16 @@ func TestColumnsThatOnlyTheSourceKnewAreTakenFromTheStoredItems(t *testing.T) {
 	b := newBench(t, testdb.SQLite(t))
 	open, err := row.Open(row.Field{Name: "id", Kind: row.Int, From: "Id"})
 	require.NoError(t, err)
-	item := core.RowOf("", open)
+	itemType := item.RowOf("", open)
 	exec, ids := b.stored(t, secretless{ID: 1}, secretless{ID: 2}, secretless{ID: 3})
-	read := func(texts ...string) (list []core.Row, err error) {
+	read := func(texts ...string) (list []item.Row, err error) {
 		edited := map[int64]json.RawMessage{}
 		for i, text := range texts {
 			edited[ids[i]] = json.RawMessage(text)
 		}
 		step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID, Edited: edited}), nil, func(*redrive.Step) (core.Step, error) { return chunkless(nil), nil })
 		require.NoError(t, err)
-		reader, err := step.Reader(t.Context(), item)
+		reader, err := step.Reader(t.Context(), itemType)
 		if err != nil {
 			return nil, err
 		}
@@ -397,7 +398,7 @@ func TestColumnsThatOnlyTheSourceKnewAreTakenFromTheStoredItems(t *testing.T) {
 			require.NoError(t, err)
 		}
 		for i := range items.Len() {
-			list = append(list, items.At(i).(core.Row))
+			list = append(list, items.At(i).(item.Row))
 		}
 		return list, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // Step is a chunk step that reads the items of a plan: a [core.Step].
@@ -20,13 +21,13 @@ type Step struct {
 
 // Reader makes the reader of one execution of the step, which the step assembles in place
 // of its own. item is the type of the items of its own reader.
-func (s *Step) Reader(ctx context.Context, item core.ItemType) (core.Reader, error) {
-	item, err := s.plan.typed(ctx, item)
+func (s *Step) Reader(ctx context.Context, itemType item.Type) (item.Reader, error) {
+	itemType, err := s.plan.typed(ctx, itemType)
 	if err != nil {
 		return nil, err
 	}
 	s.reader = &reader{plan: s.plan}
-	return item.FromDocuments(s.reader)
+	return itemType.FromDocuments(s.reader)
 }
 
 // NewStep returns the step of a plan. earlier are the steps of the redriven execution, by

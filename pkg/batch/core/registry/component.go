@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -50,7 +51,7 @@ type Component struct {
 	// one [Expressions] or map that takes all keys of no other field (`map: {only: true,
 	// id: item.id}`; its `key` is for the reference only). Fields are strings, bools,
 	// ints, floats, time.Duration, [Size], lists and maps of these, nested structs,
-	// [core.ItemType] (a name or an inline map), [SQL], [Expression] and [Expressions].
+	// [item.Type] (a name or an inline map), [SQL], [Expression] and [Expressions].
 	// The struct may implement Validate() error.
 	Config reflect.Type
 	// NoTransaction says that a tasklet works on connections of its own or on no
@@ -60,13 +61,13 @@ type Component struct {
 	// for a writer the result is ignored (return in). cfg is a pointer to Config,
 	// decoded but for its late-bound values. An error refuses the job file at the
 	// component's position, or at the key of a *ConfigError.
-	Types func(cfg any, in core.ItemType) (out core.ItemType, err error)
+	Types func(cfg any, in item.Type) (out item.Type, err error)
 	// Parts returns, for a partitioner, the Go types of what ${part.NAME} reads, by
 	// name, without `name` (string) and `index` (int64), which every partition has.
 	// Types are those of an ExecutionContext: string, int64, float64, bool, Date,
 	// time.Time, time.Duration. cfg as for Types.
 	Parts func(cfg any) (map[string]reflect.Type, error)
-	// New makes an instance, one per step execution: a core.Reader, Processor, Writer,
+	// New makes an instance, one per step execution: a item.Reader, Processor, Writer,
 	// Tasklet, Partitioner or Decider, or a listener of any interface of
 	// core/listener.go. cfg is a pointer to Config with everything decoded and bound.
 	// New is nil in a registry that only describes.
@@ -87,7 +88,7 @@ type BuildContext struct {
 	Attempt func(ctx context.Context) (core.Attempt, error)
 	// In is the type of the items of a processor or writer, Out of those that a reader
 	// or processor returns, as Types says.
-	In, Out core.ItemType
+	In, Out item.Type
 	// FileMode are the permissions of files that the component makes (the setting
 	// files.mode); 0: 0600.
 	FileMode fs.FileMode

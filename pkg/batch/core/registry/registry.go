@@ -8,15 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // Registry is what job files may use by name: components, item types and error
 // classes. It does not change. The zero Registry is empty.
 type Registry struct {
 	components map[key]Component
-	items      map[string]core.ItemType
+	items      map[string]item.Type
 	matchers   *exception.Matchers
 }
 
@@ -28,14 +28,14 @@ type key struct {
 // NamedItem is an item type that job files use by name.
 type NamedItem struct {
 	Name string
-	Type core.ItemType
+	Type item.Type
 }
 
 // New checks and indexes components. matchers are the error classes that job files
 // may name; nil: none. A name that occurs twice for one kind is an error, and the
 // error lists all of them.
 func New(components []Component, items []NamedItem, matchers *exception.Matchers) (*Registry, error) {
-	r := &Registry{components: map[key]Component{}, items: map[string]core.ItemType{}, matchers: matchers}
+	r := &Registry{components: map[key]Component{}, items: map[string]item.Type{}, matchers: matchers}
 	var errs []error
 	for _, c := range components {
 		k := key{c.Kind, c.Name}
@@ -106,7 +106,7 @@ func (r *Registry) Matchers() *exception.Matchers {
 }
 
 // Item returns the item type that was registered under name.
-func (r *Registry) Item(name string) (core.ItemType, bool) {
+func (r *Registry) Item(name string) (item.Type, bool) {
 	t, ok := r.items[name]
 	return t, ok
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 func assignTests() []test {
@@ -78,13 +79,13 @@ func lostPartIsAssigned(b *bench) {
 	first := b.assign("v")
 	require.Equal(b, manager.ID, first.Manager.ID)
 	counters := core.Counters{Read: 4, Write: 4, Commit: 1}
-	require.NoError(b, b.checkpoint(stepRef(first.Step), core.Checkpoint{Counters: counters, Position: core.Position(`4`)}))
+	require.NoError(b, b.checkpoint(stepRef(first.Step), core.Checkpoint{Counters: counters, Position: item.Position(`4`)}))
 	require.Nil(b, b.assign("w"), "its lease lives")
 	b.lost(first)
 	second := b.assign("w")
 	require.Equal(b, first.Step.ID, second.Step.ID)
 	require.Equal(b, first.Step.Epoch+1, second.Step.Epoch)
-	require.Equal(b, core.Position(`4`), second.Step.Position)
+	require.Equal(b, item.Position(`4`), second.Step.Position)
 	require.Equal(b, counters, second.Step.Counters)
 	require.Equal(b, []core.Owner{owner("v")}, second.Step.AssignedFrom)
 	require.ErrorIs(b, b.checkpoint(stepRef(first.Step), core.Checkpoint{}), core.ErrLostOwner)

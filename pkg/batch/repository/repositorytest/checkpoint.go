@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -26,13 +27,13 @@ func checkpointCommits(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
 	counters := core.Counters{Read: 1, Filter: 2, Write: 3, ReadSkip: 4, ProcessSkip: 5, WriteSkip: 6, Commit: 7, Rollback: 8}
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: core.Position(`{"at":1,"名":"é"}`)}))
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: item.Position(`{"at":1,"名":"é"}`)}))
 	found := b.onlyStep(ref.ID)
 	require.Equal(b, counters, found.Counters)
-	require.Equal(b, core.Position(`{"at":1,"名":"é"}`), found.Position)
+	require.Equal(b, item.Position(`{"at":1,"名":"é"}`), found.Position)
 
 	err := tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		require.NoError(b, b.repo.Checkpoint(ctx, step, core.Checkpoint{Position: core.Position(`2`)}))
+		require.NoError(b, b.repo.Checkpoint(ctx, step, core.Checkpoint{Position: item.Position(`2`)}))
 		return context.Canceled
 	})
 	require.ErrorIs(b, err, context.Canceled)
@@ -79,18 +80,18 @@ func checkpointIsGuarded(b *bench) {
 		{ID: step.ID, Owner: owner("b"), Epoch: step.Epoch},
 		{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch + 1},
 	} {
-		require.ErrorIs(b, b.checkpoint(wrong, core.Checkpoint{Position: core.Position(`9`)}), core.ErrLostOwner)
+		require.ErrorIs(b, b.checkpoint(wrong, core.Checkpoint{Position: item.Position(`9`)}), core.ErrLostOwner)
 	}
 	for _, status := range statuses() {
 		b.force("step_execution", int64(step.ID), status)
-		err := b.checkpoint(step, core.Checkpoint{Position: core.Position(`1`)})
+		err := b.checkpoint(step, core.Checkpoint{Position: item.Position(`1`)})
 		if status == core.StatusStarted {
 			require.NoError(b, err)
 		} else {
 			require.ErrorIs(b, err, core.ErrLostOwner, status)
 		}
 	}
-	require.Equal(b, core.Position(`1`), b.onlyStep(ref.ID).Position)
+	require.Equal(b, item.Position(`1`), b.onlyStep(ref.ID).Position)
 }
 
 func checkpointSurvivesStop(b *bench) {
@@ -98,7 +99,7 @@ func checkpointSurvivesStop(b *bench) {
 	_, step := b.step(ref, "load", nil)
 	_, err := b.other().RequestStop(b.ctx, ref.ID)
 	require.NoError(b, err)
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Position: core.Position(`1`)}))
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{Position: item.Position(`1`)}))
 }
 
 func checkpointTellsStop(b *bench) {
@@ -121,13 +122,13 @@ func checkpointTellsStop(b *bench) {
 func checkpointLimits(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Position: core.Position(strings.Repeat("1", core.MaxPositionBytes))}))
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{Position: item.Position(strings.Repeat("1", core.MaxPositionBytes))}))
 	before := b.onlyStep(ref.ID)
 	large := core.NewExecutionContext()
 	require.NoError(b, large.Put("small", "x"))
 	require.NoError(b, large.Put("huge", strings.Repeat("x", core.MaxContextBytes)))
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		err := b.repo.Checkpoint(ctx, step, core.Checkpoint{Position: core.Position(strings.Repeat("1", core.MaxPositionBytes+1))})
+		err := b.repo.Checkpoint(ctx, step, core.Checkpoint{Position: item.Position(strings.Repeat("1", core.MaxPositionBytes+1))})
 		require.ErrorIs(b, err, core.ErrContextTooLarge)
 		require.ErrorContains(b, err, "position")
 		err = b.repo.Checkpoint(ctx, step, core.Checkpoint{Context: large})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -168,7 +169,7 @@ func checkpointCost(b *bench) {
 	_, step := b.step(ref, "one", nil)
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("k", 1))
-	for _, c := range []core.Checkpoint{{Position: core.Position(`1`)}, {Position: core.Position(`2`), Context: memory}} {
+	for _, c := range []core.Checkpoint{{Position: item.Position(`1`)}, {Position: item.Position(`2`), Context: memory}} {
 		w.take()
 		require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 			return b.repo.Checkpoint(ctx, step, c)

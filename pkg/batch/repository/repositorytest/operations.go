@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -154,7 +155,7 @@ func abandonWaitsForChunk(b *bench) {
 	require.Equal(b, 1, b.business())
 	found := b.onlyStep(ref.ID)
 	require.Equal(b, core.StatusFailed, found.Status)
-	require.Equal(b, core.Position(`1`), found.Position)
+	require.Equal(b, item.Position(`1`), found.Position)
 	require.ErrorIs(b, b.chunk(step, func() {}, func() {}), core.ErrLostOwner)
 	require.Equal(b, 1, b.business())
 }
@@ -179,7 +180,7 @@ func recoverEndsLost(b *bench) {
 	alive, _ := b.started("alive", 1)
 	expired, ref := b.started("expired", 2)
 	_, open := b.step(ref, "load", nil)
-	require.NoError(b, b.checkpoint(open, core.Checkpoint{Counters: core.Counters{Read: 4}, Position: core.Position(`4`)}))
+	require.NoError(b, b.checkpoint(open, core.Checkpoint{Counters: core.Counters{Read: 4}, Position: item.Position(`4`)}))
 	crashed := b.launch("crashed", 3)
 	stopping, ref := b.started("crashed", 4)
 	_, err := b.repo.RequestStop(b.ctx, ref.ID)
@@ -205,7 +206,7 @@ func recoverEndsLost(b *bench) {
 	require.Equal(b, over, b.execution(over.ID))
 	found := b.onlyStep(expired.ID)
 	require.Equal(b, core.StatusFailed, found.Status)
-	require.Equal(b, core.Position(`4`), found.Position)
+	require.Equal(b, item.Position(`4`), found.Position)
 	require.ErrorIs(b, b.checkpoint(open, core.Checkpoint{}), core.ErrLostOwner)
 	require.Equal(b, 4, b.count("%saudit WHERE act = 'recover' AND actor = 'ada@host'"))
 

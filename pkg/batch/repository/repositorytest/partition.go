@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -84,7 +85,7 @@ func planGoesOn(b *bench) {
 	require.NoError(b, err)
 	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[1])))
 	counters := core.Counters{Read: 5, WriteSkip: 2, Commit: 1}
-	require.NoError(b, b.checkpoint(stepRef(planned[1]), core.Checkpoint{Counters: counters, Position: core.Position(`5`)}))
+	require.NoError(b, b.checkpoint(stepRef(planned[1]), core.Checkpoint{Counters: counters, Position: item.Position(`5`)}))
 	b.end(stepRef(planned[1]), core.StepChange{To: core.StatusFailed, Counters: counters})
 	b.change(ref, core.JobChange{To: core.StatusFailed})
 
@@ -95,7 +96,7 @@ func planGoesOn(b *bench) {
 	require.NoError(b, again[0].Context.Put("left", "here"))
 	replanned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: again, Earlier: map[string]core.StepExecution{"p1": history["load:p1"].Last}})
 	require.NoError(b, err)
-	require.Equal(b, core.Position(`5`), replanned[0].Position)
+	require.Equal(b, item.Position(`5`), replanned[0].Position)
 	require.Equal(b, counters, replanned[0].Before)
 	require.Zero(b, replanned[0].Counters)
 	require.Equal(b, []string{"from", "left"}, replanned[0].Context.Keys())

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -31,7 +32,7 @@ func skipTests() []test {
 
 func skip(n int) core.SkippedItem {
 	return core.SkippedItem{
-		Phase: core.PhaseProcess, Meta: core.Meta{Path: "in.csv", Line: int64(n)}, Mark: core.Position(fmt.Sprint(n)),
+		Phase: core.PhaseProcess, Meta: item.Meta{Path: "in.csv", Line: int64(n)}, Mark: item.Position(fmt.Sprint(n)),
 		Item: json.RawMessage(fmt.Sprintf(`{"id":%d}`, n)), Class: "invalid_item", Error: "bad",
 	}
 }
@@ -79,7 +80,7 @@ func skipRoundTrip(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
 	full := core.SkippedItem{
-		Phase: core.PhaseWrite, Meta: core.Meta{Path: "ä\x00\xff.csv", Line: 1 << 40}, Mark: core.Position(`{"at":1}`),
+		Phase: core.PhaseWrite, Meta: item.Meta{Path: "ä\x00\xff.csv", Line: 1 << 40}, Mark: item.Position(`{"at":1}`),
 		Item: json.RawMessage(`{"名":"\u0000"}`), Truncated: true, SHA256: "abc", Class: "unique", Error: "x\x00\xff" + strings.Repeat("é", 40<<10),
 	}
 	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{full, {Phase: core.PhaseRead}}}))
@@ -104,7 +105,7 @@ func skipRoundTrip(b *bench) {
 	require.Equal(b, bare, found[1])
 	_, err = b.repo.SkippedItem(b.ctx, first.ID+2)
 	require.ErrorIs(b, err, core.ErrNotFound)
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{{Mark: make(core.Position, core.MaxPositionBytes+1)}}}), core.ErrContextTooLarge)
+	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{{Mark: make(item.Position, core.MaxPositionBytes+1)}}}), core.ErrContextTooLarge)
 }
 
 func skipsAreGuarded(b *bench) {
@@ -245,19 +246,19 @@ func reclaims(b *bench) {
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("k", "v"))
 	counters := core.Counters{Read: 3, Write: 2, ReadSkip: 1, Commit: 1, Rollback: 4}
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: core.Position(`7`), Context: memory}))
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: item.Position(`7`), Context: memory}))
 
 	next, found, err := b.repo.Reclaim(b.ctx, step)
 	require.NoError(b, err)
 	require.Equal(b, core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch + 1}, next)
 	require.Equal(b, counters, found.Counters)
-	require.Equal(b, core.Position(`7`), found.Position)
+	require.Equal(b, item.Position(`7`), found.Position)
 	require.Equal(b, []string{"k"}, found.Context.Keys())
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{Position: core.Position(`8`)}), core.ErrLostOwner)
-	require.NoError(b, b.checkpoint(next, core.Checkpoint{Counters: counters, Position: core.Position(`8`)}))
+	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{Position: item.Position(`8`)}), core.ErrLostOwner)
+	require.NoError(b, b.checkpoint(next, core.Checkpoint{Counters: counters, Position: item.Position(`8`)}))
 	again, found, err := b.repo.Reclaim(b.ctx, next)
 	require.NoError(b, err)
-	require.Equal(b, core.Position(`8`), found.Position)
+	require.Equal(b, item.Position(`8`), found.Position)
 	b.end(again, core.StepChange{To: core.StatusCompleted, Counters: counters})
 }
 
@@ -271,7 +272,7 @@ func reclaimWaits(b *bench) {
 		var found core.Checkpoint
 		next, other := step, b.other()
 		err := tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-			require.NoError(b, b.repo.Checkpoint(ctx, step, core.Checkpoint{Position: core.Position(fmt.Sprintf(`"%v"`, commits))}))
+			require.NoError(b, b.repo.Checkpoint(ctx, step, core.Checkpoint{Position: item.Position(fmt.Sprintf(`"%v"`, commits))}))
 			go func() {
 				defer close(t.done)
 				next, found, t.err = other.Reclaim(b.ctx, step)
@@ -284,7 +285,7 @@ func reclaimWaits(b *bench) {
 		})
 		<-t.done
 		require.NoError(b, t.err)
-		require.Equal(b, core.Position(`"true"`), found.Position, "what the first one committed, final either way")
+		require.Equal(b, item.Position(`"true"`), found.Position, "what the first one committed, final either way")
 		if !commits {
 			require.ErrorIs(b, err, undone)
 			continue

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 func stepTests() []test {
@@ -63,7 +64,7 @@ func stepGoesOn(b *bench) {
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("sum", 1.5))
 	counters := core.Counters{Read: 1, Filter: 2, Write: 3, ReadSkip: 4, ProcessSkip: 5, WriteSkip: 6, Commit: 7, Rollback: 8}
-	require.NoError(b, b.checkpoint(stepRef, core.Checkpoint{Counters: counters, Position: core.Position(`{"line":7}`), Context: memory}))
+	require.NoError(b, b.checkpoint(stepRef, core.Checkpoint{Counters: counters, Position: item.Position(`{"line":7}`), Context: memory}))
 	b.end(stepRef, core.StepChange{To: core.StatusFailed, Counters: counters})
 	earlier := b.onlyStep(ref.ID)
 
@@ -72,13 +73,13 @@ func stepGoesOn(b *bench) {
 	require.Equal(b, core.StatusStarted, again.Status)
 	require.Zero(b, again.Counters, "counters are those of one attempt")
 	require.Equal(b, counters, earlier.Counters)
-	require.Equal(b, core.Position(`{"line":7}`), again.Position)
+	require.Equal(b, item.Position(`{"line":7}`), again.Position)
 	sum, _ := again.Context.Get("sum")
 	require.InDelta(b, 1.5, sum, 0)
 	require.False(b, again.Context.Changed())
 	require.Empty(b, again.ExitCode+again.Error)
 
-	earlier.Position = core.Position(strings.Repeat("1", core.MaxPositionBytes+1))
+	earlier.Position = item.Position(strings.Repeat("1", core.MaxPositionBytes+1))
 	_, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "load", Earlier: &earlier})
 	require.ErrorIs(b, err, core.ErrContextTooLarge)
 }
@@ -130,7 +131,7 @@ func noStepOutlivesJob(b *bench) {
 		_, done := b.step(ref, "done", nil)
 		b.end(done, core.StepChange{To: core.StatusCompleted})
 		_, open := b.step(ref, "open", nil)
-		require.NoError(b, b.checkpoint(open, core.Checkpoint{Position: core.Position(`1`)}))
+		require.NoError(b, b.checkpoint(open, core.Checkpoint{Position: item.Position(`1`)}))
 		b.events.take()
 		b.change(ref, core.JobChange{To: end})
 
@@ -140,7 +141,7 @@ func noStepOutlivesJob(b *bench) {
 		require.Equal(b, core.StatusFailed, steps[1].Status)
 		require.Equal(b, "the job ended before the step did", steps[1].Error)
 		require.False(b, steps[1].EndedAt.IsZero())
-		require.Equal(b, core.Position(`1`), steps[1].Position)
+		require.Equal(b, item.Position(`1`), steps[1].Position)
 		require.ErrorIs(b, b.checkpoint(open, core.Checkpoint{}), core.ErrLostOwner)
 
 		seen := b.events.take()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -115,7 +116,7 @@ func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.Launch
 		at++
 		counters.Write++
 		counters.Commit++
-		c := core.Checkpoint{Counters: counters, Position: core.Position(strconv.FormatInt(at, 10)), OnStop: func() { end = core.StatusStopped }}
+		c := core.Checkpoint{Counters: counters, Position: item.Position(strconv.FormatInt(at, 10)), OnStop: func() { end = core.StatusStopped }}
 		if err := b.row(db, repo, stepRef(*step), exec.InstanceID, at, c); err != nil {
 			return onlyRefused(err)
 		}

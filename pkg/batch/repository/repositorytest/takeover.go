@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -34,7 +35,7 @@ func takesOverExpired(b *bench) {
 	_, done := b.step(jobRef(lost), "one", nil)
 	b.end(done, core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted, Counters: core.Counters{Read: 5}})
 	_, open := b.step(jobRef(lost), "two", nil)
-	require.NoError(b, b.checkpoint(open, core.Checkpoint{Counters: core.Counters{Read: 10, Commit: 1}, Position: core.Position(`{"at":10}`)}))
+	require.NoError(b, b.checkpoint(open, core.Checkpoint{Counters: core.Counters{Read: 10, Commit: 1}, Position: item.Position(`{"at":10}`)}))
 
 	other := &events{}
 	launched, err = b.New(b.Connect(b.T), other).Launch(b.ctx, b.request("b", 1))
@@ -58,7 +59,7 @@ func takesOverExpired(b *bench) {
 	require.Equal(b, open.Epoch+1, steps[1].Epoch)
 	require.Equal(b, "lost owner", steps[1].Error)
 	require.False(b, steps[1].EndedAt.IsZero())
-	require.Equal(b, core.Position(`{"at":10}`), steps[1].Position)
+	require.Equal(b, item.Position(`{"at":10}`), steps[1].Position)
 	require.Equal(b, int64(10), steps[1].Counters.Read)
 
 	require.Equal(b, 1, b.count("%saudit WHERE act = 'take over' AND step_execution_id = 0 AND from_status = 'STARTED' AND to_status = 'FAILED'"))
@@ -72,7 +73,7 @@ func takesOverExpired(b *bench) {
 	next, _ := b.restart(launched.Execution)
 	again, err := b.repo.StartStep(b.ctx, next, core.StepStart{Name: "two", Earlier: &steps[1]})
 	require.NoError(b, err)
-	require.Equal(b, core.Position(`{"at":10}`), again.Position)
+	require.Equal(b, item.Position(`{"at":10}`), again.Position)
 	require.Equal(b, open.Epoch+1, again.Epoch)
 	require.Equal(b, owner("b"), again.Owner)
 }
@@ -147,7 +148,7 @@ func (b *bench) chunk(ref core.StepRef, between, after func()) error {
 			return err
 		}
 		between()
-		err := b.repo.Checkpoint(ctx, ref, core.Checkpoint{Counters: core.Counters{Write: 1, Commit: 1}, Position: core.Position(`1`)})
+		err := b.repo.Checkpoint(ctx, ref, core.Checkpoint{Counters: core.Counters{Write: 1, Commit: 1}, Position: item.Position(`1`)})
 		after()
 		return err
 	})
@@ -233,7 +234,7 @@ func committingChunkCounts(b *bench) {
 	require.NoError(b, t.err)
 	require.True(b, t.launched.TookOver)
 	last := t.steps["load"].Last
-	require.Equal(b, core.Position(`1`), last.Position)
+	require.Equal(b, item.Position(`1`), last.Position)
 	require.Equal(b, core.Counters{Write: 1, Commit: 1}, last.Counters)
 	require.Equal(b, core.StatusFailed, last.Status)
 	require.Equal(b, 1, b.business())

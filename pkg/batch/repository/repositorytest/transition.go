@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -217,13 +218,13 @@ func lostReclaims(b *bench) {
 	_, ref := b.started("a", 1)
 	record, step := b.step(ref, "load", nil)
 	counters := core.Counters{Read: 2, Write: 2, Commit: 1}
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: core.Position(`2`)}))
+	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: item.Position(`2`)}))
 	for i := range int64(3) { // each from the epoch that the owner knows of
 		raised, found, err := b.repo.Reclaim(b.ctx, step)
 		require.NoError(b, err)
 		require.Equal(b, step.Epoch+i+1, raised.Epoch)
 		require.Equal(b, counters, found.Counters)
-		require.Equal(b, core.Position(`2`), found.Position)
+		require.Equal(b, item.Position(`2`), found.Position)
 	}
 	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner, "the old transaction is fenced all the same")
 	other := step

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -36,7 +36,7 @@ func benchFile(b *testing.B) string {
 	return path
 }
 
-func benchItem(b *testing.B, typed bool) core.ItemType {
+func benchItem(b *testing.B, typed bool) item.Type {
 	kind := func(k row.Kind) row.Kind {
 		if typed {
 			return k
@@ -47,7 +47,7 @@ func benchItem(b *testing.B, typed bool) core.ItemType {
 		row.Field{Name: "id", Kind: kind(row.Int)}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "city", Kind: row.String},
 		row.Field{Name: "amount", Kind: kind(row.Float)}, row.Field{Name: "note", Kind: row.String})
 	require.NoError(b, err)
-	return core.RowOf("", s)
+	return item.RowOf("", s)
 }
 
 // perRow reports the time of one row; the file is read once per iteration.
@@ -100,18 +100,18 @@ func BenchmarkBareReadParsed(b *testing.B) {
 func BenchmarkReadStrings(b *testing.B) { benchRead(b, benchItem(b, false)) }
 func BenchmarkReadTyped(b *testing.B)   { benchRead(b, benchItem(b, true)) }
 func BenchmarkReadStruct(b *testing.B) {
-	benchRead(b, core.ItemOf[struct {
+	benchRead(b, item.TypeOf[struct {
 		ID               int64
 		Name, City, Note string
 		Amount           float64
 	}](""))
 }
 
-func benchRead(b *testing.B, item core.ItemType) {
+func benchRead(b *testing.B, itemType item.Type) {
 	path := benchFile(b)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Header: true}, item)
+		r, err := NewReader(ReaderConfig{Path: path, Header: true}, itemType)
 		require.NoError(b, err)
 		c := r.Component().(*reader)
 		require.NoError(b, c.Open(ctx, nil))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -19,28 +19,28 @@ func TestTheComponentsAreReaderAndWriter(t *testing.T) {
 
 	schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int})
 	require.NoError(t, err)
-	item := core.RowOf("", schema)
+	itemType := item.RowOf("", schema)
 	path := filepath.Join(t.TempDir(), "file")
 	ctx := context.Background()
 
 	writer, _ := components.Component(registry.KindWriter, "csv")
-	taken, err := writer.Types(&WriterConfig{Path: path}, item)
+	taken, err := writer.Types(&WriterConfig{Path: path}, itemType)
 	require.NoError(t, err)
 	w, err := writer.New(ctx, &WriterConfig{Path: path}, registry.BuildContext{In: taken})
 	require.NoError(t, err)
-	require.Implements(t, (*core.Writer)(nil), w)
-	for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.Preparer)(nil), (*core.Rewinder)(nil), (*core.Finisher)(nil), (*core.Closer)(nil)} {
-		require.Implements(t, role, w.(core.Writer).Component())
+	require.Implements(t, (*item.Writer)(nil), w)
+	for _, role := range []any{(*item.Opener)(nil), (*item.Positioner)(nil), (*item.Preparer)(nil), (*item.Rewinder)(nil), (*item.Finisher)(nil), (*item.Closer)(nil)} {
+		require.Implements(t, role, w.(item.Writer).Component())
 	}
 
 	reader, _ := components.Component(registry.KindReader, "csv")
-	out, err := reader.Types(&ReaderConfig{Path: path, Item: item}, nil)
+	out, err := reader.Types(&ReaderConfig{Path: path, Item: itemType}, nil)
 	require.NoError(t, err)
-	require.Equal(t, item, out)
-	r, err := reader.New(ctx, &ReaderConfig{Path: path, Item: item}, registry.BuildContext{Out: out})
+	require.Equal(t, itemType, out)
+	r, err := reader.New(ctx, &ReaderConfig{Path: path, Item: itemType}, registry.BuildContext{Out: out})
 	require.NoError(t, err)
-	require.Implements(t, (*core.Reader)(nil), r)
-	for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.MetaReader)(nil), (*core.Closer)(nil)} {
-		require.Implements(t, role, r.(core.Reader).Component())
+	require.Implements(t, (*item.Reader)(nil), r)
+	for _, role := range []any{(*item.Opener)(nil), (*item.Positioner)(nil), (*item.MetaReader)(nil), (*item.Closer)(nil)} {
+		require.Implements(t, role, r.(item.Reader).Component())
 	}
 }

@@ -1,5 +1,5 @@
 // Package csv reads and writes files of delimited text: the components `csv` of
-// a job file. Records become items through core.ItemType, so the package serves
+// a job file. Records become items through item.Type, so the package serves
 // rows with a schema and Go structs alike.
 //
 // It imports core with its folders, internal/filestream and internal/nearest.
@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -22,7 +22,7 @@ import (
 // ReaderConfig configures the csv reader.
 type ReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
-	Item        core.ItemType `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
+	Item        item.Type     `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
 	Delimiter   string        `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	Header      bool          `key:"header" default:"true" doc:"Whether the first record names the columns."`
 	Comment     string        `key:"comment" doc:"A character: lines that begin with it are no records."`
@@ -141,23 +141,23 @@ The file is in view only when the step is complete. Each chunk costs one fsync.`
 	}
 }
 
-func readerTypes(cfg any, _ core.ItemType) (core.ItemType, error) {
-	item := cfg.(*ReaderConfig).Item
-	if item == nil {
+func readerTypes(cfg any, _ item.Type) (item.Type, error) {
+	itemType := cfg.(*ReaderConfig).Item
+	if itemType == nil {
 		open, err := row.Open()
-		return core.RowOf("", open), err
+		return item.RowOf("", open), err
 	}
-	return item, hasColumns(item, "item")
+	return itemType, hasColumns(itemType, "item")
 }
 
-func writerTypes(_ any, in core.ItemType) (core.ItemType, error) { return in, hasColumns(in, "") }
+func writerTypes(_ any, in item.Type) (item.Type, error) { return in, hasColumns(in, "") }
 
 // hasColumns refuses types without a record form, with the reason.
-func hasColumns(item core.ItemType, key string) error {
-	if item.Schema() != nil {
+func hasColumns(itemType item.Type, key string) error {
+	if itemType.Schema() != nil {
 		return nil
 	}
-	_, err := item.FromRecords(nil)
+	_, err := itemType.FromRecords(nil)
 	if key == "" {
 		return err
 	}

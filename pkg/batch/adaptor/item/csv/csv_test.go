@@ -18,8 +18,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -32,14 +32,14 @@ func file(t testing.TB, name, content string) string {
 	return path
 }
 
-func schema(t testing.TB, fields ...row.Field) core.ItemType {
+func schema(t testing.TB, fields ...row.Field) item.Type {
 	t.Helper()
 	s, err := row.NewSchema(fields...)
 	require.NoError(t, err)
-	return core.RowOf("", s)
+	return item.RowOf("", s)
 }
 
-func strike(t testing.TB) core.ItemType {
+func strike(t testing.TB) item.Type {
 	return schema(t,
 		row.Field{Name: "airport", Kind: row.String, From: "Airport Name"},
 		row.Field{Name: "date", Kind: row.DateKind, From: "Flight Date"},
@@ -50,12 +50,12 @@ func strike(t testing.TB) core.ItemType {
 
 // outcomes reads all: items as their texts joined by |, consumed errors as "!"
 // and their text.
-func outcomes(t testing.TB, cfg ReaderConfig, item core.ItemType, at core.Position) []string {
+func outcomes(t testing.TB, cfg ReaderConfig, itemType item.Type, at item.Position) []string {
 	t.Helper()
-	r, err := NewReader(cfg, item)
+	r, err := NewReader(cfg, itemType)
 	require.NoError(t, err)
-	require.NoError(t, r.Component().(core.Opener).Open(context.Background(), at))
-	defer func() { require.NoError(t, r.Component().(core.Closer).Close(context.Background())) }()
+	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), at))
+	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()
 	var all []string
 	for {
 		items := r.NewItems(1)
@@ -63,18 +63,18 @@ func outcomes(t testing.TB, cfg ReaderConfig, item core.ItemType, at core.Positi
 		switch {
 		case errors.Is(err, io.EOF):
 			return all
-		case core.IsConsumed(err):
+		case item.IsConsumed(err):
 			require.True(t, exception.IsSkippable(err), "%v", err)
 			require.False(t, exception.IsRetryable(err), "%v", err)
 			all = append(all, "!"+strings.TrimPrefix(err.Error(), cfg.Path))
 		default:
 			require.NoError(t, err)
-			all = append(all, text(items.At(0).(core.Row)))
+			all = append(all, text(items.At(0).(item.Row)))
 		}
 	}
 }
 
-func text(r core.Row) string {
+func text(r item.Row) string {
 	parts := make([]string, r.Len())
 	for i := range parts {
 		parts[i] = r.At(i).String()
@@ -93,15 +93,15 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		"6;Flo;\"a;b\"\"c\"\r\n" +
 		"7;\xff;not UTF-8\r\n" +
 		"8;Hal;end"
-	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "note", Kind: row.String})
+	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "note", Kind: row.String})
 	for name, content := range map[string]string{"plain.csv": dirty, "packed.csv.gz": zip(t, dirty)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, name, content)
 			cfg := ReaderConfig{Path: path, Header: true, Delimiter: ";", Comment: "#"}
 			itemtest.Reader(t, itemtest.ReaderConfig{
-				New: func(t testing.TB) core.Reader {
-					r, err := NewReader(cfg, item)
+				New: func(t testing.TB) item.Reader {
+					r, err := NewReader(cfg, itemType)
 					require.NoError(t, err)
 					return r
 				},
@@ -123,7 +123,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		`6|Flo|a;b"c`,
 		`!:11: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
 		"8|Hal|end",
-	}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", dirty), Header: true, Delimiter: ";", Comment: "#"}, item, nil))
+	}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", dirty), Header: true, Delimiter: ";", Comment: "#"}, itemType, nil))
 }
 
 func zip(t testing.TB, content string) string {
@@ -142,7 +142,7 @@ func TestRealStrikesRestartAnywhere(t *testing.T) {
 	path := "../../../../../example/birdstrikes/data/birdstrikes.csv"
 	require.FileExists(t, path)
 	cfg := ReaderConfig{Path: path, Header: true}
-	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) core.Reader {
+	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
 		r, err := NewReader(cfg, strike(t))
 		require.NoError(t, err)
 		return r
@@ -163,14 +163,14 @@ func TestWithoutItemEveryColumnIsAStringKnownWhenOpen(t *testing.T) {
 	require.True(t, out.Schema().IsOpen())
 	r, err := NewReader(cfg, out)
 	require.NoError(t, err)
-	require.NoError(t, r.Component().(core.Opener).Open(context.Background(), nil))
-	defer r.Component().(core.Closer).Close(context.Background()) //nolint:errcheck // read only
+	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
+	defer r.Component().(item.Closer).Close(context.Background()) //nolint:errcheck // read only
 	items := r.NewItems(1)
 	require.NoError(t, r.Fill(context.Background(), items, 1))
-	got := items.At(0).(core.Row)
+	got := items.At(0).(item.Row)
 	require.Equal(t, "{a: string, column2: string, c: string}", got.Schema().String())
 	require.Equal(t, "1|2|", text(got))
-	require.Equal(t, core.Meta{Path: cfg.Path, Line: 2}, items.Meta(0))
+	require.Equal(t, item.Meta{Path: cfg.Path, Line: 2}, items.Meta(0))
 }
 
 func TestWithoutHeaderColumnsGoByPosition(t *testing.T) {
@@ -190,8 +190,8 @@ func TestAStructIsReadWithoutRows(t *testing.T) {
 	}
 	path := file(t, "in.csv", "memo,Paid At,id,other\nhello,20261121,1,x\n,,2,x\n,,300,x\n,,4,x\n")
 	itemtest.Reader(t, itemtest.ReaderConfig{
-		New: func(t testing.TB) core.Reader {
-			r, err := NewReader(ReaderConfig{Path: path, Header: true}, core.ItemOf[order]("order"))
+		New: func(t testing.TB) item.Reader {
+			r, err := NewReader(ReaderConfig{Path: path, Header: true}, item.TypeOf[order]("order"))
 			require.NoError(t, err)
 			return r
 		},
@@ -210,18 +210,18 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 		"empty":     {"", "csv: PATH is empty: its first line should name the columns (or set header: false)"},
 		"broken":    {"id,na\"me\n", `csv: the header is not readable: PATH:1: column 6: bare " in non-quoted-field`},
 	}
-	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
+	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, "in.csv", c.content)
-			r, err := NewReader(ReaderConfig{Path: path, Header: true}, item)
+			r, err := NewReader(ReaderConfig{Path: path, Header: true}, itemType)
 			require.NoError(t, err)
-			err = r.Component().(core.Opener).Open(context.Background(), nil)
+			err = r.Component().(item.Opener).Open(context.Background(), nil)
 			require.Error(t, err)
 			require.Equal(t, c.want, strings.ReplaceAll(err.Error(), path, "PATH"))
 			require.False(t, exception.IsSkippable(err))
-			require.NoError(t, r.Component().(core.Closer).Close(context.Background()))
+			require.NoError(t, r.Component().(item.Closer).Close(context.Background()))
 		})
 	}
 }
@@ -230,7 +230,7 @@ func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
 	t.Parallel()
 	r, err := NewReader(ReaderConfig{Path: "not/there.csv", Header: true}, nil)
 	require.NoError(t, err)
-	err = r.Component().(core.Opener).Open(context.Background(), nil)
+	err = r.Component().(item.Opener).Open(context.Background(), nil)
 	abs, _ := filepath.Abs("not/there.csv")
 	require.EqualError(t, err, "csv: no such file: "+abs)
 	require.ErrorIs(t, err, fs.ErrNotExist)
@@ -245,7 +245,7 @@ func TestARestartTellsWhatChanged(t *testing.T) {
 		require.NoError(t, os.Chtimes(path, when, when))
 		r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
 		require.NoError(t, err)
-		err = r.Component().(core.Opener).Open(context.Background(), at)
+		err = r.Component().(item.Opener).Open(context.Background(), at)
 		var changed *filestream.ChangedError
 		require.ErrorAs(t, err, &changed)
 		require.Contains(t, err.Error(), want)
@@ -265,8 +265,8 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
 		require.NoError(t, err)
-		r.Component().(core.ChangesAccepter).AcceptChanges()
-		return r.Component().(*reader), r.Component().(core.Opener).Open(context.Background(), at)
+		r.Component().(item.ChangesAccepter).AcceptChanges()
+		return r.Component().(*reader), r.Component().(item.Opener).Open(context.Background(), at)
 	}
 	_, err := open("a\n1\n2\n3\n")
 	require.NoError(t, err, "a line behind it was corrected")
@@ -279,15 +279,15 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 	require.ErrorContains(t, err, "it has 2 bytes, and 4 were read")
 }
 
-func positionBehind(t testing.TB, path string, n int) core.Position {
+func positionBehind(t testing.TB, path string, n int) item.Position {
 	t.Helper()
 	r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
 	require.NoError(t, err)
-	require.NoError(t, r.Component().(core.Opener).Open(context.Background(), nil))
+	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 	require.NoError(t, r.Fill(context.Background(), r.NewItems(n), n))
-	at, err := r.Component().(core.Positioner).Position()
+	at, err := r.Component().(item.Positioner).Position()
 	require.NoError(t, err)
-	require.NoError(t, r.Component().(core.Closer).Close(context.Background()))
+	require.NoError(t, r.Component().(item.Closer).Close(context.Background()))
 	return at
 }
 
@@ -308,7 +308,7 @@ func TestAVeryWideHeaderIsReadAgainInsteadOfStored(t *testing.T) {
 	}
 	content := strings.Join(names, ",") + "\n" + strings.Repeat(strings.Repeat("1,", len(names)-1)+"1\n", 5)
 	path := file(t, "wide.csv", content)
-	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) core.Reader {
+	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
 		r, err := NewReader(ReaderConfig{Path: path, Header: true}, nil)
 		require.NoError(t, err)
 		return r
@@ -324,11 +324,11 @@ func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, `encoding: unknown encoding "klingon"`)
 	require.ErrorContains(t, (&WriterConfig{Delimiter: "\n"}).Validate(), "delimiter")
 
-	_, err = Components()[0].Types(&ReaderConfig{Item: core.ItemOf[[]int]("ints")}, nil)
+	_, err = Components()[0].Types(&ReaderConfig{Item: item.TypeOf[[]int]("ints")}, nil)
 	var key *registry.ConfigError
 	require.ErrorAs(t, err, &key)
 	require.Equal(t, "item", key.Key)
-	_, err = Components()[1].Types(nil, core.ItemOf[[]int]("ints"))
+	_, err = Components()[1].Types(nil, item.TypeOf[[]int]("ints"))
 	require.ErrorContains(t, err, "type ints has no record form")
 }
 
@@ -355,7 +355,7 @@ func TestACutOffFileFailsAgainAndAgainAndIsNotSkipped(t *testing.T) {
 		err := r.Fill(context.Background(), r.NewItems(1), 1)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 		require.EqualError(t, err, "csv: "+path+":4: unexpected EOF")
-		require.False(t, exception.IsSkippable(err) || core.IsConsumed(err))
+		require.False(t, exception.IsSkippable(err) || item.IsConsumed(err))
 		after, err := c.Position()
 		require.NoError(t, err)
 		require.Equal(t, before, after)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -20,7 +20,7 @@ type Customer struct {
 func ExampleNewReader() {
 	path, done := testexample.File("in.csv", "id,name\n1,Ada\n2,Grace\n")
 	defer done()
-	reader, err := csv.NewReader(csv.ReaderConfig{Path: path, Header: true}, core.ItemOf[Customer]("customer"))
+	reader, err := csv.NewReader(csv.ReaderConfig{Path: path, Header: true}, item.TypeOf[Customer]("customer"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +35,7 @@ func ExampleNewWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.csv")
-	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Header: true}, registry.BuildContext{In: core.ItemOf[Customer]("customer")})
+	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Header: true}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 	t.Parallel()
-	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
+	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	content := "id,name\r1,Ann\r\r# no record\r2,\"two\nlines\rof \"\"text\"\"\"\rx,Bob\r3,é"
 	want := []string{"1|Ann", "2|two\nlines\nof \"text\"", `!:8: field id: "x" is not an int`, "3|é"}
 	for _, c := range []struct{ name, content, encoding string }{
@@ -23,10 +23,10 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 		{"latin.csv", strings.ReplaceAll(content, "é", "\xe9"), "latin1"},
 	} {
 		cfg := ReaderConfig{Path: file(t, c.name, c.content), Header: true, Comment: "#", Encoding: c.encoding}
-		require.Equal(t, want, outcomes(t, cfg, item, nil), c.name)
+		require.Equal(t, want, outcomes(t, cfg, itemType, nil), c.name)
 		itemtest.Reader(t, itemtest.ReaderConfig{
-			New: func(t testing.TB) core.Reader {
-				r, err := NewReader(cfg, item)
+			New: func(t testing.TB) item.Reader {
+				r, err := NewReader(cfg, itemType)
 				require.NoError(t, err)
 				return r
 			},
@@ -34,7 +34,7 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 		})
 	}
 	cfg := ReaderConfig{Path: file(t, "bare.csv", "1,a\r2,b\r")}
-	require.Equal(t, []string{"1|a", "2|b"}, outcomes(t, cfg, item, nil))
+	require.Equal(t, []string{"1|a", "2|b"}, outcomes(t, cfg, itemType, nil))
 }
 
 func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
@@ -45,7 +45,7 @@ func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
 		fmt.Fprintf(&text, "%d,%s\r", i, strings.Repeat("x", 400))
 	}
 	cfg := ReaderConfig{Path: file(t, "in.csv", text.String()), Header: true}
-	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) core.Reader {
+	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
 		r, err := NewReader(cfg, nil)
 		require.NoError(t, err)
 		return r

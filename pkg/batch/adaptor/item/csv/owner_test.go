@@ -19,6 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -78,13 +79,13 @@ func (b *barrier) Close(context.Context) error {
 
 // export is a job whose step writes n lines of a text in chunks of two; writers
 // come before the file's.
-func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...core.Writer) *core.Job {
+func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...item.Writer) *core.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{
 		Name: "export", Size: 2, Database: e.Database,
 		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
-			out, err := NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: core.ItemOf[line]("line"), Attempt: chunk.AttemptOf(run)})
-			return chunk.Parts{Reader: core.EraseReader(&lines{text: text, left: n}), Writers: append(writers[:len(writers):len(writers)], out)}, err
+			out, err := NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[line]("line"), Attempt: chunk.AttemptOf(run)})
+			return chunk.Parts{Reader: item.EraseReader(&lines{text: text, left: n}), Writers: append(writers[:len(writers):len(writers)], out)}, err
 		},
 	})
 	require.NoError(t, err)
@@ -109,7 +110,7 @@ func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 			executor.StopTimeout = time.Millisecond
 		})
 		b := newBarrier()
-		first := export(t, e, path, "first", 5, core.EraseWriter(b))
+		first := export(t, e, path, "first", 5, item.EraseWriter(b))
 		ctx, cancel := context.WithCancel(context.Background())
 		go func() {
 			<-b.reached
@@ -153,12 +154,12 @@ func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testi
 				<-b.reached
 				cancel()
 			}()
-			_, err := e.Launcher.Run(ctx, export(t, e, path, name, 3, core.EraseWriter(b)), core.Parameters{}, nil)
+			_, err := e.Launcher.Run(ctx, export(t, e, path, name, 3, item.EraseWriter(b)), core.Parameters{}, nil)
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(path, []byte("of another instance\n"), 0o600))
 
 			moved := filepath.Join(dir, "moved.csv")
-			exec, err := e.Launcher.With(job.Options{FromStart: anew}).Run(context.Background(), export(t, e, moved, name, 3, core.EraseWriter(open())), core.Parameters{}, nil)
+			exec, err := e.Launcher.With(job.Options{FromStart: anew}).Run(context.Background(), export(t, e, moved, name, 3, item.EraseWriter(open())), core.Parameters{}, nil)
 			require.NoError(t, err)
 			require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 			require.Equal(t, strings.Repeat(name+"\n", 3), content(t, moved))
@@ -188,12 +189,12 @@ func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
 				<-b.reached
 				cancel()
 			}()
-			exec, err := e.Launcher.Run(ctx, export(t, e, path, "first", 5, core.EraseWriter(b)), core.Parameters{}, nil)
+			exec, err := e.Launcher.Run(ctx, export(t, e, path, "first", 5, item.EraseWriter(b)), core.Parameters{}, nil)
 			require.NoError(t, err)
 			require.Equal(t, core.StatusFailed, exec.Status)
 		}
 		require.Len(t, itemtest.Parts(t, path), 1, "the second has removed the file of the first")
-		exec, err := e.Launcher.Run(context.Background(), export(t, e, path, "first", 5, core.EraseWriter(open())), core.Parameters{}, nil)
+		exec, err := e.Launcher.Run(context.Background(), export(t, e, path, "first", 5, item.EraseWriter(open())), core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.NoError(t, os.WriteFile(path, []byte("changed since\n"), 0o600))
@@ -213,7 +214,7 @@ func TestARunFromTheStartRemovesTheFileOfTheAttemptBefore(t *testing.T) {
 		e := testengine.New(t, url)
 		failing := errors.New("it cannot finish")
 		for range 2 {
-			exec, err := e.Launcher.With(job.Options{FromStart: true}).Run(context.Background(), export(t, e, path, "x", 3, core.EraseWriter(unfinished{failing})), core.Parameters{}, nil)
+			exec, err := e.Launcher.With(job.Options{FromStart: true}).Run(context.Background(), export(t, e, path, "x", 3, item.EraseWriter(unfinished{failing})), core.Parameters{}, nil)
 			require.NoError(t, err)
 			require.Equal(t, core.StatusFailed, exec.Status)
 			require.Contains(t, exec.Error, failing.Error())
@@ -257,7 +258,7 @@ func TestAFullDiskFailsTheStepUnderAPolicyThatSkipsAndRetriesEverything(t *testi
 			Name: "export", Size: 2, Database: e.Database, Skip: skipAll{}, Isolate: chunk.IsolateBisect,
 			Retry: chunk.Retry{Limit: 5, Retryable: func(error) bool { return true }},
 			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
-				return chunk.Parts{Reader: core.EraseReader(&lines{text: "x", left: 5}), Writers: []core.Writer{core.EraseWriter(w)}}, nil
+				return chunk.Parts{Reader: item.EraseReader(&lines{text: "x", left: 5}), Writers: []item.Writer{item.EraseWriter(w)}}, nil
 			},
 		})
 		require.NoError(t, err)

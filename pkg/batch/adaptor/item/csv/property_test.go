@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -91,7 +91,7 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 }
 
 // walk reads all outcomes with the position before the first and behind each.
-func walk(t require.TestingT, cfg ReaderConfig, from core.Position) (got []string, at []core.Position) {
+func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []string, at []item.Position) {
 	ctx := context.Background()
 	r, err := NewReader(cfg, nil)
 	require.NoError(t, err)
@@ -110,17 +110,17 @@ func walk(t require.TestingT, cfg ReaderConfig, from core.Position) (got []strin
 		case errors.Is(err, io.EOF):
 			require.NoError(t, c.Close(ctx))
 			return got, at
-		case core.IsConsumed(err):
+		case item.IsConsumed(err):
 			got = append(got, "!"+err.Error())
 		default:
 			require.NoError(t, err)
-			got = append(got, text(items.At(0).(core.Row)))
+			got = append(got, text(items.At(0).(item.Row)))
 		}
 	}
 }
 
 // restarts checks that each position leads to what remains.
-func restarts(t require.TestingT, cfg ReaderConfig, got []string, at []core.Position) {
+func restarts(t require.TestingT, cfg ReaderConfig, got []string, at []item.Position) {
 	for i := range at {
 		rest, again := walk(t, cfg, at[i])
 		require.Equal(t, append([]string{}, got[i:]...), append([]string{}, rest...), "restarted behind %d", i)
@@ -164,7 +164,7 @@ func FuzzCSV(f *testing.F) {
 func TestAStrayQuoteCostsOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
+	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 30).Draw(t, "lines")
 		bad := rapid.IntRange(0, n-1).Draw(t, "bad")
@@ -187,9 +187,9 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 		path := filepath.Join(dir, "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		var good []string
-		r, err := NewReader(ReaderConfig{Path: path, Header: true}, item)
+		r, err := NewReader(ReaderConfig{Path: path, Header: true}, itemType)
 		require.NoError(t, err)
-		require.NoError(t, r.Component().(core.Opener).Open(context.Background(), nil))
+		require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 		errs := 0
 		for {
 			items := r.NewItems(1)
@@ -197,17 +197,17 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			if core.IsConsumed(err) {
+			if item.IsConsumed(err) {
 				errs++
 				continue
 			}
 			require.NoError(t, err)
 			good = append(good, textOf(items.At(0)))
 		}
-		require.NoError(t, r.Component().(core.Closer).Close(context.Background()))
+		require.NoError(t, r.Component().(item.Closer).Close(context.Background()))
 		require.Equal(t, 1, errs)
 		require.Equal(t, want, append([]string{}, good...))
 	})
 }
 
-func textOf(item any) string { return text(item.(core.Row)) }
+func textOf(value any) string { return text(value.(item.Row)) }

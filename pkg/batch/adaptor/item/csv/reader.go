@@ -14,23 +14,23 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // NewReader returns a reader of items of the type; a nil type means rows whose
 // columns are strings, known when the reader is open.
-func NewReader(cfg ReaderConfig, item core.ItemType) (core.Reader, error) {
+func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	if item == nil {
+	if itemType == nil {
 		open, err := row.Open()
 		if err != nil {
 			return nil, err
 		}
-		item = core.RowOf("", open)
+		itemType = item.RowOf("", open)
 	}
 	if cfg.MaxLine == 0 {
 		cfg.MaxLine = defaultMaxLine
@@ -39,13 +39,13 @@ func NewReader(cfg ReaderConfig, item core.ItemType) (core.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	return item.FromRecords(&reader{cfg: cfg, comma: comma, want: item.Schema(), schema: item.Schema()})
+	return itemType.FromRecords(&reader{cfg: cfg, comma: comma, want: itemType.Schema(), schema: itemType.Schema()})
 }
 
 // readBuffer is what encoding/csv reads at a time.
 const readBuffer = 64 << 10
 
-// reader is the core.RecordReader. Offsets are those of filestream.Input.
+// reader is the item.RecordReader. Offsets are those of filestream.Input.
 type reader struct {
 	cfg    ReaderConfig
 	comma  rune
@@ -71,7 +71,7 @@ type reader struct {
 	accept bool // changes of the file
 }
 
-// position is the reader's core.Position.
+// position is the reader's item.Position.
 type position struct {
 	filestream.InputPosition
 	Lines   int64    `json:"lines"`
@@ -87,20 +87,20 @@ const maxColumnBytes = 2 << 10
 func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Meta returns where the last record started.
-func (r *reader) Meta() core.Meta { return core.Meta{Path: r.cfg.Path, Line: r.line} }
+func (r *reader) Meta() item.Meta { return item.Meta{Path: r.cfg.Path, Line: r.line} }
 
-// AcceptChanges implements core.ChangesAccepter.
+// AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() { r.accept = true }
 
 // Open opens the file and finds the columns.
-func (r *reader) Open(ctx context.Context, at core.Position) error {
+func (r *reader) Open(ctx context.Context, at item.Position) error {
 	if err := r.open(ctx, at); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
 	return nil
 }
 
-func (r *reader) open(ctx context.Context, at core.Position) error {
+func (r *reader) open(ctx context.Context, at item.Position) error {
 	var pos *position
 	if at != nil {
 		pos = &position{}
@@ -219,7 +219,7 @@ func (r *reader) rewindTo(offset, lines int64) {
 }
 
 // ReadRecord reads the next record. One that does not fit is a
-// core.ConsumedError: the next call reads the record after it.
+// item.ConsumedError: the next call reads the record after it.
 func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	record, err := r.record(ctx)
 	if err != nil {
@@ -242,7 +242,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 			return r.invalid(fmt.Errorf("field %s: %.60q is not valid UTF-8 (see the key encoding)", f.Name, text))
 		}
 		if dst[i], err = f.Parse(text); err != nil {
-			return core.Consumed(r.Meta(), err)
+			return item.Consumed(r.Meta(), err)
 		}
 	}
 	return nil
@@ -259,7 +259,7 @@ func (r *reader) checkWidth(n int) error {
 }
 
 func (r *reader) invalid(err error) error {
-	return core.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse, err))
+	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse, err))
 }
 
 // record returns the next record's texts, void at the next call.
@@ -361,7 +361,7 @@ func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error
 }
 
 // Position returns where the next record starts.
-func (r *reader) Position() (core.Position, error) {
+func (r *reader) Position() (item.Position, error) {
 	if r.in == nil {
 		return nil, errors.New("csv: the reader is not open")
 	}

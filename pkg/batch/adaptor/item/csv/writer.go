@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // NewWriter returns a writer of items of the type use.In. The file belongs to
 // use.Attempt (rule C15b).
-func NewWriter(cfg WriterConfig, use registry.BuildContext) (core.Writer, error) {
+func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
@@ -45,7 +45,7 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (core.Writer, error)
 	return use.In.ToRecords(w)
 }
 
-// writer is the core.RecordWriter.
+// writer is the item.RecordWriter.
 type writer struct {
 	cfg   WriterConfig
 	comma rune
@@ -64,7 +64,7 @@ type writer struct {
 	buf     []byte
 }
 
-// writerPosition is the writer's core.Position.
+// writerPosition is the writer's item.Position.
 type writerPosition struct {
 	filestream.OutputPosition
 	Begun   bool     `json:"begun"`
@@ -72,16 +72,16 @@ type writerPosition struct {
 }
 
 // Open starts the file, or takes up what is committed.
-func (w *writer) Open(ctx context.Context, at core.Position) error {
+func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind forgets what was written since at (core.Rewinder).
-func (w *writer) Rewind(_ context.Context, at core.Position) error {
+// Rewind forgets what was written since at (item.Rewinder).
+func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
 
-func (w *writer) start(at core.Position, place func(*filestream.OutputPosition) error) error {
+func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
 	w.begun, w.columns, w.schema = false, nil, nil
 	if at != nil {
 		var pos writerPosition
@@ -235,7 +235,7 @@ func (w *writer) Prepare(context.Context) error {
 }
 
 // Position returns the end of the file, with the columns of an open schema.
-func (w *writer) Position() (core.Position, error) {
+func (w *writer) Position() (item.Position, error) {
 	pos := writerPosition{OutputPosition: w.out.Position(), Begun: w.begun}
 	if w.item.IsOpen() && fitsPosition(w.columns) {
 		pos.Columns = w.columns
@@ -243,7 +243,7 @@ func (w *writer) Position() (core.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Release removes what earlier attempts left (core.Releaser).
+// Release removes what earlier attempts left (item.Releaser).
 func (w *writer) Release(context.Context) error {
 	if err := w.out.Release(); err != nil {
 		return fmt.Errorf("csv: %w", err)

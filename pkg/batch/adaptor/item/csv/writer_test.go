@@ -21,6 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -63,8 +64,8 @@ func (f target) contents(t testing.TB) string {
 func (f target) clear(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(f.path))) }
 func (f target) lose(t testing.TB)  { itemtest.RemoveParts(t, f.path) }
 
-func (f target) writer(t testing.TB, item core.ItemType, attempt core.Attempt) core.Writer {
-	w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, itemtest.Use(item, attempt))
+func (f target) writer(t testing.TB, itemType item.Type, attempt core.Attempt) item.Writer {
+	w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, itemtest.Use(itemType, attempt))
 	require.NoError(t, err)
 	return w
 }
@@ -74,14 +75,14 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 	const want = "id,name,Net $\n1,\"n,1\",0.5\n2,\"n,2\",\n3,\"n,3\",2.5\n4,\"n,4\",0.5\n5,\"n,5\",0.5\n6,\"n,6\",\n"
 	open, err := row.Open()
 	require.NoError(t, err)
-	chunks := func(testing.TB) []core.Items {
+	chunks := func(testing.TB) []item.Items {
 		return itemtest.Chunks(sales(3, 1), sales(1, 4), sales(2, 5))
 	}
-	rows := func(t testing.TB) []core.Items {
+	rows := func(t testing.TB) []item.Items {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "net", Kind: row.Float, From: "Net $", Nullable: true}).Schema()
-		var out []core.Items
+		var out []item.Items
 		for _, chunk := range [][]sale{sales(3, 1), sales(1, 4), sales(2, 5)} {
-			var list []core.Row
+			var list []item.Row
 			for _, x := range chunk {
 				net := row.Value{}
 				if x.Net != nil {
@@ -95,19 +96,19 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, file string
-		item       core.ItemType
-		chunks     func(testing.TB) []core.Items
+		itemType   item.Type
+		chunks     func(testing.TB) []item.Items
 	}{
-		{"structs", "sales.csv", core.ItemOf[sale]("sale"), chunks},
-		{"structs into gzip", "sales.csv.gz", core.ItemOf[sale]("sale"), chunks},
-		{"rows whose columns are known with the first", "sales.csv", core.RowOf("", open), rows},
+		{"structs", "sales.csv", item.TypeOf[sale]("sale"), chunks},
+		{"structs into gzip", "sales.csv.gz", item.TypeOf[sale]("sale"), chunks},
+		{"rows whose columns are known with the first", "sales.csv", item.RowOf("", open), rows},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			f := target{filepath.Join(t.TempDir(), "new", "folder", c.file)}
 			itemtest.Writer(t, itemtest.WriterConfig{
-				New:    func(t testing.TB) core.Writer { return f.writer(t, c.item, core.Attempt{Exclusive: true}) },
-				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return f.writer(t, c.item, attempt) },
+				New:    func(t testing.TB) item.Writer { return f.writer(t, c.itemType, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) item.Writer { return f.writer(t, c.itemType, attempt) },
 				Chunks: c.chunks, Contents: f.contents, Clear: f.clear, Want: want, Hidden: true, Lose: f.lose,
 			})
 		})
@@ -115,9 +116,9 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 }
 
 // write writes records of texts in one go and returns the file.
-func write(t require.TestingT, cfg WriterConfig, item core.ItemType, records ...[]string) (string, error) {
+func write(t require.TestingT, cfg WriterConfig, itemType item.Type, records ...[]string) (string, error) {
 	ctx := context.Background()
-	list := make([]core.Row, len(records))
+	list := make([]item.Row, len(records))
 	for i, record := range records {
 		values := make([]row.Value, len(record))
 		for k, text := range record {
@@ -125,9 +126,9 @@ func write(t require.TestingT, cfg WriterConfig, item core.ItemType, records ...
 				values[k] = row.StringValue(text)
 			}
 		}
-		list[i] = row.New(item.Schema(), values)
+		list[i] = row.New(itemType.Schema(), values)
 	}
-	w, err := NewWriter(cfg, registry.BuildContext{In: item})
+	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -142,7 +143,7 @@ func write(t require.TestingT, cfg WriterConfig, item core.ItemType, records ...
 	return string(data), nil
 }
 
-func texts(t testing.TB, names ...string) core.ItemType {
+func texts(t testing.TB, names ...string) item.Type {
 	fields := make([]row.Field, len(names))
 	for i, name := range names {
 		fields[i] = row.Field{Name: name, Kind: row.String, Nullable: true}
@@ -183,13 +184,13 @@ func TestACharacterThatTheEncodingLacksIsAnInvalidItemAndWritesNothing(t *testin
 // The reader would refuse its text (rule D7).
 func TestANumberThatIsNotFiniteIsAnInvalidItemAndWritesNothing(t *testing.T) {
 	t.Parallel()
-	item := schema(t, row.Field{Name: "x", Kind: row.Float})
+	itemType := schema(t, row.Field{Name: "x", Kind: row.Float})
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, registry.BuildContext{In: item})
+		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, registry.BuildContext{In: itemType})
 		require.NoError(t, err)
 		c := w.Component().(*writer)
 		require.NoError(t, c.Open(t.Context(), nil))
-		rows := []core.Row{row.New(item.Schema(), []row.Value{row.FloatValue(1)}), row.New(item.Schema(), []row.Value{row.FloatValue(x)})}
+		rows := []item.Row{row.New(itemType.Schema(), []row.Value{row.FloatValue(1)}), row.New(itemType.Schema(), []row.Value{row.FloatValue(x)})}
 		before := must(c.Position())
 		err = w.Write(t.Context(), itemtest.Chunks(rows)[0])
 		require.ErrorContains(t, err, "field x: "+row.FloatText(x)+" is not a finite number")
@@ -204,14 +205,14 @@ func TestOtherColumnsInTheMiddleOfAFileAreRefused(t *testing.T) {
 	ctx := context.Background()
 	open, err := row.Open()
 	require.NoError(t, err)
-	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, registry.BuildContext{In: core.RowOf("", open)})
+	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, registry.BuildContext{In: item.RowOf("", open)})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
 	defer c.Close(ctx) //nolint:errcheck // it only wrote a test's file
 	a, b := texts(t, "a"), texts(t, "a", "b")
-	require.NoError(t, w.Write(ctx, itemtest.Chunks([]core.Row{row.New(a.Schema(), make([]row.Value, 1))})[0]))
-	err = w.Write(ctx, itemtest.Chunks([]core.Row{row.New(b.Schema(), make([]row.Value, 2))})[0])
+	require.NoError(t, w.Write(ctx, itemtest.Chunks([]item.Row{row.New(a.Schema(), make([]row.Value, 1))})[0]))
+	err = w.Write(ctx, itemtest.Chunks([]item.Row{row.New(b.Schema(), make([]row.Value, 2))})[0])
 	require.EqualError(t, err, "csv: the file has the columns a, but the item has a, b")
 }
 
@@ -223,16 +224,16 @@ func TestAVeryWideOpenFileRestartsWithOneHeader(t *testing.T) {
 	}
 	open, err := row.Open()
 	require.NoError(t, err)
-	item := texts(t, names...)
+	itemType := texts(t, names...)
 	f := target{filepath.Join(t.TempDir(), "sub", "wide.csv")}
 	itemtest.Writer(t, itemtest.WriterConfig{
-		New: func(t testing.TB) core.Writer {
-			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, registry.BuildContext{In: core.RowOf("", open)})
+		New: func(t testing.TB) item.Writer {
+			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, registry.BuildContext{In: item.RowOf("", open)})
 			require.NoError(t, err)
 			return w
 		},
-		Chunks: func(testing.TB) []core.Items {
-			one := []core.Row{row.New(item.Schema(), make([]row.Value, len(names)))}
+		Chunks: func(testing.TB) []item.Items {
+			one := []item.Row{row.New(itemType.Schema(), make([]row.Value, len(names)))}
 			return itemtest.Chunks(one, one, one)
 		},
 		Contents: f.contents, Clear: f.clear, Lose: f.lose, Hidden: true,
@@ -264,7 +265,7 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
-		item := core.RowOf("", must(row.NewSchema(
+		item := item.RowOf("", must(row.NewSchema(
 			row.Field{Name: "k1", Kind: row.String}, row.Field{Name: "k2", Kind: row.String})))
 		want := records(t, 2)
 		cfg := WriterConfig{

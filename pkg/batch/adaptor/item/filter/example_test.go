@@ -5,7 +5,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -13,7 +13,7 @@ func ExampleNew() {
 	type Invoice struct {
 		ID, Total int64
 	}
-	processor, err := filter.New(filter.Config{When: registry.Expression{Text: "item.total > 0"}}, core.ItemOf[Invoice]("invoice"))
+	processor, err := filter.New(filter.Config{When: registry.Expression{Text: "item.total > 0"}}, item.TypeOf[Invoice]("invoice"))
 	if err != nil {
 		fmt.Println(err)
 		return

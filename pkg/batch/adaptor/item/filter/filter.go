@@ -10,7 +10,7 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/expression"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -31,7 +31,7 @@ func Components() []registry.Component {
 			"It serves rows and Go types alike. An item on which it fails is an `expression` error (`invalid_item`).",
 		Example: "processor: {filter: \"year(item.date) >= params.year\"}\n",
 		Config:  reflect.TypeFor[Config](),
-		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)
 			return in, err
 		},
@@ -42,7 +42,7 @@ func Components() []registry.Component {
 }
 
 // New returns the processor for items of type in.
-func New(cfg Config, in core.ItemType) (core.Processor, error) {
+func New(cfg Config, in item.Type) (item.Processor, error) {
 	program, err := compile(&cfg, in)
 	if err != nil {
 		return nil, err
@@ -53,13 +53,13 @@ func New(cfg Config, in core.ItemType) (core.Processor, error) {
 		case err != nil:
 			return fmt.Errorf("filter: %w", err)
 		case !keep.Bool():
-			return core.ErrFilter
+			return item.ErrFilter
 		}
 		return nil
 	}}, nil
 }
 
-func compile(cfg *Config, in core.ItemType) (*expression.ItemProgram, error) {
+func compile(cfg *Config, in item.Type) (*expression.ItemProgram, error) {
 	program, err := expression.CompileItem(cfg.When, in)
 	if err == nil {
 		err = program.Require(row.Bool)

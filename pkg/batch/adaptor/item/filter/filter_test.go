@@ -10,13 +10,13 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func strikes(t testing.TB) core.ItemType {
+func strikes(t testing.TB) item.Type {
 	t.Helper()
 	s, err := row.NewSchema(
 		row.Field{Name: "id", Kind: row.Int},
@@ -24,7 +24,7 @@ func strikes(t testing.TB) core.ItemType {
 		row.Field{Name: "species", Kind: row.String, Nullable: true},
 	)
 	require.NoError(t, err)
-	return core.RowOf("strike", s)
+	return item.RowOf("strike", s)
 }
 
 func config(text string) filter.Config {
@@ -43,11 +43,11 @@ func TestRowsForWhichTheExpressionIsFalseAreFiltered(t *testing.T) {
 	in := strikes(t)
 	p, err := filter.New(config("year(item.date) >= params.year and (item.species == nil or item.species != 'gull')"), in)
 	require.NoError(t, err)
-	source := core.NewSlice[core.Row](4)
+	source := item.NewSlice[item.Row](4)
 	for i, v := range [][]row.Value{
 		values(1, 1994, row.Value{}), values(2, 1995, row.Value{}), values(3, 1996, row.StringValue("gull")), values(4, 1996, row.StringValue("owl")),
 	} {
-		source.Append(row.New(in.Schema(), v), core.Meta{Line: int64(i + 2)})
+		source.Append(row.New(in.Schema(), v), item.Meta{Line: int64(i + 2)})
 	}
 	cell := p.NewCell()
 	out, advance, err := p.Chain(cell)
@@ -56,14 +56,14 @@ func TestRowsForWhichTheExpressionIsFalseAreFiltered(t *testing.T) {
 	for i := range source.Len() {
 		source.Load(i, cell)
 		if err := advance(context.Background()); err != nil {
-			require.ErrorIs(t, err, core.ErrFilter)
+			require.ErrorIs(t, err, item.ErrFilter)
 			continue
 		}
 		kept.Store(out)
 	}
 	require.Equal(t, 2, kept.Len())
-	require.Equal(t, int64(2), kept.At(0).(core.Row).At(0).Int())
-	require.Equal(t, core.Meta{Line: 5}, kept.Meta(1))
+	require.Equal(t, int64(2), kept.At(0).(item.Row).At(0).Int())
+	require.Equal(t, item.Meta{Line: 5}, kept.Meta(1))
 }
 
 type strike struct {
@@ -74,14 +74,14 @@ type strike struct {
 
 func TestGoTypesAreFilteredInTheirCell(t *testing.T) {
 	t.Parallel()
-	p, err := filter.New(config("item.id > 1 and (item.Cost ?? 0) < 10"), core.ItemOf[strike](""))
+	p, err := filter.New(config("item.id > 1 and (item.Cost ?? 0) < 10"), item.TypeOf[strike](""))
 	require.NoError(t, err)
-	cell := p.NewCell().(*core.Cell[strike])
+	cell := p.NewCell().(*item.Cell[strike])
 	out, advance, err := p.Chain(cell)
 	require.NoError(t, err)
 	require.Same(t, cell, out)
 	cost := 11.0
-	for item, want := range map[strike]error{{ID: 1}: core.ErrFilter, {ID: 2}: nil, {ID: 2, Cost: &cost}: core.ErrFilter} {
+	for item, want := range map[strike]error{{ID: 1}: item.ErrFilter, {ID: 2}: nil, {ID: 2, Cost: &cost}: item.ErrFilter} {
 		cell.Item = item
 		require.Equal(t, want, advance(context.Background()))
 	}
@@ -124,7 +124,7 @@ func TestAnItemOnWhichTheFilterFailsIsInvalid(t *testing.T) {
 	in := strikes(t)
 	p, err := filter.New(config("1 / item.id > 0"), in)
 	require.NoError(t, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
 	require.NoError(t, err)
 	cell.Item = row.New(in.Schema(), values(0, 1990, row.Value{}))
@@ -139,7 +139,7 @@ func TestTheComponentIsMade(t *testing.T) {
 	cfg := config("item.id > 0")
 	p, err := filter.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: strikes(t), Out: strikes(t)})
 	require.NoError(t, err)
-	require.Implements(t, (*core.Processor)(nil), p)
+	require.Implements(t, (*item.Processor)(nil), p)
 }
 
 func TestOneFilterServesManyGoroutines(t *testing.T) {
@@ -151,7 +151,7 @@ func TestOneFilterServesManyGoroutines(t *testing.T) {
 	wrong := make(chan int64, 8000)
 	for range 8 {
 		wg.Go(func() {
-			cell := p.NewCell().(*core.Cell[core.Row])
+			cell := p.NewCell().(*item.Cell[item.Row])
 			_, advance, err := p.Chain(cell)
 			for i := int64(0); i < 1000; i++ {
 				cell.Item = row.New(in.Schema(), values(i, 1990, row.Value{}))
@@ -169,7 +169,7 @@ func TestFilteringARowAllocatesNothing(t *testing.T) {
 	in := strikes(t)
 	p, err := filter.New(config("year(item.date) >= params.year and item.species != nil and item.species startsWith 'o'"), in)
 	require.NoError(t, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
 	require.NoError(t, err)
 	cell.Item = row.New(in.Schema(), values(1, 1996, row.StringValue("owl")))
@@ -184,7 +184,7 @@ func BenchmarkFilterRow(b *testing.B) {
 	in := strikes(b)
 	p, err := filter.New(config("year(item.date) >= params.year and item.id > 0"), in)
 	require.NoError(b, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
 	require.NoError(b, err)
 	cell.Item = row.New(in.Schema(), values(1, 1996, row.StringValue("owl")))

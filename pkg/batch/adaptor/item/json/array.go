@@ -5,14 +5,14 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/jsonfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // ReaderConfig configures the reader `json`.
 type ReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
-	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
+	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
 	Items       string        `key:"items" doc:"The key of the top-level object under which the array is; without it the file is the array."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
 	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
@@ -34,7 +34,7 @@ and offset: there is no telling where to go on. What follows the array is read w
 its last element was.` + aboutReading,
 			Example: "json: {path: in.json, items: flights, item: {date: string, delay: int}}",
 			Config:  reflect.TypeFor[ReaderConfig](),
-			Types:   func(cfg any, _ core.ItemType) (core.ItemType, error) { return itemOf(cfg.(*ReaderConfig).Item) },
+			Types:   func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*ReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewReader(*cfg.(*ReaderConfig), b.Out)
 			},
@@ -44,13 +44,13 @@ its last element was.` + aboutReading,
 }
 
 // NewReader returns a reader of the elements of an array.
-func NewReader(cfg ReaderConfig, item core.ItemType) (core.Reader, error) {
+func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	file := jsonfile.Config{Name: "json", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine)}
-	return newReader(file, item, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, cfg.Items) })
+	return newReader(file, itemType, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, cfg.Items) })
 }
 
 // NewWriter returns a writer of an array with items of the type b.In. The file
 // belongs to b.Attempt (rule C15b).
-func NewWriter(cfg WriterConfig, b registry.BuildContext) (core.Writer, error) {
+func NewWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
 	return b.In.ToDocuments(jsonfile.NewArrayWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
 }

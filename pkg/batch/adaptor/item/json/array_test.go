@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 type thing struct {
@@ -24,18 +25,18 @@ type thing struct {
 	Name string `json:"name"`
 }
 
-func arrayReader(t require.TestingT, cfg ReaderConfig, item core.ItemType) core.Reader {
-	r, err := NewReader(cfg, item)
+func arrayReader(t require.TestingT, cfg ReaderConfig, itemType item.Type) item.Reader {
+	r, err := NewReader(cfg, itemType)
 	require.NoError(t, err)
 	return r
 }
 
 // outcomes reads all; the error that ended it is the last, unless it is io.EOF.
-func outcomes(t require.TestingT, cfg ReaderConfig, from core.Position) (all []string) {
+func outcomes(t require.TestingT, cfg ReaderConfig, from item.Position) (all []string) {
 	ctx := context.Background()
 	r := arrayReader(t, cfg, rows(t))
-	defer func() { require.NoError(t, r.Component().(core.Closer).Close(ctx)) }()
-	if err := r.Component().(core.Opener).Open(ctx, from); err != nil {
+	defer func() { require.NoError(t, r.Component().(item.Closer).Close(ctx)) }()
+	if err := r.Component().(item.Opener).Open(ctx, from); err != nil {
 		return []string{strings.ReplaceAll(err.Error(), cfg.Path, "PATH")}
 	}
 	for {
@@ -45,12 +46,12 @@ func outcomes(t require.TestingT, cfg ReaderConfig, from core.Position) (all []s
 		case errors.Is(err, io.EOF):
 			return all
 		case err == nil:
-			values := items.At(0).(core.Row).Values()
+			values := items.At(0).(item.Row).Values()
 			all = append(all, values[0].String()+" "+values[1].String()+fmt.Sprint(" ", items.Meta(0).Line))
 			continue
 		}
 		all = append(all, strings.ReplaceAll(err.Error(), cfg.Path, "PATH"))
-		if !core.IsConsumed(err) {
+		if !item.IsConsumed(err) {
 			require.False(t, exception.IsSkippable(err))
 			again := r.Fill(ctx, r.NewItems(1), 1)
 			require.Equal(t, err.Error(), again.Error(), "a failed read has consumed nothing")
@@ -70,11 +71,11 @@ func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for _, item := range []core.ItemType{core.ItemOf[thing]("thing"), rows(t)} {
+			for _, itemType := range []item.Type{item.TypeOf[thing]("thing"), rows(t)} {
 				path := file(t, c.name, c.content)
 				itemtest.Reader(t, itemtest.ReaderConfig{
-					New: func(t testing.TB) core.Reader {
-						return arrayReader(t, ReaderConfig{Path: path, Items: c.key}, item)
+					New: func(t testing.TB) item.Reader {
+						return arrayReader(t, ReaderConfig{Path: path, Items: c.key}, itemType)
 					},
 					Change: func(t testing.TB) { require.NoError(t, os.Truncate(path, 1)) },
 				})
@@ -134,9 +135,9 @@ func TestTheWriterOfAnArrayKeepsTheWriterContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			itemtest.Writer(t, itemtest.WriterConfig{
-				New:    func(t testing.TB) core.Writer { return writing(t, path, core.Attempt{Exclusive: true}) },
-				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return writing(t, path, attempt) },
-				Chunks: func(testing.TB) []core.Items {
+				New:    func(t testing.TB) item.Writer { return writing(t, path, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) item.Writer { return writing(t, path, attempt) },
+				Chunks: func(testing.TB) []item.Items {
 					return itemtest.Chunks([]thing{{1, "a"}, {2, "b"}}, []thing{{3, "c"}}, []thing{{4, "d"}})
 				},
 				Contents: func(t testing.TB) string {
@@ -153,8 +154,8 @@ func TestTheWriterOfAnArrayKeepsTheWriterContract(t *testing.T) {
 	}
 }
 
-func writing(t testing.TB, path string, attempt core.Attempt) core.Writer {
-	w, err := NewWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[thing]("thing"), attempt))
+func writing(t testing.TB, path string, attempt core.Attempt) item.Writer {
+	w, err := NewWriter(WriterConfig{Path: path}, itemtest.Use(item.TypeOf[thing]("thing"), attempt))
 	require.NoError(t, err)
 	return w
 }
@@ -191,15 +192,15 @@ func TestWhateverArrayIsReadAndRestarted(t *testing.T) {
 		}
 		ctx := context.Background()
 		first := arrayReader(t, cfg, rows(t))
-		require.NoError(t, first.Component().(core.Opener).Open(ctx, nil))
+		require.NoError(t, first.Component().(item.Opener).Open(ctx, nil))
 		for i := range n + 1 {
-			at, err := first.Component().(core.Positioner).Position()
+			at, err := first.Component().(item.Positioner).Position()
 			require.NoError(t, err)
 			require.Equal(t, append([]string{}, all[i:]...), append([]string{}, outcomes(t, cfg, at)...))
 			if err := first.Fill(ctx, first.NewItems(1), 1); err != nil {
 				require.ErrorIs(t, err, io.EOF)
 			}
 		}
-		require.NoError(t, first.Component().(core.Closer).Close(ctx))
+		require.NoError(t, first.Component().(item.Closer).Close(ctx))
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jsonfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -28,11 +28,11 @@ type benchThing struct {
 	Note   *string `json:"note"`
 }
 
-func benchRow(t require.TestingT) core.ItemType {
+func benchRow(t require.TestingT) item.Type {
 	s, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String},
 		row.Field{Name: "amount", Kind: row.Float}, row.Field{Name: "note", Kind: row.String, Nullable: true})
 	require.NoError(t, err)
-	return core.RowOf("", s)
+	return item.RowOf("", s)
 }
 
 // benchFile writes an array for json, lines for jsonl.
@@ -96,19 +96,19 @@ func bareRead(b *testing.B, path string, read func(*os.File)) {
 	perRow(b)
 }
 
-func BenchmarkReadStruct(b *testing.B) { benchRead(b, core.ItemOf[benchThing]("")) }
+func BenchmarkReadStruct(b *testing.B) { benchRead(b, item.TypeOf[benchThing]("")) }
 func BenchmarkReadRows(b *testing.B)   { benchRead(b, benchRow(b)) }
 
-func benchRead(b *testing.B, item core.ItemType) {
+func benchRead(b *testing.B, itemType item.Type) {
 	for i, f := range families() {
 		b.Run(f.name, func(b *testing.B) {
 			path := f.benchFile(b)
 			ctx := context.Background()
 			component := Components()[2*i]
 			for b.Loop() {
-				made, err := component.New(ctx, f.config(path, item, 0), registry.BuildContext{Out: item})
+				made, err := component.New(ctx, f.config(path, itemType, 0), registry.BuildContext{Out: itemType})
 				require.NoError(b, err)
-				r := made.(core.Reader)
+				r := made.(item.Reader)
 				c := r.Component().(*jsonfile.Reader)
 				require.NoError(b, c.Open(ctx, nil))
 				items := r.NewItems(1000)

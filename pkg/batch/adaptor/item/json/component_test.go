@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -22,16 +22,16 @@ import (
 // family is what both framings have in common.
 type family struct {
 	name   string
-	config func(path string, item core.ItemType, longest registry.Size) any
+	config func(path string, itemType item.Type, longest registry.Size) any
 }
 
 func families() []family {
 	return []family{
-		{"json", func(path string, item core.ItemType, longest registry.Size) any {
-			return &ReaderConfig{Path: path, Item: item, MaxLine: longest}
+		{"json", func(path string, itemType item.Type, longest registry.Size) any {
+			return &ReaderConfig{Path: path, Item: itemType, MaxLine: longest}
 		}},
-		{"jsonl", func(path string, item core.ItemType, longest registry.Size) any {
-			return &LinesReaderConfig{Path: path, Item: item, MaxLine: longest}
+		{"jsonl", func(path string, itemType item.Type, longest registry.Size) any {
+			return &LinesReaderConfig{Path: path, Item: itemType, MaxLine: longest}
 		}},
 	}
 }
@@ -60,11 +60,11 @@ func file(t testing.TB, name, content string) string {
 	return path
 }
 
-func rows(t require.TestingT) core.ItemType {
+func rows(t require.TestingT) item.Type {
 	s, err := row.NewSchema(
 		row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "title", Kind: row.String, From: "name", Nullable: true, Optional: true})
 	require.NoError(t, err)
-	return core.RowOf("", s)
+	return item.RowOf("", s)
 }
 
 func seen(t testing.TB, path string) string {
@@ -85,29 +85,29 @@ func seen(t testing.TB, path string) string {
 func TestTheComponentsAreReaderAndWriter(t *testing.T) {
 	t.Parallel()
 	for _, f := range families() {
-		item := rows(t)
+		rowType := rows(t)
 		path := filepath.Join(t.TempDir(), "file")
 		ctx := context.Background()
 
 		writer := f.component(t, registry.KindWriter)
-		taken, err := writer.Types(&WriterConfig{Path: path}, item)
+		taken, err := writer.Types(&WriterConfig{Path: path}, rowType)
 		require.NoError(t, err)
 		w, err := writer.New(ctx, &WriterConfig{Path: path}, registry.BuildContext{In: taken})
 		require.NoError(t, err)
-		require.Implements(t, (*core.Writer)(nil), w)
-		for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.Preparer)(nil), (*core.Rewinder)(nil), (*core.Finisher)(nil), (*core.Closer)(nil)} {
-			require.Implements(t, role, w.(core.Writer).Component())
+		require.Implements(t, (*item.Writer)(nil), w)
+		for _, role := range []any{(*item.Opener)(nil), (*item.Positioner)(nil), (*item.Preparer)(nil), (*item.Rewinder)(nil), (*item.Finisher)(nil), (*item.Closer)(nil)} {
+			require.Implements(t, role, w.(item.Writer).Component())
 		}
 
 		reader := f.component(t, registry.KindReader)
-		out, err := reader.Types(f.config(path, item, 0), nil)
+		out, err := reader.Types(f.config(path, rowType, 0), nil)
 		require.NoError(t, err)
-		require.Equal(t, item, out)
-		r, err := reader.New(ctx, f.config(path, item, 0), registry.BuildContext{Out: out})
+		require.Equal(t, rowType, out)
+		r, err := reader.New(ctx, f.config(path, rowType, 0), registry.BuildContext{Out: out})
 		require.NoError(t, err)
-		require.Implements(t, (*core.Reader)(nil), r)
-		for _, role := range []any{(*core.Opener)(nil), (*core.Positioner)(nil), (*core.MetaReader)(nil), (*core.Closer)(nil)} {
-			require.Implements(t, role, r.(core.Reader).Component())
+		require.Implements(t, (*item.Reader)(nil), r)
+		for _, role := range []any{(*item.Opener)(nil), (*item.Positioner)(nil), (*item.MetaReader)(nil), (*item.Closer)(nil)} {
+			require.Implements(t, role, r.(item.Reader).Component())
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestTheItemMustNameItsFields(t *testing.T) {
 	open, err := row.Open()
 	require.NoError(t, err)
 	for _, f := range families() {
-		for _, item := range []core.ItemType{nil, core.RowOf("", open)} {
+		for _, item := range []item.Type{nil, item.RowOf("", open)} {
 			_, err := f.component(t, registry.KindReader).Types(f.config("", item, 0), nil)
 			var key *registry.ConfigError
 			require.ErrorAs(t, err, &key)
@@ -136,7 +136,7 @@ func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
 		Own string  `json:"own" from:"at[x"`
 	}
 	for _, f := range families() {
-		for want, item := range map[string]core.ItemType{"field lon: \"at[0\" is no path": core.RowOf("", s), "field Lon: \"at[-1]\" is no path": core.ItemOf[place]("")} {
+		for want, item := range map[string]item.Type{"field lon: \"at[0\" is no path": item.RowOf("", s), "field Lon: \"at[-1]\" is no path": item.TypeOf[place]("")} {
 			_, err := f.component(t, registry.KindReader).Types(f.config("", item, 0), nil)
 			var key *registry.ConfigError
 			require.ErrorAs(t, err, &key)
@@ -152,7 +152,7 @@ func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
 	for _, f := range families() {
 		r, err := f.component(t, registry.KindReader).New(context.Background(), f.config("not/there.json", nil, 0), registry.BuildContext{Out: rows(t)})
 		require.NoError(t, err)
-		err = r.(core.Reader).Component().(core.Opener).Open(context.Background(), nil)
+		err = r.(item.Reader).Component().(item.Opener).Open(context.Background(), nil)
 		require.EqualError(t, err, f.name+": no such file: "+abs)
 	}
 }

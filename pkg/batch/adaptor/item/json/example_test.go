@@ -7,7 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -20,7 +20,7 @@ type Customer struct {
 func ExampleNewReader() {
 	path, done := testexample.File("in.json", "[{\"id\": 1, \"name\": \"Ada\"}, {\"id\": 2, \"name\": \"Grace\"}]")
 	defer done()
-	reader, err := json.NewReader(json.ReaderConfig{Path: path}, core.ItemOf[Customer]("customer"))
+	reader, err := json.NewReader(json.ReaderConfig{Path: path}, item.TypeOf[Customer]("customer"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +35,7 @@ func ExampleNewWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.json")
-	writer, err := json.NewWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: core.ItemOf[Customer]("customer")})
+	writer, err := json.NewWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -52,7 +52,7 @@ func ExampleNewWriter() {
 func ExampleNewLinesReader() {
 	path, done := testexample.File("in.jsonl", "{\"id\": 1, \"name\": \"Ada\"}\n{\"id\": 2, \"name\": \"Grace\"}\n")
 	defer done()
-	reader, err := json.NewLinesReader(json.LinesReaderConfig{Path: path}, core.ItemOf[Customer]("customer"))
+	reader, err := json.NewLinesReader(json.LinesReaderConfig{Path: path}, item.TypeOf[Customer]("customer"))
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -67,7 +67,7 @@ func ExampleNewLinesWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.jsonl")
-	writer, err := json.NewLinesWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: core.ItemOf[Customer]("customer")})
+	writer, err := json.NewLinesWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,6 +1,6 @@
 // Package json reads and writes JSON files: the components `json`, an array, and
 // `jsonl`, one value per line. They differ by the framing only. Values become items
-// through core.ItemType. A file of any size takes the memory of one value.
+// through item.Type. A file of any size takes the memory of one value.
 //
 // It imports core, core/registry and internal/jsonfile.
 package json
@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/jsonfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -40,11 +40,11 @@ A plain file restarts by a seek; a compressed one is read again from its start u
 to the position. A file that changed since the last attempt is refused.`
 
 // writer completes the description of a writer.
-func writer(c registry.Component, make func(WriterConfig, registry.BuildContext) (core.Writer, error)) registry.Component {
+func writer(c registry.Component, make func(WriterConfig, registry.BuildContext) (item.Writer, error)) registry.Component {
 	c.Kind = registry.KindWriter
 	c.Doc = "The file is in view only when the step is complete. Each chunk costs one fsync."
 	c.Config = reflect.TypeFor[WriterConfig]()
-	c.Types = func(_ any, in core.ItemType) (core.ItemType, error) { return in, nil }
+	c.Types = func(_ any, in item.Type) (item.Type, error) { return in, nil }
 	c.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 		return make(*cfg.(*WriterConfig), b)
 	}
@@ -52,8 +52,8 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 }
 
 // newReader returns a reader of items whose documents open finds.
-func newReader(cfg jsonfile.Config, item core.ItemType, open func(jsonfile.Config) *jsonfile.Reader) (core.Reader, error) {
-	item, err := itemOf(item)
+func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Config) *jsonfile.Reader) (item.Reader, error) {
+	itemType, err := itemOf(itemType)
 	if err == nil {
 		err = checkMaxLine(registry.Size(cfg.MaxLine))
 	}
@@ -63,7 +63,7 @@ func newReader(cfg jsonfile.Config, item core.ItemType, open func(jsonfile.Confi
 	if cfg.MaxLine == 0 {
 		cfg.MaxLine = int64(defaultMaxLine)
 	}
-	return item.FromDocuments(open(cfg))
+	return itemType.FromDocuments(open(cfg))
 }
 
 func checkMaxLine(size registry.Size) error {
@@ -75,15 +75,15 @@ func checkMaxLine(size registry.Size) error {
 
 // itemOf refuses item types that JSON cannot fill: the keys of an object are not
 // known before it is read, so an open schema has no columns.
-func itemOf(item core.ItemType) (core.ItemType, error) {
+func itemOf(itemType item.Type) (item.Type, error) {
 	switch {
-	case item == nil:
+	case itemType == nil:
 		return nil, &registry.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
-	case item.Schema() != nil && item.Schema().IsOpen():
+	case itemType.Schema() != nil && itemType.Schema().IsOpen():
 		return nil, &registry.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
 	}
-	if err := core.CheckDocumentKeys(item); err != nil {
+	if err := item.CheckDocumentKeys(itemType); err != nil {
 		return nil, &registry.ConfigError{Key: "item", Err: err}
 	}
-	return item, nil
+	return itemType, nil
 }

@@ -5,14 +5,14 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/jsonfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // LinesReaderConfig configures the reader `jsonl`.
 type LinesReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
-	Item        core.ItemType `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
+	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
 	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
@@ -30,7 +30,7 @@ invalid item, named by path:line; so is one that is not valid UTF-8, has a lone
 surrogate, or an object with a key twice. Reading goes on at the next line.` + aboutReading,
 			Example: "jsonl: {path: in.jsonl, item: {id: int, name: string null}}",
 			Config:  reflect.TypeFor[LinesReaderConfig](),
-			Types:   func(cfg any, _ core.ItemType) (core.ItemType, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
+			Types:   func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewLinesReader(*cfg.(*LinesReaderConfig), b.Out)
 			},
@@ -40,13 +40,13 @@ surrogate, or an object with a key twice. Reading goes on at the next line.` + a
 }
 
 // NewLinesReader returns a reader of lines.
-func NewLinesReader(cfg LinesReaderConfig, item core.ItemType) (core.Reader, error) {
+func NewLinesReader(cfg LinesReaderConfig, itemType item.Type) (item.Reader, error) {
 	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine)}
-	return newReader(file, item, jsonfile.NewLines)
+	return newReader(file, itemType, jsonfile.NewLines)
 }
 
 // NewLinesWriter returns a writer of lines with items of the type b.In. The file
 // belongs to b.Attempt (rule C15b).
-func NewLinesWriter(cfg WriterConfig, b registry.BuildContext) (core.Writer, error) {
+func NewLinesWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
 	return b.In.ToDocuments(jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -34,9 +35,9 @@ null
 {"id":5
 {"id":6,"name":"end"}`
 
-func readingLines(path string, item core.ItemType) func(testing.TB) core.Reader {
-	return func(t testing.TB) core.Reader {
-		r, err := NewLinesReader(LinesReaderConfig{Path: path}, item)
+func readingLines(path string, itemType item.Type) func(testing.TB) item.Reader {
+	return func(t testing.TB) item.Reader {
+		r, err := NewLinesReader(LinesReaderConfig{Path: path}, itemType)
 		require.NoError(t, err)
 		return r
 	}
@@ -49,7 +50,7 @@ func TestTheReaderOfLinesKeepsTheReaderContract(t *testing.T) {
 			t.Parallel()
 			path := file(t, name, content)
 			itemtest.Reader(t, itemtest.ReaderConfig{
-				New: readingLines(path, core.ItemOf[tagged]("thing")),
+				New: readingLines(path, item.TypeOf[tagged]("thing")),
 				Want: []any{
 					tagged{1, "Ann", []string{"a", "b"}}, tagged{ID: 3, Name: "C\ny"}, tagged{ID: 4, Name: "Dé"}, tagged{ID: 6, Name: "end"},
 				},
@@ -62,22 +63,22 @@ func TestTheReaderOfLinesKeepsTheReaderContract(t *testing.T) {
 }
 
 // linesOutcomes reads all: rows as their values, consumed errors without the path.
-func linesOutcomes(t require.TestingT, r core.Reader, path string, from core.Position) (all []string) {
+func linesOutcomes(t require.TestingT, r item.Reader, path string, from item.Position) (all []string) {
 	ctx := context.Background()
-	require.NoError(t, r.Component().(core.Opener).Open(ctx, from))
-	defer func() { require.NoError(t, r.Component().(core.Closer).Close(ctx)) }()
+	require.NoError(t, r.Component().(item.Opener).Open(ctx, from))
+	defer func() { require.NoError(t, r.Component().(item.Closer).Close(ctx)) }()
 	for {
 		items := r.NewItems(1)
 		err := r.Fill(ctx, items, 1)
 		switch {
 		case errors.Is(err, io.EOF):
 			return all
-		case core.IsConsumed(err):
+		case item.IsConsumed(err):
 			require.True(t, exception.IsSkippable(err))
 			all = append(all, strings.TrimPrefix(err.Error(), path))
 		default:
 			require.NoError(t, err)
-			values := items.At(0).(core.Row).Values()
+			values := items.At(0).(item.Row).Values()
 			all = append(all, values[0].String()+" "+values[1].String())
 		}
 	}
@@ -121,9 +122,9 @@ func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			itemtest.Writer(t, itemtest.WriterConfig{
-				New:    func(t testing.TB) core.Writer { return writingLines(t, path, core.Attempt{Exclusive: true}) },
-				NewFor: func(t testing.TB, attempt core.Attempt) core.Writer { return writingLines(t, path, attempt) },
-				Chunks: func(testing.TB) []core.Items {
+				New:    func(t testing.TB) item.Writer { return writingLines(t, path, core.Attempt{Exclusive: true}) },
+				NewFor: func(t testing.TB, attempt core.Attempt) item.Writer { return writingLines(t, path, attempt) },
+				Chunks: func(testing.TB) []item.Items {
 					return itemtest.Chunks([]tagged{{ID: 1, Name: "a\nb"}, {ID: 2}}, []tagged{{ID: 3, Tags: []string{"x"}}})
 				},
 				Contents: func(t testing.TB) string { return seen(t, path) },
@@ -136,8 +137,8 @@ func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
 	}
 }
 
-func writingLines(t testing.TB, path string, attempt core.Attempt) core.Writer {
-	w, err := NewLinesWriter(WriterConfig{Path: path}, itemtest.Use(core.ItemOf[tagged]("thing"), attempt))
+func writingLines(t testing.TB, path string, attempt core.Attempt) item.Writer {
+	w, err := NewLinesWriter(WriterConfig{Path: path}, itemtest.Use(item.TypeOf[tagged]("thing"), attempt))
 	require.NoError(t, err)
 	return w
 }
@@ -179,7 +180,7 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 		}
 		path := filepath.Join(dir, "in.jsonl")
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-		open := func() core.Reader {
+		open := func() item.Reader {
 			r, err := NewLinesReader(LinesReaderConfig{Path: path}, rows(t))
 			require.NoError(t, err)
 			return r
@@ -195,16 +196,16 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 
 		ctx := context.Background()
 		first := open()
-		require.NoError(t, first.Component().(core.Opener).Open(ctx, nil))
+		require.NoError(t, first.Component().(item.Opener).Open(ctx, nil))
 		for i := 0; ; i++ {
-			at, err := first.Component().(core.Positioner).Position()
+			at, err := first.Component().(item.Positioner).Position()
 			require.NoError(t, err)
 			require.Equal(t, len(all)-i, len(linesOutcomes(t, open(), path, at)))
 			if err := first.Fill(ctx, first.NewItems(1), 1); errors.Is(err, io.EOF) {
 				break
 			}
 		}
-		require.NoError(t, first.Component().(core.Closer).Close(ctx))
+		require.NoError(t, first.Component().(item.Closer).Close(ctx))
 	})
 }
 
@@ -213,24 +214,24 @@ func TestAChangedFileIsReadOnWhereChangesAreAccepted(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "in.jsonl")
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
-	newReader := readingLines(path, core.ItemOf[tagged]("tagged"))
+	newReader := readingLines(path, item.TypeOf[tagged]("tagged"))
 	write("{\"id\":1,\"name\":\"a\"}\n{\"id\":\"x\"}\n")
 	r := newReader(t)
-	require.NoError(t, r.Component().(core.Opener).Open(ctx, nil))
+	require.NoError(t, r.Component().(item.Opener).Open(ctx, nil))
 	require.NoError(t, r.Fill(ctx, r.NewItems(1), 1))
-	at, err := r.Component().(core.Positioner).Position()
+	at, err := r.Component().(item.Positioner).Position()
 	require.NoError(t, err)
-	require.NoError(t, r.Component().(core.Closer).Close(ctx))
+	require.NoError(t, r.Component().(item.Closer).Close(ctx))
 
 	write("{\"id\":1,\"name\":\"a\"}\n{\"id\":2}\n{\"id\":3}\n")
 	r = newReader(t)
-	require.ErrorContains(t, r.Component().(core.Opener).Open(ctx, at), "changed")
-	require.NoError(t, r.Component().(core.Closer).Close(ctx))
+	require.ErrorContains(t, r.Component().(item.Opener).Open(ctx, at), "changed")
+	require.NoError(t, r.Component().(item.Closer).Close(ctx))
 	r = newReader(t)
-	r.Component().(core.ChangesAccepter).AcceptChanges()
-	require.NoError(t, r.Component().(core.Opener).Open(ctx, at))
+	r.Component().(item.ChangesAccepter).AcceptChanges()
+	require.NoError(t, r.Component().(item.Opener).Open(ctx, at))
 	items := r.NewItems(2)
 	require.NoError(t, r.Fill(ctx, items, 2))
 	require.Equal(t, []any{tagged{ID: 2}, tagged{ID: 3}}, []any{items.At(0), items.At(1)})
-	require.NoError(t, r.Component().(core.Closer).Close(ctx))
+	require.NoError(t, r.Component().(item.Closer).Close(ctx))
 }

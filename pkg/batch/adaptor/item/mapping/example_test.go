@@ -5,7 +5,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -13,7 +13,7 @@ func ExampleNew() {
 	type Invoice struct {
 		ID, Total int64
 	}
-	processor, err := mapping.New(mapping.Config{Only: true, Fields: registry.Expressions{{Name: "euros", Expression: registry.Expression{Text: "item.total / 100"}}}}, core.ItemOf[Invoice]("invoice"))
+	processor, err := mapping.New(mapping.Config{Only: true, Fields: registry.Expressions{{Name: "euros", Expression: registry.Expression{Text: "item.total / 100"}}}}, item.TypeOf[Invoice]("invoice"))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"github.com/surfin-batch/surfin/internal/expression"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -50,12 +50,12 @@ func Components() []registry.Component {
 			"it came in. A Go type becomes a row. A field is nullable if its expression may be null.",
 		Example: "processor:\n  map:\n    only: true\n    id: item.id\n    name: trim(item.name)\n    species: item.species ?? 'unknown'\n",
 		Config:  reflect.TypeFor[Config](),
-		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+		Types: func(cfg any, in item.Type) (item.Type, error) {
 			p, err := compile(cfg.(*Config), in)
 			if err != nil {
 				return nil, err
 			}
-			return core.RowOf("", p.schema), nil
+			return item.RowOf("", p.schema), nil
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			p, err := compile(cfg.(*Config), b.In)
@@ -72,7 +72,7 @@ func Components() []registry.Component {
 }
 
 // New returns the processor for items of type in.
-func New(cfg Config, in core.ItemType) (core.Processor, error) {
+func New(cfg Config, in item.Type) (item.Processor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -80,8 +80,8 @@ func New(cfg Config, in core.ItemType) (core.Processor, error) {
 }
 
 // compile checks every expression, and reports all that is wrong.
-func compile(cfg *Config, in core.ItemType) (*processor, error) {
-	p := &processor{in: in, copies: !cfg.Only && in.GoType() == reflect.TypeFor[core.Row]()}
+func compile(cfg *Config, in item.Type) (*processor, error) {
+	p := &processor{in: in, copies: !cfg.Only && in.GoType() == reflect.TypeFor[item.Row]()}
 	var fields []row.Field
 	var errs []error
 	if !cfg.Only {
@@ -141,7 +141,7 @@ func place(fields *[]row.Field, field row.Field) int {
 }
 
 // keep passes a field of a Go struct on.
-func (p *processor) keep(i int, name string, in core.ItemType) error {
+func (p *processor) keep(i int, name string, in item.Type) error {
 	program, err := expression.CompileItem(registry.Expression{Text: "item[" + strconv.Quote(name) + "]"}, in)
 	if err != nil {
 		return fmt.Errorf("field %s of %s: %w", name, in.Name(), err)

@@ -10,13 +10,13 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func strikes(t testing.TB) core.ItemType {
+func strikes(t testing.TB) item.Type {
 	t.Helper()
 	s, err := row.NewSchema(
 		row.Field{Name: "id", Kind: row.Int, From: "Record ID"},
@@ -24,7 +24,7 @@ func strikes(t testing.TB) core.ItemType {
 		row.Field{Name: "species", Kind: row.String, Nullable: true},
 	)
 	require.NoError(t, err)
-	return core.RowOf("strike", s)
+	return item.RowOf("strike", s)
 }
 
 func fields(pairs ...string) mapping.Config {
@@ -46,19 +46,19 @@ func owl() []row.Value {
 }
 
 // run maps one row, by a processor made as the job file would.
-func run(t *testing.T, cfg mapping.Config, in core.ItemType, item core.Row) core.Row {
+func run(t *testing.T, cfg mapping.Config, in item.Type, value item.Row) item.Row {
 	t.Helper()
 	out, err := mapping.Components()[0].Types(&cfg, in)
 	require.NoError(t, err)
 	built, err := mapping.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: in, Out: out})
 	require.NoError(t, err)
-	p := built.(core.Processor)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	p := built.(item.Processor)
+	cell := p.NewCell().(*item.Cell[item.Row])
 	place, advance, err := p.Chain(cell)
 	require.NoError(t, err)
-	cell.Item, cell.Meta = item, core.Meta{Line: 3, Path: "a.csv"}
+	cell.Item, cell.Meta = value, item.Meta{Line: 3, Path: "a.csv"}
 	require.NoError(t, advance(context.Background()))
-	to := place.(*core.Cell[core.Row])
+	to := place.(*item.Cell[item.Row])
 	require.Equal(t, cell.Meta, to.Meta)
 	if !out.Schema().IsOpen() {
 		require.Same(t, out.Schema(), to.Item.Schema())
@@ -132,14 +132,14 @@ func TestAGoTypeBecomesARow(t *testing.T) {
 		{fields("total", "item.id * 2"), "{id: int, name: string null, total: int}"},
 		{only("total", "item.ID * 2"), "{total: int}"},
 	} {
-		p, err := mapping.New(c.cfg, core.ItemOf[order](""))
+		p, err := mapping.New(c.cfg, item.TypeOf[order](""))
 		require.NoError(t, err)
-		cell := p.NewCell().(*core.Cell[order])
+		cell := p.NewCell().(*item.Cell[order])
 		out, advance, err := p.Chain(cell)
 		require.NoError(t, err)
 		cell.Item = order{ID: 4, Name: &name}
 		require.NoError(t, advance(context.Background()))
-		got := out.(*core.Cell[core.Row]).Item
+		got := out.(*item.Cell[item.Row]).Item
 		require.Equal(t, c.want, got.Schema().String())
 		total, _ := got.Get("total")
 		require.Equal(t, int64(8), total.Int())
@@ -147,11 +147,11 @@ func TestAGoTypeBecomesARow(t *testing.T) {
 			require.Equal(t, "Ann", v.Str())
 		}
 	}
-	p, err := mapping.New(only("city", "item.bill.city"), core.ItemOf[deep](""))
+	p, err := mapping.New(only("city", "item.bill.city"), item.TypeOf[deep](""))
 	require.NoError(t, err)
 	_, _, err = p.Chain(p.NewCell())
 	require.NoError(t, err)
-	_, err = mapping.New(fields("city", "item.bill.city"), core.ItemOf[deep]("deep"))
+	_, err = mapping.New(fields("city", "item.bill.city"), item.TypeOf[deep]("deep"))
 	require.ErrorContains(t, err, "only: the fields of deep are not known, so only: true is needed")
 }
 
@@ -159,7 +159,7 @@ func TestAnOpenSchemaIsCompletedWhenTheSourceIsKnown(t *testing.T) {
 	t.Parallel()
 	open, err := row.Open()
 	require.NoError(t, err)
-	in := core.RowOf("", open)
+	in := item.RowOf("", open)
 	text := func(name string) row.Field { return row.Field{Name: name, Kind: row.String} }
 	real, err := row.NewSchema(text("a"), text("b"), text("c"))
 	require.NoError(t, err)
@@ -204,10 +204,10 @@ func TestAnItemOnWhichAFieldFailsIsInvalidAndTheNextOneGoesOn(t *testing.T) {
 	in := strikes(t)
 	p, err := mapping.New(only("id", "item.id", "share", "1 / item.id"), in)
 	require.NoError(t, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	out, advance, err := p.Chain(cell)
 	require.NoError(t, err)
-	var rows []core.Row
+	var rows []item.Row
 	for _, id := range []int64{1, 0, 2} {
 		cell.Item = row.New(in.Schema(), []row.Value{row.IntValue(id), row.DateValue(0), {}})
 		if err := advance(context.Background()); err != nil {
@@ -216,7 +216,7 @@ func TestAnItemOnWhichAFieldFailsIsInvalidAndTheNextOneGoesOn(t *testing.T) {
 			require.True(t, exception.IsSkippable(err))
 			continue
 		}
-		rows = append(rows, out.(*core.Cell[core.Row]).Item)
+		rows = append(rows, out.(*item.Cell[item.Row]).Item)
 	}
 	require.Len(t, rows, 2)
 	require.Equal(t, []row.Value{row.IntValue(1), row.FloatValue(1)}, rows[0].Values())
@@ -233,7 +233,7 @@ func TestRowsStayWhatTheyWereWhenMoreAreMade(t *testing.T) {
 	errs := make(chan error, goroutines)
 	for range goroutines {
 		wg.Go(func() {
-			cell := p.NewCell().(*core.Cell[core.Row])
+			cell := p.NewCell().(*item.Cell[item.Row])
 			out, advance, err := p.Chain(cell)
 			rows := p.NewItems(each)
 			buffer := owl() // reused, as a reader does
@@ -245,7 +245,7 @@ func TestRowsStayWhatTheyWereWhenMoreAreMade(t *testing.T) {
 				}
 			}
 			for i := 0; i < each && err == nil; i++ {
-				r := rows.At(i).(core.Row)
+				r := rows.At(i).(item.Row)
 				if r.At(0).Int() != int64(i) || r.At(3).Int() != int64(2*i) {
 					err = fmt.Errorf("row %d is %v", i, r.Values())
 				}
@@ -264,7 +264,7 @@ func TestManyGoroutinesShareOneShapeOfAnOpenSchema(t *testing.T) {
 	t.Parallel()
 	open, err := row.Open()
 	require.NoError(t, err)
-	p, err := mapping.New(fields("n", "int(item.a)"), core.RowOf("", open))
+	p, err := mapping.New(fields("n", "int(item.a)"), item.RowOf("", open))
 	require.NoError(t, err)
 	real, err := row.NewSchema(row.Field{Name: "a", Kind: row.String})
 	require.NoError(t, err)
@@ -272,10 +272,10 @@ func TestManyGoroutinesShareOneShapeOfAnOpenSchema(t *testing.T) {
 	schemas := make(chan *row.Schema, 8)
 	for range 8 {
 		wg.Go(func() {
-			cell := &core.Cell[core.Row]{Item: row.New(real, []row.Value{row.StringValue("1")})}
+			cell := &item.Cell[item.Row]{Item: row.New(real, []row.Value{row.StringValue("1")})}
 			out, advance, err := p.Chain(cell)
 			if err == nil && advance(context.Background()) == nil {
-				schemas <- out.(*core.Cell[core.Row]).Item.Schema()
+				schemas <- out.(*item.Cell[item.Row]).Item.Schema()
 			}
 		})
 	}
@@ -293,7 +293,7 @@ func TestMappingARowAllocatesPerSlabOnly(t *testing.T) {
 	in := strikes(t)
 	p, err := mapping.New(fields("line", "meta.line", "species", "item.species ?? 'unknown'", "year", "year(item.date)"), in)
 	require.NoError(t, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
 	require.NoError(t, err)
 	cell.Item = row.New(in.Schema(), owl())
@@ -309,7 +309,7 @@ func BenchmarkMapRow(b *testing.B) {
 	in := strikes(b)
 	p, err := mapping.New(fields("line", "meta.line", "species", "item.species ?? 'unknown'", "year", "year(item.date)"), in)
 	require.NoError(b, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
 	require.NoError(b, err)
 	cell.Item = row.New(in.Schema(), owl())

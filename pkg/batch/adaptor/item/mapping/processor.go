@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/expression"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // processor makes rows. It is shared by all goroutines of a step; what changes
 // per item is in the chain of each.
 type processor struct {
-	in      core.ItemType
+	in      item.Type
 	schema  *row.Schema // of the output; while it is open, shapes are made at run time
 	open    bool
 	copies  bool // the input is a row whose fields are kept
@@ -37,19 +37,19 @@ type shape struct {
 	places  []int // of each assign in out
 }
 
-var _ core.Processor = (*processor)(nil)
+var _ item.Processor = (*processor)(nil)
 
 func (p *processor) NewCell() any                     { return p.in.NewCell() }
-func (p *processor) NewItems(capacity int) core.Items { return core.NewSlice[core.Row](capacity) }
+func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 func (p *processor) Component() any                   { return p }
 
-func (p *processor) Chain(in any) (any, core.Advance, error) {
+func (p *processor) Chain(in any) (any, item.Advance, error) {
 	frame, err := expression.NewFrame(in)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &chain{processor: p, frame: frame, in: in.(core.AnyCell)}
-	c.rows, _ = in.(*core.Cell[core.Row])
+	c := &chain{processor: p, frame: frame, in: in.(item.AnyCell)}
+	c.rows, _ = in.(*item.Cell[item.Row])
 	c.fixed = &shape{out: p.schema}
 	for _, a := range p.assigns {
 		c.fixed.places = append(c.fixed.places, a.index)
@@ -60,10 +60,10 @@ func (p *processor) Chain(in any) (any, core.Advance, error) {
 type chain struct {
 	*processor
 	frame *expression.Frame
-	in    core.AnyCell
-	rows  *core.Cell[core.Row] // nil: a Go type
+	in    item.AnyCell
+	rows  *item.Cell[item.Row] // nil: a Go type
 	fixed *shape
-	out   core.Cell[core.Row]
+	out   item.Cell[item.Row]
 	slab  []row.Value
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -19,7 +19,7 @@ func ExampleNew() {
 		ID   int64
 		Name *string
 	}
-	item := core.ItemOf[Customer]("customer")
+	item := item.TypeOf[Customer]("customer")
 	records, err := query.New(db, query.Config{
 		SQL: registry.SQL{Parts: []string{"select id, name from customer where id < ", ""}, Args: []any{int64(3)}},
 		Key: []string{"id"}, Fetch: 100,

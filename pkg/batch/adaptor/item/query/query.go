@@ -13,7 +13,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -23,11 +23,11 @@ const defaultFetch = 1000
 
 // Config configures the reader.
 type Config struct {
-	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
-	Key      []string      `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first."`
-	Item     core.ItemType `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
-	Database string        `key:"database" doc:"The database; default: the job's."`
-	Fetch    int           `key:"fetch" default:"1000" doc:"Rows per page."`
+	SQL      registry.SQL `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
+	Key      []string     `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first."`
+	Item     item.Type    `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
+	Database string       `key:"database" doc:"The database; default: the job's."`
+	Fetch    int          `key:"fetch" default:"1000" doc:"Rows per page."`
 }
 
 // Validate checks what needs no item type.
@@ -86,11 +86,11 @@ is an invalid item.`,
 }
 
 // types returns the item type, after checking the key against it.
-func types(cfg any, _ core.ItemType) (core.ItemType, error) {
+func types(cfg any, _ item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	if c.Item == nil {
 		open, err := row.Open()
-		return core.RowOf("", open), err
+		return item.RowOf("", open), err
 	}
 	schema := c.Item.Schema()
 	if schema == nil {

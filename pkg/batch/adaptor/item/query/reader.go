@@ -10,7 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -107,7 +107,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 
 // Open describes the statement, checks that the key holds no null, and goes to
 // the position.
-func (r *Reader) Open(ctx context.Context, at core.Position) error {
+func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	tx.Authored(ctx)
 	described, err := r.engine.describe(ctx, r.db.Conn(), "select * from (\n"+r.sql+"\n) q limit 0", r.args)
 	if err != nil {
@@ -241,7 +241,7 @@ func (r *Reader) statements() {
 func (r *Reader) Schema() *row.Schema { return r.schema }
 
 // Meta tells the ordinal of the item that was read last.
-func (r *Reader) Meta() core.Meta { return core.Meta{Line: r.read} }
+func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.read} }
 
 // ReadRecord reads the next row. A row that does not fit the fields is an invalid
 // item; it is consumed, since reading it again would not mend it.
@@ -268,7 +268,7 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	for i := range r.columns {
 		v, err := r.page.value(at, i)
 		if err != nil {
-			return core.Consumed(r.Meta(), fmt.Errorf("query: row with %s: %w", r.keyOf(at), err))
+			return item.Consumed(r.Meta(), fmt.Errorf("query: row with %s: %w", r.keyOf(at), err))
 		}
 		dst[i] = v
 	}
@@ -319,7 +319,7 @@ type mark struct {
 func (r *Reader) Mark() any { return mark{r.read, r.done} }
 
 // PositionAt returns the position after the row of the mark.
-func (r *Reader) PositionAt(m any) (core.Position, error) {
+func (r *Reader) PositionAt(m any) (item.Position, error) {
 	at, ok := m.(mark)
 	if !ok {
 		return nil, fmt.Errorf("query: a %T is no mark of this reader", m)
@@ -328,9 +328,9 @@ func (r *Reader) PositionAt(m any) (core.Position, error) {
 }
 
 // Position is the key of the last row that was read.
-func (r *Reader) Position() (core.Position, error) { return r.position(mark{r.read, r.done}) }
+func (r *Reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
 
-func (r *Reader) position(at mark) (core.Position, error) {
+func (r *Reader) position(at mark) (item.Position, error) {
 	if len(at.key) == 0 {
 		return nil, nil
 	}
@@ -342,7 +342,7 @@ func (r *Reader) position(at mark) (core.Position, error) {
 }
 
 // resume takes over a position, which must be about this key.
-func (r *Reader) resume(at core.Position) error {
+func (r *Reader) resume(at item.Position) error {
 	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, false, nil, 0
 	if len(at) == 0 {
 		return nil

@@ -18,8 +18,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -93,7 +93,7 @@ func rest(r *query.Reader) ([]string, error) {
 	}
 }
 
-func opened(t require.TestingT, db tx.Database, c query.Config, s *row.Schema, at core.Position) *query.Reader {
+func opened(t require.TestingT, db tx.Database, c query.Config, s *row.Schema, at item.Position) *query.Reader {
 	r, err := query.New(db, c, s)
 	require.NoError(t, err)
 	require.NoError(t, r.Open(context.Background(), at))
@@ -314,7 +314,7 @@ func TestARowThatDoesNotFitIsAnInvalidItemAndIsPassed(t *testing.T) {
 		all, err := rest(r)
 		require.ErrorContains(t, err, `row with id 2: field n: "twelve" is not an int`)
 		require.True(t, exception.IsSkippable(err))
-		require.True(t, core.IsConsumed(err), "reading it again would not mend it")
+		require.True(t, item.IsConsumed(err), "reading it again would not mend it")
 		require.Len(t, all, 1)
 		all, err = rest(r)
 		require.NoError(t, err)
@@ -375,7 +375,7 @@ func TestAColumnThatChangesItsTypeBetweenPagesIsNotMisread(t *testing.T) {
 
 func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	t.Parallel()
-	item := core.RowOf("", schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "ok", Kind: row.Bool}))
+	itemType := item.RowOf("", schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "ok", Kind: row.Bool}))
 	component := query.Components()[0]
 	text := statement("select 1")
 	for _, c := range []struct {
@@ -387,9 +387,9 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		{query.Config{SQL: text}, "key", "along a key"},
 		{query.Config{SQL: text, Key: []string{"id", "id"}}, "key", "twice"},
 		{query.Config{SQL: text, Key: []string{"id"}, Fetch: -1}, "fetch", "less than 0"},
-		{query.Config{SQL: text, Key: []string{"di"}, Item: item}, "key", "did you mean id?"},
-		{query.Config{SQL: text, Key: []string{"ok"}, Item: item}, "key", "no order"},
-		{query.Config{SQL: text, Key: []string{"id"}, Item: core.ItemOf[[]int]("list")}, "item", "list"},
+		{query.Config{SQL: text, Key: []string{"di"}, Item: itemType}, "key", "did you mean id?"},
+		{query.Config{SQL: text, Key: []string{"ok"}, Item: itemType}, "key", "no order"},
+		{query.Config{SQL: text, Key: []string{"id"}, Item: item.TypeOf[[]int]("list")}, "item", "list"},
 	} {
 		err := c.config.Validate()
 		if err == nil {
@@ -420,6 +420,6 @@ func TestAPositionOfAnotherKeyIsRefused(t *testing.T) {
 		r, err = query.New(db, c, unknown(t))
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Open(context.Background(), at), "the last commit was at key id, not no")
-		require.ErrorContains(t, r.Open(context.Background(), core.Position("{")), "unreadable")
+		require.ErrorContains(t, r.Open(context.Background(), item.Position("{")), "unreadable")
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -24,7 +25,7 @@ type copies struct {
 	fail int64
 }
 
-func (w *copies) Write(ctx context.Context, rows []core.Row) error {
+func (w *copies) Write(ctx context.Context, rows []item.Row) error {
 	for _, r := range rows {
 		id, _ := r.Get("id")
 		if id.Int() == w.fail {
@@ -55,8 +56,8 @@ func TestARestartInAChunkGoesOnBehindItsLastRowThoughTheTableChanged(t *testing.
 					if err != nil {
 						return chunk.Parts{}, err
 					}
-					reader, err := core.RowOf("", s).FromRecords(r)
-					return chunk.Parts{Reader: reader, Writers: []core.Writer{core.EraseWriter[core.Row](&copies{e.Database, fail})}}, err
+					reader, err := item.RowOf("", s).FromRecords(r)
+					return chunk.Parts{Reader: reader, Writers: []item.Writer{item.EraseWriter[item.Row](&copies{e.Database, fail})}}, err
 				},
 			})
 			require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -19,18 +19,18 @@ func ExampleNew() {
 		ID   int64
 		Name string
 	}
-	item := core.ItemOf[Customer]("customer")
-	records, err := table.New(db, table.Config{Name: "customer", Mode: table.Upsert, Key: []string{"id"}}, item.Schema())
+	itemType := item.TypeOf[Customer]("customer")
+	records, err := table.New(db, table.Config{Name: "customer", Mode: table.Upsert, Key: []string{"id"}}, itemType.Schema())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	writer := testexample.Must(item.ToRecords(records))
+	writer := testexample.Must(itemType.ToRecords(records))
 	err = tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {
 		if err := records.Open(ctx, nil); err != nil {
 			return err
 		}
-		return writer.Write(ctx, &core.Slice[Customer]{Items: []Customer{{1, "Ada"}, {2, "Grace"}}})
+		return writer.Write(ctx, &item.Slice[Customer]{Items: []Customer{{1, "Ada"}, {2, "Grace"}}})
 	})
 	fmt.Println(err, testexample.Text(db, "select group_concat(id || ' ' || name, ', ') from customer"))
 	// Output: <nil> 1 Ada, 2 Grace

@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -124,7 +124,7 @@ Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.
 }
 
 // types checks mapping and key against the item's schema.
-func types(cfg any, in core.ItemType) (core.ItemType, error) {
+func types(cfg any, in item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	schema := in.Schema()
 	if schema == nil {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -129,7 +129,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 // Open looks at the table, or creates it where that is asked for, before the
 // first chunk's transaction. Of rows whose schema is open only the first chunk
 // tells the fields: their table is created in its transaction.
-func (w *Writer) Open(ctx context.Context, _ core.Position) error {
+func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
 	if w.schema.IsOpen() {
 		if err := w.look(ctx, conn, nil); err != nil || w.config.Create {

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -432,14 +433,14 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	} {
 		err := c.config.Validate()
 		if err == nil {
-			_, err = component.Types(&c.config, core.RowOf("", s))
+			_, err = component.Types(&c.config, item.RowOf("", s))
 		}
 		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at, "%+v", c.config)
 		require.Equal(t, c.key, at.Key)
 		require.Contains(t, err.Error(), c.text)
 	}
-	_, err := component.Types(&table.Config{Name: "t"}, core.ItemOf[[]int]("list"))
+	_, err := component.Types(&table.Config{Name: "t"}, item.TypeOf[[]int]("list"))
 	require.ErrorContains(t, err, "list")
 }
 
@@ -453,13 +454,13 @@ type customer struct {
 func TestStructsAreWrittenAndReadThroughTheirItemType(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
-		item := core.ItemOf[customer]("customer")
-		w, err := item.ToRecords(writer(t, db, item.Schema(), table.Config{Name: "customer", Create: true, Batch: 2}))
+		itemType := item.TypeOf[customer]("customer")
+		w, err := itemType.ToRecords(writer(t, db, itemType.Schema(), table.Config{Name: "customer", Create: true, Batch: 2}))
 		require.NoError(t, err)
 		score := 1.5
-		items := &core.Slice[customer]{Items: []customer{{1, "Anne", &score, 0}, {2, "Bob", nil, 1}, {3, "Zoë", nil, 2}}}
+		items := &item.Slice[customer]{Items: []customer{{1, "Anne", &score, 0}, {2, "Bob", nil, 1}, {3, "Zoë", nil, 2}}}
 		require.NoError(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error { return w.Write(ctx, items) }))
-		got := readAll(t, db, item.Schema(), "select * from customer", "id")
+		got := readAll(t, db, itemType.Schema(), "select * from customer", "id")
 		require.Equal(t, "[[1 Anne 1.5 1970-01-01] [2 Bob null 1970-01-02] [3 Zoë null 1970-01-03]]", fmt.Sprint(got))
 	})
 }

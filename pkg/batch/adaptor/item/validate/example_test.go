@@ -5,7 +5,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -13,7 +13,7 @@ func ExampleNew() {
 	type Invoice struct {
 		ID, Total int64
 	}
-	processor, err := validate.New(validate.Config{Rules: registry.Expressions{{Name: "positive", Expression: registry.Expression{Text: "item.total > 0"}}}}, core.ItemOf[Invoice]("invoice"))
+	processor, err := validate.New(validate.Config{Rules: registry.Expressions{{Name: "positive", Expression: registry.Expression{Text: "item.total > 0"}}}}, item.TypeOf[Invoice]("invoice"))
 	if err != nil {
 		fmt.Println(err)
 		return

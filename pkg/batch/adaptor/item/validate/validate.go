@@ -11,8 +11,8 @@ import (
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/expression"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -42,7 +42,7 @@ func Components() []registry.Component {
 			"that are broken, with the values they used. It serves rows and Go types alike.",
 		Example: "processor:\n  validate:\n    cost_positive: item.cost >= 0\n    has_airport: item.airport != nil and len(item.airport) > 0\n",
 		Config:  reflect.TypeFor[Config](),
-		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)
 			return in, err
 		},
@@ -53,7 +53,7 @@ func Components() []registry.Component {
 }
 
 // New returns the processor for items of type in.
-func New(cfg Config, in core.ItemType) (core.Processor, error) {
+func New(cfg Config, in item.Type) (item.Processor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (r rule) String() string {
 	return "rule " + r.name
 }
 
-func compile(cfg *Config, in core.ItemType) ([]rule, error) {
+func compile(cfg *Config, in item.Type) ([]rule, error) {
 	var rules []rule
 	var errs []error
 	add := func(name, key string, e registry.Expression) {

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func strikes(t testing.TB) core.ItemType {
+func strikes(t testing.TB) item.Type {
 	t.Helper()
 	s, err := row.NewSchema(
 		row.Field{Name: "id", Kind: row.Int},
@@ -21,7 +21,7 @@ func strikes(t testing.TB) core.ItemType {
 		row.Field{Name: "airport", Kind: row.String, Nullable: true},
 	)
 	require.NoError(t, err)
-	return core.RowOf("strike", s)
+	return item.RowOf("strike", s)
 }
 
 func rules(pairs ...string) validate.Config {
@@ -37,7 +37,7 @@ func check(t *testing.T, cfg validate.Config, values ...row.Value) error {
 	in := strikes(t)
 	p, err := validate.New(cfg, in)
 	require.NoError(t, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	out, advance, err := p.Chain(cell)
 	require.NoError(t, err)
 	require.Same(t, cell, out)
@@ -108,10 +108,10 @@ type order struct{ Amount int }
 func TestGoTypesAreValidated(t *testing.T) {
 	t.Parallel()
 	cfg := rules("positive", "item.amount > 0")
-	built, err := validate.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: core.ItemOf[order]("")})
+	built, err := validate.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: item.TypeOf[order]("")})
 	require.NoError(t, err)
-	p := built.(core.Processor)
-	cell := p.NewCell().(*core.Cell[order])
+	p := built.(item.Processor)
+	cell := p.NewCell().(*item.Cell[order])
 	_, advance, err := p.Chain(cell)
 	require.NoError(t, err)
 	require.ErrorContains(t, advance(context.Background()), "with item.amount = 0")
@@ -123,7 +123,7 @@ func TestAValidItemCostsNoAllocation(t *testing.T) {
 	in := strikes(t)
 	p, err := validate.New(rules("a", "item.cost >= 0", "b", "item.id > 0"), in)
 	require.NoError(t, err)
-	cell := p.NewCell().(*core.Cell[core.Row])
+	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
 	require.NoError(t, err)
 	cell.Item = row.New(in.Schema(), []row.Value{row.IntValue(1), row.FloatValue(1), {}})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -38,7 +39,7 @@ func encode(v any) (any, error) {
 			return nil, errors.New("a statement with values cannot be given: write ${params.NAME} in its text")
 		}
 		return x.String(), nil
-	case core.ItemType:
+	case item.Type:
 		return encodeItem(x)
 	}
 	return encodeKind(reflect.ValueOf(v))
@@ -130,8 +131,8 @@ func encodeStruct(v reflect.Value) (any, error) {
 
 // encodeItem writes the fields of a row type, or the name of a Go type that is
 // registered.
-func encodeItem(t core.ItemType) (any, error) {
-	if t.GoType() != reflect.TypeFor[core.Row]() {
+func encodeItem(t item.Type) (any, error) {
+	if t.GoType() != reflect.TypeFor[item.Row]() {
 		if t.Name() == "" {
 			return nil, fmt.Errorf("the item type %v has no name: register it with batch.Item, and give its name", t.GoType())
 		}

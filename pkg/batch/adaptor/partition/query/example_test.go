@@ -7,6 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -20,7 +21,7 @@ func ExampleNew() {
 	}
 	p := testexample.Must(query.New(db, query.Config{
 		SQL:  registry.SQL{Parts: []string{"select code as name, rows from region order by code"}},
-		Item: core.ItemOf[region]("region"),
+		Item: item.TypeOf[region]("region"),
 	}))
 	for _, part := range testexample.Must(p.Partition(context.Background(), &core.View{})) {
 		rows, _ := part.Context.Get("rows")

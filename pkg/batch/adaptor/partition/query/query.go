@@ -19,15 +19,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/partname"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Config configures the partitioner.
 type Config struct {
-	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT; the parts have its order."`
-	Item     core.ItemType `key:"item" required:"true" doc:"The columns that become part.COLUMN, with their types: a type of the job's, or an inline map such as {region: string, since: date}. They are never null."`
-	Database string        `key:"database" doc:"The database; default: the job's."`
+	SQL      registry.SQL `key:"sql" main:"true" required:"true" doc:"One SELECT; the parts have its order."`
+	Item     item.Type    `key:"item" required:"true" doc:"The columns that become part.COLUMN, with their types: a type of the job's, or an inline map such as {region: string, since: date}. They are never null."`
+	Database string       `key:"database" doc:"The database; default: the job's."`
 }
 
 // What every part has anyway.

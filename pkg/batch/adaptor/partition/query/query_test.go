@@ -10,16 +10,17 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func item(t testing.TB, fields ...row.Field) core.ItemType {
+func rowType(t testing.TB, fields ...row.Field) item.Type {
 	t.Helper()
 	schema, err := row.NewSchema(fields...)
 	require.NoError(t, err)
-	return core.RowOf("", schema)
+	return item.RowOf("", schema)
 }
 
 func partition(t *testing.T, db tx.Database, config query.Config) ([]core.Partition, error) {
@@ -36,7 +37,7 @@ func TestEveryRowIsAPartThatKnowsItsColumns(t *testing.T) {
 		testengine.Exec(t, db, "insert into region values ('north east', '2020-02-29', '2021-01-02 03:04:05', true, 9007199254740993, 1.5), ('zoo', '2021-01-01', '2021-01-02 03:04:05', true, -1, 2)")
 		parts, err := partition(t, db, query.Config{
 			SQL: statement("select code as name, since, at, active, n, x as \"X Y\", 1 as other from region where n < ${} order by code desc", int64(1)<<62),
-			Item: item(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "since", Kind: row.DateKind}, row.Field{Name: "at", Kind: row.Timestamp},
+			Item: rowType(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "since", Kind: row.DateKind}, row.Field{Name: "at", Kind: row.Timestamp},
 				row.Field{Name: "active", Kind: row.Bool}, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "x", Kind: row.Float, From: "X Y"}),
 		})
 		require.NoError(t, err)
@@ -62,14 +63,14 @@ func TestWithoutANamePartsAreNamedByTheirRowAndOtherwiseMadeUnique(t *testing.T)
 		testengine.Exec(t, db, "create table region (code int)")
 		testengine.Exec(t, db, "insert into region values (7), (7), (8)")
 		n := row.Field{Name: "code", Kind: row.Int}
-		parts, err := partition(t, db, query.Config{SQL: statement("select code from region order by code"), Item: item(t, n)})
+		parts, err := partition(t, db, query.Config{SQL: statement("select code from region order by code"), Item: rowType(t, n)})
 		require.NoError(t, err)
 		require.Equal(t, []string{"1", "2", "3"}, []string{parts[0].Name, parts[1].Name, parts[2].Name})
 		n.Name = "name"
-		parts, err = partition(t, db, query.Config{SQL: statement("select code as name from region order by code"), Item: item(t, n)})
+		parts, err = partition(t, db, query.Config{SQL: statement("select code as name from region order by code"), Item: rowType(t, n)})
 		require.NoError(t, err)
 		require.Equal(t, []string{"7", "7-2", "8"}, []string{parts[0].Name, parts[1].Name, parts[2].Name})
-		parts, err = partition(t, db, query.Config{SQL: statement("select code as name from region where code < 0"), Item: item(t, n)})
+		parts, err = partition(t, db, query.Config{SQL: statement("select code as name from region where code < 0"), Item: rowType(t, n)})
 		require.NoError(t, err)
 		require.Empty(t, parts)
 	})
@@ -80,7 +81,7 @@ func TestAValueThatDoesNotFitFailsAndNamesTheRow(t *testing.T) {
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table region (code text)")
 		testengine.Exec(t, db, "insert into region values ('7'), ('x'), (null)")
-		n := item(t, row.Field{Name: "code", Kind: row.Int})
+		n := rowType(t, row.Field{Name: "code", Kind: row.Int})
 		for from, want := range map[string]string{"code = 'x'": "row 1: field code", "code is null": "row 1: field code", "code is not null": "row 2: "} {
 			_, err := partition(t, db, query.Config{SQL: statement("select code from region where " + from + " order by code"), Item: n})
 			require.ErrorContains(t, err, want)
@@ -95,18 +96,18 @@ func TestAValueThatDoesNotFitFailsAndNamesTheRow(t *testing.T) {
 func TestItemSaysAtLoadWhatPartsKnow(t *testing.T) {
 	t.Parallel()
 	c := query.Components()[0]
-	parts, err := c.Parts(&query.Config{Item: item(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "d", Kind: row.DateKind})})
+	parts, err := c.Parts(&query.Config{Item: rowType(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "d", Kind: row.DateKind})})
 	require.NoError(t, err)
 	require.Len(t, parts, 2)
 	require.Equal(t, "int64", parts["n"].String())
 	require.Equal(t, "row.Date", parts["d"].String())
 	open, err := row.Open()
 	require.NoError(t, err)
-	for want, it := range map[string]core.ItemType{
+	for want, it := range map[string]item.Type{
 		"name the columns":                nil,
-		"does not name columns and types": core.RowOf("", open),
-		"n is int null":                   item(t, row.Field{Name: "n", Kind: row.Int, Nullable: true}),
-		"index is the number":             item(t, row.Field{Name: "index", Kind: row.Int}),
+		"does not name columns and types": item.RowOf("", open),
+		"n is int null":                   rowType(t, row.Field{Name: "n", Kind: row.Int, Nullable: true}),
+		"index is the number":             rowType(t, row.Field{Name: "index", Kind: row.Int}),
 	} {
 		_, err := c.Parts(&query.Config{Item: it})
 		require.ErrorContains(t, err, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/migrator"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -121,7 +122,7 @@ file, where they change nothing, or nowhere.`,
 
 // types looks into the folder, where its name is known, so that a wrong one is
 // found before anything runs.
-func types(cfg any, in core.ItemType) (core.ItemType, error) {
+func types(cfg any, in item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	if c.Dir == "" {
 		return in, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -18,7 +19,7 @@ func ExampleNew() {
 	defer done()
 	out := testexample.Must(row.NewSchema(row.Field{Name: "customers", Kind: row.Int}))
 	tasklet, err := sqltask.New(db, sqltask.Config{
-		Query: registry.SQL{Parts: []string{"select count(*) as customers from customer"}}, Out: core.RowOf("out", out),
+		Query: registry.SQL{Parts: []string{"select count(*) as customers from customer"}}, Out: item.RowOf("out", out),
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -21,10 +22,10 @@ import (
 
 // Config configures the tasklet.
 type Config struct {
-	Statement registry.SQL  `key:"statement" main:"true" doc:"What to run. Several statements are separated by semicolons, and then take no variables."`
-	Query     registry.SQL  `key:"query" doc:"A SELECT of one row, instead of a statement."`
-	Out       core.ItemType `key:"out" doc:"The columns of the query's row that become steps.NAME.out, with their types."`
-	Database  string        `key:"database" doc:"The database; default: the job's."`
+	Statement registry.SQL `key:"statement" main:"true" doc:"What to run. Several statements are separated by semicolons, and then take no variables."`
+	Query     registry.SQL `key:"query" doc:"A SELECT of one row, instead of a statement."`
+	Out       item.Type    `key:"out" doc:"The columns of the query's row that become steps.NAME.out, with their types."`
+	Database  string       `key:"database" doc:"The database; default: the job's."`
 }
 
 // Validate checks that there is one thing to do.
@@ -56,7 +57,7 @@ one (vacuum). The rows that INSERT, UPDATE, DELETE and MERGE changed are counted
 A query answers exactly one row. Several statements with no transaction around them get one
 of their own on either database.`,
 		Example: "tasklet:\n  sql:\n    query: select count(*) n, sum(cost) total from strikes where year = ${params.year}\n    out: {n: int, total: float null}",
-		Types: func(cfg any, in core.ItemType) (core.ItemType, error) {
+		Types: func(cfg any, in item.Type) (item.Type, error) {
 			return in, cfg.(*Config).Validate()
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -48,11 +49,11 @@ func statement(text string, args ...any) registry.SQL {
 	return registry.SQL{Parts: strings.Split(text, "${}"), Args: args}
 }
 
-func results(t *testing.T, fields ...row.Field) core.ItemType {
+func results(t *testing.T, fields ...row.Field) item.Type {
 	t.Helper()
 	s, err := row.NewSchema(fields...)
 	require.NoError(t, err)
-	return core.RowOf("", s)
+	return item.RowOf("", s)
 }
 
 // run executes in a transaction, as the step does.
@@ -197,7 +198,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		{sqltask.Config{Statement: statement("x"), Query: statement("y")}, "query"},
 		{sqltask.Config{Statement: statement("x"), Out: out}, "out"},
 		{sqltask.Config{Query: statement("x")}, "out"},
-		{sqltask.Config{Query: statement("x"), Out: core.ItemOf[int]("int")}, "out"},
+		{sqltask.Config{Query: statement("x"), Out: item.TypeOf[int]("int")}, "out"},
 	} {
 		_, err := sqltask.Components()[0].Types(&c.config, nil)
 		var at *registry.ConfigError

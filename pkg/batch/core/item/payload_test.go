@@ -1,4 +1,4 @@
-package core_test
+package item_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -30,7 +31,7 @@ func (d *documents) ReadDocument(context.Context) ([]byte, error) {
 }
 
 // again reads the stored JSON of one item as an item of the type.
-func again(t *testing.T, it core.ItemType, text []byte) any {
+func again(t *testing.T, it item.Type, text []byte) any {
 	t.Helper()
 	reader, err := it.FromDocuments(&documents{text})
 	require.NoError(t, err)
@@ -55,22 +56,22 @@ func TestASkippedRowIsReadAgainFromItsJSON(t *testing.T) {
 		row.IntValue(math.MaxInt64), row.StringValue("a\"\x01\u2028é"), {}, row.BoolValue(true), row.DateValue(day),
 		row.TimestampValue(time.Date(2024, 1, 2, 3, 4, 5, 678000, time.UTC)),
 	})
-	text, truncated, sum := core.EncodeSkippedItem(r)
+	text, truncated, sum := item.EncodePayload(r)
 	require.False(t, truncated)
 	require.Empty(t, sum)
 	require.True(t, json.Valid(text))
 	require.Contains(t, string(text), `"Id Number":9223372036854775807`)
 	require.Contains(t, string(text), `"29.02.2024"`)
-	require.Equal(t, r.Values(), again(t, core.RowOf("", schema), text).(core.Row).Values())
+	require.Equal(t, r.Values(), again(t, item.RowOf("", schema), text).(item.Row).Values())
 }
 
 func TestASkippedRowWithANumberThatJSONLacksIsStoredAllTheSame(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "x", Kind: row.Float})
 	require.NoError(t, err)
-	text, _, _ := core.EncodeSkippedItem(row.New(schema, []row.Value{row.FloatValue(math.Inf(1))}))
+	text, _, _ := item.EncodePayload(row.New(schema, []row.Value{row.FloatValue(math.Inf(1))}))
 	require.JSONEq(t, `{"x":"+Inf"}`, string(text))
-	text, _, _ = core.EncodeSkippedItem(core.Row{})
+	text, _, _ = item.EncodePayload(item.Row{})
 	require.JSONEq(t, `{}`, string(text))
 }
 
@@ -99,25 +100,25 @@ type customer struct {
 func TestWhatIsTaggedIsMaskedHoweverDeepAndTheItemIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	limit := 9.5
-	item := &customer{
+	value := &customer{
 		contact: contact{Phone: "secret"}, ID: 7, Card: "secret", Limit: &limit, Home: address{"secret", "A"}, Work: &address{"secret", "B"},
 		Others: []address{{"secret", "C"}, {"", "D"}}, ByName: map[string]*address{"e": {"secret", "E"}, "nil": nil},
 		Any: []any{1, map[string]any{"x": address{"secret", "F"}}}, private: "p",
 	}
-	text, truncated, sum := core.EncodeSkippedItem(item)
+	text, truncated, sum := item.EncodePayload(value)
 	require.True(t, truncated, "it is not the whole item: it must not be written as it is")
 	require.Empty(t, sum)
 	require.NotContains(t, string(text), "secret")
 	require.JSONEq(t, `{"Phone":"***","ID":7,"card":"***","Limit":null,"Home":{"Street":"***","Town":"A"},"Work":{"Street":"***","Town":"B"},
 		"Others":[{"Street":"***","Town":"C"},{"Street":"***","Town":"D"}],"ByName":{"e":{"Street":"***","Town":"E"},"nil":null},
 		"Any":[1,{"x":{"Street":"***","Town":"F"}}]}`, string(text))
-	require.Equal(t, "secret", item.Card)
-	require.Equal(t, "secret", item.Phone)
-	require.Equal(t, "secret", item.Work.Street)
-	require.Equal(t, "secret", item.Others[0].Street)
-	require.Equal(t, "secret", item.ByName["e"].Street)
-	require.Equal(t, "secret", item.Any.([]any)[1].(map[string]any)["x"].(address).Street)
-	require.Same(t, &limit, item.Limit)
+	require.Equal(t, "secret", value.Card)
+	require.Equal(t, "secret", value.Phone)
+	require.Equal(t, "secret", value.Work.Street)
+	require.Equal(t, "secret", value.Others[0].Street)
+	require.Equal(t, "secret", value.ByName["e"].Street)
+	require.Equal(t, "secret", value.Any.([]any)[1].(map[string]any)["x"].(address).Street)
+	require.Same(t, &limit, value.Limit)
 }
 
 func TestAnItemWithNothingToHideIsWholeAndIsReadAgain(t *testing.T) {
@@ -126,12 +127,12 @@ func TestAnItemWithNothingToHideIsWholeAndIsReadAgain(t *testing.T) {
 		ID    int
 		Limit *float64 `redact:"true"`
 	}
-	_, truncated, _ := core.EncodeSkippedItem(hidden{ID: 3})
+	_, truncated, _ := item.EncodePayload(hidden{ID: 3})
 	require.False(t, truncated, "a field that is not there has nothing to hide")
 	type card struct {
 		Card string `redact:"true"`
 	}
-	_, truncated, _ = core.EncodeSkippedItem(card{})
+	_, truncated, _ = item.EncodePayload(card{})
 	require.True(t, truncated, "an empty text would come back as ***")
 
 	type plain struct {
@@ -142,9 +143,9 @@ func TestAnItemWithNothingToHideIsWholeAndIsReadAgain(t *testing.T) {
 	at := time.Date(2024, 1, 2, 3, 4, 5, 6, time.UTC)
 	want := plain{ID: 1, Day: row.NewDate(2024, 2, 29), At: &at}
 	var text []byte
-	text, truncated, _ = core.EncodeSkippedItem(want)
+	text, truncated, _ = item.EncodePayload(want)
 	require.False(t, truncated)
-	require.Equal(t, want, again(t, core.ItemOf[plain](""), text))
+	require.Equal(t, want, again(t, item.TypeOf[plain](""), text))
 }
 
 type node struct {
@@ -160,15 +161,15 @@ func TestAnItemWithoutAJSONFormIsStoredWithTheReason(t *testing.T) {
 	t.Parallel()
 	cycle := &node{Name: "secret"}
 	cycle.Next = cycle
-	for reason, item := range map[string]any{"cycle": cycle, "chan": make(chan int), "boom": exploding{}} {
-		text, truncated, _ := core.EncodeSkippedItem(item)
+	for reason, value := range map[string]any{"cycle": cycle, "chan": make(chan int), "boom": exploding{}} {
+		text, truncated, _ := item.EncodePayload(value)
 		require.True(t, truncated)
 		var why string
 		require.NoError(t, json.Unmarshal(text, &why))
 		require.Contains(t, why, reason)
 		require.NotContains(t, why, "secret")
 	}
-	text, truncated, _ := core.EncodeSkippedItem(nil)
+	text, truncated, _ := item.EncodePayload(nil)
 	require.Equal(t, "null", string(text))
 	require.False(t, truncated)
 }
@@ -176,22 +177,22 @@ func TestAnItemWithoutAJSONFormIsStoredWithTheReason(t *testing.T) {
 func TestALongItemIsCutAndKnownByItsSum(t *testing.T) {
 	t.Parallel()
 	for _, letter := range []string{"x", "é", "\x01", `"`, "日"} {
-		item := struct{ A string }{strings.Repeat(letter, core.MaxPayloadBytes)}
-		whole, err := json.Marshal(item)
+		value := struct{ A string }{strings.Repeat(letter, item.MaxPayloadBytes)}
+		whole, err := json.Marshal(value)
 		require.NoError(t, err)
-		text, truncated, sum := core.EncodeSkippedItem(item)
+		text, truncated, sum := item.EncodePayload(value)
 		require.True(t, truncated)
-		require.LessOrEqual(t, len(text), core.MaxPayloadBytes)
-		require.Greater(t, len(text), core.MaxPayloadBytes*3/4)
+		require.LessOrEqual(t, len(text), item.MaxPayloadBytes)
+		require.Greater(t, len(text), item.MaxPayloadBytes*3/4)
 		want := sha256.Sum256(whole)
 		require.Equal(t, hex.EncodeToString(want[:]), sum)
 		var beginning string
 		require.NoError(t, json.Unmarshal(text, &beginning))
 		require.True(t, strings.HasPrefix(string(whole), beginning))
 	}
-	just := strings.Repeat("x", core.MaxPayloadBytes-2)
-	text, truncated, _ := core.EncodeSkippedItem(just)
-	require.Len(t, text, core.MaxPayloadBytes)
+	just := strings.Repeat("x", item.MaxPayloadBytes-2)
+	text, truncated, _ := item.EncodePayload(just)
+	require.Len(t, text, item.MaxPayloadBytes)
 	require.False(t, truncated)
 }
 
@@ -208,9 +209,9 @@ func TestASkippedStructWithPathsIsReadAgain(t *testing.T) {
 	}
 	mag, day := 4.5, row.NewDate(2026, 11, 22)
 	want := quake{ID: "x", Mag: &mag, Day: &day, Tags: []string{"a"}, Net: "us"}
-	it := core.ItemOf[quake]("")
+	it := item.TypeOf[quake]("")
 	require.Equal(t, want, again(t, it, []byte(`{"id":"x","properties":{"mag":4.5,"day":"22.11.2026","tags":["a"]},"net":"us","Network":"no"}`)))
-	text, _, _ := core.EncodeSkippedItem(want)
+	text, _, _ := item.EncodePayload(want)
 	require.Equal(t, want, again(t, it, text))
 	reader, err := it.FromDocuments(&documents{[]byte(`{"net":"us"}`)})
 	require.NoError(t, err)
@@ -223,6 +224,6 @@ func TestASkippedRowWithPathsIsReadAgain(t *testing.T) {
 	schema, err := row.NewSchema(row.Field{Name: "mag", Kind: row.Float, From: "properties.mag"}, row.Field{Name: "lon", Kind: row.Int, From: "at[0]"})
 	require.NoError(t, err)
 	want := row.New(schema, []row.Value{row.FloatValue(4.5), row.IntValue(7)})
-	text, _, _ := core.EncodeSkippedItem(want)
-	require.Equal(t, want.Values(), again(t, core.RowOf("", schema), text).(core.Row).Values())
+	text, _, _ := item.EncodePayload(want)
+	require.Equal(t, want.Values(), again(t, item.RowOf("", schema), text).(item.Row).Values())
 }

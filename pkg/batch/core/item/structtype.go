@@ -1,4 +1,4 @@
-package core
+package item
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// ItemOf returns the item type of a Go type. For a struct the schema is derived
+// TypeOf returns the item type of a Go type. For a struct the schema is derived
 // from its exported fields: the field's name in lower snake case, or the tag
 // `batch:"name"` (`batch:"-"` leaves it out); `from:"Header"` names it in the
 // source, `format:"yyyyMMdd"` gives the text form of dates and times. Fields may
-// be of any string, int, uint, float or bool kind, Date or time.Time, or a pointer
+// be of any string, int, uint, float or bool kind, row.Date or time.Time, or a pointer
 // to one of these, which is nullable. A struct with other fields, and any other
 // type, has no schema: jsonl and json still serve it through encoding/json.
-func ItemOf[T any](name string) ItemType {
+func TypeOf[T any](name string) Type {
 	t := &structType[T]{name: name}
 	if name == "" {
 		t.name = reflect.TypeFor[T]().String()
@@ -153,7 +153,7 @@ func planOf(t reflect.Type) (*structPlan, error) {
 
 func goKind(t reflect.Type) (row.Kind, bool) {
 	switch t {
-	case reflect.TypeFor[Date]():
+	case reflect.TypeFor[row.Date]():
 		return row.DateKind, true
 	case reflect.TypeFor[time.Time]():
 		return row.Timestamp, true
@@ -301,7 +301,7 @@ func fieldValue(src reflect.Value, kind row.Kind) row.Value {
 	case row.Bool:
 		return row.BoolValue(src.Bool())
 	case row.DateKind:
-		return row.DateValue(Date(src.Int()))
+		return row.DateValue(row.Date(src.Int()))
 	case row.Timestamp:
 		return row.TimestampValue(src.Interface().(time.Time))
 	case row.Int, row.Null:

@@ -1,4 +1,4 @@
-package core
+package item
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // returns belongs to the engine.
 //
 // A reader may also implement [Opener], [ChangesAccepter], [Positioner], [Marker],
-// [Closer], [ItemSkipper] and [MetaReader]; they are asked for once, when the step starts.
+// [Closer], [Skipper] and [MetaReader]; they are asked for once, when the step starts.
 type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
@@ -86,49 +86,6 @@ var ErrFilter = errors.New("item filtered")
 // [Rewinder], [Releaser] and [Finisher].
 type ItemWriter[T any] interface {
 	Write(ctx context.Context, items []T) error
-}
-
-// Tasklet is the work of a step that is not item by item.
-//
-// It runs in the transaction that its step's propagation asks for, carried by
-// ctx. It says more than success or failure through c.
-type Tasklet interface {
-	Execute(ctx context.Context, c *StepContribution) error
-}
-
-// TaskletFunc makes a function a Tasklet.
-type TaskletFunc func(ctx context.Context, c *StepContribution) error
-
-// Execute calls f.
-func (f TaskletFunc) Execute(ctx context.Context, c *StepContribution) error { return f(ctx, c) }
-
-// StepContribution is what a tasklet reports, apart from its error.
-type StepContribution struct {
-	// ExitCode replaces the step's exit code, of a failure or stop too; empty:
-	// COMPLETED, FAILED, STOPPED.
-	ExitCode string
-	// Counters are added to the step's; a tasklet that knows how many rows it
-	// read or wrote says so here.
-	Counters Counters
-	// Out holds named results, readable as steps.NAME.out.KEY in expressions.
-	Out map[string]any
-	// Context is the step's execution context, kept over restarts.
-	Context *ExecutionContext
-	// Step and Params tell the tasklet where it runs.
-	Step   StepExecution
-	Params Parameters
-	// View is what it may know of the run; Part in it is the partition.
-	View *View
-	// Stop is closed when a stop was asked for: a tasklet that can end early does so,
-	// and returns ErrStopped if it has not done its work.
-	Stop <-chan struct{}
-}
-
-// Stoppable is implemented by tasklets that need to know of a stop while they
-// execute. StopRequested is called once, on another goroutine; its error is
-// reported, and the request stands.
-type Stoppable interface {
-	StopRequested(ctx context.Context) error
 }
 
 // Position is where a stream stands: small JSON, opaque to the engine, nil at
@@ -249,4 +206,14 @@ type MetaReader interface {
 // came from: ProcessMeta is called instead of Process.
 type MetaProcessor[I, O any] interface {
 	ProcessMeta(ctx context.Context, item I, meta Meta) (O, error)
+}
+
+// MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).
+const MaxPayloadBytes = 64 << 10
+
+// Skipper is implemented by readers whose failed Read consumes nothing and
+// which can step over the item it was about. A reader whose error is neither a
+// ConsumedError nor skippable in this way makes its step fail.
+type Skipper interface {
+	SkipItem(ctx context.Context) error
 }

@@ -1,4 +1,4 @@
-package core_test
+package item_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -36,12 +36,12 @@ func (r *writtenTexts) WriteRecords(_ context.Context, _ *row.Schema, list [][]r
 
 // writeItems hands items to the records and the documents of their type.
 func writeItems[T any](t require.TestingT, items ...T) (texts writtenTexts, docs writtenDocs, err error) {
-	of := core.ItemOf[T]("")
+	of := item.TypeOf[T]("")
 	asRecords, err := of.ToRecords(&texts)
 	require.NoError(t, err)
 	asDocuments, err := of.ToDocuments(&docs)
 	require.NoError(t, err)
-	slice := core.NewSlice[T](len(items))
+	slice := item.NewSlice[T](len(items))
 	slice.Items = append(slice.Items, items...)
 	if err := asRecords.Write(context.Background(), slice); err != nil {
 		return texts, docs, err
@@ -75,16 +75,16 @@ func TestNumbersOfStructsHaveTheCanonicalTextInRecordsAndDocuments(t *testing.T)
 
 func TestOnlyTheNumbersOfADocumentAreMadePlain(t *testing.T) {
 	t.Parallel()
-	type item struct {
+	type document struct {
 		Text string          `json:"text"`
 		Own  json.RawMessage `json:"own"`
 		List []float64       `json:"list"`
 	}
 	var docs writtenDocs
-	w, err := core.ItemOf[item]("").ToDocuments(&docs)
+	w, err := item.TypeOf[document]("").ToDocuments(&docs)
 	require.NoError(t, err)
-	slice := core.NewSlice[item](1)
-	slice.Items = append(slice.Items, item{
+	slice := item.NewSlice[document](1)
+	slice.Items = append(slice.Items, document{
 		`-0 "1e-7" \`, json.RawMessage(`[1.2345678901234567890123e-05,-0.50,120e+1,1e400,-1E-2,0.001e-3,{"-0":-0.0}]`), []float64{1e-7},
 	})
 	require.NoError(t, w.Write(context.Background(), slice))
@@ -100,9 +100,9 @@ func TestADocumentMeansTheSameWithPlainNumbers(t *testing.T) {
 			S  string    `json:"s"`
 		}{Xs: rapid.SliceOf(rapid.Float64()).Draw(t, "xs"), S: rapid.StringOf(rapid.SampledFrom([]rune(`"\-+e01 `))).Draw(t, "s")}
 		var docs writtenDocs
-		w, err := core.ItemOf[any]("").ToDocuments(&docs)
+		w, err := item.TypeOf[any]("").ToDocuments(&docs)
 		require.NoError(t, err)
-		slice := core.NewSlice[any](1)
+		slice := item.NewSlice[any](1)
 		slice.Items = append(slice.Items, of)
 		require.NoError(t, w.Write(context.Background(), slice))
 		back := of

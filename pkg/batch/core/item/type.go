@@ -1,4 +1,4 @@
-package core
+package item
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 // Row is the built-in item type of jobs written in YAML alone.
 type Row = row.Row
 
-// ItemType is the type of the items between two stages of a chunk step: a Go
+// Type is the type of the items between two stages of a chunk step: a Go
 // type, and the schema by which the shipped readers and writers see its fields.
-// [ItemOf] makes one for a Go type, [RowOf] one for rows of a schema.
+// [TypeOf] makes one for a Go type, [RowOf] one for rows of a schema.
 //
 // The shipped families (csv, jsonl, json, table, query) are not generic: they
 // move records of row values, or JSON documents, and the item type makes items
 // of them without boxing.
-type ItemType interface {
+type Type interface {
 	// Name is how messages call the type.
 	Name() string
 	GoType() reflect.Type
@@ -69,7 +69,7 @@ type DocumentWriter interface {
 
 // Assignable reports why items of type from cannot be handed to a stage that
 // takes type to; nil if they can.
-func Assignable(from, to ItemType) error {
+func Assignable(from, to Type) error {
 	if from.GoType() != to.GoType() {
 		return fmt.Errorf("it takes %s, but is handed %s", to.Name(), from.Name())
 	}
@@ -82,7 +82,7 @@ func Assignable(from, to ItemType) error {
 
 // RowOf returns the item type of rows with the schema. name is for messages;
 // empty: "row".
-func RowOf(name string, schema *row.Schema) ItemType {
+func RowOf(name string, schema *row.Schema) Type {
 	if name == "" {
 		name = "row"
 	}

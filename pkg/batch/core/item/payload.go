@@ -1,4 +1,4 @@
-package core
+package item
 
 import (
 	"crypto/sha256"
@@ -17,9 +17,9 @@ const redactedText = "***"
 // up on a deeper one as well, as it may be a cycle.
 const maxItemDepth = 1000
 
-// EncodeSkippedItem makes the JSON that is stored of a skipped item (rule C12): a
+// EncodePayload makes the JSON that is stored of a skipped item (rule C12): a
 // row by its schema, as an object with the keys of the source, so that
-// [ItemType.FromDocuments] reads it again; anything else by encoding/json.
+// [Type.FromDocuments] reads it again; anything else by encoding/json.
 //
 // A struct field with the tag `redact:"true"`, however deep, is stored as "***"
 // if it is a text and as its zero value otherwise. The item itself is not touched.
@@ -29,7 +29,7 @@ const maxItemDepth = 1000
 // MaxPayloadBytes, and a JSON string with its beginning is stored, and sum is the
 // hex SHA-256 of all of it (redacted); or it has no JSON form, and a JSON string
 // says why. The answer is always valid JSON of at length MaxPayloadBytes.
-func EncodeSkippedItem(item any) (text []byte, truncated bool, sum string) {
+func EncodePayload(item any) (text []byte, truncated bool, sum string) {
 	text, redacted, err := encodeItem(item)
 	if err != nil {
 		text, _ = cutText([]byte("no JSON form: " + err.Error()))

@@ -1,4 +1,4 @@
-package core
+package item
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
 
 // CheckDocumentKeys refuses an item type with a name that is meant as a path in JSON
 // documents, and is none.
-func CheckDocumentKeys(item ItemType) error {
+func CheckDocumentKeys(item Type) error {
 	var errs []error
 	check := func(field, name string) {
 		if err := jsontext.CheckName(name); err != nil {

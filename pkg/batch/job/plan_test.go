@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,18 +24,9 @@ import (
 func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		cases := 25
-		if n, err := strconv.Atoi(os.Getenv(soakVariable)); err == nil {
-			if cases = n; !strings.HasPrefix(url, "sqlite") {
-				cases = n / 10
-			}
-		}
-		if testing.Short() {
-			cases = 10
-		}
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		for seed := range cases {
+		for seed := range flowsOn(url, 25, 1, 10) {
 			require.NoError(t, plannedCase(t.Context(), e, uint64(seed)), "seed %d", seed)
 		}
 	})

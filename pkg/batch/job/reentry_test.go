@@ -164,8 +164,11 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 			w.lead(second, "m")
 			return f
 		}
-		deaths := 0
-		for first := 8; first < 18; first++ {
+		deaths, each := 0, 1
+		if !onSQLite(url) && !isSoak() {
+			each = 3 // in turn before a write and after one
+		}
+		for first := 8; first < 18; first += each {
 			for second := 1; second < 9; second += 2 {
 				w := &weather{Engine: e, name: fmt.Sprintf("twice %d %d", first, second)}
 				j := w.ofFlow(flow)
@@ -186,7 +189,7 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 				require.LessOrEqual(t, w.rows("a"), int64(4), w.name)
 			}
 		}
-		require.Greater(t, deaths, 60)
+		require.Greater(t, deaths, 60/each)
 	})
 }
 

@@ -37,7 +37,7 @@ func billing() *batch.Job {
 			Writers:    []batch.Component{batch.Use("table", "invoices")},
 			Retry:      &config.ItemRetryConfig{Limit: 3},
 			Skip:       &config.ItemSkipConfig{Limit: 100},
-		}, batch.With{Expect: "read == written + filtered + skipped"}).
+		}, batch.With{Expect: "balanced"}).
 		Step("tell", batch.TaskletOf(newMail), batch.With{When: "steps.bill.written > 0"})
 }
 

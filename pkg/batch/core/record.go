@@ -152,6 +152,11 @@ type Counters struct {
 // Skips returns the skips of all phases.
 func (c Counters) Skips() int64 { return c.ReadSkip + c.ProcessSkip + c.WriteSkip }
 
+// Balanced reports whether every item that was read, or could not be read, is accounted
+// for: written, filtered or skipped (rule C11). A failed read that was skipped is not
+// among Read.
+func (c Counters) Balanced() bool { return c.Read+c.ReadSkip == c.Write+c.Filter+c.Skips() }
+
 // Rows is what the speed and the progress of a step are measured by: what it reads, or
 // writes where it reads nothing.
 func (c Counters) Rows() int64 {

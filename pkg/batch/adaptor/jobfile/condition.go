@@ -95,7 +95,7 @@ func (c *condition) values(f *File, view *core.View) *values {
 func (c *condition) explain(f *File, view *core.View) string {
 	v := c.values(f, view)
 	var parts []string
-	for _, path := range c.prog.Vars() {
+	for _, path := range c.looksAt() {
 		var x any = v.vars
 		for _, name := range strings.Split(path, ".") {
 			inner, _ := x.(map[string]any)
@@ -110,6 +110,25 @@ func (c *condition) explain(f *File, view *core.View) string {
 		parts = append(parts, path+" = "+text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// looksAt returns the names whose values the condition rests on; those of balanced are the
+// counts that it compares.
+func (c *condition) looksAt() []string {
+	var names []string
+	for _, path := range c.prog.Vars() {
+		names = append(names, path)
+		prefix, is := strings.CutSuffix(path, balancedName)
+		if !is || prefix != "" && !(strings.HasPrefix(prefix, "steps.") && strings.Count(prefix, ".") == 2) {
+			continue
+		}
+		for _, count := range []string{"read", "read_skipped", "written", "filtered", "skipped"} {
+			if !slices.Contains(names, prefix+count) {
+				names = append(names, prefix+count)
+			}
+		}
+	}
+	return names
 }
 
 // stepRef is a place in the file whose expression names a step.

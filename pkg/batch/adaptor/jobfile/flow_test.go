@@ -356,3 +356,40 @@ flow:
 		require.Equal(t, want, exec.Status, side)
 	}
 }
+
+// A read that failed and was skipped is not among the items read (rule C11): a gate over
+// read alone fails with the first bad line.
+func TestTheGateOfASkippedReadIsBalanced(t *testing.T) {
+	t.Parallel()
+	for gate, want := range map[string]string{
+		"balanced":                               "",
+		"balanced and written == 3":              "",
+		"read == written + filtered + skipped":   "filtered = 0, read = 4, skipped = 2, written = 3",
+		"balanced and written == 4":              "balanced = true, read = 4, read_skipped = 1, written = 3, filtered = 0, skipped = 2",
+		"steps.before.balanced and not balanced": "steps.before.balanced = true, steps.before.read = 0",
+	} {
+		t.Run(gate, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, testdb.SQLite(t), "job.yaml", `
+job: gates
+flow:
+- step: before
+  tasklet: note
+- step: load
+  tasklet: note
+  expect: `+gate+"\n")
+			s.acts = map[string]func(c *core.StepContribution) error{"load": func(c *core.StepContribution) error {
+				c.Counters = core.Counters{Read: 4, ReadSkip: 1, Write: 3, WriteSkip: 1}
+				return nil
+			}}
+			exec, err := s.launch(t, nil)
+			require.NoError(t, err)
+			if want == "" {
+				require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+				return
+			}
+			require.Equal(t, core.StatusFailed, exec.Status)
+			require.Contains(t, s.Step(exec, "load").Gate, want)
+		})
+	}
+}

@@ -86,7 +86,7 @@ type stepModel struct {
 	Transaction          *transactionModel          `key:"transaction" doc:"The transaction of the step."`
 	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"The listeners of what happens in the step, called in this order: one, or a list. Those of a partitioned step are called for each part."`
 	Timeout              *time.Duration             `key:"timeout" doc:"The step fails when it runs longer [none]; in a partitioned step, each part."`
-	Expect               *conditionText             `key:"expect" doc:"What must hold when the work is done; else the step is FAILED with the exit code EXPECT_FAILED [nothing]."`
+	Expect               *conditionText             `key:"expect" doc:"What must hold when the work is done, such as balanced (every item is written, filtered or skipped); else the step is FAILED with the exit code EXPECT_FAILED [nothing]."`
 	Promote              strict.OrderedMap[rawText] `key:"promote" doc:"Keys of the step's context that are copied to the job's when the step completes: {step key: job key}."`
 	StartLimit           *int                       `key:"start_limit" doc:"How often the step may be attempted in one instance [none]."`
 	AllowStartIfComplete bool                       `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`

@@ -145,6 +145,7 @@ func (p *page) expressions() {
 	for _, f := range stepFields() {
 		p.printf("| `steps.NAME.%s` | a count of an earlier step, with the attempts that it went on from | at the start of the step |\n", f)
 	}
+	p.printf("| `steps.NAME.balanced` | whether every item is accounted for: `read + read_skipped == written + filtered + skipped`; an item that could not be read is in `read_skipped`, not in `read` | at the start of the step |\n")
 	p.printf("| `steps.NAME.duration` | its time | at the start of the step |\n" +
 		"| `steps.NAME.status`, `steps.NAME.exit` | its status and exit code; empty if it has not run | at the start of the step |\n" +
 		"| `steps.NAME.out.KEY` | its result, of the type that its tasklet's `out` declares, else as a text | at the start of the step |\n" +
@@ -152,7 +153,7 @@ func (p *page) expressions() {
 		"| `part.NAME` | of the partition: `name`, `index`, and what the partitioner gives | in the components of a step with `partition` |\n" +
 		"| `job.status`, `job.exit`, `job.error`, `job.failed_step` | how the flow ended; `failed_step` is empty if none failed | in `finally` and the job's `expect` |\n")
 	p.printf("\n`when` and `expect` are expressions themselves, of type bool, without `${ }`, over all these names. " +
-		"In the `expect` of a step its own numbers have no prefix: `read == written + filtered + skipped`.\n")
+		"In the `expect` of a step its own numbers have no prefix: `balanced and written > 0`.\n")
 	p.printf("\nThe default of a parameter may use functions, such as `${today()}`, and no names.\n")
 }
 

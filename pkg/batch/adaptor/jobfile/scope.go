@@ -136,6 +136,9 @@ func stepFields() []string {
 	return []string{"read", "filtered", "written", "skipped", "read_skipped", "process_skipped", "write_skipped", "commits", "rollbacks"}
 }
 
+// balancedName says whether the numbers of a step account for every item (rule C11).
+const balancedName = "balanced"
+
 // stepVars is the namespace of the steps. Each is made when it is asked for: all of
 // them at each place would take the square of the time.
 func (l *loader) stepVars(except string) expression.Var {
@@ -157,9 +160,10 @@ func (l *loader) stepVars(except string) expression.Var {
 // ownVars are the names of a step's own gate.
 func (l *loader) ownVars(step string) map[string]expression.Var {
 	fields := map[string]expression.Var{
-		"duration": {Type: reflect.TypeFor[time.Duration]()},
-		"exit":     {Type: reflect.TypeFor[string]()},
-		"out":      l.file.outVar(step),
+		balancedName: {Type: reflect.TypeFor[bool]()},
+		"duration":   {Type: reflect.TypeFor[time.Duration]()},
+		"exit":       {Type: reflect.TypeFor[string]()},
+		"out":        l.file.outVar(step),
 	}
 	for _, f := range stepFields() {
 		fields[f] = expression.Var{Type: reflect.TypeFor[int64]()}

@@ -103,7 +103,7 @@ func (f *File) stepFields(name string, s core.StepExecution) map[string]any {
 	return map[string]any{
 		"read": c.Read, "filtered": c.Filter, "written": c.Write, "skipped": c.Skips(),
 		"read_skipped": c.ReadSkip, "process_skipped": c.ProcessSkip, "write_skipped": c.WriteSkip,
-		"commits": c.Commit, "rollbacks": c.Rollback,
+		"commits": c.Commit, "rollbacks": c.Rollback, balancedName: c.Balanced(),
 		"duration": max(ended.Sub(s.StartedAt), 0), "exit": s.ExitCode,
 		"out": f.outValues(name, s.Out),
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestTheCommandsOfTheFlowAndPartitionPagesPrintWhatIsShown runs the pages from the top
+// TestTheCommandsOfTheHowTosPrintWhatIsShown runs the pages from the top
 // to the bottom, on both databases.
-func TestTheCommandsOfTheFlowAndPartitionPagesPrintWhatIsShown(t *testing.T) {
+func TestTheCommandsOfTheHowTosPrintWhatIsShown(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"flows.md", "partitions.md"} {
+	for _, page := range []string{"flows.md", "partitions.md", "bad-data.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			testdb.Each(t, func(t *testing.T, url string) {

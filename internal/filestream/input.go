@@ -62,6 +62,8 @@ type Input struct {
 	pos   int    // next byte of buf to deliver
 	keep  int64  // bytes before it are not needed again
 	state error  // of the last Read that failed
+
+	skipped Skipped // by the last SkipLine
 }
 
 // OpenInput opens a file at its start, or at a position of an earlier attempt:
@@ -341,33 +343,6 @@ func (in *Input) Rewind(offset int64) {
 // next call.
 func (in *Input) Buffered(offset int64) []byte { return in.buf[offset-in.base:] }
 
-// SkipLine throws away the line that begins at offset, however long it is, and
-// returns the offset behind it, from where Read goes on.
-func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
-	in.Rewind(offset)
-	for {
-		if i := bytes.IndexByte(in.buf[in.pos:], '\n'); i >= 0 {
-			in.pos += i + 1
-			break
-		}
-		in.pos = len(in.buf)
-		in.keep = in.base + int64(in.pos)
-		in.compact()
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-		if n, err := in.fill(); n == 0 && err != nil {
-			if !errors.Is(err, io.EOF) {
-				return 0, err
-			}
-			break
-		}
-	}
-	next := in.base + int64(in.pos)
-	in.keep = next
-	return next, nil
-}
-
 // Lines counts the line ends from offset from to offset to, which must both lie
 // behind the last Keep.
 func (in *Input) Lines(from, to int64) int64 {
@@ -376,6 +351,9 @@ func (in *Input) Lines(from, to int64) int64 {
 
 // Close closes the file.
 func (in *Input) Close() error {
+	if in.file == nil { // a text
+		return nil
+	}
 	var err error
 	if in.gz != nil {
 		err = in.gz.Close()

@@ -89,6 +89,7 @@ func (a array) next(ctx context.Context, r *Reader) ([]byte, error) {
 	r.line = r.at.Lines + r.in.Lines(r.at.Offset, start) + 1
 	r.advance(start + int64(n))
 	r.at.Items++
+	r.found(start, doc, r.at.Items)
 	return doc, nil
 }
 

@@ -12,6 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
+// blanks are the white space around a document.
+const blanks = " \t\r\n"
+
 // lines is the framing of one document for each line that is not empty.
 type lines struct{}
 
@@ -32,9 +35,13 @@ func (l lines) next(ctx context.Context, r *Reader) ([]byte, error) {
 		if line == nil {
 			return nil, l.skip(ctx, r)
 		}
+		start := r.at.Offset
 		r.moveLine(int64(len(line)))
-		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 {
-			return line, nil
+		doc := bytes.TrimLeft(line, blanks)
+		start += int64(len(line) - len(doc))
+		if doc = bytes.TrimRight(doc, blanks); len(doc) > 0 {
+			r.found(start, doc, 0)
+			return doc, nil
 		}
 	}
 }
@@ -80,6 +87,8 @@ func (lines) skip(ctx context.Context, r *Reader) error {
 	}
 	size := end - r.at.Offset
 	r.moveLine(size)
+	raw := r.in.Skipped().Raw()
+	r.lost = &raw
 	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse,
 		fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, r.cfg.MaxLine)))
 }

@@ -37,6 +37,10 @@ type Reader struct {
 	done bool  // nothing follows
 	dead error // nothing can be read any more
 
+	// raw is where the last document stands; lost is the line that was given up last.
+	raw  span
+	lost *item.RawText
+
 	accept bool // changes of the file
 	scan   jsontext.Scanner
 }
@@ -47,6 +51,9 @@ type place struct {
 	Lines  int64 `json:"lines"` // line ends before Offset
 	Items  int64 `json:"items"` // documents before Offset
 }
+
+// span is a document in the file.
+type span struct{ offset, length, index int64 }
 
 // position is the reader's item.Position.
 type position struct {
@@ -160,7 +167,31 @@ func (r *Reader) next(ctx context.Context) ([]byte, error) {
 	case r.dead != nil:
 		return nil, r.dead
 	}
+	r.lost = nil
 	return r.frame.next(ctx, r)
+}
+
+// found notes where the document is that next returns.
+func (r *Reader) found(offset int64, doc []byte, index int64) {
+	r.raw = span{offset: offset, length: int64(len(doc)), index: index}
+}
+
+// RawText implements item.RawReader: the last document, or the line that was given up.
+func (r *Reader) RawText() item.RawText {
+	if r.lost != nil {
+		return *r.lost
+	}
+	return item.RawText{
+		Text:   string(r.in.Buffered(r.raw.offset)[:r.raw.length]),
+		Offset: r.raw.offset, Length: r.raw.length, Index: r.raw.index,
+	}
+}
+
+// OpenRaw implements item.RawOpener.
+func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
+	r.cfg.Path, r.frame, r.in = meta.Path, document{numbered: raw.Index > 0}, filestream.TextInput(raw.Text, raw.Offset)
+	r.goTo(place{Offset: raw.Offset, Lines: max(meta.Line-1, 0), Items: max(raw.Index-1, 0)})
+	return nil
 }
 
 // broken says where in the file err is: offset lies behind the reader's place.

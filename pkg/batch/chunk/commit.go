@@ -344,7 +344,9 @@ func (p *pipeline) skipRecord(s *skip, before position) core.SkippedItem {
 	if mark, err := before.encode(); err == nil { // a mark that is too long is left out
 		r.Mark = mark
 	}
-	if s.phase != core.PhaseRead {
+	if s.phase == core.PhaseRead {
+		r.Raw, r.Truncated, r.SHA256 = s.raw, s.rawTruncated, s.rawSum
+	} else {
 		r.Item, r.Truncated, r.SHA256 = item.EncodePayload(s.item)
 	}
 	return r

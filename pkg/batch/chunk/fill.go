@@ -31,13 +31,16 @@ type source struct {
 	marker     item.Marker
 	skipper    item.Skipper
 	accepter   item.ChangesAccepter
+	raw        item.RawReader
+	// hidesRaw says that no text may be stored: fields of the items are redacted.
+	hidesRaw bool
 }
 
 func newSource(r item.Reader) source {
 	c := r.Component()
 	return source{
 		reader: r, positioner: optional[item.Positioner](c), marker: optional[item.Marker](c), skipper: optional[item.Skipper](c),
-		accepter: optional[item.ChangesAccepter](c),
+		accepter: optional[item.ChangesAccepter](c), raw: optional[item.RawReader](c), hidesRaw: item.HidesFields(r.NewItems(0)),
 	}
 }
 
@@ -86,7 +89,7 @@ func (f *filler) fill(ctx context.Context, w *work) (err error) {
 // read reads a chunk. A skipped read does not use a place (rule C1), but their number
 // ends a chunk as well, so that skips, memory and a stop have a bound (rule C1a).
 func (f *filler) read(ctx context.Context, w *work) error {
-	for w.items.Len() < f.step.config.Size && len(w.skips) < f.step.config.MaxSkippedReads {
+	for w.items.Len() < f.step.config.Size && len(w.skips) < f.step.config.MaxSkippedReads && w.rawBytes < maxRawBytes {
 		err := f.readUpTo(ctx, w, f.step.config.Size)
 		if err == nil {
 			break
@@ -173,6 +176,10 @@ func (f *filler) readOneByOne(ctx context.Context, w *work, want int) error {
 	return nil
 }
 
+// maxRawBytes bounds the texts of failed reads that a chunk holds, and stores in one
+// statement (rule C1a).
+const maxRawBytes = 4 << 20
+
 // skipRead skips the item whose read failed, if the reader can step over it.
 func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 	if err := f.canStepOver(ctx, err); err != nil {
@@ -181,7 +188,33 @@ func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 	if err := f.step.trySkip(ctx, w, core.PhaseRead, w.items.Len(), err); err != nil {
 		return err
 	}
+	if err := f.keepRaw(w, err); err != nil {
+		return err
+	}
 	return f.stepOver(ctx, err)
+}
+
+// keepRaw adds the text of the item whose read failed to its skip, where the reader has it.
+func (f *filler) keepRaw(w *work, failure error) error {
+	if f.source.raw == nil || !item.IsConsumed(failure) {
+		return nil
+	}
+	var raw item.RawText
+	if err := guarded(func() error { raw = f.source.raw.RawText(); return nil }); err != nil {
+		return fmt.Errorf("text of an item that could not be read: %w", err)
+	}
+	left := w.skips[len(w.skips)-1]
+	switch {
+	case raw.Length == 0:
+		return nil
+	case f.source.hidesRaw:
+		raw, left.rawTruncated = raw.Hidden(), true
+	default:
+		raw, left.rawTruncated, left.rawSum = raw.Bounded()
+	}
+	left.raw = &raw
+	w.rawBytes += len(raw.Text)
+	return nil
 }
 
 // canStepOver returns nil if the reader can step over the item whose read failed with

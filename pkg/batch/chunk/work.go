@@ -30,6 +30,8 @@ type work struct {
 	// them.
 	skips       []*skip
 	skipsBefore int64
+	// rawBytes is the size of the texts of failed reads.
+	rawBytes int
 	// failures counts failures to process an item inside the transaction, by place.
 	failures map[int]int
 
@@ -49,12 +51,17 @@ const (
 
 // skip is an item that is left out, until that is committed.
 type skip struct {
-	place     int // the item, or for a failed read the number of items before it
-	phase     core.Phase
-	item      any // nil for a failed read
-	meta      item.Meta
-	err       error
-	announced bool // the listeners were called
+	place int // the item, or for a failed read the number of items before it
+	phase core.Phase
+	item  any // nil for a failed read
+	// raw is the stored text of a failed read; nil: there is none. rawTruncated and rawSum
+	// are those of item.RawText.Bounded.
+	raw          *item.RawText
+	rawTruncated bool
+	rawSum       string
+	meta         item.Meta
+	err          error
+	announced    bool // the listeners were called
 }
 
 // order sorts a failed read before the item that follows it.

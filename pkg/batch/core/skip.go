@@ -36,6 +36,9 @@ type SkippedItem struct {
 	Item      json.RawMessage
 	Truncated bool
 	SHA256    string
+	// Raw is the text of an item whose read failed; nil where the reader has none
+	// (item.RawReader). Truncated and SHA256 are then about the text.
+	Raw *item.RawText
 	// Class is the class of the error, Error its text.
 	Class     string
 	Error     string

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
@@ -64,7 +63,7 @@ type RedriveRequest struct {
 	Step string `json:"step,omitempty"`
 	// Edited are items by the number of their skip: only these are redriven. nil: all
 	// that are left, as they are stored.
-	Edited map[int64]json.RawMessage `json:"edited,omitempty"`
+	Edited map[int64]Edit `json:"edited,omitempty"`
 	// Params change parameters of the execution.
 	Params map[string]string `json:"params,omitempty"`
 	// Checked, Source and File are as in RunRequest; none: the file with which the

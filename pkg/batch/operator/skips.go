@@ -10,11 +10,17 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// Edit is what a person made of a skipped item.
+type Edit = redrive.Edit
+
 // SkipView is a skipped item, and a line of an export. Item is null where the item is
-// not known whole; Stored is then what is known of it.
+// not known whole; Stored is then what is known of it. Of an item that could not be read
+// there is the text, Raw, where its reader keeps one; Stored where that is not the whole
+// text.
 type SkipView struct {
 	ID        int64               `json:"id"`
 	Execution core.JobExecutionID `json:"execution"`
@@ -26,7 +32,15 @@ type SkipView struct {
 	Error     string              `json:"error"`
 	Item      json.RawMessage     `json:"item"`
 	Stored    json.RawMessage     `json:"stored,omitempty"`
-	SHA256    string              `json:"sha256,omitempty"` // of an item that was cut
+	SHA256    string              `json:"sha256,omitempty"` // of an item, or a text, that was cut
+	// Raw is the text of an item that could not be read, Columns are the names of its
+	// fields. Offset and Length are its bytes in the file, Index the number of the element
+	// in an array.
+	Raw     *string  `json:"raw,omitempty"`
+	Columns []string `json:"columns,omitempty"`
+	Offset  *int64   `json:"offset,omitempty"`
+	Length  *int64   `json:"length,omitempty"`
+	Index   int64    `json:"index,omitempty"`
 	// RedrivenBy is the execution that processed the item after all; 0: none.
 	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
 	CreatedAt  time.Time           `json:"created,omitzero"`
@@ -40,7 +54,23 @@ func skipView(s *core.SkippedItem) SkipView {
 	if s.Truncated {
 		view.Item, view.Stored = nil, s.Item
 	}
+	if s.Raw != nil {
+		view.addRaw(s)
+	}
 	return view
+}
+
+func (v *SkipView) addRaw(s *core.SkippedItem) {
+	raw := *s.Raw
+	v.Columns, v.Offset, v.Length, v.Index = raw.Columns, &raw.Offset, &raw.Length, raw.Index
+	switch {
+	case !s.Truncated:
+		v.Raw = &raw.Text
+	case !raw.IsHidden():
+		if text, err := json.Marshal(raw.Text); err == nil { // a text always has a JSON form
+			v.Stored = text
+		}
+	}
 }
 
 // SkipsRequest selects skipped items of an execution; zero fields select all of its.
@@ -159,8 +189,8 @@ var ErrEmptyExport = errors.New("there is no skipped item in it")
 // skip, as RedriveRequest.Edited takes them. name is that of the export in messages.
 // What is wrong with it is reported with name and line, all of it together;
 // ErrEmptyExport if there is no item.
-func ReadExport(name string, export io.Reader) (map[int64]json.RawMessage, error) {
-	items, at := map[int64]json.RawMessage{}, map[int64]int{}
+func ReadExport(name string, export io.Reader) (map[int64]Edit, error) {
+	items, at := map[int64]Edit{}, map[int64]int{}
 	var errs []error
 	lines := bufio.NewReader(export)
 	for n := 1; ; n++ {
@@ -176,7 +206,7 @@ func ReadExport(name string, export io.Reader) (map[int64]json.RawMessage, error
 			case at[r.ID] > 0:
 				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is in line %d already", name, n, r.ID, at[r.ID]))
 			default:
-				items[r.ID], at[r.ID] = r.Item, n
+				items[r.ID], at[r.ID] = Edit{Item: r.Item, Raw: r.Raw}, n
 			}
 		}
 		if end != nil {

@@ -17,15 +17,16 @@ import (
 // stagedSkip is a skipped item on its way to the repository. The item is a text,
 // so that it stays as it is.
 type stagedSkip struct {
-	Phase     core.Phase `json:"phase"`
-	Path      string     `json:"path,omitempty"`
-	Line      int64      `json:"line,omitempty"`
-	Mark      string     `json:"mark,omitempty"`
-	Item      string     `json:"item,omitempty"`
-	Truncated bool       `json:"truncated,omitempty"`
-	SHA256    string     `json:"sha256,omitempty"`
-	Class     string     `json:"class,omitempty"`
-	Error     string     `json:"error,omitempty"`
+	Phase     core.Phase    `json:"phase"`
+	Path      string        `json:"path,omitempty"`
+	Line      int64         `json:"line,omitempty"`
+	Mark      string        `json:"mark,omitempty"`
+	Item      string        `json:"item,omitempty"`
+	Raw       *item.RawText `json:"raw,omitempty"`
+	Truncated bool          `json:"truncated,omitempty"`
+	SHA256    string        `json:"sha256,omitempty"`
+	Class     string        `json:"class,omitempty"`
+	Error     string        `json:"error,omitempty"`
 }
 
 // stageSkips stores the skips beside the data, in the chunk's transaction (rule C12).
@@ -42,7 +43,7 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c core.Checkpoin
 			}
 			text, err := json.Marshal(stagedSkip{
 				Phase: skip.Phase, Path: skip.Meta.Path, Line: skip.Meta.Line, Mark: string(skip.Mark), Item: string(skip.Item),
-				Truncated: skip.Truncated, SHA256: skip.SHA256, Class: skip.Class, Error: storable(skip.Error),
+				Raw: skip.Raw, Truncated: skip.Truncated, SHA256: skip.SHA256, Class: skip.Class, Error: storable(skip.Error),
 			})
 			if err != nil {
 				return fmt.Errorf("skipped item: %w", err)
@@ -111,7 +112,7 @@ func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]c
 		}
 		items[i] = core.SkippedItem{
 			Phase: k.Phase, Meta: item.Meta{Path: k.Path, Line: k.Line}, Mark: item.Position(k.Mark), Item: json.RawMessage(k.Item),
-			Truncated: k.Truncated, SHA256: k.SHA256, Class: k.Class, Error: k.Error,
+			Raw: k.Raw, Truncated: k.Truncated, SHA256: k.SHA256, Class: k.Class, Error: k.Error,
 		}
 	}
 	return items, nil

@@ -273,6 +273,7 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 			return core.SkippedItem{
 				Phase: core.PhaseWrite, Meta: item.Meta{Path: "in.csv", Line: int64(n)}, Mark: position(n),
 				Item: json.RawMessage(fmt.Sprintf(`{"a": "<%d>"}`, n)), Class: "unique", Error: "bad\x00",
+				Raw: &item.RawText{Text: "x\x00", Length: 2},
 			}
 		}
 		names := func(items []core.SkippedItem) (lines []int64) {
@@ -293,6 +294,7 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 		require.Equal(c, `{"a": "<1>"}`, string(got.Item), "as it was, to the byte")
 		require.Equal(c, position(1), got.Mark)
 		require.Equal(c, "bad\uFFFD", got.Error)
+		require.Equal(c, &item.RawText{Text: "x\x00", Length: 2}, got.Raw)
 		require.Equal(c, "load", got.Step)
 
 		require.NoError(c, c.commit(first, 2, core.Checkpoint{

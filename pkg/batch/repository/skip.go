@@ -27,6 +27,7 @@ type skippedItem struct {
 	Line            int64
 	Mark            string
 	Item            string
+	Raw             string // JSON of an item.RawText; empty: there is none
 	Truncated       bool
 	Sha256          string
 	ErrorClass      string
@@ -35,7 +36,7 @@ type skippedItem struct {
 	CreatedAt       instant
 }
 
-func (s *skippedItem) record() core.SkippedItem {
+func (s *skippedItem) record() (core.SkippedItem, error) {
 	record := core.SkippedItem{
 		ID: s.ID, JobExecutionID: s.JobExecutionID, StepExecutionID: s.StepExecutionID, Step: s.Step, Phase: s.Phase,
 		Meta: item.Meta{Path: s.Path, Line: s.Line}, Truncated: s.Truncated, SHA256: s.Sha256,
@@ -47,13 +48,40 @@ func (s *skippedItem) record() core.SkippedItem {
 	if s.Item != "" {
 		record.Item = json.RawMessage(s.Item)
 	}
-	return record
+	var err error
+	if record.Raw, err = decodeRaw(s.Raw); err != nil {
+		return record, fmt.Errorf("skipped item %d: %w", s.ID, err)
+	}
+	return record, nil
+}
+
+// encodeRaw returns the stored form of a text; empty: there is none.
+func encodeRaw(raw *item.RawText) (string, error) {
+	if raw == nil {
+		return "", nil
+	}
+	data, err := json.Marshal(raw)
+	if err != nil {
+		return "", fmt.Errorf("text of a skipped item: %w", err)
+	}
+	return string(data), nil
+}
+
+func decodeRaw(text string) (*item.RawText, error) {
+	if text == "" {
+		return nil, nil
+	}
+	raw := &item.RawText{}
+	if err := json.Unmarshal([]byte(text), raw); err != nil {
+		return nil, fmt.Errorf("its stored text: %w", err)
+	}
+	return raw, nil
 }
 
 // storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
 // checkpoint has found its row, so the job execution is that of the step.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(11)) {
+	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(12)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
@@ -64,14 +92,18 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 			if err := checkPosition(s.Mark); err != nil {
 				return fmt.Errorf("skipped item: %w", err)
 			}
+			raw, err := encodeRaw(s.Raw)
+			if err != nil {
+				return err
+			}
 			values := []string{
 				"(SELECT job_execution_id FROM {step_execution} WHERE id = " + bind(int64(step)) + ")", bind(int64(step)),
 				bind(string(s.Phase)), bind(validText(s.Meta.Path)), bind(s.Meta.Line), bind(string(s.Mark)), bind(validText(string(s.Item))),
-				bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), "{now}",
+				bind(raw), bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), "{now}",
 			}
 			rows = append(rows, "("+strings.Join(values, ", ")+")")
 		}
-		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line, mark, item,
+		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line, mark, item, raw,
 			truncated, sha256, error_class, error_text, created_at) VALUES ` + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, text, args...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
@@ -122,14 +154,16 @@ func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedIt
 func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
 	var rows []skippedItem
 	err := r.store.scan(ctx, &rows, `SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
-		k.line, k.mark, k.item, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
+		k.line, k.mark, k.item, k.raw, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
 		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}
 	items := make([]core.SkippedItem, len(rows))
 	for i := range rows {
-		items[i] = rows[i].record()
+		if items[i], err = rows[i].record(); err != nil {
+			return nil, err
+		}
 	}
 	return items, nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,9 +22,11 @@ func (c skipsCommands) skipsExportCommand() *cobra.Command {
 line. "item" is the item as it was read: correct it, leave out lines that are not
 to be redriven, and hand the file to
   ` + c.env.app.Name + ` skips redrive EXECUTION --from FILE
-Where "item" is null, the item is not known whole: its read failed, it was too
-long, or fields of it are hidden. What is known is in "stored"; give the item, or
-leave out the line.`,
+Where an item could not be read, "raw" is its text as it stands in the file (from byte
+"offset" on, "length" bytes), and "columns" names its fields: correct the text, and the
+step's reader reads it again. Where "item" is null and there is no "raw", it is not
+known whole: it was too long, not valid UTF-8, or fields of it are hidden. What is known is
+in "stored"; give the item or the text, or leave out the line.`,
 		Example:           "  " + c.env.app.Name + " skips export 12 --out skipped.jsonl",
 		Args:              oneExecution,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -104,7 +105,7 @@ func (f *newFile) close(exported bool) error {
 }
 
 // readSkips reads an edited export back: items by the number of their skip.
-func readSkips(path string) (_ map[int64]json.RawMessage, err error) {
+func readSkips(path string) (_ map[int64]operator.Edit, err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, usage(fmt.Errorf("--from: %w", err))

@@ -194,6 +194,12 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	}
 	text := itemText(s)
 	switch {
+	case s.Raw != nil:
+		line("text", rawPlace(s))
+	case text == "" && s.Offset != nil:
+		line("text", rawPlace(s)+"; not stored, as fields of the item are hidden")
+	case s.Offset != nil:
+		line("text", rawPlace(s)+"; not stored whole"+sumText(s))
 	case text == "":
 		line("item", "none: its read failed")
 	case s.SHA256 != "":
@@ -210,9 +216,29 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	return b.String()
 }
 
-// itemText is the item for people: indented JSON, or the beginning of a cut one; empty:
-// there is none.
+// rawPlace is where the text of an item that could not be read stands in its source.
+func rawPlace(s operator.SkipView) string {
+	place := fmt.Sprintf("%d bytes from byte %d on", *s.Length, *s.Offset)
+	if s.Index > 0 {
+		place = fmt.Sprintf("element %d, %s", s.Index, place)
+	}
+	return place
+}
+
+// sumText is the hash of what was cut.
+func sumText(s operator.SkipView) string {
+	if s.SHA256 == "" {
+		return ""
+	}
+	return "; sha256 of the whole " + s.SHA256
+}
+
+// itemText is the item for people: indented JSON, or the beginning of a cut one; the text
+// of one that could not be read; empty: there is none.
 func itemText(s operator.SkipView) string {
+	if s.Raw != nil {
+		return *s.Raw
+	}
 	item, text := s.Item, ""
 	if item == nil {
 		if item = s.Stored; item == nil {

@@ -94,11 +94,13 @@ func TestSkippedItemsAreListedAndShown(t *testing.T) {
 		var list []struct {
 			ID   int64
 			Item json.RawMessage
+			Raw  string
 		}
 		require.NoError(t, json.Unmarshal([]byte(s.must("skips", "list", "1", "--format", "json").out), &list))
 		require.Len(t, list, 4)
 		require.JSONEq(t, `{"id":3,"The Code":"x"}`, string(list[0].Item))
 		require.Equal(t, "null", string(list[1].Item))
+		require.Equal(t, "four,40", list[1].Raw)
 
 		r = s.must("skips", "show", "3")
 		for _, want := range []string{
@@ -107,7 +109,7 @@ func TestSkippedItemsAreListedAndShown(t *testing.T) {
 		} {
 			require.Contains(t, r.out, want)
 		}
-		require.Contains(t, s.must("skips", "show", "2").out, "\nitem none: its read failed\n")
+		require.Contains(t, s.must("skips", "show", "2").out, "\ntext 7 bytes from byte 26 on\n\nfour,40\n")
 
 		for args, want := range map[string]string{
 			"list 9": "there is no execution 9 in", "show 9": "there is no skipped item 9 in", "show x": `"x" is no skipped item`,
@@ -130,10 +132,9 @@ func TestARedriveWritesExactlyWhatWasSkippedAndTheHistoryLinksBoth(t *testing.T)
 		s.must("sql", "--write", "delete from numbers where id = 7") // the fix of the data
 		r := s.must("skips", "redrive", "1")
 		require.Contains(t, r.out, "job load, execution 2: COMPLETED in TOOK\n")
-		require.Contains(t, r.out, "load COMPLETED 3 1 0 2 ", "items 3 and 8 are as wrong as they were")
+		require.Contains(t, r.out, "load COMPLETED 3 1 0 3 ", "items 3 and 8 and line 5 are as wrong as they were")
 		require.NotContains(t, r.out, "before")
 		require.NotContains(t, r.out, "after")
-		require.Contains(t, r.err, "WARN not redriven: skipped item 2: its read failed, so there is no item\n")
 		require.ElementsMatch(t, []string{"1=10", "10=100", "2=20", "5=50", "7=70", "9=90"}, s.rows())
 
 		r = s.must("show", "1")
@@ -156,13 +157,15 @@ func TestARedriveWritesExactlyWhatWasSkippedAndTheHistoryLinksBoth(t *testing.T)
 		r = s.must("skips", "redrive", "1", "least=4")
 		require.Contains(t, r.err, "WARN the job file has changed since execution 1 compare=")
 		require.Contains(t, r.out, "job load, execution 3: COMPLETED in TOOK\n")
-		require.Contains(t, r.out, "load COMPLETED 2 1 1 0 ", "one is filtered now: that is a verdict too")
+		require.Contains(t, r.out, "load COMPLETED 2 1 1 1 ", "one is filtered now: that is a verdict too")
 		require.ElementsMatch(t, []string{"1=10", "10=100", "2=20", "5=50", "7=70", "8=y", "9=90"}, s.rows())
 
-		r = s.run("skips", "redrive", "1")
-		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "surfin: skipped item 2: its read failed, so there is no item\n give the items: surfin skips export 1 ")
 		require.Contains(t, s.must("show", "1").out, "\nredriven by execution 2 (COMPLETED), execution 3 (COMPLETED)\n")
+
+		s.write("load.yaml", strings.NewReplacer("item: {id: int,", "item: {id: {type: int null, nulls: [four]},", "int(item.code) >= params.least", "(item.id ?? 0) > 0").Replace(skipJob)) // the fix of the reader
+		r = s.must("skips", "redrive", "1")
+		require.Contains(t, r.out, "load COMPLETED 1 0 1 0 ", "the line is read by the reader as it is now")
+		require.ElementsMatch(t, []string{"1=10", "10=100", "2=20", "5=50", "7=70", "8=y", "9=90"}, s.rows())
 	})
 }
 
@@ -182,17 +185,24 @@ func TestAnEditedExportIsRedrivenAsItIsWritten(t *testing.T) {
 		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 		require.Len(t, lines, 4)
 		require.Contains(t, lines[0], `"item":{"id":3,"The Code":"x"}`)
-		require.Contains(t, lines[1], `"item":null`)
+		require.Contains(t, lines[1], `"item":null,"raw":"four,40","columns":["id","The Code"],"offset":26,"length":7`)
 		require.Len(t, strings.Split(strings.TrimSpace(s.must("skips", "export", "1", "--phase", "process").out), "\n"), 2)
 
 		lines[0] = strings.Replace(lines[0], `"The Code":"x"`, `"The Code":"30"`, 1)
 		s.write("skipped.jsonl", strings.Join(lines[:3], "\n"))
-		r = s.run("skips", "redrive", "1", "--from", out)
-		require.Equal(t, cli.ExitUsage, r.code)
-		require.Equal(t, "surfin: skipped item 2: the file does not give the item\n", strings.TrimPrefix(r.err[strings.Index(r.err, "surfin:"):], "INFO"))
-		require.NotContains(t, s.must("list").out, " 2 load", "nothing was launched")
+		for raw, want := range map[string]string{
+			`"item":null`:                  "the file does not give the item",
+			`"item":{"id":4},"raw":"5,50"`: "the file gives the item and another text: one of them",
+		} {
+			wrong := strings.Replace(lines[1], `"item":null,"raw":"four,40"`, raw, 1)
+			s.write("skipped.jsonl", strings.Join([]string{lines[0], wrong, lines[2]}, "\n"))
+			r = s.run("skips", "redrive", "1", "--from", out)
+			require.Equal(t, cli.ExitUsage, r.code)
+			require.Equal(t, "surfin: skipped item 2: "+want+"\n", strings.TrimPrefix(r.err[strings.Index(r.err, "surfin:"):], "INFO"))
+			require.NotContains(t, s.must("list").out, " 2 load", "nothing was launched")
+		}
 
-		lines[1] = strings.Replace(lines[1], `"item":null`, `"item":{"id":4,"The Code":"40"}`, 1)
+		lines[1] = strings.Replace(lines[1], `"raw":"four,40"`, `"raw":"4,40"`, 1)
 		s.write("skipped.jsonl", strings.Join(lines[:2], "\n")+"\n\n")
 		r = s.must("skips", "redrive", "1", "--from", out)
 		require.Contains(t, r.out, "load COMPLETED 2 2 0 0 ")

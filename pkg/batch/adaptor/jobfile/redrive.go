@@ -38,7 +38,10 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	}
 	only, alone := *f, *of
 	// A redrive has other numbers: the gate and the promotion of the step do not apply.
-	alone.reader, alone.partitioner, alone.expect, alone.promote = nil, nil, nil, nil
+	alone.partitioner, alone.expect, alone.promote = nil, nil, nil
+	if r.Plan.Texts == 0 { // else it reads them
+		alone.reader = nil
+	}
 	only.steps, only.flow, only.finally, only.listeners = []*stepDef{&alone}, nil, nil, nil
 	c := &compiler{file: &only, deps: deps, problems: f.doc.NewCollector()}
 	c.checkDatabases()
@@ -92,7 +95,7 @@ func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) 
 			if err != nil {
 				return parts, err
 			}
-			if parts.Reader, err = s.Reader(ctx, itemType); err != nil {
+			if parts.Reader, err = s.Reader(ctx, itemType, parts.Reader); err != nil {
 				return parts, err
 			}
 			if r.Check != nil {

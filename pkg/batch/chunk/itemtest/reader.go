@@ -29,8 +29,8 @@ type ReaderConfig struct {
 
 // Reader checks the contract of a reader: the same items in every pass, io.EOF
 // again and again, a restart at every position delivers exactly what remains,
-// unreadable positions and changed data are refused, and Close works whatever
-// happened before.
+// unreadable positions and changed data are refused, the text of an item that could not
+// be read fails again where it is read alone, and Close works whatever happened before.
 func Reader(t *testing.T, cfg ReaderConfig) {
 	t.Helper()
 	if cfg.Restarts == 0 {
@@ -46,6 +46,9 @@ func Reader(t *testing.T, cfg ReaderConfig) {
 	t.Run("answers io.EOF again and again", c.endsForGood)
 	t.Run("delivers the same in chunks", c.chunks)
 	t.Run("can be closed at any time", c.closes)
+	if _, ok := first.Component().(item.RawReader); ok {
+		t.Run("has the text of each item that it cannot read", c.texts)
+	}
 	if c.restarts {
 		t.Run("restarted at any position delivers what remains", c.resumes)
 		t.Run("refuses a position that it cannot read", c.refusesGarbage)
@@ -99,6 +102,53 @@ func (c *readerCheck) endsForGood(t *testing.T) {
 	}
 	if again := position(t, r.Component()); string(again) != string(end) {
 		t.Fatalf("behind the end the position moved from %s to %s", end, again)
+	}
+}
+
+// texts reads the text of each item that could not be read again, alone.
+func (c *readerCheck) texts(t *testing.T) {
+	r := c.opened(t, nil)
+	defer shut(t, r.Component())
+	for {
+		_, err := readOne(r)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		var consumed *item.ConsumedError
+		if !errors.As(err, &consumed) {
+			continue
+		}
+		raw := r.Component().(item.RawReader).RawText()
+		if raw.Length == 0 || raw.Offset < 0 {
+			t.Fatalf("the text of %v is %+v", err, raw)
+		}
+		if _, ok := r.Component().(item.RawOpener); ok {
+			c.readAgain(t, consumed, raw)
+		}
+	}
+}
+
+func (c *readerCheck) readAgain(t *testing.T, failure *item.ConsumedError, raw item.RawText) {
+	alone := c.New(t)
+	defer shut(t, alone.Component())
+	stored, truncated, _ := raw.Bounded()
+	if truncated {
+		return
+	}
+	for range 2 { // a reader is handed one text after the other
+		if err := alone.Component().(item.RawOpener).OpenRaw(context.Background(), failure.Meta, stored); err != nil {
+			t.Fatalf("OpenRaw of %q: %v", raw.Text, err)
+		}
+		var again *item.ConsumedError
+		if _, err := readOne(alone); !errors.As(err, &again) || again.Meta != failure.Meta {
+			t.Fatalf("the text %q failed with %v, and alone with %v", raw.Text, failure, err)
+		}
+		if same := alone.Component().(item.RawReader).RawText(); !reflect.DeepEqual(same, raw) {
+			t.Fatalf("the text is %+v, and alone %+v", raw, same)
+		}
+		if _, err := readOne(alone); !errors.Is(err, io.EOF) {
+			t.Fatalf("behind the text %q: %v, want io.EOF", raw.Text, err)
+		}
 	}
 }
 

@@ -22,16 +22,26 @@ type Request struct {
 	Execution core.JobExecutionID
 	// Step is the step whose items are redriven; empty: the only one that has any.
 	Step string
-	// Edited are items by the number of their skip, as JSON: only these are
-	// redriven. nil: all that are left, as they are stored.
-	Edited map[int64]json.RawMessage
+	// Edited are items by the number of their skip: only these are redriven. nil: all that
+	// are left, as they are stored.
+	Edited map[int64]Edit
+}
+
+// Edit is what a person made of a skipped item: the item, or the text of one that could not
+// be read.
+type Edit struct {
+	// Item is the item as JSON; null: Raw counts.
+	Item json.RawMessage `json:"item,omitempty"`
+	// Raw is the text, which the step's reader reads again; nil: there is none.
+	Raw *string `json:"raw,omitempty"`
 }
 
 // Plan says what a redrive will do.
 type Plan struct {
 	Request
-	// Items is the number of items to redrive.
-	Items int
+	// Items is the number of items to redrive, Texts that of those among them that the
+	// step's reader reads again from their text.
+	Items, Texts int
 	// Refused are the items that are left but cannot be redriven as they are stored.
 	Refused []Refusal
 
@@ -83,10 +93,13 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 			delete(missing, s.ID)
 		}
 		steps[s.Step] = true
-		reason := p.refuse(s)
+		given, reason := p.given(s)
 		switch {
 		case reason == "":
 			p.Items++
+			if given.raw != nil {
+				p.Texts++
+			}
 		case request.Edited != nil:
 			errs = append(errs, Refusal{s, reason})
 		default:
@@ -132,26 +145,54 @@ func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	return fmt.Errorf("skipped item %d: it is of step %s", id, s.Step), nil
 }
 
-// refuse returns why an item cannot be redriven; "" if it can.
-func (p *Plan) refuse(s core.SkippedItem) string {
-	if text, ok := p.Edited[s.ID]; ok {
-		switch {
-		case isNull(text):
-			return "the file does not give the item"
-		case s.Truncated && same(text, s.Item):
-			return "the file gives it as it is stored, and that is not the whole item"
-		}
-		return ""
+// given is what is redriven of an item: its JSON, or its text.
+type given struct {
+	document []byte
+	raw      *item.RawText
+}
+
+// given returns what is redriven of an item, or why it cannot be.
+func (p *Plan) given(s core.SkippedItem) (of given, refused string) {
+	if edit, ok := p.Edited[s.ID]; ok {
+		return edited(s, edit)
 	}
 	switch {
+	case s.Raw != nil && !s.Truncated:
+		return given{raw: s.Raw}, ""
+	case s.Raw != nil && s.Raw.IsHidden():
+		return of, "its read failed, and its text is not stored, as fields of the item are hidden"
+	case s.Raw != nil:
+		return of, fmt.Sprintf("its read failed, and its text is not stored whole: it is longer than %d bytes, or not valid UTF-8", item.MaxPayloadBytes)
 	case s.Phase == core.PhaseRead, isNull(s.Item):
-		return "its read failed, so there is no item"
+		return of, "its read failed, so there is no item"
 	case s.Truncated && s.SHA256 != "":
-		return fmt.Sprintf("it is longer than %d bytes and was cut when it was stored", item.MaxPayloadBytes)
+		return of, fmt.Sprintf("it is longer than %d bytes and was cut when it was stored", item.MaxPayloadBytes)
 	case s.Truncated:
-		return "it was not stored whole: fields of it are hidden, or it has no JSON form"
+		return of, "it was not stored whole: fields of it are hidden, or it has no JSON form"
 	}
-	return ""
+	return given{document: s.Item}, ""
+}
+
+// edited returns what the file gives of an item, or why that cannot be redriven.
+func edited(s core.SkippedItem, edit Edit) (of given, refused string) {
+	asStored := edit.Raw != nil && s.Raw != nil && *edit.Raw == s.Raw.Text
+	switch {
+	case !isNull(edit.Item) && edit.Raw != nil && !asStored:
+		return of, "the file gives the item and another text: one of them"
+	case !isNull(edit.Item) && s.Truncated && same(edit.Item, s.Item):
+		return of, "the file gives it as it is stored, and that is not the whole item"
+	case !isNull(edit.Item):
+		return given{document: edit.Item}, ""
+	case edit.Raw == nil:
+		return of, "the file does not give the item"
+	case s.Raw == nil:
+		return of, "the file gives a text, and none was read: give the item"
+	case asStored && s.Truncated:
+		return of, "the file gives its text as it is stored, and that is not the whole text"
+	}
+	raw := *s.Raw
+	raw.Text = *edit.Raw
+	return given{raw: &raw}, ""
 }
 
 func isNull(text json.RawMessage) bool {
@@ -193,11 +234,11 @@ func (p *Plan) page(ctx context.Context, after int64) ([]core.SkippedItem, error
 	return page, nil
 }
 
-// document is the JSON of an item that is to be redriven; false for the others.
-func (p *Plan) document(s core.SkippedItem) ([]byte, bool) {
-	if p.Edited == nil {
-		return s.Item, p.refuse(s) == ""
+// selected returns what is redriven of an item; false for one that is not.
+func (p *Plan) selected(s core.SkippedItem) (given, bool) {
+	if _, ok := p.Edited[s.ID]; p.Edited != nil && !ok {
+		return given{}, false
 	}
-	text, ok := p.Edited[s.ID]
-	return text, ok
+	of, refused := p.given(s)
+	return of, refused == ""
 }

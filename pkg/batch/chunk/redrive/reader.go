@@ -4,48 +4,165 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader reads the JSON of the items: a item.DocumentReader. It has no position: a
-// redrive that runs again reads the items that are left then.
+// reader reads the items that are left, in the order of their skips: an item.Reader. What
+// is JSON it decodes itself; a text is read by the reader of the step. It has no position:
+// a redrive that runs again reads the items that are left then.
 type reader struct {
 	plan *Plan
 	page []core.SkippedItem
 	last int64 // the last item of the page
 	end  bool
-	meta item.Meta
+	// documents decodes the JSON in hand. texts reads texts, opener hands them to it; both
+	// are nil where no text is redriven.
+	documents item.Reader
+	texts     item.Reader
+	opener    item.RawOpener
+	opened    bool // the opener was called
+	document  []byte
+	meta      item.Meta
+	// raw is that of texts while a text is in hand.
+	raw item.RawReader
 	// handed are the numbers of the items that were read, from the first one without a
 	// committed verdict; before counts the earlier ones.
 	handed []int64
 	before int64
 }
 
-// ReadDocument returns the next item.
-func (r *reader) ReadDocument(ctx context.Context) ([]byte, error) {
+// newReader returns a reader of items of the type. own is the reader of the step; nil where
+// the plan has no texts.
+func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Reader) (*reader, error) {
+	r := &reader{plan: plan}
+	if plan.Texts > 0 {
+		var ok bool
+		if own == nil {
+			return nil, errNoTexts
+		}
+		if r.opener, ok = own.Component().(item.RawOpener); !ok {
+			return nil, errNoTexts
+		}
+		r.texts = own
+	}
+	if plan.Texts < plan.Items {
+		var err error
+		if itemType, err = plan.typed(ctx, itemType); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	r.documents, err = itemType.FromDocuments(r)
+	return r, err
+}
+
+// errNoTexts refuses texts that the step's reader cannot read.
+var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and give each as JSON (item)")
+
+// Component returns the reader: its position is not that of the step's own.
+func (r *reader) Component() any { return r }
+
+// NewItems returns an empty buffer of the item type.
+func (r *reader) NewItems(capacity int) item.Items { return r.documents.NewItems(capacity) }
+
+// Fill appends items until there are n.
+func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
+	for items.Len() < n {
+		of, err := r.next(ctx)
+		if err != nil {
+			return err
+		}
+		r.raw, r.document = nil, of.document
+		if of.raw == nil {
+			err = r.documents.Fill(ctx, items, items.Len()+1)
+		} else {
+			err = r.readText(ctx, items, *of.raw)
+		}
+		if err != nil {
+			return item.Consumed(r.meta, err)
+		}
+	}
+	return nil
+}
+
+// readText appends the one item of a text.
+func (r *reader) readText(ctx context.Context, items item.Items, raw item.RawText) error {
+	r.opened = true
+	if err := r.opener.OpenRaw(ctx, r.meta, raw); err != nil {
+		return exception.Fatal("read the text of a skipped item", err)
+	}
+	r.raw, _ = r.opener.(item.RawReader)
+	before := items.Len()
+	err := r.texts.Fill(ctx, items, before+1)
+	if err == nil {
+		if err = r.texts.Fill(ctx, r.texts.NewItems(1), 1); err == io.EOF { //nolint:errorlint // as the engine takes it
+			return nil
+		}
+		items.Truncate(before)
+		err = errors.New("the text is more than one item")
+	} else if err == io.EOF { //nolint:errorlint // as the engine takes it
+		err = errors.New("the text has no item")
+	} else {
+		return err
+	}
+	r.raw = fixed(raw)
+	return item.Consumed(r.meta, exception.InvalidItem("", exception.ClassParse, err))
+}
+
+// fixed is the RawReader of a text that is known.
+type fixed item.RawText
+
+func (f fixed) RawText() item.RawText { return item.RawText(f) }
+
+// RawText is the text of the item that could not be read again; zero for one of JSON.
+func (r *reader) RawText() item.RawText {
+	if r.raw == nil {
+		return item.RawText{}
+	}
+	return r.raw.RawText()
+}
+
+// Close closes the reader of the texts.
+func (r *reader) Close(ctx context.Context) error {
+	if closer, ok := r.opener.(item.Closer); ok && r.opened {
+		return closer.Close(ctx)
+	}
+	return nil
+}
+
+// Open does nothing: without it Close is not called.
+func (r *reader) Open(context.Context, item.Position) error { return nil }
+
+// ReadDocument returns the JSON in hand.
+func (r *reader) ReadDocument(context.Context) ([]byte, error) { return r.document, nil }
+
+// next returns the next item.
+func (r *reader) next(ctx context.Context) (given, error) {
 	for {
 		for len(r.page) > 0 {
 			s := r.page[0]
 			r.page = r.page[1:]
-			text, ok := r.plan.document(s)
+			of, ok := r.plan.selected(s)
 			if !ok {
 				continue
 			}
 			r.handed, r.meta = append(r.handed, s.ID), s.Meta
-			return text, nil
+			return of, nil
 		}
 		if r.end {
-			return nil, io.EOF
+			return given{}, io.EOF
 		}
 		page, err := r.plan.page(ctx, r.last)
 		if err != nil {
-			return nil, err
+			return given{}, err
 		}
 		r.page, r.end = page, len(page) < pageSize
 		if len(page) > 0 {
@@ -80,11 +197,11 @@ func (p *Plan) typed(ctx context.Context, it item.Type) (item.Type, error) {
 	}
 	c.known = len(c.fields)
 	err := p.each(ctx, 0, func(s core.SkippedItem) error {
-		text, ok := p.document(s)
-		if !ok {
+		of, ok := p.selected(s)
+		if !ok || of.raw != nil {
 			return nil
 		}
-		if err := c.add(text); err != nil {
+		if err := c.add(of.document); err != nil {
 			return fmt.Errorf("skipped item %d: %w", s.ID, err)
 		}
 		return nil

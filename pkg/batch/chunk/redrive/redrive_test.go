@@ -149,7 +149,9 @@ func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
 // redrive runs the plan as instance n.
 func (b *bench) redrive(t require.TestingT, plan *redrive.Plan, n int64) *core.JobExecution {
 	step, err := redrive.NewStep(plan, nil, func(s *redrive.Step) (core.Step, error) {
-		return b.step(func(ctx context.Context) (item.Reader, error) { return s.Reader(ctx, item.TypeOf[secretless]("")) })
+		return b.step(func(ctx context.Context) (item.Reader, error) {
+			return s.Reader(ctx, item.TypeOf[secretless](""), item.EraseReader[secretless](&source{b: b}))
+		})
 	})
 	require.NoError(t, err)
 	j := testengine.Job("load", &core.StepElement{Step: step})
@@ -323,7 +325,7 @@ func TestEditedItemsTakeThePlaceOfStoredOnes(t *testing.T) {
 		require.Len(t, plan.Refused, 1)
 		require.EqualError(t, plan.Refused[0], fmt.Sprintf("skipped item %d: its read failed, so there is no item", ids[core.PhaseRead]))
 
-		edited := map[int64]json.RawMessage{ids[core.PhaseRead]: json.RawMessage(`{"ID":20}`), ids[core.PhaseWrite]: json.RawMessage(`{"ID":10}`)}
+		edited := map[int64]redrive.Edit{ids[core.PhaseRead]: {Item: json.RawMessage(`{"ID":20}`)}, ids[core.PhaseWrite]: {Item: json.RawMessage(`{"ID":10}`)}}
 		exec := b.redrive(t, b.plan(t, redrive.Request{Execution: original.ID, Step: "load", Edited: edited}), 1)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, map[int64]int{4: 1, 10: 1, 20: 1}, b.rows())
@@ -332,7 +334,7 @@ func TestEditedItemsTakeThePlaceOfStoredOnes(t *testing.T) {
 		exec = b.redrive(t, b.plan(t, redrive.Request{Execution: original.ID}), 2)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, map[int64]int{3: 1, 4: 1, 10: 1, 20: 1}, b.rows())
-		edited = map[int64]json.RawMessage{ids[core.PhaseRead]: edited[ids[core.PhaseRead]], 999: nil}
+		edited = map[int64]redrive.Edit{ids[core.PhaseRead]: edited[ids[core.PhaseRead]], 999: {}}
 		_, err := redrive.New(t.Context(), b.Repository, redrive.Request{Execution: original.ID, Edited: edited})
 		require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: execution 2 has redriven it", ids[core.PhaseRead]))
 		require.ErrorContains(t, err, "skipped item 999: there is none of this number")
@@ -380,11 +382,11 @@ func TestAnItemThatWasNotStoredWholeIsRefusedUnlessItIsGiven(t *testing.T) {
 	require.ErrorContains(t, plan.Refused[1], "longer than 65536 bytes")
 
 	masked := json.RawMessage(` {"ID": 1, "card": "***"} `)
-	_, err := redrive.New(t.Context(), b.Repository, redrive.Request{Execution: exec.ID, Edited: map[int64]json.RawMessage{ids[0]: masked, ids[1]: nil}})
+	_, err := redrive.New(t.Context(), b.Repository, redrive.Request{Execution: exec.ID, Edited: map[int64]redrive.Edit{ids[0]: {Item: masked}, ids[1]: {}}})
 	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: the file gives it as it is stored", ids[0]))
 	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: the file does not give the item", ids[1]))
 	given := json.RawMessage(`{"ID":1,"card":"secret"}`)
-	plan = b.plan(t, redrive.Request{Execution: exec.ID, Edited: map[int64]json.RawMessage{ids[0]: given}})
+	plan = b.plan(t, redrive.Request{Execution: exec.ID, Edited: map[int64]redrive.Edit{ids[0]: {Item: given}}})
 	require.Equal(t, 1, plan.Items)
 }
 
@@ -396,13 +398,13 @@ func TestColumnsThatOnlyTheSourceKnewAreTakenFromTheStoredItems(t *testing.T) {
 	itemType := item.RowOf("", open)
 	exec, ids := b.stored(t, secretless{ID: 1}, secretless{ID: 2}, secretless{ID: 3})
 	read := func(texts ...string) (list []item.Row, err error) {
-		edited := map[int64]json.RawMessage{}
+		edited := map[int64]redrive.Edit{}
 		for i, text := range texts {
-			edited[ids[i]] = json.RawMessage(text)
+			edited[ids[i]] = redrive.Edit{Item: json.RawMessage(text)}
 		}
 		step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID, Edited: edited}), nil, func(*redrive.Step) (core.Step, error) { return chunkless(nil), nil })
 		require.NoError(t, err)
-		reader, err := step.Reader(t.Context(), itemType)
+		reader, err := step.Reader(t.Context(), itemType, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -20,14 +20,12 @@ type Step struct {
 }
 
 // Reader makes the reader of one execution of the step, which the step assembles in place
-// of its own. item is the type of the items of its own reader.
-func (s *Step) Reader(ctx context.Context, itemType item.Type) (item.Reader, error) {
-	itemType, err := s.plan.typed(ctx, itemType)
-	if err != nil {
-		return nil, err
-	}
-	s.reader = &reader{plan: s.plan}
-	return itemType.FromDocuments(s.reader)
+// of its own. itemType is the type of the items of its own reader; own is that reader, which
+// reads the texts of the plan, and may be nil where the plan has none.
+func (s *Step) Reader(ctx context.Context, itemType item.Type, own item.Reader) (item.Reader, error) {
+	var err error
+	s.reader, err = newReader(ctx, s.plan, itemType, own)
+	return s.reader, err
 }
 
 // NewStep returns the step of a plan. earlier are the steps of the redriven execution, by

@@ -17,7 +17,7 @@ import (
 // returns belongs to the engine.
 //
 // A reader may also implement [Opener], [ChangesAccepter], [Positioner], [Marker],
-// [Closer], [Skipper] and [MetaReader]; they are asked for once, when the step starts.
+// [Closer], [Skipper], [MetaReader], [RawReader] and [RawOpener]; they are asked for once, when the step starts.
 type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }

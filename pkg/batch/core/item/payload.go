@@ -54,7 +54,7 @@ func encodeItem(item any) (text []byte, redacted bool, err error) {
 		return encodeRow(r), false, nil
 	}
 	v := reflect.ValueOf(item)
-	if v.IsValid() && mayRedact(v.Type(), map[reflect.Type]bool{}) {
+	if v.IsValid() && mayRedact(v.Type(), map[reflect.Type]bool{}, true) {
 		own := reflect.New(v.Type()).Elem()
 		own.Set(v)
 		r := &redactor{}
@@ -101,22 +101,22 @@ func cutText(text []byte) (quoted []byte, cut bool) {
 }
 
 // mayRedact reports whether a value of type t can hold a field to be hidden; of
-// an interface that is not known before its value is.
-func mayRedact(t reflect.Type, seen map[reflect.Type]bool) bool {
+// an interface that is not known before its value is, and the answer is unknown.
+func mayRedact(t reflect.Type, seen map[reflect.Type]bool, unknown bool) bool {
 	if seen[t] {
 		return false
 	}
 	seen[t] = true
 	switch t.Kind() {
 	case reflect.Interface:
-		return true
+		return unknown
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return mayRedact(t.Elem(), seen)
+		return mayRedact(t.Elem(), seen, unknown)
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
 			if f.IsExported() || f.Anonymous {
-				if f.Tag.Get("redact") == "true" || mayRedact(f.Type, seen) {
+				if f.Tag.Get("redact") == "true" || mayRedact(f.Type, seen, unknown) {
 					return true
 				}
 			}
@@ -140,7 +140,7 @@ func (r *redactor) hide(v reflect.Value, depth int) error {
 	case reflect.Array:
 		return r.hideElements(v, depth)
 	case reflect.Slice:
-		if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}) {
+		if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}, true) {
 			return nil
 		}
 		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
@@ -150,7 +150,7 @@ func (r *redactor) hide(v reflect.Value, depth int) error {
 	case reflect.Map:
 		return r.hideValues(v, depth)
 	case reflect.Pointer:
-		if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}) {
+		if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}, true) {
 			return nil
 		}
 		own := reflect.New(v.Type().Elem())
@@ -209,7 +209,7 @@ func (r *redactor) hideElements(v reflect.Value, depth int) error {
 }
 
 func (r *redactor) hideValues(v reflect.Value, depth int) error {
-	if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}) {
+	if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}, true) {
 		return nil
 	}
 	own := reflect.MakeMapWithSize(v.Type(), v.Len())

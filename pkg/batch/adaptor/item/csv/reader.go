@@ -66,7 +66,11 @@ type reader struct {
 	next  int64 // offset of the next record, and lines before it
 	lines int64
 	line  int64 // of the last record
-	dead  error // nothing can be read any more
+	// from and fromLines are next and lines before the last record; lost is the line that
+	// was given up last.
+	from, fromLines int64
+	lost            *item.RawText
+	dead            error // nothing can be read any more
 
 	accept bool // changes of the file
 }
@@ -267,6 +271,7 @@ func (r *reader) record(ctx context.Context) ([]string, error) {
 	if r.dead != nil {
 		return nil, r.dead
 	}
+	r.from, r.fromLines, r.lost = r.next, r.lines, nil
 	record, err := r.csv.Read()
 	end := r.base + r.csv.InputOffset()
 	if err != nil || end-r.next > int64(r.cfg.MaxLine) {
@@ -356,7 +361,9 @@ func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error
 		}
 	}
 	r.line = first
+	raw := r.in.Skipped().Raw()
 	r.rewindTo(offset, first)
+	r.lost = &raw
 	return r.invalid(cause)
 }
 

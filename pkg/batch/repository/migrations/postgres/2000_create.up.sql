@@ -140,6 +140,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
     line              bigint NOT NULL DEFAULT 0,
     mark              text NOT NULL DEFAULT '',
     item              text NOT NULL DEFAULT '',
+    raw               text NOT NULL DEFAULT '',
     truncated         boolean NOT NULL DEFAULT false,
     sha256            text NOT NULL DEFAULT '',
     error_class       text NOT NULL DEFAULT '',

@@ -141,6 +141,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
     line              INTEGER NOT NULL DEFAULT 0,
     mark              TEXT NOT NULL DEFAULT '',
     item              TEXT NOT NULL DEFAULT '',
+    raw               TEXT NOT NULL DEFAULT '',
     truncated         INTEGER NOT NULL DEFAULT 0,
     sha256            TEXT NOT NULL DEFAULT '',
     error_class       TEXT NOT NULL DEFAULT '',

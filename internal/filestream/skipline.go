@@ -1,0 +1,82 @@
+package filestream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// Skipped is a line that SkipLine threw away.
+type Skipped struct {
+	Offset int64
+	Length int64  // without the line end
+	Head   []byte // its first bytes, void at the next SkipLine
+}
+
+// Raw returns the line as the text of an item that could not be read.
+func (s Skipped) Raw() item.RawText {
+	return item.RawText{Text: string(s.Head), Offset: s.Offset, Length: s.Length}
+}
+
+// Skipped returns the line that the last SkipLine threw away.
+func (in *Input) Skipped() Skipped { return in.skipped }
+
+// SkipLine throws away the line that begins at offset, however long it is, and
+// returns the offset behind it, from where Read goes on. Skipped has its beginning.
+func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
+	in.Rewind(offset)
+	in.skipped = Skipped{Offset: offset, Head: in.skipped.Head[:0]}
+	for {
+		rest := in.buf[in.pos:]
+		end := bytes.IndexByte(rest, '\n')
+		if end >= 0 {
+			rest = rest[:end]
+		}
+		in.keepSkipped(rest)
+		if end >= 0 {
+			in.pos += end + 1
+			in.dropReturn()
+			break
+		}
+		in.pos = len(in.buf)
+		in.keep = in.base + int64(in.pos)
+		in.compact()
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if n, err := in.fill(); n == 0 && err != nil {
+			if !errors.Is(err, io.EOF) {
+				return 0, err
+			}
+			break
+		}
+	}
+	next := in.base + int64(in.pos)
+	in.keep = next
+	return next, nil
+}
+
+// keepSkipped notes a piece of the line.
+func (in *Input) keepSkipped(piece []byte) {
+	s := &in.skipped
+	s.Length += int64(len(piece))
+	s.Head = append(s.Head, piece[:min(len(piece), item.MaxPayloadBytes-len(s.Head))]...)
+}
+
+// dropReturn takes the carriage return of a line end from a line that is kept whole.
+func (in *Input) dropReturn() {
+	s := &in.skipped
+	if head, is := bytes.CutSuffix(s.Head, []byte{'\r'}); is && int64(len(s.Head)) == s.Length {
+		s.Head, s.Length = head, s.Length-1
+	}
+}
+
+// TextInput returns the Input of a text that stands at offset of its source: of one item
+// that is read again.
+func TextInput(text string, offset int64) *Input {
+	return &Input{src: strings.NewReader(text), first: offset, base: offset, keep: offset}
+}

@@ -1,0 +1,45 @@
+package jsonfile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+)
+
+// document is the framing of a text that is one document: of an element or a line that is
+// read again. What is wrong with it is the item's fault, and not the file's.
+type document struct{ numbered bool }
+
+func (document) input(*filestream.InputConfig, int64) {}
+
+func (document) begin(context.Context, *Reader) error { return nil }
+
+func (d document) next(ctx context.Context, r *Reader) ([]byte, error) {
+	for {
+		err := r.in.More(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	start := r.at.Offset
+	text := r.in.Buffered(start)
+	doc := bytes.TrimLeft(text, blanks)
+	start += int64(len(text) - len(doc))
+	doc = bytes.TrimRight(doc, blanks)
+	r.line = r.at.Lines + r.in.Lines(r.at.Offset, start) + 1
+	r.advance(r.at.Offset + int64(len(text)))
+	if len(doc) == 0 {
+		return nil, io.EOF
+	}
+	if d.numbered {
+		r.at.Items++
+	}
+	r.found(start, doc, r.at.Items)
+	return doc, nil
+}

@@ -1,0 +1,62 @@
+package csv
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// RawText implements item.RawReader: the last record as it stands in the file, without
+// the empty lines and comments before it.
+func (r *reader) RawText() item.RawText {
+	raw := item.RawText{}
+	if r.lost != nil {
+		raw = *r.lost
+	} else {
+		text := r.in.Buffered(r.from)[:r.next-r.from]
+		start := r.from
+		for line := r.fromLines + 1; line < r.line; line++ {
+			end := bytes.IndexByte(text, '\n') + 1
+			text, start = text[end:], start+int64(end)
+		}
+		text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+		raw = item.RawText{Text: string(text), Offset: start, Length: int64(len(text))}
+	}
+	if fitsPosition(r.columns) { // otherwise the header is read again
+		raw.Columns = r.columns
+	}
+	return raw
+}
+
+// OpenRaw implements item.RawOpener. A header that was too wide to be stored is read from
+// the file.
+func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
+	if err := r.bindRaw(ctx, raw); err != nil {
+		return err
+	}
+	r.in, r.dead = filestream.TextInput(raw.Text, raw.Offset), nil
+	r.buf = bufio.NewReaderSize(r.in, readBuffer)
+	r.cfg.Path = meta.Path
+	r.rewindTo(raw.Offset, max(meta.Line-1, 0))
+	return nil
+}
+
+// bindRaw finds the columns of a text, unless they are those of the text before it: the
+// records of one header have one schema.
+func (r *reader) bindRaw(ctx context.Context, raw item.RawText) error {
+	switch {
+	case r.index != nil && (raw.Columns == nil || slices.Equal(raw.Columns, r.columns)):
+		return nil
+	case raw.Columns == nil && r.needsHead():
+		if err := r.Open(ctx, nil); err != nil {
+			return err
+		}
+		return r.in.Close()
+	}
+	r.columns = raw.Columns
+	return r.bind()
+}

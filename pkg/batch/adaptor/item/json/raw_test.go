@@ -1,0 +1,91 @@
+package json
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// badTexts returns the texts of the documents that could not be read.
+func badTexts(t *testing.T, r item.Reader) (list []item.RawText) {
+	t.Helper()
+	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
+	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()
+	for {
+		err := r.Fill(t.Context(), r.NewItems(1), 1)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			require.True(t, item.IsConsumed(err), err)
+			list = append(list, r.Component().(item.RawReader).RawText())
+		}
+	}
+}
+
+func TestAnElementThatCannotBeReadHasItsTextAndItsIndex(t *testing.T) {
+	t.Parallel()
+	content := `{"items": [{"id":1}, {"id":"x","a":[1,2]},7,{"id":2},null]}`
+	for _, name := range []string{"in.json", "in.json.gz"} {
+		r := arrayReader(t, ReaderConfig{Path: file(t, name, content), Items: "items"}, rows(t))
+		require.Equal(t, []item.RawText{
+			{Text: `{"id":"x","a":[1,2]}`, Offset: 21, Length: 20, Index: 2},
+			{Text: "7", Offset: 42, Length: 1, Index: 3},
+			{Text: "null", Offset: 53, Length: 4, Index: 5},
+		}, badTexts(t, r))
+	}
+}
+
+func TestALineThatCannotBeReadHasItsText(t *testing.T) {
+	t.Parallel()
+	long := `{"id":1,"name":"` + strings.Repeat("n", 200) + `"}`
+	content := "{\"id\":1}\n\n  {\"id\":\"x\"} \r\n{broken\n" + long + "\r\n{\"id\":2}"
+	r, err := NewLinesReader(LinesReaderConfig{Path: file(t, "in.jsonl", content), MaxLine: 100}, rows(t))
+	require.NoError(t, err)
+	found := badTexts(t, r)
+	require.Equal(t, item.RawText{Text: `{"id":"x"}`, Offset: 12, Length: 10}, found[0])
+	require.Equal(t, "{broken", found[1].Text)
+	require.Equal(t, long, found[2].Text)
+	require.Len(t, found, 3)
+	for _, raw := range found {
+		require.Equal(t, raw.Text, content[raw.Offset:raw.Offset+raw.Length])
+	}
+}
+
+func TestACorrectedDocumentIsReadWithoutTheFile(t *testing.T) {
+	t.Parallel()
+	lines, err := NewLinesReader(LinesReaderConfig{Path: "gone.jsonl"}, rows(t))
+	require.NoError(t, err)
+	for _, r := range []item.Reader{lines, arrayReader(t, ReaderConfig{Path: "gone.json"}, rows(t))} {
+		read := func(text string) (string, error) {
+			meta := item.Meta{Path: "in.json", Line: 4}
+			require.NoError(t, r.Component().(item.RawOpener).OpenRaw(t.Context(), meta, item.RawText{Text: text, Offset: 9, Index: 2}))
+			items := r.NewItems(1)
+			if err := r.Fill(t.Context(), items, 1); err != nil {
+				return "", err
+			}
+			require.ErrorIs(t, r.Fill(t.Context(), r.NewItems(1), 1), io.EOF)
+			require.Equal(t, meta, items.Meta(0))
+			return items.At(0).(item.Row).Values()[0].String(), nil
+		}
+		got, err := read(" {\n\"id\": 12}\n")
+		require.NoError(t, err)
+		require.Equal(t, "12", got)
+		for text, want := range map[string]string{
+			`{"id":1} {"id":2}`: "not JSON", `{"id":`: "not JSON", `[1`: "not JSON", "{\"id\":\"x\"}": "not of type int",
+		} {
+			_, err := read(text)
+			require.ErrorContains(t, err, want)
+			require.True(t, item.IsConsumed(err), "a mistake of a person is the item's fault")
+			require.Equal(t, item.RawText{Text: text, Offset: 9, Length: int64(len(text)), Index: 2}, r.Component().(item.RawReader).RawText())
+		}
+		_, err = read(" ")
+		require.Equal(t, io.EOF, err)
+	}
+}

@@ -42,8 +42,9 @@ flow:
 `
 
 const (
-	crashRows = 40_000  // for loads that are killed, each of them many times
-	longRows  = 200_000 // for one that must still be at work when something is done to it
+	crashRows  = 40_000  // for loads that are killed, each of them many times
+	frozenRows = 80_000  // for one that is frozen as soon as it is at work
+	longRows   = 200_000 // for one that must still be at work when something is done to it
 )
 
 func writeInput(t *testing.T, path string, rows int) {
@@ -61,16 +62,12 @@ func writeInput(t *testing.T, path string, rows int) {
 
 // TestEveryRowIsThereOnceThoughTheProcessIsKilled kills the command at random
 // moments and starts it again until all kills are spent and the load is complete.
-// SURFIN_CRASH_KILLS sets the number of kills (12), SURFIN_CRASH_SEED the seed: `make soak`
-// has 500. Every single commit is killed at in package batchtest.
+// Every single commit is killed at in package batchtest.
 func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
-	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 12)
-		t.Logf("seed %d, %d kills", seed, kills)
-		random := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // moments, not secrets
+		kills, random := killsOf(t, 12, 1, 1)
 		s := newScene(t, url, nil)
 		writeInput(t, filepath.Join(s.dir, "in.csv"), crashRows)
 		for load := 0; kills > 0; load++ {
@@ -81,6 +78,17 @@ func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 			s.assertLoaded(table, crashRows)
 		}
 	})
+}
+
+// killsOf returns how often a test kills on a database, and what the moments are taken
+// from: SURFIN_CRASH_KILLS, of which a test with many databases takes a share, and
+// SURFIN_CRASH_SEED. `make soak` has 500 kills. Each test has a stream of its own.
+func killsOf(t *testing.T, otherwise, share int, stream uint64) (kills int, random *rand.Rand) {
+	t.Helper()
+	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
+	kills = envInt(t, "SURFIN_CRASH_KILLS", otherwise) / share
+	t.Logf("seed %d, %d kills", seed, kills)
+	return kills, rand.New(rand.NewPCG(uint64(seed), stream)) //nolint:gosec // moments, not secrets
 }
 
 // loadWithKills runs the load to its end, killing it as often as it can be: now

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -85,15 +84,11 @@ func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 }
 
 // TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled kills the command at
-// random moments. A third of SURFIN_CRASH_KILLS (12) is the number of kills for each
-// pair, SURFIN_CRASH_SEED the seed.
+// random moments, for each pair of databases.
 func TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
-	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 12) / 3
-		t.Logf("seed %d, %d kills", seed, kills)
-		random := rand.New(rand.NewPCG(uint64(seed), 2)) //nolint:gosec // moments, not secrets
+		kills, random := killsOf(t, 12, 3, 2)
 		writeFaulty(t, filepath.Join(s.dir, "in.csv"), crossRows)
 		for load := 0; kills > 0; load++ {
 			table := fmt.Sprintf("target%d", load)
@@ -161,16 +156,10 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 		}
 		before := s.ints(data, "select count(*) from "+table, 1)[0]
 		require.Less(t, before, int64(crossRows-crossRows/100), "it was stopped too late")
-		var code int
-		var out string
-		for code = -1; code != 0; {
-			if code, out = s.run(args...); code != 0 { // its lease is not over yet
-				require.Equal(t, 4, code, "the second process neither took over nor was refused:\n%s", out)
-			}
-		}
+		s.takeOver(args, func(string) {})
 		s.assertCross(data, table)
 		first.signal(syscall.SIGCONT)
-		code, out = first.wait()
+		code, out := first.wait()
 		require.Equal(t, 1, code, "the first owner lost its execution:\n%s", out)
 		require.Contains(t, out, core.ErrLostOwner.Error())
 		s.assertCross(data, table)

@@ -40,20 +40,17 @@ func newFlowScene(t *testing.T, url string) *scene {
 // TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled kills jobs/flow.yaml at random moments,
 // and starts it again until it is complete. Everything is then as after a run that
 // nobody disturbed: each table row by row, the file, and what the history says of
-// every step. SURFIN_CRASH_KILLS sets the number of kills for each database (8),
-// SURFIN_CRASH_SEED the seed.
+// every step.
 func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
-	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 8)
-		t.Logf("seed %d, %d kills", seed, kills)
+		kills, random := killsOf(t, 8, 1, 3)
 		s := newFlowScene(t, url)
 		began := time.Now()
 		code, out := s.run("run", "jobs/flow.yaml", "run=1")
 		require.Zero(t, code, out)
-		killer := &flowKiller{random: rand.New(rand.NewPCG(uint64(seed), 3)), took: time.Since(began), steps: startedIn(out)} //nolint:gosec // moments, not secrets
+		killer := &flowKiller{random: random, took: time.Since(began), steps: startedIn(out)}
 		require.Len(t, killer.steps, 14)
 		db, r := s.open()
 		want := s.flowTraces(db, r, 1)

@@ -158,6 +158,7 @@ func (f *frozen) disturbed() {
 			break
 		}
 		require.True(f.t, time.Now().Before(deadline), out)
+		time.Sleep(50 * time.Millisecond) // its lease is not over yet
 	}
 	if wake.Stop() {
 		first.signal(syscall.SIGCONT)

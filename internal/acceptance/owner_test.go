@@ -63,35 +63,44 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 			"load.yaml": fmt.Sprintf(loadJob, table, table, table, table),
 		})
 		s.env = []string{"SURFIN_LEASE=2s", "SURFIN_HEARTBEAT=200ms"}
-		writeInput(t, filepath.Join(s.dir, "in.csv"), longRows)
+		writeInput(t, filepath.Join(s.dir, "in.csv"), frozenRows)
 		args := []string{"run", "load.yaml", "input=in.csv", "into=" + table}
 		db, r := s.open()
 
 		first := s.start(args...)
 		s.awaitRows(table, 1000)
 		s.freeze(first, db, table)
-		var code int
-		var out string
-		for code = -1; code != 0; {
-			code, out = s.run(args...)
-			if code != 0 { // its lease is not over yet
-				require.Equal(t, 4, code, "the second process neither took over nor was refused:\n%s", out)
-				require.Contains(t, strings.ToLower(out), "owner", "a refusal names the owner:\n%s", out)
-			}
-		}
+		out := s.takeOver(args, func(refusal string) {
+			require.Contains(t, strings.ToLower(refusal), "owner", "a refusal names the owner:\n%s", refusal)
+		})
 		require.Contains(t, out, "COMPLETED")
 		before := s.ints(db, "select count(*), count(distinct id) from "+table, 2)
 		first.signal(syscall.SIGCONT)
-		code, out = first.wait()
+		code, out := first.wait()
 		require.Equal(t, 1, code, "the first owner lost its execution:\n%s", out)
 		require.Contains(t, out, core.ErrLostOwner.Error())
 		require.Equal(t, before, s.ints(db, "select count(*), count(distinct id) from "+table, 2))
-		s.assertLoaded(table, longRows)
+		s.assertLoaded(table, frozenRows)
 		executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, executions[0].Status)
 		require.Equal(t, core.StatusFailed, executions[1].Status)
 	})
+}
+
+// takeOver runs the command again and again until it is not refused: the lease of the
+// first owner is over then. Between two refusals it leaves the machine to the others.
+func (s *scene) takeOver(args []string, refused func(out string)) string {
+	s.t.Helper()
+	for {
+		code, out := s.run(args...)
+		if code == 0 {
+			return out
+		}
+		require.Equal(s.t, 4, code, "the second process neither took over nor was refused:\n%s", out)
+		refused(out)
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // freeze stops a process where another can take over: on PostgreSQL anywhere,

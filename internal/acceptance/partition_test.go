@@ -3,11 +3,9 @@ package acceptance
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -185,17 +183,13 @@ func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T
 }
 
 // TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled kills the command in
-// the middle of its partitions. SURFIN_CRASH_KILLS sets the number of kills for each
-// database (8), SURFIN_CRASH_SEED the seed.
+// the middle of its partitions.
 func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 2000
-	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 8)
-		t.Logf("seed %d, %d kills", seed, kills)
-		random := rand.New(rand.NewPCG(uint64(seed), 4)) //nolint:gosec // moments, not secrets
+		kills, random := killsOf(t, 8, 1, 4)
 		s := newPartsScene(t, url, rows, 10)
 		db, r := s.open()
 		for load := 0; kills > 0; load++ {

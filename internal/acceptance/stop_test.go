@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,6 +114,7 @@ func (s *scene) awaitWide(p *process, db tx.Database, rows string) {
 		if err := db.Conn().QueryRowContext(context.Background(), "select count(*) from (select id from wide where step in ("+rows+") limit 50) as found").Scan(&count); err != nil {
 			count = 0 // the table is not there yet
 		}
+		time.Sleep(2 * time.Millisecond) // for the process
 	}
 }
 

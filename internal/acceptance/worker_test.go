@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"context"
-	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
@@ -207,16 +206,13 @@ func TestAStopReachesPartsOnWorkers(t *testing.T) {
 }
 
 // TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled kills them at
-// random moments. SURFIN_CRASH_KILLS and SURFIN_CRASH_SEED are as elsewhere.
+// random moments.
 func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
-	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills := envInt(t, "SURFIN_CRASH_KILLS", 8)
-		t.Logf("seed %d, %d kills", seed, kills)
-		random := rand.New(rand.NewPCG(uint64(seed), 9)) //nolint:gosec // moments, not secrets
+		kills, random := killsOf(t, 8, 1, 9)
 		s := newRemoteScene(t, url, rows, 10)
 		db, r := s.open()
 		workers := []*process{s.worker(), s.worker()}

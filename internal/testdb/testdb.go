@@ -16,6 +16,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -34,12 +35,13 @@ import (
 // Variable names the environment variable with the admin URL of a server.
 const Variable = "SURFIN_TEST_POSTGRES"
 
-// own is the cluster of this test process. A test binary has one TestMain and
-// many tests that share the server: there is no other place for it.
+// own is what the tests of this process share. A test binary has one TestMain and many
+// tests that share the server: there is no other place for it.
 var own struct {
 	sync.Mutex
 	cluster *pgcluster.Cluster
 	err     error
+	admin   *pgx.Conn
 }
 
 // Main runs the tests, stops the cluster that they started, and returns the exit
@@ -48,14 +50,19 @@ func Main(m *testing.M) int {
 	code := m.Run()
 	own.Lock()
 	defer own.Unlock()
-	if own.cluster == nil {
-		return code
+	var errs []error
+	if own.admin != nil {
+		errs = append(errs, own.admin.Close(context.Background()))
+		own.admin = nil
 	}
-	if err := own.cluster.Stop(); err != nil {
+	if own.cluster != nil {
+		errs = append(errs, own.cluster.Stop())
+		own.cluster = nil
+	}
+	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, "testdb:", err)
 		return max(code, 1)
 	}
-	own.cluster = nil
 	return code
 }
 
@@ -81,6 +88,10 @@ func Postgres(t testing.TB) string {
 	if err != nil {
 		t.Fatalf("this test needs PostgreSQL: %v", err)
 	}
+	u, err := url.Parse(admin)
+	if err != nil {
+		t.Fatalf("%s: %v", Variable, err)
+	}
 	random := make([]byte, 6)
 	if _, err := rand.Read(random); err != nil {
 		t.Fatalf("name of the test database: %v", err)
@@ -94,10 +105,6 @@ func Postgres(t testing.TB) string {
 			t.Errorf("drop the test database: %v", err)
 		}
 	})
-	u, err := url.Parse(admin)
-	if err != nil {
-		t.Fatalf("%s: %v", Variable, err)
-	}
 	u.Path = "/" + name
 	return u.String()
 }
@@ -127,16 +134,20 @@ func strategy(c *pgx.Conn) string {
 	return " STRATEGY FILE_COPY"
 }
 
+// administrate runs a statement on the connection that all tests of the process share:
+// a connection costs the server as much as a database does.
 func administrate(admin string, statement func(*pgx.Conn) string) error {
+	own.Lock()
+	defer own.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, admin)
-	if err != nil {
-		return fmt.Errorf("connect to the server of %s: %w", Variable, err)
+	if own.admin == nil || own.admin.IsClosed() {
+		conn, err := pgx.Connect(ctx, admin)
+		if err != nil {
+			return fmt.Errorf("connect to the server of %s: %w", Variable, err)
+		}
+		own.admin = conn
 	}
-	_, err = conn.Exec(ctx, statement(conn))
-	if cerr := conn.Close(ctx); err == nil {
-		err = cerr
-	}
+	_, err := own.admin.Exec(ctx, statement(own.admin))
 	return err
 }

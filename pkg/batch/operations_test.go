@@ -292,3 +292,48 @@ flow:
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	})
 }
+
+// Rule F4: the files of child jobs belong to the definition. A restart says that one has
+// changed, and the launch of the child judges the change.
+func TestARestartSaysThatTheFileOfAChildChangedAndTheChildJudgesIt(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		app := newApp(t, settingsFor(t, url))
+		const child = "job: inner\nflow:\n- {step: done, tasklet: {shell: {command: [\"true\"]}}}\n- {step: fails, tasklet: {shell: {command: [\"false\"]}}}\n"
+		file := jobFile(t, "job: outer\nflow:\n- {job: call, file: inner.yaml}\n")
+		inner := filepath.Join(filepath.Dir(file), "inner.yaml")
+		require.NoError(t, os.WriteFile(inner, []byte(child), 0o600))
+		exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+
+		restart := func(text string) (*operator.Execution, []operator.Notice) {
+			require.NoError(t, os.WriteFile(inner, []byte(text), 0o600))
+			var notices []operator.Notice
+			running, err := app.Restart(t.Context(), batch.RestartRequest{Execution: exec.ID, Hooks: operator.Hooks{OnNotice: func(n operator.Notice) { notices = append(notices, n) }}})
+			require.NoError(t, err)
+			exec, err = running.Wait()
+			require.NoError(t, err)
+			return exec, notices
+		}
+		exec, notices := restart(strings.Replace(child, "step: done", "step: renamed", 1))
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, "step done has completed, and is not in the file any more")
+		require.Len(t, notices, 1)
+		require.Equal(t, []jobfile.Change{{Step: "call", What: "has a job file that is different, which the launch of that job judges"}}, notices[0].Changes)
+		require.Equal(t, []operator.Action{{Kind: operator.ActCompare, Execution: 1, File: inner, Name: "inner.yaml"}}, notices[0].Actions)
+
+		explained, err := app.Explain(t.Context(), operator.ExplainRequest{Execution: exec.ID})
+		require.NoError(t, err)
+		require.Empty(t, explained.FileChange)
+		exec, notices = restart(strings.Replace(child, `"false"`, `"true"`, 1))
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Len(t, notices, 1)
+
+		require.NoError(t, os.Remove(inner))
+		explained, err = app.Explain(t.Context(), operator.ExplainRequest{Execution: exec.ID})
+		require.NoError(t, err)
+		require.Equal(t, operator.FileGone, explained.FileChange)
+		require.Equal(t, inner, explained.ChangedFile)
+	})
+}

@@ -52,23 +52,22 @@ func (a *App) resume(ctx context.Context, id core.JobExecutionID, stop <-chan st
 	return err
 }
 
-// storedJob builds the job of an execution from its stored definition. No file is read.
+// storedJob builds the job of an execution from its stored definition. No job file is read.
 func (a *App) storedJob(ctx context.Context, exec core.JobExecution) (*core.Job, error) {
 	d := exec.Definition
 	if d.Text == "" {
 		return nil, errors.New("no definition is stored with the execution: it is a job that was built in Go")
 	}
-	path := d.Path
-	if path == "" {
-		path = exec.JobName + ".yaml"
-	}
-	f, err := jobfile.Parse(path, []byte(d.Text), a.parts.Registry)
+	f, err := jobfile.ParseStored(d, exec.JobName+".yaml", a.parts.Registry)
 	if err != nil {
 		return nil, fmt.Errorf("the stored definition: %w", err)
 	}
 	j, err := f.Compile(jobfile.Deps{Provider: a.parts.Provider, Registry: a.parts.Registry, FileMode: a.parts.Settings.Files.Mode})
 	if err != nil {
 		return nil, err
+	}
+	if j.Definition.Hash != d.Hash {
+		return nil, fmt.Errorf("the stored definition has the hash %s, and its execution says %s", j.Definition.Hash, d.Hash)
 	}
 	if j.Bind != nil {
 		if err := j.Bind(ctx, exec.Params); err != nil {

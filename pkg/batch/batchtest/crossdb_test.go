@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,30 +24,55 @@ func sqliteFile(t testing.TB) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "data.db")
 }
 
+// soakVariable is set by `make soak`.
+const soakVariable = "SURFIN_SOAK"
+
 // acrossDatabases crashes a job whose history is in one database and whose data are
-// in another, called "data" (rule C18).
-func acrossDatabases(t *testing.T, describe func(c *batchtest.Crash)) {
+// in another, called "data" (rule C18). Each kind has each role in the first two pairs.
+// The pairs of one kind, which have no further combination of role and kind, are killed
+// at every third commit; where several jobs run, thorough is the one that has them.
+func acrossDatabases(t *testing.T, thorough bool, describe func(c *batchtest.Crash)) {
 	t.Helper()
+	soak := os.Getenv(soakVariable) != ""
 	for _, pair := range []struct {
 		name          string
-		history, data func(testing.TB) string
+		history, data func(*testing.T) func(testing.TB) string
 	}{
-		{"sqlite and postgres", sqliteFile, testdb.Postgres},
-		{"postgres and sqlite", testdb.Postgres, sqliteFile},
-		{"two sqlite files", sqliteFile, sqliteFile},
-		{"two postgres databases", testdb.Postgres, testdb.Postgres},
+		{"sqlite and postgres", sqliteFiles, postgresSchemas},
+		{"postgres and sqlite", postgresSchemas, sqliteFiles},
+		{"two sqlite files", sqliteFiles, sqliteFiles},
+		{"two postgres databases", postgresSchemas, postgresSchemas},
 	} {
 		t.Run(pair.name, func(t *testing.T) {
 			if testing.Short() && pair.name != "sqlite and postgres" {
 				t.Skip("one pair is enough for a short run")
 			}
+			same := strings.HasPrefix(pair.name, "two")
+			if same && !thorough && !soak {
+				t.Skip("the pairs of one kind run with the other job, and in make soak")
+			}
+			history, data := pair.history(t), pair.data(t)
 			batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
-				c.Database = pair.history
-				c.Databases = map[string]func(testing.TB) string{"data": pair.data}
+				c.Database = history
+				c.Databases = map[string]func(testing.TB) string{"data": data}
+				if same && !soak {
+					c.Every = 3
+				}
 				describe(c)
 			})
 		})
 	}
+}
+
+func sqliteFiles(*testing.T) func(testing.TB) string { return sqliteFile }
+
+// postgresSchemas makes a database, in the test's own process only, and in it a schema for
+// each run.
+func postgresSchemas(t *testing.T) func(testing.TB) string {
+	if batchtest.InCrash() {
+		return nil
+	}
+	return batchtest.Postgres(testdb.Postgres(t))
 }
 
 const crossJob = `
@@ -67,7 +94,7 @@ flow:
 
 func TestALoadIntoAnotherDatabaseSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
-	acrossDatabases(t, func(c *batchtest.Crash) {
+	acrossDatabases(t, false, func(c *batchtest.Crash) {
 		c.Job = c.Path("load.yaml")
 		c.Params = []string{"input=" + c.Path("in.csv")}
 		c.Setup = func(_ *testing.T, e *batchtest.Env) {
@@ -98,7 +125,7 @@ flow:
 
 func TestALoadWithSkipsAndSplitsIntoAnotherDatabaseSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
-	acrossDatabases(t, func(c *batchtest.Crash) {
+	acrossDatabases(t, true, func(c *batchtest.Crash) {
 		c.Job = c.Path("load.yaml")
 		c.Params = []string{"input=" + c.Path("in.csv")}
 		c.Setup = func(_ *testing.T, e *batchtest.Env) {

@@ -56,24 +56,7 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 	})
 }
 
-// broken is a database whose COMMIT fails, and a repository that may not answer.
-type broken struct {
-	tx.Database
-	how error
-}
-
-func (d broken) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
-	h, err := d.Database.Begin(ctx, attr)
-	return &brokenHandle{h, d.how}, err
-}
-
-type brokenHandle struct {
-	tx.Handle
-	how error
-}
-
-func (h *brokenHandle) Commit() error { return errors.Join(h.how, h.Rollback()) }
-
+// silent is a repository that does not answer.
 type silent struct{ core.JobRepository }
 
 func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
@@ -101,7 +84,7 @@ func TestACommitThatNobodyCanJudgeIsUnknown(t *testing.T) {
 				})
 				e.Exec("create table out(id bigint)")
 				s, err := chunk.New(chunk.Config{
-					Name: "load", Size: 10, Database: broken{e.Database, c.how},
+					Name: "load", Size: 10, Database: testengine.Committing{Database: e.Database, Commit: func(h tx.Handle) error { return errors.Join(c.how, h.Rollback()) }},
 					Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 						return chunk.Parts{
 							Reader:  item.EraseReader[int](&numbers{n: 25}),

@@ -261,44 +261,14 @@ func (n *notes) Process(ctx context.Context, i int) (int, error) {
 	return i, nil
 }
 
-// liar reports a COMMIT as failed, after it happened or instead of it.
-type liar struct {
-	tx.Database
-	at       int // the commit to lie about
-	happened bool
-	commits  *int
-}
-
-func (l liar) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
-	h, err := l.Database.Begin(ctx, attr)
-	return lyingHandle{h, l}, err
-}
-
-type lyingHandle struct {
-	tx.Handle
-	liar
-}
-
-var errGone = errors.New("the connection is gone")
-
-func (h lyingHandle) Commit() error {
-	if *h.commits++; *h.commits != h.at {
-		return h.Handle.Commit()
-	}
-	if h.happened {
-		return errors.Join(h.Handle.Commit(), errGone)
-	}
-	return errors.Join(h.Handle.Rollback(), errGone)
-}
-
 func TestACommitReportedAsFailedIsJudgedByTheGuardRow(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		for _, happened := range []bool{true, false} {
+		for happened, lost := range map[bool]func(tx.Handle) error{true: testengine.LostAfter, false: testengine.LostBefore} {
 			t.Run(fmt.Sprintf("happened %v", happened), func(t *testing.T) {
 				f := fixture{e: engine(t, emptied(t, url)), reader: &numbers{n: 25}}
 				f.config = chunk.Config{
-					Database: liar{Database: f.e.Database, at: 2, happened: happened, commits: new(int)},
+					Database: testengine.Committing{Database: f.e.Database, Commit: testengine.OnlyCommit(2, lost)},
 					Retry:    chunk.Retry{Limit: 5, Retryable: func(error) bool { return true }},
 					Skip:     chunk.LimitSkip{Limit: 5, Skippable: func(error) bool { return true }},
 				}
@@ -307,7 +277,7 @@ func TestACommitReportedAsFailedIsJudgedByTheGuardRow(t *testing.T) {
 					require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 				} else {
 					require.Equal(t, core.StatusFailed, exec.Status, "a failed COMMIT is never retried")
-					require.Contains(t, exec.Error, errGone.Error())
+					require.Contains(t, exec.Error, testengine.ErrLine.Error())
 					require.Equal(t, upTo(10), f.e.Ints(allRows))
 					f.reader, f.config.Database = &numbers{n: 25}, nil
 					exec = f.run(t)

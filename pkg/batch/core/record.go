@@ -142,15 +142,6 @@ func (s StepExecution) Total() Counters { return s.Before.Add(s.Counters) }
 // committed.
 func (s StepExecution) Carried() Counters { return s.Total().Sub(s.InHand) }
 
-// Definition is the job's definition as it was when the execution began (F4).
-type Definition struct {
-	Hash string // hex sha256 of Text
-	Text string
-	// Path is the absolute path of the file that Text was read from, where a
-	// restart looks for it; empty: it was read from no file.
-	Path string
-}
-
 // Counters count what a step did; on commit they describe committed facts (C11).
 type Counters struct {
 	Read, Filter, Write              int64

@@ -108,6 +108,10 @@ func (l *live) unknown(group *attempted, failure error) bool {
 func (l *live) record(ctx context.Context, group *attempted, flow core.Flow, failure error) (undone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
+	gone, err := l.rolledBack(ctx, group, failure)
+	if err != nil {
+		return true, err
+	}
 	var errs []error
 	undone = failure != nil && len(group.records) == 0
 	for _, s := range group.records {
@@ -115,12 +119,35 @@ func (l *live) record(ctx context.Context, group *attempted, flow core.Flow, fai
 		if !needed {
 			continue
 		}
-		ended, stands, err := l.recordOne(ctx, s, change, failure != nil && group.inside)
+		ended, stands, err := l.recordOne(ctx, s, change, gone[s.ID])
 		undone = undone || failure != nil && !stands
 		errs = append(errs, err)
 		l.observeEnd(ctx, flow, ended, failure, err)
 	}
 	return undone, errors.Join(errs...)
+}
+
+// rolledBack returns the records that are not there because they were started in the
+// transaction and it was rolled back. Its failure does not say that: a COMMIT that is
+// reported as failed may have happened. An id may be another step's by now.
+func (l *live) rolledBack(ctx context.Context, group *attempted, failure error) (map[core.StepExecutionID]bool, error) {
+	if failure == nil || !group.inside {
+		return nil, nil
+	}
+	ids := make([]core.StepExecutionID, len(group.records))
+	for i, s := range group.records {
+		ids[i] = s.ID
+	}
+	found, err := l.run.config.Repository.StepsByID(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("group %s: read what was committed: %w", group.Name, err)
+	}
+	gone := map[core.StepExecutionID]bool{}
+	for _, s := range group.records {
+		there := found[s.ID]
+		gone[s.ID] = there.JobExecutionID != s.JobExecutionID || there.Name != s.Name || there.Visit != s.Visit
+	}
+	return gone, nil
 }
 
 // change is the end of a step of the group that is still to be recorded, if it is.
@@ -167,8 +194,8 @@ func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 }
 
 // recordOne writes one end and returns it, nil where it was recorded before. stands says
-// that the step had a transaction of its own, in which it recorded its end. A record that
-// the rollback has taken away is made anew: its id may be another step's by now.
+// that the step recorded its end in a transaction that is committed: its own, or that of the
+// group. anew says that the rollback has taken the record away: it is made again.
 func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
 	if anew {
 		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit})

@@ -2,48 +2,61 @@ package job_test
 
 import (
 	"context"
-	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// recorded are the steps of an execution with their statuses, in the order of their ids.
+func (s *script) recorded(exec *core.JobExecution) string {
+	s.e.T.Helper()
+	steps, err := s.e.Repository.Steps(s.e.T.Context(), exec.ID)
+	require.NoError(s.e.T, err)
+	var list []string
+	for _, step := range steps {
+		list = append(list, step.Name+" "+string(step.Status))
+	}
+	return strings.Join(list, ", ")
+}
+
 // TestAGroupIsDoneWhenItsRecordsAreCommitted, whatever the COMMIT answered: a group whose
-// answer is lost is done where the records of its steps say so, and else not.
+// answer is lost is done where the records of its steps say so, and else not. A step has one
+// record (rules T6 and C10).
 func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
-	errLost := errors.New("the answer to COMMIT is lost")
 	eachScript(t, func(s *script) {
-		t, manager := s.e.T, tx.NewManager(s.e.Database)
-		group := func(do func(ctx context.Context, fn func(context.Context) error) error) *core.AtomicElement {
+		t := s.e.T
+		group := func(lost func(tx.Handle) error) *core.AtomicElement {
+			manager := tx.NewManager(testengine.Committing{Database: s.e.Database, Commit: testengine.OnlyCommit(1, lost)})
 			x := s.step("x", to("y"))
 			return &core.AtomicElement{
-				Name: "g", Database: s.e.Database.Name(), Do: do, Next: []core.Transition{to("last")},
+				Name: "g", Database: s.e.Database.Name(), Next: []core.Transition{to("last")},
 				Flow: core.Flow{Elements: []core.Element{x, s.step("y")}},
+				Do:   func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
 			}
 		}
-		g := group(func(ctx context.Context, fn func(context.Context) error) error {
-			return manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error { return errors.Join(fn(ctx), errLost) })
-		})
-		j := flowOf("undone", g, s.step("last"))
+		j := flowOf("undone", group(testengine.LostBefore), s.step("last"))
 		exec := s.attempt(j, "run x", "x y")
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, errLost.Error())
-		g.Do = func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) }
+		require.Contains(t, exec.Error, testengine.ErrLine.Error())
+		require.Equal(t, "x FAILED, y FAILED", s.recorded(exec))
 		exec = s.attempt(j, "resume x", "x y last")
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 
-		if s.e.Database.SingleWriter() { // the starts are in the transaction: there is no other record
-			return
-		}
-		g = group(func(ctx context.Context, fn func(context.Context) error) error {
-			return errors.Join(manager.Do(ctx, tx.Attr{}, fn), errLost)
-		})
-		exec = s.attempt(flowOf("done", g, s.step("last")), "run x", "x y last")
+		exec = s.attempt(flowOf("done", group(testengine.LostAfter), s.step("last")), "run x", "x y last")
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.Equal(t, "x COMPLETED, y COMPLETED, last COMPLETED", s.recorded(exec))
+
+		s.failing("last")
+		j = flowOf("continued", group(testengine.LostAfter), s.step("last"))
+		require.Equal(t, core.StatusFailed, s.attempt(j, "run x", "x y last").Status)
+		s.failing()
+		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass x, pass y, resume last", "last").Status)
 	})
 }
 

@@ -107,7 +107,8 @@ type entry struct {
 	// attempts whose rows count there.
 	inner  core.Visit
 	inside attempts
-	// innerOnly says that the element itself was not completed.
+	// innerOnly says that the element itself runs again, though it completed: it led to a
+	// stop from which a restart comes to it again.
 	innerOnly bool
 }
 
@@ -155,6 +156,7 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 		return within.floor(turns, e.Ordinal, math.MaxInt64).from > e.Execution
 	}
 	rows = continued(rows, isDead)
+	markStopped(flow, rows)
 	newest := map[string]entry{}
 	for _, e := range rows {
 		before, there := newest[e.Element]
@@ -260,6 +262,29 @@ func continued(rows []entry, isDead func(entry) bool) []entry {
 	return rows
 }
 
+// markStopped marks the visits that led to a stop without a restart point, or with one that
+// precedes them. To pass one again would be to stop again.
+func markStopped(flow core.Flow, rows []entry) {
+	for _, stop := range rows {
+		if stop.Kind != core.VisitStop && (stop.Kind != core.VisitJump || !leadsBack(flow, stop.Element, stop.Target)) {
+			continue
+		}
+		for i := range rows {
+			e := &rows[i]
+			if isVisit(e.Kind) && e.Element == stop.Element && e.Ordinal == stop.Ordinal-1 && e.Execution <= stop.Execution {
+				e.innerOnly = true
+			}
+		}
+	}
+}
+
+// leadsBack reports whether the restart point of a stop is the element or precedes it.
+func leadsBack(flow core.Flow, element, restart string) bool {
+	at, known := flow.Find(element)
+	target, found := flow.Find(restart)
+	return known && found && flow.Index(target) <= flow.Index(at)
+}
+
 // adoptTarget names the visit that another one continues.
 func adoptTarget(e *entry) string { return fmt.Sprintf("%d %d", e.inner.Ordinal, e.inside.from) }
 
@@ -330,7 +355,45 @@ func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
 			}
 		}
 	}
+	return append(found, j.gone(flow, id, within)...)
+}
+
+// gone returns an entry for each element that the definition has no longer, and in which
+// an attempt visited something: its name alone is known.
+func (j *journal) gone(flow core.Flow, id string, within attempts) []entry {
+	var found []entry
+	for prefix, ordinals := range j.inner {
+		name, is := strings.CutPrefix(prefix, core.FlowPrefix(id))
+		if _, there := flow.Find(name); !is || there || strings.Contains(name, "#") {
+			continue
+		}
+		for _, ordinal := range ordinals {
+			v := core.Visit{Flow: id, Ordinal: ordinal, Element: name}
+			if newest := j.newestUnder(v, within); newest != 0 && !j.hasEnd(v, newest) {
+				found = append(found, entry{open: true, JournalRow: core.JournalRow{
+					Execution: newest, FlowVisit: core.FlowVisit{Visit: v, Kind: core.VisitFlow},
+				}})
+			}
+		}
+	}
 	return found
+}
+
+// newestUnder returns the newest attempt with a row in a flow of the visit; 0: none has.
+func (j *journal) newestUnder(v core.Visit, within attempts) core.JobExecutionID {
+	var newest core.JobExecutionID
+	branches := strings.TrimSuffix(v.Inner(0), "0")
+	for flow, rows := range j.rows {
+		if !strings.HasPrefix(flow, branches) {
+			continue
+		}
+		for _, row := range rows {
+			if within.has(row.Execution) {
+				newest = max(newest, row.Execution)
+			}
+		}
+	}
+	return newest
 }
 
 // openKind reports whether the rows inside of an element say that it was visited. A

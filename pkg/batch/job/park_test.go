@@ -50,30 +50,67 @@ func remoteStep(t *testing.T, e *testengine.Engine, name string) *core.StepEleme
 	return &core.StepElement{Step: s}
 }
 
+// parking tells when an execution was parked: a worker that polls the database takes its
+// time from the process that it waits for.
+type parking struct {
+	core.JobRepository
+	parked chan core.JobExecutionID
+}
+
+func (p *parking) Park(ctx context.Context, ref core.JobRef, request core.Parking) (core.Answer, error) {
+	a, err := p.JobRepository.Park(ctx, ref, request)
+	if err == nil && a == core.Applied {
+		p.parked <- ref.ID
+	}
+	return a, err
+}
+
+// parkingScript also returns where the parked executions are told.
+func parkingScript(t *testing.T, url string) (*script, <-chan core.JobExecutionID) {
+	t.Helper()
+	p := &parking{parked: make(chan core.JobExecutionID, 10)}
+	e := testengine.New(t, url, func(c *job.Config) {
+		p.JobRepository = c.Repository
+		c.Repository = p
+	})
+	return &script{e: e}, p.parked
+}
+
 // endParts is a worker that ends the partitions of parked executions.
-func endParts(ctx context.Context, e *testengine.Engine, change func(core.StepExecution) core.StepChange) <-chan error {
+func endParts(ctx context.Context, e *testengine.Engine, parked <-chan core.JobExecutionID, change func(core.StepExecution) core.StepChange) <-chan error {
 	done := make(chan error, 1)
-	worker := core.Owner{Host: "there", PID: 2}
 	go func() {
-		for ctx.Err() == nil {
-			time.Sleep(5 * time.Millisecond)
-			parked, err := e.Repository.Executions(ctx, core.ExecutionFilter{Statuses: []core.Status{core.StatusParked}})
-			if err != nil || len(parked) == 0 {
-				continue
+		for {
+			select {
+			case <-ctx.Done():
+				done <- nil
+				return
+			case <-parked:
 			}
-			a, err := e.Repository.AssignPartition(ctx, core.AssignRequest{Owner: worker, Lease: time.Minute})
-			if err != nil || a == nil {
-				continue
-			}
-			_, err = e.Repository.EndStep(ctx, core.StepRef{ID: a.Step.ID, Owner: worker, Epoch: a.Step.Epoch}, change(a.Step))
-			if err != nil && !errors.Is(err, core.ErrLostOwner) {
+			if err := endOpenParts(ctx, e, change); err != nil {
 				done <- err
 				return
 			}
 		}
-		done <- nil
 	}()
 	return done
+}
+
+func endOpenParts(ctx context.Context, e *testengine.Engine, change func(core.StepExecution) core.StepChange) error {
+	worker := core.Owner{Host: "there", PID: 2}
+	for {
+		a, err := e.Repository.AssignPartition(ctx, core.AssignRequest{Owner: worker, Lease: time.Minute})
+		if ctx.Err() != nil || err == nil && a == nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		_, err = e.Repository.EndStep(ctx, core.StepRef{ID: a.Step.ID, Owner: worker, Epoch: a.Step.Epoch}, change(a.Step))
+		if err != nil && !errors.Is(err, core.ErrLostOwner) {
+			return err
+		}
+	}
 }
 
 // TestAResumeIsNoRestart: a job that parks twice. What it visited before stands, no step
@@ -81,9 +118,10 @@ func endParts(ctx context.Context, e *testengine.Engine, change func(core.StepEx
 func TestAResumeIsNoRestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		s := &script{e: testengine.New(t, url), fails: map[string]bool{"bad": true}}
+		s, parked := parkingScript(t, url)
+		s.failing("bad")
 		ctx, cancel := context.WithCancel(t.Context())
-		worker := endParts(ctx, s.e, func(core.StepExecution) core.StepChange {
+		worker := endParts(ctx, s.e, parked, func(core.StepExecution) core.StepChange {
 			return core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted, Counters: core.Counters{Read: 2}}
 		})
 		h := &jobHeard{}
@@ -138,27 +176,21 @@ func TestAResumeIsNoRestart(t *testing.T) {
 func TestAParkedExecutionIsStopped(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		s := &script{e: testengine.New(t, url)}
+		s, parked := parkingScript(t, url)
 		j := testengine.Job("stops", remoteStep(t, s.e, "parts"), s.step("last"))
+		asked := make(chan error, 1)
 		go func() {
-			for t.Context().Err() == nil {
-				parked, err := s.e.Repository.Executions(t.Context(), core.ExecutionFilter{Statuses: []core.Status{core.StatusParked}})
-				if err == nil && len(parked) > 0 {
-					_, err = s.e.Repository.RequestStop(t.Context(), parked[0].ID)
-				}
-				if err == nil && len(parked) > 0 {
-					return
-				}
-				time.Sleep(5 * time.Millisecond)
-			}
+			_, err := s.e.Repository.RequestStop(t.Context(), <-parked)
+			asked <- err
 		}()
 		exec, ran := s.run(j)
+		require.NoError(t, <-asked)
 		require.Equal(t, core.StatusStopped, exec.Status)
 		require.Empty(t, ran)
 		require.Equal(t, core.StatusStopped, s.e.Step(exec, "parts").Status)
 
 		ctx, cancel := context.WithCancel(t.Context())
-		worker := endParts(ctx, s.e, func(core.StepExecution) core.StepChange {
+		worker := endParts(ctx, s.e, parked, func(core.StepExecution) core.StepChange {
 			return core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 2}}
 		})
 		exec, ran = s.run(j)
@@ -215,7 +247,7 @@ func (w inserting) Write(ctx context.Context, items []int64) error {
 func TestAResumedExecutionIsGivenBack(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		s := &script{e: testengine.New(t, url)}
+		s, parked := parkingScript(t, url)
 		s.e.Exec("CREATE TABLE got (n bigint NOT NULL)")
 		release := make(chan struct{})
 		once := sync.OnceFunc(func() { close(release) })
@@ -232,7 +264,7 @@ func TestAResumedExecutionIsGivenBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		launched, gone := context.WithCancel(t.Context())
-		worker := endParts(ctx, s.e, func(core.StepExecution) core.StepChange {
+		worker := endParts(ctx, s.e, parked, func(core.StepExecution) core.StepChange {
 			gone()
 			return core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted}
 		})
@@ -241,7 +273,7 @@ func TestAResumedExecutionIsGivenBack(t *testing.T) {
 		require.Eventually(t, func() bool {
 			ids, err := s.e.Repository.Resumable(t.Context(), 1)
 			return err == nil && len(ids) == 1
-		}, 10*time.Second, 5*time.Millisecond)
+		}, time.Minute, 20*time.Millisecond)
 		cancel()
 		require.NoError(t, <-worker)
 

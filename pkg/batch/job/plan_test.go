@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,18 +25,9 @@ import (
 func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		cases := 15
-		if n, err := strconv.Atoi(os.Getenv(soakVariable)); err == nil {
-			if cases = n; !strings.HasPrefix(url, "sqlite") {
-				cases = n / 10
-			}
-		}
-		if testing.Short() {
-			cases = 10
-		}
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		for seed := range cases {
+		for seed := range flowsOn(url, 15, 1, 10) {
 			for _, wild := range []bool{false, true} {
 				require.NoError(t, plannedCase(t.Context(), e, uint64(seed), wild), "seed %d, wild: %v", seed, wild)
 			}

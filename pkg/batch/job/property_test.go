@@ -26,6 +26,29 @@ import (
 // soakVariable is how many random flows to try; `make soak` sets it.
 const soakVariable = "SURFIN_SOAK"
 
+// flowsOn returns how many random flows a property tries on a database: cases on SQLite,
+// and a third of them on PostgreSQL, which has other statements and not another walk. A
+// soak tries these shares of its number.
+func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
+	if testing.Short() {
+		cases = 10
+	}
+	n, err := strconv.Atoi(os.Getenv(soakVariable))
+	switch sqlite := onSQLite(url); {
+	case err == nil && sqlite:
+		return n / shareOnSQLite
+	case err == nil:
+		return n / shareOnPostgres
+	case sqlite:
+		return cases
+	}
+	return cases / 3
+}
+
+func onSQLite(url string) bool { return strings.HasPrefix(url, "sqlite") }
+
+func isSoak() bool { return os.Getenv(soakVariable) != "" }
+
 // TestARandomFlowDoesTheSameHoweverOftenItDies compares a flow that runs through
 // with the same one whose steps fail and whose process dies at random moments, and
 // that is launched again until it completes: every step must have done its work as
@@ -33,16 +56,9 @@ const soakVariable = "SURFIN_SOAK"
 func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		cases := 25
-		if n, err := strconv.Atoi(os.Getenv(soakVariable)); err == nil {
-			cases = n / 10
-		}
-		if testing.Short() {
-			cases = 10
-		}
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		for seed := range cases {
+		for seed := range flowsOn(url, 25, 10, 10) {
 			require.NoError(t, randomCase(t, e, uint64(seed)), "seed %d", seed)
 		}
 	})

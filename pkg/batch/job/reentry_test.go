@@ -164,8 +164,11 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 			w.lead(second, "m")
 			return f
 		}
-		deaths := 0
-		for first := 8; first < 18; first++ {
+		deaths, each := 0, 1
+		if !onSQLite(url) && !isSoak() {
+			each = 3 // in turn before a write and after one
+		}
+		for first := 8; first < 18; first += each {
 			for second := 1; second < 9; second += 2 {
 				w := &weather{Engine: e, name: fmt.Sprintf("twice %d %d", first, second)}
 				j := w.ofFlow(flow)
@@ -186,7 +189,7 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 				require.LessOrEqual(t, w.rows("a"), int64(4), w.name)
 			}
 		}
-		require.Greater(t, deaths, 60)
+		require.Greater(t, deaths, 60/each)
 	})
 }
 
@@ -245,9 +248,29 @@ func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
 		require.Equal(t, core.StatusStopped, s.attempt(j, "run a", "a b c").Status)
 		a.Next = []core.Transition{to("n")}
 		s.failing("n")
-		require.Equal(t, core.StatusFailed, s.attempt(j, "pass a, pass b, pass c, pass a, run n", "n").Status)
+		require.Equal(t, core.StatusFailed, s.attempt(j, "pass a, run n", "n").Status)
 		s.failing()
-		require.Equal(t, core.StatusStopped, s.attempt(j, "pass a, resume n", "n").Status, "b and c are passed")
+		require.Equal(t, core.StatusStopped, s.attempt(j, "pass a, resume n", "n c").Status, "b is passed")
+	})
+}
+
+// TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint: what was completed between
+// them is passed. With its old outcome the step would lead to the stop in every restart.
+func TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint(t *testing.T) {
+	eachScript(t, func(s *script) {
+		t := s.e.T
+		j := flowOf("asked", s.step("a", to("b")), s.step("b", to("c")), s.step("c", stopAt("ASK", "a"), to("d")), s.step("d"))
+		s.exits["c"] = "ASK"
+		require.Equal(t, core.StatusStopped, s.attempt(j, "run a", "a b c").Status)
+		const plan = "pass a, pass b, pass c, pass a, pass b, repeat c"
+		require.Equal(t, core.StatusStopped, s.attempt(j, plan, "c").Status, "it asks again")
+		s.exits["c"] = ""
+		s.failing("c")
+		require.Equal(t, core.StatusFailed, s.attempt(j, plan, "c").Status)
+		s.failing("d")
+		require.Equal(t, core.StatusFailed, s.attempt(j, "pass a, pass b, resume c", "c d").Status)
+		s.failing()
+		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass a, pass b, pass c, resume d", "d").Status)
 	})
 }
 

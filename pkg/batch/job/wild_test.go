@@ -19,10 +19,13 @@ func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
 		seeds := []uint64{106, 1231, 1245}
-		for seed := range 12 {
+		for seed := range flowsOn(url, 12, 10, 10) {
 			seeds = append(seeds, uint64(seed))
 		}
 		for _, seed := range seeds {
+			if leadsBack(e, seed) && !isSoak() {
+				continue
+			}
 			calm := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
 			stormy := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
 			if err := compareCase(t, calm, stormy, seed); !stormy.back { // else it is not known how often the steps work
@@ -30,4 +33,12 @@ func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 			}
 		}
 	})
+}
+
+// leadsBack reports whether a failure leads back in this flow. Then it is not known how
+// often the steps work, and there is little to compare.
+func leadsBack(e *testengine.Engine, seed uint64) bool {
+	w := &weather{Engine: e, wild: true, random: rand.New(rand.NewPCG(seed, 0))}
+	w.job()
+	return w.back
 }

@@ -2,16 +2,12 @@ package operator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -54,9 +50,11 @@ type Explanation struct {
 	Restart *RestartPlan `json:"restart,omitempty"`
 	// Refused is why a restart is, or would be, refused; empty: it is not.
 	Refused Reason `json:"refused,omitempty"`
-	// File is the path of the job file, and FileChange what became of it since.
-	File       string     `json:"file,omitempty"`
-	FileChange FileChange `json:"file_change,omitempty"`
+	// File is the path of the job file. FileChange is what became since of it, or of a file
+	// of a child job, and ChangedFile which one that is.
+	File        string     `json:"file,omitempty"`
+	FileChange  FileChange `json:"file_change,omitempty"`
+	ChangedFile string     `json:"changed_file,omitempty"`
 	// Actions are the ways on, the best first.
 	Actions []Action `json:"actions"`
 }
@@ -152,7 +150,7 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		Newest: p.newest.Execution.ID, NewestStatus: p.newest.Execution.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
 		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
 		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
-		File: x.Definition.Path, FileChange: p.change, Actions: []Action{},
+		File: x.Definition.Path, FileChange: p.change, ChangedFile: p.changed, Actions: []Action{},
 	}
 	if x.Status.IsRunning() {
 		e.Owner, e.Lease = s.ownerOf(x), s.leaseOf(x)
@@ -182,6 +180,9 @@ type history struct {
 	job    *core.Job
 	uses   []jobfile.Used
 	change FileChange
+	// changed is the path of the file, and now the definition as it is on the disk.
+	changed string
+	now     core.Definition
 	// carried says that the application has the job, which is not on the disk.
 	carried bool
 }
@@ -232,14 +233,7 @@ func (s *Service) readDefinition(p *history) {
 		}
 		return
 	}
-	now, err := smallfile.Read(d.Path)
-	if err != nil && !errors.Is(err, smallfile.ErrTooLarge) {
-		p.change = FileGone
-		return
-	}
-	if sum := sha256.Sum256(now); hex.EncodeToString(sum[:]) != d.Hash {
-		p.change = FileChanged
-	}
+	p.now, p.change, p.changed = onDisk(d)
 }
 
 // storedFile reads the definition of an execution as it was then. carried is the job as
@@ -250,9 +244,9 @@ func (s *Service) storedFile(e *core.JobExecution) (file, carried *jobfile.File,
 		carried = s.config.Files[e.JobName]
 	}
 	if carried != nil {
-		file, err = carried.Parse([]byte(d.Text), s.config.Registry)
+		file, err = carried.Earlier(d, s.config.Registry)
 	} else {
-		file, err = jobfile.Parse(d.Path, []byte(d.Text), s.config.Registry)
+		file, err = jobfile.ParseStored(d, e.JobName, s.config.Registry)
 	}
 	return file, carried, err
 }

@@ -97,7 +97,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		return p.offerAnew(ctx, e)
 	}
 	if p.change != "" && !p.carried {
-		add(Action{Kind: ActCompare, Execution: p.exec.ID, File: p.exec.Definition.Path})
+		e.Actions = append(e.Actions, compareActions(p.exec.ID, p.exec.Definition, p.now, p.exec.Definition.Path)...)
 	}
 	add(p.service.restartAction(&p.exec, false))
 	if !p.exec.Status.IsRunning() {

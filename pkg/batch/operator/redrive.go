@@ -138,8 +138,8 @@ func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.J
 	if d.file.Name() != e.JobName {
 		return wrong("%s is job %s, and execution %d is of job %s", d.path, d.file.Name(), e.ID, e.JobName)
 	}
-	if d.file.Definition().Hash != e.Definition.Hash {
-		req.notice(Notice{Kind: NoticeChanged, Execution: e.ID, File: d.path})
+	if now := d.file.Definition(); now.Hash != e.Definition.Hash {
+		req.notice(Notice{Kind: NoticeChanged, Execution: e.ID, File: d.path, Actions: compareActions(e.ID, e.Definition, now, d.path)})
 	}
 	return d, nil
 }

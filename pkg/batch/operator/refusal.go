@@ -98,7 +98,7 @@ const (
 	ActExplain ActionKind = "explain" // why Execution ended, and what a restart does
 	ActWatch   ActionKind = "watch"   // look at the progress of Job
 	ActSkips   ActionKind = "skips"   // list the skipped items of Execution
-	ActCompare ActionKind = "compare" // the definition of Execution with File
+	ActCompare ActionKind = "compare" // the definition of Execution, or its file Name, with File
 	ActRun     ActionKind = "run"     // run File with Params
 	ActAgain   ActionKind = "again"   // run File with Params as a new instance
 	ActNext    ActionKind = "next"    // run the next instance of File
@@ -123,6 +123,8 @@ type Action struct {
 	Job    string      `json:"job,omitempty"`
 	// File is the job file; empty where the history has it.
 	File string `json:"file,omitempty"`
+	// Name is that of a file of the definition; empty: it is the only one.
+	Name string `json:"name,omitempty"`
 	// Params are texts by name, as a request has them.
 	Params map[string]string `json:"params,omitempty"`
 	Step   string            `json:"step,omitempty"`

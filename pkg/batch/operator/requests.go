@@ -145,6 +145,8 @@ type Notice struct {
 	Execution core.JobExecutionID `json:"execution,omitempty"`
 	Status    core.Status         `json:"status,omitempty"`
 	File      string              `json:"file,omitempty"`
+	// Actions are the ways to see what changed.
+	Actions []Action `json:"actions,omitempty"`
 	// Changes are those of the job file.
 	Changes []jobfile.Change `json:"changes,omitempty"`
 	// FromStart says that everything runs anew, so that the changes do not matter.

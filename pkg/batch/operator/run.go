@@ -82,7 +82,8 @@ func (s *Service) checkChanges(ctx context.Context, l *launch) error {
 	if last.Status == core.StatusCompleted || last.Definition.Hash == l.job.Definition.Hash {
 		return nil
 	}
-	notice := Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart}
+	notice := Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart,
+		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)}
 	if !notice.FromStart {
 		if notice.Changes, err = l.file.Changes(ctx, last, s.config.Repository, l.params, s.config.Registry); err != nil {
 			return err
@@ -106,7 +107,7 @@ func (s *Service) judgeChanges(changes []jobfile.Change, last *core.JobExecution
 		return nil
 	}
 	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: refused, Err: &jobfile.ChangedError{Execution: last.ID, Changes: changes},
-		Actions: []Action{{Kind: ActCompare, Execution: last.ID, File: l.path}}}
+		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)}
 	if last.RedriveOf == 0 {
 		r.Actions = append(r.Actions,
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},

@@ -16,7 +16,8 @@ type ShowRequest struct {
 	Partitions bool `json:"partitions,omitempty"`
 	// Audit adds every change of a status, and who asked for it.
 	Audit bool `json:"audit,omitempty"`
-	// Definition adds the job file as it was when the execution began.
+	// Definition adds the job file as it was when the execution began, and the files that
+	// it names.
 	Definition bool `json:"definition,omitempty"`
 }
 
@@ -36,7 +37,7 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	}
 	view := s.executionView(exec, newest)
 	if req.Definition {
-		view.Definition = exec.Definition.Text
+		view.Definition = definitionFiles(exec.Definition)
 	}
 	steps, err := s.config.Repository.Steps(ctx, exec.ID)
 	if err != nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -121,19 +119,22 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 	return d, withAction(err, e.ID, s.restartAction(e, true))
 }
 
-// stored is ofExecution, and takes a file that is gone from the history.
+// stored is ofExecution, and takes files that are gone from the history.
 func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
-	path := e.Definition.Path
-	_, missing := os.Stat(path)
-	if !from.isZero() || e.Definition.Text == "" || s.config.Files[e.JobName] != nil || !errors.Is(missing, fs.ErrNotExist) {
+	was := e.Definition
+	if !from.isZero() || was.Text == "" || s.config.Files[e.JobName] != nil {
+		return s.ofExecution(ctx, from, e)
+	}
+	_, change, path := onDisk(was)
+	if change != FileGone {
 		return s.ofExecution(ctx, from, e)
 	}
 	hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID, File: path})
-	file, err := jobfile.Parse(path, []byte(e.Definition.Text), s.config.Registry)
+	file, err := jobfile.ParseStored(was, e.JobName, s.config.Registry)
 	if err != nil {
 		return definition{}, &Refusal{Reason: ReasonFile, Execution: e.ID, Err: err}
 	}
-	return definition{file: file, path: path}, nil
+	return definition{file: file, path: was.Path}, nil
 }
 
 // compile makes the job of a definition. components are the service's, or

@@ -23,9 +23,9 @@ type (
 		Decisions  []DecisionView        `json:"decisions,omitempty"`
 		// Audit is empty unless it was asked for.
 		Audit []AuditView `json:"audit,omitempty"`
-		// Definition is the job file as it was when the execution began; empty unless it was
-		// asked for.
-		Definition string `json:"definition,omitempty"`
+		// Definition are the job file and the files that it names, as they were when the
+		// execution began, the job file first; empty unless it was asked for.
+		Definition []core.DefinitionFile `json:"definition,omitempty"`
 	}
 
 	// Redrive is an execution that redrives the skipped items of another one.

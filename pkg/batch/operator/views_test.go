@@ -74,7 +74,8 @@ func TestViewsOfAFailedExecution(t *testing.T) {
 
 		shown, err = s.s.Show(ctx, ShowRequest{Execution: exec.ID, Definition: true})
 		require.NoError(t, err)
-		require.Equal(t, copyJob, shown.Definition, "it is there where it was asked for")
+		require.Len(t, shown.Definition, 1)
+		require.Equal(t, copyJob, shown.Definition[0].Text, "it is there where it was asked for")
 		require.Empty(t, shown.Audit)
 	})
 }

@@ -241,12 +241,16 @@ func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
 // insert writes the new execution and its parameters. The epoch and the job context
 // are those of the previous execution. The context is empty from the start.
 func (l *launch) insert(ctx context.Context) error {
+	files, err := encodeFiles(l.req.Definition.Files)
+	if err != nil {
+		return err
+	}
 	one := int64(1)
 	row := jobExecution{
 		InstanceID: l.instance, JobName: l.req.JobName, Attempt: 1, Status: core.StatusStarting,
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
-		DefinitionPath: l.req.Definition.Path,
-		Owner:          l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
+		DefinitionPath: l.req.Definition.Path, DefinitionFiles: files,
+		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
 		LeaseUntil: clock(l.req.Lease), CreatedAt: clock(0),
 	}
 	if p := l.launched.Previous; p != nil {

@@ -22,33 +22,34 @@ type jobInstance struct {
 }
 
 type jobExecution struct {
-	ID             core.JobExecutionID `gorm:"primaryKey"`
-	InstanceID     core.JobInstanceID
-	JobName        string
-	Attempt        int
-	Status         core.Status
-	StatusBefore   core.Status // the status before the last transition
-	ExitCode       string
-	ErrorText      string
-	DefinitionHash string
-	DefinitionText string
-	DefinitionPath string
-	Context        string
-	Owner          string
-	Epoch          int64
-	Active         *int64 // 1 while it runs, else NULL: unique with the instance
-	StopRequested  bool
-	StepCount      int64 // of started steps; written under the guard of StartStep
-	LeaseUntil     instant
-	CreatedAt      instant
-	StartedAt      instant
-	EndedAt        instant
-	RedriveOf      *core.JobExecutionID // NULL for all but redrives
-	ParentID       *core.JobExecutionID // NULL for all but child jobs
-	ParentCall     *core.StepExecutionID
-	Gate           string
-	LastMove       string // the last move, and the epoch in which it was made
-	LastEpoch      int64
+	ID              core.JobExecutionID `gorm:"primaryKey"`
+	InstanceID      core.JobInstanceID
+	JobName         string
+	Attempt         int
+	Status          core.Status
+	StatusBefore    core.Status // the status before the last transition
+	ExitCode        string
+	ErrorText       string
+	DefinitionHash  string
+	DefinitionText  string
+	DefinitionPath  string
+	DefinitionFiles string // JSON: the files that the job file names
+	Context         string
+	Owner           string
+	Epoch           int64
+	Active          *int64 // 1 while it runs, else NULL: unique with the instance
+	StopRequested   bool
+	StepCount       int64 // of started steps; written under the guard of StartStep
+	LeaseUntil      instant
+	CreatedAt       instant
+	StartedAt       instant
+	EndedAt         instant
+	RedriveOf       *core.JobExecutionID // NULL for all but redrives
+	ParentID        *core.JobExecutionID // NULL for all but child jobs
+	ParentCall      *core.StepExecutionID
+	Gate            string
+	LastMove        string // the last move, and the epoch in which it was made
+	LastEpoch       int64
 }
 
 type jobExecutionParam struct {
@@ -145,6 +146,10 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 	if err != nil {
 		return nil, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
+	files, err := decodeFiles(j.DefinitionFiles)
+	if err != nil {
+		return nil, fmt.Errorf("job execution %d: %w", j.ID, err)
+	}
 	var redriveOf, parent core.JobExecutionID
 	if j.ParentID != nil {
 		parent = *j.ParentID
@@ -160,7 +165,7 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 		RedriveOf: redriveOf, Parent: parent, ParentCall: call, Gate: j.Gate,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: params,
-		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath}, Context: context,
+		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,
 		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
 		Attempt: j.Attempt, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
 	}, nil

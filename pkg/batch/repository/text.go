@@ -32,19 +32,33 @@ func validText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// encodeOut returns the stored form of a step's named results.
-func encodeOut(out core.Results) (string, error) {
-	if len(out) == 0 {
+// encodeFiles returns the stored form of the files that a job file names.
+func encodeFiles(files []core.DefinitionFile) (string, error) {
+	if len(files) == 0 {
 		return "", nil
 	}
-	data, err := json.Marshal(out)
+	data, err := json.Marshal(files)
 	if err != nil {
-		return "", fmt.Errorf("results of the step: %w", err)
-	}
-	if len(data) > core.MaxContextBytes {
-		return "", fmt.Errorf("results of the step: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(data), core.MaxContextBytes)
+		return "", fmt.Errorf("files of the definition: %w", err)
 	}
 	return string(data), nil
+}
+
+func decodeFiles(text string) ([]core.DefinitionFile, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var files []core.DefinitionFile
+	if err := json.Unmarshal([]byte(text), &files); err != nil {
+		return nil, fmt.Errorf("stored files of the definition: %w", err)
+	}
+	return files, nil
+}
+
+// encodeOut returns the stored form of a step's named results.
+func encodeOut(out core.Results) (string, error) {
+	data, err := out.Encode()
+	return string(data), err
 }
 
 func decodeOut(text string) (map[string]any, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -96,7 +97,7 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 		record = b.do(t.Context(), promoting(func(ctx context.Context, c *core.StepContribution) error {
 			return errors.Join(put(ctx, c), insert(b.Engine, "(7, null)")(ctx, c))
 		}), func(r *core.StepRun) {
-			r.Services.Promoter = core.PromoterFunc(func(context.Context, map[string]any) error { return errLine })
+			r.Services.Promoter = core.PromoterFunc(func(context.Context, map[string]any) error { return testengine.ErrLine })
 		})
 		require.Equal(t, core.StatusFailed, record.Status)
 		require.Empty(t, b.Ints("select id from out"))
@@ -236,7 +237,7 @@ func (s *stoppable) StopRequested(context.Context) error {
 func TestAStoppableTaskletIsToldOnceWhileItExecutes(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, testdb.SQLite(t))
-	for name, s := range map[string]*stoppable{"well": {}, "badly": {err: errLine}, "worse": {panics: true}} {
+	for name, s := range map[string]*stoppable{"well": {}, "badly": {err: testengine.ErrLine}, "worse": {panics: true}} {
 		s.began, s.told = make(chan struct{}), make(chan struct{})
 		b.launch(name)
 		stop := make(chan struct{})
@@ -252,7 +253,7 @@ func TestAStoppableTaskletIsToldOnceWhileItExecutes(t *testing.T) {
 		failed := observed[core.StopFailed](b)[before:]
 		require.Equal(t, name != "well", len(failed) == 1, name)
 		if s.err != nil {
-			require.Equal(t, core.StopFailed{Execution: b.job.ID, Step: "work", Err: errLine}, failed[0])
+			require.Equal(t, core.StopFailed{Execution: b.job.ID, Step: "work", Err: testengine.ErrLine}, failed[0])
 		}
 	}
 }

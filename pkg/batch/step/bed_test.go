@@ -178,32 +178,8 @@ func insertInto(ctx context.Context, db tx.Database, id int) error {
 	return err
 }
 
-// breaking is a database whose COMMIT does something else.
-type breaking struct {
-	tx.Database
-	commit func(h tx.Handle) error
-}
-
-func (d breaking) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
-	h, err := d.Database.Begin(ctx, attr)
-	return &breakingHandle{h, d.commit}, err
-}
-
-type breakingHandle struct {
-	tx.Handle
-	commit func(h tx.Handle) error
-}
-
-func (h *breakingHandle) Commit() error { return h.commit(h.Handle) }
-
-var errLine = errors.New("the line is dead")
-
-// What a COMMIT that is reported as failed may have done.
-var (
-	lostBefore = func(h tx.Handle) error { return errors.Join(errLine, h.Rollback()) }
-	lostAfter  = func(h tx.Handle) error { return errors.Join(errLine, h.Commit()) }
-	rolledBack = func(h tx.Handle) error { return errors.Join(tx.ErrRolledBack, h.Rollback()) }
-)
+// rolledBack is a COMMIT that the database answered with a rollback.
+func rolledBack(h tx.Handle) error { return errors.Join(tx.ErrRolledBack, h.Rollback()) }
 
 // condition is a gate over the step.
 func condition(holds func(core.StepExecution) bool, values string) *core.Condition {

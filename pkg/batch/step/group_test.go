@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -129,7 +130,7 @@ func TestAFailureInAGroupIsLeftToItsOwner(t *testing.T) {
 		for _, propagation := range tx.Propagations() {
 			b.launch(string(propagation))
 			s := b.tasklet(func(ctx context.Context, c *core.StepContribution) error {
-				return errors.Join(insert(b.Engine, "(7, null)")(ctx, c), errLine)
+				return errors.Join(insert(b.Engine, "(7, null)")(ctx, c), testengine.ErrLine)
 			}, func(config *step.TaskletConfig) { config.Attr.Propagation = propagation })
 			var deferred core.DeferredEnd
 			_, err := b.grouped(b.Database, s, true, func(run *core.StepRun, record *core.StepExecution) {
@@ -185,10 +186,10 @@ func TestACommitOfItsOwnThatFailsInAGroupIsJudgedByTheRow(t *testing.T) {
 	for name, c := range map[string]struct {
 		commit func(tx.Handle) error
 		status core.Status
-	}{"before": {lostBefore, core.StatusFailed}, "after": {lostAfter, core.StatusCompleted}} {
+	}{"before": {testengine.LostBefore, core.StatusFailed}, "after": {testengine.LostAfter, core.StatusCompleted}} {
 		b.launch(name)
 		s := b.tasklet(insert(b.Engine, "(7, null)"), func(config *step.TaskletConfig) {
-			config.Attr.Propagation, config.Database = tx.RequiresNew, breaking{b.Database, c.commit}
+			config.Attr.Propagation, config.Database = tx.RequiresNew, testengine.Committing{Database: b.Database, Commit: c.commit}
 		})
 		_, err := b.grouped(b.Database, s, false, func(run *core.StepRun, record *core.StepExecution) {
 			require.Equal(t, c.status, record.Status, name)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -244,7 +245,7 @@ func (c modelCase) tasklet(db tx.Database) core.TaskletFunc {
 		s.ExitCode = c.Code
 		switch c.Work {
 		case "error":
-			return errLine
+			return testengine.ErrLine
 		case "stop":
 			return core.ErrStopped
 		case "unknown":
@@ -259,8 +260,8 @@ func (c modelCase) tasklet(db tx.Database) core.TaskletFunc {
 func (c modelCase) configure(db tx.Database, log *[]string) func(*step.TaskletConfig) {
 	return func(config *step.TaskletConfig) {
 		config.Database = db
-		if commit := map[string]func(tx.Handle) error{"before": lostBefore, "after": lostAfter, "rolled back": rolledBack}[c.Commit]; commit != nil {
-			config.Database = breaking{db, commit}
+		if commit := map[string]func(tx.Handle) error{"before": testengine.LostBefore, "after": testengine.LostAfter, "rolled back": rolledBack}[c.Commit]; commit != nil {
+			config.Database = testengine.Committing{Database: db, Commit: commit}
 		}
 		if c.NoTx {
 			config.Attr.Propagation = tx.NotSupported
@@ -269,7 +270,7 @@ func (c modelCase) configure(db tx.Database, log *[]string) func(*step.TaskletCo
 			config.Expect = &core.Condition{Text: "it is well", Holds: func(context.Context, *core.View) (bool, error) {
 				switch c.Gate {
 				case "error":
-					return false, errLine
+					return false, testengine.ErrLine
 				case "panic":
 					panic("lost my head")
 				}
@@ -285,7 +286,7 @@ func (c modelCase) configure(db tx.Database, log *[]string) func(*step.TaskletCo
 			}
 			var list []any
 			for i, l := range c.Listeners {
-				told := &noted{name: fmt.Sprint(i), log: log, fail: map[string]error{l.Fails: errLine}, panics: l.Panics}
+				told := &noted{name: fmt.Sprint(i), log: log, fail: map[string]error{l.Fails: testengine.ErrLine}, panics: l.Panics}
 				if l.Exit != "" {
 					told.change = func(s *core.StepExecution) { s.ExitCode = l.Exit }
 				}

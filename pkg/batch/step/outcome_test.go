@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -30,8 +31,8 @@ func TestAnExitCodeOfTheTaskletCountsHoweverItEnds(t *testing.T) {
 		}{
 			{nil, "", core.StatusCompleted, "COMPLETED", ""},
 			{nil, "MAYBE", core.StatusCompleted, "MAYBE", ""},
-			{errLine, "", core.StatusFailed, "FAILED", "dead"},
-			{errLine, "LINE DEAD", core.StatusFailed, "LINE DEAD", "dead"},
+			{testengine.ErrLine, "", core.StatusFailed, "FAILED", "dead"},
+			{testengine.ErrLine, "LINE DEAD", core.StatusFailed, "LINE DEAD", "dead"},
 			{core.ErrStopped, "", core.StatusStopped, "STOPPED", "on request"},
 			{core.ErrStopped, "HALFWAY", core.StatusStopped, "HALFWAY", "on request"},
 			{fmt.Errorf("sent: %w", core.ErrUnknownOutcome), "", core.StatusUnknown, "UNKNOWN", "sent"},
@@ -65,20 +66,20 @@ func TestTheOutcomeOfAFailedCommitIsWhatTheRowSaysOrUnknown(t *testing.T) {
 			status core.Status
 			exit   string
 		}{
-			{"own, lost before", b.Database, tx.Attr{}, lostBefore, core.StatusFailed, "FAILED"},
+			{"own, lost before", b.Database, tx.Attr{}, testengine.LostBefore, core.StatusFailed, "FAILED"},
 			{"own, rolled back", b.Database, tx.Attr{}, rolledBack, core.StatusFailed, "FAILED"},
-			{"own, lost after", b.Database, tx.Attr{}, lostAfter, core.StatusCompleted, "FINE"},
-			{"own, read only", b.Database, tx.Attr{ReadOnly: true}, lostBefore, core.StatusFailed, "FAILED"},
-			{"other, lost before", other, tx.Attr{}, lostBefore, core.StatusUnknown, "UNKNOWN"},
-			{"other, lost after", other, tx.Attr{}, lostAfter, core.StatusUnknown, "UNKNOWN"},
+			{"own, lost after", b.Database, tx.Attr{}, testengine.LostAfter, core.StatusCompleted, "FINE"},
+			{"own, read only", b.Database, tx.Attr{ReadOnly: true}, testengine.LostBefore, core.StatusFailed, "FAILED"},
+			{"other, lost before", other, tx.Attr{}, testengine.LostBefore, core.StatusUnknown, "UNKNOWN"},
+			{"other, lost after", other, tx.Attr{}, testengine.LostAfter, core.StatusUnknown, "UNKNOWN"},
 			{"other, rolled back", other, tx.Attr{}, rolledBack, core.StatusFailed, "FAILED"},
-			{"other, read only", other, tx.Attr{ReadOnly: true}, lostBefore, core.StatusFailed, "FAILED"},
+			{"other, read only", other, tx.Attr{ReadOnly: true}, testengine.LostBefore, core.StatusFailed, "FAILED"},
 		} {
 			record := b.do(t.Context(), b.tasklet(func(_ context.Context, s *core.StepContribution) error {
 				s.ExitCode = "FINE"
 				return nil
 			}, func(config *step.TaskletConfig) {
-				config.Database, config.Attr = breaking{c.db, c.commit}, c.attr
+				config.Database, config.Attr = testengine.Committing{Database: c.db, Commit: c.commit}, c.attr
 			}))
 			require.Equal(t, c.status, record.Status, c.name)
 			require.Equal(t, c.exit, record.ExitCode, c.name)
@@ -94,7 +95,7 @@ func TestACommitErrorThatTheTaskletReturnsIsAFailure(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, testdb.SQLite(t))
 	record := b.do(t.Context(), b.tasklet(func(context.Context, *core.StepContribution) error {
-		return &tx.CommitError{Err: errLine}
+		return &tx.CommitError{Err: testengine.ErrLine}
 	}, func(c *step.TaskletConfig) { c.Database = another(t, testdb.SQLite(t)) }))
 	require.Equal(t, core.StatusFailed, record.Status)
 }

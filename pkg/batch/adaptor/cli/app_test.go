@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -107,6 +108,7 @@ func oddComponents() []registry.Component {
 	}
 	type config struct {
 		Item item.Type `key:"item" required:"true"`
+		Gate string    `key:"gate"`
 	}
 	return []registry.Component{
 		tasklet("panic", func(context.Context, *core.StepContribution) error { panic("the sky is falling") }),
@@ -115,8 +117,8 @@ func oddComponents() []registry.Component {
 		{
 			Kind: registry.KindReader, Name: "endless", Summary: "for tests", Config: reflect.TypeFor[config](),
 			Types: func(cfg any, _ item.Type) (item.Type, error) { return cfg.(*config).Item, nil },
-			New: func(context.Context, any, registry.BuildContext) (any, error) {
-				return item.EraseReader[number](endless{}), nil
+			New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
+				return item.EraseReader[number](endless{gate: cfg.(*config).Gate}), nil
 			},
 		},
 	}
@@ -124,9 +126,19 @@ func oddComponents() []registry.Component {
 
 type number struct{ N int64 }
 
-type endless struct{}
+// endless waits at its gate, a named pipe, until somebody opens and closes it. Without a
+// gate, and when the gate is gone, it waits for nothing.
+type endless struct{ gate string }
 
-func (endless) Read(context.Context) (number, error) { return number{}, nil }
+func (r endless) Read(context.Context) (number, error) {
+	if r.gate == "" {
+		return number{}, nil
+	}
+	if _, err := os.ReadFile(r.gate); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return number{}, err
+	}
+	return number{}, nil
+}
 
 // scene is a folder with files, and a database.
 type scene struct {

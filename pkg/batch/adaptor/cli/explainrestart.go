@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -37,7 +38,7 @@ func restartText(e *operator.Explanation) []string {
 	default:
 		return text
 	}
-	return append(text, "The job file "+e.File+" "+changed+"; this is said of the file as it was.")
+	return append(text, "The job file "+cmp.Or(e.ChangedFile, e.File)+" "+changed+"; this is said of the file as it was.")
 }
 
 // refusedText is why a restart is refused.

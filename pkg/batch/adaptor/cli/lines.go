@@ -171,7 +171,11 @@ func actionWords(words []string, a operator.Action) []string {
 }
 
 func (env *environment) compareLine(a operator.Action) string {
-	return env.command("show", idText(a.Execution), "--definition") + " | diff - " + shellQuote(a.File)
+	words := []string{"show", idText(a.Execution), "--definition"}
+	if a.Name != "" {
+		words = append(words, "--file", a.Name)
+	}
+	return env.command(words...) + " | diff - " + shellQuote(a.File)
 }
 
 // refusal is the command's end where the service refused.

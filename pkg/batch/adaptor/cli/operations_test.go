@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -42,16 +43,23 @@ func TestAStopFromAnotherProcessCommitsTheChunkAndARestartGoesOn(t *testing.T) {
 
 func TestStopSaysWhatWillHappenAndWhatIsOverCannotBeStopped(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, testdb.SQLite(t), map[string]string{"e.yaml": endlessJob})
+	s := newScene(t, testdb.SQLite(t), nil)
+	gate := s.path("gate")
+	require.NoError(t, syscall.Mkfifo(gate, 0o600))
+	s.write("e.yaml", strings.Replace(endlessJob, "item: number", "item: number, gate: "+gate, 1))
 	c := s.start("run", "e.yaml")
 	c.until("step started")
-	r := s.run("stop", "1")
+	r := s.run("stop", "1") // while it reads its first item
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
 	require.Regexp(t, `^job e, execution 1: STOPPING in TOOK
  process \d+ on \S+ commits the chunk in hand, and ends
  wait for it: surfin stop 1 --wait 5m --database-url URL
  what it does: surfin show 1 --database-url URL
 $`, r.out)
+	opened, err := os.OpenFile(gate, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(gate))
+	require.NoError(t, opened.Close())
 	code, errs := c.end()
 	require.Equal(t, cli.ExitStopped, code, errs)
 

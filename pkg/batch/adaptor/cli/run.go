@@ -182,7 +182,11 @@ func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 		c.env.log.WarnContext(ctx, text+"; everything runs anew")
 		return
 	}
-	c.env.log.WarnContext(ctx, text, "compare", c.env.compareLine(operator.Action{Execution: n.Execution, File: n.File}))
+	var compare []any
+	for _, a := range n.Actions {
+		compare = append(compare, "compare", c.env.compareLine(a))
+	}
+	c.env.log.WarnContext(ctx, text, compare...)
 	for _, change := range n.Changes {
 		if change.Refused {
 			c.env.log.WarnContext(ctx, "accepted: "+change.String())

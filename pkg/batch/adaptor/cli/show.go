@@ -13,7 +13,10 @@ import (
 )
 
 // showFlags are the flags of show.
-type showFlags struct{ definition, partitions, audit bool }
+type showFlags struct {
+	definition, partitions, audit bool
+	file                          string
+}
 
 func (c showCommands) showCommand() *cobra.Command {
 	var o showFlags
@@ -28,10 +31,14 @@ func (c showCommands) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.show(cmd.Context(), operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
+			if o.file != "" && !o.definition {
+				return usagef("--file is for --definition")
+			}
+			return c.show(cmd.Context(), o.file, operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
 		},
 	}
-	cmd.Flags().BoolVar(&o.definition, "definition", false, "print the job file as it was when the execution began")
+	cmd.Flags().BoolVar(&o.definition, "definition", false, "print the job file, and the files of its child jobs, as they were when the execution began")
+	cmd.Flags().StringVar(&o.file, "file", "", "with --definition: print only this file, NAME as in --definition")
 	cmd.Flags().BoolVar(&o.partitions, "partitions", false, "show every partition, not only those that failed")
 	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of a status, and who asked for it")
 	cmd.MarkFlagsMutuallyExclusive("definition", "partitions")
@@ -40,7 +47,7 @@ func (c showCommands) showCommand() *cobra.Command {
 	return cmd
 }
 
-func (c showCommands) show(ctx context.Context, req operator.ShowRequest) error {
+func (c showCommands) show(ctx context.Context, file string, req operator.ShowRequest) error {
 	var shown *operator.ExecutionView
 	err := c.env.view(ctx, req.Execution, func(s *Session) (err error) {
 		shown, err = s.Service.Show(ctx, req)
@@ -50,11 +57,39 @@ func (c showCommands) show(ctx context.Context, req operator.ShowRequest) error 
 	case err != nil:
 		return err
 	case req.Definition:
-		return c.env.print(shown.Definition)
+		text, err := definitionText(shown.Definition, file)
+		if err != nil {
+			return err
+		}
+		return c.env.print(text)
 	case c.env.format == formatJSON:
 		return c.env.printJSON(c.env.pageRecord(shown))
 	}
 	return c.env.print(c.executionPage(shown, req.Partitions))
+}
+
+// definitionText is the one file, as it is, or all files: YAML documents, each after a
+// line with its name.
+func definitionText(files []core.DefinitionFile, name string) (string, error) {
+	if name == "" && len(files) == 1 {
+		return files[0].Text, nil
+	}
+	var b strings.Builder
+	var names []string
+	for _, f := range files {
+		if f.Name == name {
+			return f.Text, nil
+		}
+		names = append(names, f.Name)
+		fmt.Fprintf(&b, "--- # %s\n%s", f.Name, f.Text)
+		if !strings.HasSuffix(f.Text, "\n") {
+			b.WriteString("\n")
+		}
+	}
+	if name != "" {
+		return "", usagef("--file %s: the definition has no such file; it has %s", name, strings.Join(names, ", "))
+	}
+	return b.String(), nil
 }
 
 // view asks the service about an execution; one that does not exist is a matter of

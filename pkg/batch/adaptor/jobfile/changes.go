@@ -61,7 +61,7 @@ func (f *File) Changes(ctx context.Context, last *core.JobExecution, history cor
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
 	}
-	before, err := f.from.parse([]byte(last.Definition.Text), reg)
+	before, err := f.Earlier(last.Definition, reg)
 	if err != nil { // such as a component that the application no longer has
 		text := strings.Join(strings.Fields(err.Error()), " ")
 		return []Change{{What: "the file as it was cannot be read any more, so that nobody can tell what is different: " + text, Refused: true}}, nil
@@ -81,7 +81,8 @@ func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, hi
 // Compare says what is different for a restart (rule F4): a step that completed
 // must keep its name and its kind; one that began and did not complete must keep its
 // kind and its input: the reader of a chunk step and the partitioner with their configs,
-// the file and the parameters of a child job. Configs are compared as the launch with the parameters binds them.
+// the name of the file and the parameters of a child job: what is in that file is judged by
+// the launch of the child. Configs are compared as the launch with the parameters binds them.
 // Everything else may change. history are the newest executions of the instance's
 // steps; what runs in `finally` begins anew in each execution and is not compared.
 func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
@@ -104,8 +105,14 @@ func Compare(before, after *File, params core.Parameters, history map[string]cor
 		case ran && last.Last.Status != core.StatusCompleted && last.Last.Status != core.StatusAbandoned:
 			changes = append(changes, inputChanges(before, after, s, now, params)...)
 		}
-		if now != nil && s.text() != now.text() && !slices.ContainsFunc(changes, func(c Change) bool { return c.Step == s.name }) {
-			changes = append(changes, Change{Step: s.name, What: otherChange(ran, last.Last.Status, now)})
+		if now == nil || slices.ContainsFunc(changes, func(c Change) bool { return c.Step == s.name }) {
+			continue
+		}
+		if what := otherChange(s, now); what != "" {
+			if ran && last.Last.Status == core.StatusCompleted && !now.allowsStart() {
+				what += "; it has completed and does not run again"
+			}
+			changes = append(changes, Change{Step: s.name, What: what})
 		}
 	}
 	for _, s := range after.steps {
@@ -116,11 +123,24 @@ func Compare(before, after *File, params core.Parameters, history map[string]cor
 	return changes
 }
 
-func otherChange(ran bool, status core.Status, now *stepDef) string {
-	if ran && status == core.StatusCompleted && !now.allowsStart() {
-		return "is different; it has completed and does not run again"
+// otherChange says what is different of a step that a restart may run; empty: nothing.
+func otherChange(old, now *stepDef) string {
+	switch {
+	case old.text() != now.text():
+		return "is different"
+	case old.childHash() != now.childHash():
+		return "has a job file that is different, which the launch of that job judges"
 	}
-	return "is different"
+	return ""
+}
+
+// childHash is the hash of the definition of a child job; empty: it is another step, or a
+// job that cannot be read any more.
+func (s *stepDef) childHash() string {
+	if s.child == nil || s.child.file == nil {
+		return ""
+	}
+	return s.child.file.Definition().Hash
 }
 
 func (f *File) stepNamed(name string) *stepDef {

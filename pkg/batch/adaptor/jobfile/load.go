@@ -1,9 +1,8 @@
 package jobfile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -58,31 +57,55 @@ func (f *File) Steps() []string {
 	return names
 }
 
-// Definition returns the text of the file, its hash (rule F4), and its absolute path
-// if it is on the disk. A child job is not part of it: its own execution has its own
-// definition.
+// Definition returns the texts of the file and of the files of its child jobs, at any
+// depth, and one hash of them (rule F4).
 func (f *File) Definition() core.Definition {
-	sum := sha256.Sum256([]byte(f.doc.Text))
-	return core.Definition{Hash: hex.EncodeToString(sum[:]), Text: f.doc.Text, Path: f.from.location()}
+	files := map[string]core.DefinitionFile{}
+	f.addFiles("", files)
+	return core.NewDefinition(f.doc.Text, f.from.location(), slices.Collect(maps.Values(files)))
 }
 
-// Source returns where the file is from.
-func (f *File) Source() Source { return f.from }
+// addFiles adds the files that this one names. name is its own.
+func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {
+	for _, s := range f.steps {
+		if s.child == nil || s.child.file == nil {
+			continue
+		}
+		child := s.child.file
+		at := nameFrom(name, s.child.model.File)
+		if _, known := files[at]; !known {
+			files[at] = core.DefinitionFile{Name: at, Text: child.doc.Text, Path: child.from.location()}
+			child.addFiles(at, files)
+		}
+	}
+}
+
+// Source returns where the file is from. Of one that the history has, it is where the
+// file was.
+func (f *File) Source() Source {
+	from := f.from
+	from.stored = nil
+	return from
+}
 
 // Load is Load of a job file on the disk; see [Path].
 func Load(path string, reg *registry.Registry) (*File, error) { return Path(path).Load(reg) }
 
 // Parse checks the text of a job file; path is for messages, and its folder is
-// where relative paths begin. The error is [Problems]. The text may be that of an old
-// execution: mistakes in other files, such as the job files of children, are reported
-// by Compile, which needs them.
+// where relative paths begin. The error is [Problems]. Mistakes in the files of child jobs
+// are reported by Compile, which needs them.
 func Parse(path string, text []byte, reg *registry.Registry) (*File, error) {
 	return Path(path).parse(text, reg)
 }
 
-// Parse is [Parse] of a text that the file had some time ago.
-func (f *File) Parse(text []byte, reg *registry.Registry) (*File, error) {
-	return f.from.parse(text, reg)
+// ParseStored is [Parse] of the definition of an execution, see [Stored].
+func ParseStored(d core.Definition, name string, reg *registry.Registry) (*File, error) {
+	return Stored(d, name).parse([]byte(d.Text), reg)
+}
+
+// Earlier is the file as an earlier execution has it.
+func (f *File) Earlier(d core.Definition, reg *registry.Registry) (*File, error) {
+	return f.from.asStored(d).parse([]byte(d.Text), reg)
 }
 
 // parse is Parse of a text that was the source's.

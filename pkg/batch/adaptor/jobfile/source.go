@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/surfin-batch/surfin/internal/smallfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -22,6 +23,11 @@ type Source struct {
 	inMemory bool
 	// made says that Go code has made the text.
 	made bool
+	// stored is the definition of an execution, which has the texts of all files; nil: they
+	// are read from where they are.
+	stored *core.Definition
+	// name is that of a file in stored; empty: the job file itself.
+	name string
 }
 
 // Path is a job file on the disk. Relative paths in it are relative to its folder.
@@ -45,6 +51,23 @@ func Bytes(name string, text []byte) Source {
 // line.
 func Made(name string, texts map[string]string) Source {
 	return Source{path: name, fsys: texted(texts), made: true}
+}
+
+// Stored is the job file of an execution as its history has it, with all files that it
+// names: no file is read. name is what messages call a job file that was not on the disk.
+// Relative paths of data begin at the folders where the files were, or at the working
+// directory.
+func Stored(d core.Definition, name string) Source {
+	if d.Path == "" {
+		return Bytes(name, nil).asStored(d)
+	}
+	return Path(d.Path).asStored(d)
+}
+
+// asStored is the source with the texts that the history has.
+func (s Source) asStored(d core.Definition) Source {
+	s.stored, s.name = &d, ""
+	return s
 }
 
 // String returns the path or the name.
@@ -74,6 +97,8 @@ func LoadFS(fsys fs.FS, path string, reg *registry.Registry) (*File, error) {
 
 func (s Source) read() ([]byte, error) {
 	switch {
+	case s.stored != nil:
+		return []byte(s.storedText()), nil
 	case s.IsZero():
 		return nil, errors.New("no file is named")
 	case s.inMemory:
@@ -82,6 +107,14 @@ func (s Source) read() ([]byte, error) {
 		return smallfile.ReadFS(s.fsys, s.path)
 	}
 	return smallfile.Read(s.path)
+}
+
+func (s Source) storedText() string {
+	if s.name == "" {
+		return s.stored.Text
+	}
+	f, _ := s.stored.File(s.name) // child looked for it
+	return f.Text
 }
 
 // dir is where relative paths of data begin.
@@ -94,6 +127,9 @@ func (s Source) dir() string {
 
 // child is the job file that this one names.
 func (s Source) child(name string) (Source, error) {
+	if s.stored != nil {
+		return s.storedChild(name)
+	}
 	if s.fsys == nil {
 		return Path(resolve(s.dir(), name)), nil
 	}
@@ -104,8 +140,32 @@ func (s Source) child(name string) (Source, error) {
 	return Source{path: child, fsys: s.fsys, made: s.made}, nil
 }
 
+func (s Source) storedChild(name string) (Source, error) {
+	name = nameFrom(s.name, name)
+	f, ok := s.stored.File(name)
+	if !ok {
+		return Source{}, fmt.Errorf("%s is not stored with the execution", name)
+	}
+	if f.Path != "" {
+		return Source{path: f.Path, stored: s.stored, name: name}, nil
+	}
+	return Source{path: name, inMemory: true, made: s.made, stored: s.stored, name: name}, nil
+}
+
+// nameFrom is the name of a file that another one names, as the job file itself would
+// name it. from is the name of that other one; empty: it is the job file.
+func nameFrom(from, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.ToSlash(filepath.Clean(name))
+	}
+	return path.Join(path.Dir(from), filepath.ToSlash(name))
+}
+
 // identity is what tells one file from another among those that are loaded together.
 func (s Source) identity() string {
+	if s.stored != nil {
+		return "stored/" + s.name
+	}
 	if !s.OnDisk() {
 		return "in memory/" + s.path
 	}

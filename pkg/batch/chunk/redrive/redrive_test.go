@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -191,6 +193,17 @@ func idOf(t require.TestingT, s core.SkippedItem) int64 {
 func TestEveryItemIsRedrivenOnceWhateverFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
+		cases, share := 60, 3
+		if n, err := strconv.Atoi(os.Getenv("SURFIN_SOAK")); err == nil {
+			cases, share = n, 10
+		}
+		if !strings.HasPrefix(url, "sqlite") {
+			cases /= share
+		}
+		checks := flag.Lookup("rapid.checks").Value
+		given := checks.String()
+		require.NoError(t, checks.Set(strconv.Itoa(cases)))
+		t.Cleanup(func() { require.NoError(t, checks.Set(given)) })
 		b := newBench(t, url)
 		rapid.Check(t, func(t *rapid.T) { rounds(t, b) })
 	})

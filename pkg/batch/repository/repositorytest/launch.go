@@ -45,7 +45,7 @@ func launchIsRead(b *bench) {
 	require.Equal(b, time.UTC, exec.CreatedAt.Location())
 	require.Equal(b, exec.CreatedAt, exec.CreatedAt.Truncate(time.Microsecond))
 	require.True(b, exec.StartedAt.IsZero() && exec.EndedAt.IsZero())
-	require.Equal(b, core.Definition{Hash: "abc", Text: "job: load\n"}, exec.Definition)
+	require.Equal(b, definition(), exec.Definition)
 	require.Equal(b, exec, b.execution(exec.ID))
 
 	last, err := b.repo.LastExecution(b.ctx, "load", b.request("a", 1).Params.Key())

@@ -108,13 +108,19 @@ func (b *bench) params(ps ...core.Parameter) core.Parameters {
 	return params
 }
 
+func definition() core.Definition {
+	return core.NewDefinition("job: load\n", "/jobs/load.yaml", []core.DefinitionFile{
+		{Name: "parts/b.yaml", Text: "job: b # \"ü\"\n", Path: "/jobs/parts/b.yaml"}, {Name: "a.yaml", Text: "job: a\n"},
+	})
+}
+
 // request asks for a launch of "load" for a day, which tells instances apart.
 func (b *bench) request(name string, day int64) core.LaunchRequest {
 	b.Helper()
 	return core.LaunchRequest{
 		JobName: "load", Restartable: true, Owner: owner(name), Lease: time.Hour,
 		Params:     b.params(core.Parameter{Name: "day", Type: core.TypeInt, Value: day, Identifying: true}),
-		Definition: core.Definition{Hash: "abc", Text: "job: load\n"},
+		Definition: definition(),
 	}
 }
 

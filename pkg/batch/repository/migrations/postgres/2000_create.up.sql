@@ -25,6 +25,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     definition_hash text NOT NULL DEFAULT '',
     definition_text text NOT NULL DEFAULT '',
     definition_path text NOT NULL DEFAULT '',
+    definition_files text NOT NULL DEFAULT '', -- JSON: the files that the job file names
     context         text NOT NULL DEFAULT '',
     gate            text NOT NULL DEFAULT '',
     owner           text NOT NULL,

@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     definition_hash TEXT NOT NULL DEFAULT '',
     definition_text TEXT NOT NULL DEFAULT '',
     definition_path TEXT NOT NULL DEFAULT '',
+    definition_files TEXT NOT NULL DEFAULT '', -- JSON: the files that the job file names
     context         TEXT NOT NULL DEFAULT '',
     gate            TEXT NOT NULL DEFAULT '',
     owner           TEXT NOT NULL,

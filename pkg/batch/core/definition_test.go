@@ -1,0 +1,31 @@
+package core_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Rule F4: one hash is over the names and the texts of all files, in the order of the names.
+func TestTheHashOfADefinitionIsOverAllFiles(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte("job: x\n"))
+	require.Equal(t, hex.EncodeToString(sum[:]), core.NewDefinition("job: x\n", "/x.yaml", nil).Hash, "of one file: that of its text")
+
+	a, b := core.DefinitionFile{Name: "a.yaml", Text: "a"}, core.DefinitionFile{Name: "b.yaml", Text: "b", Path: "/b.yaml"}
+	d := core.NewDefinition("x", "/x.yaml", []core.DefinitionFile{b, a})
+	require.Equal(t, []core.DefinitionFile{a, b}, d.Files)
+	require.Equal(t, d.Hash, core.NewDefinition("x", "", []core.DefinitionFile{a, {Name: "b.yaml", Text: "b"}}).Hash, "neither order nor paths count")
+	hashes := map[string]bool{d.Hash: true}
+	for _, files := range [][]core.DefinitionFile{
+		nil, {a}, {b}, {{Name: "a.yaml", Text: "b"}, {Name: "b.yaml", Text: "a"}}, {a, {Name: "c.yaml", Text: "b"}}, {{Name: "a.yam", Text: "la"}, b},
+	} {
+		hash := core.NewDefinition("x", "", files).Hash
+		require.False(t, hashes[hash], files)
+		hashes[hash] = true
+	}
+}

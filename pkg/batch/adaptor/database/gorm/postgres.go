@@ -40,6 +40,9 @@ const (
 type server struct {
 	config  *pgx.ConnConfig
 	options []stdlib.OptionOpenDB
+	// besideLent says that the sessions are set up as those of a pool of the
+	// application's, which no statement does again.
+	besideLent bool
 }
 
 func (s server) connector() driver.Connector {
@@ -49,7 +52,8 @@ func (s server) connector() driver.Connector {
 // server reads the URL, or the configuration of the pool that is lent.
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
-		s.config, s.options, err = c.Lent.config(ctx)
+		s.besideLent = true
+		s.config, s.options, err = c.Lent.config(ctx, ourSettings(c.IdleInTransaction))
 	} else {
 		s.config, err = parseConfig(c.URL)
 	}
@@ -126,7 +130,11 @@ func (p *postgres) openPool() (*sql.DB, error) {
 		db.SetConnMaxIdleTime(borrowedIdle)
 		return db, nil
 	}
-	db := sql.OpenDB(connector{p.server.connector(), wrapPostgres})
+	wrap := wrapPostgres
+	if p.server.besideLent {
+		wrap = wrapBesideLent
+	}
+	db := sql.OpenDB(connector{p.server.connector(), wrap})
 	db.SetMaxOpenConns(p.maxOpen)
 	db.SetMaxIdleConns(p.maxOpen)
 	db.SetConnMaxIdleTime(idleTime)

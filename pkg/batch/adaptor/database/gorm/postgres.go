@@ -116,7 +116,9 @@ type postgres struct {
 	name    string
 	server  server
 	maxOpen int
-	pool    *pool
+	// idleLimit is how long the server lets a transaction wait for its client.
+	idleLimit time.Duration
+	pool      *pool
 	// borrower takes the connections out of a pool of the application's; nil: they are
 	// our own.
 	borrower *borrower
@@ -190,7 +192,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 		var t *sql.Tx
 		t, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
 		if err == nil {
-			return newPostgresHandle(conn, t)
+			return newPostgresHandle(conn, t, p.idleLimit)
 		}
 		if cerr := conn.Close(); cerr != nil && !errors.Is(cerr, sql.ErrConnDone) {
 			err = errors.Join(err, cerr)

@@ -61,7 +61,7 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if err != nil {
 		return nil, s.refused(ctx, err, l)
 	}
-	return s.keep(running), nil
+	return s.keep(running, l.job), nil
 }
 
 // checkChanges compares the job file with what the last attempt of the instance ran,

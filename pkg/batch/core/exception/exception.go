@@ -146,14 +146,14 @@ type PanicError struct {
 
 // Error names the panic's value; the stack is in Stack.
 func (e *PanicError) Error() string {
-	if e.Value == errGoexit {
-		return errGoexit.Error()
+	if _, ended := e.Value.(goexit); ended {
+		return "a component ended its goroutine (runtime.Goexit, which FailNow of a test and package require call): return an error instead"
 	}
 	return fmt.Sprintf("panic: %v", e.Value)
 }
 
-// errGoexit is the Value of a PanicError for runtime.Goexit.
-var errGoexit = errors.New("a component ended its goroutine (runtime.Goexit, which FailNow of a test and package require call): return an error instead")
+// goexit is the Value of a PanicError for runtime.Goexit.
+type goexit struct{}
 
 // Guard calls f and turns its panic into a *PanicError (rule C13).
 func Guard(f func() error) (err error) {
@@ -173,7 +173,7 @@ func GuardGoroutine(f func() error, done func(err error)) {
 	var err error
 	defer func() {
 		if !returned {
-			err = &PanicError{Value: errGoexit, Stack: debug.Stack()}
+			err = &PanicError{Value: goexit{}, Stack: debug.Stack()}
 		}
 		done(err)
 	}()

@@ -36,7 +36,7 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 		return nil, fmt.Errorf("look for partitions: %w", err)
 	}
 	for _, c := range found {
-		dead := c.Row.Owner != "" && req.Dead != nil && req.Dead(core.ParseOwner(c.Row.Owner))
+		dead := c.isDead(req.Dead)
 		if c.Row.Owner != "" && !c.Expired && !dead {
 			continue
 		}
@@ -49,6 +49,33 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 		}
 	}
 	return nil, nil
+}
+
+// stopLost ends the partitions of a parked execution whose worker is lost, if a stop was
+// requested.
+func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
+	var found []assignable
+	err := r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
+		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND s.lease_until IS NOT NULL ORDER BY s.id`, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range found {
+		isDead := c.isDead(dead)
+		if !c.Expired && !isDead {
+			continue
+		}
+		if _, err := r.assign(ctx, c, isDead, core.AssignRequest{}); err != nil {
+			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
+		}
+	}
+	return nil
+}
+
+// isDead reports whether the worker that has the partition is known to be dead.
+func (c assignable) isDead(dead func(core.Owner) bool) bool {
+	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
 }
 
 // assign makes the move that is due for a partition. It reports whether the caller owns
@@ -67,6 +94,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	default:
 		m.set("owner = ?", req.Owner.String())
+		m.set("error_text = ''") // of a worker that refused it
 		m.set("assigned_from = CASE WHEN owner = '' THEN assigned_from WHEN assigned_from = '' THEN owner ELSE assigned_from || ' ' || owner END")
 		m.set("assigned_count = assigned_count + 1")
 		m.set("lease_until = {later}", req.Lease.Microseconds())
@@ -155,10 +183,11 @@ func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease 
 }
 
 // ReleasePartition implements core.Assignments.
-func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef) error {
+func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef, refused string) error {
 	m := stepMove(ref, core.Executions().Move(core.MoveRelease), actRelease)
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
+	m.set("error_text = ?", storable(refused))
 	m.set("assigned_count = assigned_count - 1") // no attempt of the partition failed
 	m.set("epoch = epoch + 1")
 	_, err := r.transition(ctx, m)

@@ -43,6 +43,9 @@ func statusSentences(e *operator.Explanation) []string {
 		if e.StopRequested {
 			text += ", and was asked to stop"
 		}
+		if e.Waiting != "" {
+			return []string{text + ".", "No worker resumes it: " + strings.TrimRight(oneLine(e.Waiting), ".") + "."}
+		}
 		return []string{text + "."}
 	case core.StatusStarted, core.StatusStopping:
 		text := what + " is running since " + timeText(e.StartedAt)
@@ -213,7 +216,7 @@ func partitionsText(parts []operator.StepView) string {
 		if part.Position != "" {
 			name += " behind " + part.Position
 		}
-		if part.Error != "" && part.Status == core.StatusFailed {
+		if part.Error != "" && (part.Status == core.StatusFailed || part.Status == core.StatusStarting) {
 			name += " (" + clip(oneLine(part.Error), 200) + ")"
 		}
 		names = append(names, name)

@@ -88,7 +88,8 @@ func (c operateCommands) recoverCommand() *cobra.Command {
 		Long: `Looks for executions that no process works on any more: their lease has expired,
 or their process was on this host and is dead. They become FAILED, with their
 unfinished steps, and the commands that go on with them are printed. Executions
-that are alive are not touched.
+that are alive are not touched. One that is parked and was asked to stop becomes
+STOPPED, unless a worker has a part of it.
 
 "run" and "restart" do so by themselves for the instance that they launch. This
 command is for what nobody launches again: after a node was lost, or before a
@@ -118,7 +119,7 @@ func (c operateCommands) recover(ctx context.Context) error {
 		return c.env.printJSON(records)
 	}
 	if len(ended) == 0 {
-		c.env.log.InfoContext(ctx, "nothing to recover: whatever runs is alive")
+		c.env.log.InfoContext(ctx, "nothing to recover: whatever runs is alive, or is parked and waits for workers")
 		return nil
 	}
 	text := executionTable(ended) + "\n"

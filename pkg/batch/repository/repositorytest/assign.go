@@ -128,8 +128,8 @@ func partIsReleased(b *bench) {
 	for range 2 * core.DefaultPartAttempts { // no attempt has failed
 		a := b.assign("w")
 		require.NotNil(b, a)
-		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step)))
-		require.Error(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step)))
+		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), ""))
+		require.Error(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), ""))
 	}
 	require.EqualValues(b, 1, b.open(manager))
 }

@@ -67,7 +67,7 @@ func parkAndResume(b *bench) {
 	require.Empty(b, ended)
 
 	for range planned {
-		waiting, err := b.repo.Resumable(b.ctx, 10)
+		waiting, err := b.repo.Resumable(b.ctx, 10, nil)
 		require.NoError(b, err)
 		require.Empty(b, waiting)
 		_, err = b.resume("b", ref.ID)
@@ -76,7 +76,7 @@ func parkAndResume(b *bench) {
 		b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 1}})
 	}
 	require.Nil(b, b.assign("w"))
-	waiting, err := b.repo.Resumable(b.ctx, 10)
+	waiting, err := b.repo.Resumable(b.ctx, 10, nil)
 	require.NoError(b, err)
 	require.Equal(b, []core.JobExecutionID{ref.ID}, waiting)
 	resumed, err := b.resume("b", ref.ID)
@@ -143,7 +143,7 @@ func stopOfParked(b *bench) {
 		require.EqualValues(b, taken, b.open(manager))
 		require.Nil(b, b.assign("w"))
 		for _, a := range assigned {
-			waiting, err := b.repo.Resumable(b.ctx, 10)
+			waiting, err := b.repo.Resumable(b.ctx, 10, nil)
 			require.NoError(b, err)
 			require.Empty(b, waiting)
 			b.end(stepRef(a.Step), core.StepChange{To: core.StatusStopped})

@@ -128,7 +128,12 @@ func partIsReleased(b *bench) {
 	for range 2 * core.DefaultPartAttempts { // no attempt has failed
 		a := b.assign("w")
 		require.NotNil(b, a)
-		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), ""))
+		require.Empty(b, a.Step.Error)
+		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), "a file\x00 is missing"))
+		steps, err := b.repo.Partitions(b.ctx, manager.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.StatusStarting, steps[0].Status)
+		require.Equal(b, "a file\uFFFD is missing", steps[0].Error, "why it was given back, until it is assigned")
 		require.Error(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), ""))
 	}
 	require.EqualValues(b, 1, b.open(manager))

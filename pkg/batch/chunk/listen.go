@@ -38,14 +38,16 @@ type listeners struct {
 		process []core.OnSkipProcess
 		write   []core.OnSkipWrite
 	}
+	// report tells observers of a listener that failed.
+	report func(ctx context.Context, err error)
 	// processing serialises the callbacks of goroutines that process.
 	processing sync.Mutex
 }
 
 // newListeners sorts the registered listeners, and the components that are listeners
 // themselves, by their callbacks. One that is listed twice is called once.
-func newListeners(registered, components []any) (*listeners, error) {
-	l := &listeners{}
+func newListeners(registered, components []any, report func(context.Context, error)) (*listeners, error) {
+	l := &listeners{report: report}
 	seen := map[any]bool{}
 	for i, c := range slices.Concat(registered, components) {
 		if c != nil && reflect.TypeOf(c).Comparable() {
@@ -111,6 +113,15 @@ func noted(failure, note error) error {
 	return &notedError{failure, note}
 }
 
+// heard reports the error of a listener that was called with a failure. What cures the
+// failure would hide it (rule C16a).
+func (l *listeners) heard(ctx context.Context, failure, note error) error {
+	if note != nil {
+		l.report(ctx, note)
+	}
+	return noted(failure, note)
+}
+
 // wantReads reports whether a listener wants each single read.
 func (l *listeners) wantReads() bool { return len(l.before.read) > 0 || len(l.after.read) > 0 }
 
@@ -135,7 +146,7 @@ func (l *listeners) afterRead(ctx context.Context, item any) error {
 }
 
 func (l *listeners) onReadError(ctx context.Context, err error) error {
-	return noted(err, call("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
+	return l.heard(ctx, err, call("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
 }
 
 func (l *listeners) beforeProcess(ctx context.Context, items item.Items, i int) error {
@@ -170,7 +181,7 @@ func (l *listeners) onProcessError(ctx context.Context, items item.Items, i int,
 	l.processing.Lock()
 	defer l.processing.Unlock()
 	in := items.At(i)
-	return noted(err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, in, err) }))
+	return l.heard(ctx, err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, in, err) }))
 }
 
 func (l *listeners) beforeWrite(ctx context.Context, items item.Items) error {
@@ -182,7 +193,7 @@ func (l *listeners) afterWrite(ctx context.Context, items item.Items) error {
 }
 
 func (l *listeners) onWriteError(ctx context.Context, err error, items item.Items) error {
-	return noted(err, call("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
+	return l.heard(ctx, err, call("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
 }
 
 func (l *listeners) beforeRetry(ctx context.Context, phase core.Phase, n int, err error) error {

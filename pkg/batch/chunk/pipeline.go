@@ -87,7 +87,7 @@ func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
 	for i, c := range p.components {
 		values[i] = c.value
 	}
-	if p.pendingListeners, err = newListeners(slices.Concat(run.Listeners, parts.Listeners), values); err != nil {
+	if p.pendingListeners, err = newListeners(slices.Concat(run.Listeners, parts.Listeners), values, p.listenerFailed); err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
 	return p, nil
@@ -137,6 +137,13 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 	}
 	p.listeners, p.filler.listeners = p.pendingListeners, p.pendingListeners
 	return nil
+}
+
+// listenerFailed tells the observers of a listener that failed.
+func (p *pipeline) listenerFailed(ctx context.Context, err error) {
+	p.exec.Services.Observer.Observe(ctx, core.ListenerFailed{
+		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, Err: err,
+	})
 }
 
 // close closes what was opened, the last first, and returns how the step ends. Where

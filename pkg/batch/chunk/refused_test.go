@@ -131,3 +131,90 @@ func TestAListenerThatFailsInASplitEndsTheStep(t *testing.T) {
 	require.Contains(t, exec.Error, "the listener's own fault")
 	require.Equal(t, upTo(13), f.e.Ints(allRows))
 }
+
+// complains fails when it is called with an error.
+type complains struct{}
+
+func (complains) OnReadError(context.Context, error) error {
+	return errors.New("the listener's own fault")
+}
+func (complains) OnProcessError(context.Context, any, error) error {
+	return errors.New("the listener's own fault")
+}
+func (complains) OnWriteError(context.Context, error, item.Items) error {
+	return errors.New("the listener's own fault")
+}
+
+// once fails the first time it is asked.
+func once() func(int) error {
+	failed := false
+	return func(n int) error {
+		if n != 13 || failed {
+			return nil
+		}
+		failed = true
+		return errTransient
+	}
+}
+
+var errTransient = errors.New("a lost packet")
+
+type brittle struct {
+	numbers
+	fails func(int) error
+}
+
+func (r *brittle) Read(ctx context.Context) (int, error) {
+	if err := r.fails(r.next); err != nil {
+		return 0, err
+	}
+	return r.numbers.Read(ctx)
+}
+
+// A retry or a skip cures the error, and would hide the failure of the listener that was
+// called with it (rule C16a).
+func TestAListenerThatFailsWithAnErrorThatIsCuredIsReported(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		transient := func(err error) bool { return errors.Is(err, errTransient) }
+		cures := map[string]chunk.Config{
+			"retry": {Retry: chunk.Retry{Limit: 3, Retryable: transient}},
+			"skip":  {Skip: chunk.LimitSkip{Limit: 3, Skippable: transient}},
+		}
+		for name, config := range cures {
+			for _, phase := range []string{"read", "process", "write"} {
+				if name == "skip" && phase == "read" {
+					continue // the reader has consumed nothing
+				}
+				for _, listen := range [][]any{{complains{}}, nil} {
+					e := engine(t, emptied(t, url))
+					fails := once()
+					f := fixture{e: e, reader: &numbers{n: 25}, config: config, listen: listen}
+					switch phase {
+					case "read":
+						f.reader = &brittle{numbers{n: 25}, fails}
+					case "process":
+						f.process = func(n int) (int, error) { return n, fails(n) }
+					case "write":
+						f.before = fails
+					}
+					exec := f.run(t)
+					require.Equal(t, core.StatusCompleted, exec.Status, "%s %s: %s", name, phase, exec.Error)
+					var reported []string
+					for _, event := range e.Events() {
+						if f, is := event.(core.ListenerFailed); is {
+							require.Equal(t, "load", f.Step)
+							reported = append(reported, f.Err.Error())
+						}
+					}
+					if listen == nil {
+						require.Empty(t, reported)
+						continue
+					}
+					require.NotEmpty(t, reported, "%s %s", name, phase)
+					require.Equal(t, "listener on_"+phase+"_error: the listener's own fault", reported[0])
+				}
+			}
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,57 @@ func TestAnExecutionContextKeepsTypesAndRefusesWhatIsTooLarge(t *testing.T) {
 	require.ErrorContains(t, err, `"big"`)
 	_, err = core.ParseExecutionContext([]byte(`{"version": 99}`))
 	require.ErrorContains(t, err, "newer")
+}
+
+func TestAValueThatCouldNotBeReadAgainIsRefused(t *testing.T) {
+	t.Parallel()
+	c := core.NewExecutionContext()
+	for _, one := range []struct {
+		value    any
+		contains string
+	}{
+		{math.NaN(), "NaN cannot be stored"},
+		{math.Inf(-1), "-Inf cannot be stored"},
+		{row.NewDate(10000, 1, 1), "year 10000 cannot be stored: allowed are 0 to 9999"},
+		{row.NewDate(-1, 1, 1), "year -1 cannot be stored"},
+		{time.Date(12026, 1, 1, 0, 0, 0, 0, time.UTC), "year 12026 cannot be stored"},
+	} {
+		require.ErrorContains(t, c.Put("k", one.value), `execution context: key "k": `+one.contains)
+		require.Empty(t, c.Keys())
+	}
+	_, err := core.NewParameters(core.Parameter{Name: "p", Type: core.TypeFloat, Value: math.NaN()})
+	require.ErrorContains(t, err, "parameter p: NaN cannot be stored")
+	for _, last := range []any{row.NewDate(9999, 12, 31), row.NewDate(0, 1, 1), time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)} {
+		require.NoError(t, c.Put("k", last))
+		got, ok := c.Get("k")
+		require.True(t, ok)
+		require.Equal(t, last, got)
+	}
+}
+
+func TestAStoredValueThatCannotBeReadIsItsText(t *testing.T) {
+	t.Parallel()
+	c, err := core.ParseExecutionContext([]byte(`{"version":1,"values":{"a":{"t":"float","v":"NaN"},"b":{"t":"int","v":"7"}}}`))
+	require.NoError(t, err)
+	a, ok := c.Get("a")
+	require.True(t, ok)
+	require.Equal(t, "NaN", a)
+	b, ok := c.Get("b")
+	require.True(t, ok)
+	require.Equal(t, int64(7), b)
+}
+
+func TestAnIntHasNoLeadingZeroWhateverItsSign(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int64{"0": 0, "-0": 0, "+0": 0, "+5": 5, "-5": -5} {
+		got, err := core.ParseParameter(core.TypeInt, text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"05", "+05", "-05", "00", "-00", "", "+", "-"} {
+		_, err := core.ParseParameter(core.TypeInt, text)
+		require.Error(t, err, text)
+	}
 }
 
 func TestAnOwnerComesBackFromItsText(t *testing.T) {

@@ -193,6 +193,14 @@ type (
 		Step      string
 		Err       error
 	}
+	// ListenerFailed: a listener failed when it was called with an error of the reader, a
+	// processor or a writer. That error alone decides what happens (rule C16a).
+	ListenerFailed struct {
+		Execution JobExecutionID
+		JobName   string
+		Step      string
+		Err       error // names the callback
+	}
 	// Transitioned: a guarded transition answered. One that was applied is committed.
 	Transitioned struct {
 		Machine string
@@ -240,6 +248,7 @@ func (GateChecked) event()     {}
 func (StopAsked) event()       {}
 func (StopFailed) event()      {}
 func (CloseFailed) event()     {}
+func (ListenerFailed) event()  {}
 func (Transitioned) event()    {}
 func (EndNotRecorded) event()  {}
 func (ObserverFailed) event()  {}

@@ -39,7 +39,8 @@ type contextValue struct {
 // NewExecutionContext returns an empty context.
 func NewExecutionContext() *ExecutionContext { return &ExecutionContext{} }
 
-// ParseExecutionContext reads what Encode wrote; empty data is an empty context.
+// ParseExecutionContext reads what Encode wrote; empty data is an empty context. One value
+// that cannot be read does not make the others unreadable: Get returns it as its text.
 func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 	c := NewExecutionContext()
 	if len(data) == 0 {
@@ -55,19 +56,15 @@ func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 	if stored.Version > contextVersion {
 		return nil, fmt.Errorf("execution context: format version %d is newer than this binary knows (%d)", stored.Version, contextVersion)
 	}
-	for key, v := range stored.Values {
-		if _, err := ParseParameter(v.Type, v.Text); err != nil {
-			return nil, fmt.Errorf("execution context: key %q: %w", key, err)
-		}
-	}
 	c.values = stored.Values
 	return c, nil
 }
 
 // Put stores value under key. Allowed are string, int, int64, float64, bool,
-// Date, time.Time and time.Duration; anything else is an error.
+// Date, time.Time and time.Duration; anything else is an error. So are NaN, infinities
+// and years beyond 0 to 9999, which could not be read again.
 func (c *ExecutionContext) Put(key string, value any) error {
-	p := Parameter{Name: key, Value: value}
+	p := Parameter{Value: value}
 	switch v := value.(type) {
 	case string:
 		p.Type = TypeString
@@ -88,9 +85,9 @@ func (c *ExecutionContext) Put(key string, value any) error {
 	default:
 		return fmt.Errorf("execution context: key %q: a %T cannot be stored (allowed: string, int, float64, bool, date, time, duration)", key, value)
 	}
-	text, err := p.Canonical()
+	text, err := canonicalText(p.Type, p.Value)
 	if err != nil {
-		return err
+		return fmt.Errorf("execution context: key %q: %w", key, err)
 	}
 	next := contextValue{p.Type, text}
 	if old, ok := c.values[key]; ok && old == next {
@@ -104,14 +101,18 @@ func (c *ExecutionContext) Put(key string, value any) error {
 	return nil
 }
 
-// Get returns the value under key, of the Go type it was put as (int as int64).
+// Get returns the value under key, of the Go type it was put as (int as int64). A stored
+// value that cannot be read as its type is returned as its text.
 func (c *ExecutionContext) Get(key string) (any, bool) {
 	v, ok := c.values[key]
 	if !ok {
 		return nil, false
 	}
 	value, err := ParseParameter(v.Type, v.Text)
-	return value, err == nil
+	if err != nil {
+		return v.Text, true
+	}
+	return value, true
 }
 
 // Delete removes key.

@@ -9,7 +9,7 @@ import (
 // FlowProblem is what is wrong with a flow as a graph.
 type FlowProblem struct {
 	Kind FlowProblemKind
-	// Element is where it is; Target the name that is wrong there, or empty.
+	// Element is where it is; Target the name or pattern that is wrong there, or empty.
 	Element, Target string
 }
 
@@ -29,6 +29,10 @@ const (
 	// EndlessLoop is an element from which, as long as nothing fails, no end of its
 	// flow can be reached.
 	EndlessLoop FlowProblemKind = "endless_loop"
+	// DuplicatePattern is an exit code with two transitions of one element.
+	DuplicatePattern FlowProblemKind = "duplicate_pattern"
+	// BadExitCode is an exit code of a transition that could not be stored.
+	BadExitCode FlowProblemKind = "bad_exit_code"
 )
 
 // Error says it in a sentence.
@@ -45,6 +49,10 @@ func (p *FlowProblem) Error() string {
 		return fmt.Sprintf("element %s: there is no element %s to go to", p.Element, p.Target)
 	case TargetOutOfScope:
 		return fmt.Sprintf("element %s: element %s is in another flow", p.Element, p.Target)
+	case DuplicatePattern:
+		return fmt.Sprintf("element %s: exit code %s has two transitions", p.Element, p.Target)
+	case BadExitCode:
+		return fmt.Sprintf("element %s: %v", p.Element, CheckExitCode(p.Target))
 	case Unreachable:
 		return fmt.Sprintf("element %s cannot be reached", p.Element)
 	case EndlessLoop:
@@ -87,6 +95,7 @@ func (f Flow) targets(in string, all map[string]int) []error {
 		here[e.ElementName()] = true
 	}
 	for _, e := range f.Elements {
+		errs = append(errs, edgeProblems(e)...)
 		for _, t := range e.Edges() {
 			for _, name := range []string{t.Target.elementName(), t.Target.Restart} {
 				if here[name] {
@@ -101,6 +110,27 @@ func (f Flow) targets(in string, all map[string]int) []error {
 		}
 		for _, inner := range Flows(e) {
 			errs = append(errs, inner.targets(e.ElementName(), all)...)
+		}
+	}
+	return errs
+}
+
+// edgeProblems checks the transitions of one element. A pattern for successes alone may
+// stand beside the same pattern for all outcomes: Next prefers it.
+func edgeProblems(e Element) (errs []error) {
+	type key struct {
+		pattern string
+		success bool
+	}
+	seen := map[key]bool{}
+	for _, t := range e.Edges() {
+		k := key{t.pattern(), t.Success}
+		if seen[k] {
+			errs = append(errs, &FlowProblem{Kind: DuplicatePattern, Element: e.ElementName(), Target: k.pattern})
+		}
+		seen[k] = true
+		if CheckExitCode(t.Target.Exit) != nil {
+			errs = append(errs, &FlowProblem{Kind: BadExitCode, Element: e.ElementName(), Target: t.Target.Exit})
 		}
 	}
 	return errs

@@ -37,6 +37,17 @@ func TestAFlowIsCheckedAsAGraphWithAllThatIsInIt(t *testing.T) {
 	require.Equal(t, []core.FlowProblemKind{core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope, core.EmptyFlow}, kinds)
 }
 
+func TestAPatternHasOneTransitionAndItsExitCodeCanBeStored(t *testing.T) {
+	t.Parallel()
+	on := func(pattern string, success bool, exit string) core.Transition {
+		return core.Transition{Pattern: pattern, Success: success, Target: core.Target{Kind: core.TargetEnd, Exit: exit}}
+	}
+	f := core.Flow{Elements: []core.Element{decision("a", on("GO*", false, "A"), on("*", true, ""), on("", false, "B"))}}
+	require.NoError(t, f.Validate(), "the same pattern, once for successes and once for all")
+	f = core.Flow{Elements: []core.Element{decision("a", on("GO*", false, "A"), on("*", false, ""), on("", false, "B"), on("X", false, "A\x00"))}}
+	require.EqualError(t, f.Validate(), "element a: exit code * has two transitions\n"+`element a: exit code "A\x00": it contains a NUL`)
+}
+
 func TestElementsThatCannotBeReachedAndLoopsWithoutAnExitAreSuspicious(t *testing.T) {
 	t.Parallel()
 	f := core.Flow{Elements: []core.Element{

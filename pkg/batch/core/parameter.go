@@ -51,7 +51,10 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 	case TypeString, TypePath:
 		return text, nil
 	case TypeInt:
-		digits := strings.TrimPrefix(text, "-")
+		digits := text
+		if digits != "" && strings.ContainsRune("+-", rune(digits[0])) {
+			digits = digits[1:]
+		}
 		if len(digits) > 1 && digits[0] == '0' {
 			return nil, fmt.Errorf("%q is not an int: a leading zero is not allowed", text)
 		}
@@ -101,39 +104,59 @@ func parseTimestamp(text string) (any, error) {
 }
 
 // Canonical returns the one text of the value: the form that is stored and
-// hashed. It fails if Value is not of the Go type that belongs to Type.
+// hashed. It fails if Value is not of the Go type that belongs to Type, and for a value
+// without a text that can be read again: NaN, an infinity, a year beyond 0 to 9999.
 func (p Parameter) Canonical() (string, error) {
-	switch v := p.Value.(type) {
+	text, err := canonicalText(p.Type, p.Value)
+	if err != nil {
+		return "", fmt.Errorf("parameter %s: %w", p.Name, err)
+	}
+	return text, nil
+}
+
+func canonicalText(t ParameterType, value any) (string, error) {
+	switch v := value.(type) {
 	case string:
-		if p.Type == TypeString || p.Type == TypePath {
+		if t == TypeString || t == TypePath {
 			return v, nil
 		}
 	case int64:
-		if p.Type == TypeInt {
+		if t == TypeInt {
 			return strconv.FormatInt(v, 10), nil
 		}
 	case float64:
-		if p.Type == TypeFloat {
+		if t == TypeFloat {
+			if v-v != 0 {
+				return "", fmt.Errorf("%v cannot be stored: it is not a finite number", v)
+			}
 			return row.FloatText(v), nil
 		}
 	case bool:
-		if p.Type == TypeBool {
+		if t == TypeBool {
 			return strconv.FormatBool(v), nil
 		}
 	case Date:
-		if p.Type == TypeDate {
-			return v.String(), nil
+		if t == TypeDate {
+			return v.String(), checkYear(v.Time())
 		}
 	case time.Time:
-		if p.Type == TypeTimestamp {
-			return v.UTC().Truncate(time.Microsecond).Format(row.TimestampLayout), nil
+		if t == TypeTimestamp {
+			return v.UTC().Truncate(time.Microsecond).Format(row.TimestampLayout), checkYear(v.UTC())
 		}
 	case time.Duration:
-		if p.Type == TypeDuration {
+		if t == TypeDuration {
 			return v.String(), nil
 		}
 	}
-	return "", fmt.Errorf("parameter %s: a %T is no %s", p.Name, p.Value, p.Type)
+	return "", fmt.Errorf("a %T cannot be stored as %s", value, t)
+}
+
+// checkYear refuses the years that yyyy-MM-dd has no room for.
+func checkYear(t time.Time) error {
+	if year := t.Year(); year < 0 || year > 9999 {
+		return fmt.Errorf("year %d cannot be stored: allowed are 0 to 9999", year)
+	}
+	return nil
 }
 
 // Text returns the canonical text of a parameter out of Parameters, which have been

@@ -1,5 +1,11 @@
 package core
 
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
 // Status is the state of a job or step execution (rule D3).
 type Status string
 
@@ -42,6 +48,27 @@ const (
 	// ExitExpectFailed is the exit code of work whose gate did not hold.
 	ExitExpectFailed = "EXPECT_FAILED"
 )
+
+// MaxExitCodeBytes bounds an exit code (rule D3): it is part of an index.
+const MaxExitCodeBytes = 500
+
+// CheckExitCode refuses an exit code that no database could store: one that is too long,
+// is not valid UTF-8 or contains a NUL.
+func CheckExitCode(code string) error {
+	switch {
+	case len(code) > MaxExitCodeBytes:
+		end := MaxExitCodeBytes / 10
+		for !utf8.RuneStart(code[end]) {
+			end--
+		}
+		return fmt.Errorf("exit code %q...: it has %d bytes, allowed are %d", code[:end], len(code), MaxExitCodeBytes)
+	case !utf8.ValidString(code):
+		return fmt.Errorf("exit code %q: it is not valid UTF-8", code)
+	case strings.Contains(code, "\x00"):
+		return fmt.Errorf("exit code %q: it contains a NUL", code)
+	}
+	return nil
+}
 
 // IsRunning reports whether an execution in this status is owned by a process.
 func (s Status) IsRunning() bool {

@@ -80,6 +80,44 @@ func (c *ExecutionContext) UnmarshalJSON(data []byte) error {
 // float64, other values as JSON has them.
 type Results map[string]any
 
+// Encode returns the stored form, empty for no results. Beyond MaxContextBytes, and for a
+// value that has no JSON, it fails and names the key.
+func (r Results) Encode() ([]byte, error) {
+	if len(r) == 0 {
+		return nil, nil
+	}
+	data, err := json.Marshal(r)
+	if err == nil && len(data) <= MaxContextBytes {
+		return data, nil
+	}
+	longest, largest := -1, ""
+	for _, key := range sortedKeys(r) {
+		one, err := json.Marshal(withPoints(r[key]))
+		if err != nil {
+			return nil, fmt.Errorf("results of the step: key %q: %w", key, err)
+		}
+		if len(one) > longest {
+			longest, largest = len(one), key
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("results of the step: %w", err)
+	}
+	return nil, fmt.Errorf("results of the step: %w: %d bytes, allowed %d; the largest key is %q", ErrContextTooLarge, len(data), MaxContextBytes, largest)
+}
+
+// Plain returns the results as they are read again once they are stored: integers as
+// int64, other numbers as float64, times and structs as their JSON. What a step sees of
+// them is then the same before and after a restart.
+func (r Results) Plain() (Results, error) {
+	data, err := r.Encode()
+	if err != nil || len(data) == 0 {
+		return nil, err
+	}
+	var plain Results
+	return plain, json.Unmarshal(data, &plain)
+}
+
 // MarshalJSON implements json.Marshaler.
 func (r Results) MarshalJSON() ([]byte, error) { return json.Marshal(withPoints(map[string]any(r))) }
 

@@ -87,7 +87,7 @@ func TestAStepContextMarshalsToJSONAndBack(t *testing.T) {
 func TestAStepContextOfAnotherFormatIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		`{"Job":{"Context":{"version":2}}}`, `{"Job":{"Context":{"version":1,"values":{"a":{"t":"int","v":"x"}}}}}`, `{"Job":{"Context":7}}`,
+		`{"Job":{"Context":{"version":2}}}`, `{"Job":{"Context":7}}`,
 		`{"Job":{"Params":[{"name":"a","type":"int","value":"x"}]}}`, `{"Job":{"Params":7}}`, `{"Job":{"Params":[{"type":"string"}]}}`, `{"Last":{"Out":7}}`,
 	} {
 		var got core.StepContext

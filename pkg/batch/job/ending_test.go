@@ -103,6 +103,25 @@ func TestAListenerWithoutAnExitCodeKeepsTheJobs(t *testing.T) {
 	})
 }
 
+// TestAnExitCodeThatCannotBeStoredFailsTheJob: of a listener and of a decision.
+func TestAnExitCodeThatCannotBeStoredFailsTheJob(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e, long := testengine.New(t, url), strings.Repeat("X", core.MaxExitCodeBytes+1)
+		j := testengine.Job("job", e.Tasklet("a", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil }))
+		j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{silent{long}}, nil }
+		record := stored(e, e.Run(j))
+		require.Equal(t, core.StatusFailed, record.Status)
+		require.Equal(t, core.ExitFailed, record.ExitCode)
+		require.Contains(t, record.Error, "it has 501 bytes, allowed are 500")
+
+		d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return long, nil }}
+		record = stored(e, e.Run(&core.Job{Name: "decides", Flow: core.Flow{Elements: []core.Element{d}}}))
+		require.Equal(t, core.StatusFailed, record.Status)
+		require.Contains(t, record.Error, "d: exit code")
+	})
+}
+
 // TestFinallyRunsThoughTheListenersCannotBeMade: in every execution that started.
 func TestFinallyRunsThoughTheListenersCannotBeMade(t *testing.T) {
 	t.Parallel()

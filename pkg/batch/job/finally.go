@@ -125,6 +125,10 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 			errs = append(errs, fmt.Errorf("listener %T: after the job: %w", one, err))
 			continue
 		}
+		if err := core.CheckExitCode(told.ExitCode); err != nil {
+			errs = append(errs, fmt.Errorf("listener %T: after the job: %w", one, err))
+			continue
+		}
 		if told.ExitCode != "" {
 			out.ExitCode = told.ExitCode
 		}

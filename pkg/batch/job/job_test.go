@@ -31,7 +31,12 @@ type script struct {
 }
 
 func (s *script) step(name string, next ...core.Transition) *core.StepElement {
-	el := s.e.Tasklet(name, tx.Attr{}, func(_ context.Context, c *core.StepContribution) error {
+	return s.stepIn(name, tx.Attr{}, next...)
+}
+
+// stepIn is a step in the transaction that attr asks for.
+func (s *script) stepIn(name string, attr tx.Attr, next ...core.Transition) *core.StepElement {
+	el := s.e.Tasklet(name, attr, func(_ context.Context, c *core.StepContribution) error {
 		s.ran = append(s.ran, name)
 		c.ExitCode = s.exits[name]
 		if s.fails[name] {

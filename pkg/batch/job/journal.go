@@ -262,16 +262,16 @@ func continued(rows []entry, isDead func(entry) bool) []entry {
 	return rows
 }
 
-// markStopped marks the visits that led to a stop whose restart point precedes them. To
-// pass one again would be to stop again.
+// markStopped marks the visits that led to a stop without a restart point, or with one that
+// precedes them. To pass one again would be to stop again.
 func markStopped(flow core.Flow, rows []entry) {
-	for _, jump := range rows {
-		if jump.Kind != core.VisitJump || !leadsBack(flow, jump.Element, jump.Target) {
+	for _, stop := range rows {
+		if stop.Kind != core.VisitStop && (stop.Kind != core.VisitJump || !leadsBack(flow, stop.Element, stop.Target)) {
 			continue
 		}
 		for i := range rows {
 			e := &rows[i]
-			if isVisit(e.Kind) && e.Element == jump.Element && e.Ordinal == jump.Ordinal-1 && e.Execution <= jump.Execution {
+			if isVisit(e.Kind) && e.Element == stop.Element && e.Ordinal == stop.Ordinal-1 && e.Execution <= stop.Execution {
 				e.innerOnly = true
 			}
 		}
@@ -355,7 +355,45 @@ func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
 			}
 		}
 	}
+	return append(found, j.gone(flow, id, within)...)
+}
+
+// gone returns an entry for each element that the definition has no longer, and in which
+// an attempt visited something: its name alone is known.
+func (j *journal) gone(flow core.Flow, id string, within attempts) []entry {
+	var found []entry
+	for prefix, ordinals := range j.inner {
+		name, is := strings.CutPrefix(prefix, core.FlowPrefix(id))
+		if _, there := flow.Find(name); !is || there || strings.Contains(name, "#") {
+			continue
+		}
+		for _, ordinal := range ordinals {
+			v := core.Visit{Flow: id, Ordinal: ordinal, Element: name}
+			if newest := j.newestUnder(v, within); newest != 0 && !j.hasEnd(v, newest) {
+				found = append(found, entry{open: true, JournalRow: core.JournalRow{
+					Execution: newest, FlowVisit: core.FlowVisit{Visit: v, Kind: core.VisitFlow},
+				}})
+			}
+		}
+	}
 	return found
+}
+
+// newestUnder returns the newest attempt with a row in a flow of the visit; 0: none has.
+func (j *journal) newestUnder(v core.Visit, within attempts) core.JobExecutionID {
+	var newest core.JobExecutionID
+	branches := strings.TrimSuffix(v.Inner(0), "0")
+	for flow, rows := range j.rows {
+		if !strings.HasPrefix(flow, branches) {
+			continue
+		}
+		for _, row := range rows {
+			if within.has(row.Execution) {
+				newest = max(newest, row.Execution)
+			}
+		}
+	}
+	return newest
 }
 
 // openKind reports whether the rows inside of an element say that it was visited. A

@@ -191,6 +191,9 @@ func (l *live) decide(ctx context.Context, w *walk, at *core.DecisionElement) (v
 		answer, err = at.Decide(ctx, view)
 		return err
 	})
+	if err == nil {
+		err = core.CheckExitCode(answer)
+	}
 	return answer, true, err
 }
 

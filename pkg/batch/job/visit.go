@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -82,10 +83,14 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 // isTakenAgain reports whether a decision of an earlier attempt is taken again: where
 // it ended the flow other than COMPLETED, since with the same verdict no restart could
 // come to another end; and where the step before it was run again, but not on the way
-// to a restart point, which another verdict would miss (rule F3).
+// to a restart point, which another verdict would miss (rule F3). So is a verdict that led
+// on and is unknown to the definition of today.
 func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry) bool {
 	if w.run.resuming { // what was visited stands
 		return false
+	}
+	if _, ok := core.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.followed != "" { // the definition has the way no longer
+		return true
 	}
 	last := &w.log.entries[len(w.log.entries)-1]
 	return e.Ordinal == last.Ordinal && w.endsOtherwise(at, e.Verdict) || last.Kind != core.VisitJump && w.isBehindRun(e)
@@ -168,13 +173,37 @@ func (w *walk) takeAdopted(at core.Element) *entry {
 	return &e
 }
 
-// visitOrAdopt runs a step, or passes what it completed on a way that was left.
+// visitOrAdopt runs a step, or passes what it completed on a way that was left, or at
+// another place of an earlier definition.
 func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *entry) (result, error) {
-	if adopted != nil && !adopted.innerOnly && adopted.record != nil && isDone(*adopted.record) && !at.AllowStartIfComplete {
-		w.note(at, core.VisitPass, "", strconv.FormatInt(int64(adopted.record.ID), 10))
-		return w.pass(ctx, at, *adopted.record), nil
+	var done *core.StepExecution
+	switch {
+	case at.AllowStartIfComplete || adopted != nil && adopted.innerOnly:
+	case adopted != nil && adopted.record != nil && isDone(*adopted.record):
+		done = adopted.record
+	case !w.isInLoop(at):
+		done = w.doneBefore(at)
 	}
-	return w.visitStep(ctx, at)
+	if done == nil {
+		return w.visitStep(ctx, at)
+	}
+	w.note(at, core.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
+	return w.pass(ctx, at, *done), nil
+}
+
+// doneBefore returns what an earlier attempt did of the step, wherever the definition had
+// it then; nil: it did not complete it.
+func (w *walk) doneBefore(at *core.StepElement) *core.StepExecution {
+	h, some := w.run.progress.historyOf(at.Step.Name())
+	if !some || !isDone(h.Last) || h.Last.JobExecutionID == w.run.exec.ID {
+		return nil
+	}
+	return &h.Last
+}
+
+// isInLoop reports whether the definition comes to the element more than once.
+func (w *walk) isInLoop(at core.Element) bool {
+	return w.looped || w.flow.IsInLoop(at.ElementName())
 }
 
 // visitStep runs a step, from where its unfinished attempt ended if there is one. The
@@ -269,14 +298,28 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, isReplayed bool) *walk {
 	sub := &walk{
 		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under, lost: w.lost,
-		edges: map[string][]PlanEdge{flow.Elements[0].ElementName(): w.edgesTo(v.Element)},
+		edges:  map[string][]PlanEdge{flow.Elements[0].ElementName(): w.edgesTo(v.Element)},
+		looped: w.looped || w.flow.IsInLoop(v.Element),
 	}
 	if before != nil {
 		sub.id = before.inner.Inner(branch)
 		sub.log = w.run.journal.log(flow, sub.id, before.inside)
-		sub.history = isReplayed && w.isOfEarlierRound(before)
+		sub.history = isReplayed && (w.isOfEarlierRound(before) || before.isCommittedGroup(flow))
 	}
 	return sub
+}
+
+// isCommittedGroup reports whether the entry is that of a group that committed, and of
+// which nothing is to start again: its steps are passed, also one that failed in a
+// transaction of its own and led on (rule T6).
+func (e *entry) isCommittedGroup(flow core.Flow) bool {
+	if e.Kind != core.VisitGroup || e.open || len(e.outs) == 0 || e.outs[len(e.outs)-1].Status != core.StatusCompleted {
+		return false
+	}
+	return !slices.ContainsFunc(flow.Elements, func(at core.Element) bool {
+		s, is := at.(*core.StepElement)
+		return is && s.AllowStartIfComplete
+	})
 }
 
 // join takes over what the flows inside of an element have come to.

@@ -32,6 +32,8 @@ type walk struct {
 	group *attempted
 	// history says that all of the log is of an earlier round of a loop around the flow.
 	history bool
+	// looped says that a loop around the flow comes to it more than once.
+	looped bool
 	// ran says that something in the flow ran in this attempt.
 	ran bool
 	// left is how the last replayed element ended.
@@ -97,6 +99,10 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 	at := w.flow.Elements[0]
 	entries := w.log.entries
 	w.adopt = joined(w.log.left, w.adopt)
+	if len(entries) > 0 && entries[0].Ordinal == 1 && w.isNew(at.ElementName()) { // the definition has got it since
+		w.turn(at, entries)
+		return way{next: []core.Element{at}}, nil
+	}
 	for i := 0; i < len(entries); i++ {
 		e, left := &entries[i], entries[i+1:]
 		if w.port.stopping() {
@@ -133,6 +139,10 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 			}
 			continue
 		case !again || e.isLeftBy(at, r):
+			if w.leadsToNew(at, r, e) {
+				w.turn(at, left)
+				return w.leave(ctx, at, r)
+			}
 			w.reach(at, "", left[0].Element)
 			continue
 		}
@@ -144,6 +154,28 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 		i += rejoined
 	}
 	return way{next: []core.Element{at}}, nil
+}
+
+// leadsToNew reports whether the element now leads to one that is not in the log: the
+// definition has got it since, and the walk comes to it before what follows in the log.
+func (w *walk) leadsToNew(at core.Element, r result, e *entry) bool {
+	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	return ok && e.next != "" && to.Kind == core.TargetElement && to.Name != e.next && w.isNew(to.Name)
+}
+
+// isNew reports whether no attempt has visited the element, or a step in it.
+func (w *walk) isNew(name string) bool {
+	at, ok := w.flow.Find(name)
+	if !ok || slices.ContainsFunc(w.log.entries, func(e entry) bool { return e.Element == name }) {
+		return false
+	}
+	if _, left := w.log.left[name]; left {
+		return false
+	}
+	return !slices.ContainsFunc(core.Flow{Elements: []core.Element{at}}.Steps(), func(s core.Step) bool {
+		_, ran := w.run.progress.historyOf(s.Name())
+		return ran
+	})
 }
 
 // noteOthers notes where an element may lead, behind which a plan replays the log all

@@ -57,17 +57,8 @@ func decodeFiles(text string) ([]core.DefinitionFile, error) {
 
 // encodeOut returns the stored form of a step's named results.
 func encodeOut(out core.Results) (string, error) {
-	if len(out) == 0 {
-		return "", nil
-	}
-	data, err := json.Marshal(out)
-	if err != nil {
-		return "", fmt.Errorf("results of the step: %w", err)
-	}
-	if len(data) > core.MaxContextBytes {
-		return "", fmt.Errorf("results of the step: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(data), core.MaxContextBytes)
-	}
-	return string(data), nil
+	data, err := out.Encode()
+	return string(data), err
 }
 
 func decodeOut(text string) (map[string]any, error) {

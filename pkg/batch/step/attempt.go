@@ -157,7 +157,7 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	if err := a.close(ctx); err != nil {
 		return nil, err
 	}
-	if err := storable(a.run.Step); err != nil {
+	if err := errors.Join(core.CheckExitCode(exit), contextFits(a.run.Step), plainResults(a.run.Step)); err != nil {
 		return nil, err
 	}
 	end := &ending{outcome: out, part: a.part, promoted: a.promoted}
@@ -165,8 +165,15 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	return end, nil
 }
 
-// storable reports a context that is too large to be stored.
-func storable(s *core.StepExecution) error {
+// plainResults makes the results what a restart would read. Those that cannot be stored
+// are left out, with the reason.
+func plainResults(s *core.StepExecution) (err error) {
+	s.Out, err = core.Results(s.Out).Plain()
+	return err
+}
+
+// contextFits reports a context that is too large to be stored.
+func contextFits(s *core.StepExecution) error {
 	if s.Context == nil {
 		return nil
 	}
@@ -226,13 +233,7 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 		end.promoted = a.promoted
 	}
 	end.note(a.close(ctx))
-	a.run.Step.ExitCode = end.exit
-	if err := storable(a.run.Step); err != nil { // the end is recorded without it
-		a.run.Step.Context = nil
-		if !errors.Is(failure, core.ErrContextTooLarge) {
-			end.note(err)
-		}
-	}
+	end.keepStorable(a.run.Step)
 	end.toChange(a.run.Step, a.now(), true)
 	return end
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -62,6 +63,28 @@ func (end *ending) note(err error) {
 	end.status = core.StatusFailed
 	if end.exit == core.ExitStopped {
 		end.exit = core.ExitFailed
+	}
+}
+
+// keepStorable leaves out what the record of a failure cannot hold, and notes the reason
+// where that is not the failure itself: an exit code, results or a context of the step.
+func (end *ending) keepStorable(s *core.StepExecution) {
+	if err := core.CheckExitCode(end.exit); err != nil {
+		end.exit = core.ExitOf(end.status)
+		end.noteOnce(err)
+	}
+	s.ExitCode = end.exit
+	end.noteOnce(plainResults(s))
+	if err := contextFits(s); err != nil {
+		s.Context = nil
+		end.noteOnce(err)
+	}
+}
+
+// noteOnce notes an error that the failure does not name yet.
+func (end *ending) noteOnce(err error) {
+	if err != nil && !strings.Contains(end.err.Error(), err.Error()) {
+		end.note(err)
 	}
 }
 

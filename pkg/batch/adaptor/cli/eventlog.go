@@ -76,6 +76,8 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 		l.log.WarnContext(ctx, "a tasklet cannot be stopped: it is waited for", "execution", int64(e.Execution), "step", e.Step, "error", oneLine(e.Err.Error()))
 	case core.CloseFailed:
 		l.log.WarnContext(ctx, "a component did its work, and could not be closed", "step", e.Step, "error", oneLine(e.Err.Error()))
+	case core.ListenerFailed:
+		l.log.WarnContext(ctx, "a listener failed when it was called with an error", "step", e.Step, "error", oneLine(e.Err.Error()))
 	case core.Transitioned:
 		l.transitioned(ctx, e)
 	case core.OwnerLost:

@@ -37,6 +37,7 @@ func TestWhereTheFlowWentIsTold(t *testing.T) {
 		core.StopAsked{Execution: 3},
 		core.StopFailed{Execution: 3, Step: "one", Err: errors.New("not\nnow")},
 		core.CloseFailed{Execution: 3, Step: "one", Err: errors.New("jammed")},
+		core.ListenerFailed{Execution: 3, Step: "one", Err: errors.New("deaf")},
 	} {
 		n.Observe(context.Background(), e)
 	}
@@ -49,6 +50,7 @@ func TestWhereTheFlowWentIsTold(t *testing.T) {
 		"INFO  a stop was asked for: stopping once the chunk in hand is committed execution=3",
 		"WARN  a tasklet cannot be stopped: it is waited for execution=3 step=one error=\"not; now\"",
 		"WARN  a component did its work, and could not be closed step=one error=jammed",
+		"WARN  a listener failed when it was called with an error step=one error=deaf",
 	}, told(&log))
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -222,13 +223,21 @@ func readTarget(d *strict.Decoder, n *strict.Node, f strict.Field) (target, bool
 	t := target{name: n.Entries[0].Key.Text, at: n.Entries[0].Key}
 	switch {
 	case m.End != nil:
-		t.exit = m.End.Exit
+		t.exit = readExit(d, m.End)
 	case m.Fail != nil:
-		t.exit = m.Fail.Exit
+		t.exit = readExit(d, m.Fail)
 	case m.Stop != nil:
 		t.restart, t.message, t.restartAt = m.Stop.Restart, m.Stop.Message, m.Stop.Node.Get("restart")
 	}
 	return t, true
+}
+
+// readExit reports an exit code that could not be stored.
+func readExit(d *strict.Decoder, m *exitModel) string {
+	if err := core.CheckExitCode(m.Exit); err != nil {
+		d.Add(m.Node.Get("exit"), err.Error(), "")
+	}
+	return m.Exit
 }
 
 // matcherKind stands for error classes, which are not components, in `kind` tags.

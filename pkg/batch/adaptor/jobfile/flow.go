@@ -28,7 +28,7 @@ func (l *loader) checkFlow() {
 				continue // it leads into the loop
 			}
 			l.problems.Add(e.at, fmt.Sprintf("%s is in a loop without an exit", e.name), "as long as nothing fails, no end of the flow can be reached from it")
-		case core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope: // reported already
+		case core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope, core.DuplicatePattern, core.BadExitCode: // reported already
 		}
 	}
 }

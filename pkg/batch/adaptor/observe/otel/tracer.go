@@ -341,6 +341,8 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 		o.on(e.Execution, e.Step).event("a tasklet could not be stopped", errorAttributes(e.Err)...)
 	case core.CloseFailed:
 		o.on(e.Execution, e.Step).event("a component could not be closed", errorAttributes(e.Err)...)
+	case core.ListenerFailed:
+		o.on(e.Execution, e.Step).event("a listener failed when it was called with an error", errorAttributes(e.Err)...)
 	case core.EndNotRecorded:
 		o.on(e.Execution, e.Step).event("the end could not be recorded", errorAttributes(e.Err)...)
 	case core.HeartbeatFailed:

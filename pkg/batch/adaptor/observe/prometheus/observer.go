@@ -106,7 +106,7 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		if e.Step == "" {
 			m.forget(e.Execution)
 		}
-	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ObserverFailed:
+	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed:
 		// nothing is counted; rollbacks are those of the counters
 	}
 }

@@ -30,6 +30,7 @@ func Catalog() []Entry {
 		{"stop.asked", "INFO", "execution"},
 		{"stop.failed", "WARN", "execution step [error]"},
 		{"close.failed", "WARN", "job execution step [error]"},
+		{"listener.failed", "WARN", "job execution step [error]"},
 		{"transition", "DEBUG; WARN for a duplicate; ERROR for a rejected one", "machine id trigger to [current] result"},
 		{"end.not_recorded", "ERROR", "job execution [step] to [error]"},
 		{"observer.failed", "ERROR", "observer of [error]"},

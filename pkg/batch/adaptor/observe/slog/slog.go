@@ -80,6 +80,10 @@ func (o *observer) Observe(ctx context.Context, e core.Event) {
 	case core.OwnerLost:
 		o.forget(e.Execution)
 		r = rare(e)
+	case core.ListenerFailed:
+		r = begin("listener.failed", "a listener failed when it was called with an error").at(slog.LevelWarn)
+		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("step", e.Step))
+		r.err(e.Err)
 	case core.EndNotRecorded:
 		if e.Step == "" {
 			o.forget(e.Execution)

@@ -81,7 +81,7 @@ type AlreadyRunningError struct {
 func (e *AlreadyRunningError) Error() string {
 	switch {
 	case e.Parked && e.OpenParts == 0:
-		return fmt.Sprintf("job %s is already running: execution %d is parked, none of its partitions is open, and a worker resumes it", e.JobName, e.ExecutionID)
+		return fmt.Sprintf("job %s is already running: execution %d is parked, and a worker resumes it", e.JobName, e.ExecutionID)
 	case e.Parked:
 		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for %d partitions that run on workers", e.JobName, e.ExecutionID, e.OpenParts)
 	}

@@ -108,9 +108,16 @@ func (c operateCommands) recover(ctx context.Context) error {
 		ended, err = s.Service.Recover(ctx)
 		return err
 	})
-	if err != nil {
+	if errors.As(err, new(*operator.NotEndedError)) {
+		err = &exitError{code: ExitFailed, err: err, hints: hintLines([]hint{{"where it can", c.env.command("worker")}})}
+	}
+	if err != nil && len(ended) == 0 {
 		return err
 	}
+	return errors.Join(c.printRecovered(ctx, ended), err)
+}
+
+func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Execution) error {
 	if c.env.format == formatJSON {
 		records := make([]executionRecord, 0, len(ended))
 		for _, e := range ended {

@@ -19,6 +19,8 @@ var (
 	// ErrLostOwner is returned by a guarded write that found the execution taken
 	// over by another owner: whoever gets it stops and rolls back (rule L2).
 	ErrLostOwner = errors.New("the execution was taken over by another owner")
+	// ErrInTransaction refuses a launch with the context of a transaction (rule T2a).
+	ErrInTransaction = errors.New("it is launched in a transaction")
 	// ErrNotRestartable refuses another attempt of a job that says restartable: false.
 	ErrNotRestartable = errors.New("the job is not restartable")
 	// ErrAbandoned refuses to restart an abandoned execution.
@@ -77,7 +79,10 @@ type AlreadyRunningError struct {
 
 // Error names the owner.
 func (e *AlreadyRunningError) Error() string {
-	if e.Parked {
+	switch {
+	case e.Parked && e.OpenParts == 0:
+		return fmt.Sprintf("job %s is already running: execution %d is parked, and a worker resumes it", e.JobName, e.ExecutionID)
+	case e.Parked:
 		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for %d partitions that run on workers", e.JobName, e.ExecutionID, e.OpenParts)
 	}
 	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -43,6 +42,9 @@ type Config struct {
 	// decision, condition or listener that does not heed its context is waited for then
 	// (rule L8). 0: DefaultGrace.
 	Grace time.Duration
+	// Apart returns the context of an execution, which is no part of the work that
+	// launches it (rule T2a), or refuses: in a transaction. nil: that of the launch.
+	Apart func(ctx context.Context) (context.Context, error)
 	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
 	Dead func(core.Owner) bool
 	// RemoveLeft removes what a step left that will not be resumed, such as part of a
@@ -121,6 +123,10 @@ func NewLauncher(config Config) (*Launcher, error) {
 // ends STOPPED. The end of ctx cancels at once; the final status is written all
 // the same (rules C14, L4). stop may be nil.
 func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
+	ctx, err := l.apart(ctx, j)
+	if err != nil {
+		return nil, err
+	}
 	r, err := l.prepare(ctx, j, params, stop)
 	if err != nil {
 		return nil, err
@@ -130,6 +136,19 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 		return l.afterPark(ctx, j, exec, stop)
 	}
 	return exec, err
+}
+
+// apart returns the context of an execution that is launched with ctx (rule T2a).
+func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, error) {
+	if l.config.Apart == nil {
+		return ctx, nil
+	}
+	own, err := l.config.Apart(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w (%w), which would take its history along in a rollback: make it an element of the job (`job: %s`), or give the step the propagation NOT_SUPPORTED",
+			j.Name, core.ErrInTransaction, err, j.Name)
+	}
+	return own, nil
 }
 
 // prepare checks the job and creates its execution.
@@ -181,21 +200,23 @@ func validate(j *core.Job) error {
 	if err != nil {
 		return err
 	}
-	return checkNames(j.Flow, core.Visit{Ordinal: math.MaxInt64})
+	return errors.Join(checkNames(j.Flow, ""), checkNames(j.Finally, ""))
 }
 
-// checkNames refuses flows whose names, one inside of the other, are longer than the
-// journal can hold.
-func checkNames(flow core.Flow, in core.Visit) error {
+// checkNames refuses names that are longer than the journal can hold. log is that of the
+// flow.
+func checkNames(flow core.Flow, log string) error {
 	for _, at := range flow.Elements {
-		in.Element = at.ElementName()
+		if name := at.ElementName(); len(name) > core.MaxElementName {
+			return fmt.Errorf("element %.20s...: its name has %d bytes, at most %d are allowed", name, len(name), core.MaxElementName)
+		}
 		for branch, inner := range core.Flows(at) {
-			name := in.Inner(branch)
+			name := core.LongestInner(log, at.ElementName(), branch)
 			if len(name) > core.MaxFlowName {
 				return fmt.Errorf("element %s: the names of the elements around it have %d bytes, at most %d are allowed: use shorter names",
 					at.ElementName(), len(name), core.MaxFlowName)
 			}
-			if err := checkNames(inner, core.Visit{Flow: name, Ordinal: math.MaxInt64}); err != nil {
+			if err := checkNames(inner, name); err != nil {
 				return err
 			}
 		}

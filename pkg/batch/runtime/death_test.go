@@ -291,7 +291,7 @@ func (s *scene) holdsNoConnection() {
 	if s.Database.Dialect() != tx.Postgres {
 		return
 	}
-	require.Equal(s.T, []int64{0}, s.Ints("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()"))
+	require.Equal(s.T, []int64{0}, s.Ints("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND backend_type = 'client backend' AND pid <> pg_backend_pid()"))
 }
 
 // worker runs with one slot, until it dies, the job is over or there is nothing to do:
@@ -305,8 +305,8 @@ func (s *scene) worker() {
 		Repository: p.mortal, Owner: p.owner, Executor: p.executor, Lease: time.Hour, Heartbeat: 10 * time.Minute, Poll: time.Millisecond,
 		Job:      func(context.Context, core.JobExecution) (*core.Job, error) { return s.job(), nil },
 		Services: core.StepServices{Owners: core.OwnersFunc(s.isDead)},
-		Resume: func(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error {
-			exec, err := p.launcher.Resume(ctx, s.job(), id, job.Resumption{Release: stop})
+		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
+			exec, err := p.launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
 			if err == nil && exec.Status.IsOver() {
 				s.over = exec
 				p.ended()

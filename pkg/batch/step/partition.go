@@ -132,11 +132,13 @@ func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *co
 	own, done := private(run), make(chan answered, 1)
 	go func() {
 		var a answered
-		a.err = exception.Guard(func() (err error) {
+		exception.GuardGoroutine(func() (err error) {
 			a.value, err = f(own)
 			return err
+		}, func(err error) {
+			a.err = err
+			done <- a
 		})
-		done <- a
 	}()
 	select {
 	case a := <-done:
@@ -204,7 +206,7 @@ type PoolSizer interface{ PoolSize() int }
 func CheckPool(db tx.Database, workers int) error {
 	size, bounded := poolOf(db)
 	if need := connectionsPerWorker*workers + 1; bounded && size < need {
-		return fmt.Errorf("database %s may open %d connections, and %d workers need %d (two each, and one): raise max_open to %d, or lower workers to %d",
+		return fmt.Errorf("database %s may open %d connections, and %d workers need %d (two each, and one): raise max_open to %d (and the size of a pool of the application), or lower workers to %d",
 			db.Name(), size, workers, need, need, max(1, (size-1)/connectionsPerWorker))
 	}
 	return nil

@@ -33,7 +33,7 @@ flow:
 		must("sql", "--write", "create table numbers (id int primary key, code text)")
 		must("migrate")
 		must("run", "load.yaml")
-		require.Contains(t, must("skips", "show", "2"), "element 4, 1 bytes from byte 93 on\n\n4\n")
+		require.Contains(t, must("skips", "show", "2"), "element 4, 1 byte from byte 92 on\n\n4\n")
 		exported := filepath.Join(s.dir, "skipped.jsonl")
 		must("skips", "export", "1", "--out", exported)
 		text, err := os.ReadFile(exported)

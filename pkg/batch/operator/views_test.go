@@ -254,7 +254,7 @@ func TestAnExportIsReadBackAsItWasEdited(t *testing.T) {
 	items, err := ReadExport("skipped.jsonl", strings.NewReader(edited+"\n"))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"id":3}`, string(items[1].Item))
-	require.Equal(t, "x", *items[1].Raw)
+	require.Equal(t, "bad", *items[1].Raw)
 
 	_, err = ReadExport("skipped.jsonl", strings.NewReader(edited+edited+"{}\n{\"odd\": 1}\n{\"id\": 7} 8\n"))
 	require.EqualError(t, err, strings.Join([]string{

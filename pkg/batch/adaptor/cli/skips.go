@@ -218,7 +218,7 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 
 // rawPlace is where the text of an item that could not be read stands in its source.
 func rawPlace(s operator.SkipView) string {
-	place := fmt.Sprintf("%d bytes from byte %d on", *s.Length, *s.Offset)
+	place := fmt.Sprintf("%s from byte %d on", plural(int(*s.Length), "byte"), *s.Offset)
 	if s.Index > 0 {
 		place = fmt.Sprintf("element %d, %s", s.Index, place)
 	}

@@ -77,11 +77,12 @@ func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *reposi
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
 
-func newLauncher(r core.JobRepository, c *repository.Checkpoints, s Settings, o observers) (*job.Launcher, error) {
+func newLauncher(r core.JobRepository, c *repository.Checkpoints, p tx.Provider, s Settings, o observers) (*job.Launcher, error) {
 	observer := core.Observers(o.List...)
 	return job.NewLauncher(job.Config{
 		Repository: r, Stores: c, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
 		Executor: step.NewSimpleStepExecutor(r, r.Database(), observer), RemoveLeft: removeLeft,
+		Apart: func(ctx context.Context) (context.Context, error) { return tx.Apart(ctx, p.Names()) },
 	})
 }
 

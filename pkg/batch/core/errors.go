@@ -19,6 +19,8 @@ var (
 	// ErrLostOwner is returned by a guarded write that found the execution taken
 	// over by another owner: whoever gets it stops and rolls back (rule L2).
 	ErrLostOwner = errors.New("the execution was taken over by another owner")
+	// ErrInTransaction refuses a launch with the context of a transaction (rule T2a).
+	ErrInTransaction = errors.New("it is launched in a transaction")
 	// ErrNotRestartable refuses another attempt of a job that says restartable: false.
 	ErrNotRestartable = errors.New("the job is not restartable")
 	// ErrAbandoned refuses to restart an abandoned execution.

@@ -43,6 +43,9 @@ type Config struct {
 	// decision, condition or listener that does not heed its context is waited for then
 	// (rule L8). 0: DefaultGrace.
 	Grace time.Duration
+	// Apart returns the context of an execution, which is no part of the work that
+	// launches it (rule T2a), or refuses: in a transaction. nil: that of the launch.
+	Apart func(ctx context.Context) (context.Context, error)
 	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
 	Dead func(core.Owner) bool
 	// RemoveLeft removes what a step left that will not be resumed, such as part of a
@@ -121,6 +124,10 @@ func NewLauncher(config Config) (*Launcher, error) {
 // ends STOPPED. The end of ctx cancels at once; the final status is written all
 // the same (rules C14, L4). stop may be nil.
 func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
+	ctx, err := l.apart(ctx, j)
+	if err != nil {
+		return nil, err
+	}
 	r, err := l.prepare(ctx, j, params, stop)
 	if err != nil {
 		return nil, err
@@ -130,6 +137,19 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 		return l.afterPark(ctx, j, exec, stop)
 	}
 	return exec, err
+}
+
+// apart returns the context of an execution that is launched with ctx (rule T2a).
+func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, error) {
+	if l.config.Apart == nil {
+		return ctx, nil
+	}
+	own, err := l.config.Apart(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w (%w), which would take its history along in a rollback: make it an element of the job (`job: %s`), or give the step the propagation NOT_SUPPORTED",
+			j.Name, core.ErrInTransaction, err, j.Name)
+	}
+	return own, nil
 }
 
 // prepare checks the job and creates its execution.

@@ -25,6 +25,10 @@ type Running struct {
 // ended as FAILED, and that is how it is described.
 func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameters) (*Running, error) {
 	running := &Running{stop: make(chan struct{}), done: make(chan struct{})}
+	ctx, err := l.apart(ctx, j)
+	if err != nil {
+		return nil, err
+	}
 	r, err := l.prepare(ctx, j, params, running.stop)
 	if err != nil {
 		return nil, err

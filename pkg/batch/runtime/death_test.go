@@ -291,7 +291,7 @@ func (s *scene) holdsNoConnection() {
 	if s.Database.Dialect() != tx.Postgres {
 		return
 	}
-	require.Equal(s.T, []int64{0}, s.Ints("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()"))
+	require.Equal(s.T, []int64{0}, s.Ints("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND backend_type = 'client backend' AND pid <> pg_backend_pid()"))
 }
 
 // worker runs with one slot, until it dies, the job is over or there is nothing to do:

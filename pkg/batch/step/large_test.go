@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -41,7 +42,7 @@ func TestAStepWhoseResultsCannotBeStoredFails(t *testing.T) {
 			},
 			`the largest key is "text"`: func(c *core.StepContribution) error {
 				c.Out = map[string]any{"n": 1, "text": strings.Repeat("x", core.MaxContextBytes)}
-				return errLine
+				return testengine.ErrLine
 			},
 			`key "ratio": json: unsupported value: NaN`: func(c *core.StepContribution) error {
 				c.Out = map[string]any{"n": 1, "ratio": math.NaN()}
@@ -53,7 +54,7 @@ func TestAStepWhoseResultsCannotBeStoredFails(t *testing.T) {
 			},
 			`it contains a NUL`: func(c *core.StepContribution) error {
 				c.ExitCode = "A\x00"
-				return errLine
+				return testengine.ErrLine
 			},
 			`key "ratio": +Inf cannot be stored`: func(c *core.StepContribution) error {
 				return c.Context.Put("ratio", math.Inf(1))

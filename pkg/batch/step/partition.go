@@ -204,7 +204,7 @@ type PoolSizer interface{ PoolSize() int }
 func CheckPool(db tx.Database, workers int) error {
 	size, bounded := poolOf(db)
 	if need := connectionsPerWorker*workers + 1; bounded && size < need {
-		return fmt.Errorf("database %s may open %d connections, and %d workers need %d (two each, and one): raise max_open to %d, or lower workers to %d",
+		return fmt.Errorf("database %s may open %d connections, and %d workers need %d (two each, and one): raise max_open to %d (and the size of a pool of the application), or lower workers to %d",
 			db.Name(), size, workers, need, need, max(1, (size-1)/connectionsPerWorker))
 	}
 	return nil

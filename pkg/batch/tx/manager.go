@@ -67,7 +67,7 @@ func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context
 		return m.join(ctx, current, attr, fn)
 	case Never:
 		if active {
-			return fmt.Errorf("database %s: %w", m.db.Name(), ErrTransaction)
+			return fmt.Errorf("propagation NEVER on database %s: %w", m.db.Name(), ErrTransaction)
 		}
 		return fn(ctx)
 	}

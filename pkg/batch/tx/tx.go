@@ -157,8 +157,8 @@ type Tx interface {
 var (
 	// ErrNoTransaction is MANDATORY without a transaction.
 	ErrNoTransaction = errors.New("propagation MANDATORY: there is no transaction")
-	// ErrTransaction is NEVER within a transaction.
-	ErrTransaction = errors.New("propagation NEVER: there is a transaction")
+	// ErrTransaction is NEVER, or Apart, within a transaction.
+	ErrTransaction = errors.New("there is a transaction")
 	// ErrSingleWriter is a second writing transaction, or a write outside of the
 	// suspended one, on a database with one writer: it would wait for itself.
 	ErrSingleWriter = errors.New("the database has one writer, and a transaction in progress holds it")
@@ -256,6 +256,26 @@ func Outside(ctx context.Context, database string) (outside context.Context, ok 
 		return ctx, true
 	}
 	return context.WithValue(ctx, key{nameOr(database)}, s.suspend()), true
+}
+
+// Apart returns a context for work that has transactions of its own, may outlive whose
+// context ctx is, and is not ended with it by an [Aborter]. It is refused in a transaction
+// of one of the databases (ErrTransaction), and where it would wait for a suspended one,
+// as the database has one writer (ErrSingleWriter).
+func Apart(ctx context.Context, databases []string) (context.Context, error) {
+	for _, database := range databases {
+		s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
+		switch {
+		case s == nil:
+			continue
+		case !s.suspended && !s.hasEnded():
+			return nil, fmt.Errorf("database %s: %w", nameOr(database), ErrTransaction)
+		case s.singleWriter && s.writing():
+			return nil, fmt.Errorf("database %s: %w", nameOr(database), ErrSingleWriter)
+		}
+		ctx = context.WithValue(ctx, key{nameOr(database)}, &scope{suspended: true, singleWriter: s.singleWriter})
+	}
+	return context.WithValue(ctx, aborterKey{}, (*Aborter)(nil)), nil
 }
 
 // Held returns how many physical transactions of the database ctx carries, the

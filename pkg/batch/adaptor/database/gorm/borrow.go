@@ -38,14 +38,19 @@ type borrower struct {
 type setting struct{ name, value string }
 
 func newBorrower(name string, lent Lent, idleInTransaction time.Duration) *borrower {
-	return &borrower{name: name, lent: lent, settings: []setting{
+	return &borrower{name: name, lent: lent, settings: ourSettings(idleInTransaction)}
+}
+
+// ourSettings are what the rules need of a session (D5, L7), in order.
+func ourSettings(idleInTransaction time.Duration) []setting {
+	return []setting{
 		{"TimeZone", fixedTimeZone},
 		{"DateStyle", fixedDateStyle},
 		{"idle_in_transaction_session_timeout", strconv.FormatInt(idleInTransaction.Milliseconds(), 10)},
 		{"tcp_keepalives_idle", strconv.Itoa(int(keepAliveIdle.Seconds()))},
 		{"tcp_keepalives_interval", strconv.Itoa(int(keepAliveInterval.Seconds()))},
 		{"tcp_keepalives_count", strconv.Itoa(keepAliveCount)},
-	}}
+	}
 }
 
 var _ driver.Connector = (*borrower)(nil)
@@ -53,12 +58,64 @@ var _ driver.Connector = (*borrower)(nil)
 // Driver implements driver.Connector.
 func (b *borrower) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
 
-// Connect implements driver.Connector: it borrows a connection. Those that died in the
-// pool, and those from before a reconnect, are closed and stepped over.
+// Connect implements driver.Connector: it borrows a connection, which goes back when it
+// is closed.
 func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
+	lent, err := b.borrow(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &pgConn{Conn: lent.own, loan: lent}
+	p.trace = trace{
+		keeps: keepsPostgres, distrusts: true, known: map[string]bool{},
+		// What a step has set cannot be told from what the application has set.
+		renew: func() error { return errors.Join(driver.ErrBadConn, p.loan.giveBack(true)) },
+		reopen: func(ctx context.Context) error {
+			before := p.loan.giveBack(true) // first: what follows may wait for it
+			next, err := b.borrow(ctx)
+			if err != nil {
+				return errors.Join(err, before)
+			}
+			p.Conn, p.loan = next.own, next
+			return nil
+		},
+	}
+	return p, nil
+}
+
+// loan is a connection that is borrowed.
+type loan struct {
+	own *stdlib.Conn
+	// restore is the statement that makes the session as it was.
+	restore string
+	back    func() error
+	isOver  bool
+}
+
+// giveBack gives the connection back, once: as it was, or closed. A session that a step
+// may have changed is closed, and the pool opens another.
+func (l *loan) giveBack(changed bool) error {
+	if l.isOver {
+		return nil
+	}
+	l.isOver = true
+	conn := l.own.Conn().PgConn()
+	if changed || conn.IsClosed() || conn.TxStatus() != idle || execute(conn, l.restore) != nil {
+		return errors.Join(closeNow(conn), l.back())
+	}
+	return l.back()
+}
+
+// borrow waits for a connection of the pool. Those that died there, and those from
+// before a reconnect, are closed and stepped over.
+func (b *borrower) borrow(ctx context.Context) (*loan, error) {
 	var last error
 	for range maxUnusable {
 		own, giveBack, err := b.lent.acquire(ctx)
+		if errors.Is(err, driver.ErrBadConn) {
+			last = err
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +125,7 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 		} else {
 			restore, err := b.prepare(ctx, conn)
 			if err == nil {
-				return b.wrap(own, restore, giveBack), nil
+				return &loan{own: own, restore: restore, back: giveBack}, nil
 			}
 			last = fmt.Errorf("prepare a session of the application's pool: %w", err)
 			if !conn.IsClosed() || ctx.Err() != nil {
@@ -93,25 +150,6 @@ func (b *borrower) isOutdated(conn *pgconn.PgConn) bool {
 	return false
 }
 
-// wrap makes a connection of ours, which goes back when it is closed: as it was, or
-// closed. What a step has set in a session cannot be told from what the application
-// has, so that a changed session is given up, and the pool opens another.
-func (b *borrower) wrap(own *stdlib.Conn, restore string, giveBack func() error) *pgConn {
-	conn := own.Conn().PgConn()
-	p := &pgConn{Conn: own}
-	p.trace = trace{
-		keeps: keepsPostgres, distrusts: true, known: map[string]bool{},
-		renew: func() error { return errors.Join(driver.ErrBadConn, closeNow(conn)) },
-	}
-	p.giveBack = func(changed bool) error {
-		if changed || conn.IsClosed() || conn.TxStatus() != idle || execute(conn, restore) != nil {
-			return errors.Join(closeNow(conn), giveBack())
-		}
-		return giveBack()
-	}
-	return p
-}
-
 // prepare makes the session what the rules need (D5, L7), and returns the statement
 // that makes it as it was.
 func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore string, err error) {
@@ -132,6 +170,33 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 		back = append(back, setConfig(s.name, string(results[0].Rows[0][i])))
 	}
 	return "SELECT " + strings.Join(back, ", "), nil
+}
+
+// copySettings returns the statement that gives another session the settings which this
+// one has been given since it began (search_path and role, say), and then ours. The role
+// comes last, as it may not be allowed to set the others.
+func copySettings(ctx context.Context, conn *pgconn.PgConn, ours []setting) (string, error) {
+	results, err := conn.Exec(ctx, `SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings
+		WHERE source = 'session' AND context IN ('user', 'superuser') AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only', 'transaction_deferrable')
+		UNION ALL SELECT 'role', pg_catalog.current_setting('role') ORDER BY 1`).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	var set []string
+	role := "SELECT 1"
+	for _, result := range results {
+		for _, row := range result.Rows {
+			if name, value := string(row[0]), string(row[1]); name == "role" {
+				role = "SELECT " + setConfig(name, value)
+			} else {
+				set = append(set, setConfig(name, value))
+			}
+		}
+	}
+	for _, s := range ours {
+		set = append(set, setConfig(s.name, s.value))
+	}
+	return "SELECT " + strings.Join(set, ", ") + "; " + role, nil
 }
 
 func setConfig(name, value string) string {

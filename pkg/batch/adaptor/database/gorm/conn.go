@@ -109,6 +109,7 @@ type handle struct {
 	mu    sync.Mutex // of the end: commit, rollback or timeout
 	done  bool
 	timer *time.Timer
+	beat  *time.Timer // of keepAlive; nil: there is none
 }
 
 var _ tx.Handle = (*handle)(nil)
@@ -163,6 +164,9 @@ func (h *handle) end(how func(*txConn) error) error {
 	h.c.ended.Store(true)
 	if h.timer != nil {
 		h.timer.Stop()
+	}
+	if h.beat != nil {
+		h.beat.Stop()
 	}
 	err := how(h.c)
 	if h.release != nil {

@@ -3,6 +3,7 @@ package gormdb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,9 +38,9 @@ type Lent struct {
 // not needed goes back after a second or two, with the settings of its session as they
 // were; one whose session a step may have changed is closed instead (rule T8b). The
 // control pool (rule R6) and migrations open connections of their own, with the
-// configuration of the pool: BeforeConnect and AfterConnect of a *pgxpool.Pool are
-// called for them, those of a *sql.DB cannot be seen. Behind PgBouncer the pool needs
-// session pooling.
+// configuration of the pool and the settings (search_path, role) of one of its sessions:
+// BeforeConnect and AfterConnect of a *pgxpool.Pool are called for them, those of a
+// *sql.DB cannot be seen. Behind PgBouncer the pool needs session pooling.
 //
 // On SQLite only the file is taken from the pool. The connections are opened as for a
 // URL, since SQLite and its driver fix at opening what the rules need (one immediate
@@ -125,27 +126,49 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
-	return own, conn.Close, nil
+	return own, func() error {
+		if !own.Conn().IsClosed() {
+			return conn.Close()
+		}
+		// Else database/sql keeps the closed connection for the next who asks.
+		if err := conn.Raw(func(any) error { return driver.ErrBadConn }); !errors.Is(err, driver.ErrBadConn) {
+			return errors.Join(err, conn.Close())
+		}
+		return nil
+	}, nil
 }
 
-// config returns what connections beside the pool are opened with.
-func (l Lent) config(ctx context.Context) (*pgx.ConnConfig, []stdlib.OptionOpenDB, error) {
-	if l.pool != nil {
-		c := l.pool.Config()
-		var options []stdlib.OptionOpenDB
-		if c.BeforeConnect != nil {
-			options = append(options, stdlib.OptionBeforeConnect(c.BeforeConnect))
-		}
-		if c.AfterConnect != nil {
-			options = append(options, stdlib.OptionAfterConnect(c.AfterConnect))
-		}
-		return c.ConnConfig, options, nil
-	}
+// config returns what connections beside the pool are opened with, so that their
+// sessions see what those of the pool see.
+func (l Lent) config(ctx context.Context, ours []setting) (*pgx.ConnConfig, []stdlib.OptionOpenDB, error) {
 	own, giveBack, err := l.acquire(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
-	return own.Conn().Config(), nil, giveBack()
+	copied, err := copySettings(ctx, own.Conn().PgConn(), ours)
+	if err = errors.Join(err, giveBack()); err != nil {
+		return nil, nil, fmt.Errorf("ask for the settings of a session of the application's pool: %w", err)
+	}
+	config, options, after := own.Conn().Config(), []stdlib.OptionOpenDB(nil), func(context.Context, *pgx.Conn) error { return nil }
+	if l.pool != nil {
+		c := l.pool.Config()
+		config = c.ConnConfig
+		if c.BeforeConnect != nil {
+			options = append(options, stdlib.OptionBeforeConnect(c.BeforeConnect))
+		}
+		if c.AfterConnect != nil {
+			after = c.AfterConnect
+		}
+	}
+	return config, append(options, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		if err := after(ctx, conn); err != nil {
+			return err
+		}
+		if err := conn.PgConn().Exec(ctx, copied).Close(); err != nil {
+			return fmt.Errorf("set what sessions of the application's pool have: %w", err)
+		}
+		return nil
+	})), nil
 }
 
 // file returns the file of a pool of SQLite.

@@ -26,6 +26,8 @@ type physical interface {
 	// note takes notice of a statement before it runs, and may refuse it; "" is one that
 	// is not known.
 	note(ctx context.Context, query string) error
+	// opensBy says what opens another session when this one is given up.
+	opensBy(open func(ctx context.Context) (driver.Conn, error))
 }
 
 // connector opens connections and wraps them.
@@ -44,6 +46,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+	wrapped.opensBy(c.Connector.Connect)
 	return wrapped, nil
 }
 
@@ -68,9 +71,8 @@ type pgConn struct {
 	// may have ended it.
 	scripted atomic.Bool
 	trace    trace
-	// giveBack returns a connection to the application's pool; nil: it is our own.
-	// changed says that a step may have changed the session.
-	giveBack func(changed bool) error
+	// loan is of a connection of the application's pool; nil: it is our own.
+	loan *loan
 }
 
 func wrapPostgres(c driver.Conn) (physical, error) {
@@ -83,7 +85,36 @@ func wrapPostgres(c driver.Conn) (physical, error) {
 	return p, nil
 }
 
+// wrapBesideLent is wrapPostgres for a session that is given up when it is changed.
+func wrapBesideLent(c driver.Conn) (physical, error) {
+	own, ok := c.(*stdlib.Conn)
+	if !ok {
+		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
+	}
+	p := &pgConn{Conn: own}
+	p.trace = trace{keeps: keepsPostgres, distrusts: true, known: map[string]bool{}, renew: func() error {
+		return errors.Join(driver.ErrBadConn, closeNow(p.Conn.Conn().PgConn()))
+	}}
+	return p, nil
+}
+
 func (c *pgConn) own() any { return c.Conn }
+
+func (c *pgConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
+	c.trace.reopen = func(ctx context.Context) error {
+		conn, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		own, ok := conn.(*stdlib.Conn)
+		if !ok {
+			return errors.Join(fmt.Errorf("the connection is a %T, and should be pgx's", conn), conn.Close())
+		}
+		before := c.Conn
+		c.Conn = own
+		return before.Close()
+	}
+}
 
 // note refuses what would commit by itself, as a script has ended the transaction.
 func (c *pgConn) note(ctx context.Context, query string) error {
@@ -116,8 +147,8 @@ func (c *pgConn) Close() error {
 	defer c.trace.mu.Unlock()
 	changed := c.trace.changed || c.trace.broken
 	c.trace.broken = true
-	if c.giveBack != nil {
-		return c.giveBack(changed)
+	if c.loan != nil {
+		return c.loan.giveBack(changed)
 	}
 	return c.Conn.Close()
 }
@@ -193,7 +224,7 @@ func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.Na
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
 	}
-	if c.giveBack != nil {
+	if c.loan != nil {
 		return c.execBorrowed(ctx, query, args)
 	}
 	return c.Conn.ExecContext(ctx, query, args)
@@ -203,7 +234,7 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
 	}
-	if c.giveBack != nil {
+	if c.loan != nil {
 		return c.queryBorrowed(ctx, query, args)
 	}
 	return c.Conn.QueryContext(ctx, query, args)
@@ -213,7 +244,11 @@ func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt,
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
 	}
-	return c.Conn.PrepareContext(ctx, query)
+	stmt, err := c.Conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return c.trace.statement(stmt), nil
 }
 
 // status is the transaction status of the session, as its last answer said.
@@ -259,6 +294,22 @@ func wrapSQLite(c driver.Conn) (physical, error) {
 }
 
 func (c *liteConn) own() any { return c.modernc }
+
+func (c *liteConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
+	c.trace.reopen = func(ctx context.Context) error {
+		conn, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		own, ok := conn.(modernc)
+		if !ok {
+			return errors.Join(fmt.Errorf("the connection is a %T, and should be modernc's", conn), conn.Close())
+		}
+		err = c.close()
+		c.modernc, c.closed = own, false
+		return err
+	}
+}
 
 // note refuses what would commit by itself, as the transaction was rolled back.
 func (c *liteConn) note(ctx context.Context, query string) error {
@@ -318,7 +369,11 @@ func (c *liteConn) PrepareContext(ctx context.Context, query string) (driver.Stm
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
 	}
-	return c.modernc.PrepareContext(ctx, query)
+	stmt, err := c.modernc.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return c.trace.statement(stmt), nil
 }
 
 // watched sets who watches the transaction in progress; nil: nobody.

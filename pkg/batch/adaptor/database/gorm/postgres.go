@@ -40,6 +40,9 @@ const (
 type server struct {
 	config  *pgx.ConnConfig
 	options []stdlib.OptionOpenDB
+	// besideLent says that the sessions are set up as those of a pool of the
+	// application's, which no statement does again.
+	besideLent bool
 }
 
 func (s server) connector() driver.Connector {
@@ -49,7 +52,8 @@ func (s server) connector() driver.Connector {
 // server reads the URL, or the configuration of the pool that is lent.
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
-		s.config, s.options, err = c.Lent.config(ctx)
+		s.besideLent = true
+		s.config, s.options, err = c.Lent.config(ctx, ourSettings(c.IdleInTransaction))
 	} else {
 		s.config, err = parseConfig(c.URL)
 	}
@@ -112,7 +116,9 @@ type postgres struct {
 	name    string
 	server  server
 	maxOpen int
-	pool    *pool
+	// idleLimit is how long the server lets a transaction wait for its client.
+	idleLimit time.Duration
+	pool      *pool
 	// borrower takes the connections out of a pool of the application's; nil: they are
 	// our own.
 	borrower *borrower
@@ -126,7 +132,11 @@ func (p *postgres) openPool() (*sql.DB, error) {
 		db.SetConnMaxIdleTime(borrowedIdle)
 		return db, nil
 	}
-	db := sql.OpenDB(connector{p.server.connector(), wrapPostgres})
+	wrap := wrapPostgres
+	if p.server.besideLent {
+		wrap = wrapBesideLent
+	}
+	db := sql.OpenDB(connector{p.server.connector(), wrap})
 	db.SetMaxOpenConns(p.maxOpen)
 	db.SetMaxIdleConns(p.maxOpen)
 	db.SetConnMaxIdleTime(idleTime)
@@ -182,7 +192,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 		var t *sql.Tx
 		t, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
 		if err == nil {
-			return newPostgresHandle(conn, t)
+			return newPostgresHandle(conn, t, p.idleLimit)
 		}
 		if cerr := conn.Close(); cerr != nil && !errors.Is(cerr, sql.ErrConnDone) {
 			err = errors.Join(err, cerr)

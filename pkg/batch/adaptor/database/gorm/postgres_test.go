@@ -60,12 +60,37 @@ func TestAnOwnerThatIsFrozenInItsTransactionLosesItAtTheServer(t *testing.T) {
 	db := birds(t, p)
 	frozen, err := db.Begin(t.Context(), tx.Attr{})
 	require.NoError(t, err)
+	frozen.(*handle).beat.Stop() // as in a process that is stopped; internal/acceptance stops one
 	exec(t, frozen.Conn(), "UPDATE bird SET name = 'mine' WHERE id = 1")
 	exec(t, db.Conn(), "UPDATE bird SET name = 'yours' WHERE id = 1") // waits for the row lock
 	require.Error(t, frozen.Commit())
 	var name string
 	require.NoError(t, db.Conn().QueryRowContext(t.Context(), "SELECT name FROM bird WHERE id = 1").Scan(&name))
 	require.Equal(t, "yours", name)
+}
+
+// TestATransactionIsKeptAliveWhileItsOwnerWorksWithoutSQL, also in
+// a transaction that has failed (rule L7).
+func TestATransactionIsKeptAliveWhileItsOwnerWorksWithoutSQL(t *testing.T) {
+	t.Parallel()
+	const limit = 600 * time.Millisecond
+	p := openWith(t, Config{URL: testdb.Postgres(t), IdleInTransaction: limit})
+	db := birds(t, p)
+	h, err := db.Begin(t.Context(), tx.Attr{})
+	require.NoError(t, err)
+	exec(t, h.Conn(), "UPDATE bird SET name = 'eagle' WHERE id = 1")
+	time.Sleep(3 * limit)
+	exec(t, h.Conn(), "UPDATE bird SET name = 'heron' WHERE id = 2")
+	require.NoError(t, h.Commit())
+
+	h, err = db.Begin(t.Context(), tx.Attr{})
+	require.NoError(t, err)
+	_, err = h.Conn().ExecContext(t.Context(), "SELECT 1/0")
+	require.Error(t, err)
+	time.Sleep(3 * limit)
+	require.Equal(t, "25P02", dberr.SQLState(func() error { _, err := h.Conn().ExecContext(t.Context(), "SELECT 1"); return err }()))
+	require.NoError(t, h.Rollback())
+	require.Equal(t, 3, count(t, db.Conn()))
 }
 
 func TestBeginStepsOverConnectionsThatTheServerHasClosed(t *testing.T) {

@@ -18,18 +18,20 @@ type postgresTx struct {
 	nonce    string
 }
 
-func newPostgresHandle(conn *sql.Conn, t *sql.Tx) (*handle, error) {
+func newPostgresHandle(conn *sql.Conn, t *sql.Tx, idleLimit time.Duration) (*handle, error) {
 	physical, err := physicalOf[*pgConn](conn)
 	if err != nil {
 		return nil, errors.Join(err, t.Rollback(), conn.Close())
 	}
 	p := postgresTx{physical, physical.nonce}
-	return &handle{
+	h := &handle{
 		c:        &txConn{conn: conn, tx: t, explain: explainPostgres},
 		fence:    func() (string, error) { return p.fence(conn) },
 		commit:   p.commit,
 		rollback: p.rollback,
-	}, nil
+	}
+	h.keepAlive(idleLimit)
+	return h, nil
 }
 
 // fence leaves the proof to the statement that asks for the nonce.

@@ -71,11 +71,11 @@ func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (er
 	if err != nil {
 		return err
 	}
-	data := &postgres{name: name, server: server, maxOpen: c.MaxOpen}
+	data := &postgres{name: name, server: server, maxOpen: c.MaxOpen, idleLimit: c.IdleInTransaction}
 	if c.Lent.given {
 		data.borrower = newBorrower(name, c.Lent, c.IdleInTransaction)
 	}
-	control := &postgres{name: name, server: server, maxOpen: c.ControlOpen}
+	control := &postgres{name: name, server: server, maxOpen: c.ControlOpen, idleLimit: c.IdleInTransaction}
 	for _, b := range []*postgres{data, control} {
 		if b.pool, err = newPool(b.openPool); err != nil {
 			return err

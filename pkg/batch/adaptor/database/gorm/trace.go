@@ -3,6 +3,7 @@ package gormdb
 import (
 	"context"
 	"database/sql/driver"
+	"fmt"
 	"sync"
 
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -19,7 +20,11 @@ import (
 // seen.
 type trace struct {
 	renew func() error // called with mu held: makes the session as it was, or fails
-	keeps func(query string) bool
+	// reopen replaces the session by a new one. A broken connection that leaves the pool
+	// is replaced in its place and in its turn: database/sql would ask for another three
+	// times only, and then hand driver.ErrBadConn to the caller (rule R8).
+	reopen func(ctx context.Context) error
+	keeps  func(query string) bool
 	// distrusts says that an author's statement may do more than its text shows.
 	distrusts bool
 	known     map[string]bool // what keeps has answered; of the statements' goroutine
@@ -29,6 +34,7 @@ type trace struct {
 	changed bool
 	by      *tx.Aborter // whose work; nil: outside of steps
 	broken  bool        // not to be used any more
+	session int         // counts the sessions that the connection has had
 }
 
 // keptTexts and longestKept bound what is remembered of answers.
@@ -65,16 +71,28 @@ func (t *trace) notice(ctx context.Context, query string) {
 
 // acquired is called before a connection leaves the pool.
 func (t *trace) acquired(ctx context.Context) error {
+	if !t.leaves(tx.AborterOf(ctx)) {
+		return nil
+	}
+	if err := t.reopen(ctx); err != nil { // database/sql looks at driver.ErrBadConn only
+		return fmt.Errorf("%w: the session cannot be opened anew: %w", driver.ErrBadConn, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken, t.session = false, t.session+1
+	return nil
+}
+
+// leaves marks the connection as used, by the work of a step or by nil, and reports
+// whether it is broken.
+func (t *trace) leaves(by *tx.Aborter) (broken bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.idle = false
-	if by := tx.AborterOf(ctx); t.changed && by != nil && by != t.by {
+	if t.changed && by != nil && by != t.by {
 		t.restore()
 	}
-	if t.broken {
-		return driver.ErrBadConn
-	}
-	return nil
+	return t.broken
 }
 
 // released is called when it comes back, and says whether it may stay. valid asks the
@@ -102,6 +120,6 @@ func (t *trace) stepEnded() {
 func (t *trace) restore() {
 	t.changed, t.by = false, nil
 	if !t.broken && t.renew() != nil {
-		t.broken = true
+		t.broken, t.session = true, t.session+1
 	}
 }

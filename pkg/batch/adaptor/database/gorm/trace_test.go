@@ -2,6 +2,7 @@ package gormdb
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,5 +133,84 @@ func BenchmarkTransaction(b *testing.B) {
 				}))
 			}
 		})
+	}
+}
+
+// Rules R8 and T8b: a session that another step has changed costs a new one, and is no
+// failure of the step that gets its connection.
+func TestStepsThatChangeTheirSessionsWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func() *DBProvider{
+		"postgres": func() *DBProvider { return openWith(t, Config{URL: testdb.Postgres(t), MaxOpen: 3}) },
+		"lent":     func() *DBProvider { return openWith(t, Config{Lent: Lend(pgxPool(t, testdb.Postgres(t))), MaxOpen: 3}) },
+		"stdlib": func() *DBProvider {
+			db := stdlibPool(t, testdb.Postgres(t))
+			db.SetMaxOpenConns(3)
+			return openWith(t, Config{Lent: Lend(db)})
+		},
+		"sqlite": func() *DBProvider { return openWith(t, Config{URL: "sqlite:" + t.TempDir() + "/x.db"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, err := open().Database("")
+			require.NoError(t, err)
+			change := "SELECT set_config('work_mem', '7MB', false)"
+			if db.Dialect() == tx.SQLite {
+				change = "PRAGMA case_sensitive_like = 1"
+			}
+			failed := make(chan error, 12)
+			for range cap(failed) {
+				go func() {
+					var err error
+					for range 20 {
+						step, aborter := tx.WithAborter(t.Context())
+						err = errors.Join(err, run(step, db.Conn(), change))
+						err = errors.Join(err, run(step, db.Conn(), "SELECT 1"))
+						aborter.End()
+					}
+					failed <- err
+				}()
+			}
+			for range cap(failed) {
+				require.NoError(t, <-failed)
+			}
+		})
+	}
+}
+
+func run(ctx context.Context, conn tx.Conn, query string) error {
+	rows, err := conn.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// A statement that was prepared on a session which is gone is prepared again.
+func TestAPreparedStatementOutlivesItsSession(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]Config{
+		"lent":   {Lent: Lend(pgxPool(t, testdb.Postgres(t)))},
+		"sqlite": {URL: "sqlite:" + t.TempDir() + "/x.db"},
+	} {
+		db, err := openWith(t, c).Database("")
+		require.NoError(t, err)
+		change := "SELECT set_config('work_mem', '7MB', false)"
+		if db.Dialect() == tx.SQLite {
+			change = "PRAGMA case_sensitive_like = 1"
+		}
+		stmt, err := db.Conn().PrepareContext(t.Context(), "SELECT 7")
+		require.NoError(t, err)
+		for range 5 {
+			step, aborter := tx.WithAborter(t.Context())
+			require.NoError(t, run(step, db.Conn(), change))
+			aborter.End()
+			var seven int
+			require.NoError(t, stmt.QueryRowContext(t.Context()).Scan(&seven), name)
+			require.Equal(t, 7, seven)
+		}
+		require.NoError(t, stmt.Close())
 	}
 }

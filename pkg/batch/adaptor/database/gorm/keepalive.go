@@ -1,0 +1,48 @@
+package gormdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// keepAlive sends an empty statement whenever a part of the limit has passed, until the
+// transaction is over: work without SQL may take longer than the server lets a transaction
+// wait. None can be sent while rows of the transaction are open. A process that is frozen sends none, so that its session still ends (rule L7).
+func (h *handle) keepAlive(limit time.Duration) {
+	const perLimit = 3
+	every := limit / perLimit
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.beat = time.AfterFunc(every, func() {
+		if h.c.ended.Load() || !h.ping(limit) {
+			return
+		}
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if !h.done {
+			h.beat.Reset(every)
+		}
+	})
+}
+
+// ping reports whether the session is still in a transaction. One that is busy with a
+// statement needs no ping; what is wrong with the session is the error of the next
+// statement.
+func (h *handle) ping(limit time.Duration) (isInTransaction bool) {
+	err := h.c.conn.Raw(func(driverConn any) error {
+		c, ok := driverConn.(*pgConn)
+		if !ok {
+			return fmt.Errorf("the connection is a %T", driverConn)
+		}
+		session := c.Conn.Conn().PgConn()
+		if isInTransaction = !session.IsClosed() && c.status() != idle; !isInTransaction || session.IsBusy() {
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		_ = session.Exec(ctx, "").Close() //nolint:errcheck // see above
+		return nil
+	})
+	return err == nil && isInTransaction
+}

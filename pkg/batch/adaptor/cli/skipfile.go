@@ -28,7 +28,7 @@ long, or fields of it are hidden. What is known is in "stored"; give the item, o
 leave out the line.`,
 		Example:           "  " + c.env.app.Name + " skips export 12 --out skipped.jsonl",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {

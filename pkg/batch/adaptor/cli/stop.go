@@ -26,7 +26,7 @@ that of the execution: 3 for one that stopped, 0 for one that completed all the
 same. Without, it is 0 as soon as the request is stored.`,
 		Example:           "  " + c.env.app.Name + " stop 12 --wait 5m",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {

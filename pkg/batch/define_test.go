@@ -2,6 +2,8 @@ package batch_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,8 +88,28 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 			j := batch.NewJob("bill")
 			return j.Child("c", j, nil)
 		}(), []string{"this job would run itself: bill -> bill"}},
-		"timeout":  {batch.NewJob("bill").Step("a", none, batch.With{Timeout: -time.Second}), []string{"job bill: step a: timeout: "}},
-		"listener": {batch.NewJob("bill").Listeners(batch.ListenerOf(7)).Step("a", none), []string{"job bill: listeners: the constructor is a int, not a function"}},
+		"flow in itself": {func() *batch.Job {
+			f := batch.NewFlow().Step("k", none)
+			f.Flow("in", f)
+			return batch.NewJob("bill").Flow("s", f)
+		}(), []string{"job bill: flow in: the flow is in itself"}},
+		"flows in each other": {func() *batch.Job {
+			f, g := batch.NewFlow().Step("k", none), batch.NewFlow().Step("l", none)
+			f.Split("to", []*batch.Flow{g})
+			g.Atomic("fro", f)
+			return batch.NewJob("bill").Finally(f).Step("s", none)
+		}(), []string{"job bill: atomic fro: the flow is in itself"}},
+		"long name": {batch.NewJob("bill").Step(strings.Repeat("s", 101), none), []string{": the name of a step has 101 bytes (at most 100 are allowed)"}},
+		"deep": {func() *batch.Job {
+			f := batch.NewFlow().Step("k", none)
+			for i := range 20 {
+				f = batch.NewFlow().Flow(fmt.Sprint(strings.Repeat("f", 90), i), f)
+			}
+			return batch.NewJob("bill").Flow("s", f)
+		}(), []string{" is too deep: the names of the elements around it have 20"}},
+		"child again": {batch.NewJob("bill").Child("c", batch.NewJob("part").Step("a", none), nil, batch.With{AllowStartIfComplete: true}), []string{`job bill: job c: allow_start_if_complete: unknown key "allow_start_if_complete" in a child job`}},
+		"timeout":     {batch.NewJob("bill").Step("a", none, batch.With{Timeout: -time.Second}), []string{"job bill: step a: timeout: "}},
+		"listener":    {batch.NewJob("bill").Listeners(batch.ListenerOf(7)).Step("a", none), []string{"job bill: listeners: the constructor is a int, not a function"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +154,7 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 		Atomic("group", batch.NewFlow().Step("one", none).Step("two", batch.Use("sql", "select 1\nfrom t"))).
 		DecideBy("coin", batch.DeciderOf(func(context.Context, *batch.View) (string, error) { return "HEADS", nil }),
 			batch.With{On: batch.On{"HEADS": batch.To("parts"), "TAILS": batch.End("TAILS")}}).
-		Step("parts", none, batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 3), Workers: 2}, Listeners: []batch.Component{batch.ListenerOf(hears{})}}).
+		Step("parts", none, batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 3), Workers: 2, Remote: true}, Listeners: []batch.Component{batch.ListenerOf(hears{})}}).
 		Child("more", batch.NewJob("part").Parameter(batch.Parameter{Name: "day", Type: core.TypeDate}).Step("a", none), map[string]string{"day": "${params.day}"}).
 		Step("last", none, batch.With{Transaction: &batch.Transaction{Propagation: "REQUIRED", Isolation: "serializable", Timeout: time.Second}, Promote: map[string]string{"a": "b"}}).
 		Finally(batch.NewFlow().Step("tidy", none))
@@ -149,6 +171,7 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	require.NoError(t, err, text)
 	require.Equal(t, file.Steps(), again.Steps())
 	require.Equal(t, []string{"load", "left", "right", "in", "one", "two", "parts", "more", "last", "tidy"}, file.Steps())
+	require.Contains(t, text, "remote: true")
 	require.Contains(t, text, "everything.left.tasklet: core.TaskletFunc", "the Go type")
 }
 

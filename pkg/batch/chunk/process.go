@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -152,7 +153,17 @@ func (f *filler) processConcurrently(ctx context.Context, w *work) error {
 		c.buffer.Reset()
 		c.sourceIndex = c.sourceIndex[:0]
 		mine := open[min(n*share, len(open)):min((n+1)*share, len(open))]
-		running.Go(func() { f.processShare(ctx, w, c, mine, failures) })
+		running.Go(func() {
+			at := 0
+			exception.GuardGoroutine(func() error {
+				f.processShare(ctx, w, c, mine, failures, &at)
+				return nil
+			}, func(err error) {
+				if err != nil {
+					failures[mine[at]] = err
+				}
+			})
+		})
 	}
 	running.Wait()
 	for _, c := range f.chains {
@@ -175,9 +186,10 @@ func (f *filler) processConcurrently(ctx context.Context, w *work) error {
 
 // processShare processes some items into the chain's own buffer, and keeps what was
 // filtered or failed: verdicts are given in the order of all items. A fatal failure ends
-// the share, because the items behind it do not matter any more.
-func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, failures []error) {
-	for _, i := range items {
+// the share, because the items behind it do not matter any more. at is the item in hand.
+func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, failures []error, at *int) {
+	for n, i := range items {
+		*at = n
 		err := guarded(func() error { return f.processItem(ctx, w, c, i, true) })
 		if err == nil {
 			c.buffer.Store(c.out)

@@ -79,7 +79,10 @@ type AlreadyRunningError struct {
 
 // Error names the owner.
 func (e *AlreadyRunningError) Error() string {
-	if e.Parked {
+	switch {
+	case e.Parked && e.OpenParts == 0:
+		return fmt.Sprintf("job %s is already running: execution %d is parked, and a worker resumes it", e.JobName, e.ExecutionID)
+	case e.Parked:
 		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for %d partitions that run on workers", e.JobName, e.ExecutionID, e.OpenParts)
 	}
 	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s",

@@ -85,7 +85,7 @@ func (all observers) Enter(ctx context.Context, e Event) context.Context {
 // guard reports a panic of an observer to the others, or to the log of the process where
 // there are none. A panic over the report itself is reported by no one.
 func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
-	err := exception.Guard(func() error { observe(); return nil })
+	err := exception.GuardApart(func() error { observe(); return nil })
 	if _, again := e.(ObserverFailed); err == nil || again {
 		return
 	}

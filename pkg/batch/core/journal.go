@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"math"
 	"strconv"
 )
 
@@ -18,6 +19,15 @@ type Visit struct {
 // MaxFlowName bounds the name of a flow's log, in bytes: a row of the journal is found
 // by it.
 const MaxFlowName = 2000
+
+// MaxElementName bounds the name of an element, in bytes.
+const MaxElementName = 100
+
+// LongestInner returns the longest name that the log of a flow can have: that of a branch
+// of an element in the flow with that log.
+func LongestInner(flow, element string, branch int) string {
+	return Visit{Flow: flow, Ordinal: math.MaxInt64, Element: element}.Inner(branch)
+}
 
 // FlowPrefix begins the names of the logs of the flows inside of the elements of a
 // flow: FlowPrefix(flow) + ELEMENT + "#" + ORDINAL + "/" + BRANCH.

@@ -27,6 +27,8 @@ type Resumed struct {
 type ResumeRequest struct {
 	Owner Owner
 	Lease time.Duration
+	// Dead reports whether the owner of a partition is known to be dead. nil: none is.
+	Dead func(Owner) bool
 }
 
 // Parks let executions wait for work of other processes without an owner.
@@ -35,11 +37,16 @@ type Parks interface {
 	// one transaction. It is rejected if a stop was requested that the caller does not know
 	// of: see Parking.Stopping.
 	Park(ctx context.Context, ref JobRef, p Parking) (Answer, error)
-	// Resumable returns parked executions that have no open partitions, oldest first.
-	Resumable(ctx context.Context, limit int) ([]JobExecutionID, error)
+	// Resumable returns parked executions that have no open partitions, oldest first, but
+	// for those with a definition whose hash is in except.
+	Resumable(ctx context.Context, limit int, except []string) ([]JobExecutionID, error)
+	// RefuseResume stores with a parked execution why a process that should resume it could
+	// not. A resume clears it. An execution that is not parked any more keeps what it has.
+	RefuseResume(ctx context.Context, id JobExecutionID, reason string) error
 	// Resume takes a parked execution that has no open partitions, in the same attempt: it
 	// is STARTED again, or STOPPING if a stop was requested. Of several processes at once
-	// one succeeds; the others get a *TransitionError.
+	// one succeeds; the others get a *TransitionError. Where a stop was requested, it first
+	// ends the partitions whose worker is lost.
 	Resume(ctx context.Context, id JobExecutionID, req ResumeRequest) (Resumed, error)
 }
 
@@ -87,6 +94,7 @@ type Assignments interface {
 	// the partition.
 	PromotePartition(ctx context.Context, ref StepRef, c *ExecutionContext) error
 	// ReleasePartition gives a partition back that its worker does not finish: another one
-	// takes it up at the position of its last commit.
-	ReleasePartition(ctx context.Context, ref StepRef) error
+	// takes it up at the position of its last commit. Until then its error is refused, the
+	// reason why the worker could not begin; empty: it stops.
+	ReleasePartition(ctx context.Context, ref StepRef, refused string) error
 }

@@ -126,7 +126,7 @@ func (r *run) wasStopped(ctx context.Context, err error) bool {
 // time after ctx has ended (rule L8), and leaves the goroutine running.
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- exception.Guard(f) }()
+	go exception.GuardGoroutine(f, func(err error) { done <- err })
 	select {
 	case err := <-done:
 		return err

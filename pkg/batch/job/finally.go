@@ -158,7 +158,7 @@ func (l *listeners) close(ctx context.Context) error {
 	var errs []error
 	for _, one := range l.list {
 		if c, ok := one.(item.Closer); ok {
-			errs = append(errs, exception.Guard(func() error { return c.Close(ctx) }))
+			errs = append(errs, exception.GuardApart(func() error { return c.Close(ctx) }))
 		}
 	}
 	return errors.Join(errs...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -201,21 +200,23 @@ func validate(j *core.Job) error {
 	if err != nil {
 		return err
 	}
-	return checkNames(j.Flow, core.Visit{Ordinal: math.MaxInt64})
+	return errors.Join(checkNames(j.Flow, ""), checkNames(j.Finally, ""))
 }
 
-// checkNames refuses flows whose names, one inside of the other, are longer than the
-// journal can hold.
-func checkNames(flow core.Flow, in core.Visit) error {
+// checkNames refuses names that are longer than the journal can hold. log is that of the
+// flow.
+func checkNames(flow core.Flow, log string) error {
 	for _, at := range flow.Elements {
-		in.Element = at.ElementName()
+		if name := at.ElementName(); len(name) > core.MaxElementName {
+			return fmt.Errorf("element %.20s...: its name has %d bytes, at most %d are allowed", name, len(name), core.MaxElementName)
+		}
 		for branch, inner := range core.Flows(at) {
-			name := in.Inner(branch)
+			name := core.LongestInner(log, at.ElementName(), branch)
 			if len(name) > core.MaxFlowName {
 				return fmt.Errorf("element %s: the names of the elements around it have %d bytes, at most %d are allowed: use shorter names",
 					at.ElementName(), len(name), core.MaxFlowName)
 			}
-			if err := checkNames(inner, core.Visit{Flow: name, Ordinal: math.MaxInt64}); err != nil {
+			if err := checkNames(inner, name); err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,7 @@ func (r *run) park(ctx context.Context) error {
 	defer cancel()
 	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
 	if r.stop.requested() {
-		if _, err := r.config.Repository.RequestStop(ctx, r.exec.ID); err != nil {
+		if err := requestStop(ctx, r.config.Repository, r.exec.ID); err != nil {
 			return fmt.Errorf("park: %w", err)
 		}
 	}
@@ -34,6 +34,16 @@ func (r *run) park(ctx context.Context) error {
 	}
 	r.exec.Status, r.exec.Owner = core.StatusParked, core.Owner{}
 	return nil
+}
+
+// requestStop stores a request to stop. That the execution is over is no error: who asks
+// looks at it again.
+func requestStop(ctx context.Context, repository core.JobRepository, id core.JobExecutionID) error {
+	_, err := repository.RequestStop(ctx, id)
+	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current.IsOver() {
+		return nil
+	}
+	return err
 }
 
 // Resumption says how a resumed execution is ended early. Its channels may be nil.
@@ -59,7 +69,7 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	}
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
-	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Lease: l.config.Lease})
+	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +129,7 @@ func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExe
 			return exec, fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, context.Cause(ctx))
 		case <-asked:
 			asked = nil
-			if _, err := l.config.Repository.RequestStop(ctx, exec.ID); err != nil {
+			if err := requestStop(ctx, l.config.Repository, exec.ID); err != nil {
 				return exec, err
 			}
 		case <-timer.C:

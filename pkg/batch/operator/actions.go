@@ -31,6 +31,8 @@ func (s *Service) actionsFor(e *core.JobExecution, newest core.NewestAttempt) []
 		return append([]Action{{Kind: ActAbandon, Execution: e.ID, Status: e.Status}}, anew(e)...)
 	case reason == ReasonAbandoned:
 		return anew(e)
+	case reason == ReasonRunning && isParked(e):
+		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActWork, Execution: e.ID}}
 	case reason == ReasonRunning && !e.Status.IsOver():
 		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActRecover}}
 	case reason == ReasonRunning, reason == "" && !e.Status.IsOver(): // a step of it, or its owner, is lost
@@ -194,6 +196,9 @@ func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Pa
 // whileRunning are the ways out of "it is running".
 func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner) []Action {
 	look := Action{Kind: ActShow, Execution: id, Status: core.StatusStarted}
+	if owner == (core.Owner{}) { // it is parked
+		return []Action{look, {Kind: ActStop, Execution: id}, {Kind: ActWork, Execution: id}}
+	}
 	end := s.recoverAction(id, owner)
 	if end.Owner != nil {
 		return []Action{look, end}

@@ -10,8 +10,10 @@ import (
 )
 
 // Stop asks the owner of an execution, in whatever process, to stop: the chunk in hand
-// is finished. It returns the execution as it is now: STOPPING. One that is over is
-// refused. An error of Config.Notify comes with the execution: the request stands.
+// is finished. It returns the execution as it is now: STOPPING. One that is parked and of
+// which no worker has a partition is ended here, with what its job does at its end. One that
+// is over is refused. An error of Config.Notify comes with the execution, and a
+// *NotEndedError: the request stands.
 func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, err := s.record(ctx, id)
 	if err != nil {
@@ -29,6 +31,10 @@ func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution,
 			return s.execution(e), s.nothingToStop(ctx, e)
 		}
 		return nil, asking
+	}
+	if isParked(e) {
+		e, err = s.endParked(ctx, e)
+		return s.execution(e), err
 	}
 	if e.Status != core.StatusStopping {
 		return s.execution(e), nil
@@ -49,7 +55,9 @@ const (
 )
 
 // AwaitEnd returns when an execution is over, in whatever process it runs, or as it is
-// when its process is dead and wrote no end: its status is then that of a running one.
+// when its process is dead and wrote no end: its status is then that of a running one. It
+// ends one that is parked and asked to stop, as Stop does. A *NotEndedError of that is
+// joined to the error only where the execution did not end.
 func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	dead := false
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -57,7 +65,11 @@ func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execut
 		if err != nil {
 			return nil, fmt.Errorf("read execution %d: %w", id, err)
 		}
-		if !e.Status.IsRunning() || dead {
+		e, notEnded := s.endParked(ctx, e)
+		if _, others := errors.AsType[*NotEndedError](notEnded); notEnded != nil && !others {
+			return s.execution(e), notEnded
+		}
+		if e.Status.IsOver() || dead {
 			return s.execution(e), nil
 		}
 		if dead = s.config.Dead(e.Owner); dead {
@@ -65,7 +77,7 @@ func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execut
 		}
 		select {
 		case <-ctx.Done():
-			return s.execution(e), fmt.Errorf("execution %d still runs: %w", id, context.Cause(ctx))
+			return s.execution(e), errors.Join(fmt.Errorf("execution %d still runs: %w", id, context.Cause(ctx)), notEnded)
 		case <-time.After(pause):
 		}
 	}
@@ -119,7 +131,7 @@ func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecut
 	}
 	r := &Refusal{Reason: ReasonIllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
 		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: current}}}
-	if current.IsRunning() {
+	if !current.IsOver() {
 		r.Actions = s.whileRunning(e.ID, e.Owner)
 	}
 	return r
@@ -141,15 +153,17 @@ func (e *NotAbandonedError) Error() string {
 // Unwrap returns the repository's refusal.
 func (e *NotAbandonedError) Unwrap() error { return e.Err }
 
-// Recover ends the executions whose owner is lost, and returns them: they are FAILED
-// and can be restarted. There may be some though there is an error.
+// Recover ends the executions whose owner is lost, which are FAILED then, and those that
+// are parked and asked to stop and of which no worker has a partition. It returns them: they
+// can be restarted. There may be some though there is an error.
 func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
 	}
 	ended, err := s.config.Repository.Recover(ctx, s.config.Actor, s.config.Dead)
-	list, failure := s.executions(ctx, ended)
-	return list, errors.Join(err, failure)
+	stopped, notEnded := s.endAllParked(ctx)
+	list, failure := s.executions(ctx, append(ended, stopped...))
+	return list, errors.Join(err, notEnded, failure)
 }
 
 // Purge deletes old executions with their steps, skipped items and checkpoints, and an

@@ -34,6 +34,9 @@ type Explanation struct {
 	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
 	// Cause is nil for an execution that runs or is complete.
 	Cause *Cause `json:"cause,omitempty"`
+	// Waiting is why the last worker that should have resumed a parked execution could not.
+	// That of a partition is the error of the partition.
+	Waiting string `json:"waiting,omitempty"`
 	// Owner and Lease are those of a running execution; one that is parked has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
@@ -151,6 +154,9 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
 		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, ChangedFile: p.changed, Actions: []Action{},
+	}
+	if isParked(x) {
+		e.Waiting = x.Error
 	}
 	if x.Status.IsRunning() {
 		e.Owner, e.Lease = s.ownerOf(x), s.leaseOf(x)

@@ -49,6 +49,12 @@ func (p *history) offerWatch(e *Explanation) {
 	if p.exec.Status != core.StatusStopping && !p.exec.StopRequested {
 		e.Actions = append(e.Actions, Action{Kind: ActStop, Execution: p.exec.ID})
 	}
+	if isParked(&p.exec) && p.exec.StopRequested {
+		e.Actions = append(e.Actions, Action{Kind: ActRecover})
+	}
+	if isParked(&p.exec) {
+		e.Actions = append(e.Actions, Action{Kind: ActWork, Execution: p.exec.ID})
+	}
 }
 
 // offerSkips adds what may be done about skipped items.

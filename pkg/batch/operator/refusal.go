@@ -107,6 +107,7 @@ const (
 	ActStop    ActionKind = "stop"    // ask Execution to stop
 	ActAbandon ActionKind = "abandon" // give Execution up
 	ActRecover ActionKind = "recover" // end what has lost its process
+	ActWork    ActionKind = "work"    // run a worker: Execution is parked and waits for one
 	ActMigrate ActionKind = "migrate" // make or update the tables
 	ActHelp    ActionKind = "help"    // list the parameters of File
 	ActExport  ActionKind = "export"  // export the skipped items of Execution, correct and redrive them

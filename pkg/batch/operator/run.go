@@ -57,11 +57,11 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if err := s.checkChanges(ctx, l); err != nil {
 		return nil, err
 	}
-	running, err := s.config.Launcher.With(l.options).Start(ctx, l.job, l.params)
+	running, err := s.start(ctx, l)
 	if err != nil {
 		return nil, s.refused(ctx, err, l)
 	}
-	return s.keep(running), nil
+	return s.keep(running, l.job), nil
 }
 
 // checkChanges compares the job file with what the last attempt of the instance ran,

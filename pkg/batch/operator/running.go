@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -14,6 +16,7 @@ import (
 type Running struct {
 	service *Service
 	running *job.Running
+	job     *core.Job
 }
 
 // Execution returns the execution as it was launched.
@@ -35,7 +38,43 @@ func (r *Running) Wait() (*Execution, error) {
 	if e == nil {
 		return nil, err
 	}
-	return r.service.execution(e), err
+	view := r.service.execution(e)
+	if err == nil && (e.Status == core.StatusFailed || e.Status == core.StatusStopped) {
+		r.service.offerWithinLimit(view, e, r.job)
+	}
+	return view, err
+}
+
+// planTime bounds what is asked of the history after the end of an execution.
+const planTime = 10 * time.Second
+
+// offerWithinLimit replaces the restart where a step of it would exceed its start_limit.
+// Where that is not known nothing is offered: Explain says why.
+func (s *Service) offerWithinLimit(view *Execution, e *core.JobExecution, j *core.Job) {
+	if e.RedriveOf != 0 || !hasStartLimit(j.Flow) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), planTime)
+	defer cancel()
+	switch plan, err := s.restartPlan(ctx, e, j); {
+	case err != nil:
+		view.Actions = nil
+	case plan.Limit != nil:
+		view.Actions = anew(e)
+	}
+}
+
+func hasStartLimit(flow core.Flow) bool {
+	return slices.ContainsFunc(flow.Elements, func(e core.Element) bool {
+		switch e := e.(type) {
+		case *core.StepElement:
+			return e.StartLimit != nil
+		case *core.FlowElement:
+			return e.StartLimit != nil || hasStartLimit(e.Flow)
+		case *core.SplitElement, *core.AtomicElement, *core.DecisionElement:
+		}
+		return slices.ContainsFunc(core.Flows(e), hasStartLimit)
+	})
 }
 
 // Follow waits as Wait does, and passes on what the caller is asked for: closing stop
@@ -57,9 +96,9 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 }
 
 // keep remembers what runs in this process, until it is over.
-func (s *Service) keep(r *job.Running) *Running {
+func (s *Service) keep(r *job.Running, j *core.Job) *Running {
 	s.runnings.add(r)
-	return &Running{service: s, running: r}
+	return &Running{service: s, running: r, job: j}
 }
 
 // Close stops what the service started and waits until it is over, as long as ctx

@@ -177,12 +177,17 @@ func (s *Service) partitionedView(step partitioned, all bool) StepView {
 		part := &step.parts[i]
 		p.Statuses[part.Status]++
 		view := s.stepView(part)
-		if all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown {
+		if all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part) {
 			p.List = append(p.List, view)
 		}
 	}
 	view.Partitions = p
 	return view
+}
+
+// isRefused reports whether a worker could not begin the partition, and none has it now.
+func isRefused(part *core.StepExecution) bool {
+	return part.Status == core.StatusStarting && part.Error != ""
 }
 
 // oncePerStep groups step executions by step: first the steps that were passed and not

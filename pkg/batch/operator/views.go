@@ -84,8 +84,8 @@ type (
 	PartitionsView struct {
 		Total    int                 `json:"total"`
 		Statuses map[core.Status]int `json:"statuses"`
-		// List has the partitions that failed and those that workers have, or all of them
-		// where they were asked for.
+		// List has the partitions that failed, those that workers have and those that a worker
+		// could not begin, or all of them where they were asked for.
 		List []StepView `json:"list"`
 	}
 

@@ -30,13 +30,13 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 	var found []assignable
 	err := r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
-		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' AND NOT j.stop_requested OR s.lease_until IS NOT NULL)
+		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' OR s.lease_until IS NOT NULL)
 		AND j.definition_hash NOT IN ? ORDER BY s.id LIMIT ?`, append([]string{"none"}, req.Except...), assignLook)
 	if err != nil {
 		return nil, fmt.Errorf("look for partitions: %w", err)
 	}
 	for _, c := range found {
-		dead := c.Row.Owner != "" && req.Dead != nil && req.Dead(core.ParseOwner(c.Row.Owner))
+		dead := c.isDead(req.Dead)
 		if c.Row.Owner != "" && !c.Expired && !dead {
 			continue
 		}
@@ -51,6 +51,33 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 	return nil, nil
 }
 
+// stopLost ends the partitions of a parked execution that no worker has, or whose worker is
+// lost, if a stop was requested. Without an owner are those that were given back after that.
+func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
+	var found []assignable
+	err := r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
+		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
+	if err != nil {
+		return err
+	}
+	for _, c := range found {
+		isDead := c.isDead(dead)
+		if c.Row.Owner != "" && !c.Expired && !isDead {
+			continue
+		}
+		if _, err := r.assign(ctx, c, isDead, core.AssignRequest{}); err != nil {
+			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
+		}
+	}
+	return nil
+}
+
+// isDead reports whether the worker that has the partition is known to be dead.
+func (c assignable) isDead(dead func(core.Owner) bool) bool {
+	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
+}
+
 // assign makes the move that is due for a partition. It reports whether the caller owns
 // the partition now.
 func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (bool, error) {
@@ -59,7 +86,11 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 	switch {
 	case c.StopRequested:
 		m.move = core.Executions().Move(core.MoveStop)
-		m.outcome(core.ExitStopped, "its worker is lost, and a stop was requested", "")
+		reason := "its worker gave it back, and a stop was requested"
+		if c.Row.Owner != "" {
+			reason = "its worker is lost, and a stop was requested"
+		}
+		m.outcome(core.ExitStopped, reason, "")
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	case c.Row.AssignedCount >= cmp.Or(req.MaxAttempts, core.DefaultPartAttempts):
 		m.move = core.Executions().Move(core.MoveTakeOver)
@@ -67,6 +98,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	default:
 		m.set("owner = ?", req.Owner.String())
+		m.set("error_text = ''") // of a worker that refused it
 		m.set("assigned_from = CASE WHEN owner = '' THEN assigned_from WHEN assigned_from = '' THEN owner ELSE assigned_from || ' ' || owner END")
 		m.set("assigned_count = assigned_count + 1")
 		m.set("lease_until = {later}", req.Lease.Microseconds())
@@ -155,10 +187,11 @@ func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease 
 }
 
 // ReleasePartition implements core.Assignments.
-func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef) error {
+func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef, refused string) error {
 	m := stepMove(ref, core.Executions().Move(core.MoveRelease), actRelease)
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
+	m.set("error_text = ?", storable(refused))
 	m.set("assigned_count = assigned_count - 1") // no attempt of the partition failed
 	m.set("epoch = epoch + 1")
 	_, err := r.transition(ctx, m)

@@ -80,20 +80,33 @@ const waits = `EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id
 const waitsFor = `(SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED')`
 
 // Resumable implements core.Parks.
-func (r *Repository) Resumable(ctx context.Context, limit int) ([]core.JobExecutionID, error) {
+func (r *Repository) Resumable(ctx context.Context, limit int, except []string) ([]core.JobExecutionID, error) {
 	var ids []core.JobExecutionID
-	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND NOT "+waits+" ORDER BY id LIMIT ?",
-		core.Executions().Move(core.MoveResume).From, limit)
+	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" ORDER BY id LIMIT ?",
+		core.Executions().Move(core.MoveResume).From, append([]string{"none"}, except...), limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for parked executions: %w", err)
 	}
 	return ids, nil
 }
 
+// RefuseResume implements core.Parks.
+func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error {
+	err := r.store.exec(ctx, "UPDATE {job_execution} SET error_text = ? WHERE id = ? AND owner = '' AND status IN ?",
+		storable(reason), id, core.Executions().Move(core.MoveResume).From).Error
+	if err != nil {
+		return fmt.Errorf("job execution %d: store why it is not resumed: %w", id, err)
+	}
+	return nil
+}
+
 // Resume implements core.Parks. A process that lost the reply finds its own move.
 func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest) (core.Resumed, error) {
 	if req.Lease <= 0 {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
+	}
+	if err := r.stopLost(ctx, id, req.Dead); err != nil {
+		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
 	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) error {
 		if err := r.resumeJob(ctx, id, req, l); err != nil {
@@ -126,7 +139,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	var rows []jobExecution
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET status_before = status,
 			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
-			last_epoch = epoch, epoch = epoch + 1, owner = ?, lease_until = {later}
+			last_epoch = epoch, epoch = epoch + 1, owner = ?, lease_until = {later}, error_text = ''
 		WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` RETURNING status, status_before, epoch`,
 		stop.To, start.To, stop.Name, start.Name, req.Owner.String(), req.Lease.Microseconds(), id, start.From)
 	if err != nil {

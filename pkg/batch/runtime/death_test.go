@@ -305,8 +305,8 @@ func (s *scene) worker() {
 		Repository: p.mortal, Owner: p.owner, Executor: p.executor, Lease: time.Hour, Heartbeat: 10 * time.Minute, Poll: time.Millisecond,
 		Job:      func(context.Context, core.JobExecution) (*core.Job, error) { return s.job(), nil },
 		Services: core.StepServices{Owners: core.OwnersFunc(s.isDead)},
-		Resume: func(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error {
-			exec, err := p.launcher.Resume(ctx, s.job(), id, job.Resumption{Release: stop})
+		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
+			exec, err := p.launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
 			if err == nil && exec.Status.IsOver() {
 				s.over = exec
 				p.ended()

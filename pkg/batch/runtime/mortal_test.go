@@ -104,8 +104,8 @@ func (m *mortal) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkp
 	return m.live("Checkpoint", func() error { return m.JobRepository.Checkpoint(ctx, ref, c) })
 }
 
-func (m *mortal) ReleasePartition(ctx context.Context, ref core.StepRef) error {
-	return m.live("ReleasePartition", func() error { return m.JobRepository.ReleasePartition(ctx, ref) })
+func (m *mortal) ReleasePartition(ctx context.Context, ref core.StepRef, refused string) error {
+	return m.live("ReleasePartition", func() error { return m.JobRepository.ReleasePartition(ctx, ref, refused) })
 }
 
 func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (a core.Answer, err error) {

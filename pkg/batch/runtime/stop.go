@@ -74,7 +74,7 @@ func (l *leaving) EndStep(ctx context.Context, ref core.StepRef, change core.Ste
 	if change.To != core.StatusStopped || l.stop.isOfJob() {
 		return l.JobRepository.EndStep(ctx, ref, change)
 	}
-	if err := l.ReleasePartition(ctx, ref); err != nil {
+	if err := l.ReleasePartition(ctx, ref, ""); err != nil {
 		return core.Rejected, err
 	}
 	l.released = true

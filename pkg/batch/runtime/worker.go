@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,16 +21,17 @@ const (
 // Config is what a worker works with.
 type Config struct {
 	Repository core.JobRepository
-	// Job rebuilds the job of an execution from the definition that is stored with it.
+	// Job rebuilds the job of an execution from the definition that is stored with it. Where
+	// it fails, the worker leaves all executions of that definition to others for a while.
 	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
 	// Executor makes what runs a partition and records its end in transitions.
 	Executor func(transitions core.Transitions) core.StepExecutor
 	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
 	Services core.StepServices
-	// Resume resumes an execution that has no open partitions; nil: this worker resumes
-	// none. A *core.TransitionError says that another process does. When stop is closed, it
-	// parks the execution again.
-	Resume func(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) error
+	// Resume resumes an execution that has no open partitions, of the job that Job made; nil:
+	// this worker resumes none. A *core.TransitionError says that another process does. When
+	// stop is closed, it parks the execution again.
+	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
 	// Owner names this process. Required.
 	Owner core.Owner
 	// Slots is how many partitions, and executions that are resumed, run at once; 0: 1.
@@ -57,20 +57,20 @@ type Options struct {
 
 // Event is something that a worker did.
 type Event struct {
-	// Partition is the partition that it is about, Execution the execution; zero: neither.
+	// Partition is the partition that it is about, Execution the execution; zero: neither,
+	// as of a look for work.
 	Partition *core.StepExecution
 	Execution core.JobExecutionID
-	// What happened: "taken", "ended", "released", "lost", "refused", "resumed", "failed".
+	// What happened: "taken", "ended", "released", "lost", "refused", "failed" of partitions,
+	// "resumed", "refused", "failed" of executions, "failed" of a look for work.
 	What string
 	Err  error
 }
 
 // Worker takes partitions and runs them, and resumes parked executions.
 type Worker struct {
-	config Config
-
-	mu     sync.Mutex
-	except []string // hashes of definitions that cannot be built here
+	config  Config
+	refused refusals
 }
 
 // NewWorker checks the configuration and fills in the defaults.
@@ -98,17 +98,19 @@ func NewWorker(config Config) (*Worker, error) {
 		config.Report = func(Event) {}
 	}
 	config.Services.Fill()
-	return &Worker{config: config}, nil
+	return &Worker{config: config, refused: refusals{first: max(config.Poll, firstRefusal), byHash: map[string]refusal{}}}, nil
 }
 
 // Run works until stop is closed or ctx ends. On stop it finishes the chunks in hand and
 // gives the partitions back; the end of ctx cancels at once. The error is that of the
-// repository, if there was nothing but errors for longer than a lease.
+// repository, if looks for work failed, and none succeeded, for longer than a lease. The
+// time in which no slot is free, or the process is frozen, does not count: then there is
+// no look.
 func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, w.config.Slots)
-	healthy := time.Now()
+	var failing time.Time // when the first look failed since one succeeded
 	for {
 		select {
 		case <-stop:
@@ -119,7 +121,7 @@ func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 		}
 		work, err := w.next(ctx, stop)
 		if work != nil {
-			healthy = time.Now()
+			failing = time.Time{}
 			running.Go(func() {
 				defer func() { <-slots }()
 				work()
@@ -129,10 +131,13 @@ func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 		<-slots
 		switch {
 		case err == nil:
-			healthy = time.Now()
+			failing = time.Time{}
 		case ctx.Err() != nil:
 			return nil
-		case time.Since(healthy) > w.config.Lease:
+		case failing.IsZero():
+			failing = time.Now()
+			w.config.Report(Event{What: "failed", Err: err})
+		case time.Since(failing) > w.config.Lease:
 			return fmt.Errorf("worker: %w", err)
 		default:
 			w.config.Report(Event{What: "failed", Err: err})
@@ -158,9 +163,7 @@ func (w *Worker) pause(ctx context.Context, stop <-chan struct{}) bool {
 
 // next takes something to do; nil: there is nothing.
 func (w *Worker) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
-	w.mu.Lock()
-	except := slices.Clone(w.except)
-	w.mu.Unlock()
+	except := w.refused.hashes(time.Now())
 	a, err := w.config.Repository.AssignPartition(ctx, core.AssignRequest{
 		Owner: w.config.Owner, Lease: w.config.Lease, MaxAttempts: w.config.MaxAttempts, Except: except,
 		Dead: w.config.Services.Owners.IsDead,
@@ -174,19 +177,43 @@ func (w *Worker) next(ctx context.Context, stop <-chan struct{}) (func(), error)
 	if w.config.Resume == nil {
 		return nil, nil
 	}
-	ids, err := w.config.Repository.Resumable(ctx, 1)
+	ids, err := w.config.Repository.Resumable(ctx, 1, except)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	return func() { w.resume(ctx, ids[0], stop) }, nil
+	exec, err := w.config.Repository.Execution(ctx, ids[0])
+	if err != nil {
+		return nil, err
+	}
+	return func() { w.resume(ctx, exec, stop) }, nil
 }
 
-func (w *Worker) resume(ctx context.Context, id core.JobExecutionID, stop <-chan struct{}) {
-	err := w.config.Resume(ctx, id, stop)
+// resume resumes an execution. One whose job cannot be built here is left to others.
+func (w *Worker) resume(ctx context.Context, exec *core.JobExecution, stop <-chan struct{}) {
+	report := func(what string, err error) { w.config.Report(Event{Execution: exec.ID, What: what, Err: err}) }
+	j, err := w.config.Job(ctx, *exec)
+	if err != nil {
+		w.refused.add(exec.Definition.Hash, time.Now())
+		err = fmt.Errorf("build job %s: %w", exec.JobName, err)
+		report("refused", errors.Join(err, w.config.Repository.RefuseResume(context.WithoutCancel(ctx), exec.ID, w.refusal(err))))
+		return
+	}
+	err = w.config.Resume(ctx, j, exec.ID, stop)
 	if _, taken := errors.AsType[*core.TransitionError](err); taken {
 		return
 	}
-	w.config.Report(Event{Execution: id, What: "resumed", Err: err})
+	if err != nil {
+		w.refused.add(exec.Definition.Hash, time.Now()) // it may be there again at once
+		report("failed", err)
+		return
+	}
+	w.refused.remove(exec.Definition.Hash)
+	report("resumed", nil)
+}
+
+// refusal is what is stored of work that this worker could not begin.
+func (w *Worker) refusal(err error) string {
+	return fmt.Sprintf("refused by worker %d on %s: %v", w.config.Owner.PID, w.config.Owner.Host, err)
 }
 
 // partition runs one partition. One that cannot be built here is given back for others.
@@ -198,12 +225,11 @@ func (w *Worker) partition(ctx context.Context, a *core.Assignment, stop <-chan 
 	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
 	inner, run, err := w.rebuild(ctx, a)
 	if err != nil {
-		w.mu.Lock()
-		w.except = append(w.except, a.Job.Definition.Hash)
-		w.mu.Unlock()
-		report("refused", errors.Join(err, w.config.Repository.ReleasePartition(context.WithoutCancel(ctx), ref)))
+		w.refused.add(a.Job.Definition.Hash, time.Now())
+		report("refused", errors.Join(err, w.config.Repository.ReleasePartition(context.WithoutCancel(ctx), ref, w.refusal(err))))
 		return
 	}
+	w.refused.remove(a.Job.Definition.Hash)
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	asked := newStop(stop)

@@ -73,6 +73,31 @@ func (a *attempt) work(ctx context.Context) *ending {
 	return a.failed(ctx, err)
 }
 
+// workAlone is work on a goroutine of its own, whatever ends it: done is called.
+func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
+	var end *ending
+	exception.GuardGoroutine(func() error {
+		end = a.work(ctx)
+		return nil
+	}, func(ended error) {
+		if ended == nil {
+			done(end)
+			return
+		}
+		exception.GuardGoroutine(func() error {
+			end = a.failed(ctx, ended)
+			return nil
+		}, func(again error) {
+			if again != nil { // by a listener, or a Close
+				end = &ending{err: ended, outcome: a.outcomeOf(ended), part: a.part, success: a.success}
+				end.note(again)
+				end.toChange(a.run.Step, a.now(), true)
+			}
+			done(end)
+		})
+	})
+}
+
 // isReleased reports whether the step returned since another process is to continue it.
 func (a *attempt) isReleased(err error) bool {
 	signal, ok := a.run.Services.Stop.(core.ReleaseSignal)

@@ -131,7 +131,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	defer aborter.End()
 	a := &attempt{executor: e, step: s, run: private(run), began: time.Now()}
 	done := make(chan *ending, 1)
-	go func() { done <- a.work(ctx) }()
+	go a.workAlone(ctx, func(end *ending) { done <- end })
 	returned := func(end *ending) *ending {
 		*run.Step, run.Ref = *a.run.Step, a.run.Ref
 		return end

@@ -132,11 +132,13 @@ func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *co
 	own, done := private(run), make(chan answered, 1)
 	go func() {
 		var a answered
-		a.err = exception.Guard(func() (err error) {
+		exception.GuardGoroutine(func() (err error) {
 			a.value, err = f(own)
 			return err
+		}, func(err error) {
+			a.err = err
+			done <- a
 		})
-		done <- a
 	}()
 	select {
 	case a := <-done:

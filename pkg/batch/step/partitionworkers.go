@@ -20,10 +20,17 @@ type workerPartitions struct{ poll time.Duration }
 func (w *workerPartitions) ForWorkers() bool { return true }
 
 // Run returns how the partitions ended, once all of them have. When a stop is asked for,
-// those end STOPPED that no worker has taken; the others see the request themselves.
+// those end STOPPED that no worker has taken, or that one has given back since; the others
+// see the request themselves.
 func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) ([]core.PartitionResult, error) {
 	run := work.Run
-	for stopped := false; ; {
+	for {
+		stopping := run.Stopping() && !run.Data.MayPark
+		if stopping {
+			if err := run.Services.Plans.StopPartitions(ctx, run.Data.JobRef); err != nil {
+				return nil, err
+			}
+		}
 		open, err := run.Services.Plans.OpenParts(ctx, run.Step.ID)
 		switch {
 		case err != nil:
@@ -33,13 +40,7 @@ func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) ([]
 		case run.Data.MayPark:
 			return nil, core.ErrParked
 		}
-		if run.Stopping() && !stopped {
-			if stopped, err = true, run.Services.Plans.StopPartitions(ctx, run.Data.JobRef); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err := w.wait(ctx, run, stopped); err != nil {
+		if err := w.wait(ctx, run, stopping); err != nil {
 			return nil, err
 		}
 	}

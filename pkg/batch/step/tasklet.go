@@ -123,7 +123,7 @@ func tellOfStop(ctx context.Context, tasklet core.Tasklet, run *core.StepRun) (o
 			return
 		case <-run.Services.Stop.Done():
 		}
-		err := exception.Guard(func() error { return stoppable.StopRequested(ctx) })
+		err := exception.GuardApart(func() error { return stoppable.StopRequested(ctx) })
 		if err != nil && !errors.Is(err, context.Canceled) {
 			run.Services.Observer.Observe(ctx, core.StopFailed{Execution: run.Data.Job.ID, Step: run.Step.Name, Err: err})
 		}

@@ -194,7 +194,10 @@ It cannot be restarted: its job file says restartable: false.
  run the same anew: surfin run DIR/once.yaml --again --database-url URL
 `, s.explained("1"))
 
-	require.Equal(t, cli.ExitFailed, s.run("run", "limit.yaml").code)
+	ran := s.run("run", "limit.yaml")
+	require.Equal(t, cli.ExitFailed, ran.code)
+	require.NotContains(t, ran.err, "restart it")
+	require.Contains(t, ran.err, "a new instance: surfin run DIR/limit.yaml --again")
 	require.Contains(t, s.explained("2"), "A restart would fail: step one was attempted once, and its start_limit is 1.\n\n run the same anew: ")
 	require.Equal(t, cli.ExitFailed, s.run("restart", "2").code)
 	require.Contains(t, s.explained("3"), "its start_limit is 1", "and so it was")

@@ -43,11 +43,17 @@ func statusSentences(e *operator.Explanation) []string {
 		if e.StopRequested {
 			text += ", and was asked to stop"
 		}
+		if e.Waiting != "" {
+			return []string{text + ".", "No worker resumes it: " + strings.TrimRight(oneLine(e.Waiting), ".") + "."}
+		}
 		return []string{text + "."}
 	case core.StatusStarted, core.StatusStopping:
 		text := what + " is running since " + timeText(e.StartedAt)
 		if e.Status == core.StatusStopping || e.StopRequested {
-			text += ", and was asked to stop: it ends with the chunk in hand"
+			text += ", and was asked to stop"
+			if e.Owner != nil {
+				text += ": it ends with the chunk in hand"
+			}
 		}
 		return append([]string{text + "."}, ownerText(e)...)
 	case core.StatusCompleted:
@@ -71,7 +77,11 @@ func statusSentences(e *operator.Explanation) []string {
 
 func ownerText(e *operator.Explanation) []string {
 	if e.Owner == nil {
-		return []string{"It belongs to no process: it waits for partitions that run on workers, and a worker continues it."}
+		text := "It belongs to no process: workers that have its partitions commit the chunks in hand. When none has one, any process ends it."
+		if e.Waiting != "" {
+			text += "\nThe last that tried could not: " + strings.TrimRight(oneLine(e.Waiting), ".") + "."
+		}
+		return []string{text}
 	}
 	who := fmt.Sprintf("process %d on host %s", e.Owner.PID, e.Owner.Host)
 	until := "an unknown time"
@@ -213,7 +223,7 @@ func partitionsText(parts []operator.StepView) string {
 		if part.Position != "" {
 			name += " behind " + part.Position
 		}
-		if part.Error != "" && part.Status == core.StatusFailed {
+		if part.Error != "" && (part.Status == core.StatusFailed || part.Status == core.StatusStarting) {
 			name += " (" + clip(oneLine(part.Error), 200) + ")"
 		}
 		names = append(names, name)

@@ -100,7 +100,8 @@ func (env *environment) actionText(a operator.Action) actionText {
 		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
 	case operator.ActMigrate:
 		return actionText{label: "make or update it", words: []string{"migrate"}}
-	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover:
+	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover,
+		operator.ActWork:
 	}
 	return changeText(a, id)
 }
@@ -128,6 +129,8 @@ func changeText(a operator.Action, id string) actionText {
 			t.label = "its process is dead; end it"
 		}
 		return t
+	case operator.ActWork:
+		return actionText{label: "run its parts", explained: "run its parts, and continue it", words: []string{"worker"}}
 	default:
 		return actionText{label: string(a.Kind), words: []string{"show", id}}
 	}

@@ -88,7 +88,8 @@ func (c operateCommands) recoverCommand() *cobra.Command {
 		Long: `Looks for executions that no process works on any more: their lease has expired,
 or their process was on this host and is dead. They become FAILED, with their
 unfinished steps, and the commands that go on with them are printed. Executions
-that are alive are not touched.
+that are alive are not touched. One that is parked and was asked to stop becomes
+STOPPED, unless a worker has a part of it.
 
 "run" and "restart" do so by themselves for the instance that they launch. This
 command is for what nobody launches again: after a node was lost, or before a
@@ -107,9 +108,16 @@ func (c operateCommands) recover(ctx context.Context) error {
 		ended, err = s.Service.Recover(ctx)
 		return err
 	})
-	if err != nil {
+	if errors.As(err, new(*operator.NotEndedError)) {
+		err = &exitError{code: ExitFailed, err: err, hints: hintLines([]hint{{"where it can", c.env.command("worker")}})}
+	}
+	if err != nil && len(ended) == 0 {
 		return err
 	}
+	return errors.Join(c.printRecovered(ctx, ended), err)
+}
+
+func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Execution) error {
 	if c.env.format == formatJSON {
 		records := make([]executionRecord, 0, len(ended))
 		for _, e := range ended {
@@ -118,7 +126,7 @@ func (c operateCommands) recover(ctx context.Context) error {
 		return c.env.printJSON(records)
 	}
 	if len(ended) == 0 {
-		c.env.log.InfoContext(ctx, "nothing to recover: whatever runs is alive")
+		c.env.log.InfoContext(ctx, "nothing to recover: whatever runs is alive, or is parked and waits for workers")
 		return nil
 	}
 	text := executionTable(ended) + "\n"

@@ -23,7 +23,10 @@ database, so that it may be made on any host.
 
 With --wait the command waits until the execution is over, and its exit code is
 that of the execution: 3 for one that stopped, 0 for one that completed all the
-same. Without, it is 0 as soon as the request is stored.`,
+same. Without, it is 0 as soon as the request is stored.
+
+An execution that is parked has no process. If no worker has a part of it, this
+command ends it: what its job does at its end is done here.`,
 		Example:           "  " + c.env.app.Name + " stop 12 --wait 5m",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -46,7 +49,13 @@ same. Without, it is 0 as soon as the request is stored.`,
 func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait time.Duration) error {
 	return c.env.withExecution(ctx, id, func(s *operator.Service) error {
 		asked, err := s.Stop(ctx, id)
-		if err != nil {
+		notEnded, others := errors.AsType[*operator.NotEndedError](err)
+		switch {
+		case others && wait == 0:
+			return &exitError{code: ExitFailed, err: notEnded, hints: hintLines(c.elsewhere())}
+		case others:
+			c.env.log.WarnContext(ctx, "waiting for a worker to end it", "error", oneLine(notEnded.Error()))
+		case err != nil:
 			return c.env.refusal(err)
 		}
 		if wait == 0 {
@@ -56,6 +65,11 @@ func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait 
 	})
 }
 
+// elsewhere are the commands that end a parked execution where its job can be built.
+func (c operateCommands) elsewhere() []hint {
+	return []hint{{"where it can", c.env.command("worker")}, {"or", c.env.command("recover")}}
+}
+
 // printStopping says what will happen.
 func (c operateCommands) printStopping(e *operator.Execution) error {
 	if c.env.format == formatJSON {
@@ -63,8 +77,9 @@ func (c operateCommands) printStopping(e *operator.Execution) error {
 	}
 	text := headline(*e) + "\n"
 	switch {
-	case e.Owner == nil && e.Status.IsRunning(): // it is parked
-		return c.env.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n")
+	case e.Owner == nil && !e.Status.IsOver(): // it is parked
+		return c.env.print(text + "  the workers that have its partitions commit the chunks in hand; then a worker ends it\n" +
+			hintText(hintLines([]hint{{"or do so here", c.env.command("stop", idText(e.ID), "--wait", "5m")}})))
 	case e.Owner == nil: // it ended at this very moment
 		return c.env.print(text)
 	case e.Owner.Dead:
@@ -91,7 +106,7 @@ func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *o
 		return c.stillRunning(e, wait)
 	case err != nil:
 		return err
-	case ended.Status.IsRunning(): // its process was dead before we looked: it wrote no end
+	case !ended.Status.IsOver(): // its process was dead before we looked: it wrote no end
 		return &exitError{code: ExitFailed, err: fmt.Errorf("execution %d: its process %d is dead, and left it %s", e.ID, ended.Owner.PID, ended.Status),
 			hints: hintLines([]hint{{"end it", c.env.command("recover")}})}
 	}

@@ -17,6 +17,7 @@ func (c runCommands) summarize(ctx context.Context, s *Session, exec *operator.E
 	if err != nil {
 		return exec, err
 	}
+	view.Actions = exec.Actions // of who ran the job and knows the limits of its steps
 	return &view.Execution, c.printSummary(view, written)
 }
 

@@ -60,20 +60,26 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 }
 
 func (c serverCommands) workerEvent(ctx context.Context, e runtime.Event) {
-	args := []any{"execution", int64(e.Execution)}
+	var args []any
+	subject := "look for work"
+	if e.Execution != 0 {
+		subject = "execution"
+		args = append(args, "execution", int64(e.Execution))
+	}
 	if e.Partition != nil {
+		subject = "part"
 		args = append(args, "part", e.Partition.Name, "step_execution", int64(e.Partition.ID))
 		if e.What == "ended" {
 			args = append(args, "status", string(e.Partition.Status), "read", e.Partition.Counters.Read, "written", e.Partition.Counters.Write)
 		}
 	}
 	if e.Err != nil {
-		c.env.log.ErrorContext(ctx, "part "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
+		c.env.log.ErrorContext(ctx, subject+" "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
 		return
 	}
 	if e.Partition != nil && e.What == "ended" && e.Partition.Status == core.StatusFailed {
 		c.env.log.ErrorContext(ctx, "part failed", append(args, "error", oneLine(e.Partition.Error))...)
 		return
 	}
-	c.env.log.InfoContext(ctx, "part "+e.What, args...)
+	c.env.log.InfoContext(ctx, subject+" "+e.What, args...)
 }

@@ -166,10 +166,7 @@ func (s *stepDef) kind() string {
 }
 
 func (s *stepDef) allowsStart() bool {
-	if s.child != nil {
-		return s.child.model.AllowStartIfComplete
-	}
-	return s.model.AllowStartIfComplete
+	return s.child == nil && s.model.AllowStartIfComplete
 }
 
 // text is the step as it is written, without its layout.

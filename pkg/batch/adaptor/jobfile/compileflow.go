@@ -56,8 +56,7 @@ func (c *compiler) element(e *elementDef) (core.Element, error) {
 		return &core.DecisionElement{Name: e.name, When: when, Decide: c.decide(e), Next: e.edges}, nil
 	case jobKind:
 		made, err := c.child(e.step)
-		m := e.model.job
-		return &core.StepElement{Step: made, When: when, Next: e.edges, AllowStartIfComplete: m.AllowStartIfComplete, StartLimit: m.StartLimit}, err
+		return &core.StepElement{Step: made, When: when, Next: e.edges, StartLimit: e.model.job.StartLimit}, err
 	case stepKind:
 	}
 	made, err := c.step(e.step)

@@ -133,6 +133,8 @@ type listDef struct {
 	elements []*elementDef
 	// of is the element that the list is in; nil: the job.
 	parent *elementDef
+	// log is the longest name that the log of the list can have; empty: it is the job's.
+	log string
 	// finally says that it is the job's `finally`.
 	finally bool
 	// ranks are the elements' numbers, by name; ahead is how far each leads by edges to
@@ -199,6 +201,7 @@ func (l *loader) declareElements() {
 
 func (l *loader) declareList(models []elementModel, at *strict.Node, what string, of *elementDef) *listDef {
 	list := &listDef{parent: of}
+	l.nameLog(list)
 	if at != nil && at.Kind == strict.List && len(at.Items) == 0 {
 		l.problems.Add(at, what+" is empty", "it needs at least one element")
 	}
@@ -213,6 +216,20 @@ func (l *loader) declareList(models []elementModel, at *strict.Node, what string
 		}
 	}
 	return list
+}
+
+// nameLog refuses a list whose log could have a name that is longer than the journal can
+// hold.
+func (l *loader) nameLog(list *listDef) {
+	of := list.parent
+	if of == nil || len(of.list.log) > core.MaxFlowName { // reported
+		return
+	}
+	list.log = core.LongestInner(of.list.log, of.name, len(of.lists))
+	if size := len(list.log); size > core.MaxFlowName {
+		l.problems.Add(of.at, fmt.Sprintf("%s is too deep: the names of the elements around it have %d bytes", of.name, size),
+			fmt.Sprintf("at most %d are allowed, with what the history adds to each: use shorter names, or fewer flows in flows", core.MaxFlowName))
+	}
 }
 
 // refuse keeps the name of an element that could not be read: targets that lead to it
@@ -282,6 +299,8 @@ func (l *loader) declareName(m *elementModel, name string, at *strict.Node) bool
 		return false
 	case !identifier.MatchString(name):
 		l.problems.Add(at, fmt.Sprintf("the name %q of a %s is no identifier", name, m.kind.word()), identifierHint)
+	case len(name) > core.MaxElementName:
+		l.problems.Add(at, fmt.Sprintf("the name of a %s has %d bytes", m.kind.word(), len(name)), fmt.Sprintf("at most %d are allowed", core.MaxElementName))
 	case slices.Contains(reserved(), name):
 		l.problems.Add(at, fmt.Sprintf("%s cannot be named %s", m.kind.article(), name), "end, fail and stop are where a flow ends")
 	case other != nil:

@@ -152,11 +152,10 @@ type atomicModel struct {
 type childModel struct {
 	strict.At
 
-	Job                  string                     `key:"job" required:"true" doc:"The name of the element, an identifier that is there once in the file."`
-	File                 string                     `key:"file" required:"true" doc:"The job file, relative to this file."`
-	Parameters           strict.OrderedMap[rawText] `key:"parameters" doc:"The parameters of the job; they may have ${...}, and are fixed when it is first started."`
-	StartLimit           *int                       `key:"start_limit" doc:"How often the job may be attempted in one instance [none]."`
-	AllowStartIfComplete bool                       `key:"allow_start_if_complete" default:"false" doc:"Run it again on a restart though it completed."`
+	Job        string                     `key:"job" required:"true" doc:"The name of the element, an identifier that is there once in the file."`
+	File       string                     `key:"file" required:"true" doc:"The job file, relative to this file."`
+	Parameters strict.OrderedMap[rawText] `key:"parameters" doc:"The parameters of the job; they may have ${...}, and are fixed when it is first started."`
+	StartLimit *int                       `key:"start_limit" doc:"How often the job may be attempted in one instance [none]."`
 	elementKeys
 }
 

@@ -145,7 +145,15 @@ type PanicError struct {
 }
 
 // Error names the panic's value; the stack is in Stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+func (e *PanicError) Error() string {
+	if _, ended := e.Value.(goexit); ended {
+		return "a component ended its goroutine (runtime.Goexit, which FailNow of a test and package require call): return an error instead"
+	}
+	return fmt.Sprintf("panic: %v", e.Value)
+}
+
+// goexit is the Value of a PanicError for runtime.Goexit.
+type goexit struct{}
 
 // Guard calls f and turns its panic into a *PanicError (rule C13).
 func Guard(f func() error) (err error) {
@@ -155,6 +163,30 @@ func Guard(f func() error) (err error) {
 		}
 	}()
 	return f()
+}
+
+// GuardGoroutine is Guard for the work of a goroutine whose end is waited for: done gets
+// the error, and a *PanicError also where f ends the goroutine by runtime.Goexit, which
+// nothing can stop.
+func GuardGoroutine(f func() error, done func(err error)) {
+	returned := false
+	var err error
+	defer func() {
+		if !returned {
+			err = &PanicError{Value: goexit{}, Stack: debug.Stack()}
+		}
+		done(err)
+	}()
+	err = Guard(f)
+	returned = true
+}
+
+// GuardApart is Guard for code that must not end the caller's goroutine either: f runs
+// on one of its own.
+func GuardApart(f func() error) error {
+	ended := make(chan error, 1)
+	go GuardGoroutine(f, func(err error) { ended <- err })
+	return <-ended
 }
 
 // IsRetryable is false: a panic says nothing about the state it left behind.

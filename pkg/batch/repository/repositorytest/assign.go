@@ -17,6 +17,7 @@ func assignTests() []test {
 		{"a partition that loses its worker too often fails", poisonPartFails},
 		{"a lost partition of a job that is to stop ends", lostPartIsStopped},
 		{"a partition that is given back is assigned again", partIsReleased},
+		{"a partition that is given back after a stop was requested ends", partReleasedAfterStopEnds},
 		{"a job that is over takes all its partitions along", jobTakesParts},
 		{"partitions of a local pool are assigned to no worker", localPartsStay},
 	}
@@ -128,10 +129,37 @@ func partIsReleased(b *bench) {
 	for range 2 * core.DefaultPartAttempts { // no attempt has failed
 		a := b.assign("w")
 		require.NotNil(b, a)
-		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step)))
-		require.Error(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step)))
+		require.Empty(b, a.Step.Error)
+		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), "a file\x00 is missing"))
+		steps, err := b.repo.Partitions(b.ctx, manager.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.StatusStarting, steps[0].Status)
+		require.Equal(b, "a file\uFFFD is missing", steps[0].Error, "why it was given back, until it is assigned")
+		require.Error(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), ""))
 	}
 	require.EqualValues(b, 1, b.open(manager))
+}
+
+func partReleasedAfterStopEnds(b *bench) {
+	for _, byWorker := range []bool{true, false} {
+		ref, manager, _ := b.parked(1)
+		a := b.assign("w")
+		_, err := b.repo.RequestStop(b.ctx, ref.ID)
+		require.NoError(b, err)
+		require.NoError(b, b.repo.ReleasePartition(b.ctx, stepRef(a.Step), ""))
+		if byWorker {
+			require.Nil(b, b.assign("x"))
+			require.Zero(b, b.open(manager))
+		}
+		resumed, err := b.resume("b", ref.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.StatusStopping, resumed.Execution.Status)
+		steps, err := b.repo.Partitions(b.ctx, manager.ID)
+		require.NoError(b, err)
+		require.Equal(b, core.StatusStopped, steps[0].Status)
+		require.Zero(b, b.open(manager))
+		b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
+	}
 }
 
 func jobTakesParts(b *bench) {

@@ -16,6 +16,8 @@ func parkTests() []test {
 		{"a parked execution has no owner, stays active and is resumed in the same attempt", parkAndResume},
 		{"a park is rejected where a stop was requested, unless the caller knows of it", parkRacesStop},
 		{"a stop of a parked execution ends what no worker has taken", stopOfParked},
+		{"who resumes a parked execution that is to stop ends the partitions of lost workers", lostPartsAreStopped},
+		{"an execution that could not be resumed says why until it is", refusedResume},
 		{"of many that resume an execution one does", oneResumes},
 	}
 }
@@ -67,7 +69,7 @@ func parkAndResume(b *bench) {
 	require.Empty(b, ended)
 
 	for range planned {
-		waiting, err := b.repo.Resumable(b.ctx, 10)
+		waiting, err := b.repo.Resumable(b.ctx, 10, nil)
 		require.NoError(b, err)
 		require.Empty(b, waiting)
 		_, err = b.resume("b", ref.ID)
@@ -76,7 +78,7 @@ func parkAndResume(b *bench) {
 		b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 1}})
 	}
 	require.Nil(b, b.assign("w"))
-	waiting, err := b.repo.Resumable(b.ctx, 10)
+	waiting, err := b.repo.Resumable(b.ctx, 10, nil)
 	require.NoError(b, err)
 	require.Equal(b, []core.JobExecutionID{ref.ID}, waiting)
 	resumed, err := b.resume("b", ref.ID)
@@ -143,7 +145,7 @@ func stopOfParked(b *bench) {
 		require.EqualValues(b, taken, b.open(manager))
 		require.Nil(b, b.assign("w"))
 		for _, a := range assigned {
-			waiting, err := b.repo.Resumable(b.ctx, 10)
+			waiting, err := b.repo.Resumable(b.ctx, 10, nil)
 			require.NoError(b, err)
 			require.Empty(b, waiting)
 			b.end(stepRef(a.Step), core.StepChange{To: core.StatusStopped})
@@ -157,6 +159,51 @@ func stopOfParked(b *bench) {
 		b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
 		require.Equal(b, taken, b.count("%sstep_execution WHERE status = 'STOPPED' AND assigned_count > 0 AND job_execution_id = "+b.db.Dialect().Placeholder(1), int64(ref.ID)))
 	}
+}
+
+func lostPartsAreStopped(b *bench) {
+	ref, manager, _ := b.parked(3)
+	expired, dead, alive := b.assign("v"), b.assign("w"), b.assign("x")
+	b.lost(expired)
+	resume := func() error {
+		_, err := b.repo.Resume(b.ctx, ref.ID, core.ResumeRequest{Owner: owner("b"), Lease: time.Hour, Dead: func(o core.Owner) bool { return o == owner("w") }})
+		return err
+	}
+	var waits *core.TransitionError
+	require.ErrorAs(b, resume(), &waits)
+	require.EqualValues(b, 3, b.open(manager), "no stop was requested")
+	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	require.NoError(b, err)
+	require.ErrorAs(b, resume(), &waits)
+	require.EqualValues(b, 1, b.open(manager), "one has a worker")
+	_, err = b.repo.EndStep(b.ctx, stepRef(dead.Step), core.StepChange{To: core.StatusCompleted})
+	require.ErrorIs(b, err, core.ErrLostOwner)
+	b.end(stepRef(alive.Step), core.StepChange{To: core.StatusStopped})
+	require.NoError(b, resume())
+	require.Equal(b, core.StatusStopping, b.execution(ref.ID).Status)
+	steps, err := b.repo.Partitions(b.ctx, manager.ID)
+	require.NoError(b, err)
+	for _, s := range steps {
+		require.Equal(b, core.StatusStopped, s.Status, s.Name)
+	}
+}
+
+func refusedResume(b *bench) {
+	ref, manager, _ := b.parked(1)
+	b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusFailed})
+	require.Zero(b, b.open(manager))
+	require.NoError(b, b.repo.RefuseResume(b.ctx, ref.ID, "a file\x00 is missing"))
+	require.Equal(b, "a file\uFFFD is missing", b.execution(ref.ID).Error)
+	waiting, err := b.repo.Resumable(b.ctx, 10, []string{"other", b.execution(ref.ID).Definition.Hash})
+	require.NoError(b, err)
+	require.Empty(b, waiting)
+	waiting, err = b.repo.Resumable(b.ctx, 10, []string{"other"})
+	require.NoError(b, err)
+	require.Equal(b, []core.JobExecutionID{ref.ID}, waiting)
+	_, err = b.resume("b", ref.ID)
+	require.NoError(b, err)
+	require.NoError(b, b.repo.RefuseResume(b.ctx, ref.ID, "too late"))
+	require.Empty(b, b.execution(ref.ID).Error)
 }
 
 func oneResumes(b *bench) {

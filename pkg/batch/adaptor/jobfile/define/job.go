@@ -259,7 +259,8 @@ type With struct {
 	Promote map[string]string
 	// StartLimit is how often the step may be attempted in an instance; 0: any number.
 	StartLimit int
-	// AllowStartIfComplete says that it runs again on a restart though it completed.
+	// AllowStartIfComplete says that a step runs again on a restart though it completed; a
+	// child job does not (rule F2a).
 	AllowStartIfComplete bool
 }
 
@@ -280,6 +281,9 @@ type Partition struct {
 	By Component
 	// Workers is how many parts are worked on at once; 0: the number of CPUs.
 	Workers int
+	// Remote says that worker processes work on the parts, on this machine or others, and
+	// not the process that runs the job.
+	Remote bool
 }
 
 // Target is where a flow goes: [To], [End], [Fail] or [Stop].

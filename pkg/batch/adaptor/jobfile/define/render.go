@@ -49,6 +49,7 @@ type render struct {
 	element string
 	option  string
 	used    map[string]int // names of Go code, by how often
+	flows   []*Flow        // the flow in hand, and those that it is in
 }
 
 func renderOf(j *Job) *render {
@@ -151,6 +152,12 @@ func (r *render) flow(f *Flow) list {
 	if f == nil {
 		return elements
 	}
+	if slices.Contains(r.flows, f) {
+		r.problem(errors.New("the flow is in itself"))
+		return elements
+	}
+	r.flows = append(r.flows, f)
+	defer func() { r.flows = r.flows[:len(r.flows)-1] }()
 	for _, e := range f.elements {
 		outer := r.element
 		r.element = e.kind + " " + e.name
@@ -256,6 +263,7 @@ func (r *render) more(o *object, with With) {
 	if p := with.Partition; p != nil {
 		partition := object{{"by", r.component("partition.by", registry.KindPartitioner, p.By)}}
 		partition.put("workers", number(p.Workers))
+		partition.flag("remote", p.Remote)
 		*o = append(*o, pair{"partition", partition})
 	}
 	if with.Transaction != nil {

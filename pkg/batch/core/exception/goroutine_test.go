@@ -1,0 +1,28 @@
+package exception_test
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+func TestTheEndOfAGoroutineIsAnErrorWithItsStack(t *testing.T) {
+	t.Parallel()
+	err := exception.GuardApart(func() error {
+		runtime.Goexit()
+		return nil
+	})
+	var ended *exception.PanicError
+	require.ErrorAs(t, err, &ended)
+	require.ErrorContains(t, err, "a component ended its goroutine (runtime.Goexit")
+	require.Contains(t, string(ended.Stack), "goroutine_test.go")
+	require.False(t, exception.IsSkippable(err) || exception.IsRetryable(err))
+
+	require.ErrorContains(t, exception.GuardApart(func() error { panic("x") }), "panic: x")
+	require.EqualError(t, exception.GuardApart(func() error { return errors.New("e") }), "e")
+	require.NoError(t, exception.GuardApart(func() error { return nil }))
+}

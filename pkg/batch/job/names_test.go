@@ -1,0 +1,30 @@
+package job_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// A job of Go code is launched without a file in which its names were checked.
+func TestNamesThatTheJournalCannotHoldAreRefusedBeforeTheLaunch(t *testing.T) {
+	t.Parallel()
+	e := testengine.New(t, testdb.SQLite(t))
+	one := func(elements ...core.Element) core.Flow { return core.Flow{Elements: elements} }
+	deep := one(&core.DecisionElement{Name: "d"})
+	for i := range 20 {
+		deep = one(&core.FlowElement{Name: strings.Repeat("f", 80+i), Flow: deep})
+	}
+	for want, flow := range map[string]core.Flow{
+		"its name has 101 bytes, at most 100 are allowed": one(&core.DecisionElement{Name: strings.Repeat("s", 101)}),
+		"the names of the elements around it have 2":      deep,
+	} {
+		_, err := e.Launcher.Run(t.Context(), &core.Job{Name: "x", Flow: flow}, core.Parameters{}, nil)
+		require.ErrorContains(t, err, want)
+	}
+}

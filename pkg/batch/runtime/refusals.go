@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"sync"
+	"time"
+)
+
+// The time for which a worker leaves a definition alone that it could not build, at first
+// and at most. Each refusal doubles it.
+const (
+	firstRefusal = time.Second
+	maxRefusal   = time.Minute
+)
+
+// refusals are the definitions that could not be built here, by hash. What is missing, as a
+// file or a database, may be there later.
+type refusals struct {
+	first  time.Duration
+	mu     sync.Mutex
+	byHash map[string]refusal
+}
+
+type refusal struct {
+	until time.Time
+	pause time.Duration
+}
+
+// add notes a refusal. Several partitions that were refused at once are one.
+func (r *refusals) add(hash string, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := r.byHash[hash]
+	if now.Before(last.until) {
+		return
+	}
+	pause := min(max(r.first, 2*last.pause), max(r.first, maxRefusal))
+	r.byHash[hash] = refusal{until: now.Add(pause), pause: pause}
+}
+
+func (r *refusals) remove(hash string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byHash, hash)
+}
+
+// hashes returns the definitions that are left alone now.
+func (r *refusals) hashes(now time.Time) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for hash, last := range r.byHash {
+		if now.Before(last.until) {
+			list = append(list, hash)
+		}
+	}
+	return list
+}

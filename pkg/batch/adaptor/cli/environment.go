@@ -42,7 +42,7 @@ type environment struct {
 // configure reads the settings and starts the log. Commands that open a
 // database call it first.
 func (env *environment) configure() error {
-	s, err := settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
+	s, err := env.loadSettings()
 	if err != nil {
 		return usage(err)
 	}
@@ -57,6 +57,10 @@ func (env *environment) configure() error {
 		env.log.Warn(w)
 	}
 	return nil
+}
+
+func (env *environment) loadSettings() (Settings, error) {
+	return settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
 }
 
 // startProgress begins to draw bars; nil where there is no terminal, or programs read.

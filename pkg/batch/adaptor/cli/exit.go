@@ -79,7 +79,7 @@ func (env *environment) report(err error) int {
 	if !errors.As(err, &known) {
 		known = &exitError{code: codeOf(err), err: err, hints: env.hints(err)}
 	}
-	if env.json {
+	if env.logsJSON() {
 		env.logError(known.err, known.hints)
 		return known.code
 	}
@@ -167,7 +167,7 @@ func oneLine(text string) string {
 // outside of an execution. The stack is for who asks for it.
 func (env *environment) reportPanic(value any, stack []byte) int {
 	err := fmt.Errorf("internal error: %v", value)
-	if env.json {
+	if env.logsJSON() {
 		env.logError(err, []string{string(stack)})
 		return ExitFailed
 	}

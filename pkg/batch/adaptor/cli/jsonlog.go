@@ -138,6 +138,16 @@ func wantsJSON(args, environ []string) bool {
 	return slices.Contains(environ, "SURFIN_LOG_FORMAT=json")
 }
 
+// logsJSON reports whether the log is JSON, also where the command failed before it read the
+// settings.
+func (env *environment) logsJSON() bool {
+	if env.log == nil && !env.json {
+		s, err := env.loadSettings()
+		env.json = err == nil && s.Log.Format == formatJSON // an error is that of the command, or not its matter
+	}
+	return env.json
+}
+
 // logError logs an error as records: one for each of joined errors and each problem of a file.
 func (env *environment) logError(err error, hints []string) {
 	log := newLogger(env.err, "info", "json")

@@ -68,6 +68,9 @@ func TestEveryLineOfAJSONLogIsARecordWithItsSubject(t *testing.T) {
 		require.Equal(t, "ERROR", find(all, "job ended")["level"])
 		require.NotEmpty(t, all[len(all)-1]["hints"], "the error of the command")
 
+		s.write("settings.yaml", "log: {format: json}\n")
+		records(t, s.run("validate", "wrong.yaml", "--config", "settings.yaml").err)
+
 		for _, args := range [][]string{{"run", "wrong.yaml"}, {"validate", "wrong.yaml"}, {"shwo"}, {"run"}, {"show", "99"}, {"run", "none.yaml"}} {
 			r = s.run(append(args, "--log-format", "json")...)
 			require.NotZero(t, r.code, args)

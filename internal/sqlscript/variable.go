@@ -1,6 +1,7 @@
 package sqlscript
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -37,6 +38,12 @@ const mark = "\x01"
 // Variables returns where the variables between the parts of a text stand, one fewer than
 // there are parts.
 func Variables(parts []string, dialect tx.Dialect) []Variable {
+	for i, part := range parts {
+		if strings.Contains(part, mark) {
+			parts = slices.Clone(parts)
+			parts[i] = strings.ReplaceAll(part, mark, "\x02")
+		}
+	}
 	text := strings.Join(parts, mark)
 	list := make([]Variable, 0, len(parts)-1)
 	sc := scanner{text: text, dialect: dialect}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -52,6 +53,17 @@ func TestWhereAVariableStands(t *testing.T) {
 			require.Equal(t, want, places, "%s: %s", dialect, text)
 		}
 	}
+}
+
+func TestEveryVariableHasAPlace(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		part := rapid.StringOf(rapid.SampledFrom([]rune("a '\"`[]$;-/*\n()E.\x01é1")))
+		parts := rapid.SliceOfN(part, 1, 6).Draw(t, "parts")
+		for _, dialect := range []tx.Dialect{tx.SQLite, tx.Postgres} {
+			require.Len(t, sqlscript.Variables(parts, dialect), len(parts)-1)
+		}
+	})
 }
 
 func TestALiteralIsSplitAtItsVariables(t *testing.T) {

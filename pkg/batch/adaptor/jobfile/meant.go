@@ -61,6 +61,9 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 	if in == reflect.TypeFor[jobModel]() && hasKey(reflect.TypeFor[defaultsModel](), key) {
 		return "", key + " belongs in `chunk` of a step, or for all steps in `defaults`"
 	}
+	if _, isElement := strict.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
+		return "", "" // a key of a step means nothing for the other elements
+	}
 	for _, l := range levels() {
 		if l.keys != in && hasKey(l.keys, key) {
 			return "", key + " belongs in " + l.name

@@ -102,7 +102,7 @@ func observed(ctx context.Context, settings batch.Settings, registry *client.Reg
 	app, err := batch.New(ctx, settings,
 		batch.Observe(metrics),
 		batch.Observe(otel.New(tracerProvider, otel.Options{Chunks: otel.DefaultChunks})),
-		batch.Observe(slog.New(logger)),
+		batch.Log(logger),
 	)
 	return app, err
 }

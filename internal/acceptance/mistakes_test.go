@@ -112,6 +112,7 @@ flow:
 		{"missing column", `step load: csv: .*other.csv has no column "id" for field id`, []string{"load.yaml", "input=other.csv"}, 1},
 		{"missing job file", "job file: open none.yaml: no such file or directory", []string{"none.yaml"}, 2},
 		{"missing parameter", "parameter input: it is required", []string{"load.yaml"}, 2},
+		{"empty path", "load.yaml:9:26: path: the path is empty", []string{"load.yaml", "input="}, 2},
 		{"parameter of another type", `parameter size: "many" is not an int`, []string{"load.yaml", "input=in.csv", "size=many"}, 2},
 		{"parameter out of its limits", "parameter size: ", []string{"load.yaml", "input=in.csv", "size=0"}, 2},
 		{"parameter of another name", "parameter inptu", []string{"load.yaml", "inptu=in.csv", "input=in.csv"}, 2},

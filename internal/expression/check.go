@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -84,7 +85,7 @@ func (c *checker) compile() (*typed, error) {
 			if strings.Contains(at.Message, "token EOF") || strings.Contains(at.Message, "unexpected end") {
 				return nil, &Error{Offset: len(c.text), Msg: "the expression ends too early"}
 			}
-			return nil, &Error{Offset: c.offset(at.From), Msg: at.Message}
+			return nil, syntaxError(c.text, c.offset(at.From), at.Message)
 		}
 		return nil, &Error{Msg: err.Error()}
 	}
@@ -177,7 +178,7 @@ func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
 	case *ast.CallNode:
 		callee, ok := n.Callee.(*ast.IdentifierNode)
 		if !ok {
-			return nil, errorf(c.at(n), "there are no methods: write function(value)")
+			return nil, c.noMethod(n)
 		}
 		return c.call(callee.Value, c.at(n), n.Arguments, known)
 	case *ast.BuiltinNode:
@@ -186,6 +187,16 @@ func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
 		return nil, errorf(c.at(n), "a list can only stand behind in")
 	}
 	return nil, errorf(c.at(n), "%s is not part of this language", syntaxName(n))
+}
+
+func (c *checker) noMethod(n *ast.CallNode) error {
+	hint := "write function(value)"
+	if member, ok := n.Callee.(*ast.MemberNode); ok {
+		if name, ok := member.Property.(*ast.StringNode); ok {
+			hint = cmp.Or(functionCure(name.Value), hint)
+		}
+	}
+	return &Error{Offset: c.at(n), Msg: "a value has no methods", Hint: hint}
 }
 
 func syntaxName(n ast.Node) string {
@@ -243,6 +254,9 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 			names := c.root.names()
 			for _, l := range c.locals {
 				names = append(names, l.name)
+			}
+			if cure := nameCure(n.Value, c.root); cure != "" {
+				return node{}, "", &Error{Offset: c.at(n), Msg: "unknown name " + n.Value, Hint: cure}
 			}
 			return node{}, "", errorf(c.at(n), "unknown name %s%s", n.Value, nearest.Hint(n.Value, names))
 		}

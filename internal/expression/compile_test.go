@@ -77,8 +77,8 @@ func TestAMistakeIsReportedAtItsByteInTheText(t *testing.T) {
 		"»nil + 1":                                "nil cannot be used here",
 		"»params":                                 "params is not a value: name one of its fields",
 		"params.year.»month":                      "params.year is an int and has no field month",
-		"params.name.»upper()":                    "there are no methods",
-		"»uper(params.name)":                      "unknown function uper (did you mean upper?)",
+		"params.name.»upper()":                    "a value has no methods",
+		"»uper(params.name)":                      "unknown function uper; did you mean upper?",
 		"»now() > params.at":                      "gives the same answer whenever it is evaluated",
 		"»today() > params.day":                   "only for the default of a parameter",
 		"»env('HOME')":                            "unknown function env",
@@ -108,7 +108,7 @@ func TestAMistakeIsReportedAtItsByteInTheText(t *testing.T) {
 		"1 +»":                                    "the expression ends too early",
 		"(1 + 2»":                                 "the expression ends too early",
 		"params.note ?? 'a' »+ 'b'":               "cannot be mixed. Wrap either by parentheses",
-		"1 »1":                                    "unexpected token",
+		"1 »1":                                    "1 is not expected here",
 	} {
 		offset := strings.Index(text, "»")
 		source := strings.Replace(text, "»", "", 1)
@@ -121,7 +121,7 @@ func TestAMistakeIsReportedAtItsByteInTheText(t *testing.T) {
 		_, err := expression.Compile(source, scope())
 		var at *expression.Error
 		require.ErrorAs(t, err, &at, "%s", source)
-		require.Contains(t, at.Msg, message, "%s", source)
+		require.Contains(t, at.Msg+"; "+at.Hint, message, "%s", source)
 		require.Equal(t, offset, at.Offset, "%s: %s", source, at.Msg)
 	}
 }

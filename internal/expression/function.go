@@ -53,7 +53,7 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 	all := functions()
 	f, ok := all[name]
 	if !ok {
-		return nil, errorf(at, "unknown function %s%s", name, unknownFunction(name, sortedNames(all)))
+		return nil, unknownFunction(at, name, sortedNames(all))
 	}
 	if len(nodes) < f.minArgs || len(nodes) > f.maxArgs {
 		return nil, errorf(at, "%s takes other arguments: %s", name, f.usage)
@@ -73,14 +73,20 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 	return t, fold(t, use.args...)
 }
 
-func unknownFunction(name string, names []string) string {
+func unknownFunction(at int, name string, names []string) error {
+	e := &Error{Offset: at, Msg: "unknown function " + name}
 	if name == "now" {
-		return ": an expression gives the same answer whenever it is evaluated; job.time is the time of the instance"
+		e.Msg += ": an expression gives the same answer whenever it is evaluated"
+		e.Hint = "pass the time as a parameter, such as params.day"
+		return e
 	}
-	if near := nearest.Name(name, names); near != "" {
-		return " (did you mean " + near + "?)"
+	if e.Hint = functionCure(name); e.Hint == "" {
+		e.Hint = "there is " + strings.Join(names, ", ")
+		if near := nearest.Name(name, names); near != "" {
+			e.Hint = "did you mean " + near + "?"
+		}
 	}
-	return " (there is " + strings.Join(names, ", ") + ")"
+	return e
 }
 
 // callToday reads the variable Today, which only some scopes have: a job must

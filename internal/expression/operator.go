@@ -86,7 +86,7 @@ func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
 	isAnd := n.Operator == "and" || n.Operator == "&&"
 	left, err := c.checkBool(n.Left, known)
 	if err != nil {
-		return nil, err
+		return nil, c.asConcat(n, known, err)
 	}
 	learned := left.whenFalse
 	if isAnd {
@@ -113,6 +113,14 @@ func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
 		return right.eval(f)
 	}
 	return t, fold(t, left, right)
+}
+
+// asConcat adds to an error what || between texts means here.
+func (c *checker) asConcat(n *ast.BinaryNode, known facts, err error) error {
+	if left, wrong := c.check(n.Left, known); n.Operator == "||" && wrong == nil && left.kind == row.String {
+		return &Error{Offset: left.at, Msg: err.Error(), Hint: "|| is or; + joins texts: a + b"}
+	}
+	return err
 }
 
 func (c *checker) coalesce(n *ast.BinaryNode, known facts) (*typed, error) {
@@ -145,6 +153,13 @@ func (c *checker) coalesce(n *ast.BinaryNode, known facts) (*typed, error) {
 
 // nilTest types x == nil and x != nil; nil, nil if neither side is nil.
 func (c *checker) nilTest(n *ast.BinaryNode, known facts) (*typed, error) {
+	for _, side := range []ast.Node{n.Left, n.Right} {
+		if name, ok := side.(*ast.IdentifierNode); ok && foreignNull(name.Value) {
+			if _, _, err := c.resolve(name); err != nil {
+				return nil, err
+			}
+		}
+	}
 	tested := n.Left
 	if _, ok := n.Left.(*ast.NilNode); ok {
 		tested = n.Right

@@ -42,6 +42,8 @@ type Error struct {
 	// Offset is the byte in the text where it is wrong.
 	Offset int
 	Msg    string
+	// Hint says what would be right; it may be empty.
+	Hint string
 }
 
 // Error returns the message without the place.

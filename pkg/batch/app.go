@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	eventlog "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -28,7 +30,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newRepository, newCheckpoints, newLauncher, newApp),
+		fx.Provide(newRegistry, newProvider, newObserving, newRepository, newCheckpoints, newLauncher, newApp),
 	)
 }
 
@@ -45,9 +47,29 @@ func newProvider(lc fx.Lifecycle, s Settings, lent lentDatabases) (*gormdb.DBPro
 	return provider, provider, nil
 }
 
-type observers struct {
+// registered are the observers and loggers of the application.
+type registered struct {
 	fx.In
 	List []core.Observer `group:"surfin.observers"`
+	Logs []*slog.Logger  `group:"surfin.logs"`
+}
+
+// observing is the observer of everything that happens while jobs run.
+type observing struct{ core.Observer }
+
+// newObserving adds the log to the observers: to slog's default logger unless Log says
+// otherwise.
+func newObserving(r registered) observing {
+	list := r.List
+	if len(r.Logs) == 0 {
+		list = append(list, eventlog.New(slog.Default()))
+	}
+	for _, log := range r.Logs {
+		if log != nil {
+			list = append(list, eventlog.New(log))
+		}
+	}
+	return observing{core.Observers(list...)}
 }
 
 // controller is a provider with pools apart for control, as gormdb.DBProvider is.
@@ -58,7 +80,7 @@ type controller interface {
 // newRepository: heartbeats, stop requests and launches have connections of their
 // own, so that they never wait for those of the data (rule R6). What is done in a
 // chunk's transaction joins it all the same: the name of the database is one.
-func newRepository(p tx.Provider, s Settings, o observers) (*repository.Repository, core.JobRepository, error) {
+func newRepository(p tx.Provider, s Settings, o observing) (*repository.Repository, core.JobRepository, error) {
 	find := p.Database
 	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
 		find = c.Control
@@ -67,7 +89,7 @@ func newRepository(p tx.Provider, s Settings, o observers) (*repository.Reposito
 	if err != nil {
 		return nil, nil, err
 	}
-	r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: core.Observers(o.List...)})
+	r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer})
 	return r, r, nil
 }
 
@@ -77,11 +99,10 @@ func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *reposi
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
 
-func newLauncher(r core.JobRepository, c *repository.Checkpoints, p tx.Provider, s Settings, o observers) (*job.Launcher, error) {
-	observer := core.Observers(o.List...)
+func newLauncher(r core.JobRepository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
 	return job.NewLauncher(job.Config{
-		Repository: r, Stores: c, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Executor: step.NewSimpleStepExecutor(r, r.Database(), observer), RemoveLeft: removeLeft,
+		Repository: r, Stores: c, Observer: o.Observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
+		Executor: step.NewSimpleStepExecutor(r, r.Database(), o.Observer), RemoveLeft: removeLeft,
 		Apart: func(ctx context.Context) (context.Context, error) { return tx.Apart(ctx, p.Names()) },
 	})
 }
@@ -119,11 +140,11 @@ type parts struct {
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
 	Carried     carried
-	Observers   observers
+	Observer    observing
 }
 
 // New builds an application from settings and registrations, and opens the
-// databases.
+// databases. It logs to slog.Default() unless Log says otherwise.
 func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	var a *App
 	whole := fx.New(fx.NopLogger, Module(s), fx.Options(opts...), fx.Populate(&a))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 
 	"go.uber.org/fx"
@@ -21,6 +22,7 @@ const (
 	groupComponents = `group:"surfin.components,flatten"`
 	groupItems      = `group:"surfin.items,flatten"`
 	groupObservers  = `group:"surfin.observers,flatten"`
+	groupLogs       = `group:"surfin.logs,flatten"`
 	groupMatchers   = `group:"surfin.matchers,flatten"`
 	groupMigrations = `group:"surfin.migrations,flatten"`
 )
@@ -141,6 +143,12 @@ func Item[T any](name string) fx.Option {
 // the tasklet migration.
 func Migrations(sources ...migration.Source) fx.Option {
 	return fx.Provide(fx.Annotate(func() []migration.Source { return sources }, fx.ResultTags(groupMigrations)))
+}
+
+// Log says which logger gets the records of what happens while jobs run, as package
+// adaptor/observe/slog describes them; nil: none. Without it they go to slog.Default().
+func Log(log *slog.Logger) fx.Option {
+	return fx.Provide(fx.Annotate(func() []*slog.Logger { return []*slog.Logger{log} }, fx.ResultTags(groupLogs)))
 }
 
 // Observe registers an observer of everything that happens while jobs run.

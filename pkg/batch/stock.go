@@ -24,10 +24,14 @@ import (
 // each. A component that brings a heavy library is an option of its own instead.
 // sources are the migrations that the application carries.
 func stock(sources []migration.Source) []registry.Component {
-	return slices.Concat(
+	list := slices.Concat(
 		csv.Components(), json.Components(), query.Components(), table.Components(),
 		filter.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		migration.Components(sources), shell.Components(), sqltask.Components(),
 	)
+	for i := range list {
+		list[i].StandardExits = true
+	}
+	return list
 }

@@ -18,7 +18,7 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
-	observer := core.Observers(a.parts.Observers.List...)
+	observer := a.parts.Observer
 	w, err := runtime.NewWorker(runtime.Config{
 		Repository: a.parts.Repository, Job: a.Service.StoredJob, Owner: owner,
 		Executor: func(t core.Transitions) core.StepExecutor {

@@ -145,7 +145,7 @@ func (o orders) obey(t *testing.T, describe func(*Crash)) {
 func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) {
 	count := &commits{at: o.Kill}
 	faults := NewFaults(crash.Faults...)
-	opts := append([]fx.Option{count.option(), faults.Option()}, crash.Options...)
+	opts := append([]fx.Option{count.option(), faults.Option(), batch.Log(nil)}, crash.Options...)
 	app, err := batch.New(ctx, config{urls: o.URLs}.settings(), opts...)
 	if err != nil {
 		return done, err

@@ -96,7 +96,7 @@ func sqliteURL(t testing.TB) string {
 func open(t testing.TB, c config) *Env {
 	t.Helper()
 	e := &Env{t: t, config: c}
-	opts := append([]fx.Option{fx.Populate(&e.registry, &e.provider, &e.launcher), c.faults.Option()}, c.opts...)
+	opts := append([]fx.Option{fx.Populate(&e.registry, &e.provider, &e.launcher), c.faults.Option(), batch.Log(nil)}, c.opts...)
 	app, err := batch.New(t.Context(), c.settings(), opts...)
 	if err != nil {
 		t.Fatalf("batchtest: open the application: %v", err)

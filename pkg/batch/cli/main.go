@@ -46,7 +46,7 @@ func NewCommand(opts ...fx.Option) (command.App, error) {
 	return command.App{
 		Name: programName(), Version: version(), Registry: registry, Files: files,
 		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
-			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer))...)
+			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer), batch.Log(nil))...)
 		},
 	}, nil
 }

@@ -104,6 +104,9 @@ type SkipPage struct {
 	Items []SkipView `json:"items"`
 	// Next is the After of the next page; 0: this is the last one.
 	Next int64 `json:"next,omitempty"`
+	// Elsewhere are other attempts of the instance that have such items, newest first; only
+	// where this one has none.
+	Elsewhere []core.JobExecutionID `json:"elsewhere,omitempty"`
 }
 
 // Skips lists the items that an execution skipped. core.ErrNotFound if there is no such
@@ -113,7 +116,8 @@ func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error)
 	if err != nil {
 		return SkipPage{}, err
 	}
-	if _, err := s.config.Repository.Execution(ctx, req.Execution); err != nil {
+	exec, err := s.config.Repository.Execution(ctx, req.Execution)
+	if err != nil {
 		return SkipPage{}, err
 	}
 	found, err := s.config.Repository.SkippedItems(ctx, filter)
@@ -128,7 +132,33 @@ func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error)
 	if more {
 		page.Next = found[len(found)-1].ID
 	}
-	return page, nil
+	if len(found) == 0 && req.After == 0 {
+		page.Elsewhere, err = s.skipsOfOthers(ctx, exec, filter)
+	}
+	return page, err
+}
+
+// skipsOfOthers returns the other attempts of the instance that have items of the filter.
+func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter core.SkipFilter) (ids []core.JobExecutionID, err error) {
+	attempts, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: exec.InstanceID})
+	if err != nil {
+		return nil, fmt.Errorf("list the attempts of instance %d: %w", exec.InstanceID, err)
+	}
+	filter.Limit = 1
+	for i := range attempts {
+		if attempts[i].ID == exec.ID {
+			continue
+		}
+		filter.Execution = attempts[i].ID
+		items, err := s.config.Repository.SkippedItems(ctx, filter)
+		if err != nil {
+			return nil, fmt.Errorf("list the skipped items of execution %d: %w", filter.Execution, err)
+		}
+		if len(items) > 0 {
+			ids = append(ids, filter.Execution)
+		}
+	}
+	return ids, nil
 }
 
 // Skip returns one skipped item by its number. core.ErrNotFound if there is none.

@@ -194,7 +194,7 @@ func (s *scene) words(args []string) []string {
 }
 
 var (
-	normalTime  = regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
+	normalTime  = regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d `)
 	normalTook  = regexp.MustCompile(`\b(\d+ms|\d+\.\d+s)\b`)
 	normalSpeed = regexp.MustCompile(`(?m) TOOK [\d,]+$`)
 	normalRule  = regexp.MustCompile(`─+`)

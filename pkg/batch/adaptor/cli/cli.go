@@ -69,7 +69,7 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 	p := &environment{
 		app: app, stdin: stdin, environ: os.Environ(), now: time.Now,
 		out: colorprofile.NewWriter(stdout, os.Environ()),
-		err: newStderr(stderr, os.Environ()),
+		err: newStderr(stderr, os.Environ()), json: wantsJSON(args, os.Environ()),
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -129,6 +129,8 @@ Exit codes:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(err, "help: "+cmd.CommandPath()+" --help")
 	})
+	root.Version = env.app.Version + " " // cobra adds --version
+	root.SetVersionTemplate(strings.ReplaceAll(env.versionText(), "{{", ""))
 	env.addGlobalFlags(root)
 	root.AddCommand(
 		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),

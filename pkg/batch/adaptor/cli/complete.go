@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
 func completeJobFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -31,6 +33,28 @@ func (c runCommands) completeRun(cmd *cobra.Command, args []string, word string)
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeExecution completes the number of an execution: the newest ones, with what they are.
+func (env *environment) completeExecution(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := env.start(cmd); err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var words []string
+	err := env.read(cmd.Context(), func(s *Session) error {
+		page, err := s.Service.List(cmd.Context(), operator.ListRequest{Limit: 30})
+		for _, e := range page.Executions {
+			words = append(words, idText(e.ID)+"\t"+e.JobName+" "+string(e.Status)+" "+timeText(e.StartedAt))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
 func (c fileCommands) completeComponents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

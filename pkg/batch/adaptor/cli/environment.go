@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vbauerster/mpb/v8"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -31,6 +33,7 @@ type environment struct {
 	flags    []settings.Flag // of the settings, as given on the command line
 	config   string          // --config
 	debug    bool
+	json     bool   // the log is JSON
 	format   string // table or json
 	log      *slog.Logger
 	started  bool // a command runs: errors are no longer about the usage
@@ -39,7 +42,7 @@ type environment struct {
 // configure reads the settings and starts the log. Commands that open a
 // database call it first.
 func (env *environment) configure() error {
-	s, err := settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
+	s, err := env.loadSettings()
 	if err != nil {
 		return usage(err)
 	}
@@ -48,11 +51,24 @@ func (env *environment) configure() error {
 		level = "debug"
 	}
 	env.settings = s
+	env.json = s.Log.Format == formatJSON
 	env.log = newLogger(env.err, level, s.Log.Format)
 	for _, w := range s.Warnings {
 		env.log.Warn(w)
 	}
 	return nil
+}
+
+func (env *environment) loadSettings() (Settings, error) {
+	return settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
+}
+
+// startProgress begins to draw bars; nil where there is no terminal, or programs read.
+func (env *environment) startProgress() *mpb.Progress {
+	if env.json {
+		return nil
+	}
+	return env.err.startProgress()
 }
 
 // withSession opens what runs jobs, hands it to f and closes it, also after a

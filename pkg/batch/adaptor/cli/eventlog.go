@@ -24,11 +24,13 @@ type eventLog struct {
 	log  *slog.Logger
 	bars *bars // nil: log lines show the progress
 	now  func() time.Time
+	json bool // the log is for programs
 
 	mu      sync.Mutex
 	job     string // the job that was asked for, not one inside of it
 	running map[core.StepExecutionID]*stepProgress
 	parts   map[core.StepExecutionID]*partsProgress // of partitions that run
+	names   map[core.JobExecutionID]string          // of jobs that run
 	passed  []core.StepExecution
 	stacks  [][]byte
 }
@@ -43,16 +45,17 @@ type stepProgress struct {
 
 func newEventLog(log *slog.Logger, bars *bars, now func() time.Time) *eventLog {
 	return &eventLog{log: log, bars: bars, now: now,
-		running: map[core.StepExecutionID]*stepProgress{}, parts: map[core.StepExecutionID]*partsProgress{}}
+		running: map[core.StepExecutionID]*stepProgress{}, parts: map[core.StepExecutionID]*partsProgress{}, names: map[core.JobExecutionID]string{}}
 }
 
 // Observe logs the event.
 func (l *eventLog) Observe(ctx context.Context, e core.Event) {
+	ctx = l.about(ctx, e)
 	switch e := e.(type) {
 	case core.JobStarted:
 		l.jobStarted(ctx, e)
 	case core.JobEnded:
-		l.log.DebugContext(ctx, "job ended", "job", e.Execution.JobName, "execution", int64(e.Execution.ID), "status", string(e.Execution.Status))
+		l.jobEnded(ctx, e)
 	case core.StepStarted:
 		l.stepStarted(ctx, e)
 	case core.StepPassed:
@@ -129,7 +132,11 @@ func (l *eventLog) stepPassed(ctx context.Context, e core.StepPassed) {
 		l.passed = append(l.passed, e.Step)
 	}
 	l.mu.Unlock()
-	l.log.InfoContext(ctx, "step passed: it completed before", "step", e.Step.Name, "execution", int64(e.Step.JobExecutionID))
+	by := "execution"
+	if l.json {
+		by = "completed_in" // execution is the one that passes it
+	}
+	l.log.InfoContext(ctx, "step passed: it completed before", "step", e.Step.Name, by, int64(e.Step.JobExecutionID))
 }
 
 func (l *eventLog) stepEnded(ctx context.Context, e core.StepEnded) {
@@ -235,4 +242,10 @@ func (s *rateMeter) measure(now time.Time, rows int64) float64 {
 }
 
 // observer returns the observer of commands that run nothing. It logs failures only.
-func (env *environment) observer() core.Observer { return newEventLog(env.log, nil, env.now) }
+func (env *environment) observer() core.Observer { return env.newEventLog(nil) }
+
+func (env *environment) newEventLog(bars *bars) *eventLog {
+	l := newEventLog(env.log, bars, env.now)
+	l.json = env.json
+	return l
+}

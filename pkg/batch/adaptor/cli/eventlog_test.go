@@ -55,7 +55,7 @@ func TestOddEventsAreLoggedAtTheirLevel(t *testing.T) {
 	}
 	var lines []string
 	for line := range strings.Lines(log.String()) {
-		lines = append(lines, line[len("15:04:05 "):])
+		lines = append(lines, line[len("2006-01-02 15:04:05 "):])
 	}
 	require.Equal(t, []string{
 		"WARN  transition machine=execution id=3 to=COMPLETED current=FAILED answer=rejected trigger=end\n",
@@ -73,7 +73,7 @@ func TestLogLinesKeepGroupsAndAttributes(t *testing.T) {
 	l := newLogger(&log, "info", "text").With("job", "j").WithGroup("g").With("a", 1)
 	l.Debug("not shown")
 	l.Info("two\nlines", "level", "mine")
-	require.Equal(t, "INFO  two; lines job=j g.a=1 g.level=mine\n", log.String()[len("15:04:05 "):])
+	require.Equal(t, "INFO  two; lines job=j g.a=1 g.level=mine\n", log.String()[len("2006-01-02 15:04:05 "):])
 
 	log.Reset()
 	newLogger(&log, "info", "json").Info("x", "a", 1)

@@ -19,7 +19,7 @@ import (
 func told(log *bytes.Buffer) []string {
 	var lines []string
 	for line := range strings.Lines(log.String()) {
-		lines = append(lines, strings.TrimSuffix(line[len("15:04:05 "):], "\n"))
+		lines = append(lines, strings.TrimSuffix(line[len("2006-01-02 15:04:05 "):], "\n"))
 	}
 	return lines
 }

@@ -79,6 +79,10 @@ func (env *environment) report(err error) int {
 	if !errors.As(err, &known) {
 		known = &exitError{code: codeOf(err), err: err, hints: env.hints(err)}
 	}
+	if env.logsJSON() {
+		env.logError(known.err, known.hints)
+		return known.code
+	}
 	var b strings.Builder
 	for _, e := range splitJoined(known.err) {
 		b.WriteString(env.err.paint(errorStyle(), env.app.Name+":") + " " + message(e) + "\n")
@@ -162,7 +166,12 @@ func oneLine(text string) string {
 // reportPanic reports a panic of the command line itself, or of what it called
 // outside of an execution. The stack is for who asks for it.
 func (env *environment) reportPanic(value any, stack []byte) int {
-	code := env.report(fmt.Errorf("internal error: %v", value))
+	err := fmt.Errorf("internal error: %v", value)
+	if env.logsJSON() {
+		env.logError(err, []string{string(stack)})
+		return ExitFailed
+	}
+	code := env.report(err)
 	if env.debug {
 		env.writeError(string(stack))
 	} else {

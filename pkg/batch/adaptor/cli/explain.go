@@ -22,7 +22,7 @@ what a restart will do or why there is none, and the commands for it.
 It reads the history only, and the job file as it was when the execution began.`,
 		Example:           "  " + c.env.app.Name + " explain 12",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {

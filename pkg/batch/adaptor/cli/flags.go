@@ -1,7 +1,8 @@
 package cli
 
 import (
-	"fmt"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,26 +37,44 @@ func (env *environment) addGlobalFlags(root *cobra.Command) {
 
 // addFormatFlag is for commands whose result can be a table or JSON.
 func (env *environment) addFormatFlag(cmd *cobra.Command) {
+	env.addFormats(cmd, "table or json", formatTable, formatJSON)
+}
+
+// addListFormatFlag is for lists, which can be CSV as well.
+func (env *environment) addListFormatFlag(cmd *cobra.Command) {
+	env.addFormats(cmd, "table, json or csv", formatTable, formatJSON, formatCSV)
+}
+
+func (env *environment) addFormats(cmd *cobra.Command, words string, allowed ...string) {
 	env.format = formatTable
-	cmd.Flags().Var((*formatFlag)(&env.format), "format", "form of the result: table or json")
-	completeFlag(cmd, "format", formatTable, formatJSON)
+	cmd.Flags().Var(&formatFlag{&env.format, allowed}, "format", "form of the result: "+words)
+	completeFlag(cmd, "format", allowed...)
 }
 
 // The forms of a result.
 const (
 	formatTable = "table"
 	formatJSON  = "json"
+	formatCSV   = "csv"
 )
 
-type formatFlag string
+type formatFlag struct {
+	value   *string
+	allowed []string
+}
 
-func (f *formatFlag) String() string { return string(*f) }
-func (f *formatFlag) Type() string   { return "FORMAT" }
-func (f *formatFlag) Set(text string) error {
-	if text != formatTable && text != formatJSON {
-		return fmt.Errorf("allowed: %s, %s", formatTable, formatJSON)
+func (f *formatFlag) String() string {
+	if f.value == nil { // of cobra's own
+		return ""
 	}
-	*f = formatFlag(text)
+	return *f.value
+}
+func (f *formatFlag) Type() string { return "FORMAT" }
+func (f *formatFlag) Set(text string) error {
+	if !slices.Contains(f.allowed, text) {
+		return errors.New("allowed: " + joinWords(f.allowed))
+	}
+	*f.value = text
 	return nil
 }
 

@@ -3,9 +3,11 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
@@ -17,7 +19,7 @@ func (c showCommands) listJobsCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.listJobs(cmd.Context()) },
 	}
-	c.env.addFormatFlag(cmd)
+	c.env.addListFormatFlag(cmd)
 	return cmd
 }
 
@@ -33,8 +35,11 @@ func (c showCommands) listJobs(ctx context.Context) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(jobs)
 	}
+	if c.env.format == formatCSV {
+		return c.env.jobsCSV(jobs)
+	}
 	if len(jobs) == 0 {
-		return c.noExecutions(ctx)
+		return c.noExecutions(ctx, "")
 	}
 	var rows [][]string
 	for _, j := range jobs {
@@ -63,7 +68,7 @@ func (c showCommands) listInstancesCommand() *cobra.Command {
 	f.StringVar(&req.Job, "job", "", "only instances of the job with this `NAME`")
 	f.Int64Var(&before, "before", 0, "only instances with a smaller number than `INSTANCE`: the next page")
 	f.IntVar(&req.Limit, "limit", 20, "at most `N` instances")
-	c.env.addFormatFlag(cmd)
+	c.env.addListFormatFlag(cmd)
 	return cmd
 }
 
@@ -79,8 +84,11 @@ func (c showCommands) listInstances(ctx context.Context, req operator.InstancesR
 	if c.env.format == formatJSON {
 		return c.env.printJSON(page.Instances)
 	}
+	if c.env.format == formatCSV {
+		return c.env.instancesCSV(page.Instances)
+	}
 	if len(page.Instances) == 0 {
-		return c.noExecutions(ctx)
+		return c.noExecutions(ctx, req.Job)
 	}
 	if err := c.env.print(instanceTable(page.Instances)); err != nil {
 		return err
@@ -115,7 +123,28 @@ func (env *environment) read(ctx context.Context, f func(s *Session) error) erro
 	return env.withSession(ctx, env.observer(), f)
 }
 
-func (c showCommands) noExecutions(ctx context.Context) error {
-	c.env.log.InfoContext(ctx, "no executions in "+c.env.databaseText(c.env.settings.Repository.Database))
+// noExecutions says that there are none; of a job, whether the history has it.
+func (c showCommands) noExecutions(ctx context.Context, job string) error {
+	where := " in " + c.env.databaseText(c.env.settings.Repository.Database)
+	if job == "" {
+		c.env.log.InfoContext(ctx, "no executions"+where)
+		return nil
+	}
+	var names []string
+	err := c.env.read(ctx, func(s *Session) error {
+		jobs, err := s.Service.Jobs(ctx)
+		for _, j := range jobs {
+			names = append(names, j.Job)
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(names, job):
+		c.env.log.InfoContext(ctx, "no such executions of job "+job+where)
+	default:
+		c.env.log.WarnContext(ctx, "there is no job "+job+where+nearest.Hint(job, names))
+	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (c showCommands) listCommand() *cobra.Command {
 	f.StringVar(&l.until, "until", "", "only executions made before this `TIME`")
 	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
 	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
-	c.env.addFormatFlag(cmd)
+	c.env.addListFormatFlag(cmd)
 	completeFlag(cmd, "status", statusNames()...)
 	cmd.AddCommand(c.listComponentsCommand(), c.listJobsCommand(), c.listInstancesCommand())
 	return cmd
@@ -95,8 +95,11 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		}
 		return c.env.printJSON(records)
 	}
+	if c.env.format == formatCSV {
+		return c.env.executionsCSV(page.Executions)
+	}
 	if len(page.Executions) == 0 {
-		return c.noExecutions(ctx)
+		return c.noExecutions(ctx, req.Job)
 	}
 	if err := c.env.print(executionTable(page.Executions)); err != nil {
 		return err
@@ -155,7 +158,7 @@ func (c showCommands) listComponentsCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+joinWords(kindNames()))
-	c.env.addFormatFlag(cmd)
+	c.env.addListFormatFlag(cmd)
 	completeFlag(cmd, "kind", kindNames()...)
 	return cmd
 }
@@ -200,6 +203,9 @@ func (c showCommands) listComponents(kind registry.Kind) error {
 	}
 	if c.env.format == formatJSON {
 		return c.env.printJSON(shown)
+	}
+	if c.env.format == formatCSV {
+		return c.env.printCSV([]string{"kind", "name", "summary"}, rows)
 	}
 	return c.env.print(renderTable([]column{{title: "kind"}, {title: "name"}, {title: "summary"}}, rows))
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 )
 
 // newLogger logs to w: JSON, or lines for people.
@@ -16,12 +17,12 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 		least = slog.LevelInfo // cannot be: the settings have checked it
 	}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least}))
+		return slog.New(subjectHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least})})
 	}
 	return slog.New(newLineHandler(w, least))
 }
 
-// lineHandler writes a record as "15:04:05 INFO  message key=value ...": slog's
+// lineHandler writes a record as "2006-01-02 15:04:05 INFO  message key=value ...": slog's
 // text handler, without the keys of time, level and message, which people know
 // by their place.
 type lineHandler struct {
@@ -66,7 +67,7 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	line := &h.shared.line
 	line.Reset()
 	level := r.Level.String()
-	line.WriteString(r.Time.Format("15:04:05 ") + level + strings.Repeat(" ", max(6-len(level), 1)) + oneLine(r.Message) + " ")
+	line.WriteString(r.Time.Format(time.DateTime+" ") + level + strings.Repeat(" ", max(6-len(level), 1)) + oneLine(r.Message) + " ")
 	if err := h.attrs.Handle(ctx, r); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ One that runs is to be stopped first, one that completed has nothing to give up:
 both are refused with exit code 1, and nothing is changed.`,
 		Example:           "  " + c.env.app.Name + " abandon 12",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {

@@ -27,7 +27,7 @@ redriven, as they are written there (see "skips export").`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			return oneExecution(cmd, args[:min(1, len(args))])
 		},
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if req.Execution, err = parseExecution(args[0]); err != nil {
 				return err

@@ -29,7 +29,7 @@ changed; a warning says what. Where that touches what was done already, the
 restart is refused unless you --accept-changes.`,
 		Example:           "  " + c.env.app.Name + " restart 12",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var err error
 			if req.Execution, err = parseExecution(args[0]); err != nil {

@@ -143,7 +143,7 @@ type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks
 func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	ignoreBrokenPipes()
 	c.env.announceDatabase(ctx)
-	n := newEventLog(c.env.log, newBars(c.env.err.startProgress(), c.env.now), c.env.now)
+	n := c.env.newEventLog(newBars(c.env.startProgress(), c.env.now))
 	defer c.env.err.endProgress()
 	return c.env.withSession(ctx, n, func(s *Session) error {
 		var written operator.Targets

@@ -25,7 +25,7 @@ func (c showCommands) showCommand() *cobra.Command {
 		Short:             "Show an execution: parameters, steps, gates, decisions, errors, and how to go on",
 		Example:           "  " + c.env.app.Name + " show 12",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {

@@ -29,7 +29,7 @@ known whole: it was too long, not valid UTF-8, or fields of it are hidden. What 
 in "stored"; give the item or the text, or leave out the line.`,
 		Example:           "  " + c.env.app.Name + " skips export 12 --out skipped.jsonl",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {

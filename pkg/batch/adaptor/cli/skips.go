@@ -36,7 +36,7 @@ func (c skipsCommands) skipsListCommand() *cobra.Command {
 		Short:             "List the items that an execution skipped",
 		Example:           "  " + c.env.app.Name + " skips list 12 --phase write",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {
@@ -54,7 +54,7 @@ func (c skipsCommands) skipsListCommand() *cobra.Command {
 	f.BoolVar(&req.Left, "left", false, "only items that were not redriven")
 	f.Int64Var(&req.After, "after", 0, "only items with a greater number than `ITEM`: the next page")
 	f.IntVar(&req.Limit, "limit", 50, "at most `N` items")
-	c.env.addFormatFlag(cmd)
+	c.env.addListFormatFlag(cmd)
 	return cmd
 }
 
@@ -93,8 +93,15 @@ func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest)
 	if c.env.format == formatJSON {
 		return c.env.printJSON(page.Items)
 	}
+	if c.env.format == formatCSV {
+		return c.env.skipsCSV(page.Items)
+	}
 	if len(page.Items) == 0 {
-		c.env.log.InfoContext(ctx, fmt.Sprintf("no such skipped items of execution %d", req.Execution))
+		text := fmt.Sprintf("no such skipped items of execution %d", req.Execution)
+		for _, id := range page.Elsewhere {
+			text += "; another attempt has some:  " + c.env.command("skips", "list", idText(id))
+		}
+		c.env.log.InfoContext(ctx, text)
 		return nil
 	}
 	if err := c.env.print(skipTable(page.Items)); err != nil {

@@ -310,3 +310,16 @@ flow:
 	r = s.run("skips", "redrive", "1", "--step", "none")
 	require.Equal(t, cli.ExitRefused, r.code)
 }
+
+func TestTheSkipsOfAnotherAttemptAreNamed(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := skipScene(t, url)
+		require.NotContains(t, s.must("skips", "list", "1").err, "another attempt")
+		s.write("fails.yaml", "job: fails\nflow:\n- step: load\n  chunk:\n    skip: 10\n    reader: {csv: {path: numbers.csv, item: {id: int}}}\n    writer: {table: {name: ids, create: true}}\n- {step: last, tasklet: panic}\n")
+		require.Equal(t, cli.ExitFailed, s.run("run", "fails.yaml").code)
+		require.Equal(t, cli.ExitFailed, s.run("run", "fails.yaml").code)
+		require.Contains(t, s.must("skips", "list", "2").out, "parse")
+		require.Contains(t, s.must("skips", "list", "3").err, "no such skipped items of execution 3; another attempt has some: surfin skips list 2")
+	})
+}

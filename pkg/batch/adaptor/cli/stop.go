@@ -29,7 +29,7 @@ An execution that is parked has no process. If no worker has a part of it, this
 command ends it: what its job does at its end is done here.`,
 		Example:           "  " + c.env.app.Name + " stop 12 --wait 5m",
 		Args:              oneExecution,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: c.env.completeExecution,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseExecution(args[0])
 			if err != nil {

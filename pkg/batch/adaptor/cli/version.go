@@ -14,13 +14,18 @@ func (c fileCommands) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			version := c.env.app.Version
-			if version == "" {
-				version = "(unknown version)"
-			}
-			return c.env.print(fmt.Sprintf("%s %s (%s, %s/%s%s)\n", c.env.app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision()))
+			return c.env.print(c.env.versionText())
 		},
 	}
+}
+
+// versionText is the line that `version` and --version print.
+func (env *environment) versionText() string {
+	version := env.app.Version
+	if version == "" {
+		version = "(unknown version)"
+	}
+	return fmt.Sprintf("%s %s (%s, %s/%s%s)\n", env.app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision())
 }
 
 // revision is the commit that the binary was built from, where Go knows it.

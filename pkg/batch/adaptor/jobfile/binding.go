@@ -30,13 +30,15 @@ type binding struct {
 	// lenient overlooks files that are not there.
 	lenient    bool
 	incomplete bool // something stayed late-bound
+	// reported says that a late-bound value is wrong: what else is missing comes of that.
+	reported bool
 }
 
 // decode makes a config struct. It reports whether all of it is right.
 func (b *binding) decode() (cfg any, ok bool) {
 	u := b.use
 	v := reflect.New(u.component.Config)
-	d := &strict.Decoder{Collector: b.collector, Scalar: b.scalar}
+	d := &strict.Decoder{Collector: b.collector, Scalar: b.scalar, Meant: meantKey}
 	d.Forms = map[reflect.Type]strict.Form{
 		reflect.TypeFor[registry.Size]():        b.decodeSize,
 		reflect.TypeFor[registry.SQL]():         b.decodeSQL,
@@ -44,7 +46,7 @@ func (b *binding) decode() (cfg any, ok bool) {
 		reflect.TypeFor[registry.Expressions](): b.decodeExpressions,
 		reflect.TypeFor[item.Type]():            b.types.decodeItem,
 	}
-	if !d.Decode(u.node, u.what, v.Elem()) {
+	if !d.Decode(u.node, u.what, v.Elem()) || b.reported {
 		return v.Interface(), false
 	}
 	if b.incomplete {
@@ -69,7 +71,7 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 	case !ok:
 		return strict.Value{}, false
 	case len(late.holes) == 0:
-		return strict.Value{Text: b.path(f, want, late.literal())}, true
+		return b.checkPath(n, f, want, b.path(f, want, late.literal()))
 	case b.values == nil || late.atStep && !b.values.atStep:
 		b.incomplete = true
 		return strict.Value{}, false
@@ -88,6 +90,15 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 	}
 	if !resolved {
 		text = b.path(f, want, text)
+	}
+	return b.checkPath(n, f, want, text)
+}
+
+// checkPath refuses an empty text as the path that a component needs.
+func (b *binding) checkPath(n *strict.Node, f strict.Field, want reflect.Type, text string) (strict.Value, bool) {
+	if text == "" && f.Path && f.Required && want.Kind() == reflect.String {
+		b.collector.Add(n, f.Key+": the path is empty", "name a file: a relative path begins at the folder of the job file")
+		return strict.Value{}, false
 	}
 	return strict.Value{Text: text}, true
 }
@@ -117,7 +128,8 @@ func (b *binding) lateValueOf(n *strict.Node, f strict.Field, want reflect.Type)
 	}
 	t, err := parseTemplate(n.Text)
 	if err != nil {
-		b.collector.AddAt(n, offsetOf(err), f.Key+": "+err.Error(), "a literal ${ is written $${")
+		reportTemplate(b.collector, n, f.Key, err)
+		b.reported = true
 		return nil, false
 	}
 	late := &lateValue{template: t}
@@ -125,17 +137,11 @@ func (b *binding) lateValueOf(n *strict.Node, f strict.Field, want reflect.Type)
 		return late, true
 	}
 	if !b.compile(n, f, want, late) {
+		b.reported = true
 		return nil, false
 	}
 	b.use.late[n] = late
 	return late, true
-}
-
-func offsetOf(err error) int {
-	if e, ok := err.(*unclosed); ok {
-		return e.offset
-	}
-	return 0
 }
 
 // compile compiles the expressions of a text and checks their types: want is nil
@@ -218,6 +224,9 @@ func (b *binding) decodeSQL(d *strict.Decoder, n *strict.Node, f strict.Field, v
 	}
 	if strings.TrimSpace(strings.Join(late.texts, "")) == "" && len(late.holes) == 0 {
 		d.Add(n, f.Key+": the statement is empty", "")
+		return
+	}
+	if b.scope != nil && !b.checkSQL(n, f.Key, late) {
 		return
 	}
 	// A statement does not depend on its variables, so it can be validated without them.

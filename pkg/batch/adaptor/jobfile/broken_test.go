@@ -5,11 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -90,4 +93,39 @@ func TestAFileThatIsNotThereIsOneClearLine(t *testing.T) {
 	_, err := jobfile.Load("testdata/none.yaml", described(t))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.EqualError(t, err, "job file: open testdata/none.yaml: no such file or directory")
+}
+
+// The file is a table: "== TITLE", a job file, "-- refused", and the text that refuses it.
+func TestTypicalMistakesOfNewcomersAreRefusedWithPositionAndCure(t *testing.T) {
+	t.Parallel()
+	const table, title, answer = "testdata/newcomers.txt", "== ", "-- refused\n"
+	reg, err := batch.NewRegistry()
+	require.NoError(t, err)
+	text, err := os.ReadFile(table)
+	require.NoError(t, err)
+	var written strings.Builder
+	cases := strings.Split("\n"+string(text), "\n"+title)[1:]
+	require.GreaterOrEqual(t, len(cases), 40)
+	for _, c := range cases {
+		name, rest, _ := strings.Cut(c, "\n")
+		file, want, _ := strings.Cut(rest+"\n", answer)
+		_, err := jobfile.Parse("job.yaml", []byte(file), reg)
+		got := "nothing\n"
+		if err != nil {
+			got = err.Error() + "\n"
+		}
+		written.WriteString(title + name + "\n" + file + answer + got)
+		if !*update {
+			assert.Equal(t, strings.TrimSpace(want), strings.TrimSpace(got), name)
+		}
+		var problems jobfile.Problems
+		if assert.ErrorAs(t, err, &problems, name) {
+			assert.True(t, slices.ContainsFunc(problems, func(p jobfile.Problem) bool {
+				return p.Hint != "" || strings.Contains(p.Msg, "write ") || strings.Contains(p.Msg, "did you mean ") || strings.Contains(p.Msg, "leave ")
+			}), "no cure: %s", name)
+		}
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(table, []byte(written.String()), 0o644))
+	}
 }

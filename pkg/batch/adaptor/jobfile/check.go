@@ -64,6 +64,8 @@ func (l *loader) checkStep(s *stepDef) {
 	switch {
 	case m.Chunk != nil && m.Tasklet != nil:
 		l.problems.Add(m.Node.KeyOf("tasklet"), fmt.Sprintf("step %s has a chunk and a tasklet", s.name), "make it two steps")
+	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil && hasKeyOf(m.Node, reflect.TypeFor[chunkModel](), reflect.TypeFor[stepModel]()):
+		// reported: its keys belong in `chunk`
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil:
 		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s does nothing", s.name), "it needs `chunk` or `tasklet`")
 	}

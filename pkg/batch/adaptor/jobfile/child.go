@@ -149,7 +149,7 @@ func (l *loader) parameterTemplate(entry strict.Named[rawText], spec *core.Param
 	}
 	t, err := parseTemplate(n.Text)
 	if err != nil {
-		l.problems.AddAt(n, offsetOf(err), entry.Name+": "+err.Error(), "a literal ${ is written $${")
+		reportTemplate(l.problems, n, entry.Name, err)
 		return nil
 	}
 	late := &lateValue{template: t}

@@ -56,6 +56,8 @@ func readRef(d *strict.Decoder, n *strict.Node, f strict.Field) (*componentRef, 
 		d.Add(n, fmt.Sprintf("%s takes one component, not a list", f.Key), forms)
 	case len(n.Entries) == 0:
 		d.Add(n, fmt.Sprintf("%s names no component", f.Key), forms)
+	case len(n.Entries) > 1 && n.Entries[0].Key.Text == "type" && n.Entries[0].Value.Kind == strict.Scalar:
+		d.Add(n.Entries[0].Key, f.Key+" has its component as a key, not as a type", fmt.Sprintf("write {%s: {its config}}", n.Entries[0].Value.Text))
 	case len(n.Entries) > 1:
 		names := make([]string, len(n.Entries))
 		for i, e := range n.Entries {
@@ -115,6 +117,8 @@ func decodeElement(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.
 	case len(kinds) > 1:
 		second := n.KeyOf(string(kinds[1]))
 		d.Add(second, fmt.Sprintf("an element is one thing, and here are %s and %s", kinds[0], kinds[1]), "make it two elements")
+	case len(kinds) == 0 && !later && (n.Get("chunk") != nil || n.Get("tasklet") != nil):
+		d.Add(n.Entries[0].Key, "this element has no `step`, which names it", "write - step: NAME")
 	case len(kinds) == 0 && !later && len(n.Entries) > 0:
 		d.Add(n.Entries[0].Key, "an element has one key that says what it is: "+kindList(), strict.Suggest(n.Entries[0].Key.Text, kindNames()))
 	case len(kinds) == 0 && !later:
@@ -138,6 +142,10 @@ func decodeCondition(d *strict.Decoder, n *strict.Node, f strict.Field, v reflec
 // bareExpression reports values that cannot be a bare expression.
 func bareExpression(d *strict.Decoder, n *strict.Node, f strict.Field) bool {
 	if !d.Expect(n, strict.Scalar, f) {
+		return false
+	}
+	if m := braces.FindStringSubmatchIndex(n.Text); m != nil {
+		d.AddAt(n, m[0], f.Key+" is an expression itself, without {{ }}", "write "+n.Text[m[2]:m[3]])
 		return false
 	}
 	if strings.HasPrefix(n.Text, "${") {

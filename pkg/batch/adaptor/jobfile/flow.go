@@ -12,9 +12,10 @@ import (
 // checkFlow checks where the elements lead, makes their edges explicit, and looks
 // at the graph that they make.
 func (l *loader) checkFlow() {
-	before := l.problems.Len()
+	before := l.problems.Reports()
 	l.connectEdges(l.file.flow)
-	l.brokenFlow = l.brokenFlow || l.problems.Len() > before || len(l.refused) > 0
+	l.checkPatterns(l.file.flow)
+	l.brokenFlow = l.brokenFlow || l.problems.Reports() > before || len(l.refused) > 0
 	if l.brokenFlow {
 		return
 	}

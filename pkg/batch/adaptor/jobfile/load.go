@@ -149,7 +149,7 @@ func (l *loader) fixed(n *strict.Node, f strict.Field, _ reflect.Type) (strict.V
 	t, err := parseTemplate(n.Text)
 	switch {
 	case err != nil:
-		l.problems.AddAt(n, offsetOf(err), f.Key+": "+err.Error(), "a literal ${ is written $${")
+		reportTemplate(l.problems, n, f.Key, err)
 	case len(t.holes) > 0:
 		l.problems.AddAt(n, t.holes[0].offset, f.Key+" takes no ${...} in this version", "the configs of components do, and the defaults of parameters; a literal ${ is written $${")
 	default:
@@ -186,7 +186,7 @@ type loader struct {
 func (l *loader) load() {
 	f := l.file
 	f.model = &jobModel{}
-	d := &strict.Decoder{Collector: l.problems, Forms: modelDecoders(), Scalar: l.fixed}
+	d := &strict.Decoder{Collector: l.problems, Forms: modelDecoders(), Scalar: l.fixed, Meant: meantKey}
 	d.Decode(f.doc.Root, "a job file", reflect.ValueOf(f.model).Elem())
 	f.name = f.model.Job
 	if at := f.doc.Root.Get("job"); at != nil && at.Kind == strict.Scalar && !at.Empty && (f.name != "" || at.Text == "") && !jobName.MatchString(f.name) {

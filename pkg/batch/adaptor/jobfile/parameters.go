@@ -108,7 +108,7 @@ func (l *loader) defaultOf(spec core.ParameterSpec, n *strict.Node) any {
 	}
 	t, err := parseTemplate(n.Text)
 	if err != nil {
-		l.problems.AddAt(n, offsetOf(err), "default: "+err.Error(), "a literal ${ is written $${")
+		reportTemplate(l.problems, n, "default", err)
 		return nil
 	}
 	text := t.literal()

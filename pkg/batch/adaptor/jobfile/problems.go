@@ -43,7 +43,7 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 	}
 	var syntax *expression.Error
 	if errors.As(err, &syntax) && at.Kind == strict.Scalar {
-		c.AddAt(at, syntax.Offset, u.what+": "+err.Error(), commentHint(at))
+		c.AddAt(at, syntax.Offset, u.what+": "+err.Error(), expressionHint(at, syntax))
 		return
 	}
 	c.Add(at, u.what+": "+err.Error(), "")
@@ -65,6 +65,14 @@ func (u *componentUse) find(key string) *strict.Node {
 		return found
 	}
 	return u.ref.at
+}
+
+// expressionHint is the cure for an error of the expression in a node.
+func expressionHint(n *strict.Node, err *expression.Error) string {
+	if comment := commentHint(n); comment != "" || err == nil {
+		return comment
+	}
+	return err.Hint
 }
 
 // commentHint says that the text after an unquoted # is a comment, if there is one.

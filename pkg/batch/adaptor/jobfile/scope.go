@@ -235,7 +235,7 @@ func (in *names) compile(c *strict.Collector, n *strict.Node, text string, offse
 		if errors.As(err, &where) {
 			at = where.Offset
 		}
-		c.AddAt(n, offset+at, what+err.Error(), commentHint(n))
+		c.AddAt(n, offset+at, what+err.Error(), expressionHint(n, where))
 		return nil, errReported
 	}
 	for _, path := range prog.Vars() {

@@ -1,10 +1,15 @@
 package jobfile
 
 import (
+	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 )
+
+const literalHint = "a literal ${ is written $${"
 
 // A template is a text with ${...} in it. `$${` is a literal `${`; a `$` elsewhere
 // is an ordinary character.
@@ -18,6 +23,7 @@ type template struct {
 type hole struct {
 	text   string
 	offset int // of the expression in the scalar
+	begin  int // of the ${ in the scalar
 	prog   *expression.Program
 }
 
@@ -29,14 +35,33 @@ func (t *template) whole() bool {
 // literal is the text of a template without holes.
 func (t *template) literal() string { return t.texts[0] }
 
-// unclosed is a ${ without its }.
-type unclosed struct{ offset int }
+// templateError is what is wrong with a text, at an offset.
+type templateError struct {
+	offset    int
+	msg, hint string
+}
 
-func (e *unclosed) Error() string { return "${ is not closed" }
+func (e *templateError) Error() string { return e.msg }
+
+// braces is a value in the notation of template languages.
+var braces = regexp.MustCompile(`\{\{-?\s*((?:params|job|env|steps|context|part|item)\.[^{}]*?)\s*-?\}\}`)
+
+// reportTemplate reports an error of parseTemplate.
+func reportTemplate(c *strict.Collector, n *strict.Node, key string, err error) {
+	at, hint := 0, ""
+	var e *templateError
+	if errors.As(err, &e) {
+		at, hint = e.offset, e.hint
+	}
+	c.AddAt(n, at, key+": "+err.Error(), hint)
+}
 
 // parseTemplate splits text at its ${...}. Braces and quotes inside of an
 // expression belong to it.
 func parseTemplate(text string) (*template, error) {
+	if m := braces.FindStringSubmatchIndex(text); m != nil {
+		return nil, &templateError{m[0], "{{ }} is not how a value is named here", "write ${" + text[m[2]:m[3]] + "}"}
+	}
 	t := &template{}
 	var literal strings.Builder
 	for i := 0; i < len(text); {
@@ -47,13 +72,13 @@ func parseTemplate(text string) (*template, error) {
 		case strings.HasPrefix(text[i:], "${"):
 			end := closing(text, i+2)
 			if end < 0 {
-				return nil, &unclosed{offset: i}
+				return nil, &templateError{i, "${ is not closed", literalHint}
 			}
 			t.texts = append(t.texts, literal.String())
 			literal.Reset()
 			inner := text[i+2 : end]
 			trimmed := strings.TrimLeft(inner, " \t\n")
-			t.holes = append(t.holes, hole{text: strings.TrimSpace(inner), offset: i + 2 + len(inner) - len(trimmed)})
+			t.holes = append(t.holes, hole{text: strings.TrimSpace(inner), offset: i + 2 + len(inner) - len(trimmed), begin: i})
 			i = end + 1
 		default:
 			literal.WriteByte(text[i])

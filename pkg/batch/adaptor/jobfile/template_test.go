@@ -37,7 +37,7 @@ func TestATemplateIsTextsAroundExpressions(t *testing.T) {
 	}
 	for text, offset := range map[string]int{"ab${": 2, "${a": 0, "${a}${'}": 4, "${{a}": 0} {
 		_, err := parseTemplate(text)
-		require.Equal(t, &unclosed{offset: offset}, err, text)
+		require.Equal(t, &templateError{offset, "${ is not closed", literalHint}, err, text)
 	}
 }
 

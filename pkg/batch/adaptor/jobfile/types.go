@@ -41,9 +41,19 @@ func (l *loader) declareTypes(model *jobModel) {
 // laterKinds are field types of jobfile.md that this version does not have.
 func laterKinds() []string { return []string{"decimal", "json", "bytes"} }
 
+// otherKinds are the names that databases and languages have for field types.
+func otherKinds() map[string]string {
+	return map[string]string{
+		"integer": "int", "bigint": "int", "long": "int", "int64": "int", "smallint": "int",
+		"text": "string", "varchar": "string", "char": "string", "str": "string",
+		"double": "float", "number": "float", "numeric": "float", "real": "float", "float64": "float",
+		"boolean": "bool", "datetime": "timestamp", "time": "timestamp", "timestamptz": "timestamp",
+	}
+}
+
 // rowSchema makes a schema of declared fields.
 func rowSchema(c *strict.Collector, at *strict.Node, fields strict.OrderedMap[fieldModel]) (*row.Schema, bool) {
-	before := c.Len()
+	before := c.Reports()
 	if len(fields) == 0 {
 		c.Add(at, "a row type needs at least one field", "such as {id: int, name: string null}")
 		return nil, false
@@ -77,7 +87,7 @@ func rowSchema(c *strict.Collector, at *strict.Node, fields strict.OrderedMap[fi
 		}
 		list = append(list, f)
 	}
-	if c.Len() > before {
+	if c.Reports() > before {
 		return nil, false
 	}
 	schema, err := row.NewSchema(list...)
@@ -102,6 +112,10 @@ func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind ro
 			c.Add(at, fmt.Sprintf("field %s: the type %s is not supported by this version yet", name, words[0]), "allowed: "+strings.Join(row.KindNames(), ", "))
 			return 0, false, false
 		}
+	}
+	if len(words) == 1 && otherKinds()[strings.ToLower(words[0])] != "" {
+		c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), "write "+otherKinds()[strings.ToLower(words[0])])
+		return 0, false, false
 	}
 	c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), strict.Suggest(strings.TrimSuffix(text, " null"), row.KindNames())+"; with `null` behind it if it may be missing")
 	return 0, false, false
@@ -128,6 +142,8 @@ func (t *itemTypes) decodeItem(d *strict.Decoder, n *strict.Node, f strict.Field
 		}
 		if it, ok := t.find(d.Collector, n); ok {
 			v.Set(reflect.ValueOf(it))
+		} else {
+			d.Reported() // where the type is declared, if not here
 		}
 	}
 }

@@ -57,6 +57,10 @@ type Component struct {
 	// NoTransaction says that a tasklet works on connections of its own or on no
 	// database: its step's propagation is NOT_SUPPORTED unless the job file says more.
 	NoTransaction bool
+	// StandardExits says that the component gives no exit code of its own: COMPLETED, FAILED
+	// and what the framework gives are all. A job file whose `next` waits for another one is
+	// refused.
+	StandardExits bool
 	// Types returns the component's output type at load: for a reader in is nil;
 	// for a writer the result is ignored (return in). cfg is a pointer to Config,
 	// decoded but for its late-bound values. An error refuses the job file at the

@@ -16,7 +16,7 @@ import (
 
 // Module appends events as lines of JSON to the file of the setting log.events,
 // from level DEBUG on. Without the setting it does nothing. An application with a
-// logger of its own says batch.Observe(slog.New(logger)) instead.
+// logger of its own says batch.Log(logger) instead.
 func Module() fx.Option {
 	return fx.Module("surfin.slog", fx.Provide(fx.Annotate(observers, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }

@@ -45,6 +45,26 @@ func (c *Config) Validate() error {
 	return nil
 }
 
+// checkControl refuses a statement that begins or ends a transaction in every dialect: the
+// database is not known when a job file is loaded.
+func (c *Config) checkControl() error {
+	verb := controls(c.Statement, tx.SQLite)
+	if verb == "" || verb != controls(c.Statement, tx.Postgres) {
+		return nil
+	}
+	return &registry.ConfigError{Key: "statement", Err: fmt.Errorf("leave %s out: the step's `transaction` decides", verb)}
+}
+
+// controls returns the first verb of a text that begins or ends a transaction.
+func controls(text registry.SQL, dialect tx.Dialect) string {
+	for _, s := range sqlscript.Split(text.String(), dialect) {
+		if s.Control || s.Reset {
+			return s.Verb
+		}
+	}
+	return ""
+}
+
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
@@ -58,7 +78,8 @@ A query answers exactly one row. Several statements with no transaction around t
 of their own on either database.`,
 		Example: "tasklet:\n  sql:\n    query: select count(*) n, sum(cost) total from strikes where year = ${params.year}\n    out: {n: int, total: float null}",
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			return in, cfg.(*Config).Validate()
+			c := cfg.(*Config)
+			return in, errors.Join(c.Validate(), c.checkControl())
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)

@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -30,6 +31,9 @@ type Decoder struct {
 	// false: nothing is set (it is not known yet, or a problem was reported). nil: its
 	// text.
 	Scalar func(n *Node, f Field, want reflect.Type) (Value, bool)
+	// Meant says, of a key that struct type in does not have, what was probably meant: one of
+	// its keys, or, with a hint, a key of another place; nil, "", "": not known.
+	Meant func(key string, in reflect.Type) (own, hint string)
 
 	bad bool // a node was met about which a problem was reported before
 }
@@ -37,11 +41,14 @@ type Decoder struct {
 // Decode fills v, which must be settable, from n. What names v in messages, such
 // as "chunk". It reports whether nothing was wrong.
 func (d *Decoder) Decode(n *Node, what string, v reflect.Value) bool {
-	before := d.Len()
+	before := d.Reports()
 	d.bad = false
 	d.value(n, Field{Key: what, Type: v.Type()}, v)
-	return d.Len() == before && !d.bad
+	return d.Reports() == before && !d.bad
 }
+
+// Reported says that a problem with what is decoded was reported before.
+func (d *Decoder) Reported() { d.bad = true }
 
 // Default sets v to what its own tags say of missing keys, at the place of n.
 func (d *Decoder) Default(n *Node, what string, v reflect.Value) bool {
@@ -74,12 +81,12 @@ func (d *Decoder) value(n *Node, f Field, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		p := reflect.New(v.Type().Elem())
-		before := d.Len()
+		before := d.Reports()
 		d.value(n, f, p.Elem())
 		// A broken value is none, so that nobody judges it again; a struct is worth
 		// what is right in it.
 		_, form := d.Forms[p.Elem().Type()]
-		if d.Len() == before || !form && p.Elem().Kind() == reflect.Struct {
+		if d.Reports() == before || !form && p.Elem().Kind() == reflect.Struct {
 			v.Set(p)
 		}
 	case reflect.Struct:
@@ -103,7 +110,7 @@ func (d *Decoder) Expect(n *Node, kind Kind, f Field) bool {
 		d.Add(n, fmt.Sprintf("%s has no value", f.Key), "expected "+kind.String())
 		return false
 	case n.Kind != kind:
-		d.Add(n, fmt.Sprintf("%s takes %s, not %s", f.Key, kind, n.Kind), "")
+		d.Add(n, fmt.Sprintf("%s takes %s, not %s", f.Key, kind, n.Kind), f.form(n, kind))
 		return false
 	}
 	return true
@@ -166,7 +173,7 @@ func (d *Decoder) structure(n *Node, f Field, v reflect.Value) {
 	rest, hasRest := keys.Rest()
 	others := restOf(n, keys)
 	if !hasRest {
-		d.unknown(others, f, keys)
+		d.unknown(others, f, keys, v.Type())
 	} else if len(others.Entries) > 0 {
 		d.value(others, rest, v.FieldByIndex(rest.Index))
 	}
@@ -195,17 +202,28 @@ func restOf(n *Node, keys Keys) *Node {
 }
 
 // unknown reports keys that no field has.
-func (d *Decoder) unknown(n *Node, f Field, keys Keys) {
+func (d *Decoder) unknown(n *Node, f Field, keys Keys, in reflect.Type) {
 	for _, e := range n.Entries {
 		key := e.Key.Text
+		own, hint := d.meant(key, in)
+		if own != "" {
+			hint = "did you mean " + own + "?"
+		}
 		switch {
 		case keys.Ignore != "" && strings.HasPrefix(key, keys.Ignore):
 		case slices.Contains(keys.Later, key):
 			d.Add(e.Key, fmt.Sprintf("%s: this version does not support it yet", key), "")
 		default:
-			d.Add(e.Key, fmt.Sprintf("unknown key %q in %s", key, f.Key), Suggest(key, keys.Names()))
+			d.Add(e.Key, fmt.Sprintf("unknown key %q in %s", key, f.Key), cmp.Or(hint, Suggest(key, keys.Names())))
 		}
 	}
+}
+
+func (d *Decoder) meant(key string, in reflect.Type) (own, hint string) {
+	if d.Meant == nil {
+		return "", ""
+	}
+	return d.Meant(key, in)
 }
 
 // defaults fills what is not there, and reports what must be.
@@ -217,7 +235,7 @@ func (d *Decoder) defaults(n *Node, f Field, keys Keys, v reflect.Value, there f
 			d.byDefault(n, field, v.FieldByIndex(field.Index))
 		case d.plainStruct(field.Type):
 			d.absent(n, field, v.FieldByIndex(field.Index))
-		case field.Required && !excused(n, keys, field.Key):
+		case field.Required && !d.excused(n, keys, v.Type(), field.Key):
 			d.Add(n, fmt.Sprintf("%s needs the key %q", f.Key, field.Key), field.Doc)
 		}
 	}
@@ -249,9 +267,10 @@ func (d *Decoder) absent(n *Node, f Field, v reflect.Value) {
 
 // excused reports whether another key was refused that explains why key is not
 // there: one that is not supported yet, or a slip of the pen.
-func excused(n *Node, keys Keys, key string) bool {
+func (d *Decoder) excused(n *Node, keys Keys, in reflect.Type, key string) bool {
 	return slices.ContainsFunc(restOf(n, keys).Entries, func(e Entry) bool {
-		return slices.Contains(keys.Later, e.Key.Text) || nearest.Name(e.Key.Text, keys.Names()) == key
+		own, _ := d.meant(e.Key.Text, in)
+		return own == key || slices.Contains(keys.Later, e.Key.Text) || nearest.Name(e.Key.Text, keys.Names()) == key
 	})
 }
 

@@ -2,6 +2,7 @@ package strict
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,24 @@ type Field struct {
 	Literal bool
 	// Kind is the kind of component that the field names, for the forms of those.
 	Kind string
+}
+
+// form says how a value of the kind is written, where n has another kind.
+func (f Field) form(n *Node, kind Kind) string {
+	switch {
+	case f.Type == nil:
+	case kind == List && n.Kind == Scalar && f.Type.Kind() == reflect.Slice:
+		return "write [" + n.Text + "]"
+	case kind == List && n.Kind == Map && len(n.Entries) > 0 && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
+		return "write - in front of each item: - " + n.Entries[0].Key.Text + ": ..."
+	case kind == Map && n.Kind == Scalar && f.Type.Kind() == reflect.Struct:
+		for _, key := range FieldsOf(f.Type).Fields {
+			if slices.Contains(key.Enum, n.Text) {
+				return "write {" + key.Key + ": " + n.Text + "}"
+			}
+		}
+	}
+	return ""
 }
 
 // At is embedded by structs that want to know where they were written.

@@ -153,12 +153,15 @@ func (d *Document) clamp(line, col int) (int, int) {
 // locate finds byte offset of the node's text in the file. Where quotes or folds
 // hide it, it is the beginning of the node.
 func (d *Document) locate(n *Node, offset int) (line, col int) {
-	if offset <= 0 || offset > len(n.Text) || n.Line < 1 || n.Line > len(d.lines) {
+	if offset < 0 || offset > len(n.Text) || n.Line < 1 || n.Line > len(d.lines) {
 		return n.Line, n.Col
 	}
 	before := n.Text[:offset]
 	switch n.style {
 	case plain, quoted:
+		if offset == 0 {
+			break
+		}
 		runes := []rune(d.lines[n.Line-1])
 		from := n.Col - 1
 		if n.style == quoted {

@@ -230,8 +230,8 @@ func (r *resolver) mapping(y *yaml.Node, n *Node) {
 		}
 		v := r.node(value)
 		add(Entry{Key: k, Value: v}, k)
-		if y.Style&yaml.FlowStyle != 0 && cutExpression(value) {
-			if end := pieces(y.Content, i+2); end > 0 {
+		if y.Style&yaml.FlowStyle != 0 {
+			if end := cutAt(y.Content, i); end > 0 {
 				r.comma(v, append([]*yaml.Node{value}, evens(y.Content[i+2:end])...))
 				i = end - 2
 			}
@@ -243,6 +243,11 @@ func (r *resolver) mapping(y *yaml.Node, n *Node) {
 func (r *resolver) key(y *yaml.Node, of *Node) *Node {
 	if y.Kind == yaml.AliasNode && y.Alias != nil {
 		y = y.Alias
+	}
+	if inner, is := bracesOf(y); is {
+		r.c.Add(of, "{{ }} is not how a value is named here", "write it in quotes: \"${"+inner+"}\"")
+		of.Bad = true
+		return nil
 	}
 	if y.Kind != yaml.ScalarNode {
 		r.c.Add(&Node{Line: y.Line, Col: y.Column}, "a key must be a single text", "an expression with { or [ needs quotes, and ${...} inside of { } or [ ] as well")

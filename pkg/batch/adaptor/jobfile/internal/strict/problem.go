@@ -101,13 +101,18 @@ type Collector struct {
 	doc  *Document
 	list Problems
 	seen map[Problem]bool
+	// reports counts the problems, with those that were reported before: a value that is used
+	// twice is wrong twice.
+	reports int
 }
 
 // NewCollector returns a collector without problems.
 func (d *Document) NewCollector() *Collector { return &Collector{doc: d, seen: map[Problem]bool{}} }
 
 // Add reports a problem at the node.
-func (c *Collector) Add(n *Node, msg, hint string) { c.AddAt(n, 0, msg, hint) }
+func (c *Collector) Add(n *Node, msg, hint string) {
+	c.report(n.Line, n.Col, msg, hint, c.doc.Place(n))
+}
 
 // AddAt reports a problem at byte offset of the node's text.
 func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
@@ -119,6 +124,7 @@ func (c *Collector) add(line, col int, msg, hint string) { c.report(line, col, m
 
 func (c *Collector) report(line, col int, msg, hint, place string) {
 	line, col = c.doc.clamp(line, col)
+	c.reports++
 	p := Problem{File: c.doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: c.doc.lines[line-1], Place: place}
 	if !c.seen[p] {
 		c.seen[p] = true
@@ -126,8 +132,9 @@ func (c *Collector) report(line, col int, msg, hint, place string) {
 	}
 }
 
-// Len returns how many problems there are so far.
-func (c *Collector) Len() int { return len(c.list) }
+// Reports returns how many problems were reported so far, the same one twice where a value
+// is used twice.
+func (c *Collector) Reports() int { return c.reports }
 
 // Err returns all problems by position, or nil.
 func (c *Collector) Err() error {

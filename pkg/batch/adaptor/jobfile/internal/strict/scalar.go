@@ -25,7 +25,7 @@ func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 		}
 	}
 	if err := Set(v, value); err != nil {
-		d.Add(n, fmt.Sprintf("%s: %v", f.Key, err), "")
+		d.Add(n, fmt.Sprintf("%s: %v", f.Key, err), scalarHint(v, value.Text))
 		return
 	}
 	if text := value.Text; len(f.Enum) > 0 && v.Kind() == reflect.String {
@@ -40,6 +40,21 @@ func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 			d.Add(n, fmt.Sprintf("%s: %q is not allowed", f.Key, text), Suggest(text, f.Enum))
 		}
 	}
+}
+
+// scalarHint says what a text of another notation would be here.
+func scalarHint(v reflect.Value, text string) string {
+	switch word := strings.ToLower(text); {
+	case v.Kind() == reflect.Bool && slices.Contains([]string{"yes", "on", "y", "1", "true"}, word):
+		return "write true"
+	case v.Kind() == reflect.Bool && slices.Contains([]string{"no", "off", "n", "0", "false"}, word):
+		return "write false"
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		if _, err := strconv.ParseFloat(text, 64); err == nil {
+			return "write its unit: " + text + "s"
+		}
+	}
+	return ""
 }
 
 // Set stores a value in v, converting its text to v's type as the file's rules

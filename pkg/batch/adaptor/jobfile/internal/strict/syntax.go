@@ -32,6 +32,13 @@ func (d *Document) syntax(c *Collector, err error) {
 	col := 0
 	if l, cl, ok := place([]byte(d.Text)); ok {
 		line, col = min(l, len(d.lines)), cl
+	}
+	if l, cl, ok := d.openSQL(line); ok && !strings.Contains(msg, "tab character") {
+		c.add(l, cl, "this is not YAML: the SQL inside of { } is not in quotes", `quote it: "select ...", or put it in a | block below its key`)
+		return
+	}
+	if col > 0 {
+		// goccy's parser found the place
 	} else if l, cl, ok := d.question(line); ok && strings.Contains(msg, "did not find expected") {
 		c.add(l, cl, "this is not YAML: a ? ends a value inside of { } and [ ]", "put the expression in quotes, or in a | block")
 		return
@@ -116,6 +123,20 @@ func (d *Document) question(from int) (line, col int, ok bool) {
 		}
 		if at := strings.IndexByte(d.lines[i][open:], '?'); at >= 0 {
 			return i + 1, utf8.RuneCountInString(d.lines[i][:open+at]) + 1, true
+		}
+	}
+	return 0, 0, false
+}
+
+// flowSQL is SQL inside of { or [ that no quote begins.
+var flowSQL = regexp.MustCompile(`(?i)[{\[][^"']*?[\w-]+:\s+((?:select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|replace\s+into)\s)`)
+
+// openSQL finds SQL without quotes inside of { or [ in the line or one beside it: the
+// parsers stop somewhere in it.
+func (d *Document) openSQL(line int) (at, col int, ok bool) {
+	for i := min(line+1, len(d.lines)) - 1; i >= max(line-2, 0); i-- {
+		if m := flowSQL.FindStringSubmatchIndex(d.lines[i]); m != nil {
+			return i + 1, utf8.RuneCountInString(d.lines[i][:m[2]]) + 1, true
 		}
 	}
 	return 0, 0, false

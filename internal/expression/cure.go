@@ -1,0 +1,165 @@
+package expression
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A slip is a spelling of another language, with what to write here.
+type slip struct {
+	// pattern matches at the place of the error.
+	pattern *regexp.Regexp
+	msg     string
+	hint    string
+}
+
+// slips are the syntax errors that other languages lead to. The first match counts.
+func slips() []slip {
+	at := func(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
+	return []slip{
+		{at(`===`), "=== is no operator", "write =="},
+		{at(`!==`), "!== is no operator", "write !="},
+		{at(`=~`), "=~ is no operator", "write matches: text matches 'PATTERN'"},
+		{at(`=`), "= is no operator", "write == to compare"},
+		{at(`<>`), "<> is no operator", "write !="},
+		{at(`(?i)is\s+not\s+null\b`), "is not null is SQL", "write != nil"},
+		{at(`(?i)is\s+null\b`), "is null is SQL", "write == nil"},
+		{at(`(?i)is\b`), "is is no operator", "write ==, or == nil"},
+		{at(`(?i)(not\s+)?(i?like|similar|regexp|rlike)\b`), "an expression has no LIKE", "write startsWith, endsWith, contains or matches: text startsWith 'D'"},
+		{at(`(?i)(not\s+)?between\b`), "an expression has no BETWEEN", "write x >= 1 and x <= 9, or x in 1..9"},
+		{at(`AND\b`), "AND is no operator", "write and"},
+		{at(`OR\b`), "OR is no operator", "write or"},
+		{at(`NOT\b`), "NOT is no operator", "write not"},
+		{at(`(?:IN|In)\b`), "IN is no operator", "write in [a, b, c]"},
+		{at(`(?i)(case|when|then)\b`), "an expression has no CASE", "write condition ? a : b"},
+		{at(`&|\|`), "& and | are no operators", "write and, or"},
+		{at(`\{\{`), "{{ }} is not part of an expression", "write the name alone, such as item.id"},
+		{at(`;`), "an expression has no ;", "leave it out"},
+	}
+}
+
+// syntaxError is the error of the parser at an offset, with a cure where the text is known
+// from another language.
+func syntaxError(text string, offset int, msg string) *Error {
+	for _, from := range tokenStarts(text, offset) {
+		for _, s := range slips() {
+			if s.pattern.MatchString(text[from:]) {
+				return &Error{Offset: from, Msg: s.msg, Hint: s.hint}
+			}
+		}
+	}
+	before := strings.TrimRight(text[:offset], " \t\n")
+	if strings.HasPrefix(text[offset:], ",") && ifCall.MatchString(before) {
+		at := ifCall.FindStringIndex(before)[0]
+		return &Error{Offset: at, Msg: "if is no function", Hint: "write condition ? a : b"}
+	}
+	if m := unexpected.FindStringSubmatch(msg); m != nil {
+		return &Error{Offset: offset, Msg: m[1] + " is not expected here"}
+	}
+	return &Error{Offset: offset, Msg: msg}
+}
+
+var (
+	ifCall     = regexp.MustCompile(`\bif\s*\([^()]*$`)
+	unexpected = regexp.MustCompile(`^unexpected token \w+\("(.*)"\)$`)
+)
+
+// tokenStarts are the places at which the token of an error may begin: the parser stops
+// inside of an operator that it reads as two, and behind a word that it reads as a name.
+func tokenStarts(text string, offset int) []int {
+	starts := []int{offset}
+	from := offset
+	for from > 0 && strings.IndexByte("=!<>~&|{", text[from-1]) >= 0 {
+		from--
+	}
+	if from < offset {
+		starts = append([]int{from}, starts...)
+	}
+	word := strings.TrimRight(text[:offset], " \t\n")
+	begin := len(word)
+	for begin > 0 && isLetter(word[begin-1]) {
+		begin--
+	}
+	if begin < len(word) {
+		starts = append(starts, begin)
+	}
+	return starts
+}
+
+func isLetter(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= utf8.RuneSelf
+}
+
+// foreignNull reports whether a name is the null of another language.
+func foreignNull(name string) bool {
+	return slices.Contains([]string{"null", "none", "undefined"}, strings.ToLower(name))
+}
+
+// nameCure is what to write instead of a name that is unknown.
+func nameCure(name string, root node) string {
+	switch {
+	case foreignNull(name) || strings.EqualFold(name, "nil"):
+		return "write nil"
+	case strings.EqualFold(name, "true"), strings.EqualFold(name, "false"):
+		return "write " + strings.ToLower(name)
+	}
+	for _, space := range root.names() {
+		below, ok := root.members(space)
+		if ok && below.members != nil && slices.Contains(below.names(), name) {
+			return "write " + space + "." + name
+		}
+	}
+	return ""
+}
+
+// functionCure is what to write instead of a function of another language.
+func functionCure(name string) string {
+	switch word := strings.ToLower(strings.ReplaceAll(name, "_", "")); word {
+	case "coalesce", "ifnull", "nvl", "default":
+		return "write a ?? b: a, or b where a is nil"
+	case "isnull", "isnil", "isempty", "isnone":
+		return "write x == nil"
+	case "isnotnull", "notnull":
+		return "write x != nil"
+	case "concat", "join":
+		return "write a + b; string(x) makes a text of a number"
+	case "iif", "cond", "decode", "ternary":
+		return "write condition ? a : b"
+	case "contains", "startswith", "endswith", "matches", "includes", "regexp":
+		operator := map[string]string{"startswith": "startsWith", "endswith": "endsWith", "contains": "contains", "includes": "contains"}[word]
+		if operator == "" {
+			operator = "matches"
+		}
+		return "write text " + operator + " 'x'"
+	case "mod":
+		return "write a % b"
+	case "pow", "power":
+		return "write a ** b"
+	case "toupper", "touppercase", "uppercase", "ucase":
+		return "write upper(text)"
+	case "tolower", "tolowercase", "lowercase", "lcase":
+		return "write lower(text)"
+	case "length", "size", "count", "strlen", "charlength":
+		return "write len(text)"
+	case "substring", "mid", "left", "right", "slice":
+		return "write substr(text, from, count)"
+	case "strip", "ltrim", "rtrim":
+		return "write trim(text)"
+	case "cast", "toint", "integer", "parseint", "number", "tonumber":
+		return "write int(x) or float(x)"
+	case "tostring", "str", "text", "tochar":
+		return "write string(x), or format(x, LAYOUT) for a date"
+	case "todate", "parsedate", "strtodate":
+		return "write date(x)"
+	case "currentdate", "getdate":
+		return "pass the day as a parameter: params.day"
+	}
+	if lower := strings.ToLower(name); lower != name {
+		if _, ok := functions()[lower]; ok {
+			return "write " + lower
+		}
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+// printCSV prints a list for spreadsheets and scripts: numbers without commas, durations in
+// seconds, times in UTC.
+func (env *environment) printCSV(titles []string, rows [][]string) error {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	if err := w.WriteAll(append([][]string{titles}, rows...)); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return env.print(b.String())
+}
+
+func (env *environment) executionsCSV(page []operator.Execution) error {
+	rows := make([][]string, 0, len(page))
+	for _, e := range page {
+		rows = append(rows, []string{
+			idText(e.ID), e.JobName, parameterText(e.Params.Identifying().All()), string(e.Status), e.ExitCode,
+			strconv.Itoa(e.Attempt), csvTime(e.StartedAt), csvSeconds(e.Duration),
+		})
+	}
+	return env.printCSV([]string{"execution", "job", "parameters", "status", "exit", "attempt", "started", "duration"}, rows)
+}
+
+func (env *environment) instancesCSV(instances []operator.InstanceView) error {
+	rows := make([][]string, 0, len(instances))
+	for _, i := range instances {
+		rows = append(rows, []string{
+			fmt.Sprint(i.ID), i.JobName, parameterText(i.Params.All()), strconv.Itoa(i.Attempts), idText(i.Execution), string(i.Status), i.ExitCode,
+		})
+	}
+	return env.printCSV([]string{"instance", "job", "parameters", "attempts", "execution", "status", "exit"}, rows)
+}
+
+func (env *environment) jobsCSV(jobs []operator.JobView) error {
+	rows := make([][]string, 0, len(jobs))
+	for _, j := range jobs {
+		rows = append(rows, []string{j.Job, fmt.Sprint(j.Instances), fmt.Sprint(j.Executions)})
+	}
+	return env.printCSV([]string{"job", "instances", "executions"}, rows)
+}
+
+func (env *environment) skipsCSV(items []operator.SkipView) error {
+	rows := make([][]string, 0, len(items))
+	for i := range items {
+		s := &items[i]
+		by := ""
+		if s.RedrivenBy != 0 {
+			by = idText(s.RedrivenBy)
+		}
+		rows = append(rows, []string{
+			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10), s.Class, oneLine(s.Error), by,
+		})
+	}
+	return env.printCSV([]string{"id", "step", "phase", "path", "line", "class", "error", "redriven_by"}, rows)
+}
+
+func csvTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func csvSeconds(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) }

@@ -1,0 +1,84 @@
+package jobfile
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+)
+
+// level is a struct of the file whose keys are easily written beside it, with the key that
+// it is under.
+type level struct {
+	name string
+	keys reflect.Type
+}
+
+func levels() []level {
+	return []level{
+		{"`chunk` of a step", reflect.TypeFor[chunkModel]()},
+		{"the step, beside `chunk` or `tasklet`", reflect.TypeFor[stepModel]()},
+		{"`transaction`", reflect.TypeFor[transactionModel]()},
+		{"`partition`", reflect.TypeFor[partitionModel]()},
+		{"the top level of the file", reflect.TypeFor[jobModel]()},
+	}
+}
+
+// otherNames are the names that other tools have for a key.
+func otherNames(in reflect.Type) map[string][]string {
+	switch in {
+	case reflect.TypeFor[jobModel]():
+		return map[string][]string{
+			"job": {"name", "id"}, "flow": {"steps", "stages", "tasks", "jobs"},
+			"parameters": {"params", "args", "arguments", "variables", "vars", "inputs"},
+		}
+	case reflect.TypeFor[chunkModel]():
+		return map[string][]string{
+			"reader": {"source", "input", "read"}, "writer": {"sink", "output", "target", "write"},
+			"processor": {"processors", "transform", "transforms", "process"},
+			"size":      {"chunk_size", "batch_size", "commit_interval", "batch"},
+		}
+	case reflect.TypeFor[stepModel]():
+		return map[string][]string{"tasklet": {"task", "run", "script", "command"}, "when": {"if", "condition"}, "listeners": {"listener"}}
+	}
+	if _, ok := strict.FieldsOf(in).Find("item"); ok {
+		return map[string][]string{"item": {"columns", "fields", "schema", "types"}}
+	}
+	return nil
+}
+
+// meantKey says what was probably meant by a key that struct type in does not have: one of
+// its own keys, or where the key belongs.
+func meantKey(key string, in reflect.Type) (own, hint string) {
+	for name, others := range otherNames(in) {
+		if _, has := strict.FieldsOf(in).Find(name); has && slices.Contains(others, key) {
+			return name, ""
+		}
+	}
+	if in == reflect.TypeFor[jobModel]() && hasKey(reflect.TypeFor[chunkDefaults](), key) {
+		return "", key + " belongs in `chunk` of a step, or for all steps in `defaults: {chunk: ...}`"
+	}
+	if in == reflect.TypeFor[jobModel]() && hasKey(reflect.TypeFor[defaultsModel](), key) {
+		return "", key + " belongs in `chunk` of a step, or for all steps in `defaults`"
+	}
+	if _, isElement := strict.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
+		return "", "" // a key of a step means nothing for the other elements
+	}
+	for _, l := range levels() {
+		if l.keys != in && hasKey(l.keys, key) {
+			return "", key + " belongs in " + l.name
+		}
+	}
+	return "", ""
+}
+
+func hasKey(t reflect.Type, key string) bool {
+	_, ok := strict.FieldsOf(t).Find(key)
+	return ok
+}
+
+// hasKeyOf reports whether the node has a key that t has and own does not: it is reported as
+// one of the wrong level, and explains why what t makes is missing.
+func hasKeyOf(n *strict.Node, t, own reflect.Type) bool {
+	return slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return hasKey(t, e.Key.Text) && !hasKey(own, e.Key.Text) })
+}

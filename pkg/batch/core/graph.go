@@ -213,24 +213,44 @@ func closure(from []int, next [][]int) []bool {
 
 // Leads reports whether transitions of the flow lead from one element to another,
 // restart points not included; an element leads to itself in a loop only.
-func (f Flow) Leads(from, to string) bool {
-	reached := []string{from}
-	for i := 0; i < len(reached); i++ {
-		e, ok := f.Find(reached[i])
+func (f Flow) Leads(from, to string) bool { return f.reached(from)[to] }
+
+// LoopOf returns the elements that lead to the element and follow it; it is empty for one
+// that is in no loop of this flow.
+func (f Flow) LoopOf(name string) map[string]bool {
+	loop, reached := map[string]bool{}, f.reached(name)
+	if !reached[name] {
+		return loop
+	}
+	for other := range reached {
+		if f.Leads(other, name) {
+			loop[other] = true
+		}
+	}
+	return loop
+}
+
+// reached are the elements that transitions lead to from the element, restart points not
+// included.
+func (f Flow) reached(from string) map[string]bool {
+	elements := make(map[string]Element, len(f.Elements))
+	for _, e := range f.Elements {
+		elements[e.ElementName()] = e
+	}
+	reached := map[string]bool{}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		e, ok := elements[queue[0]]
 		if !ok {
 			continue
 		}
 		for _, t := range e.Edges() {
-			switch name := t.Target.elementName(); {
-			case name == "":
-			case name == to:
-				return true
-			case !slices.Contains(reached, name):
-				reached = append(reached, name)
+			if name := t.Target.elementName(); name != "" && !reached[name] {
+				reached[name] = true
+				queue = append(queue, name)
 			}
 		}
 	}
-	return false
+	return reached
 }
 
 // IsInLoop reports whether the element, or one around it, leads to itself.

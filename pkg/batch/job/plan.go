@@ -435,13 +435,10 @@ func (d *dry) loopOf(w *walk, name string) map[string]bool {
 	if loop, known := d.loops[key]; known {
 		return loop
 	}
-	loop := map[string]bool{}
+	loop := w.flow.LoopOf(name)
 	d.loops[key] = loop
-	for _, at := range w.flow.Elements {
-		if other := at.ElementName(); w.flow.Leads(name, other) && w.flow.Leads(other, name) {
-			loop[other] = true
-			d.loops[core.FlowPrefix(w.id)+other] = loop
-		}
+	for other := range loop {
+		d.loops[core.FlowPrefix(w.id)+other] = loop
 	}
 	return loop
 }

@@ -34,7 +34,7 @@ type DryRun struct {
 	JobName string     `json:"job"`
 	Params  Parameters `json:"parameters"`
 	Sample  int        `json:"sample"`
-	// Steps are the entries of the plan of a first run, in its order.
+	// Steps are the entries of the plan, in its order.
 	Steps []*DryStep `json:"steps"`
 	// Fails says that a step would fail.
 	Fails bool `json:"fails"`
@@ -124,7 +124,8 @@ func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
 
 const defaultSample = 20
 
-// Plan plans a first run with the parameters. It reads the first items of each chunk step
+// Plan plans a run with the parameters: the first one of the instance, or the restart where
+// Run would restart it. It reads the first items of each chunk step
 // of the plan with the real readers and processors, and says what would become of them. It
 // writes nothing: it makes no execution, writers are not opened, tasklets and deciders are
 // not called. What a reader's own query, or a component of an application, writes elsewhere
@@ -157,7 +158,11 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 			return nil, err
 		}
 	}
-	plan, err := job.NewPlan(ctx, s.config.Repository, j, &core.JobExecution{Params: params}, nil)
+	last, err := s.restarted(ctx, j, params)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := job.NewPlan(ctx, s.config.Repository, j, last, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}
@@ -170,6 +175,28 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 		result.Fails = result.Fails || step.WouldFail()
 	}
 	return result, nil
+}
+
+// restarted returns the execution that a run with the parameters restarts; one without an
+// ID: it would be the first, or is refused.
+func (s *Service) restarted(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
+	first := &core.JobExecution{Params: params}
+	if has, err := s.hasHistory(ctx); !has {
+		return first, err
+	}
+	last, err := s.lastExecution(ctx, j.Name, params.Key())
+	if err != nil || last == nil {
+		return first, err
+	}
+	newest, err := s.newestAttempt(ctx, last)
+	if err != nil {
+		return nil, err
+	}
+	if newest.Refusal(j.Restartable) != nil || last.RedriveOf != 0 {
+		return first, nil
+	}
+	last.Params = params
+	return last, nil
 }
 
 // planFile is the job file of the request.

@@ -262,3 +262,21 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 		require.Equal(t, cli.ExitCompleted, s.run("run", "one.yaml").code, "it runs anew")
 	})
 }
+
+// TestADryRunOfAFailedInstanceIsThePlanOfItsRestart: a run with the parameters restarts it.
+func TestADryRunOfAFailedInstanceIsThePlanOfItsRestart(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, map[string]string{"around.yaml": `job: around
+flow:
+- {step: one, tasklet: nothing}
+- {step: two, tasklet: panic}
+- {step: three, tasklet: nothing}
+`})
+		s.run("migrate")
+		require.Equal(t, cli.ExitFailed, s.run("run", "around.yaml").code)
+		require.Contains(t, s.run("run", "around.yaml", "--dry-run").out, "\nStep one (tasklet): passed, an earlier attempt completed it or gave it up\n\n"+
+			"Step two (tasklet): would run panic, since its last attempt did not complete\n\n"+
+			"Step three (tasklet): would run nothing\n if two completes\n")
+	})
+}

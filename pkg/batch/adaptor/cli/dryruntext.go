@@ -56,6 +56,9 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 	if !s.Sampled {
 		return b.String()
 	}
+	if s.Action == operator.PlanResume {
+		line("the items are the first of its input, also where it continues behind them")
+	}
 	var rows [][]string
 	for _, item := range s.Items {
 		rows = append(rows, dryRows(item)...)
@@ -83,6 +86,8 @@ func dryHeadline(s *operator.DryStep) string {
 	switch {
 	case s.Action == operator.PlanSkip:
 		text += ": not run, its condition does not hold"
+	case s.Action == operator.PlanPass:
+		return text + ": passed, an earlier attempt completed it or gave it up"
 	case s.Reader != nil:
 		text += ": reads " + strings.TrimSpace(s.Reader.Component+" "+s.Reader.Target)
 		if len(s.Processors) > 0 {
@@ -93,8 +98,12 @@ func dryHeadline(s *operator.DryStep) string {
 	default:
 		text += ": would run"
 	}
-	if s.Action == operator.PlanFinally {
+	switch s.Action {
+	case operator.PlanFinally:
 		text += ", in the end"
+	case operator.PlanResume:
+		text += ", since its last attempt did not complete"
+	default:
 	}
 	return text
 }

@@ -18,7 +18,10 @@ func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		seeds := []uint64{106, 1231, 1245}
+		var seeds []uint64
+		if onSQLite(url) || isSoak() { // large flows that were wrong once; the walk is the same on PostgreSQL
+			seeds = []uint64{106, 1231, 1245}
+		}
 		for seed := range flowsOn(url, 12, 10, 10) {
 			seeds = append(seeds, uint64(seed))
 		}

@@ -406,3 +406,19 @@ func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 		s.exits["a"] = ""
 	})
 }
+
+// TestAStepThatThisAttemptCompletedOnTheWayToAStopIsPassedBehindIt: it had failed before, and
+// led on to the stop.
+func TestAStepThatThisAttemptCompletedOnTheWayToAStopIsPassedBehindIt(t *testing.T) {
+	eachScript(t, func(s *script) {
+		j := flowOf("once", s.step("a", to("b")), s.step("b", upon(core.ExitFailed, "c"), to("c")), s.step("c", stopAt("*", "a")))
+		s.failing("b")
+		exec, did := s.run(j)
+		require.Equal(s.e.T, core.StatusStopped, exec.Status)
+		require.Equal(s.e.T, []string{"a", "b", "c"}, did)
+		s.failing()
+		exec, did = s.run(j)
+		require.Equal(s.e.T, core.StatusStopped, exec.Status)
+		require.Equal(s.e.T, []string{"b", "c"}, did)
+	})
+}

@@ -52,6 +52,7 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 // revisitStep passes a step that is done, and runs it again where it is not, or may
 // start again.
 func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
+	w.renew(at, e)
 	isOver := e.record != nil && e.record.Status.IsOver()
 	isOld := isOver && w.isOfEarlierRound(e)
 	switch {
@@ -176,6 +177,7 @@ func (w *walk) takeAdopted(at core.Element) *entry {
 // visitOrAdopt runs a step, or passes what it completed on a way that was left, or at
 // another place of an earlier definition.
 func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *entry) (result, error) {
+	w.renew(at, adopted)
 	var done *core.StepExecution
 	switch {
 	case at.AllowStartIfComplete || adopted != nil && adopted.innerOnly:
@@ -189,6 +191,15 @@ func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *
 	}
 	w.note(at, core.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
 	return w.pass(ctx, at, *done), nil
+}
+
+// renew has the entry say that this very attempt has completed the step since the log was
+// read: on the way to a stop, behind which the walk comes to it once more (rule F3).
+func (w *walk) renew(at *core.StepElement, e *entry) {
+	h, some := w.run.progress.historyOf(at.Step.Name())
+	if e != nil && some && !w.run.resuming && h.Last.JobExecutionID == w.run.exec.ID && isDone(h.Last) {
+		e.record = &h.Last
+	}
 }
 
 // doneBefore returns what an earlier attempt did of the step, wherever the definition had

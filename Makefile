@@ -38,17 +38,17 @@ help: ## show this list
 build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: without any C)
 	$(GO) build -tags full -o bin/surfin ./cmd/surfin
 
-test: ## run all tests with the race detector on SQLite and PostgreSQL (installs gcc and postgresql if lacking); `make lint` vets them
-	tools/ensure gcc postgresql
+test: ## run all tests with the race detector on SQLite and PostgreSQL (installs gcc, postgresql and pgbouncer if lacking); `make lint` vets them
+	tools/ensure gcc postgresql pgbouncer
 	CGO_ENABLED=1 $(SPARE) $(WITH_POSTGRES) $(GO) test -vet=off $(RACE) -timeout 20m -p $(PACKAGES) -parallel $(PARALLEL) $(FLAGS) \
 		$(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
 
 quick: ## run all tests without the race detector, leaving out the long ones
-	tools/ensure postgresql
+	tools/ensure postgresql pgbouncer
 	$(WITH_POSTGRES) $(GO) test -short -timeout 6m -parallel $(PARALLEL) $(FLAGS) $(PKG)
 
 soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FROZEN (200) and SOAK (10000) random cases; hours
-	tools/ensure postgresql
+	tools/ensure postgresql pgbouncer
 	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
 		-run 'ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/

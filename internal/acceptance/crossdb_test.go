@@ -140,7 +140,7 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
 		const table = "frozen"
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "load.yaml"), fmt.Appendf(nil, crossJob, table, table), 0o600))
-		s.env = []string{"SURFIN_LEASE=2s", "SURFIN_HEARTBEAT=200ms"}
+		s.env = []string{"SURFIN_LEASE=3s", "SURFIN_HEARTBEAT=200ms"}
 		writeFaulty(t, filepath.Join(s.dir, "in.csv"), crossRows)
 		args := []string{"run", "load.yaml", "input=in.csv", "into=" + table}
 		history, _ := s.open()
@@ -163,6 +163,32 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 		require.Equal(t, 1, code, "the first owner lost its execution:\n%s", out)
 		require.Contains(t, out, core.ErrLostOwner.Error())
 		s.assertCross(data, table)
+	})
+}
+
+// TestExplainAsksTheOtherDatabaseWhatIsCommitted: right after a kill the history has less, and
+// the restart continues behind what the other database has.
+func TestExplainAsksTheOtherDatabaseWhatIsCommitted(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
+		const table = "asked"
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "load.yaml"), fmt.Appendf(nil, crossJob, table, table), 0o600))
+		var valid bytes.Buffer
+		fmt.Fprintln(&valid, "id,name")
+		for i := range crossRows { // a skip would be recorded at once
+			fmt.Fprintf(&valid, "%d,n\n", i)
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "in.csv"), valid.Bytes(), 0o600))
+		p := s.start("run", "load.yaml", "input=in.csv", "into="+table)
+		awaitMore(t, data, table)
+		p.signal(syscall.SIGKILL)
+		p.wait()
+		code, out := s.run("recover")
+		require.Equal(t, 0, code, out)
+		code, out = s.run("explain", "1")
+		require.Equal(t, 0, code, out)
+		require.NotContains(t, out, "nothing of it is committed")
+		require.Contains(t, out, "A restart passes create and goes on with load behind ", "in database data, or the line that the history has")
 	})
 }
 

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testproxy"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 )
 
@@ -110,6 +108,7 @@ type frozen struct {
 	*scene
 	random *rand.Rand
 	slow   string // the URL of the proxy
+	out    string // the folder of the files
 	took   time.Duration
 	want   map[string][]byte
 }
@@ -118,13 +117,17 @@ func newFrozen(t *testing.T, server string, k kind, random *rand.Rand) *frozen {
 	t.Helper()
 	s := newScene(t, server, map[string]string{"export.yaml": fmt.Sprintf(k.job, k.writer, k.suffix)})
 	s.env = []string{"SURFIN_LEASE=1s", "SURFIN_HEARTBEAT=100ms"}
-	return &frozen{scene: s, random: random, slow: delayed(t, server, 2*time.Millisecond), want: map[string][]byte{}}
+	line := testproxy.New(t, server)
+	line.Slow(2 * time.Millisecond)
+	return &frozen{scene: s, random: random, out: t.TempDir(), slow: line.URL(), want: map[string][]byte{}}
 }
 
 // undisturbed notes what the files must be, and how long the slow way takes.
 func (f *frozen) undisturbed() {
 	from := time.Now()
-	code, out := f.startOn(f.slow, "calm").wait()
+	calm := *f
+	calm.scene = &scene{t: f.t, dir: f.dir} // with a lease that a busy machine keeps
+	code, out := calm.startOn(f.slow, "calm").wait()
 	f.took = time.Since(from)
 	require.Zero(f.t, code, out)
 	for name, data := range f.files("calm") {
@@ -133,13 +136,13 @@ func (f *frozen) undisturbed() {
 	require.NotEmpty(f.t, f.want)
 }
 
-// startOn runs the export into files of that name. The folder is part of the
-// instance: each run of the test has its own.
+// startOn runs the export into files of that name. Their folder is outside of the
+// job's, so that it is part of the instance (rule L1a): each run of the test has its own.
 func (f *frozen) startOn(url, name string) *process {
 	f.t.Helper()
 	on := *f.scene
 	on.url = url
-	return on.start("run", "export.yaml", "to="+filepath.Join(f.dir, name))
+	return on.start("run", "export.yaml", "to="+filepath.Join(f.out, name))
 }
 
 // disturbed runs the export in a process that is frozen at a random moment and woken
@@ -172,13 +175,13 @@ func (f *frozen) assertEqual() {
 	for name, data := range f.files("shaken") {
 		calm := strings.Replace(name, "shaken", "calm", 1)
 		require.True(f.t, bytes.Equal(f.want[calm], data), "%s differs: %d bytes, want %d", name, len(data), len(f.want[calm]))
-		require.Empty(f.t, itemtest.Parts(f.t, filepath.Join(f.dir, name)))
+		require.Empty(f.t, itemtest.Parts(f.t, filepath.Join(f.out, name)))
 	}
 }
 
 // files are those in view, by name.
 func (f *frozen) files(prefix string) map[string][]byte {
-	names, err := filepath.Glob(filepath.Join(f.dir, prefix+"*"))
+	names, err := filepath.Glob(filepath.Join(f.out, prefix+"*"))
 	require.NoError(f.t, err)
 	found := map[string][]byte{}
 	for _, name := range names {
@@ -190,63 +193,4 @@ func (f *frozen) files(prefix string) map[string][]byte {
 		found[filepath.Base(name)] = data
 	}
 	return found
-}
-
-// delayed is the URL of a proxy before the server that holds everything back for a
-// while, in both directions.
-func delayed(t *testing.T, server string, by time.Duration) string {
-	t.Helper()
-	u, err := url.Parse(server)
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	target := u.Host
-	var open sync.WaitGroup
-	open.Add(1)
-	go func() {
-		defer open.Done()
-		for {
-			in, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			out, err := net.Dial("tcp", target)
-			if err != nil {
-				in.Close() //nolint:errcheck // the client sees it
-				return
-			}
-			for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
-				open.Add(1)
-				go func() {
-					defer open.Done()
-					relay(way[1], way[0], by)
-				}()
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		listener.Close() //nolint:errcheck // nothing to lose
-		open.Wait()
-	})
-	u.Host = listener.Addr().String()
-	return u.String()
-}
-
-// relay copies until one side closes, and then closes both.
-func relay(to io.WriteCloser, from io.ReadCloser, by time.Duration) {
-	defer to.Close()   //nolint:errcheck // nothing to lose
-	defer from.Close() //nolint:errcheck // nothing to lose
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buf)
-		time.Sleep(by)
-		if n > 0 {
-			if _, err := to.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
 }

@@ -29,6 +29,7 @@ func runTypedApp() {
 	cli.Main(
 		batch.Item[apple]("apple"), batch.Item[pear]("pear"),
 		batch.Processor[pear, pear]("peel", func() peel { return peel{} }),
+		batch.Tasklet("deaf", func() deaf { return deaf{} }),
 	)
 }
 

@@ -62,7 +62,7 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 		s := newScene(t, url, map[string]string{
 			"load.yaml": fmt.Sprintf(loadJob, table, table, table, table),
 		})
-		s.env = []string{"SURFIN_LEASE=2s", "SURFIN_HEARTBEAT=200ms"}
+		s.env = []string{"SURFIN_LEASE=3s", "SURFIN_HEARTBEAT=200ms"}
 		writeInput(t, filepath.Join(s.dir, "in.csv"), frozenRows)
 		args := []string{"run", "load.yaml", "input=in.csv", "into=" + table}
 		db, r := s.open()

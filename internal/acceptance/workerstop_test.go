@@ -121,7 +121,9 @@ func TestAWaitingRunHearsThatItsExecutionIsOver(t *testing.T) {
 			s.awaitStatus(r, id, core.StatusCompleted)
 			manager.signal(syscall.SIGTERM)
 			code, out := manager.wait()
-			require.Zero(t, code, out)
+			if code != -1 || !strings.Contains(out, ": COMPLETED in ") { // else it was about to exit, and listened no more
+				require.Zero(t, code, out)
+			}
 			worker.signal(syscall.SIGTERM)
 			worker.wait()
 		}

@@ -54,6 +54,9 @@ func IsNoConnection(err error) bool {
 	if state := SQLState(err); state != "" {
 		return state == "53300" || IsConnectionLost(err)
 	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, pgconn.ErrConnClosed)
 }
 

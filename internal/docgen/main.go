@@ -1,11 +1,11 @@
 // Command docgen writes the generated pages of docs/reference and the JSON Schema
-// of job files, from the code that checks job files and reads settings:
+// of job files, from the code that checks job files, reads settings and has the commands:
 //
 //	go run ./internal/docgen docs/reference
 //
 // `make generate` runs it; CI fails when the pages are not what it writes.
 //
-// It imports pkg/batch, adaptor/jobfile, settings and internal/expression.
+// It imports pkg/batch, adaptor/cli, adaptor/jobfile, settings and internal/expression.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -78,6 +79,7 @@ func pages() (map[string][]byte, error) {
 	pages["job.schema.json"] = append(bytes.TrimRight(schema, "\n"), '\n')
 	pages["settings.md"] = settingsPage()
 	pages["functions.md"] = functionsPage()
+	pages["commands.md"] = append([]byte(generated), cli.Reference(cli.App{Name: "surfin", Registry: registry})...)
 	pages["README.md"] = indexPage()
 	return pages, nil
 }
@@ -92,6 +94,7 @@ Generated from the code that checks your files: what is not here is an error the
 | [job-file.md](job-file.md) | every key of a job file |
 | [components.md](components.md) | every reader, processor, writer and tasklet that is shipped |
 | [functions.md](functions.md) | the functions of expressions |
+| [commands.md](commands.md) | the commands of ` + "`surfin`" + ` and their flags |
 | [settings.md](settings.md) | settings of the command: surfin.yaml, environment, defaults |
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 `)

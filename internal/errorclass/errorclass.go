@@ -75,6 +75,10 @@ func isConstraint(err error) bool {
 	return dberr.IsConstraintViolation(err) && !dberr.IsInvalidData(err)
 }
 
+// IsUnreachable reports that the database gave no answer: it could not be reached, the
+// connection was lost, or a wait was over. The same statement may succeed later.
+func IsUnreachable(err error) bool { return isTimeout(err) || isConnection(err) }
+
 func isTimeout(err error) bool {
 	if dberr.IsTimeout(err) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) {
 		return true

@@ -78,18 +78,31 @@ func (c *checker) compile() (*typed, error) {
 	if strings.TrimSpace(c.text) == "" {
 		return nil, &Error{Msg: "the expression is empty"}
 	}
-	tree, err := parse(c.text)
+	tree, err := c.parse()
 	if err != nil {
-		var at *file.Error
-		if errors.As(err, &at) {
-			if strings.Contains(at.Message, "token EOF") || strings.Contains(at.Message, "unexpected end") {
-				return nil, &Error{Offset: len(c.text), Msg: "the expression ends too early"}
-			}
-			return nil, syntaxError(c.text, c.offset(at.From), at.Message)
-		}
-		return nil, &Error{Msg: err.Error()}
+		return nil, err
 	}
 	return c.check(tree, nil)
+}
+
+func (c *checker) parse() (ast.Node, error) {
+	tree, err := parse(c.text)
+	var at *file.Error
+	switch {
+	case err == nil:
+		return tree, nil
+	case !errors.As(err, &at):
+		return nil, &Error{Msg: err.Error()}
+	case strings.Contains(at.Message, "token EOF") || strings.Contains(at.Message, "unexpected end"):
+		return nil, &Error{Offset: len(c.text), Msg: "the expression ends too early"}
+	}
+	return nil, syntaxError(c.text, c.offset(at.From), at.Message)
+}
+
+// CheckSyntax reports a text that is not an expression, whatever its names stand for: an *Error.
+func CheckSyntax(text string) error {
+	_, err := (&checker{text: text}).parse()
+	return err
 }
 
 // parse guards against the parser's panics on odd input: a job file's author
@@ -275,7 +288,12 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 		}
 		found, ok := of.members(property.Value)
 		if !ok {
-			return node{}, "", errorf(c.at(n), "%s has no field %s%s", path, property.Value, nearest.Hint(property.Value, of.names()))
+			near := nearest.Hint(property.Value, of.names())
+			e := &Error{Offset: c.at(n), Msg: fmt.Sprintf("%s has no field %s%s", path, property.Value, near)}
+			if path == "params" && near == "" {
+				e.Hint = "declare " + property.Value + " under `parameters`"
+			}
+			return node{}, "", e
 		}
 		return found, path + "." + property.Value, nil
 	}

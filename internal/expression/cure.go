@@ -22,6 +22,7 @@ func slips() []slip {
 		{at(`===`), "=== is no operator", "write =="},
 		{at(`!==`), "!== is no operator", "write !="},
 		{at(`=~`), "=~ is no operator", "write matches: text matches 'PATTERN'"},
+		{at(`!?~`), "~ is no operator", "write matches: text matches 'PATTERN'"},
 		{at(`=`), "= is no operator", "write == to compare"},
 		{at(`<>`), "<> is no operator", "write !="},
 		{at(`(?i)is\s+not\s+null\b`), "is not null is SQL", "write != nil"},
@@ -34,7 +35,16 @@ func slips() []slip {
 		{at(`NOT\b`), "NOT is no operator", "write not"},
 		{at(`(?:IN|In)\b`), "IN is no operator", "write in [a, b, c]"},
 		{at(`(?i)(case|when|then)\b`), "an expression has no CASE", "write condition ? a : b"},
+		{at(`(?i)as\b`), "an expression has no AS", "write int(x), float(x), string(x) or date(x)"},
+		{at(`contains\s*\(`), "contains is an operator", "write text contains 'x'"},
+		{at(`startsWith\s*\(`), "startsWith is an operator", "write text startsWith 'x'"},
+		{at(`endsWith\s*\(`), "endsWith is an operator", "write text endsWith 'x'"},
+		{at(`matches\s*\(`), "matches is an operator", "write text matches 'PATTERN'"},
+		{at(`in\s*\(`), "in is an operator", "write x in [a, b, c]"},
+		{at(`and\s*\(`), "and is an operator", "write a and b"},
+		{at(`or\s*\(`), "or is an operator", "write a or b"},
 		{at(`&|\|`), "& and | are no operators", "write and, or"},
+		{at(`\$\{`), "${ is not closed", "an expression is written without it"},
 		{at(`\{\{`), "{{ }} is not part of an expression", "write the name alone, such as item.id"},
 		{at(`;`), "an expression has no ;", "leave it out"},
 	}
@@ -44,6 +54,9 @@ func slips() []slip {
 // from another language.
 func syntaxError(text string, offset int, msg string) *Error {
 	for _, from := range tokenStarts(text, offset) {
+		if m := wrapped.FindStringSubmatch(text[from:]); m != nil && strings.HasPrefix(text[from:], m[0]) {
+			return &Error{Offset: from, Msg: "an expression is written without " + m[1] + " " + closing(m[1]), Hint: "write " + wrapped.ReplaceAllString(text, "$2")}
+		}
 		for _, s := range slips() {
 			if s.pattern.MatchString(text[from:]) {
 				return &Error{Offset: from, Msg: s.msg, Hint: s.hint}
@@ -55,14 +68,23 @@ func syntaxError(text string, offset int, msg string) *Error {
 		at := ifCall.FindStringIndex(before)[0]
 		return &Error{Offset: at, Msg: "if is no function", Hint: "write condition ? a : b"}
 	}
+	if strings.HasPrefix(text[offset:], ",") && sqlList.MatchString(before) {
+		at := sqlList.FindStringIndex(before)[0]
+		return &Error{Offset: at, Msg: "in takes a list in [ ]", Hint: "write x in [a, b, c]"}
+	}
 	if m := unexpected.FindStringSubmatch(msg); m != nil {
 		return &Error{Offset: offset, Msg: m[1] + " is not expected here"}
 	}
 	return &Error{Offset: offset, Msg: msg}
 }
 
+// closing closes what wraps a value in a text or in a template.
+func closing(opening string) string { return strings.Repeat("}", strings.Count(opening, "{")) }
+
 var (
+	wrapped    = regexp.MustCompile(`(\$\{|\{\{)-?\s*([^{}]*?)\s*-?\}\}?`)
 	ifCall     = regexp.MustCompile(`\bif\s*\([^()]*$`)
+	sqlList    = regexp.MustCompile(`\bin\s*\([^()]*$`)
 	unexpected = regexp.MustCompile(`^unexpected token \w+\("(.*)"\)$`)
 )
 
@@ -71,7 +93,7 @@ var (
 func tokenStarts(text string, offset int) []int {
 	starts := []int{offset}
 	from := offset
-	for from > 0 && strings.IndexByte("=!<>~&|{", text[from-1]) >= 0 {
+	for from > 0 && strings.IndexByte("=!<>~&|{$", text[from-1]) >= 0 {
 		from--
 	}
 	if from < offset {
@@ -133,6 +155,10 @@ func functionCure(name string) string {
 			operator = "matches"
 		}
 		return "write text " + operator + " 'x'"
+	case "nullif":
+		return "write a == b ? nil : a"
+	case "equals", "eq":
+		return "write a == b"
 	case "mod":
 		return "write a % b"
 	case "pow", "power":

@@ -3,7 +3,7 @@
 // belongs to one attempt, continues at the committed offset and is renamed into view when
 // it is complete (rules C15, C15b).
 //
-// It imports the standard library, golang.org/x/text and core only.
+// It imports the standard library, golang.org/x/text and core with its folders only.
 package filestream
 
 import (

@@ -20,6 +20,17 @@ func CheckEncoding(name string) error {
 	return err
 }
 
+// CanonicalEncoding returns the one name of encodings that write the same bytes.
+func CanonicalEncoding(name string) string {
+	switch name {
+	case "":
+		return "utf-8"
+	case "latin1":
+		return "iso-8859-1"
+	}
+	return name
+}
+
 // encodingOf returns nil for UTF-8, which needs no work. bom is for UTF-16: a
 // reader uses a byte order mark where there is one, a writer writes it itself.
 func encodingOf(name string, bom unicode.BOMPolicy) (encoding.Encoding, error) {

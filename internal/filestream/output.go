@@ -20,6 +20,9 @@ import (
 type OutputConfig struct {
 	Path        string
 	Compression string // auto (or empty), none, gzip: one gzip member per commit
+	// Form are the settings of the writer that show in the bytes of the file. A file
+	// that was begun in another form is not continued.
+	Form Form
 	// Trailer ends the file; it is written by Finish.
 	Trailer []byte
 	// Mode are the permissions of the file; 0: 0600.
@@ -40,6 +43,8 @@ type OutputPosition struct {
 	Offset int64 `json:"offset"`
 	// Sum is the CRC-32C of these bytes.
 	Sum uint32 `json:"sum"`
+	// Form is what the file was begun in.
+	Form Form `json:"form"`
 }
 
 // Output is a file that comes into view when it is complete (rules C15, C15b).
@@ -66,6 +71,7 @@ type Output struct {
 	gz       *gzip.Writer
 	inMember bool // gz has an unfinished member
 	at       OutputPosition
+	taken    OutputPosition  // what Open took up
 	dirty    bool            // bytes since the last Sync
 	body     *OutputPosition // the end without the trailer, once Finish began
 	finished bool
@@ -79,13 +85,20 @@ func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg, disk: system
 // of them may wake. Either way the bytes are read and compared with the checksum.
 // Where the step crashed after Finish had renamed the file, Open finds that out,
 // and Finished reports it. It refuses a PATH that is no regular file, one that
-// somebody else is writing, and a part that is missing, too short or changed.
+// somebody else is writing, a file that was begun in another form, and a part that is
+// missing, too short or changed.
 func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	path, err := filepath.Abs(o.cfg.Path)
 	if err != nil {
 		return pathError(o.cfg.Path, err)
 	}
 	o.cfg.Path = path
+	if at != nil {
+		if err := o.checkForm(*at); err != nil {
+			return err
+		}
+		o.taken = *at
+	}
 	if err := checkTarget(path); err != nil {
 		return err
 	}
@@ -108,7 +121,7 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 		return err
 	}
 	if at == nil {
-		o.at = OutputPosition{Path: path, Part: o.part()}
+		o.at = OutputPosition{Path: path, Part: o.part(), Form: o.form()}
 		return nil
 	}
 	return o.takeUp(ctx, *at)
@@ -215,6 +228,9 @@ func (o *Output) cut(at OutputPosition) error {
 		return pathError(o.name, err)
 	}
 	o.dirty = o.dirty || info.Size() != at.Offset
+	if at.Offset == 0 {
+		at.Form = o.form()
+	}
 	o.at, o.inMember, o.body = at, false, nil
 	return nil
 }

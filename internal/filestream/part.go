@@ -218,7 +218,7 @@ func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 	return func() { d.Close() }, nil //nolint:errcheck // it is only read, and closing it ends the lock
 }
 
-// errLocked says that somebody else holds the lock.
+// errLocked says that another process holds the lock.
 var errLocked = errors.New("it is locked")
 
 // isLocked reports whether a process holds the lock of the file. Of one that may not

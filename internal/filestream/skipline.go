@@ -26,7 +26,7 @@ func (s Skipped) Raw() item.RawText {
 func (in *Input) Skipped() Skipped { return in.skipped }
 
 // SkipLine throws away the line that begins at offset, however long it is, and
-// returns the offset behind it, from where Read goes on. Skipped has its beginning.
+// returns the offset behind it, from where Read continues. Skipped has its beginning.
 func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
 	in.Rewind(offset)
 	in.skipped = Skipped{Offset: offset, Head: in.skipped.Head[:0]}

@@ -93,7 +93,7 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 			return lost
 		}
 	}
-	if !bytes.Equal(rest, o.cfg.Trailer) {
+	if !bytes.Equal(rest, o.cfg.Trailer) || o.compareForm(at, o.form()) != nil {
 		return lost
 	}
 	o.at, o.finished = at, true

@@ -47,7 +47,7 @@ func NewArrayWriter(cfg WriterConfig, use registry.BuildContext) *Writer {
 
 func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) *Writer {
 	return &Writer{frame: f, out: filestream.NewOutput(filestream.OutputConfig{
-		Path: cfg.Path, Compression: cfg.Compression, Trailer: []byte(f.trailer), Mode: use.FileMode, Attempt: use.Attempt,
+		Path: cfg.Path, Compression: cfg.Compression, Form: filestream.Form{filestream.FormWriter: f.name}, Trailer: []byte(f.trailer), Mode: use.FileMode, Attempt: use.Attempt,
 	})}
 }
 
@@ -89,18 +89,25 @@ func (w *Writer) Rewind(_ context.Context, at item.Position) error {
 func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
 	w.items = 0
 	if at == nil {
-		err := place(nil)
-		if err == nil {
-			_, err = w.out.Write([]byte(w.frame.begin))
-		}
-		return w.named(err)
+		return w.begin(place(nil))
 	}
 	var pos writerPosition
 	if err := json.Unmarshal(at, &pos); err != nil {
 		return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
 	}
 	w.items = pos.Items
-	return w.named(place(&pos.OutputPosition))
+	if err := place(&pos.OutputPosition); err != nil || pos.Offset > 0 || w.out.Finished() {
+		return w.named(err)
+	}
+	return w.begin(nil)
+}
+
+// begin writes what stands before the first document, once the file was placed.
+func (w *Writer) begin(err error) error {
+	if err == nil {
+		_, err = w.out.Write([]byte(w.frame.begin))
+	}
+	return w.named(err)
 }
 
 // WriteDocuments appends the documents. If one is not JSON, the file stays as it was.

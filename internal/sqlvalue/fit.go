@@ -98,5 +98,5 @@ func fitTime(f *row.Field, x time.Time) (row.Value, error) {
 // Misfit is the invalid item whose value, described by what, is not of the
 // field's type.
 func Misfit(f *row.Field, what string) error {
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, what, f.Type()))
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(what), f.Type()))
 }

@@ -66,3 +66,18 @@ func TestBindVariablesTakeTheFormOfTheirDatabase(t *testing.T) {
 	_, err = sqlvalue.Args([]any{[]string{"a"}}, sqlvalue.Postgres)
 	require.ErrorContains(t, err, "bind variable 1")
 }
+
+// Rule C12a.
+func TestAMisfitOfAHiddenFieldQuotesNothing(t *testing.T) {
+	t.Parallel()
+	f := row.Field{Name: "id", Kind: row.Bool}
+	for _, value := range []any{"77", int64(77), 77.5, time.Unix(77, 0)} {
+		f.Hidden = false
+		_, err := sqlvalue.Fit(&f, value)
+		require.NotContains(t, err.Error(), "the value is not")
+		f.Hidden = true
+		_, err = sqlvalue.Fit(&f, value)
+		require.ErrorContains(t, err, "field id: the value is not")
+		require.NotContains(t, err.Error(), "77")
+	}
+}

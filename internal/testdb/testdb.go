@@ -36,7 +36,7 @@ import (
 const Variable = "SURFIN_TEST_POSTGRES"
 
 // own is what the tests of this process share. A test binary has one TestMain and many
-// tests that share the server: there is no other place for it.
+// tests that share the server, so that it cannot be in one of them.
 var own struct {
 	sync.Mutex
 	cluster *pgcluster.Cluster
@@ -107,6 +107,22 @@ func Postgres(t testing.TB) string {
 	})
 	u.Path = "/" + name
 	return u.String()
+}
+
+// Pooled returns the URL of a PostgreSQL database behind a PgBouncer of the test's own in
+// a pool mode. It fails the test where there is no PgBouncer.
+func Pooled(t testing.TB, database, mode string, settings ...string) string {
+	t.Helper()
+	pooler, err := pgcluster.StartPooler(t.Context(), database, mode, settings...)
+	if err != nil {
+		t.Fatalf("this test needs PgBouncer: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := pooler.Stop(); err != nil {
+			t.Errorf("stop the pooler: %v", err)
+		}
+	})
+	return pooler.URL()
 }
 
 func adminURL() (string, error) {

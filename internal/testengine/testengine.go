@@ -39,8 +39,14 @@ type Engine struct {
 // change may alter the launcher's configuration.
 func New(t testing.TB, url string, change ...func(*job.Config)) *Engine {
 	t.Helper()
+	return On(t, gormdb.Config{URL: url}, change...)
+}
+
+// On is New on a database with a configuration of its own.
+func On(t testing.TB, database gormdb.Config, change ...func(*job.Config)) *Engine {
+	t.Helper()
 	ctx := context.Background()
-	provider, db := Database(t, url)
+	provider, db := open(t, database)
 	e := &Engine{T: t, Provider: provider, Database: db}
 	e.Repository = repository.New(db, repository.Options{Observer: core.ObserverFunc(e.observe)})
 	require.NoError(t, e.Repository.Migrate(ctx))
@@ -61,7 +67,12 @@ func New(t testing.TB, url string, change ...func(*job.Config)) *Engine {
 // Database opens the database and closes it after the test.
 func Database(t testing.TB, url string) (tx.Provider, tx.Database) {
 	t.Helper()
-	provider, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: url}})
+	return open(t, gormdb.Config{URL: url})
+}
+
+func open(t testing.TB, database gormdb.Config) (tx.Provider, tx.Database) {
+	t.Helper()
+	provider, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: database})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, provider.Close()) })
 	db, err := provider.Database(tx.Default)

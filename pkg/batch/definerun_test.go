@@ -80,33 +80,70 @@ func TestAJobInGoGoesOnInAnotherProcess(t *testing.T) {
 	})
 }
 
-// Rule F4: another reader under the same name is another definition.
+// Rules F4, F4a: another reader under the same name is another definition, which matters where
+// work is committed.
 func TestAChangedJobInGoIsJudgedAsAChangedFile(t *testing.T) {
 	t.Parallel()
-	url := testdb.SQLite(t)
-	never := func(Order) error { return errors.New("never") }
-	first := newApp(t, settingsFor(t, url), batch.Jobs(ledgerJob(never)))
-	failed, err := first.Run(t.Context(), batch.RunRequest{Name: "ledger"})
-	require.NoError(t, err)
-	require.Equal(t, core.StatusFailed, failed.Status)
-
 	changed := batch.NewJob("ledger").
+		Parameter(batch.Parameter{Name: "discount", Type: core.TypeInt, Default: 0}).
+		Step("table", batch.Use("sql", "create table if not exists ledger(id bigint primary key, total bigint not null)")).
+		Step("bill", batch.Chunk{
+			Reader:     batch.ReaderOf[Order](func() other { return other{NewOrders()} }),
+			Processors: []batch.Component{batch.ProcessorOf[Order, Order](func(_ context.Context, o Order) (Order, error) { return o, nil })},
+			Writers:    []batch.Component{batch.WriterOf[Order](func(context.Context, []Order) error { return nil })},
+		})
+	unread := batch.NewJob("ledger").
 		Parameter(batch.Parameter{Name: "discount", Type: core.TypeInt, Default: 0}).
 		Step("table", batch.Use("sql", "create table if not exists ledger(id bigint primary key, total bigint not null)")).
 		Step("bill", batch.Chunk{
 			Reader:  batch.ReaderOf[Order](func() other { return other{NewOrders()} }),
 			Writers: []batch.Component{batch.WriterOf[Order](func(context.Context, []Order) error { return nil })},
 		})
-	second := newApp(t, settingsFor(t, url), batch.Jobs(changed))
-	_, err = second.Restart(t.Context(), batch.RestartRequest{Execution: failed.ID})
-	var refused *jobfile.ChangedError
-	require.ErrorAs(t, err, &refused)
-	require.ErrorContains(t, err, "step bill")
-	again, err := second.Restart(t.Context(), batch.RestartRequest{Execution: failed.ID, AcceptChanges: true})
-	require.NoError(t, err)
-	completed, err := again.Follow(t.Context(), nil)
-	require.NoError(t, err)
-	require.Equal(t, core.StatusCompleted, completed.Status, completed.Error)
+	const before = "the job file has changed since execution 1 in what is committed: "
+	for name, c := range map[string]struct {
+		job     *batch.Job
+		fails   func(Order) error
+		refused string
+	}{
+		"nothing is committed":                            {changed, func(Order) error { return errors.New("never") }, ""},
+		"nothing is committed, and the processor is gone": {unread, func(Order) error { return errors.New("never") }, ""},
+		"two orders are committed": {changed, func(o Order) error {
+			if o.ID == 3 {
+				return errors.New("never")
+			}
+			return nil
+		}, before + `job ledger: step bill: chunk.reader: step bill has committed work with reader ledger.bill.reader: go "*batch_test.Orders", and it is "batch_test.other" now; ` +
+			`job ledger: step bill: chunk.writer: step bill has committed work with writer ledger.bill.writer: go "*batch_test.Ledger", and it is "batch.writerFunc[github.com/surfin-batch/surfin/pkg/batch_test.Order]" now`},
+		"two orders are committed, and the processor is gone": {unread, func(o Order) error {
+			if o.ID == 3 {
+				return errors.New("never")
+			}
+			return nil
+		}, before + "step bill has committed work, and the definition as it was cannot be read any more, so what is different cannot be compared: " +
+			"job ledger: step bill: chunk.processor: there is no processor ledger.bill.processor (allowed: filter, map, validate)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := testdb.SQLite(t)
+			first := newApp(t, settingsFor(t, url), batch.Jobs(ledgerJob(c.fails)))
+			failed, err := first.Run(t.Context(), batch.RunRequest{Name: "ledger"})
+			require.NoError(t, err)
+			require.Equal(t, core.StatusFailed, failed.Status)
+			second := newApp(t, settingsFor(t, url), batch.Jobs(c.job))
+			again, err := second.Restart(t.Context(), batch.RestartRequest{Execution: failed.ID})
+			if c.refused != "" {
+				var refused *jobfile.ChangedError
+				require.ErrorAs(t, err, &refused)
+				require.Empty(t, refused.Diff, "there is no file")
+				require.EqualError(t, err, c.refused)
+				again, err = second.Restart(t.Context(), batch.RestartRequest{Execution: failed.ID, AcceptChanges: true})
+			}
+			require.NoError(t, err)
+			completed, err := again.Follow(t.Context(), nil)
+			require.NoError(t, err)
+			require.Equal(t, core.StatusCompleted, completed.Status, completed.Error)
+		})
+	}
 }
 
 type other struct{ *Orders }

@@ -55,8 +55,8 @@ func rooms() []room {
 		{path: tx, std: true},
 		{path: "pkg/batch/chunk/...", may: []string{core, tx}},
 		{path: "pkg/batch/step/...", may: []string{core, tx}},
-		{path: "pkg/batch/job/...", may: []string{core}},
-		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/job/..."}},
+		{path: "pkg/batch/job/...", may: []string{core, "internal/lease"}},
+		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/job/...", "internal/lease"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", ours)},
 		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
@@ -69,6 +69,7 @@ func rooms() []room {
 		{path: "internal/conformance/..."}, // tests only
 		{path: "internal/docgen", may: []string{"pkg/batch/...", ours}},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
+		{path: "internal/lease/...", may: []string{core, "internal/boottime", "internal/errorclass"}},
 		{path: "internal/gormtx/...", may: []string{tx, "internal/dberr/..."}},
 		{path: "internal/migrator/...", may: []string{tx, "internal/dberr/...", "internal/sqlscript/..."}},
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},

@@ -1,20 +1,18 @@
-// Package pgcluster starts a private PostgreSQL cluster for tests: in a folder of
-// its own, on a free loopback port, never as root, and stopped and removed even
-// when the process that started it is killed.
+// Package pgcluster starts a private PostgreSQL cluster for tests, and poolers before a
+// server: each in a folder of its own, on a free loopback port, never as root, and
+// stopped and removed even when the process that started it is killed.
 //
-// It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, and
-// a POSIX shell.
+// It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, pgbouncer
+// from PATH or /usr/sbin, and a POSIX shell.
 //
 // It imports the PostgreSQL driver, and nothing of ours.
 package pgcluster
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -22,7 +20,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -31,18 +28,12 @@ import (
 var ErrNotInstalled = errors.New("PostgreSQL (initdb, postgres) is neither on PATH nor in /usr/lib/postgresql/*/bin: " +
 	"install it (Debian: apt-get install postgresql), or name a server's admin URL in SURFIN_TEST_POSTGRES; `make test` does this for you")
 
-const (
-	superuser = "surfin"
-	startTime = 60 * time.Second
-	stopTime  = 30 * time.Second
-)
+const superuser = "surfin"
 
 // Cluster is a running PostgreSQL server.
 type Cluster struct {
-	url   string
-	dir   string
-	stdin io.Closer
-	done  chan error
+	process
+	url string
 }
 
 // URL returns the URL of the superuser in the database postgres.
@@ -55,31 +46,21 @@ func Start(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "surfin-pg-")
+	dir, who, err := folder("pg")
 	if err != nil {
-		return nil, fmt.Errorf("folder of the test cluster: %w", err)
+		return nil, err
 	}
-	c, err := start(ctx, bin, dir)
+	c, err := start(ctx, bin, dir, who)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return c, nil
 }
 
-func start(ctx context.Context, bin, dir string) (*Cluster, error) {
-	who, err := unprivileged()
-	if err != nil {
-		return nil, err
-	}
-	if err := who.own(dir); err != nil {
-		return nil, err
-	}
+func start(ctx context.Context, bin, dir string, who account) (*Cluster, error) {
 	password := rand.Text()
 	secret := filepath.Join(dir, "password")
-	if err := os.WriteFile(secret, []byte(password), 0o600); err != nil {
-		return nil, fmt.Errorf("password of the test cluster: %w", err)
-	}
-	if err := who.own(secret); err != nil {
+	if err := who.write(secret, password); err != nil {
 		return nil, err
 	}
 	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "--pgdata", filepath.Join(dir, "data"),
@@ -94,7 +75,7 @@ func start(ctx context.Context, bin, dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{dir: dir, done: make(chan error, 1)}
+	c := &Cluster{process: newProcess(dir)}
 	c.url = (&url.URL{
 		Scheme: "postgres", User: url.UserPassword(superuser, password),
 		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/postgres", RawQuery: "sslmode=disable",
@@ -108,16 +89,8 @@ func start(ctx context.Context, bin, dir string) (*Cluster, error) {
 	return c, nil
 }
 
-// supervisor runs the server until its own standard input ends, which happens
-// when we close it and also when we are killed.
-const supervisor = `"$@" >"$SURFIN_PG_DIR/log" 2>&1 </dev/null & pid=$!
-cat >/dev/null
-kill -INT $pid 2>/dev/null
-wait $pid
-rm -rf "$SURFIN_PG_DIR"`
-
 func (c *Cluster) launch(bin string, port int, who account) error {
-	args := []string{"-c", supervisor, "sh", filepath.Join(bin, "postgres"), "-D", filepath.Join(c.dir, "data")}
+	args := []string{filepath.Join(bin, "postgres"), "-D", filepath.Join(c.dir, "data")}
 	for _, setting := range []string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=",
 		"max_connections=200", "shared_buffers=64MB",
@@ -126,41 +99,16 @@ func (c *Cluster) launch(bin string, port int, who account) error {
 	} {
 		args = append(args, "-c", setting)
 	}
-	cmd := exec.Command("sh", args...)
-	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), "SURFIN_PG_DIR="+c.dir)
-	who.apply(cmd)
-	detach(cmd)
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return fmt.Errorf("start postgres: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start postgres: %w", err)
-	}
-	c.stdin = stdin
-	go func() { c.done <- cmd.Wait() }()
-	return nil
+	return c.supervise(who, "INT", args...)
 }
 
 // ready waits for the first connection that succeeds, and prepares the server with it.
 func (c *Cluster) ready(ctx context.Context, password string) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		conn, err := pgx.Connect(ctx, c.url)
-		if err == nil {
-			return errors.Join(cheapen(ctx, conn, password), conn.Close(ctx))
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			log, _ := os.ReadFile(filepath.Join(c.dir, "log")) //nolint:errcheck // it only adds to the error
-			return fmt.Errorf("postgres does not accept connections: %w\n%s", err, bytes.TrimSpace(log))
-		}
+	conn, err := c.connect(ctx, c.url)
+	if err != nil {
+		return err
 	}
+	return errors.Join(cheapen(ctx, conn, password), conn.Close(ctx))
 }
 
 // cheapen stores the password so that the server verifies it with one hash instead of
@@ -182,24 +130,6 @@ func cheapen(ctx context.Context, conn *pgx.Conn, password string) error {
 	return nil
 }
 
-// Stop stops the server and removes its folder.
-func (c *Cluster) Stop() error {
-	if err := c.stdin.Close(); err != nil {
-		return fmt.Errorf("stop postgres: %w", err)
-	}
-	timer := time.NewTimer(stopTime)
-	defer timer.Stop()
-	select {
-	case err := <-c.done:
-		if err != nil {
-			return fmt.Errorf("stop postgres: %w", err)
-		}
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("postgres in %s did not stop within %s", c.dir, stopTime)
-	}
-}
-
 // binaries returns the folder with initdb and postgres.
 func binaries() (string, error) {
 	var folders []string
@@ -219,18 +149,4 @@ func binaries() (string, error) {
 		}
 	}
 	return "", ErrNotInstalled
-}
-
-func executable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port //nolint:errcheck // a tcp listener has a tcp address
-	return port, l.Close()
 }

@@ -307,3 +307,35 @@ func TestAcceptChangesIsCalledBeforeOpenWhereTheOperatorSaidSo(t *testing.T) {
 		require.Equal(t, want, r.calls)
 	}
 }
+
+// An owner that was frozen commits a chunk after the definitions were compared: a step that
+// takes the new definition must not continue there.
+func TestANewDefinitionIsRefusedWhereTheOldOneHasCommittedMeanwhile(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := engine(t, url)
+		j := load(e, &seekable{numbers: numbers{n: 25}}, func(i int) (int, error) {
+			if i == 15 {
+				return 0, errors.New("no")
+			}
+			return i, nil
+		}, nil)
+		exec, err := e.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+
+		j = load(e, &seekable{numbers: numbers{n: 25}}, same, nil)
+		j.Definition.Hash = "another"
+		j.CheckRestart = func(context.Context, *core.JobExecution, core.History, core.Parameters) ([]string, error) {
+			return []string{"load"}, nil
+		}
+		exec, err = e.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, exec.Status)
+		require.Contains(t, exec.Error, core.ErrCommittedMeanwhile.Error())
+
+		exec, err = e.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, "the definitions are the same now")
+	})
+}

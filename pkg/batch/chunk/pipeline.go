@@ -196,8 +196,8 @@ func (p *pipeline) run(ctx context.Context) error {
 		if p.exec.Stopping() {
 			return core.ErrStopped
 		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := p.mayBegin(ctx); err != nil {
+			return err
 		}
 		last, err := p.chunk(ctx)
 		if err != nil {
@@ -210,6 +210,14 @@ func (p *pipeline) run(ctx context.Context) error {
 }
 
 // chunk fills and commits one chunk; last says that the data ended.
+// mayBegin returns why no other chunk may begin, and nothing be published (rule L9).
+func (p *pipeline) mayBegin(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return p.exec.Services.Lease.Err()
+}
+
 func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	w := p.begin()
 	if err := p.listeners.beforeChunk(ctx); err != nil {
@@ -259,6 +267,9 @@ func (p *pipeline) finish(ctx context.Context) error {
 	for _, s := range p.sinks {
 		if s.finisher == nil {
 			continue
+		}
+		if err := p.mayBegin(ctx); err != nil {
+			return fmt.Errorf("finish: %w", err)
 		}
 		if err := guarded(func() error { return s.finisher.Finish(ctx) }); err != nil {
 			return fmt.Errorf("finish: %w", err)

@@ -185,6 +185,9 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 		return err
 	}
 	defer func() { err = run.SyncHistory(ctx, err) }()
+	if run.Data.NewDefinition && len(run.Step.Position) > 0 {
+		return fmt.Errorf("step %s: %w", run.Step.Name, core.ErrCommittedMeanwhile)
+	}
 	if c := run.Step.Context; c != nil { // of the attempt before
 		c.Delete(core.ErrorClassKey)
 		c.Delete(core.ErrorItemKey)

@@ -9,6 +9,10 @@ import (
 // in which it works now: going on from there could write rows again.
 var ErrCheckpointMissing = errors.New("the database has no checkpoint of the step")
 
+// ErrCommittedMeanwhile refuses to run a step by a new definition: nothing of it was
+// committed when the definitions were compared, and something is when it begins.
+var ErrCommittedMeanwhile = errors.New("the attempt before has committed work by the old definition since the restart was judged: restart it, which compares them again")
+
 // CheckpointStores finds the stores of databases other than the repository's
 // (rule C18).
 type CheckpointStores interface {
@@ -17,6 +21,15 @@ type CheckpointStores interface {
 	// commits nothing there from now on; what it did commit is brought into the
 	// repository. ErrLostOwner if a later attempt has acquired the step.
 	Acquire(ctx context.Context, run *StepRun, database string) (ClaimedStore, error)
+	CheckpointReader
+}
+
+// CheckpointReader reads the checkpoints that are beside the data.
+type CheckpointReader interface {
+	// HasCommitted reports whether the database has a checkpoint of the step that its
+	// attempt first, or a later one, committed. Of the repository's own database it is
+	// false: the record says it.
+	HasCommitted(ctx context.Context, database string, instance JobInstanceID, step string, first StepExecutionID) (bool, error)
 }
 
 // ClaimedStore is the CheckpointStore of one attempt, outside of the repository's
@@ -52,7 +65,7 @@ func (r *StepRun) UseDatabase(ctx context.Context, database string) error {
 		r.Step.Counters = start.Counters
 	}
 	r.Services.Checkpoints, r.acquired = store, store
-	return nil
+	return r.MarkDefinition()
 }
 
 // Committed is called between commits: it keeps the repository up to date with a

@@ -190,3 +190,27 @@ func TestAnOwnerComesBackFromItsText(t *testing.T) {
 	require.Equal(t, core.Owner{}, core.ParseOwner(""))
 	require.Equal(t, core.Owner{Nonce: "something else"}, core.ParseOwner("something else"))
 }
+
+// Numbers that are equal make one instance (rule D7).
+func TestEqualNumbersAreOneParameter(t *testing.T) {
+	t.Parallel()
+	key := func(typ core.ParameterType, text string) string {
+		value, err := core.ParseParameter(typ, text)
+		require.NoError(t, err, text)
+		params, err := core.NewParameters(core.Parameter{Name: "n", Type: typ, Value: value, Identifying: true})
+		require.NoError(t, err)
+		return params.Key()
+	}
+	require.Equal(t, key(core.TypeInt, "0"), key(core.TypeInt, "-0"))
+	require.Equal(t, key(core.TypeInt, "5"), key(core.TypeInt, "+5"))
+	for _, same := range [][]string{{"0", "-0", "-0.0", "0.0", "0e7"}, {"5", "5.0", "0.5e1"}, {"1e21", "1000000000000000000000"}} {
+		for _, text := range same {
+			require.Equal(t, key(core.TypeFloat, same[0]), key(core.TypeFloat, text), text)
+		}
+	}
+	for _, minus := range []any{math.Copysign(0, -1), 0.0} {
+		params, err := core.NewParameters(core.Parameter{Name: "n", Type: core.TypeFloat, Value: minus, Identifying: true})
+		require.NoError(t, err)
+		require.Equal(t, key(core.TypeFloat, "0"), params.Key())
+	}
+}

@@ -85,8 +85,12 @@ func (e *AlreadyRunningError) Error() string {
 	case e.Parked:
 		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for %d partitions that run on workers", e.JobName, e.ExecutionID, e.OpenParts)
 	}
-	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s",
-		e.JobName, e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339))
+	clock := ""
+	if time.Now().After(e.LeaseUntil) {
+		clock = " by the clock of the database, behind that of this machine"
+	}
+	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s%s",
+		e.JobName, e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339), clock)
 }
 
 // NotNewestError refuses what is for the newest execution of an instance only. It is an

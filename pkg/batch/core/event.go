@@ -233,6 +233,14 @@ type (
 		Execution JobExecutionID
 		Err       error
 	}
+	// ComponentLate: the work of an execution, or of a part, has not returned though its
+	// lease is nearly over. Another process may begin the same work beside it (rule L9).
+	ComponentLate struct {
+		Execution JobExecutionID
+		JobName   string
+		Step      string // "": a listener or a decision of the job
+		Err       error
+	}
 )
 
 func (JobStarted) event()      {}
@@ -254,3 +262,4 @@ func (EndNotRecorded) event()  {}
 func (ObserverFailed) event()  {}
 func (OwnerLost) event()       {}
 func (HeartbeatFailed) event() {}
+func (ComponentLate) event()   {}

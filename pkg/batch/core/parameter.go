@@ -42,6 +42,9 @@ type Parameter struct {
 	Type        ParameterType
 	Value       any // of the Go type that belongs to Type
 	Identifying bool
+	// Path is where a path is, absolute: its Value is relative to the folder of the job file
+	// where it is inside of it (rule L1a). Empty: the parameter is of another type.
+	Path string
 }
 
 // ParseParameter reads text as a value of type t. The result's Canonical text
@@ -252,4 +255,8 @@ type ParameterSpec struct {
 	Pattern     string   // regular expression for string and path
 	Enum        []string // canonical texts; empty: any
 	Min, Max    any      // of the Go type of Type; nil: no limit
+	// Folder is where a relative path begins, and what it is stored relative to: the folder
+	// of the job file, absolute. Empty: the job is in no file on the disk, and its paths
+	// begin at the working directory.
+	Folder string
 }

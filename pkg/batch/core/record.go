@@ -2,6 +2,7 @@ package core
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,6 +139,23 @@ func (s StepExecution) Clone() StepExecution {
 // Expressions and gates speak of it: a restart must not make a hundred skips none.
 func (s StepExecution) Total() Counters { return s.Before.Add(s.Counters) }
 
+// HasCommitted reports whether work of this attempt, or of those that it continues, is
+// committed as far as the record says: the verdict of an item, a position, or a value in the
+// context. What a partition was planned with, and the cause of a failure, do not count.
+func (s StepExecution) HasCommitted() bool {
+	c := s.Carried()
+	c.Rollback = 0
+	if c != (Counters{}) || len(s.Position) > 0 {
+		return true
+	}
+	if s.Context == nil || s.Manager != 0 {
+		return false
+	}
+	return slices.ContainsFunc(s.Context.Keys(), func(key string) bool {
+		return key != ErrorClassKey && key != ErrorItemKey && key != NewDefinitionKey
+	})
+}
+
 // Carried is what an attempt that continues this one has Before it: what is
 // committed.
 func (s StepExecution) Carried() Counters { return s.Total().Sub(s.InHand) }
@@ -225,3 +243,33 @@ const (
 	// "in.csv:17", a string.
 	ErrorItemKey = "surfin.error_item"
 )
+
+// LostOwner is the error of an execution and of its steps whose owner was lost: what they did
+// since their last record is not known.
+const LostOwner = "lost owner"
+
+// ChildKey is the key of the context of a step that runs a job under which the parameters of
+// that job are stored when it is first started.
+const ChildKey = "surfin.child"
+
+// ChildOf returns the execution of the job that the step ran; 0: it runs none, or it did not
+// come to its end.
+func ChildOf(s *StepExecution) JobExecutionID {
+	if s.Context == nil {
+		return 0
+	}
+	if _, is := s.Context.Get(ChildKey); !is {
+		return 0
+	}
+	switch id := s.Out["execution"].(type) {
+	case int64:
+		return JobExecutionID(id)
+	case float64:
+		return JobExecutionID(id)
+	}
+	return 0
+}
+
+// NewDefinitionKey is the key of the context of a step execution that took the new
+// definition of its step, since nothing was committed by the old one (rule F4a): true.
+const NewDefinitionKey = "surfin.new_definition"

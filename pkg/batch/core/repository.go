@@ -73,6 +73,9 @@ type Launches interface {
 	// Heartbeat extends the lease from now (the database's clock, rule L6) and reads
 	// the stop flag. ErrLostOwner if the guard finds no row.
 	Heartbeat(ctx context.Context, ref JobRef, lease time.Duration) (stop bool, err error)
+	// WriterHeld is how long this process has held the writer of a database that has one:
+	// no other process can write, and take an execution over, meanwhile (rule L9).
+	WriterHeld() time.Duration
 	// RequestStop asks the owner of a running execution to stop, from any process, and
 	// with it those of the child jobs that it runs.
 	RequestStop(ctx context.Context, id JobExecutionID) (Answer, error)
@@ -174,6 +177,15 @@ type ExecutionFilter struct {
 	RedriveOf JobExecutionID
 	// Limit is the page size; 0 means 50.
 	Limit int
+}
+
+// History is what a restart is judged by: the records, and the checkpoints that are beside
+// the data (rule C18). Checkpoints may be nil: then there are none.
+type History struct {
+	Records Explorer
+	// Database is the name of the database that has the records.
+	Database    string
+	Checkpoints CheckpointReader
 }
 
 // Explorer reads the history.

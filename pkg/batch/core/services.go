@@ -33,6 +33,8 @@ type StepServices struct {
 	Spawner Spawner
 	// Promoter stores values in the job's context; nil: a step that promotes fails.
 	Promoter Promoter
+	// Lease is that of the execution, or of the part that a worker has; nil: it has no end.
+	Lease Lease
 }
 
 // Fill gives every port that is nil one that does nothing, or refuses where that would
@@ -48,6 +50,7 @@ func (s *StepServices) Fill() {
 	s.Stop = orElse(s.Stop, StopOn(nil))
 	s.Spawner = orElse[Spawner](s.Spawner, SpawnerFunc(func(work func()) error { go work(); return nil }))
 	s.Promoter = orElse[Promoter](s.Promoter, refusing{})
+	s.Lease = orElse[Lease](s.Lease, unleased{})
 }
 
 func orElse[P comparable](port, otherwise P) P {
@@ -151,6 +154,10 @@ type refusing struct{}
 func (refusing) Acquire(_ context.Context, run *StepRun, database string) (ClaimedStore, error) {
 	return nil, fmt.Errorf("step %s writes to database %s, but its checkpoints can be kept in %s only",
 		run.Step.Name, database, run.Services.Checkpoints.Database())
+}
+
+func (refusing) HasCommitted(context.Context, string, JobInstanceID, string, StepExecutionID) (bool, error) {
+	return false, nil
 }
 
 func (refusing) PlanPartitions(context.Context, JobRef, PartitionPlan) ([]StepExecution, error) {

@@ -21,7 +21,7 @@ func MaxStatus(a, b Status) Status {
 
 // CompareSeverity orders outcomes of flows from the mildest to the most severe:
 // by what the exit code begins with (COMPLETED, STOPPED, FAILED, anything else),
-// then by text (rule F2).
+// then by text (rule F2b).
 func CompareSeverity(a, b string) int {
 	return cmp.Or(
 		cmp.Compare(prefixRank(a, ExitCompleted, ExitStopped, ExitFailed), prefixRank(b, ExitCompleted, ExitStopped, ExitFailed)),

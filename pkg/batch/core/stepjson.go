@@ -12,6 +12,7 @@ type storedParameter struct {
 	Type        ParameterType `json:"type"`
 	Value       string        `json:"value"` // canonical text
 	Identifying bool          `json:"identifying"`
+	Path        string        `json:"path,omitempty"`
 }
 
 // MarshalJSON returns the parameters as a list of names, types and canonical texts.
@@ -22,7 +23,7 @@ func (ps Parameters) MarshalJSON() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, storedParameter{Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying})
+		list = append(list, storedParameter{Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying, Path: p.Path})
 	}
 	return json.Marshal(list)
 }
@@ -39,7 +40,7 @@ func (ps *Parameters) UnmarshalJSON(data []byte) error {
 		if err != nil {
 			return fmt.Errorf("parameter %s: %w", p.Name, err)
 		}
-		params = append(params, Parameter{Name: p.Name, Type: p.Type, Value: value, Identifying: p.Identifying})
+		params = append(params, Parameter{Name: p.Name, Type: p.Type, Value: value, Identifying: p.Identifying, Path: p.Path})
 	}
 	read, err := NewParameters(params...)
 	if err == nil {

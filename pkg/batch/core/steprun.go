@@ -26,6 +26,10 @@ type StepRun struct {
 	// Deferred is the end of a step of a group that the group's owner records when the
 	// transaction is over; nil: the step executor has recorded the end.
 	Deferred *DeferredEnd
+	// Withheld is the end of a step of a group that observers have not heard of, as the
+	// group's transaction was reported as not committed; nil: they have, or the end is
+	// Deferred.
+	Withheld *StepEnded
 	// StartedInGroup says that the start is recorded in the group's transaction,
 	// because the database has one writer: a rollback removes the record, and another
 	// record may get its id.
@@ -65,6 +69,9 @@ type StepContext struct {
 	// AcceptChanges says that the operator is responsible for changes of the input since
 	// the attempt before: see ChangesAccepter.
 	AcceptChanges bool
+	// NewDefinition says that the step has another definition than in the attempt before,
+	// and that nothing of that is committed: it must find no position (rule F4a).
+	NewDefinition bool
 	// Planned is the record that already exists: in STARTING, for a partition, or in
 	// STARTED, for a step of a group; nil: the step executor inserts one.
 	Planned *StepExecution
@@ -121,6 +128,23 @@ func (r *StepRun) RecordName(s Step) string {
 func (r *StepRun) View() *View {
 	d := &r.Data
 	return &View{Job: d.Job, Steps: d.Steps, Last: d.Last, Step: r.Step, Part: d.Part, Outcome: d.Outcome}
+}
+
+// MarkDefinition notes in the record whether the step takes a new definition. The mark is
+// stored with the first commit, or with the end.
+func (r *StepRun) MarkDefinition() error {
+	s := r.Step
+	switch {
+	case r.Data.Resumed:
+	case r.Data.NewDefinition:
+		if s.Context == nil {
+			s.Context = NewExecutionContext()
+		}
+		return s.Context.Put(NewDefinitionKey, true)
+	case s.Context != nil:
+		s.Context.Delete(NewDefinitionKey)
+	}
+	return nil
 }
 
 // Restarted reports whether this attempt continues an earlier one.

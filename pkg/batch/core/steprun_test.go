@@ -55,8 +55,8 @@ func fullStepContext(t *testing.T) core.StepContext {
 		Part:          &core.Partition{Name: "p1", Index: 1, Context: memory(t)},
 		Visit:         core.Visit{Flow: "split#1/2", Ordinal: 3, Element: "s"},
 		Before:        []core.FlowVisit{{Visit: core.Visit{Ordinal: 2, Element: "d"}, Kind: core.VisitDecision, Verdict: "yes", Target: "t"}},
-		AcceptChanges: true,
-		Parts:         records, Planned: &record, Resumed: true, MayPark: true, Group: &core.Group{Name: "g", Database: "default"},
+		AcceptChanges: true, NewDefinition: true,
+		Parts: records, Planned: &record, Resumed: true, MayPark: true, Group: &core.Group{Name: "g", Database: "default"},
 	}
 }
 

@@ -6,6 +6,10 @@ import "context"
 //
 // It runs in the transaction that its step's propagation asks for, carried by
 // ctx. It says more than success or failure through c.
+//
+// It must return when ctx ends: its cause says why, such as a *LeaseError, after which
+// another process may soon begin the same work (rule L9). What ignores that is left behind,
+// and the surfin command ends its process.
 type Tasklet interface {
 	Execute(ctx context.Context, c *StepContribution) error
 }

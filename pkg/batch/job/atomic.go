@@ -16,6 +16,8 @@ type attempted struct {
 	records []core.StepExecution
 	// deferred are the steps whose end is not recorded yet.
 	deferred []core.StepExecutionID
+	// runs are those of the steps.
+	runs []*core.StepRun
 	// inside says that the starts of the steps are recorded in the transaction.
 	inside bool
 	// begun are the steps whose start was recorded before the transaction began, by
@@ -31,9 +33,20 @@ type attempted struct {
 // note keeps what a step of the group reports about its records.
 func (g *attempted) note(step *core.StepRun) {
 	g.inside = g.inside || step.StartedInGroup
+	g.runs = append(g.runs, step)
 	if step.Deferred != nil {
 		g.deferred = append(g.deferred, step.Deferred.Ref.ID)
 	}
+}
+
+// withheld is the end of a step that observers have not heard of; nil: there is none.
+func (g *attempted) withheld(id core.StepExecutionID) *core.StepEnded {
+	for _, run := range g.runs {
+		if run.Withheld != nil && run.Step.ID == id {
+			return run.Withheld
+		}
+	}
+	return nil
 }
 
 // groupError rolls a group back because of how its flow ended.
@@ -61,6 +74,9 @@ func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *
 		if r.out.Status != core.StatusCompleted {
 			return &groupError{r.out}
 		}
+		if sub.isPassed() {
+			return nil
+		}
 		return l.recordVisits(ctx, group, r.out)
 	})
 	w.join(sub)
@@ -76,7 +92,7 @@ func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *
 			r.out.Status, r.out.ExitCode = core.StatusUnknown, core.ExitUnknown
 		}
 	}
-	if !group.recorded || err != nil {
+	if !sub.isPassed() && !group.recorded || err != nil {
 		group.end.Verdict = verdictOf(r.out)
 		l.run.progress.note(append(group.rows, group.end)...)
 	}
@@ -122,6 +138,10 @@ func (l *live) record(ctx context.Context, group *attempted, flow core.Flow, fai
 		ended, stands, err := l.recordOne(ctx, s, change, gone[s.ID])
 		undone = undone || failure != nil && !stands
 		errs = append(errs, err)
+		if withheld := group.withheld(s.ID); stands && withheld != nil {
+			l.run.config.Observer.Observe(ctx, *withheld)
+			continue
+		}
 		l.observeEnd(ctx, flow, ended, failure, err)
 	}
 	return undone, errors.Join(errs...)
@@ -205,7 +225,11 @@ func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.
 		s.ID, s.Owner, s.Epoch, s.StartedAt = again.ID, again.Owner, again.Epoch, again.StartedAt
 	}
 	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
-	answer, err := l.run.config.Repository.EndStep(ctx, ref, change)
+	var answer core.Answer
+	err = l.run.lease.Record(ctx, func(ctx context.Context) (err error) {
+		answer, err = l.run.config.Repository.EndStep(ctx, ref, change)
+		return err
+	})
 	if found, mine := core.FoundIn(err); mine && found.IsOver() {
 		return nil, true, nil
 	}

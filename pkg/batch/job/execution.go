@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -22,6 +23,11 @@ type run struct {
 	progress *progress
 	journal  *journal
 	stop     *stopSignal
+	// newDefinition are the steps that take the new definition (rule F4a).
+	newDefinition []string
+	lease         *lease.Keeper
+	// lost ends the work of a run that may not continue it.
+	lost context.CancelCauseFunc
 	// resumed is set for an execution that was parked. resuming says that the walk has not
 	// come to the step that waited.
 	resumed  *core.Resumed
@@ -32,27 +38,34 @@ type run struct {
 	contextMu sync.Mutex
 }
 
-func newRun(l *Launcher, j *core.Job, launched core.Launched, stop <-chan struct{}) *run {
+// newRun returns the run of an execution that was asked for at the clock's time since.
+func newRun(l *Launcher, j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
 	exec := launched.Execution
-	return &run{
+	r := &run{
 		launcher: l.With(Options{AcceptChanges: l.options.AcceptChanges}), config: l.config, job: j, exec: exec, previous: launched.Previous,
 		ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, progress: newProgress(nil), journal: &journal{}, stop: newStopSignal(stop),
+		lost: func(error) {},
 	}
+	r.lease = r.newLease(since)
+	return r
 }
 
 // run runs the execution to its end. Its heartbeats continue while a cancelled run
-// cleans up: they end with the execution, or with its ownership.
+// cleans up: they end with the work, or with the ownership. Work that may not continue, as
+// the owner is lost or the lease not renewed, ends at once, with what comes after it.
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
+	r.lost = lost
 	runCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
-	beats := r.heartbeats(owned, lost)
+	r.lease.Start(owned)
+	defer r.lease.Wait()
 	relayed := r.relay(owned)
 	out, err := r.work(runCtx, owned)
+	r.lease.Stop()
 	lost(nil)
-	<-beats
 	<-relayed
 	if errors.Is(err, core.ErrLostOwner) {
 		r.config.Observer.Observe(ctx, core.OwnerLost{Execution: r.exec.ID})
@@ -94,7 +107,7 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	return listeners.after(cleanupCtx, r, out, err)
 }
 
-// cleanupContext returns the context of what comes after the flow. It ends with the
+// cleanupCtx returns the context of what comes after the flow. It ends with the
 // ownership, and the grace time after ctx has ended: a second signal must not wait for
 // ever (rule L4).
 func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Context, end func()) {
@@ -123,8 +136,14 @@ func (r *run) wasStopped(ctx context.Context, err error) bool {
 }
 
 // callWithGrace calls an author's code. It returns when the code is still at work the grace
-// time after ctx has ended (rule L8), and leaves the goroutine running.
+// time after ctx has ended (rule L8), or the lease nearly over (rule L9), and leaves the
+// goroutine running.
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
+	select {
+	case <-r.lease.Late(): // there is no time for it
+		return fmt.Errorf("not called: %w", context.Cause(ctx))
+	default:
+	}
 	done := make(chan error, 1)
 	go exception.GuardGoroutine(f, func(err error) { done <- err })
 	select {
@@ -138,8 +157,10 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	case err := <-done:
 		return err
 	case <-late.C:
-		return fmt.Errorf("it did not return in time; its goroutine is left behind (%w)", context.Cause(ctx))
+	case <-r.lease.Late():
+		r.config.Observer.Observe(ctx, core.ComponentLate{Execution: r.exec.ID, JobName: r.job.Name, Err: context.Cause(ctx)})
 	}
+	return fmt.Errorf("it did not return in time; its goroutine is left behind (%w)", context.Cause(ctx))
 }
 
 // begin reads the history and records the start. It returns the context of the
@@ -203,8 +224,7 @@ func failed(failure error) core.Outcome {
 
 // end writes the final status, even if the run's context has ended.
 func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	if failure != nil {
 		out = failed(failure)
 	}
@@ -217,12 +237,16 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Gate: r.exec.Gate, Context: keep,
 		Visits: r.progress.unwrittenVisits(),
 	}
-	_, err := r.config.Repository.ChangeJob(ctx, r.ref, change)
+	record := func(ctx context.Context) error {
+		_, err := r.config.Repository.ChangeJob(ctx, r.ref, change)
+		return err
+	}
+	err := r.lease.Record(ctx, record)
 	if errors.Is(err, core.ErrContextTooLarge) { // with what partitions on workers have promoted
 		out = worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
 		change.To, change.ExitCode, change.Error, change.Context = out.Status, out.ExitCode, out.Message, nil
 		r.exec.Status, r.exec.ExitCode, r.exec.Error = out.Status, out.ExitCode, out.Message
-		_, err = r.config.Repository.ChangeJob(ctx, r.ref, change)
+		err = r.lease.Record(ctx, record)
 	}
 	if err != nil {
 		r.config.Observer.Observe(ctx, core.EndNotRecorded{Execution: r.exec.ID, JobName: r.job.Name, To: out.Status, Err: err})

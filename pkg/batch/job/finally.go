@@ -21,6 +21,11 @@ func (r *run) after(ctx context.Context, out core.Outcome, failure error) (core.
 	if len(r.job.Finally.Elements) == 0 {
 		return out, failure
 	}
+	if overdue := r.lease.Err(); overdue != nil { // nothing may begin
+		err := fmt.Errorf("finally: not begun: %w", overdue)
+		out.Message = joinText(out.Message, err.Error())
+		return out, errors.Join(failure, err)
+	}
 	r.ended = &out
 	w := &walk{run: r, port: &live{r}, flow: r.job.Finally, id: core.FlowFinally}
 	var errs []error
@@ -133,7 +138,9 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 			out.ExitCode = told.ExitCode
 		}
 	}
-	errs = append(errs, r.callWithGrace(ctx, func() error { return l.close(ctx) }))
+	if len(l.list) > 0 {
+		errs = append(errs, r.callWithGrace(ctx, func() error { return l.close(ctx) }))
+	}
 	err := errors.Join(errs...)
 	switch {
 	case err == nil:

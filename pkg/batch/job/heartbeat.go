@@ -2,45 +2,29 @@ package job
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// heartbeats extends the lease until ctx ends; the returned channel is closed
-// when it has stopped. A lost owner cancels the run; a heartbeat that does not
-// reach the database does not: whether the lease is lost is decided by the guard
-// of every write, never by a clock of ours (on SQLite a long transaction of this
-// very process delays its own heartbeats).
-func (r *run) heartbeats(ctx context.Context, cancel context.CancelCauseFunc) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(r.config.Heartbeat)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
+// newLease returns what keeps the lease of the execution. since is the clock's time before
+// the execution was asked for.
+func (r *run) newLease(since time.Duration) *lease.Keeper {
+	return lease.New(lease.Config{
+		Clock: r.launcher.clock(), Lease: r.config.Lease, Heartbeat: r.config.Heartbeat, Since: since, End: func(cause error) { r.lost(cause) },
+		Beat: func(ctx context.Context) error {
 			stop, err := r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
-			switch {
-			case ctx.Err() != nil:
-				return
-			case errors.Is(err, core.ErrLostOwner):
-				cancel(err)
-				return
-			case err != nil:
-				r.config.Observer.Observe(ctx, core.HeartbeatFailed{Execution: r.exec.ID, Err: err})
-			case stop:
+			if stop {
 				r.askStop()
 			}
-		}
-	}()
-	return done
+			return err
+		},
+		Failed: func(err error) {
+			r.config.Observer.Observe(context.Background(), core.HeartbeatFailed{Execution: r.exec.ID, Err: err})
+		},
+	})
 }
 
 // stopSignal is a stop request from either side: the caller's channel or the

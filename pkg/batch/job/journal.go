@@ -262,29 +262,6 @@ func continued(rows []entry, isDead func(entry) bool) []entry {
 	return rows
 }
 
-// markStopped marks the visits that led to a stop without a restart point, or with one that
-// precedes them. To pass one again would be to stop again.
-func markStopped(flow core.Flow, rows []entry) {
-	for _, stop := range rows {
-		if stop.Kind != core.VisitStop && (stop.Kind != core.VisitJump || !leadsBack(flow, stop.Element, stop.Target)) {
-			continue
-		}
-		for i := range rows {
-			e := &rows[i]
-			if isVisit(e.Kind) && e.Element == stop.Element && e.Ordinal == stop.Ordinal-1 && e.Execution <= stop.Execution {
-				e.innerOnly = true
-			}
-		}
-	}
-}
-
-// leadsBack reports whether the restart point of a stop is the element or precedes it.
-func leadsBack(flow core.Flow, element, restart string) bool {
-	at, known := flow.Find(element)
-	target, found := flow.Find(restart)
-	return known && found && flow.Index(target) <= flow.Index(at)
-}
-
 // adoptTarget names the visit that another one continues.
 func adoptTarget(e *entry) string { return fmt.Sprintf("%d %d", e.inner.Ordinal, e.inside.from) }
 
@@ -476,6 +453,9 @@ func outcomeOf(s *core.StepExecution) core.Outcome {
 	out := core.Outcome{Status: s.Status, ExitCode: s.ExitCode, Message: explain(s)}
 	if s.Status == core.StatusAbandoned { // it had failed
 		out.Status = core.StatusFailed
+	}
+	if s.Status == core.StatusStopped { // rule F2b
+		out.ExitCode = core.ExitStopped
 	}
 	if s.Status != core.StatusCompleted {
 		out.Step = s.Name

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -42,7 +43,7 @@ type Config struct {
 	// decision, condition or listener that does not heed its context is waited for then
 	// (rule L8). 0: DefaultGrace.
 	Grace time.Duration
-	// Apart returns the context of an execution, which is no part of the work that
+	// Apart returns the context of an execution, which is not part of the work that
 	// launches it (rule T2a), or refuses: in a transaction. nil: that of the launch.
 	Apart func(ctx context.Context) (context.Context, error)
 	// Dead reports whether another owner is known to be dead; nil: DeadOwner.
@@ -71,6 +72,9 @@ type Launcher struct {
 	config  Config
 	options Options
 }
+
+// clock returns the clock of this process's leases (rule L9).
+func (l *Launcher) clock() lease.Clock { return lease.Clock{Rested: l.config.Repository.WriterHeld} }
 
 // With returns a launcher with other options.
 func (l *Launcher) With(o Options) *Launcher { return &Launcher{config: l.config, options: o} }
@@ -161,9 +165,11 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 			return nil, err
 		}
 	}
-	if err := l.checkRestart(ctx, j, params); err != nil {
+	taken, err := l.checkRestart(ctx, j, params)
+	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
+	since := l.clock().Now()
 	launched, err := l.launch(ctx, j, params)
 	if err != nil {
 		return nil, err
@@ -171,25 +177,33 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 	if launched.Execution.Context == nil {
 		launched.Execution.Context = core.NewExecutionContext()
 	}
-	return newRun(l, j, launched, stop), nil
+	r := newRun(l, j, launched, since, stop)
+	r.newDefinition = taken
+	return r, nil
 }
 
 // checkRestart has the job compared with the last attempt of the instance, if that will
-// be resumed. A race is harmless: of two launches the repository lets one run.
-func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters) error {
+// be resumed, and returns the steps that take the new definition. A race is harmless: of two
+// launches the repository lets one run, and a step that takes the new definition refuses a
+// position that an owner committed meanwhile.
+func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters) (taken []string, err error) {
 	if j.CheckRestart == nil || l.options != (Options{}) {
-		return nil
+		return nil, nil
 	}
 	last, err := l.config.Repository.LastExecution(ctx, j.Name, params.Key())
 	switch {
 	case errors.Is(err, core.ErrNotFound):
-		return nil
+		return nil, nil
 	case err != nil:
-		return err
+		return nil, err
 	case last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash:
-		return nil
+		return nil, nil
 	}
-	return j.CheckRestart(ctx, last, l.config.Repository, params)
+	history := core.History{Records: l.config.Repository, Database: l.config.Repository.Database()}
+	if l.config.Stores != nil {
+		history.Checkpoints = l.config.Stores
+	}
+	return j.CheckRestart(ctx, last, history, params)
 }
 
 func validate(j *core.Job) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -82,6 +83,7 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 		l.resumeStep(run, before.Last)
 	} else if before.Last.ID != 0 && !isDone(before.Last) {
 		run.Data.Earlier = resumed(before.Last, run.Data.Parts)
+		run.Data.NewDefinition = slices.Contains(l.run.newDefinition, at.Step.Name())
 	}
 	record, err := l.run.config.Executor.Execute(ctx, at.Step, run)
 	if remote, is := at.Step.(interface{ OnWorkers() bool }); err == nil && is && remote.OnWorkers() {
@@ -104,11 +106,7 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 		w.group.records = append(w.group.records, *record)
 	}
 	w.last = record
-	out := core.Outcome{Status: record.Status, ExitCode: record.ExitCode, Message: explain(record)}
-	if record.Status != core.StatusCompleted {
-		out.Step = record.Name
-	}
-	return known(out), nil
+	return known(outcomeOf(record)), nil
 }
 
 // resumeStep makes the run that of a step which was parked, in the same attempt.
@@ -132,7 +130,7 @@ func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
 		Services: core.StepServices{
 			Checkpoints: r.config.Repository, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
 			Jobs: r.launcher, Attempts: r.config.Repository, Owners: core.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
-			Stop: stepStop{r}, Spawner: core.SpawnerFunc(r.config.Spawn), Promoter: core.PromoterFunc(r.promote),
+			Stop: stepStop{r}, Spawner: core.SpawnerFunc(r.config.Spawn), Promoter: core.PromoterFunc(r.promote), Lease: r.lease,
 		},
 	}
 	if w.id == core.FlowFinally {

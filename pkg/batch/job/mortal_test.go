@@ -1,17 +1,17 @@
 package job_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // mortal is the repository as a process sees it that dies at some write, just
 // before or just after it.
 type mortal struct {
-	core.JobRepository
+	testengine.Around
 	weather *weather
 	stop    func()
 	cancel  func()
@@ -21,6 +21,17 @@ type mortal struct {
 }
 
 var errDead = fmt.Errorf("the process is dead: %w", core.ErrLostOwner)
+
+func newMortal(w *weather) *mortal {
+	m := &mortal{weather: w}
+	m.Around = testengine.Around{JobRepository: w.Repository, Do: func(name string, write func() error) error {
+		if name == "Checkpoint" { // tasklets have none
+			return write()
+		}
+		return m.live(write)
+	}}
+	return m
+}
 
 func (m *mortal) live(write func() error) error {
 	before, after := m.strikes()
@@ -53,44 +64,4 @@ func (m *mortal) strikes() (before, after bool) {
 		m.cancel()
 	}
 	return m.weather.lightning(40), m.weather.lightning(40)
-}
-
-func (m *mortal) Launch(ctx context.Context, r core.LaunchRequest) (launched core.Launched, err error) {
-	err = m.live(func() (err error) { launched, err = m.JobRepository.Launch(ctx, r); return err })
-	return launched, err
-}
-
-func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, plan core.PartitionPlan) (s []core.StepExecution, err error) {
-	err = m.live(func() (err error) {
-		s, err = m.JobRepository.PlanPartitions(ctx, ref, plan)
-		return err
-	})
-	return s, err
-}
-
-func (m *mortal) BeginStep(ctx context.Context, ref core.StepRef) error {
-	return m.live(func() error { return m.JobRepository.BeginStep(ctx, ref) })
-}
-
-func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (a core.Answer, err error) {
-	err = m.live(func() (err error) { a, err = m.JobRepository.ChangeJob(ctx, ref, c); return err })
-	return a, err
-}
-
-func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, start core.StepStart) (s *core.StepExecution, err error) {
-	err = m.live(func() (err error) { s, err = m.JobRepository.StartStep(ctx, ref, start); return err })
-	return s, err
-}
-
-func (m *mortal) EndStep(ctx context.Context, ref core.StepRef, c core.StepChange) (a core.Answer, err error) {
-	err = m.live(func() (err error) { a, err = m.JobRepository.EndStep(ctx, ref, c); return err })
-	return a, err
-}
-
-func (m *mortal) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
-	return m.live(func() error { return m.JobRepository.SaveJobContext(ctx, ref, c) })
-}
-
-func (m *mortal) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
-	return m.live(func() error { return m.JobRepository.SaveStepContext(ctx, ref, c) })
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // ValidateParameters turns the texts given for a launch into typed parameters,
-// with the defaults of those not given (rule D2). Everything wrong is reported
-// together: a joined error of *core.ParameterError, sorted by name.
+// with the defaults of those not given (rule D2). A relative path begins at the folder of
+// its spec (rule L1a). Everything wrong is reported together: a joined error of *core.ParameterError, sorted by name.
 func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (core.Parameters, error) {
 	var list []core.Parameter
 	var errs []error
@@ -24,11 +24,13 @@ func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (co
 		known[spec.Name] = true
 		text, ok := given[spec.Name]
 		value, err := valueOf(spec, text, ok)
-		switch {
-		case err != nil:
+		if err == nil && value != nil {
+			var p core.Parameter
+			p, err = spec.Place(value)
+			list = append(list, p)
+		}
+		if err != nil {
 			errs = append(errs, &core.ParameterError{Name: spec.Name, Err: err})
-		case value != nil:
-			list = append(list, core.Parameter{Name: spec.Name, Type: spec.Type, Value: value, Identifying: spec.Identifying})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -63,7 +65,17 @@ func CheckParameter(spec core.ParameterSpec, value any) error {
 	if err != nil {
 		return err
 	}
-	if len(spec.Enum) > 0 && !slices.Contains(spec.Enum, text) {
+	allowed := func(choice string) bool { return choice == text }
+	if spec.Type == core.TypePath { // its spelling does not matter
+		if text, err = core.PathText(spec.Folder, text); err != nil {
+			return err
+		}
+		allowed = func(choice string) bool {
+			short, err := core.PathText(spec.Folder, choice)
+			return err == nil && short == text
+		}
+	}
+	if len(spec.Enum) > 0 && !slices.ContainsFunc(spec.Enum, allowed) {
 		return fmt.Errorf("%q is not allowed (allowed: %s)", text, strings.Join(spec.Enum, ", "))
 	}
 	if spec.Pattern != "" {

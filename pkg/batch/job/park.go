@@ -16,19 +16,20 @@ const parkedPoll = time.Second
 // park releases an execution whose walk waits for partitions. A stop that was requested
 // meanwhile is stored with it: partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-	defer cancel()
 	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
-	if r.stop.requested() {
-		if err := requestStop(ctx, r.config.Repository, r.exec.ID); err != nil {
-			return fmt.Errorf("park: %w", err)
+	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		if r.stop.requested() {
+			if err := requestStop(ctx, r.config.Repository, r.exec.ID); err != nil {
+				return err
+			}
 		}
-	}
-	_, err := r.config.Repository.Park(ctx, r.ref, p)
-	if _, refused := errors.AsType[*core.TransitionError](err); refused && !errors.Is(err, core.ErrLostOwner) {
-		p.Stopping = true
-		_, err = r.config.Repository.Park(ctx, r.ref, p)
-	}
+		_, err := r.config.Repository.Park(ctx, r.ref, p)
+		if _, refused := errors.AsType[*core.TransitionError](err); refused && !errors.Is(err, core.ErrLostOwner) {
+			p.Stopping = true
+			_, err = r.config.Repository.Park(ctx, r.ref, p)
+		}
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("park: %w", err)
 	}
@@ -36,7 +37,7 @@ func (r *run) park(ctx context.Context) error {
 	return nil
 }
 
-// requestStop stores a request to stop. That the execution is over is no error: who asks
+// requestStop stores a request to stop. Where the execution is over it does nothing: who asks
 // looks at it again.
 func requestStop(ctx context.Context, repository core.JobRepository, id core.JobExecutionID) error {
 	_, err := repository.RequestStop(ctx, id)
@@ -69,6 +70,7 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	}
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
+	since := l.clock().Now()
 	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead})
 	if err != nil {
 		return nil, err
@@ -76,7 +78,7 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	if resumed.Execution.Context == nil {
 		resumed.Execution.Context = core.NewExecutionContext()
 	}
-	r := newRun(l, j, core.Launched{Execution: resumed.Execution}, o.Stop)
+	r := newRun(l, j, core.Launched{Execution: resumed.Execution}, since, o.Stop)
 	r.stop.release = o.Release
 	r.resumed = &resumed
 	return r.run(ctx)

@@ -65,7 +65,7 @@ func (p *parking) Park(ctx context.Context, ref core.JobRef, request core.Parkin
 	return a, err
 }
 
-// parkingScript also returns where the parked executions are told.
+// parkingScript also returns a channel of the executions that were parked.
 func parkingScript(t *testing.T, url string) (*script, <-chan core.JobExecutionID) {
 	t.Helper()
 	p := &parking{parked: make(chan core.JobExecutionID, 10)}

@@ -128,7 +128,7 @@ type weather struct {
 	// observer sees what the launches do; nil: none does.
 	observer core.Observer
 	// wild flows have loops more often, stops with restart points at earlier elements, and
-	// failures that lead back: back says that there is one.
+	// failures that lead back: back says that the flow has one.
 	wild, back bool
 	// retries says that failures lead back to earlier elements.
 	retries bool
@@ -380,7 +380,7 @@ func (w *weather) group(name string) *core.AtomicElement {
 // launch runs the job in a process of its own, which may die.
 func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	w.launches++
-	r := &mortal{JobRepository: w.Repository, weather: w}
+	r := newMortal(w)
 	stop := make(chan struct{})
 	r.stop = sync.OnceFunc(func() { close(stop) })
 	launcher, err := job.NewLauncher(job.Config{

@@ -76,7 +76,7 @@ func worst(branches []result) result {
 		if r.unknown == "" {
 			r.unknown = b.unknown
 		}
-		r.out = core.Worse(r.out, b.out)
+		r.out, r.refused = core.Worse(r.out, b.out), r.refused || b.refused
 	}
 	return r
 }

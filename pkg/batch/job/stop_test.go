@@ -269,3 +269,46 @@ func (f writing) Write(context.Context, []int) error {
 	f()
 	return nil
 }
+
+// TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested: in a flow, beside a flow that
+// stopped, and in a flow with a record of its own (rule F2b).
+func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e, beside := testengine.New(t, url), tx.Attr{Propagation: tx.NotSupported}
+		for name, around := range map[string]func(u, other core.Element) core.Element{
+			"alone": func(u, _ core.Element) core.Element { return u },
+			"split": func(u, other core.Element) core.Element {
+				return &core.SplitElement{Name: "sp", Branches: []core.Flow{{Elements: []core.Element{other}}, {Elements: []core.Element{u}}}}
+			},
+			"flow": func(u, _ core.Element) core.Element {
+				return &core.FlowElement{Name: "f", AsStep: true, Flow: core.Flow{Elements: []core.Element{u}}}
+			},
+		} {
+			request := func(c *core.StepContribution) {
+				_, err := e.Repository.RequestStop(context.WithoutCancel(t.Context()), c.Step.JobExecutionID)
+				require.NoError(t, err)
+				<-c.Stop
+			}
+			unknown := e.Tasklet("u", beside, func(_ context.Context, c *core.StepContribution) error {
+				request(c)
+				return fmt.Errorf("sent: %w", core.ErrUnknownOutcome)
+			})
+			unknown.Next = []core.Transition{{Pattern: "*", Target: core.Target{Kind: core.TargetEnd}}}
+			stops := e.Tasklet("stops", beside, func(_ context.Context, c *core.StepContribution) error {
+				<-c.Stop
+				return core.ErrStopped
+			})
+			record := stored(e, e.Run(&core.Job{Name: name, Restartable: true, Flow: core.Flow{Elements: []core.Element{around(unknown, stops)}}}))
+			require.Equal(t, core.StatusUnknown, record.Status, name)
+			require.Equal(t, core.ExitUnknown, record.ExitCode, name)
+			steps, err := e.Repository.Steps(t.Context(), record.ID)
+			require.NoError(t, err)
+			for _, s := range steps {
+				if s.Name != "stops" {
+					require.Equal(t, core.StatusUnknown, s.Status, "%s: %s", name, s.Name)
+				}
+			}
+		}
+	})
+}

@@ -52,7 +52,6 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 // revisitStep passes a step that is done, and runs it again where it is not, or may
 // start again.
 func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
-	w.renew(at, e)
 	isOver := e.record != nil && e.record.Status.IsOver()
 	isOld := isOver && w.isOfEarlierRound(e)
 	switch {
@@ -146,7 +145,7 @@ func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
 	}
 	r, err := w.visitInside(ctx, at, adopted)
 	if err == nil && w.under != under && r.unknown == "" {
-		r.unknown = at.ElementName()
+		r.unknown, r.refused = at.ElementName(), false
 	}
 	return r, err
 }
@@ -171,13 +170,13 @@ func (w *walk) takeAdopted(at core.Element) *entry {
 		return nil
 	}
 	delete(w.adopt, at.ElementName())
+	w.adopted++
 	return &e
 }
 
 // visitOrAdopt runs a step, or passes what it completed on a way that was left, or at
 // another place of an earlier definition.
 func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *entry) (result, error) {
-	w.renew(at, adopted)
 	var done *core.StepExecution
 	switch {
 	case at.AllowStartIfComplete || adopted != nil && adopted.innerOnly:
@@ -191,15 +190,6 @@ func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *
 	}
 	w.note(at, core.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
 	return w.pass(ctx, at, *done), nil
-}
-
-// renew has the entry say that this very attempt has completed the step since the log was
-// read: on the way to a stop, behind which the walk comes to it once more (rule F3).
-func (w *walk) renew(at *core.StepElement, e *entry) {
-	h, some := w.run.progress.historyOf(at.Step.Name())
-	if e != nil && some && !w.run.resuming && h.Last.JobExecutionID == w.run.exec.ID && isDone(h.Last) {
-		e.record = &h.Last
-	}
 }
 
 // doneBefore returns what an earlier attempt did of the step, wherever the definition had
@@ -295,10 +285,11 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 		r, err = w.port.group(ctx, w, at, subs[0])
 	case *core.StepElement, *core.DecisionElement:
 	}
+	passed := true
 	for _, sub := range subs {
-		ran = ran || sub.ran
+		ran, passed = ran || sub.ran, passed && sub.isPassed()
 	}
-	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && (ran || e == nil || len(e.outs) == 0) {
+	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && !passed {
 		w.port.note(w, core.FlowVisit{Visit: v, Kind: kind, Verdict: verdictOf(r.out)})
 	}
 	return r, ran, err
@@ -315,6 +306,7 @@ func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, is
 	if before != nil {
 		sub.id = before.inner.Inner(branch)
 		sub.log = w.run.journal.log(flow, sub.id, before.inside)
+		sub.ended = isReplayed && len(before.outs) > 0
 		sub.history = isReplayed && (w.isOfEarlierRound(before) || before.isCommittedGroup(flow))
 	}
 	return sub

@@ -24,8 +24,9 @@ type walk struct {
 	ordinal int64
 	log     log
 	// adopt are visits of a way that the walk has left, by element: what they completed
-	// is passed once.
-	adopt map[string]entry
+	// is passed once. adopted is how many were.
+	adopt   map[string]entry
+	adopted int
 	// last is the step that ended before the element at hand; nil: none did.
 	last *core.StepExecution
 	// group is the group whose transaction the steps take part in; nil: none.
@@ -34,8 +35,9 @@ type walk struct {
 	history bool
 	// looped says that a loop around the flow comes to it more than once.
 	looped bool
-	// ran says that something in the flow ran in this attempt.
-	ran bool
+	// ran says that something in the flow ran in this attempt, and ended that the journal
+	// has how an earlier attempt ended it.
+	ran, ended bool
 	// left is how the last replayed element ended.
 	left result
 	// after is the element whose outcome is unknown, and under the condition whose
@@ -54,10 +56,16 @@ type result struct {
 	// unknown is the name of the element whose outcome a plan does not know; empty: out
 	// is known.
 	unknown string
+	// refused says that a plan came to a step that would be refused: the way ends there.
+	refused bool
 }
 
 // isCertain reports whether a plan knows the way to the element at hand.
 func (w *walk) isCertain() bool { return w.after == "" && !w.lost }
+
+// isPassed reports whether nothing in the flow ran, and its end is in the journal already, or
+// is of an earlier round: a row more would make that the newest visit.
+func (w *walk) isPassed() bool { return (w.ended || w.history) && !w.ran }
 
 func known(out core.Outcome) result { return result{out: out} }
 
@@ -80,6 +88,8 @@ func (w *walk) walk(ctx context.Context) (result, error) {
 type way struct {
 	next []core.Element
 	ends []result
+	// adopt are the visits that a plan leaves on these ways, as turn does.
+	adopt map[string]entry
 }
 
 func ended(r result) way { return way{ends: []result{r}} }
@@ -91,8 +101,9 @@ func (w *walk) replay(ctx context.Context) (way, error) {
 	further, err := w.replayTo(ctx, &others)
 	if len(others.next)+len(others.ends) > 0 {
 		w.lost = true
+		w.adopt = joined(w.adopt, others.adopt)
 	}
-	return way{append(further.next, others.next...), append(further.ends, others.ends...)}, err
+	return way{next: append(further.next, others.next...), ends: append(further.ends, others.ends...)}, err
 }
 
 func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
@@ -103,7 +114,11 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 		w.turn(at, entries)
 		return way{next: []core.Element{at}}, nil
 	}
+	back := w.jumpsBackTo()
 	for i := 0; i < len(entries); i++ {
+		if i >= back {
+			i = len(entries) - 1
+		}
 		e, left := &entries[i], entries[i+1:]
 		if w.port.stopping() {
 			return ended(known(stopped("stopped on request"))), nil
@@ -114,7 +129,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 			w.turn(at, entries[i:])
 			return w.restartAt(ctx, at, i)
 		case e.Kind == core.VisitJump:
-			return w.jump(found, e, entries[:i]), nil
+			return w.jump(found, e, entries[:i], back), nil
 		case len(left) == 1 && left[0].Kind == core.VisitStop:
 			w.repeat(found, e, &left[0])
 			return way{next: []core.Element{found}}, nil
@@ -124,7 +139,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 		if err != nil {
 			return way{}, err
 		}
-		if r.isStopped() {
+		if r.isStopped() || r.refused {
 			return ended(r), nil
 		}
 		w.ran = w.ran || again
@@ -143,7 +158,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 				w.turn(at, left)
 				return w.leave(ctx, at, r)
 			}
-			w.reach(at, "", left[0].Element)
+			w.reach(PlanEdge{From: at.ElementName()}, left[0].Element)
 			continue
 		}
 		rejoined := w.rejoin(at, r, left)
@@ -188,6 +203,9 @@ func (w *walk) noteOthers(ctx context.Context, at core.Element, r result, left [
 		if !slices.ContainsFunc(left, func(e entry) bool { return e.Element == to.ElementName() }) {
 			others.next = append(others.next, to)
 		}
+	}
+	if others.adopt == nil && len(others.next) > 0 { // what a later element leaves is among it
+		others.adopt = log{entries: ofLastRound(w.flow, left)}.byElement()
 	}
 	others.ends = append(others.ends, further.ends...)
 	return err
@@ -276,55 +294,29 @@ func joined(first, second map[string]entry) map[string]entry {
 	return all
 }
 
-// repeat prepares the visit of an element that stopped the job: it is run again, though
-// it completed. What is inside of it is passed.
-func (w *walk) repeat(at core.Element, e, stop *entry) {
-	again := *e
-	again.innerOnly = true
-	w.adopt = joined(map[string]entry{at.ElementName(): again}, w.adopt)
-	w.ordinal = stop.Ordinal
-}
-
-// jump continues at the restart point of a stop. Where that is an earlier element,
-// what was completed between them is passed, and the element that stopped runs again.
-func (w *walk) jump(at core.Element, e *entry, before []entry) way {
-	w.ordinal = w.log.ordinal
-	target, ok := w.flow.Find(e.Target)
-	if !ok { // the definition has it no longer
-		return way{next: []core.Element{at}}
-	}
-	since := slices.IndexFunc(before, func(e entry) bool { return e.Element == target.ElementName() })
-	if since >= 0 && leadsBack(w.flow, at.ElementName(), e.Target) {
-		w.adopt = joined(log{entries: ofLastRound(w.flow, before[since:])}.byElement(), w.adopt)
-		w.ordinal++
-		w.note(at, core.VisitTurn, "", turnTarget(before[since].Ordinal, math.MaxInt64))
-	}
-	return way{next: []core.Element{target}}
-}
-
 // live visits elements by the definition. A walk has one element to come to; a plan
 // behind an unknown outcome has all that may follow, and lists each once.
 func (w *walk) live(ctx context.Context, from way) (result, error) {
-	listed := map[string]bool{}
+	listed := map[string]int{} // how many visits were adopted before each
 	for len(from.next) > 0 {
 		at := from.next[0]
 		from.next = from.next[1:]
 		if w.port.stopping() {
 			return known(stopped("stopped on request")), nil
 		}
-		if w.lost && listed[at.ElementName()] {
+		// What was passed since on the way runs when a loop comes to it again.
+		if adopted, is := listed[at.ElementName()]; is && w.lost && (adopted == w.adopted || !w.isInLoop(at)) {
 			w.port.listed(w, at)
 			continue
 		}
-		_, continues := w.adopt[at.ElementName()]
-		listed[at.ElementName()] = !continues // else what comes to it again finds it begun anew
+		listed[at.ElementName()] = w.adopted
 		w.ordinal++
 		w.ran = true
 		r, err := w.visit(ctx, at)
 		if err != nil {
 			return r, err
 		}
-		if r.isStopped() {
+		if r.isStopped() || r.refused {
 			from.ends = append(from.ends, r)
 			continue
 		}
@@ -359,13 +351,12 @@ func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error
 	if !ok {
 		return way{}, fmt.Errorf("next %q: no such element", next.Name)
 	}
-	w.reach(at, "", next.Name)
+	w.reach(PlanEdge{From: at.ElementName()}, next.Name)
 	return way{next: []core.Element{to}}, nil
 }
 
 // reach notes a transition behind an outcome that a plan does not know.
-func (w *walk) reach(from core.Element, on, to string) {
-	edge := PlanEdge{From: from.ElementName(), On: on}
+func (w *walk) reach(edge PlanEdge, to string) {
 	if w.isCertain() || slices.Contains(w.edges[to], edge) {
 		return
 	}
@@ -385,13 +376,17 @@ func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way
 		w.after = r.unknown
 	}
 	var all way
+	isCompletedApart := slices.ContainsFunc(at.Edges(), func(t core.Transition) bool { return t.Pattern == core.ExitCompleted })
 	for _, t := range at.Edges() {
-		on := cmp.Or(t.Pattern, "*")
-		if t.Success && on == "*" {
-			on = core.ExitCompleted
+		edge := PlanEdge{From: at.ElementName(), On: cmp.Or(t.Pattern, "*")}
+		switch {
+		case t.Success && edge.On == "*" && isCompletedApart:
+			edge.OtherSuccess = true
+		case t.Success && edge.On == "*":
+			edge.On = core.ExitCompleted
 		}
 		if t.Target.Kind != core.TargetElement {
-			w.leaving = &PlanEdge{From: at.ElementName(), On: on}
+			w.leaving = &edge
 			end, err := w.arrive(ctx, at, t.Target, core.Outcome{})
 			w.leaving = nil
 			if err != nil {
@@ -401,7 +396,7 @@ func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way
 			continue
 		}
 		if to, ok := w.flow.Find(t.Target.Name); ok {
-			w.reach(at, on, t.Target.Name)
+			w.reach(edge, t.Target.Name)
 			all.next = append(all.next, to)
 		}
 	}
@@ -436,10 +431,6 @@ func unmatched(at core.Element, out core.Outcome) core.Outcome {
 	return out
 }
 
-func stopped(message string) core.Outcome {
-	return core.Outcome{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: message}
-}
-
 // arrive ends the flow at an end, fail or stop target.
 func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, last core.Outcome) (result, error) {
 	end := func(status core.Status, exit string) core.Outcome {
@@ -461,22 +452,13 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 	case core.TargetStop:
 		out := end(core.StatusStopped, core.ExitStopped)
 		out.Message = target.Message
+		if out.Message == "" {
+			out.Message, out.Step = last.Message, last.Step
+		}
 		return known(out), w.stopAt(ctx, at, target)
 	case core.TargetElement:
 	}
 	return result{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
-}
-
-// stopAt records the stop. A step that failed is given up where the restart continues
-// elsewhere: it is ABANDONED, and will be passed.
-func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) error {
-	w.ordinal++
-	if target.Restart == "" || target.Restart == at.ElementName() {
-		w.note(at, core.VisitStop, "", "")
-		return w.port.stopped(ctx, w, at, false)
-	}
-	w.note(at, core.VisitJump, "", target.Restart)
-	return w.port.stopped(ctx, w, at, !w.flow.Leads(target.Restart, at.ElementName())) // else the restart comes back to it
 }
 
 // note keeps a row of the journal for the visit at hand.

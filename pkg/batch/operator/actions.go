@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -35,8 +36,10 @@ func (s *Service) actionsFor(e *core.JobExecution, newest core.NewestAttempt) []
 		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActWork, Execution: e.ID}}
 	case reason == ReasonRunning && !e.Status.IsOver():
 		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActRecover}}
-	case reason == ReasonRunning, reason == "" && !e.Status.IsOver(): // a step of it, or its owner, is lost
+	case reason == ReasonRunning: // a step of it is lost
 		return []Action{s.recoverAction(e.ID, e.Owner)}
+	case reason == "" && !e.Status.IsOver(): // its owner is lost
+		return []Action{s.recoverAction(e.ID, e.Owner), s.restartAction(e, false)}
 	case reason == "":
 		return []Action{s.restartAction(e, false)}
 	}
@@ -51,10 +54,11 @@ func (s *Service) recoverAction(id core.JobExecutionID, owner core.Owner) Action
 	return Action{Kind: ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
 }
 
-// asNewest judges an execution that is known to be the newest of its instance.
+// asNewest judges an execution that is known to be the newest of its instance, by the clock
+// of this machine: the repository was not asked.
 func (s *Service) asNewest(e *core.JobExecution) core.NewestAttempt {
-	lease := s.leaseOf(e)
-	return core.NewestAttempt{Execution: *e, Lost: lease == LeaseDead || lease == LeaseExpired}
+	over := !e.LeaseUntil.IsZero() && s.config.Now().After(e.LeaseUntil)
+	return core.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.config.Dead(e.Owner))}
 }
 
 // newestAttempt reads the newest execution of the same instance.
@@ -65,13 +69,12 @@ func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (core
 
 // newestOf returns the newest of the execution's instance out of found.
 func (s *Service) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
-	own := s.asNewest(e)
 	newest, ok := found[e.InstanceID]
 	switch {
 	case !ok: // it was purged in between
-		return own
+		return s.asNewest(e)
 	case newest.Execution.ID == e.ID:
-		newest.Execution, newest.Lost = *e, newest.Lost || own.Lost
+		newest.Execution = *e
 	}
 	return newest
 }
@@ -126,30 +129,35 @@ func anew(e *core.JobExecution) []Action {
 	if e.Definition.Path == "" || e.RedriveOf != 0 {
 		return nil
 	}
-	return []Action{{Kind: ActAgain, File: e.Definition.Path, Params: texts(e.Params, nil)}}
+	return []Action{launchAction(ActAgain, e.Definition.Path, e.Params, nil)}
 }
 
-// texts are parameters as a request has them, without the number of a repetition and
-// those that have their default anyway.
-func texts(params core.Parameters, specs []core.ParameterSpec) map[string]string {
+// launchAction returns the action that runs a job file with parameters, without the number
+// of a repetition and those that have their default anyway.
+func launchAction(kind ActionKind, file string, params core.Parameters, specs []core.ParameterSpec) Action {
+	a := Action{Kind: kind, File: file, Params: map[string]string{}}
 	defaults := map[string]any{}
 	for _, spec := range specs {
-		defaults[spec.Name] = spec.Default
+		if p, err := spec.Place(spec.Default); err == nil {
+			defaults[spec.Name] = p.Value
+		}
 	}
-	given := map[string]string{}
 	for _, p := range params.All() {
 		if p.Name == core.AgainName || p.Name == redriveName || p.Value == defaults[p.Name] {
 			continue
 		}
-		given[p.Name] = p.Text()
+		a.Params[p.Name] = cmp.Or(p.Path, p.Text())
+		if p.Path != "" {
+			a.Paths = append(a.Paths, p.Name)
+		}
 	}
-	return given
+	return a
 }
 
 // refused gives a refused launch its ways out.
 func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 	r := &Refusal{Reason: reasonOf(err), Err: err}
-	again := Action{Kind: ActAgain, File: l.path, Params: texts(l.params, l.job.Parameters)}
+	again := launchAction(ActAgain, l.path, l.params, l.job.Parameters)
 	switch r.Reason { //nolint:exhaustive // a launch has no other
 	case "":
 		return err
@@ -190,7 +198,7 @@ func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Pa
 	if last, err := s.lastExecution(ctx, j.Name, other.Key()); err != nil || last != nil {
 		return nil, err
 	}
-	return []Action{{Kind: ActRun, File: path, Params: texts(other, j.Parameters)}}, nil
+	return []Action{launchAction(ActRun, path, other, j.Parameters)}, nil
 }
 
 // whileRunning are the ways out of "it is running".

@@ -45,6 +45,7 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 	if l.job, err = s.compile(d, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}
+	req.Params = typed(l.job.Parameters, req.Params, req.Folder)
 	l.params, err = s.instance(ctx, l, req)
 	return l, err
 }
@@ -52,7 +53,7 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 // instance returns the parameters of the instance that is meant.
 func (s *Service) instance(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if req.Exactly != nil {
-		return *req.Exactly, nil
+		return placed(l.job.Parameters, *req.Exactly)
 	}
 	if !req.Again && (req.Next || l.job.Incrementer != nil) {
 		return s.incremented(ctx, l, req)
@@ -166,7 +167,7 @@ func canGoOn(j *core.Job, s core.Status) bool {
 func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if l.job.Incrementer == nil {
 		return core.Parameters{}, &Refusal{Reason: ReasonNoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, core.ErrNoIncrementer),
-			Actions: []Action{{Kind: ActIncrementer, File: l.path}, {Kind: ActAgain, File: l.path, Params: req.Params}}}
+			Actions: []Action{{Kind: ActIncrementer, File: l.path}, {Kind: ActAgain, File: l.path, Params: req.Params, Paths: pathNames(l.job.Parameters, req.Params)}}}
 	}
 	given, err := job.ValidateParameters(optional(l.job.Parameters), req.Params)
 	if err != nil {
@@ -337,6 +338,9 @@ func declaredAgain(j *core.Job, e *core.JobExecution, changed map[string]string)
 	maps.Copy(given, changed)
 	params, err := job.ValidateParameters(j.Parameters, given)
 	if err != nil {
+		return params, err
+	}
+	if params, err = asStored(params, e, changed); err != nil {
 		return params, err
 	}
 	return withAgain(params, number)

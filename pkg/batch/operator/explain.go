@@ -58,6 +58,13 @@ type Explanation struct {
 	File        string     `json:"file,omitempty"`
 	FileChange  FileChange `json:"file_change,omitempty"`
 	ChangedFile string     `json:"changed_file,omitempty"`
+	// Changes are those of a job file that changed, as a restart compares them. Restart is
+	// planned with the file as it is now, but for one with a FileError.
+	Changes []jobfile.Change `json:"changes,omitempty"`
+	// Diff has the lines that are different where a change is refused, as a unified diff.
+	Diff string `json:"diff,omitempty"`
+	// FileError is why the job file as it is now cannot be run.
+	FileError string `json:"file_error,omitempty"`
 	// Actions are the ways on, the best first.
 	Actions []Action `json:"actions"`
 }
@@ -159,7 +166,8 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		e.Waiting = x.Error
 	}
 	if x.Status.IsRunning() {
-		e.Owner, e.Lease = s.ownerOf(x), s.leaseOf(x)
+		e.Owner = s.ownerOf(x, p.newest)
+		e.Lease = leaseOf(e.Owner)
 	}
 	for _, c := range p.skips {
 		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
@@ -189,8 +197,10 @@ type history struct {
 	// changed is the path of the file, and now the definition as it is on the disk.
 	changed string
 	now     core.Definition
-	// carried says that the application has the job, which is not on the disk.
-	carried bool
+	// carried is the job as the application has it, where that is not on the disk.
+	carried *jobfile.File
+	// elsewhere is what databases of rows say of steps, by name.
+	elsewhere map[string]elsewhere
 }
 
 func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history, error) {
@@ -212,12 +222,13 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 	if p.decisions, err = s.decisions(ctx, exec); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(p.steps, func(s core.StepExecution) bool { return s.Counters.Skips() > 0 }) {
+	if slices.ContainsFunc(p.steps, func(s core.StepExecution) bool { return s.Counters.Sub(s.InHand).Skips() > 0 }) {
 		if p.skips, err = r.SkipCounts(ctx, id); err != nil {
 			return nil, err
 		}
 	}
 	s.readDefinition(p)
+	p.findElsewhere(ctx)
 	return p, nil
 }
 
@@ -233,7 +244,7 @@ func (s *Service) readDefinition(p *history) {
 	if compiled, err := file.Compile(jobfile.Deps{Provider: s.config.Provider, Registry: s.config.Registry}); err == nil {
 		p.job = compiled
 	}
-	if p.carried = carried != nil; p.carried {
+	if p.carried = carried; carried != nil {
 		if carried.Definition().Hash != d.Hash {
 			p.change = FileChanged
 		}
@@ -310,7 +321,8 @@ func (p *history) result(s core.StepExecution) StepView {
 	view := p.service.stepView(&s)
 	view.count(s.Carried())
 	view.Kind, view.Position = p.kind(s.Name), positionText(s.Position, p.reads(s.Name))
-	view.Undone, view.Resumed = s.InHand.Read, s.Before != core.Counters{}
+	view.Undone, view.Resumed, view.SkippedUndone = s.InHand.Read, s.Before != core.Counters{}, 0
+	view.CommittedIn, view.CommitProblem = p.committedIn(s)
 	for _, name := range slices.Sorted(maps.Keys(p.history)) {
 		part, is := strings.CutPrefix(name, core.PartName(s.Name, ""))
 		if !is {

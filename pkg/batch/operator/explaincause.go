@@ -10,7 +10,7 @@ import (
 // The texts with which the repository ends what has lost its owner, and what was asked
 // to stop.
 const (
-	lostOwnerText   = "lost owner"
+	lostOwnerText   = core.LostOwner
 	stopRequestText = "stopped on request"
 )
 

@@ -2,10 +2,12 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -89,7 +91,11 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		add(Action{Kind: ActRecover})
 	}
 	if e.Refused == "" && p.job != nil && p.exec.RedriveOf == 0 {
-		plan, err := p.service.restartPlan(ctx, &p.exec, p.job)
+		current, err := p.compare(ctx, e)
+		if err != nil || e.Refused != "" {
+			return err
+		}
+		plan, err := p.service.restartPlan(ctx, &p.exec, current)
 		if err != nil {
 			return err
 		}
@@ -102,7 +108,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	if e.Refused != "" {
 		return p.offerAnew(ctx, e)
 	}
-	if p.change != "" && !p.carried {
+	if p.change != "" && p.carried == nil {
 		e.Actions = append(e.Actions, compareActions(p.exec.ID, p.exec.Definition, p.now, p.exec.Definition.Path)...)
 	}
 	add(p.service.restartAction(&p.exec, false))
@@ -110,6 +116,38 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}
 	return nil
+}
+
+// compare compares a job file that has changed with the one of the execution, as a launch
+// does, and returns the job that a restart runs. Where the launch would refuse it the
+// explanation has the ways on.
+func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
+	if p.change != FileChanged {
+		return p.job, nil
+	}
+	file, err := p.carried, error(nil)
+	if file == nil {
+		file, err = jobfile.Load(p.exec.Definition.Path, p.service.config.Registry)
+	}
+	var current *core.Job
+	if err == nil {
+		current, err = file.Compile(p.service.deps(p.service.config.Registry))
+	}
+	if err != nil {
+		e.FileError = err.Error()
+		return p.job, nil
+	}
+	changes, err := p.service.changes(ctx, &p.exec, &launch{definition: definition{file: file, path: file.Path()}, job: current, params: p.exec.Params})
+	e.Changes = changes
+	var refused *Refusal
+	if errors.As(err, &refused) {
+		e.Refused, e.Diff, err = refused.Reason, refused.Diff, nil
+		e.Actions = append(e.Actions, refused.Actions...)
+		if !p.exec.Status.IsRunning() {
+			e.Actions = append(e.Actions, Action{Kind: ActAbandon, Execution: p.exec.ID})
+		}
+	}
+	return current, err
 }
 
 // offerAnew adds the ways to another instance.
@@ -125,8 +163,16 @@ func (p *history) offerAnew(ctx context.Context, e *Explanation) error {
 		}
 		e.Actions = append(e.Actions, other...)
 	}
-	e.Actions = append(e.Actions, Action{Kind: ActAgain, File: path, Params: texts(p.exec.Params, p.job.Parameters)})
+	e.Actions = append(e.Actions, launchAction(ActAgain, path, p.exec.Params, p.job.Parameters))
 	return nil
+}
+
+// positionOf says behind what a step is resumed; empty: it begins.
+func (p *history) positionOf(last core.StepExecution, reads string) string {
+	if database, _ := p.committedIn(last); database != "" {
+		return "what is committed in database " + database
+	}
+	return positionText(last.Position, reads)
 }
 
 // describeResumed adds positions and partitions to the steps that the plan resumes.
@@ -136,7 +182,7 @@ func (p *history) describeResumed(plan *RestartPlan) {
 		if e.Action != PlanResume {
 			continue
 		}
-		e.From = positionText(p.history[e.Step].Last.Position, p.reads(e.Step))
+		e.From = p.positionOf(p.history[e.Step].Last, p.reads(e.Step))
 		var parts PlanPartitions
 		for _, name := range slices.Sorted(maps.Keys(p.history)) {
 			part, is := strings.CutPrefix(name, core.PartName(e.Step, ""))
@@ -146,7 +192,7 @@ func (p *history) describeResumed(plan *RestartPlan) {
 			case last.Status == core.StatusCompleted:
 				parts.Completed++
 			default:
-				parts.Again = append(parts.Again, PlanPartition{part, positionText(last.Position, "")})
+				parts.Again = append(parts.Again, PlanPartition{part, p.positionOf(last, "")})
 			}
 		}
 		if parts.Completed+len(parts.Again) > 0 {

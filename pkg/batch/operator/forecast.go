@@ -203,7 +203,7 @@ func (f *forecast) runs(step string, rows int64, perSecond float64, took time.Du
 // maxPercent is what an execution reaches that has not ended.
 const maxPercent = 99
 
-// result is nil where there is no baseline, or it is not known what earlier attempts did.
+// result is nil without a baseline, and where it is not known what earlier attempts did.
 func (f *forecast) result() (percent, left *float64) {
 	if f.baseline == nil || f.earlier == nil {
 		return nil, nil

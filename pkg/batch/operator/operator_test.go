@@ -353,7 +353,10 @@ func (twoDatabases) Names() []string { return []string{tx.Default, "other"} }
 // collector is called for the checkpoints of deleted instances.
 type collector func() error
 
-func (c collector) Migrate(context.Context, string) error                        { return nil }
+func (c collector) Migrate(context.Context, string) error { return nil }
+func (c collector) HasCommitted(context.Context, string, core.JobInstanceID, string, core.StepExecutionID) (bool, error) {
+	return false, nil
+}
 func (c collector) CheckSchema(context.Context, string) error                    { return nil }
 func (c collector) CollectGarbage(_ context.Context, name string) (int64, error) { return 0, c() }
 

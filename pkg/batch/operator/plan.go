@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
@@ -22,9 +23,14 @@ type PlanRequest struct {
 	Checked *jobfile.File `json:"-"`
 	// Params are texts by name, typed and checked by the file's declarations.
 	Params map[string]string `json:"params,omitempty"`
+	// Folder is as in RunRequest.
+	Folder string `json:"-"`
 	// Again and Next are as in RunRequest: the plan is for the instance that Choose answers.
 	Again bool `json:"again,omitempty"`
 	Next  bool `json:"next,omitempty"`
+	// FromStart and AcceptChanges are as in RunRequest.
+	FromStart     bool `json:"from_start,omitempty"`
+	AcceptChanges bool `json:"accept_changes,omitempty"`
 	// Sample is how many items of each step are read; 0 means 20.
 	Sample int `json:"sample,omitempty"`
 }
@@ -34,6 +40,8 @@ type DryRun struct {
 	JobName string     `json:"job"`
 	Params  Parameters `json:"parameters"`
 	Sample  int        `json:"sample"`
+	// Changes are those of the job file since the attempt that the run continues.
+	Changes []jobfile.Change `json:"changes,omitempty"`
 	// Steps are the entries of the plan, in its order.
 	Steps []*DryStep `json:"steps"`
 	// Fails says that a step would fail.
@@ -131,8 +139,8 @@ const defaultSample = 20
 // not called. What a reader's own query, or a component of an application, writes elsewhere
 // is not prevented: give the service a provider whose sessions are read-only.
 //
-// The errors are those of a job file that is wrong (jobfile.Problems), those of Choose,
-// *RequestError, and the end of ctx.
+// The errors are those of a job file that is wrong (jobfile.Problems), those of Choose, that of
+// a Run whose job file has changed (ReasonChanged), *RequestError, and the end of ctx.
 func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
@@ -144,7 +152,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice, err := s.Choose(ctx, RunRequest{Checked: file, Params: req.Params, Again: req.Again, Next: req.Next})
+	choice, err := s.Choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +170,13 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err != nil {
 		return nil, err
 	}
+	changes, err := s.planChanges(ctx, req, last, &launch{definition: definition{file: file, path: file.Path()}, job: j, params: params})
+	if err != nil {
+		return nil, err
+	}
+	if req.FromStart {
+		last = &core.JobExecution{Params: params}
+	}
 	plan, err := job.NewPlan(ctx, s.config.Repository, j, last, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
@@ -170,11 +185,24 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err := d.run(ctx, plan); err != nil {
 		return nil, err
 	}
-	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Steps: d.steps}
+	result := &DryRun{JobName: j.Name, Params: Parameters{params}, Sample: req.Sample, Changes: changes, Steps: d.steps}
 	for _, step := range d.steps {
 		result.Fails = result.Fails || step.WouldFail()
 	}
 	return result, nil
+}
+
+// planChanges returns what a run says of a job file that has changed, and refuses what it
+// refuses.
+func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
+	if last.ID == 0 || req.FromStart {
+		return nil, nil
+	}
+	changes, err := s.changes(ctx, last, l)
+	if req.AcceptChanges && errors.As(err, new(*jobfile.ChangedError)) {
+		err = nil
+	}
+	return changes, err
 }
 
 // restarted returns the execution that a run with the parameters restarts; one without an

@@ -119,10 +119,11 @@ func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen m
 	now := m.service.config.Now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
-		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, now)), Lease: m.service.leaseOf(e),
+		Duration:      seconds(elapsed(e.StartedAt, e.EndedAt, now)),
 		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
-		Owner:         m.service.ownerOf(e),
+		Owner:         m.service.ownerOf(e, m.service.asNewest(e)),
 	}
+	base.Lease = leaseOf(base.Owner)
 	var views []ProgressView
 	f := newForecast(m.baselines[e.JobName], m.earlier[e.ID])
 	for _, s := range splitPartitions(steps) {

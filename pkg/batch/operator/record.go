@@ -49,6 +49,10 @@ type Owner struct {
 	LeaseUntil time.Time `json:"lease_until,omitzero"`
 	// Dead says that the process is known to be dead: Recover ends the execution.
 	Dead bool `json:"dead,omitempty"`
+	// Lost says that a launch of the instance takes the execution over, and Recover ends it:
+	// the process is dead, or its lease over by the clock of the database. No process does
+	// so by itself.
+	Lost bool `json:"lost,omitempty"`
 }
 
 // Parameters are typed parameters, in JSON an object: numbers and truth values as
@@ -98,16 +102,19 @@ func (s *Service) view(e *core.JobExecution, newest core.NewestAttempt) *Executi
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
 		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.config.Now())),
-		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.actionsFor(e, newest), Owner: s.ownerOf(e),
+		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.actionsFor(e, newest), Owner: s.ownerOf(e, newest),
 	}
 }
 
 // ownerOf returns the process that runs an execution; nil: none does, as of a parked one.
-func (s *Service) ownerOf(e *core.JobExecution) *Owner {
+func (s *Service) ownerOf(e *core.JobExecution, newest core.NewestAttempt) *Owner {
 	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
 		return nil
 	}
-	return &Owner{Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.config.Dead(e.Owner)}
+	return &Owner{
+		Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.config.Dead(e.Owner),
+		Lost: newest.Execution.ID == e.ID && newest.Lost,
+	}
 }
 
 func utc(t time.Time) time.Time {

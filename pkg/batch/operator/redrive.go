@@ -47,7 +47,7 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	if err != nil {
 		return nil, err
 	}
-	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, req.Params)
+	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), req.Params, req.Folder))
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonParameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
 	}

@@ -66,6 +66,9 @@ type Refusal struct {
 	Err error
 	// Details are what is wrong one by one, where Err has it all in one line.
 	Details []string
+	// Diff has the lines of a job file that are different where that is refused, as a unified
+	// diff.
+	Diff string
 	// Actions are the ways out, the best first.
 	Actions []Action
 }
@@ -84,8 +87,9 @@ func (r *Refusal) MarshalJSON() ([]byte, error) {
 		Execution core.JobExecutionID `json:"execution,omitempty"`
 		Last      core.JobExecutionID `json:"last,omitempty"`
 		Details   []string            `json:"details,omitempty"`
+		Diff      string              `json:"diff,omitempty"`
 		Actions   []Action            `json:"actions,omitempty"`
-	}{r.Reason, r.Err.Error(), r.Execution, r.Last, r.Details, r.Actions})
+	}{r.Reason, r.Err.Error(), r.Execution, r.Last, r.Details, r.Diff, r.Actions})
 }
 
 // ActionKind is what may be done.
@@ -128,7 +132,9 @@ type Action struct {
 	Name string `json:"name,omitempty"`
 	// Params are texts by name, as a request has them.
 	Params map[string]string `json:"params,omitempty"`
-	Step   string            `json:"step,omitempty"`
+	// Paths are the names of those that are paths: these are absolute.
+	Paths []string `json:"paths,omitempty"`
+	Step  string   `json:"step,omitempty"`
 
 	AcceptChanges bool `json:"accept_changes,omitempty"`
 	FromStart     bool `json:"from_start,omitempty"`

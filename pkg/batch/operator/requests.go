@@ -21,8 +21,11 @@ type RunRequest struct {
 
 	// Params are texts by name, typed and checked by the job's declarations.
 	Params map[string]string `json:"params,omitempty"`
+	// Folder is where relative paths in Params begin; empty: at the folder of the job file
+	// (rule L1a). The command gives its working directory.
+	Folder string `json:"-"`
 	// Exactly are typed parameters, of a caller in Go; they are not checked, and no
-	// incrementer is asked. nil: Params.
+	// incrementer is asked. Declared paths get the text by which they are stored. nil: Params.
 	Exactly *core.Parameters `json:"-"`
 	// Again asks for a new instance of parameters whose instance is complete or
 	// abandoned: the newest of these is resumed where it has not completed.
@@ -66,6 +69,8 @@ type RedriveRequest struct {
 	Edited map[int64]Edit `json:"edited,omitempty"`
 	// Params change parameters of the execution.
 	Params map[string]string `json:"params,omitempty"`
+	// Folder is as in RunRequest.
+	Folder string `json:"-"`
 	// Checked, Source and File are as in RunRequest; none: the file with which the
 	// execution was started.
 	Checked *jobfile.File  `json:"-"`
@@ -134,6 +139,9 @@ const (
 	NoticeChanged NoticeKind = "changed"
 	// NoticeFileGone: the job file is gone; it is taken from the history.
 	NoticeFileGone NoticeKind = "file_gone"
+	// NoticeOtherFile: Execution ran the job of this name from another file, Was; both share
+	// the instances of the job.
+	NoticeOtherFile NoticeKind = "other_file"
 	// NoticeNotRedriven: these items cannot be redriven as they are stored.
 	NoticeNotRedriven NoticeKind = "not_redriven"
 )
@@ -144,6 +152,9 @@ type Notice struct {
 	Execution core.JobExecutionID `json:"execution,omitempty"`
 	Status    core.Status         `json:"status,omitempty"`
 	File      string              `json:"file,omitempty"`
+	// Was is the other file of the job, and WasGone says that it is not there any more.
+	Was     string `json:"was,omitempty"`
+	WasGone bool   `json:"was_gone,omitempty"`
 	// Actions are the ways to see what changed.
 	Actions []Action `json:"actions,omitempty"`
 	// Changes are those of the job file.

@@ -24,6 +24,7 @@ const (
 	PlanSkip     = job.PlanSkip
 	PlanAsk      = job.PlanAsk
 	PlanStop     = job.PlanStop
+	PlanLimit    = job.PlanLimit
 	PlanFinally  = job.PlanFinally
 	Certain      = job.Certain
 	CertainIf    = job.CertainIf
@@ -72,6 +73,8 @@ type PlanEdge struct {
 	// On is the pattern of the exit code of From, COMPLETED for every one of a success;
 	// empty: the outcome of From is known.
 	On string `json:"on,omitempty"`
+	// OtherSuccess says that On stands for each success but COMPLETED, which leads elsewhere.
+	OtherSuccess bool `json:"other_success,omitempty"`
 }
 
 // PlanPartitions are the partitions of a step that is resumed.

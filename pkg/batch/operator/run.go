@@ -28,6 +28,11 @@ type launch struct {
 //
 // The end of ctx cancels the run; its final status is written all the same (rules C14,
 // L4). Hooks.Stop asks for a stop: the chunk in hand is finished.
+//
+// An execution whose lease cannot be renewed ends before another process may take it over.
+// A component that ignores the end of its context is left behind then, and reported as a
+// core.ComponentLate: it may work beside its successor, unless the program ends itself
+// (rule L9). The surfin command does.
 func (s *Service) Run(ctx context.Context, req RunRequest) (*Execution, error) {
 	running, err := s.Start(ctx, req)
 	if err != nil {
@@ -54,7 +59,7 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if s.config.Launcher == nil {
 		return nil, fmt.Errorf("job %s: this service has no launcher, it cannot start jobs", l.job.Name)
 	}
-	if err := s.checkChanges(ctx, l); err != nil {
+	if err := s.compareWithHistory(ctx, l); err != nil {
 		return nil, err
 	}
 	running, err := s.start(ctx, l)
@@ -64,31 +69,32 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	return s.keep(running, l.job), nil
 }
 
-// checkChanges compares the job file with what the last attempt of the instance ran,
-// if that will be resumed (rule F4): changes of what was done already refuse the launch,
-// unless they are accepted; others are a notice. A race is harmless: the launcher
-// compares again.
-func (s *Service) checkChanges(ctx context.Context, l *launch) error {
-	if l.file == nil {
-		return nil
-	}
-	last, err := s.config.Repository.LastExecution(ctx, l.job.Name, l.params.Key())
-	if errors.Is(err, core.ErrNotFound) {
-		return nil
-	}
+// compareWithHistory compares the job file with the history: where it was (rule L1a), and
+// what the last attempt of the instance ran, if that will be resumed (rules F4, F4a).
+func (s *Service) compareWithHistory(ctx context.Context, l *launch) error {
+	last, err := s.lastExecution(ctx, l.job.Name, l.params.Key())
 	if err != nil {
-		return fmt.Errorf("find the last execution: %w", err)
+		return err
 	}
+	if err := s.noticeOtherFile(ctx, l, last); err != nil || last == nil || l.file == nil {
+		return err
+	}
+	return s.checkChanges(ctx, l, last)
+}
+
+// checkChanges judges the changes of the job file since the last attempt: changes of what
+// is committed refuse the launch, unless they are accepted; others are a notice. A race
+// is harmless: the launcher compares again.
+func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExecution) error {
+	var err error
 	if last.Status == core.StatusCompleted || last.Definition.Hash == l.job.Definition.Hash {
 		return nil
 	}
 	notice := Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart,
 		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)}
 	if !notice.FromStart {
-		if notice.Changes, err = l.file.Changes(ctx, last, s.config.Repository, l.params, s.config.Registry); err != nil {
-			return err
-		}
-		if err := s.judgeChanges(notice.Changes, last, l); err != nil {
+		notice.Changes, err = s.changes(ctx, last, l)
+		if err != nil && (!l.options.AcceptChanges || !errors.As(err, new(*jobfile.ChangedError))) {
 			return err
 		}
 	}
@@ -96,22 +102,31 @@ func (s *Service) checkChanges(ctx context.Context, l *launch) error {
 	return nil
 }
 
-func (s *Service) judgeChanges(changes []jobfile.Change, last *core.JobExecution, l *launch) error {
-	var refused []string
-	for _, c := range changes {
-		if c.Refused {
-			refused = append(refused, c.String())
-		}
+// changes returns what is different of the job file since the last attempt of its instance. It
+// refuses what changes committed work.
+func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
+	changes, err := l.file.Changes(ctx, jobfile.Restart{
+		Last: last, Params: l.params, History: s.restartHistory(), Registry: s.config.Registry,
+	})
+	var changed *jobfile.ChangedError
+	if !errors.As(err, &changed) {
+		return changes, err
 	}
-	if len(refused) == 0 || l.options.AcceptChanges {
-		return nil
-	}
-	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: refused, Err: &jobfile.ChangedError{Execution: last.ID, Changes: changes},
+	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed,
 		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)}
 	if last.RedriveOf == 0 {
 		r.Actions = append(r.Actions,
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, FromStart: true})
 	}
-	return r
+	return changes, r
+}
+
+// restartHistory is what definitions are compared by.
+func (s *Service) restartHistory() core.History {
+	h := core.History{Records: s.config.Repository, Database: s.config.Repository.Database()}
+	if s.config.Checkpoints != nil {
+		h.Checkpoints = s.config.Checkpoints
+	}
+	return h
 }

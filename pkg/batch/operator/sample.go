@@ -34,7 +34,7 @@ func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
 	for _, e := range plan.Entries {
 		of := &DryStep{PlanEntry: planEntry(e), Kind: e.Kind}
 		s := unsampled[e.Step]
-		if s != nil && e.Act != job.PlanSkip && e.Act != job.PlanPass {
+		if s != nil && e.Act != job.PlanSkip && e.Act != job.PlanPass && e.Act != job.PlanLimit {
 			delete(unsampled, e.Step)
 			if err := d.step(ctx, s, of); err != nil {
 				return err

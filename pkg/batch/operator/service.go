@@ -66,6 +66,7 @@ type Schema interface {
 // Checkpoints are the tables for checkpoints in databases other than the
 // repository's: a repository.Checkpoints.
 type Checkpoints interface {
+	core.CheckpointReader
 	Migrate(ctx context.Context, database string) error
 	// CheckSchema returns core.ErrSchemaMissing where Migrate is needed.
 	CheckSchema(ctx context.Context, database string) error

@@ -43,7 +43,10 @@ type SkipView struct {
 	Index   int64    `json:"index,omitempty"`
 	// RedrivenBy is the execution that processed the item after all; 0: none.
 	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
-	CreatedAt  time.Time           `json:"created,omitzero"`
+	// LeftIn is the execution whose redrive has the item once more, where Execution is a
+	// redrive itself; of Skip only.
+	LeftIn    core.JobExecutionID `json:"left_in,omitempty"`
+	CreatedAt time.Time           `json:"created,omitzero"`
 }
 
 func skipView(s *core.SkippedItem) SkipView {
@@ -167,7 +170,12 @@ func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
 	if err != nil {
 		return nil, err
 	}
+	exec, err := s.config.Repository.Execution(ctx, item.JobExecutionID)
+	if err != nil {
+		return nil, fmt.Errorf("the execution of skipped item %d: %w", id, err)
+	}
 	view := skipView(item)
+	view.LeftIn = exec.RedriveOf
 	return &view, nil
 }
 

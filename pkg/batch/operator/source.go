@@ -23,7 +23,7 @@ func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error)
 		}
 	}
 	if file.Incrementer() == "" && !req.Next {
-		if _, err := job.ValidateParameters(file.Parameters(), req.Params); err != nil {
+		if _, err := job.ValidateParameters(file.Parameters(), typed(file.Parameters(), req.Params, req.Folder)); err != nil {
 			return file, &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
 		}
 	}

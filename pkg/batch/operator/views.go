@@ -39,27 +39,33 @@ type (
 		Step string `json:"step"`
 		// Execution is the job execution that ran the step: an earlier one for a step that
 		// a restart skipped because it was complete.
-		Execution     core.JobExecutionID `json:"execution"`
-		Status        core.Status         `json:"status"`
-		Exit          string              `json:"exit,omitempty"`
-		Error         string              `json:"error,omitempty"`
-		Read          int64               `json:"read"`
-		Written       int64               `json:"written"`
-		Filtered      int64               `json:"filtered"`
-		Skipped       int64               `json:"skipped"`
-		ReadSkipped   int64               `json:"read_skipped"`
-		ProcessSkip   int64               `json:"process_skipped"`
-		WriteSkipped  int64               `json:"write_skipped"`
-		Commits       int64               `json:"commits"`
-		Rollbacks     int64               `json:"rollbacks"`
-		Started       time.Time           `json:"started,omitzero"`
-		Ended         time.Time           `json:"ended,omitzero"`
-		Duration      float64             `json:"duration"` // seconds
-		RowsPerSecond float64             `json:"rows_per_second"`
-		Gate          string              `json:"gate,omitempty"`
-		Out           map[string]any      `json:"out,omitempty"`
+		Execution    core.JobExecutionID `json:"execution"`
+		Status       core.Status         `json:"status"`
+		Exit         string              `json:"exit,omitempty"`
+		Error        string              `json:"error,omitempty"`
+		Read         int64               `json:"read"`
+		Written      int64               `json:"written"`
+		Filtered     int64               `json:"filtered"`
+		Skipped      int64               `json:"skipped"`
+		ReadSkipped  int64               `json:"read_skipped"`
+		ProcessSkip  int64               `json:"process_skipped"`
+		WriteSkipped int64               `json:"write_skipped"`
+		// SkippedUndone is how many of Skipped were in the chunk in hand, which was rolled
+		// back: they are not stored.
+		SkippedUndone int64          `json:"skipped_undone,omitempty"`
+		Commits       int64          `json:"commits"`
+		Rollbacks     int64          `json:"rollbacks"`
+		Started       time.Time      `json:"started,omitzero"`
+		Ended         time.Time      `json:"ended,omitzero"`
+		Duration      float64        `json:"duration"` // seconds
+		RowsPerSecond float64        `json:"rows_per_second"`
+		Gate          string         `json:"gate,omitempty"`
+		Out           map[string]any `json:"out,omitempty"`
 		// Child is the execution of the job that the step ran; 0: the step runs no job.
 		Child core.JobExecutionID `json:"child,omitempty"`
+		// NewDefinition says that the step had another definition in the attempt before, and
+		// took its new one, since nothing was committed by the old one (rule F4a).
+		NewDefinition bool `json:"new_definition,omitempty"`
 		// Rounds is how often a loop ran the step in this execution, where that is more
 		// than once; counters and duration are then those of all rounds (Summary only).
 		Rounds int `json:"rounds,omitempty"`
@@ -73,6 +79,10 @@ type (
 		Undone int64 `json:"rolled_back_read,omitempty"`
 		// Resumed says that there are such attempts.
 		Resumed bool `json:"resumed,omitempty"`
+		// CommittedIn is the database in which work is committed that the history does not have
+		// yet: a restart finds out how much (rule C18). CommitProblem says why that is not known.
+		CommittedIn   string `json:"committed_in,omitempty"`
+		CommitProblem string `json:"commit_problem,omitempty"`
 		// Position is up to where it is committed, in words.
 		Position string `json:"position,omitempty"`
 
@@ -144,14 +154,14 @@ const (
 	LeaseDead Lease = "dead"
 )
 
-// leaseOf is the state of a running execution's lease; empty: no process owns it.
-func (s *Service) leaseOf(e *core.JobExecution) Lease {
+// leaseOf is the state of the lease that a process has; empty: none has.
+func leaseOf(o *Owner) Lease {
 	switch {
-	case !e.Status.IsRunning() || e.Owner == core.Owner{}:
+	case o == nil:
 		return ""
-	case s.config.Dead(e.Owner):
+	case o.Dead:
 		return LeaseDead
-	case !e.LeaseUntil.IsZero() && s.config.Now().After(e.LeaseUntil):
+	case o.Lost:
 		return LeaseExpired
 	}
 	return LeaseHeld
@@ -164,14 +174,24 @@ func (s *Service) executionView(e *core.JobExecution, newest core.NewestAttempt)
 func (s *Service) stepView(step *core.StepExecution) StepView {
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
-		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: childOf(step),
+		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
+		NewDefinition: hasNewDefinition(step),
 	}
 	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
 		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.config.Dead(step.Owner)}
 	}
 	view.count(step.Counters)
+	view.SkippedUndone = step.InHand.Skips()
 	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.config.Now()))
 	return view
+}
+
+func hasNewDefinition(s *core.StepExecution) bool {
+	if s.Context == nil {
+		return false
+	}
+	mark, _ := s.Context.Get(core.NewDefinitionKey)
+	return mark == true
 }
 
 // count sets the counters.
@@ -187,25 +207,4 @@ func (s *StepView) measure(c core.Counters, took time.Duration) {
 	if took > 0 {
 		s.RowsPerSecond = float64(int64(float64(c.Rows()) / took.Seconds()))
 	}
-}
-
-// childKey is the key of a step's context under which a step that runs a job keeps the
-// parameters of that job.
-const childKey = "surfin.child"
-
-// childOf returns the execution of the job that a step ran; 0: the step runs no job.
-func childOf(s *core.StepExecution) core.JobExecutionID {
-	if s.Context == nil {
-		return 0
-	}
-	if _, is := s.Context.Get(childKey); !is {
-		return 0
-	}
-	switch id := s.Out["execution"].(type) {
-	case int64:
-		return core.JobExecutionID(id)
-	case float64:
-		return core.JobExecutionID(id)
-	}
-	return 0
 }

@@ -317,10 +317,10 @@ func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	e, ctx := testengine.New(t, testdb.SQLite(t)), t.Context()
 	_, err := e.Repository.Launch(ctx, core.LaunchRequest{JobName: "j", Owner: core.Owner{Host: "far", PID: 7, Nonce: "secret"}, Lease: time.Minute})
 	require.NoError(t, err)
-	dead, later := false, time.Duration(0)
+	dead := false
 	s, err := New(Config{
 		Repository: e.Repository, Registry: newScene(t, testdb.SQLite(t)).registry,
-		Dead: func(core.Owner) bool { return dead }, Now: func() time.Time { return time.Now().Add(later) },
+		Dead: func(core.Owner) bool { return dead },
 	})
 	require.NoError(t, err)
 	look := func() (Lease, []Action) {
@@ -335,7 +335,7 @@ func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	}
 	lease, _ := look()
 	require.Equal(t, LeaseHeld, lease)
-	later = time.Hour
+	e.Exec("UPDATE surfin_job_execution SET lease_until = created_at - 1000000")
 	lease, actions := look()
 	require.Equal(t, LeaseExpired, lease)
 	require.Equal(t, ActRecover, actions[0].Kind)

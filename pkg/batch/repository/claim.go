@@ -141,6 +141,38 @@ func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database str
 	return s, nil
 }
 
+// HasCommitted implements core.CheckpointStores.
+func (c *Checkpoints) HasCommitted(ctx context.Context, database string, instance core.JobInstanceID, step string, first core.StepExecutionID) (bool, error) {
+	if database == c.repository.Database() {
+		return false, nil
+	}
+	found, err := c.hasCommitted(ctx, database, instance, step, first)
+	if err != nil {
+		return false, fmt.Errorf("read the checkpoint of step %s in database %s: %w", step, database, err)
+	}
+	return found, nil
+}
+
+func (c *Checkpoints) hasCommitted(ctx context.Context, database string, instance core.JobInstanceID, step string, first core.StepExecutionID) (bool, error) {
+	p, err := c.store(database)
+	if err != nil {
+		return false, err
+	}
+	if err := checkpointTables(p).check(ctx); err != nil {
+		if errors.Is(err, core.ErrSchemaMissing) {
+			return false, nil
+		}
+		return false, err
+	}
+	s := &claimed{store: p}
+	if s.key.repository, err = c.repository.identity(ctx); err != nil {
+		return false, err
+	}
+	s.key.instance, s.key.step = instance, step
+	row, err := s.read(ctx)
+	return row != nil && row.CountedID >= first && row.Position != "", err
+}
+
 func (c *Checkpoints) prepare(ctx context.Context, p *store) error {
 	tables := checkpointTables(p)
 	err := tables.check(ctx)

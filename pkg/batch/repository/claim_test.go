@@ -87,6 +87,7 @@ func (c *cross) attempt(owner string) *attempt {
 		Data:     core.StepContext{Job: exec, JobRef: ref},
 		Services: core.StepServices{Checkpoints: c.repo, Stores: c.stores, Observer: core.Observers()},
 	}
+	run.Services.Fill()
 	if h, ok := history["load"]; ok && h.Last.Status != core.StatusCompleted {
 		run.Data.Earlier = &h.Last
 	}
@@ -173,6 +174,28 @@ func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 		require.Equal(c, core.Counters{Read: 2, Write: 2, Commit: 1}, c.stored(second).Counters)
 		require.Equal(c, []string{"seen"}, c.stored(second).Context.Keys())
 		require.Equal(c, want, c.stored(first).Counters)
+	})
+}
+
+// The record of an attempt whose process died is older than the checkpoint (rule F4a).
+func TestTheCheckpointBesideTheDataSaysWhetherWorkIsCommitted(t *testing.T) {
+	t.Parallel()
+	eachPair(t, func(c *cross) {
+		committed := func(database, step string, since core.StepExecutionID) bool {
+			found, err := c.stores.HasCommitted(c.Context(), database, 1, step, since)
+			require.NoError(c, err)
+			return found
+		}
+		first := c.attempt("a")
+		require.False(c, committed("data", "load", first.Step.ID), "it has not claimed the step")
+		require.NoError(c, first.UseDatabase(c.Context(), "data"))
+		require.False(c, committed("data", "load", first.Step.ID), "it has committed nothing")
+		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Read: 1}, Position: position(1)}))
+		require.False(c, c.stored(first).HasCommitted(), "the process dies here")
+		require.True(c, committed("data", "load", first.Step.ID))
+		require.False(c, committed("data", "load", first.Step.ID+1), "that is of work before")
+		require.False(c, committed("data", "load:a", first.Step.ID))
+		require.False(c, committed(tx.Default, "load", first.Step.ID), "the record says it")
 	})
 }
 

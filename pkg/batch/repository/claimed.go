@@ -12,10 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// finalSyncTimeout bounds the last sync of an attempt, which runs even if the context
-// of the attempt has ended.
-const finalSyncTimeout = 30 * time.Second
-
 // claimed is the store of one attempt in the database that it works in: a
 // core.ClaimedStore. It is used by one goroutine at a time.
 type claimed struct {
@@ -223,11 +219,10 @@ func (s *claimed) Committed(ctx context.Context) error {
 	return nil
 }
 
-// SyncHistory implements core.ClaimedStore.
+// SyncHistory implements core.ClaimedStore. Where the repository cannot be reached it tries
+// again, as long as the lease lasts (rule L9).
 func (s *claimed) SyncHistory(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finalSyncTimeout)
-	defer cancel()
-	return s.notifyRepository(ctx)
+	return s.run.Services.Lease.Record(context.WithoutCancel(ctx), s.notifyRepository)
 }
 
 // notifyRepository reads what is committed here and updates the repository.

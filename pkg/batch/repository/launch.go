@@ -41,7 +41,7 @@ const auditBatch = 500
 const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
 
 // lostOwner is the reason that a taken-over execution shows.
-const lostOwner = "lost owner"
+const lostOwner = core.LostOwner
 
 // Launch implements core.Launches. It is one transaction that first locks the
 // instance's row, so launches of one instance come one after the other, and takes

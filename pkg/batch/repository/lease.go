@@ -28,5 +28,8 @@ func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.
 	return rows[0].StopRequested, nil
 }
 
+// WriterHeld implements core.Launches.
+func (r *Repository) WriterHeld() time.Duration { return r.store.db.WriterHeld() }
+
 // running are the states in which an owner holds a lease: those that can fail.
 func running() []core.Status { return core.MoveTo(core.StatusFailed).From }

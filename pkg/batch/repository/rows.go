@@ -2,6 +2,7 @@ package repository
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -164,11 +165,19 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 	return &core.JobExecution{
 		RedriveOf: redriveOf, Parent: parent, ParentCall: call, Gate: j.Gate,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
-		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: params,
+		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: j.located(params),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,
 		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
 		Attempt: j.Attempt, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
 	}, nil
+}
+
+// located returns the parameters with the places of their paths.
+func (j *jobExecution) located(params core.Parameters) core.Parameters {
+	if j.DefinitionPath == "" {
+		return params.In("")
+	}
+	return params.In(filepath.Dir(j.DefinitionPath))
 }
 
 func (s *stepExecution) record() (*core.StepExecution, error) {

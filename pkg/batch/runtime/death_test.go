@@ -249,7 +249,7 @@ type process struct {
 
 func (s *scene) process() *process {
 	s.processes++
-	p := &process{mortal: &mortal{JobRepository: s.Repository, scene: s, number: s.processes}, owner: core.Owner{Host: "here", PID: s.processes}}
+	p := &process{mortal: newMortal(s), owner: core.Owner{Host: "here", PID: s.processes}}
 	p.executor = func(t core.Transitions) core.StepExecutor {
 		return step.NewSimpleStepExecutor(t, s.Database.Name(), nil)
 	}

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // mortal is the repository as a process sees it that dies at some write, just before or
 // just after it.
 type mortal struct {
-	core.JobRepository
+	testengine.Around
 	scene  *scene
 	number int
 	// parked is called when the process has parked an execution, and ended when it dies
@@ -40,6 +41,12 @@ func (s *scene) strikes(write string) bool {
 	return len(s.writes) == s.left
 }
 
+func newMortal(s *scene) *mortal {
+	m := &mortal{scene: s, number: s.processes}
+	m.Around = testengine.Around{JobRepository: s.Repository, Do: m.live}
+	return m
+}
+
 func (m *mortal) live(name string, write func() error) error {
 	struck := m.scene.strikes(name)
 	m.mu.Lock()
@@ -61,34 +68,18 @@ func (m *mortal) live(name string, write func() error) error {
 	return err
 }
 
-func (m *mortal) Launch(ctx context.Context, r core.LaunchRequest) (launched core.Launched, err error) {
-	err = m.live("Launch", func() (err error) { launched, err = m.JobRepository.Launch(ctx, r); return err })
-	return launched, err
-}
-
-func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, plan core.PartitionPlan) (s []core.StepExecution, err error) {
-	err = m.live("PlanPartitions", func() (err error) {
-		s, err = m.JobRepository.PlanPartitions(ctx, ref, plan)
-		return err
-	})
-	return s, err
-}
-
-func (m *mortal) Park(ctx context.Context, ref core.JobRef, p core.Parking) (a core.Answer, err error) {
-	err = m.live("Park", func() (err error) { a, err = m.JobRepository.Park(ctx, ref, p); return err })
+// Park notes that the process has parked an execution.
+func (m *mortal) Park(ctx context.Context, ref core.JobRef, p core.Parking) (core.Answer, error) {
+	a, err := m.Around.Park(ctx, ref, p)
 	if err == nil && m.parked != nil {
 		m.parked()
 	}
 	return a, err
 }
 
-func (m *mortal) Resume(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest) (r core.Resumed, err error) {
-	err = m.live("Resume", func() (err error) { r, err = m.JobRepository.Resume(ctx, id, req); return err })
-	return r, err
-}
-
-func (m *mortal) AssignPartition(ctx context.Context, req core.AssignRequest) (a *core.Assignment, err error) {
-	err = m.live("AssignPartition", func() (err error) { a, err = m.JobRepository.AssignPartition(ctx, req); return err })
+// AssignPartition ends the process where it finds nothing to do.
+func (m *mortal) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
+	a, err := m.Around.AssignPartition(ctx, req)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.looks++; a != nil {
@@ -98,35 +89,4 @@ func (m *mortal) AssignPartition(ctx context.Context, req core.AssignRequest) (a
 		m.ended()
 	}
 	return a, err
-}
-
-func (m *mortal) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
-	return m.live("Checkpoint", func() error { return m.JobRepository.Checkpoint(ctx, ref, c) })
-}
-
-func (m *mortal) ReleasePartition(ctx context.Context, ref core.StepRef, refused string) error {
-	return m.live("ReleasePartition", func() error { return m.JobRepository.ReleasePartition(ctx, ref, refused) })
-}
-
-func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (a core.Answer, err error) {
-	err = m.live("ChangeJob", func() (err error) { a, err = m.JobRepository.ChangeJob(ctx, ref, c); return err })
-	return a, err
-}
-
-func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, start core.StepStart) (s *core.StepExecution, err error) {
-	err = m.live("StartStep", func() (err error) { s, err = m.JobRepository.StartStep(ctx, ref, start); return err })
-	return s, err
-}
-
-func (m *mortal) EndStep(ctx context.Context, ref core.StepRef, c core.StepChange) (a core.Answer, err error) {
-	err = m.live("EndStep", func() (err error) { a, err = m.JobRepository.EndStep(ctx, ref, c); return err })
-	return a, err
-}
-
-func (m *mortal) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
-	return m.live("SaveJobContext", func() error { return m.JobRepository.SaveJobContext(ctx, ref, c) })
-}
-
-func (m *mortal) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
-	return m.live("SaveStepContext", func() error { return m.JobRepository.SaveStepContext(ctx, ref, c) })
 }

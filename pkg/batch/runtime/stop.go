@@ -62,16 +62,20 @@ func (s *stop) isOfJob() bool {
 	return s.ofJob
 }
 
-// leaving gives a partition back that stopped because the worker does.
+// leaving gives a partition back that stopped because the worker does, or failed because
+// its lease could not be renewed.
 type leaving struct {
 	core.JobRepository
 	stop     *stop
+	lease    core.Lease
 	released bool
 }
 
 // EndStep implements core.Transitions.
 func (l *leaving) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
-	if change.To != core.StatusStopped || l.stop.isOfJob() {
+	stopped := change.To == core.StatusStopped && !l.stop.isOfJob()
+	cut := change.To == core.StatusFailed && l.lease.Err() != nil
+	if !stopped && !cut {
 		return l.JobRepository.EndStep(ctx, ref, change)
 	}
 	if err := l.ReleasePartition(ctx, ref, ""); err != nil {

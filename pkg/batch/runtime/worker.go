@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -163,7 +164,7 @@ func (w *Worker) pause(ctx context.Context, stop <-chan struct{}) bool {
 
 // next takes something to do; nil: there is nothing.
 func (w *Worker) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
-	except := w.refused.hashes(time.Now())
+	except, since := w.refused.hashes(time.Now()), w.clock().Now()
 	a, err := w.config.Repository.AssignPartition(ctx, core.AssignRequest{
 		Owner: w.config.Owner, Lease: w.config.Lease, MaxAttempts: w.config.MaxAttempts, Except: except,
 		Dead: w.config.Services.Owners.IsDead,
@@ -172,7 +173,7 @@ func (w *Worker) next(ctx context.Context, stop <-chan struct{}) (func(), error)
 		return nil, err
 	}
 	if a != nil {
-		return func() { w.partition(ctx, a, stop) }, nil
+		return func() { w.partition(ctx, a, since, stop) }, nil
 	}
 	if w.config.Resume == nil {
 		return nil, nil
@@ -216,8 +217,9 @@ func (w *Worker) refusal(err error) string {
 	return fmt.Sprintf("refused by worker %d on %s: %v", w.config.Owner.PID, w.config.Owner.Host, err)
 }
 
-// partition runs one partition. One that cannot be built here is given back for others.
-func (w *Worker) partition(ctx context.Context, a *core.Assignment, stop <-chan struct{}) {
+// partition runs one partition, which was asked for at the clock's time since. One that
+// cannot be built here is given back for others, and one whose lease cannot be renewed.
+func (w *Worker) partition(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
 	report := func(what string, err error) {
 		w.config.Report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
 	}
@@ -234,12 +236,13 @@ func (w *Worker) partition(ctx context.Context, a *core.Assignment, stop <-chan 
 	defer cancel(nil)
 	asked := newStop(stop)
 	defer asked.close()
-	beats := w.heartbeats(working, ref, asked, cancel)
-	run.Services.Stop = asked
-	ends := &leaving{JobRepository: w.config.Repository, stop: asked}
+	keeper := w.newLease(a, since, asked, cancel)
+	keeper.Start(ctx)
+	run.Services.Stop, run.Services.Lease = asked, keeper
+	ends := &leaving{JobRepository: w.config.Repository, stop: asked, lease: keeper}
 	record, err := w.config.Executor(ends).Execute(working, inner, run)
-	cancel(nil)
-	<-beats
+	keeper.Stop()
+	keeper.Wait()
 	switch {
 	case errors.Is(err, core.ErrLostOwner):
 		report("lost", err)
@@ -253,38 +256,26 @@ func (w *Worker) partition(ctx context.Context, a *core.Assignment, stop <-chan 
 	}
 }
 
-// heartbeats extends the lease until ctx ends. The loss of the partition ends ctx.
-func (w *Worker) heartbeats(ctx context.Context, ref core.StepRef, asked *stop, lost context.CancelCauseFunc) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(w.config.Heartbeat)
-		defer ticker.Stop()
-		confirmed := time.Now()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			sent := time.Now()
+// newLease returns what keeps the lease of a partition that was asked for at the clock's
+// time since. end ends its work.
+func (w *Worker) newLease(a *core.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
+	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	return lease.New(lease.Config{
+		Clock: w.clock(), Lease: w.config.Lease, Heartbeat: w.config.Heartbeat, Since: since, End: func(cause error) { end(cause) },
+		Beat: func(ctx context.Context) error {
 			requested, err := w.config.Repository.HeartbeatStep(ctx, ref, w.config.Lease)
-			switch {
-			case ctx.Err() != nil:
-				return
-			case err == nil:
-				confirmed = sent
-				if requested {
-					asked.Request()
-				}
-			case errors.Is(err, core.ErrLostOwner) || time.Since(confirmed) > w.config.Lease:
-				lost(fmt.Errorf("%w: %w", core.ErrLostOwner, err))
-				return
+			if requested {
+				asked.Request()
 			}
-		}
-	}()
-	return done
+			return err
+		},
+		Failed: func(err error) {
+			w.config.Services.Observer.Observe(context.Background(), core.HeartbeatFailed{Execution: a.Job.ID, Err: err})
+		},
+	})
 }
+
+func (w *Worker) clock() lease.Clock { return lease.Clock{Rested: w.config.Repository.WriterHeld} }
 
 // rebuild makes the step of a partition from the stored definition, and its run from
 // what the step that planned it has stored.

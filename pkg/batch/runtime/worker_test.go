@@ -22,7 +22,7 @@ import (
 
 var errLook = errors.New("the database is not there")
 
-// unreliable fails looks for work while it is told to: faults of a network, which the
+// unreliable fails looks for work while it is switched on: faults of a network, which the
 // databases of the tests do not have.
 type unreliable struct {
 	core.JobRepository
@@ -67,7 +67,7 @@ func newWorkplace(t *testing.T, url string, parts int, work core.TaskletFunc) *w
 	_, err = running.Wait()
 	require.Error(t, err)
 	p.config = runtime.Config{
-		Repository: p.Repository, Owner: core.Owner{Host: "here", PID: 7}, Lease: 200 * time.Millisecond, Heartbeat: 50 * time.Millisecond,
+		Repository: p.Repository, Owner: core.Owner{Host: "here", PID: 7}, Lease: time.Second, Heartbeat: 100 * time.Millisecond,
 		Poll: 10 * time.Millisecond,
 		Job:  func(context.Context, core.JobExecution) (*core.Job, error) { return p.job, nil },
 		Executor: func(transitions core.Transitions) core.StepExecutor {
@@ -129,7 +129,7 @@ func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		p := newWorkplace(t, url, 2, func(context.Context, *core.StepContribution) error {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(1500 * time.Millisecond)
 			return nil
 		})
 		u := &unreliable{JobRepository: p.Repository, fail: func(look int64) bool { return look == 2 || look == 4 }}

@@ -166,7 +166,7 @@ func catalog() []setting {
 				s.AutoMigrate = AutoMigrate(text)
 				return oneOf(text, string(MigrateAlways), string(MigrateNever), string(MigrateSQLite))
 			}},
-		{"lease", "30s", "an execution whose process gave no sign for so long may be taken over",
+		{"lease", "30s", "an execution whose process gave no sign for so long may be taken over; the process ends its work after two thirds of it",
 			func(s *Settings, text string) (err error) { s.Lease, err = duration(text); return err }},
 		{"heartbeat", "5s", "time between two signs of life; at most half of the lease",
 			func(s *Settings, text string) (err error) { s.Heartbeat, err = duration(text); return err }},

@@ -30,6 +30,8 @@ type attempt struct {
 	success          *ending // as recorded in the step's transaction, before its commit
 	// part says that the work is part of the group's transaction.
 	part bool
+	// atomic says that the work is in one transaction, which is rolled back where it fails.
+	atomic bool
 
 	mu        sync.Mutex
 	abandoned bool
@@ -131,6 +133,7 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 	manager, attr := transactional.Transaction()
 	database := manager.Database().Name()
 	a.part = a.run.Data.Group != nil && a.run.Data.Group.Database == database && joins(attr.Propagation)
+	a.atomic = inTransaction(attr.Propagation)
 	var end *ending
 	err := manager.Do(ctx, attr, func(ctx context.Context) (err error) {
 		if end, err = a.complete(ctx, attr); err != nil {
@@ -153,6 +156,16 @@ func joins(p tx.Propagation) bool {
 	case "", tx.Required, tx.Nested, tx.Supports, tx.Mandatory:
 		return true
 	case tx.RequiresNew, tx.NotSupported, tx.Never:
+	}
+	return false
+}
+
+// inTransaction reports whether work is in a transaction, whatever there was before it.
+func inTransaction(p tx.Propagation) bool {
+	switch p {
+	case "", tx.Required, tx.RequiresNew, tx.Nested, tx.Mandatory:
+		return true
+	case tx.Supports, tx.NotSupported, tx.Never:
 	}
 	return false
 }
@@ -245,6 +258,9 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 		ctx, _ = tx.Outside(ctx, a.run.Data.Group.Database) // that one is doomed
 	}
 	end := &ending{err: failure, outcome: a.outcomeOf(failure), part: a.part, success: a.success}
+	if a.atomic && end.status != core.StatusUnknown {
+		a.run.Step.InHand = a.run.Step.Counters
+	}
 	if a.whileAwaited(func() error { return nil }) == nil {
 		a.promoted = nil
 		for done := false; !done; {

@@ -124,8 +124,7 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.
 		e.ended(ctx, kind, run, end)
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-	defer cancel()
+	ctx = context.WithoutCancel(ctx)
 	if run.Data.Group != nil {
 		var later bool
 		if ctx, later = e.inGroup(ctx, end); later {
@@ -133,7 +132,7 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.
 			return end.applyTo(run)
 		}
 	}
-	_, err := e.repository.EndStep(ctx, run.Ref, end.change)
+	err := e.write(ctx, run, end)
 	if found, mine := core.FoundIn(err); mine && found.IsOver() && end.success != nil {
 		err, end.outcome, end.promoted, end.err = nil, end.success.outcome, end.success.promoted, nil
 	}
@@ -148,15 +147,32 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.
 	return err
 }
 
+// write writes the final status, again where the database cannot be reached (rule L9): not
+// in a transaction, which is lost with its connection.
+func (e *SimpleStepExecutor) write(ctx context.Context, run *core.StepRun, end *ending) error {
+	once := func(ctx context.Context) error {
+		_, err := e.repository.EndStep(ctx, run.Ref, end.change)
+		return err
+	}
+	if _, in := tx.From(ctx, e.database); !in {
+		return run.Services.Lease.Record(ctx, once)
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
+	return once(ctx)
+}
+
 // ended has the observers hear of the end once the transaction is committed that ctx
-// carries for the repository, such as a group's. Where it is rolled back the group
-// records another end.
+// carries for the repository, such as a group's. Where it is reported as not committed the
+// group records another end, or reports this one.
 func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *core.StepRun, end *ending) {
 	ended := core.StepEnded{Step: *run.Step, Kind: kind, Err: end.err}
 	tx.AtEnd(ctx, e.database, func(committed bool) {
-		if committed {
-			e.observer.Observe(ctx, ended)
+		if !committed {
+			run.Withheld = &ended
+			return
 		}
+		e.observer.Observe(ctx, ended)
 	})
 }
 

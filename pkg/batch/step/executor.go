@@ -14,6 +14,9 @@ import (
 // step's context has ended.
 const recordTime = 30 * time.Second
 
+// lateTime bounds the fence of a step whose lease could not be renewed.
+const lateTime = 5 * time.Second
+
 // Transactional is implemented by steps whose work runs in one transaction,
 // which the executor opens. Steps without it own their transactions.
 type Transactional interface {
@@ -70,12 +73,18 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
 	run.Services.Fill()
 	name := run.RecordName(s)
+	if err := run.Services.Lease.Err(); err != nil {
+		return nil, fmt.Errorf("step %s: not begun: %w", name, err)
+	}
 	record, err := e.start(ctx, name, run)
 	if err != nil {
 		return nil, fmt.Errorf("step %s: start: %w", name, err)
 	}
 	run.Step = record
 	run.Ref = core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}
+	if err := run.MarkDefinition(); err != nil {
+		return nil, fmt.Errorf("step %s: start: %w", name, err)
+	}
 	working := ctx
 	if !run.Data.Resumed {
 		working = core.Enter(ctx, e.observer, core.StepStarted{Step: *record, Kind: s.Kind(), Restarted: run.Restarted()})
@@ -150,9 +159,18 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 	case end := <-done:
 		return returned(end)
 	case <-late.C:
-		a.abandon()
-		return e.abandon(ctx, s, run, aborter)
+	case <-run.Services.Lease.Late():
+		tellLate(ctx, run, run.RecordName(s))
 	}
+	a.abandon()
+	return e.abandon(ctx, s, run, aborter)
+}
+
+// tellLate tells the observers that a component did not return before the lease ends.
+func tellLate(ctx context.Context, run *core.StepRun, step string) {
+	run.Services.Observer.Observe(ctx, core.ComponentLate{
+		Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: step, Err: context.Cause(ctx),
+	})
 }
 
 // abandon takes from a step that does not return what it could still do: its
@@ -160,11 +178,15 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 // is final.
 func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core.StepRun, aborter *tx.Aborter) *ending {
 	failure := fmt.Errorf("step %s: %w (%w)", run.RecordName(s), ErrAbandoned, context.Cause(ctx))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-	defer cancel()
 	if err := aborter.Abort(); err != nil {
 		failure = errors.Join(failure, err)
 	}
+	limit := recordTime
+	if run.Services.Lease.Err() != nil { // the database cannot be reached, and who takes over raises the epoch
+		limit = lateTime
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
 	if err := e.fence(ctx, run, failure); err != nil {
 		failure = errors.Join(failure, err)
 	}

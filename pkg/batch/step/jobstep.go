@@ -30,7 +30,7 @@ type JobConfig struct {
 // JobStep runs a child job in this process: a core.Step of kind "job". The child has
 // an instance and executions of its own. Its parameters are stored before it starts,
 // and are the same on every restart of the step, so that the same child instance
-// goes on where it ended (rule F2).
+// continues where it ended (rule F2).
 //
 // The step ends as the child does, with its exit code. Its named results are
 // `execution`, `status` and `exit` of the child.
@@ -155,17 +155,14 @@ func (s *JobStep) refused(err error) error {
 	return fmt.Errorf("child job %s cannot start: %w", s.config.Job.Name, err)
 }
 
-// childKey is the key of the step's context under which the child's parameters are
-// stored.
-const childKey = "surfin.child"
-
-// parameters are the stored ones, or, at the first start, those that Params answers.
+// parameters are the stored ones, or, at the first start and for a new definition of the step,
+// those that Params answers.
 func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Parameters, error) {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
 	}
-	if run.Data.Earlier != nil {
-		if text, ok := run.Step.Context.Get(childKey); ok {
+	if run.Data.Earlier != nil && !run.Data.NewDefinition {
+		if text, ok := run.Step.Context.Get(core.ChildKey); ok {
 			return decodeParameters(text)
 		}
 	}
@@ -178,7 +175,7 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 	}
 	text, err := json.Marshal(params)
 	if err == nil {
-		err = run.Step.Context.Put(childKey, string(text))
+		err = run.Step.Context.Put(core.ChildKey, string(text))
 	}
 	if err == nil {
 		err = run.Services.Plans.SaveStepContext(ctx, run.Ref, run.Step.Context)
@@ -193,10 +190,10 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 func decodeParameters(stored any) (params core.Parameters, err error) {
 	text, ok := stored.(string)
 	if !ok {
-		return params, fmt.Errorf("the step's context has a %T under %s", stored, childKey)
+		return params, fmt.Errorf("the step's context has a %T under %s", stored, core.ChildKey)
 	}
 	if err := json.Unmarshal([]byte(text), &params); err != nil {
-		return params, fmt.Errorf("the step's context, %s: %w", childKey, err)
+		return params, fmt.Errorf("the step's context, %s: %w", core.ChildKey, err)
 	}
 	return params, nil
 }

@@ -151,8 +151,10 @@ func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *co
 	case a := <-done:
 		return a.value, a.err
 	case <-late.C:
-		return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
+	case <-run.Services.Lease.Late():
+		tellLate(ctx, run, run.Step.Name)
 	}
+	return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
 }
 
 // Execute plans the partitions, or those that an earlier attempt left, and runs

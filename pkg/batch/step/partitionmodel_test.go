@@ -27,7 +27,7 @@ var errDead = errors.New("the process is dead")
 // mortal is a repository that a process can reach so many times: from then on,
 // nothing that the process does has an effect, as if it were killed.
 type mortal struct {
-	core.JobRepository
+	testengine.Around
 	mu   sync.Mutex
 	left int // calls that change something; -1: no end
 	dead bool
@@ -52,46 +52,18 @@ func (m *mortal) died() bool {
 	return m.dead
 }
 
-func (m *mortal) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
-	if err := m.alive(); err != nil {
-		return "", err
-	}
-	return m.JobRepository.ChangeJob(ctx, ref, change)
-}
-
-func (m *mortal) StartStep(ctx context.Context, ref core.JobRef, start core.StepStart) (*core.StepExecution, error) {
-	if err := m.alive(); err != nil {
-		return nil, err
-	}
-	return m.JobRepository.StartStep(ctx, ref, start)
-}
-
-func (m *mortal) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
-	if err := m.alive(); err != nil {
-		return "", err
-	}
-	return m.JobRepository.EndStep(ctx, ref, change)
-}
-
-func (m *mortal) PlanPartitions(ctx context.Context, ref core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
-	if err := m.alive(); err != nil {
-		return nil, err
-	}
-	return m.JobRepository.PlanPartitions(ctx, ref, plan)
-}
-
-func (m *mortal) BeginStep(ctx context.Context, ref core.StepRef) error {
-	if err := m.alive(); err != nil {
-		return err
-	}
-	return m.JobRepository.BeginStep(ctx, ref)
-}
-
-func (m *mortal) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
-	if err := m.alive(); err != nil {
-		return err
-	}
-	return m.JobRepository.SaveJobContext(ctx, ref, c)
+func newMortal(r core.JobRepository, left int) *mortal {
+	m := &mortal{left: left}
+	m.Around = testengine.Around{JobRepository: r, Do: func(write string, do func() error) error {
+		if write == "Launch" { // it dies in what it has launched
+			return do()
+		}
+		if err := m.alive(); err != nil {
+			return err
+		}
+		return do()
+	}}
+	return m
 }
 
 // attempt is one launch of the case: what happens to whom.
@@ -207,7 +179,7 @@ func (b *modelBench) consistent(t *rapid.T, names []string, parts map[string]cor
 
 // launch runs the job once, as an owner of its own.
 func (b *modelBench) launch(t *rapid.T, name string, n int, g *grid, a attempt) (exec *core.JobExecution, ran []string, killed, stopped bool) {
-	m := &mortal{JobRepository: b.e.Repository, left: a.Left}
+	m := newMortal(b.e.Repository, a.Left)
 	launcher, err := job.NewLauncher(job.Config{
 		Repository: m, Executor: step.NewSimpleStepExecutor(m, b.e.Database.Name(), nil), Lease: time.Hour, Heartbeat: 10 * time.Minute,
 		Owner: core.Owner{Host: "h", PID: n, Nonce: fmt.Sprint(b.runs)}, Dead: func(core.Owner) bool { return true },

@@ -42,6 +42,9 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 	for _, p := range due {
 		if last, ok := run.Data.Parts[p.Name]; ok && isResumed(run, last) {
 			earlier[p.Name] = last
+			if run.Data.NewDefinition && last.HasCommitted() {
+				return plan{}, fmt.Errorf("partition %s of step %s: %w", p.Name, s.Name(), core.ErrCommittedMeanwhile)
+			}
 		}
 	}
 	request := core.PartitionPlan{
@@ -72,7 +75,7 @@ func shared(run *core.StepRun) ([]byte, error) {
 	data := run.Data.Clone()
 	data.Job.Definition = core.Definition{}
 	data.Earlier, data.Planned, data.Parts, data.Visit, data.Before = nil, nil, nil, core.Visit{}, nil
-	data.Resumed, data.MayPark = false, false
+	data.Resumed, data.MayPark, data.NewDefinition = false, false, false
 	return json.Marshal(data)
 }
 
@@ -148,7 +151,13 @@ func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []c
 		case last.Status == core.StatusCompleted && !all:
 			passed = append(passed, last)
 		default:
-			due = append(due, core.Partition{Name: name, Index: indexOf(last), Context: contextOf(last)})
+			p := core.Partition{Name: name, Index: indexOf(last), Context: contextOf(last)}
+			if !isResumed(run, last) {
+				if p.Context, err = plannedContext(last); err != nil {
+					return nil, nil, fmt.Errorf("partition %s of step %s: %w", name, s.Name(), err)
+				}
+			}
+			due = append(due, p)
 		}
 	}
 	return due, passed, nil
@@ -190,6 +199,35 @@ func contextOf(record core.StepExecution) *core.ExecutionContext {
 	return record.Context.Clone()
 }
 
+// planKey is the key of a partition's context under which the context is kept as the plan
+// made it, as JSON: a repetition begins with it.
+const planKey = "surfin.plan"
+
+// keepPlan keeps what the partitioner put into a partition's context.
+func keepPlan(c *core.ExecutionContext) error {
+	if len(c.Keys()) == 0 {
+		return nil
+	}
+	text, err := c.Encode()
+	if err != nil {
+		return err
+	}
+	return c.Put(planKey, string(text))
+}
+
+// plannedContext is the context of a partition as the plan made it.
+func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
+	c := core.NewExecutionContext()
+	var err error
+	if text, kept := contextOf(record).Get(planKey); kept {
+		if c, err = core.ParseExecutionContext([]byte(fmt.Sprint(text))); err != nil {
+			return nil, fmt.Errorf("its context, as it was planned: %w", err)
+		}
+		err = keepPlan(c)
+	}
+	return c, errors.Join(err, c.Put(core.IndexKey, indexOf(record)))
+}
+
 // ask lets the partitioner say what the parts are.
 func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []core.Partition, err error) {
 	parts, err = callWithGrace(ctx, run, func(own *core.StepRun) (parts []core.Partition, err error) {
@@ -215,7 +253,7 @@ func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []cor
 		if p.Context == nil {
 			p.Context = core.NewExecutionContext()
 		}
-		if err := p.Context.Put(core.IndexKey, i); err != nil {
+		if err := errors.Join(keepPlan(p.Context), p.Context.Put(core.IndexKey, i)); err != nil {
 			return nil, fmt.Errorf("partition %s of step %s: %w", p.Name, s.Name(), err)
 		}
 	}

@@ -196,17 +196,19 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 func (b *batch) runOf(p *core.PlannedPartition) *core.StepRun {
 	data, partition, record := b.run.Data, p.Partition, p.Record
 	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(b.name, p.Name), &partition, p.Earlier, &record
-	data.Visit, data.Before, data.Parts = core.Visit{}, nil, nil // of the whole step
+	data.Visit, data.Before, data.Parts, data.NewDefinition = core.Visit{}, nil, nil, false // of the whole step
 	return &core.StepRun{Data: data.Clone(), Services: b.run.Services}
 }
 
 // unstarted ends the record of a partition that did not run, or whose end is not
 // recorded.
 func (b *batch) unstarted(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) core.PartitionResult {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-	defer cancel()
-	result, err := b.end(ctx, p, result)
-	return b.failing(result, err)
+	ended := result
+	err := b.run.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
+		ended, err = b.end(ctx, p, result)
+		return err
+	})
+	return b.failing(ended, err)
 }
 
 // failing adds to a result that its record could not be written.
@@ -256,15 +258,15 @@ func (b *batch) endUnstartedBatch(ctx context.Context, from, to int, result core
 		return core.ErrLostOwner
 	default:
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
-	defer cancel()
-	return b.together(ctx, func(ctx context.Context) error {
-		for i := from; i < to; i++ {
-			if _, err := b.end(ctx, &b.parts[i], result); err != nil {
-				return err
+	return b.run.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		return b.together(ctx, func(ctx context.Context) error {
+			for i := from; i < to; i++ {
+				if _, err := b.end(ctx, &b.parts[i], result); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 

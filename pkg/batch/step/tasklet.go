@@ -98,6 +98,9 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 	view, seen := run.View(), *record
 	view.Step = &seen
 	c := &core.StepContribution{Context: record.Context, Step: seen, Params: run.Data.Job.Params, View: view, Stop: run.Services.Stop.Done()}
+	if err := run.Services.Lease.Err(); err != nil { // what has no transaction has no guard
+		return err
+	}
 	over := tellOfStop(ctx, tasklet, run)
 	defer over()
 	err = tasklet.Execute(ctx, c)

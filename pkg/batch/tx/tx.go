@@ -90,6 +90,9 @@ type Database interface {
 	// SingleWriter says that a second writing transaction would wait for the first
 	// (SQLite, rule T3).
 	SingleWriter() bool
+	// WriterHeld is how long this process has held the one writer, in all its
+	// transactions together; 0 where there is no such thing.
+	WriterHeld() time.Duration
 	// Reconnects counts the calls of [Provider.ForceReconnect]. Who keeps what the
 	// catalog said asks it again when the number has changed.
 	Reconnects() int64

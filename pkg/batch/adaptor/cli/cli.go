@@ -1,6 +1,6 @@
 // Package cli is the command line of a Surfin application: run, next, restart,
 // stop, abandon, recover, purge and worker; list, explain, top, show and skips; validate, sql, migrate,
-// schema, describe, version and completion.
+// schema, describe, version, man and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
 // error. [Main] documents the exit codes. The package assembles nothing itself:
@@ -61,7 +61,8 @@ type Session struct {
 // Main runs one command line, given without the program's name, and returns the
 // exit code: 0 completed, 1 failed, 2 usage or invalid definition, 3 stopped, 4
 // refused because of the state of the job instance, 5 a gate failed (ExitCompleted
-// and following have the details).
+// and following have the details). A component that does not return though the lease is
+// nearly over ends the whole process, with ExitLease.
 //
 // While run and restart work, SIGINT and SIGTERM ask for a stop, a second one
 // cancels, and a third one kills (rule L4). ctx cancels as the second one does.
@@ -135,7 +136,7 @@ Exit codes:
 	root.AddCommand(
 		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
 		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(),
-		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(),
+		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
 		fileCommands{env}.settingsTopic(),
 	)
 	return root

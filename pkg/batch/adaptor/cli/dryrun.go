@@ -33,15 +33,16 @@ func (c dryRunCommand) withDryRun(cmd *cobra.Command) *cobra.Command {
 		case dry && n < 1:
 			return usagef("--sample %d: at least 1", n)
 		case dry:
-			again, err := cmd.Flags().GetBool("again")
-			if err != nil {
-				return usage(err)
+			req := operator.PlanRequest{Sample: n}
+			for name, value := range map[string]*bool{
+				"again": &req.Again, "next": &req.Next, "from-start": &req.FromStart, "accept-changes": &req.AcceptChanges,
+			} {
+				var err error
+				if *value, err = cmd.Flags().GetBool(name); err != nil {
+					return usage(err)
+				}
 			}
-			next, err := cmd.Flags().GetBool("next")
-			if err != nil {
-				return usage(err)
-			}
-			return c.dryRun(cmd.Context(), args, operator.PlanRequest{Again: again, Next: next, Sample: n})
+			return c.dryRun(cmd.Context(), args, req)
 		case cmd.Flags().Changed("sample"):
 			return usagef("--sample is for --dry-run")
 		}
@@ -58,6 +59,7 @@ func (c dryRunCommand) dryRun(ctx context.Context, args []string, req operator.P
 	if req.Params, err = parseParameters(args[1:]); err != nil {
 		return err
 	}
+	req.Folder = c.env.dir
 	if req.Checked, err = c.env.loadJobFile(path); err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ flow:
   next: quality
 - decide: quality
   choose:
-  - {when: params.big, next: {stop: {restart: load}}}
+  - {when: params.big, next: {stop: {restart: last}}}
   - next: both
 finally:
 - {step: tell, tasklet: nothing}

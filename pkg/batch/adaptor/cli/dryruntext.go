@@ -16,6 +16,9 @@ func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 		b.WriteString(" (" + clip(words, 200) + ")")
 	}
 	b.WriteString(": nothing is written.\n")
+	for _, change := range plan.Changes {
+		b.WriteString("Changed since: " + change.String() + ".\n")
+	}
 	entries := make([]operator.PlanEntry, len(plan.Steps))
 	for i, s := range plan.Steps {
 		entries[i] = s.PlanEntry
@@ -88,6 +91,8 @@ func dryHeadline(s *operator.DryStep) string {
 		text += ": not run, its condition does not hold"
 	case s.Action == operator.PlanPass:
 		return text + ": passed, an earlier attempt completed it or gave it up"
+	case s.Action == operator.PlanLimit:
+		return text + ": refused, its start_limit is used up"
 	case s.Reader != nil:
 		text += ": reads " + strings.TrimSpace(s.Reader.Component+" "+s.Reader.Target)
 		if len(s.Processors) > 0 {

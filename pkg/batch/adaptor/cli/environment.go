@@ -63,7 +63,7 @@ func (env *environment) loadSettings() (Settings, error) {
 	return settings.Load(settings.Source{Dir: env.dir, File: env.config, Environ: env.environ, Flags: env.flags})
 }
 
-// startProgress begins to draw bars; nil where there is no terminal, or programs read.
+// startProgress begins to draw bars; nil without a terminal, and where programs read.
 func (env *environment) startProgress() *mpb.Progress {
 	if env.json {
 		return nil
@@ -84,7 +84,7 @@ func (env *environment) withSession(ctx context.Context, observer core.Observer,
 
 // withRawSession is withSession whatever the repository's schema is.
 func (env *environment) withRawSession(ctx context.Context, observer core.Observer, f func(s *Session) error) (err error) {
-	s, err := env.app.Open(ctx, env.settings, observer)
+	s, err := env.app.Open(ctx, env.settings, core.Observers(observer, core.ObserverFunc(env.endLate)))
 	if err != nil {
 		return fmt.Errorf("open %s: %w", env.databaseText(env.settings.Repository.Database), err)
 	}
@@ -94,6 +94,28 @@ func (env *environment) withRawSession(ctx context.Context, observer core.Observ
 		}
 	}()
 	return f(s)
+}
+
+// endLate ends the process where a component does not return before the lease is over: a
+// goroutine cannot be killed, and another process may begin the same work (rule L9).
+func (env *environment) endLate(_ context.Context, e core.Event) {
+	late, is := e.(core.ComponentLate)
+	if !is {
+		return
+	}
+	what := fmt.Sprintf("job %s, execution %d", late.JobName, late.Execution)
+	if late.Step != "" {
+		what += ", step " + late.Step
+	}
+	env.err.endProgress()
+	os.Exit(env.report(&exitError{
+		code: ExitLease,
+		err:  fmt.Errorf("%s: it did not return before its lease is over, so this process ends: %w", what, late.Err),
+		hints: hintLines([]hint{
+			{"restart it", env.command("restart", idText(late.Execution))},
+			{"details", env.command("show", idText(late.Execution))},
+		}),
+	}))
 }
 
 // isAbsent reports whether a database is an SQLite file that does not exist. Nothing was

@@ -91,6 +91,7 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 		l.log.ErrorContext(ctx, "an observer panicked", "observer", e.Observer, "event", e.Event, "error", oneLine(e.Err.Error()))
 	case core.HeartbeatFailed:
 		l.log.WarnContext(ctx, "a heartbeat did not reach the database", "execution", int64(e.Execution), "error", oneLine(e.Err.Error()))
+	case core.ComponentLate: // the process ends with an error that says it
 	}
 }
 

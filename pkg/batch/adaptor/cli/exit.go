@@ -37,6 +37,10 @@ const (
 	// ExitExpect: the job FAILED because of a gate: what a step or the job was to
 	// `expect` does not hold. Its exit code is EXPECT_FAILED.
 	ExitExpect = 5
+	// ExitLease: the process ended itself. It could not renew the lease of an execution, or
+	// of a part, and a component did not return before the lease was over (rule L9).
+	// Nothing more is committed; the execution is taken over as that of a dead process.
+	ExitLease = 6
 )
 
 func exitCodeHelp() string {
@@ -47,6 +51,8 @@ func exitCodeHelp() string {
   3  stopped on request (restart it)
   4  refused: already complete, already running, or not restartable; nothing was run
   5  a gate failed: what the job was to expect does not hold (look, then restart it)
+  6  the lease could not be renewed, and a component did not return: the process
+     ended itself before another one may run the same work (restart it)
 `
 }
 
@@ -181,5 +187,5 @@ func (env *environment) reportPanic(value any, stack []byte) int {
 }
 
 func (env *environment) writeError(text string) {
-	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // there is no other place to complain at
+	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // the error output is the last place to report at
 }

@@ -88,7 +88,7 @@ Step last COMPLETED.
 It cannot be restarted: it is complete.
 
  run another instance: surfin run DIR/load.yaml least=2 year=1996 --database-url URL
- run the same anew: surfin run DIR/load.yaml least=2 --again --database-url URL
+ run the same again: surfin run DIR/load.yaml least=2 --again --database-url URL
 `, s.explained("1"))
 	})
 }
@@ -160,7 +160,7 @@ A restart passes first, goes on with copy behind line 6 of DIR/in.csv and then, 
 		require.NotEmpty(t, e.Text)
 
 		s.write("files.yaml", strings.Replace(filesJob, "limit: 1", "limit: 9", 1))
-		require.Contains(t, s.explained("1"), "The job file DIR/files.yaml has changed since; this is said of the file as it was.")
+		require.Contains(t, s.explained("1"), "The job file DIR/files.yaml has changed since; this is said of it as it is now.")
 		require.Equal(t, cli.ExitCompleted, s.run("restart", "1").code, "what explain says comes true")
 		require.Contains(t, s.explained("1"), "It cannot be restarted: execution 2 followed it in the same instance, and is COMPLETED.\n\n explain that one: surfin explain 2 ")
 		require.Contains(t, s.explained("2"), `
@@ -191,14 +191,14 @@ Step one FAILED.
 
 It cannot be restarted: its job file says restartable: false.
 
- run the same anew: surfin run DIR/once.yaml --again --database-url URL
+ run the same again: surfin run DIR/once.yaml --again --database-url URL
 `, s.explained("1"))
 
 	ran := s.run("run", "limit.yaml")
 	require.Equal(t, cli.ExitFailed, ran.code)
 	require.NotContains(t, ran.err, "restart it")
 	require.Contains(t, ran.err, "a new instance: surfin run DIR/limit.yaml --again")
-	require.Contains(t, s.explained("2"), "A restart would fail: step one was attempted once, and its start_limit is 1.\n\n run the same anew: ")
+	require.Contains(t, s.explained("2"), "A restart would fail: step one was attempted once, and its start_limit is 1.\n\n run the same again: ")
 	require.Equal(t, cli.ExitFailed, s.run("restart", "2").code)
 	require.Contains(t, s.explained("3"), "its start_limit is 1", "and so it was")
 
@@ -211,7 +211,7 @@ It cannot be restarted: its job file says restartable: false.
 	_, err = r.ChangeJob(ctx, core.JobRef{ID: 4, Owner: exec.Owner, Epoch: exec.Epoch}, core.JobChange{To: core.StatusAbandoned})
 	require.NoError(t, err)
 	require.Regexp(t, `^Execution 4 of job two was given up: it is ABANDONED. It had ended at TIME, after TOOK.\n`, s.explained("4"))
-	require.Contains(t, s.explained("4"), "It cannot be restarted: it was given up.\n\n run the same anew: surfin run DIR/two.yaml --again --database-url URL\n")
+	require.Contains(t, s.explained("4"), "It cannot be restarted: it was given up.\n\n run the same again: surfin run DIR/two.yaml --again --database-url URL\n")
 }
 
 func TestExplainARunningExecutionAndOneWhoseProcessIsGone(t *testing.T) {
@@ -282,7 +282,7 @@ No step ran.
 It cannot be restarted: nobody can say whether its last transaction is committed: look at what it wrote, then give it up.
 
  give it up: surfin abandon 1 --database-url URL
- run the same anew: surfin run DIR/two.yaml --again --database-url URL
+ run the same again: surfin run DIR/two.yaml --again --database-url URL
 `, s.explained("1"))
 
 	s = newScene(t, testdb.SQLite(t), map[string]string{"two.yaml": strings.Replace(stepsJob, "panic", "nothing", 1)})

@@ -12,12 +12,16 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 )
 
-// flowApp is app with what partitions and tables need.
-func flowApp() cli.App { return app(slices.Concat(files.Components(), query.Components())...) }
+// flowApp is app with what partitions, tables and files need.
+func flowApp() cli.App {
+	return app(slices.Concat(files.Components(), query.Components(), json.Components(), mapping.Components())...)
+}
 
 // flow runs a command line of flowApp.
 func (s *scene) flow(args ...string) result {
@@ -188,6 +192,6 @@ flow:
 	require.Equal(t, cli.ExitFailed, r.code, r.err)
 	text = s.flow("explain", "2").out
 	require.Contains(t, text, "\nA restart passes first, goes on with fetch behind line 2 of DIR/in.csv and then, if fetch completes, asks more (may repeat) "+
-		"where to go on; if more answers stop, stops at more; if it answers fetch, runs fetch (may repeat) again though it completed; "+
+		"where to go on; if more answers stop, stops at more; if it answers fetch, runs fetch (may repeat); "+
 		"if it answers last, runs last.\n")
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
@@ -12,7 +13,7 @@ import (
 func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
-		return []string{"It cannot be restarted: " + refusedText(e) + "."}
+		return append([]string{"It cannot be restarted: " + refusedText(e) + "."}, diffLines(e.Diff)...)
 	case e.Refused != "":
 		return []string{"A restart would fail: " + refusedText(e) + "."}
 	}
@@ -29,16 +30,27 @@ func restartText(e *operator.Explanation) []string {
 		return append(text, "This program does not understand the stored job file any more, so what a restart will do cannot be said: it passes what is complete.")
 	}
 	text = append(text, takes+" "+planSentence(e.Restart)+".")
-	changed := ""
-	switch e.FileChange {
-	case operator.FileGone:
-		changed = "is not there any more"
-	case operator.FileChanged:
-		changed = "has changed since"
-	default:
-		return text
+	return append(text, fileText(e)...)
+}
+
+// fileText says what became of the job file.
+func fileText(e *operator.Explanation) []string {
+	file := "The job file " + cmp.Or(e.ChangedFile, e.File)
+	switch {
+	case e.FileChange == operator.FileGone:
+		return []string{file + " is not there any more; this is said of the file as it was."}
+	case e.FileChange == "":
+		return nil
+	case e.FileError != "":
+		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(oneLine(e.FileError), ".") + ".", "This is said of the file as it was."}
+	case e.File == "":
+		file = "The job"
 	}
-	return append(text, "The job file "+cmp.Or(e.ChangedFile, e.File)+" "+changed+"; this is said of the file as it was.")
+	text := []string{file + " has changed since; this is said of it as it is now."}
+	for _, change := range e.Changes {
+		text = append(text, strings.ToUpper(change.String()[:1])+change.String()[1:]+".")
+	}
+	return text
 }
 
 // refusedText is why a restart is refused.
@@ -56,6 +68,14 @@ func refusedText(e *operator.Explanation) string {
 		return "nobody can say whether its last transaction is committed: look at what it wrote, then give it up"
 	case operator.ReasonNotRestartable:
 		return "its job file says restartable: false"
+	case operator.ReasonChanged:
+		var refused []string
+		for _, change := range e.Changes {
+			if change.Refused {
+				refused = append(refused, change.String())
+			}
+		}
+		return "its job file has changed in what is committed: " + strings.Join(refused, "; ")
 	case operator.ReasonStartLimit:
 		if l := e.Restart.Limit; l != nil {
 			return fmt.Sprintf("step %s was attempted %s, and its start_limit is %d", l.Step, timesText(l.Attempts), l.Limit)
@@ -112,27 +132,30 @@ func planSentence(p *operator.RestartPlan) string {
 // planClauses are the acts of entries in words.
 func planClauses(entries []operator.PlanEntry) []string {
 	names := map[operator.PlanAct][]string{}
-	var resumed []string
+	var acts []operator.PlanAct // in the order of the plan
 	for _, e := range entries {
+		name := entryName(e)
 		if e.Action == operator.PlanResume {
-			resumed = append(resumed, resumeClause(e)+repeatText(e))
-			continue
+			name = resumeClause(e) + repeatText(e)
 		}
-		names[e.Action] = append(names[e.Action], entryName(e))
+		if !slices.Contains(acts, e.Action) {
+			acts = append(acts, e.Action)
+		}
+		names[e.Action] = append(names[e.Action], name)
+	}
+	formats := map[operator.PlanAct]string{
+		operator.PlanPass: "passes %s", operator.PlanRepeat: "runs %s again though it completed", operator.PlanRun: "runs %s",
+		operator.PlanSkip: "does not run %s, whose condition does not hold", operator.PlanAsk: "asks %s where to go on",
+		operator.PlanStop: "stops at %s", operator.PlanLimit: "fails at %s, whose start_limit is used up",
 	}
 	var clauses []string
-	add := func(format string, act operator.PlanAct) {
-		if len(names[act]) > 0 {
+	for _, act := range acts {
+		if act == operator.PlanResume {
+			clauses = append(clauses, names[act]...)
+		} else if format := formats[act]; format != "" {
 			clauses = append(clauses, fmt.Sprintf(format, andWords(names[act])))
 		}
 	}
-	add("passes %s", operator.PlanPass)
-	clauses = append(clauses, resumed...)
-	add("runs %s again though it completed", operator.PlanRepeat)
-	add("runs %s", operator.PlanRun)
-	add("does not run %s, whose condition does not hold", operator.PlanSkip)
-	add("asks %s where to go on", operator.PlanAsk)
-	add("stops at %s", operator.PlanStop)
 	return clauses
 }
 

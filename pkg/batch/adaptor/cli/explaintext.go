@@ -98,6 +98,30 @@ func ownerText(e *operator.Explanation) []string {
 	return []string{"Its owner is " + who + "; its lease lasts until " + until + "."}
 }
 
+// flowSentences say that the flow stopped, and at the failure of which step.
+func flowSentences(c *operator.Cause) []string {
+	sentence := "Its flow stopped it."
+	if reason := strings.TrimRight(oneLine(c.JobError), "."); reason != "" && (c.Step == "" || !strings.HasPrefix(reason, "step "+c.Step+": ")) {
+		sentence = "Its flow stopped it: " + reason + "."
+	}
+	if c.Step == "" {
+		return []string{sentence}
+	}
+	return []string{sentence, failureSentence(c)}
+}
+
+// failureSentence says why a step failed, and where.
+func failureSentence(c *operator.Cause) string {
+	where := ""
+	if c.Item != "" {
+		where += " at " + c.Item
+	}
+	if c.Class != "" {
+		where += " with an error of class " + c.Class
+	}
+	return "Step " + c.Step + " failed" + where + ": " + strings.TrimRight(oneLine(c.Error), ".") + "."
+}
+
 // causeSentences say why.
 func causeSentences(e *operator.Explanation) []string {
 	c := e.Cause
@@ -114,7 +138,7 @@ func causeSentences(e *operator.Explanation) []string {
 		}
 		return []string{"A stop was requested."}
 	case operator.CauseFlow:
-		return []string{"Its flow stopped it: " + strings.TrimRight(oneLine(c.JobError), ".") + "."}
+		return flowSentences(c)
 	case operator.CauseGate:
 		if c.Step == "" {
 			return []string{"Its steps are complete, but what the job is to expect does not hold."}
@@ -124,14 +148,7 @@ func causeSentences(e *operator.Explanation) []string {
 		return []string{"The reason: " + text + "."}
 	case operator.CauseStep:
 	}
-	where := ""
-	if c.Item != "" {
-		where += " at " + c.Item
-	}
-	if c.Class != "" {
-		where += " with an error of class " + c.Class
-	}
-	sentences := []string{"Step " + c.Step + " failed" + where + ": " + text + "."}
+	sentences := []string{failureSentence(c)}
 	if c.JobError != "" {
 		sentences = append(sentences, "The job says: "+strings.TrimRight(oneLine(c.JobError), ".")+".")
 	}
@@ -186,6 +203,10 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	case s.Status == core.StatusCompleted || s.Kind != "chunk":
 	case s.Position != "":
 		text += ", committed up to " + s.Position
+	case s.CommittedIn != "":
+		text += "; what is committed in database " + s.CommittedIn + " is counted when it is restarted"
+	case s.CommitProblem != "":
+		text += "; what is committed is not known: " + oneLine(s.CommitProblem)
 	case s.Commits == 0:
 		text += "; nothing of it is committed"
 	}

@@ -64,7 +64,7 @@ func planWays(later []operator.PlanEntry) []*planWay {
 			way = find(operator.PlanEdge{})
 		}
 		way.entries = append(way.entries, e)
-		if wayOf[e.Element] == nil {
+		if wayOf[e.Element] == nil && e.Action != operator.PlanStop {
 			wayOf[e.Element] = way
 		}
 	}
@@ -89,6 +89,8 @@ func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
 		subject = "it"
 	}
 	switch {
+	case edge.OtherSuccess:
+		return "if " + subject + " succeeds with another exit code than COMPLETED"
 	case (edge.On == "*" || isDecision && edge.On == onSuccess) && subject == "it":
 		return "otherwise"
 	case edge.On == "" || edge.On == "*" || isDecision && edge.On == onSuccess:

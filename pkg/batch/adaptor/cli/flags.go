@@ -146,9 +146,11 @@ func settingsText() string {
 	for _, r := range settings.Reference() {
 		rows = append(rows, r[:])
 	}
+	return settingsOrder() + "\n\n" + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows)
+}
+
+func settingsOrder() string {
 	return `Flags win over environment variables, which win over ` + settings.FileName + ` of the
 working directory (or --config FILE), which wins over the defaults. None is
-needed. A relative sqlite path in ` + settings.FileName + ` is relative to that file.
-
-` + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows)
+needed. A relative sqlite path in ` + settings.FileName + ` is relative to that file.`
 }

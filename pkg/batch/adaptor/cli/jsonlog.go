@@ -102,6 +102,8 @@ func subjectOf(e core.Event) subject {
 		return subject{execution: e.Execution}
 	case core.HeartbeatFailed:
 		return subject{execution: e.Execution}
+	case core.ComponentLate:
+		return subject{execution: e.Execution, step: e.Step}
 	}
 	return subject{}
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -103,20 +104,20 @@ func (env *environment) actionText(a operator.Action) actionText {
 	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover,
 		operator.ActWork:
 	}
-	return changeText(a, id)
+	return env.changeText(a, id)
 }
 
 // changeText returns the words of an action that changes something.
-func changeText(a operator.Action, id string) actionText {
+func (env *environment) changeText(a operator.Action, id string) actionText {
 	switch a.Kind {
 	case operator.ActRun:
-		return actionText{label: "another instance", explained: "run another instance", words: runWords(a.File, givenWords(a.Params))}
+		return actionText{label: "another instance", explained: "run another instance", words: runWords(a.File, env.givenWords(a))}
 	case operator.ActAgain:
-		return actionText{label: "a new instance", explained: "run the same anew", words: runWords(a.File, givenWords(a.Params), "--again")}
+		return actionText{label: "a new instance", explained: "run the same again", words: runWords(a.File, env.givenWords(a), "--again")}
 	case operator.ActNext:
 		return actionText{label: "the next one", words: []string{"next", a.File}}
 	case operator.ActRestart:
-		return actionText{label: restartLabel(a), explained: "restart it", words: actionWords([]string{"restart", id}, a)}
+		return actionText{label: restartLabel(a), explained: restartExplained(a), words: actionWords([]string{"restart", id}, a)}
 	case operator.ActRedrive:
 		return actionText{label: fileLabel(a, "redrive it"), explained: "redrive it", words: actionWords([]string{"skips", "redrive", id}, a)}
 	case operator.ActStop:
@@ -141,9 +142,19 @@ func restartLabel(a operator.Action) string {
 	case a.AcceptChanges:
 		return "go on anyway"
 	case a.FromStart:
-		return "all of it anew"
+		return "from the start"
 	}
 	return fileLabel(a, "restart it")
+}
+
+func restartExplained(a operator.Action) string {
+	switch {
+	case a.AcceptChanges:
+		return "restart it anyway"
+	case a.FromStart:
+		return "restart it from the start"
+	}
+	return "restart it"
 }
 
 func fileLabel(a operator.Action, label string) string {
@@ -196,16 +207,24 @@ func (env *environment) refusal(err error) error {
 	case operator.ReasonSchema:
 		err = fmt.Errorf("%s: %w", env.databaseText(env.settings.Repository.Database), err)
 	}
-	return &exitError{code: refusalCode(r), err: err, hints: env.actionHints(r)}
+	return &exitError{code: refusalCode(r), err: err, hints: append(diffLines(r.Diff), env.actionHints(r)...)}
 }
 
 // changedText is a refusal because the job file has changed, a line for each change.
 func changedText(r *operator.Refusal) error {
-	lines := []error{fmt.Errorf("the job file has changed since execution %d in what a restart relies on", r.Last)}
+	lines := []error{fmt.Errorf("the job file has changed since execution %d in what is committed", r.Last)}
 	for _, line := range r.Details {
 		lines = append(lines, errors.New(line))
 	}
 	return errors.Join(lines...)
+}
+
+// diffLines are those of a diff; none: it is empty.
+func diffLines(diff string) []string {
+	if diff == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
 }
 
 func refusalCode(r *operator.Refusal) int {
@@ -228,13 +247,25 @@ func runWords(path string, parameters []string, flags ...string) []string {
 	return slices.Concat([]string{"run", path}, parameters, flags)
 }
 
-// givenWords writes NAME=VALUE as it was given, sorted by name.
-func givenWords(given map[string]string) []string {
+// givenWords writes NAME=VALUE as it can be given in the working directory, sorted by name.
+func (env *environment) givenWords(a operator.Action) []string {
 	var words []string
-	for _, name := range sortedKeys(given) {
-		words = append(words, name+"="+given[name])
+	for _, name := range sortedKeys(a.Params) {
+		value := a.Params[name]
+		if slices.Contains(a.Paths, name) {
+			value = env.shortPath(value)
+		}
+		words = append(words, name+"="+value)
 	}
 	return words
+}
+
+// shortPath returns a path in the working directory relative to that.
+func (env *environment) shortPath(path string) string {
+	if rel, err := filepath.Rel(env.dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
 }
 
 // hintText writes ways out below a result.

@@ -122,7 +122,7 @@ func executionTable(page []operator.Execution) string {
 			took = secondsText(e.Duration)
 		}
 		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(e.Params.Identifying().All()), 60),
-			statusAndExit(e.Status, e.ExitCode), count(int64(e.Attempt)), timeText(e.StartedAt), took})
+			statusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), count(int64(e.Attempt)), timeText(e.StartedAt), took})
 	}
 	return renderTable(columns, rows)
 }

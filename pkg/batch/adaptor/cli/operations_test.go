@@ -9,11 +9,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 const endlessJob = "job: e\nflow:\n- step: forever\n  chunk:\n    size: 10\n    reader: {endless: {item: number}}\n    writer: {table: {name: numbers, create: true}}\n"
@@ -142,7 +144,7 @@ func TestRecoverEndsWhatADeadProcessLeftAndNamesTheWayOn(t *testing.T) {
 		c.until("step started")
 		c.signal(os.Kill)
 		c.end()
-		require.Contains(t, s.run("list", "--running", "--job", "e").out, " 2 e STARTED 1 ")
+		require.Contains(t, s.run("list", "--running", "--job", "e").out, " 2 e STARTED (owner gone) 1 ")
 
 		r := s.run("recover")
 		require.Equal(t, cli.ExitCompleted, r.code, r.err)
@@ -231,7 +233,7 @@ func TestFromStartRunsEveryStepAnewAndAChangeOfWhatIsDoneCanBeAccepted(t *testin
 		r = s.run("restart", "3")
 		require.Equal(t, cli.ExitUsage, r.code)
 		require.Contains(t, r.err, " go on anyway: surfin restart 3 --file DIR/j.yaml --accept-changes --database-url ")
-		require.Contains(t, r.err, " all of it anew: surfin restart 3 --file DIR/j.yaml --from-start --database-url ")
+		require.Contains(t, r.err, " from the start: surfin restart 3 --file DIR/j.yaml --from-start --database-url ")
 		require.NotContains(t, s.run("list").out, "\n 4 ")
 		r = s.run("restart", "3", "--accept-changes")
 		require.Equal(t, cli.ExitCompleted, r.code, r.err)
@@ -307,4 +309,22 @@ func (s *scene) ids(args ...string) []string {
 		ids = append(ids, strconv.Itoa(record.Execution))
 	}
 	return ids
+}
+
+// A lease in the past is shown with the reason why the execution is still there: no process
+// looks for what it may take over.
+func TestALeaseThatIsOverSaysWhyNoProcessTookItOver(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, nil)
+		_, ref := launched(t, s.history(), "two", stepsJob, time.Millisecond, nil)
+		_, err := s.history().ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+		require.NoError(t, err)
+		shown := s.must("show", "1").out
+		require.Regexp(t, `owner +process 4711 on elsewhere, lease ended \S+ ago; no process takes it over by itself\n`, shown)
+		require.Contains(t, shown, "surfin recover")
+		require.Contains(t, shown, "surfin restart 1")
+		require.Contains(t, s.must("list").out, "STARTED (lease expired)")
+		require.Contains(t, s.must("show", "1", "--format", "json").out, `"lost": true`)
+	})
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
@@ -27,7 +28,7 @@ func (env *environment) partitionText(step operator.StepView, current core.JobEx
 	}
 	for _, s := range shown {
 		if w := s.Worker; w != nil {
-			fmt.Fprintf(&b, "%s: worker %d on %s, lease until %s\n", s.Step, w.PID, w.Host, timeText(w.LeaseUntil))
+			fmt.Fprintf(&b, "%s: worker %d on %s, %s\n", s.Step, w.PID, w.Host, workerLeaseText(w, env.now()))
 		}
 		if s.Error != "" {
 			fmt.Fprintf(&b, "%s: %s\n", s.Step, oneLine(s.Error))
@@ -37,4 +38,18 @@ func (env *environment) partitionText(step operator.StepView, current core.JobEx
 		fmt.Fprintf(&b, "and %d more that failed or are at work:  %s\n", left, env.command("show", idText(current), "--partitions"))
 	}
 	return b.String()
+}
+
+// workerLeaseText says how long the lease of a part lasts; of one that is over, why no other
+// worker has it.
+func workerLeaseText(w *operator.Owner, now time.Time) string {
+	over := now.Sub(w.LeaseUntil)
+	if over <= 0 && !w.Dead {
+		return "lease until " + timeText(w.LeaseUntil)
+	}
+	text := "which is gone"
+	if !w.Dead {
+		text = "lease ended " + durationText(over) + " ago"
+	}
+	return text + "; no worker has looked for parts since"
 }

@@ -20,6 +20,7 @@ type (
 		operator.ExecutionView
 		Database string            `json:"database,omitempty"`
 		Targets  []operator.Target `json:"targets,omitempty"` // of run and restart
+		Notices  []operator.Notice `json:"notices,omitempty"` // as well
 		Restart  string            `json:"restart,omitempty"` // as above
 	}
 )

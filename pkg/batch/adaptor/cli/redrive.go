@@ -52,6 +52,7 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 	if req.Params, err = parseParameters(words); err != nil {
 		return err
 	}
+	req.Folder = c.env.dir
 	return c.env.aboutExecution(ctx, req.Execution, func() error {
 		return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks

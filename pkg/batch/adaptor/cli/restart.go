@@ -19,14 +19,15 @@ func (c runCommands) restartCommand() *cobra.Command {
 		Short: "Go on with a failed or stopped execution, with its parameters",
 		Long: `Makes another attempt of the instance of EXECUTION, with the same parameters: it
 passes the steps that are complete and goes on with the one that is not, behind
-the last committed chunk. --from-start runs everything anew instead.
+the last committed chunk. --from-start runs every step from its start instead.
 
 EXECUTION is the newest of its instance, and FAILED or STOPPED: one that
 completed, was abandoned or has an unknown outcome is refused with exit code 1.
 
 The job file is read from where it was at that time, or from --file. It may have
-changed; a warning says what. Where that touches what was done already, the
-restart is refused unless you --accept-changes.`,
+changed; the log says in what. A step of which nothing is committed runs as it is
+written now. Where committed work depends on what changed, the restart is refused
+with the difference, unless you --accept-changes.`,
 		Example:           "  " + c.env.app.Name + " restart 12",
 		Args:              oneExecution,
 		ValidArgsFunction: c.env.completeExecution,
@@ -39,8 +40,8 @@ restart is refused unless you --accept-changes.`,
 		},
 	}
 	cmd.Flags().StringVar(&req.File, "file", "", "the job `FILE` (default: the one that the execution was started with)")
-	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "go on with nothing: run every step anew, whatever is complete")
-	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "go on though the job file has changed in what was done already, or a file behind what was read of it")
+	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step from its start, whatever is complete")
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue though the job file has changed in what is committed, or a file in what was read of it")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

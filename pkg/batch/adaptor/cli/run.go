@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +24,12 @@ func (c runCommands) runCommand() *cobra.Command {
 Runs the job of FILE with the given parameters. Its identifying parameters make
 the instance: one that failed or stopped goes on where it was, one that is
 complete is refused (exit code 4) unless --again makes a new one.
+A relative path among them begins at the working directory, and its spelling does not
+matter.
+
+A job file that was corrected takes effect: a step of which nothing is committed
+runs as it is written now. Where committed work depends on what changed, the run
+is refused with the difference; --from-start then runs every step from its start.
 
 --again adds the identifying parameter ` + core.AgainName + `=N to the declared ones, with the
 least N that makes a new instance; the newest such instance goes on instead where
@@ -79,7 +87,8 @@ func (c runCommands) fileAndParameters(cmd *cobra.Command, args []string) error 
 
 // addLaunchFlags adds what run and next have both.
 func (c runCommands) addLaunchFlags(cmd *cobra.Command, req *operator.RunRequest) {
-	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "go on with an instance though its job file has changed in what was done already, or a file behind what was read of it")
+	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step of the instance's newest attempt from its start, as restart --from-start does")
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue an instance though its job file has changed in what is committed, or a file in what was read of it")
 	c.env.addFormatFlag(cmd)
 	help := cmd.HelpFunc()
 	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -96,6 +105,7 @@ func (c runCommands) run(ctx context.Context, req operator.RunRequest, args []st
 	if req.Params, err = parseParameters(args[1:]); err != nil {
 		return err
 	}
+	req.Folder = c.env.dir
 	if req.Checked, err = operator.Check(c.env.app.Registry, req); err != nil {
 		return c.env.refusal(err)
 	}
@@ -139,6 +149,9 @@ func parseParameters(words []string) (map[string]string, error) {
 // runFunc runs a job to its end with the hooks of the command.
 type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
 
+// summaryTime bounds the reading of what an execution did: the database may be away.
+const summaryTime = 10 * time.Second
+
 // runToEnd runs a job, logs what happens, and prints the summary.
 func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	ignoreBrokenPipes()
@@ -149,12 +162,18 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 		var written operator.Targets
 		ctx, signals := c.env.obeySignals(ctx)
 		defer signals.end()
-		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.Add, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }})
+		var notices []operator.Notice
+		exec, err := run(ctx, s.Service, operator.Hooks{Stop: signals.stop, OnTarget: written.Add, OnNotice: func(n operator.Notice) {
+			notices = append(notices, n)
+			c.logNotice(ctx, n)
+		}})
 		c.env.err.endProgress()
 		if exec == nil {
 			return c.env.refusal(err)
 		}
-		exec, failure := c.summarize(context.WithoutCancel(ctx), s, exec, n.passed, written.All())
+		summary, cancel := context.WithTimeout(context.WithoutCancel(ctx), summaryTime)
+		defer cancel()
+		exec, failure := c.summarize(summary, s, exec, n.passed, written.All(), notices)
 		if failure != nil {
 			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))
 		}
@@ -171,26 +190,50 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 		c.env.log.WarnContext(ctx, "the job file is gone: it is taken from the history", "file", n.File)
 	case operator.NoticeChanged:
 		c.logChanges(ctx, n)
+	case operator.NoticeOtherFile:
+		c.logOtherFile(ctx, n)
 	case operator.NoticeNotRedriven:
 		c.logNotRedriven(ctx, n)
 	}
 }
 
+// logOtherFile logs that the job has instances of another file. One that is gone was
+// probably moved.
+func (c runCommands) logOtherFile(ctx context.Context, n operator.Notice) {
+	if n.WasGone {
+		c.env.log.InfoContext(ctx, "the job file was elsewhere before", "execution", int64(n.Execution), "was", n.Was, "now", n.File)
+		return
+	}
+	c.env.log.WarnContext(ctx, "another file has a job of this name, and both share its instances: give one of them another name",
+		"execution", int64(n.Execution), "other", n.Was, "this", n.File)
+}
+
 func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 	text := fmt.Sprintf("the job file has changed since execution %d", n.Execution)
 	if n.FromStart {
-		c.env.log.WarnContext(ctx, text+"; everything runs anew")
+		c.env.log.WarnContext(ctx, text+"; every step runs from its start")
 		return
 	}
 	var compare []any
 	for _, a := range n.Actions {
 		compare = append(compare, "compare", c.env.compareLine(a))
 	}
+	if !slices.ContainsFunc(n.Changes, func(change jobfile.Change) bool { return !change.NewDefinition }) && len(n.Changes) > 0 {
+		for _, change := range n.Changes {
+			c.env.log.InfoContext(ctx, text+": "+change.String(), append([]any{"step", change.Step}, compare...)...)
+		}
+		return
+	}
 	c.env.log.WarnContext(ctx, text, compare...)
 	for _, change := range n.Changes {
-		if change.Refused {
+		switch {
+		case change.Kept != "":
+			c.env.log.WarnContext(ctx, "accepted without effect: "+change.String()+"; the restart keeps "+change.Kept)
+		case change.Refused:
 			c.env.log.WarnContext(ctx, "accepted: "+change.String())
-		} else if change.What != "" {
+		case change.NewDefinition:
+			c.env.log.InfoContext(ctx, "changed: "+change.String(), "step", change.Step)
+		case change.What != "":
 			c.env.log.WarnContext(ctx, "changed: "+change.String())
 		}
 	}

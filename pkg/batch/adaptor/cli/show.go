@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -108,7 +109,7 @@ func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask fu
 func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions bool) string {
 	var b strings.Builder
 	b.WriteString(headline(e.Execution) + "\n\n")
-	writeFacts(&b, e)
+	writeFacts(&b, e, c.env.now())
 	if e.Params.Len() > 0 {
 		b.WriteString("\n" + parameterTable(e.Params.Parameters))
 	}
@@ -131,7 +132,7 @@ func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions boo
 	return b.String()
 }
 
-func writeFacts(b *strings.Builder, e *operator.ExecutionView) {
+func writeFacts(b *strings.Builder, e *operator.ExecutionView, now time.Time) {
 	line := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(b, "%-12s%s\n", name, text)
@@ -150,7 +151,7 @@ func writeFacts(b *strings.Builder, e *operator.ExecutionView) {
 	line("started", timeText(e.StartedAt))
 	line("ended", timeText(e.EndedAt))
 	if e.Owner != nil {
-		line("owner", fmt.Sprintf("process %d on %s, lease until %s", e.Owner.PID, e.Owner.Host, timeText(e.Owner.LeaseUntil)))
+		line("owner", fmt.Sprintf("process %d on %s, %s", e.Owner.PID, e.Owner.Host, leaseText(e.Owner, now)))
 		if e.StopRequested {
 			line("stop", "requested")
 		}
@@ -161,10 +162,31 @@ func writeFacts(b *strings.Builder, e *operator.ExecutionView) {
 	}
 }
 
+// leaseText says how long the lease of an execution lasts; of one that is over, why it is
+// not taken over.
+func leaseText(o *operator.Owner, now time.Time) string {
+	until, over := timeText(o.LeaseUntil), now.Sub(o.LeaseUntil)
+	const byItself = "; no process takes it over by itself"
+	switch {
+	case o.Dead:
+		return "which is gone" + byItself
+	case over > 0 && o.Lost:
+		return "lease ended " + durationText(over) + " ago" + byItself
+	case over > 0:
+		return "lease until " + until + " by the clock of the database, behind that of this machine"
+	case o.Lost:
+		return "lease over by the clock of the database" + byItself
+	}
+	return "lease until " + until
+}
+
 // writeStep writes what the table of steps has no column for.
 func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
 	if s.Error != "" {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, oneLine(s.Error))
+	}
+	if s.NewDefinition {
+		fmt.Fprintf(b, "\n%s: took its new definition, as nothing was committed by the old one\n", s.Step)
 	}
 	if s.Gate != "" && !strings.Contains(s.Error, s.Gate) {
 		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, oneLine(s.Gate))
@@ -208,7 +230,7 @@ func redrivesText(redrives []operator.Redrive) string {
 // skipsLine is how to see what the execution skipped, if it did.
 func (env *environment) skipsLine(e *operator.ExecutionView) string {
 	for _, s := range e.Steps {
-		if s.Execution == e.ID && s.Skipped > 0 {
+		if s.Execution == e.ID && s.Skipped > s.SkippedUndone {
 			return "\nskipped items:  " + env.command("skips", "list", idText(e.ID)) + "\n"
 		}
 	}

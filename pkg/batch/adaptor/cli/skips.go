@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,7 +219,7 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 		b.WriteString("\n" + text + "\n")
 	}
 	if s.RedrivenBy == 0 {
-		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", idText(s.Execution), "--step", s.Step) + "\n")
+		b.WriteString("\nredrive it:  " + c.env.command("skips", "redrive", idText(cmp.Or(s.LeftIn, s.Execution)), "--step", s.Step) + "\n")
 	}
 	return b.String()
 }

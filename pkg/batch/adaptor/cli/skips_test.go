@@ -261,6 +261,8 @@ func TestARedriveThatFailedGoesOnWithWhatIsLeft(t *testing.T) {
 		r = s.run("skips", "redrive", "2")
 		require.Equal(t, cli.ExitUsage, r.code)
 		require.Contains(t, r.err, "execution 2 is a redrive itself: what it skipped again is left in execution 1")
+		again := strings.Fields(strings.SplitN(s.must("skips", "list", "2").out, "\n", 4)[2])[0]
+		require.Contains(t, s.must("skips", "show", again).out, "redrive it: surfin skips redrive 1 --step load ", "an item that a redrive skipped again")
 
 		s.must("sql", "--write", "delete from numbers where code = 'old'")
 		r = s.must("skips", "redrive", "1")
@@ -322,4 +324,30 @@ func TestTheSkipsOfAnotherAttemptAreNamed(t *testing.T) {
 		require.Contains(t, s.must("skips", "list", "2").out, "parse")
 		require.Contains(t, s.must("skips", "list", "3").err, "no such skipped items of execution 3; another attempt has some: surfin skips list 2")
 	})
+}
+
+// The job was wrong, and not the data: an item is taken as it is stored, by the types that
+// the job has now.
+func TestItemsAreRedrivenByTheTypesOfACorrectedJob(t *testing.T) {
+	t.Parallel()
+	const job = "job: o\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: o.csv, item: {id: TYPE, amount: TYPE null, open: OPEN}}}\n" +
+		"    processor: {filter: \"RULE\"}\n    writer: {table: {name: o, create: true}}\n    skip: 10\n"
+	wrong := strings.NewReplacer("TYPE", "string", "OPEN", "string", "RULE", "int(item.open) > 0").Replace(job)
+	right := strings.NewReplacer("TYPE", "int", "OPEN", "bool", "RULE", "item.id > 0").Replace(job)
+	for name, c := range map[string]struct{ before, after string }{"to numbers": {wrong, right}, "to texts": {
+		strings.Replace(right, "item.id > 0", "div(1, item.id - item.id) > 0", 1), strings.Replace(wrong, "int(item.open) > 0", "item.open != ''", 1),
+	}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testdb.Each(t, func(t *testing.T, url string) {
+				s := newScene(t, url, map[string]string{"o.yaml": c.before, "o.csv": "id,amount,open\n1,5,true\n2,10,false\n"})
+				s.must("migrate")
+				s.must("run", "o.yaml")
+				s.write("o.yaml", c.after)
+				s.must("sql", "--write", "drop table o")
+				require.Contains(t, s.must("skips", "redrive", "1").out, "load COMPLETED 2 2 0 0 ")
+				require.Regexp(t, `\n *1 +5\n *2 +10\n`, s.must("sql", "select id, amount from o order by id").out)
+			})
+		})
+	}
 }

@@ -12,19 +12,19 @@ import (
 // summarize prints what an execution did: one line per step, those that an earlier
 // execution completed included, and where the rows went. It returns the execution as the
 // database has it, which is right even where this process lost it to another one.
-func (c runCommands) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target) (*operator.Execution, error) {
+func (c runCommands) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target, notices []operator.Notice) (*operator.Execution, error) {
 	view, err := s.Service.Summary(ctx, operator.SummaryRequest{Execution: exec.ID, Passed: passed})
 	if err != nil {
 		return exec, err
 	}
 	view.Actions = exec.Actions // of who ran the job and knows the limits of its steps
-	return &view.Execution, c.printSummary(view, written)
+	return &view.Execution, c.printSummary(view, written, notices)
 }
 
-func (c runCommands) printSummary(e *operator.ExecutionView, written []operator.Target) error {
+func (c runCommands) printSummary(e *operator.ExecutionView, written []operator.Target, notices []operator.Notice) error {
 	if c.env.format == formatJSON {
 		r := c.env.pageRecord(e)
-		r.Targets = written
+		r.Targets, r.Notices = written, notices
 		return c.env.printJSON(r)
 	}
 	var b strings.Builder

@@ -90,7 +90,7 @@ func paintStatus(cell string) string {
 	return cell
 }
 
-// statusColor is nil for a word that is no status.
+// statusColor is nil for a word that is not a status.
 func statusColor(s core.Status) ansi.Color {
 	switch s {
 	case core.StatusCompleted:

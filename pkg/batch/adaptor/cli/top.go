@@ -234,14 +234,20 @@ func stateText(r operator.ProgressView) string {
 	if r.StopRequested {
 		text += " (stop requested)"
 	}
-	switch r.Lease {
-	case operator.LeaseExpired:
-		text += " (lease expired)"
-	case operator.LeaseDead:
-		text += " (owner gone)"
-	case operator.LeaseHeld:
+	return text + ownerNote(r.Owner)
+}
+
+// ownerNote says of a running execution that no process works on it any more.
+func ownerNote(o *operator.Owner) string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Dead:
+		return " (owner gone)"
+	case o.Lost:
+		return " (lease expired)"
 	}
-	return text
+	return ""
 }
 
 func processText(r operator.ProgressView) string {

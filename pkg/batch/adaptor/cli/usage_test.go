@@ -123,7 +123,7 @@ Parameters:
  least int 0 (not identifying)
 
 Flags:
- --accept-changes go on with an instance though its job file has changed in what was done already, or a file behind what was read of it
+ --accept-changes continue an instance though its job file has changed in what is committed, or a file in what was read of it
  --again make a new instance of a job that is complete with these parameters
 `)
 }

@@ -25,7 +25,7 @@ reported, with its place. No database is opened.`,
 	}
 }
 
-// validate goes on after a file with problems: all of them are reported.
+// validate continues after a file with problems: all of them are reported.
 func (c fileCommands) validate(paths []string) error {
 	var wrong []error
 	for _, path := range paths {

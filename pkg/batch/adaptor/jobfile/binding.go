@@ -88,7 +88,9 @@ func (b *binding) scalar(n *strict.Node, f strict.Field, want reflect.Type) (str
 	if value.Typed != nil {
 		text = textOf(value.Typed)
 	}
-	if !resolved {
+	if resolved {
+		text = b.file.named(text)
+	} else {
 		text = b.path(f, want, text)
 	}
 	return b.checkPath(n, f, want, text)
@@ -105,20 +107,14 @@ func (b *binding) checkPath(n *strict.Node, f strict.Field, want reflect.Type, t
 
 // path makes the text of a path field relative to the file.
 func (b *binding) path(f strict.Field, want reflect.Type, text string) string {
-	if !f.Path || want.Kind() != reflect.String {
-		return text
+	switch {
+	case want.Kind() != reflect.String:
+	case f.Path:
+		return b.file.resolve(text)
+	case f.Program && strings.ContainsRune(filepath.ToSlash(text), '/'):
+		return b.file.absolute(text) // the process may run in another folder
 	}
-	return b.file.resolve(text)
-}
-
-// resolve returns a path of the file as the working directory sees it.
-func (f *File) resolve(text string) string { return resolve(f.from.dir(), text) }
-
-func resolve(dir, text string) string {
-	if text == "" || filepath.IsAbs(text) {
-		return text
-	}
-	return filepath.Join(dir, filepath.FromSlash(text))
+	return text
 }
 
 // lateValueOf returns the compiled text of a scalar; at load it compiles it.
@@ -156,6 +152,9 @@ func (b *binding) compile(n *strict.Node, f strict.Field, want reflect.Type, lat
 			continue
 		}
 		h.prog = prog
+		if f.Path && late.whole() {
+			b.file.declarePath(h.text)
+		}
 		late.atStep = late.atStep || needsStep(prog)
 		if want == nil {
 			continue
@@ -255,6 +254,9 @@ func (b *binding) decodeExpression(d *strict.Decoder, n *strict.Node, f strict.F
 func (b *binding) expressionOf(d *strict.Decoder, n *strict.Node, f strict.Field) (registry.Expression, bool) {
 	if !bareExpression(d, n, f) {
 		return registry.Expression{}, false
+	}
+	if b.scope != nil {
+		b.use.expressions = append(b.use.expressions, n)
 	}
 	return registry.Expression{Text: n.Text, Env: b.env}, true
 }

@@ -2,45 +2,66 @@ package jobfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Change is a difference between two definitions of a job, for an instance that began
 // with the first one and continues with the second.
 type Change struct {
 	// Step is the step or child job; empty: the file as a whole.
-	Step string
+	Step string `json:"step,omitempty"`
 	// What is a sentence without its subject: "is new".
-	What string
-	// Refused says that a restart needs consent: completed work depends on what changed.
-	Refused bool
+	What string `json:"what"`
+	// Refused says that a restart needs consent: committed work depends on what changed.
+	Refused bool `json:"refused,omitempty"`
+	// NewDefinition says that the step began, that nothing of it is committed, and that it
+	// takes the new definition (rule F4a).
+	NewDefinition bool `json:"new_definition,omitempty"`
+	// Kept is what a restart that accepts the change uses all the same, since it was stored
+	// when the step began; empty: the change has its effect.
+	Kept string `json:"kept,omitempty"`
+	// Place is where the difference is in the new definition: "job.yaml:11:9", or of one made
+	// in Go "job bill: step load: chunk.reader"; empty: it is not there.
+	Place string `json:"place,omitempty"`
 }
 
 // ChangedError refuses to restart an instance because the job file has changed in work
-// that was already done (rule F4).
+// that is committed (rule F4).
 type ChangedError struct {
 	Execution core.JobExecutionID
 	Changes   []Change
+	// Diff has the lines of the job file that are different where a change is refused, as a
+	// unified diff without passwords; empty: the definition was made in Go, or is not different
+	// there.
+	Diff string
 }
 
 // Error names the changes that are refused.
 func (e *ChangedError) Error() string {
+	return fmt.Sprintf("the job file has changed since execution %d in what is committed: %s", e.Execution, strings.Join(e.Refused(), "; "))
+}
+
+// Refused returns the changes that are refused, with their places.
+func (e *ChangedError) Refused() []string {
 	var texts []string
 	for _, c := range e.Changes {
-		if c.Refused {
+		switch {
+		case c.Refused && c.Place != "":
+			texts = append(texts, c.Place+": "+c.String())
+		case c.Refused:
 			texts = append(texts, c.String())
 		}
 	}
-	return fmt.Sprintf("the job file has changed since execution %d in what a restart relies on: %s", e.Execution, strings.Join(texts, "; "))
+	return texts
 }
 
 // String is the change as a sentence.
@@ -51,76 +72,326 @@ func (c Change) String() string {
 	return "step " + c.Step + " " + c.What
 }
 
+// Restart is an instance that is to continue with a file.
+type Restart struct {
+	// Last is its newest execution, and Params are the parameters.
+	Last    *core.JobExecution
+	Params  core.Parameters
+	History core.History
+	// Registry knows the components of both files.
+	Registry *registry.Registry
+}
+
 // Changes compares the file with the definition of the instance's last execution,
-// if that is another one.
-func (f *File) Changes(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters, reg *registry.Registry) ([]Change, error) {
+// if that is another one. The error is a *ChangedError where the restart needs consent, and
+// the changes are those as well.
+func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
+	last := r.Last
 	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // that of a job made in Go
 		return nil, nil
 	}
-	steps, err := history.LastSteps(ctx, last.InstanceID, last.AnewSince())
+	steps, err := r.History.Records.LastSteps(ctx, last.InstanceID, last.AnewSince())
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
 	}
-	before, err := f.Earlier(last.Definition, reg)
-	if err != nil { // such as a component that the application no longer has
-		text := strings.Join(strings.Fields(err.Error()), " ")
-		return []Change{{What: "the file as it was cannot be read any more, so that nobody can tell what is different: " + text, Refused: true}}, nil
+	before, unread := f.Earlier(last.Definition, r.Registry)
+	c := &comparison{last: last.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
+	if unread != nil { // such as a component that the application no longer has
+		c.before = f
 	}
-	return Compare(before, f, params, steps), nil
+	if err := errors.Join(c.readCheckpoints(ctx, r), c.readChildren(ctx, r.History.Records)); err != nil {
+		return nil, err
+	}
+	changes := c.changes()
+	if unread != nil {
+		changes = c.changesOfUnread(unread)
+	}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
+		refused := &ChangedError{Execution: last.ID, Changes: changes}
+		if unread == nil {
+			refused.Diff = c.diff(changes)
+		}
+		return changes, refused
+	}
+	return changes, nil
 }
 
-// checkRestart refuses changes of work that was already done.
-func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.Explorer, params core.Parameters) error {
-	changes, err := c.file.Changes(ctx, last, history, params, c.deps.Registry)
-	if err == nil && slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
-		err = &ChangedError{Execution: last.ID, Changes: changes}
+// checkRestart refuses changes of work that is committed, and returns the steps that take
+// the new definition.
+func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.History, params core.Parameters) (taken []string, err error) {
+	changes, err := c.file.Changes(ctx, Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
+	for _, change := range changes {
+		if change.NewDefinition {
+			taken = append(taken, change.Step)
+		}
 	}
-	return err
+	return taken, err
 }
 
-// Compare says what is different for a restart (rule F4): a step that completed
-// must keep its name and its kind; one that began and did not complete must keep its
-// kind and its input: the reader of a chunk step and the partitioner with their configs,
-// the name of the file and the parameters of a child job: what is in that file is judged by
-// the launch of the child. Configs are compared as the launch with the parameters binds them.
-// Everything else may change. history are the newest executions of the instance's
-// steps; what runs in `finally` begins anew in each execution and is not compared.
+// Compare says what is different for a restart (rules F4, F4a). A step that completed
+// must keep its name and its kind. One that began, did not complete and has committed work
+// must keep its kind and its input: the reader of a chunk step and the partitioner with their
+// configs, what its writers write to, the name of the file and the parameters of a child job: what is in that file is
+// judged by the launch of the child. Configs are compared as the launch with the parameters
+// binds them. Everything else may change, as may a step of which nothing is committed.
+// history are the newest executions of the instance's steps and partitions; what runs in
+// `finally` begins anew in each execution and is not compared.
 func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
-	var changes []Change
-	for _, s := range before.steps {
-		if s.element.list.finally {
+	c := &comparison{before: before, after: after, params: params, history: history}
+	return c.changes()
+}
+
+// comparison compares two definitions for a restart.
+type comparison struct {
+	last          core.JobExecutionID
+	database      string // of the records
+	before, after *File
+	params        core.Parameters
+	history       map[string]core.StepHistory
+	// elsewhere are the steps and partitions whose checkpoint beside the data says that work
+	// is committed.
+	elsewhere map[string]bool
+	// idle are the steps that run a job which has committed nothing.
+	idle map[string]bool
+}
+
+// readCheckpoints asks the databases of steps that began whether work is committed there:
+// the record of a step may be older (rule C18).
+func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
+	if r.History.Checkpoints == nil {
+		return nil
+	}
+	c.elsewhere = map[string]bool{}
+	for name, h := range c.history {
+		step, _, _ := strings.Cut(name, ":")
+		old := c.before.stepNamed(step)
+		if old == nil || old.child != nil || isOver(h.Last) || h.Last.HasCommitted() {
 			continue
 		}
-		last, ran := history[s.name]
-		now := after.stepNamed(s.name)
-		switch {
-		case now == nil && ran && last.Last.Status == core.StatusCompleted:
-			changes = append(changes, Change{s.name, "has completed, and is not in the file any more", true})
-		case now == nil && ran:
-			changes = append(changes, Change{s.name, "has begun and not completed, and is not in the file any more", true})
-		case now == nil:
-			changes = append(changes, Change{Step: s.name, What: "is not in the file any more"})
-		case ran && s.kind() != now.kind():
-			changes = append(changes, Change{s.name, fmt.Sprintf("was a %s, and is a %s", s.kind(), now.kind()), true})
-		case ran && last.Last.Status != core.StatusCompleted && last.Last.Status != core.StatusAbandoned:
-			changes = append(changes, inputChanges(before, after, s, now, params)...)
+		database := (&compiler{file: c.before}).database(old)
+		found, err := r.History.Checkpoints.HasCommitted(ctx, database, r.Last.InstanceID, name, h.Last.First)
+		if err != nil {
+			return err
 		}
-		if now == nil || slices.ContainsFunc(changes, func(c Change) bool { return c.Step == s.name }) {
+		c.elsewhere[name] = found
+	}
+	return nil
+}
+
+// readChildren reads what the child jobs of unfinished steps have committed. One that did not
+// come to its end counts as committed.
+func (c *comparison) readChildren(ctx context.Context, records core.Explorer) error {
+	c.idle = map[string]bool{}
+	for name, h := range c.history {
+		id := core.ChildOf(&h.Last)
+		if id == 0 || isOver(h.Last) {
 			continue
 		}
-		if what := otherChange(s, now); what != "" {
-			if ran && last.Last.Status == core.StatusCompleted && !now.allowsStart() {
-				what += "; it has completed and does not run again"
-			}
-			changes = append(changes, Change{Step: s.name, What: what})
+		child, err := records.Execution(ctx, id)
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the child job of step %s: %w", name, err)
+		}
+		steps, err := records.LastSteps(ctx, child.InstanceID, 0)
+		if err != nil {
+			return fmt.Errorf("read the child job of step %s: %w", name, err)
+		}
+		c.idle[name] = child.Status == core.StatusFailed || child.Status == core.StatusStopped
+		for _, s := range steps {
+			ended := s.Last.Status == core.StatusFailed || s.Last.Status == core.StatusStopped
+			c.idle[name] = c.idle[name] && ended && !s.Last.HasCommitted()
 		}
 	}
-	for _, s := range after.steps {
-		if before.stepNamed(s.name) == nil && !s.element.list.finally {
+	return nil
+}
+
+// isOver reports whether a restart passes the step.
+func isOver(s core.StepExecution) bool {
+	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
+}
+
+func (c *comparison) changes() []Change {
+	var changes []Change
+	for _, s := range c.before.steps {
+		if !s.element.list.finally {
+			changes = append(changes, c.stepChanges(s)...)
+		}
+	}
+	for _, s := range c.after.steps {
+		if c.before.stepNamed(s.name) == nil && !s.element.list.finally {
 			changes = append(changes, Change{Step: s.name, What: "is new"})
 		}
 	}
+	return append(changes, c.decisionChanges()...)
+}
+
+// decisionChanges names the decisions that are different: a verdict that was taken is kept.
+func (c *comparison) decisionChanges() []Change {
+	var changes []Change
+	c.after.flow.walk(func(e *elementDef) {
+		if e.kind != decideKind {
+			return
+		}
+		c.before.flow.walk(func(old *elementDef) {
+			if old.name == e.name && old.kind == decideKind && nodeText(old.model.node) != nodeText(e.model.node) {
+				changes = append(changes, Change{
+					What: "decision " + e.name + " is different; a verdict that an earlier attempt took stays, but where it failed the job", Place: c.place(e.model.node),
+				})
+			}
+		})
+	})
 	return changes
+}
+
+// changesOfUnread is changes where the old definition cannot be read any more: only a step
+// that has committed work and did not complete needs it.
+func (c *comparison) changesOfUnread(unread error) []Change {
+	var changes []Change
+	for _, name := range slices.Sorted(maps.Keys(c.history)) {
+		h := c.history[name]
+		step, _, isPart := strings.Cut(name, ":")
+		now := c.after.stepNamed(name)
+		switch {
+		case isPart && c.history[step].Last.ID != 0, now == nil && c.after.isFinally(name):
+		case isOver(h.Last) && now == nil:
+			changes = append(changes, Change{Step: name, What: "has completed, and is not in the file any more", Refused: true})
+		case isOver(h.Last):
+		case h.Last.HasCommitted() || c.elsewhere[name] || len(c.partitions(name, h.Last)) > 0:
+			what := "has committed work, and the definition as it was cannot be read any more, so what is different cannot be compared: "
+			changes = append(changes, Change{Step: name, What: what + strings.Join(strings.Fields(unread.Error()), " "), Refused: true})
+		case now != nil && c.isUncertain(now, h.Last):
+			changes = append(changes, Change{Step: name, What: "may be different; what it did before may be committed"})
+		case now != nil:
+			changes = append(changes, c.newDefinitionOf(now))
+		}
+	}
+	return changes
+}
+
+// isFinally reports whether the step is one of those that begin anew in each execution.
+func (f *File) isFinally(name string) bool {
+	return slices.ContainsFunc(f.steps, func(s *stepDef) bool { return s.name == name && s.element.list.finally })
+}
+
+// stepChanges compares a step of the old definition.
+func (c *comparison) stepChanges(old *stepDef) []Change {
+	h, ran := c.history[old.name]
+	now := c.after.stepNamed(old.name)
+	began := ran && !isOver(h.Last)
+	switch {
+	case began && !c.hasCommitted(old, h.Last):
+		return c.newDefinition(old, now)
+	case now == nil && ran:
+		what := "has completed, and is not in the file any more"
+		if began {
+			what = "has committed work and not completed, and is not in the file any more"
+		}
+		if began && c.isUncertain(old, h.Last) {
+			what = "may have committed work, has not completed, and is not in the file any more"
+		}
+		return []Change{{Step: old.name, What: what, Refused: true}}
+	case now == nil:
+		return []Change{{Step: old.name, What: "is not in the file any more"}}
+	case ran && old.kind() != now.kind():
+		return []Change{{Step: old.name, What: fmt.Sprintf("was a %s, and is a %s", old.kind(), now.kind()), Refused: true, Place: c.place(now.element.model.node)}}
+	case began:
+		if changes := c.inputChanges(old, now); len(changes) > 0 {
+			return changes
+		}
+		if old.partitioner != nil && !c.hasCommittedParts(old) {
+			return c.newDefinition(old, now)
+		}
+	}
+	what := otherChange(old, now)
+	if what == "" {
+		return nil
+	}
+	if began && c.isUncertain(old, h.Last) {
+		what += "; what it did before may be committed"
+	}
+	if ran && h.Last.Status == core.StatusCompleted && !now.allowsStart() {
+		what += "; it has completed and does not run again"
+	}
+	return []Change{{Step: old.name, What: what}}
+}
+
+// newDefinition is the change of a step that began and has committed nothing.
+func (c *comparison) newDefinition(old, now *stepDef) []Change {
+	switch {
+	case now == nil:
+		return []Change{{Step: old.name, What: "is not in the file any more; nothing of it was committed"}}
+	case old.text() == now.text() && c.hasSameInput(old, now):
+		if what := otherChange(old, now); what != "" {
+			return []Change{{Step: old.name, What: what}}
+		}
+		return nil
+	}
+	return []Change{c.newDefinitionOf(now)}
+}
+
+func (c *comparison) newDefinitionOf(now *stepDef) Change {
+	return Change{Step: now.name, What: "takes its new definition: nothing of it was committed", NewDefinition: true, Place: c.place(now.element.model.node)}
+}
+
+// hasSameInput reports whether the components of a step that is written as it was are bound
+// to the same values.
+func (c *comparison) hasSameInput(old, now *stepDef) bool {
+	return old.child != nil ||
+		len(c.useChanges(old.name, "", old.partitioner, now.partitioner, anyKey))+len(c.useChanges(old.name, "", old.reader, now.reader, anyKey)) == 0
+}
+
+// hasCommitted reports whether a restart depends on work of an unfinished step: what its
+// record and the checkpoint beside the data say, and a partition that has committed work. The
+// plan of partitions is committed as well, for their partitioner.
+func (c *comparison) hasCommitted(old *stepDef, last core.StepExecution) bool {
+	if c.idle[old.name] {
+		last.Context = last.Context.Clone()
+		last.Context.Delete(core.ChildKey)
+	}
+	if old.partitioner == nil {
+		return last.HasCommitted() || c.elsewhere[old.name] || c.isUncertain(old, last)
+	}
+	return len(c.partitions(old.name, last)) > 0
+}
+
+// isUncertain reports whether a tasklet may have committed work that no record tells: outside of
+// a transaction, or in another database than the records when its process was lost.
+func (c *comparison) isUncertain(old *stepDef, last core.StepExecution) bool {
+	if old.tasklet == nil {
+		return false
+	}
+	compiled := &compiler{file: c.before}
+	switch compiled.attr(old).Propagation {
+	case tx.NotSupported, tx.Never, tx.Supports:
+		return true
+	case "", tx.Required, tx.RequiresNew, tx.Nested, tx.Mandatory:
+	}
+	isLost := last.Error == core.LostOwner || last.Status.IsRunning()
+	return isLost && compiled.database(old) != c.database
+}
+
+// partitions are the partitions that the unfinished step has planned, by their names.
+func (c *comparison) partitions(step string, last core.StepExecution) map[string]core.StepExecution {
+	found := map[string]core.StepExecution{}
+	for name, h := range c.history {
+		if strings.HasPrefix(name, core.PartName(step, "")) && h.Last.ID >= last.First {
+			found[name] = h.Last
+		}
+	}
+	return found
+}
+
+// hasCommittedParts reports whether a partition has committed work, so that the reader is
+// needed.
+func (c *comparison) hasCommittedParts(old *stepDef) bool {
+	for name, s := range c.partitions(old.name, c.history[old.name].Last) {
+		if s.Status == core.StatusCompleted || s.HasCommitted() || c.elsewhere[name] {
+			return true
+		}
+	}
+	return false
 }
 
 // otherChange says what is different of a step that a restart may run; empty: nothing.
@@ -172,170 +443,10 @@ func (s *stepDef) allowsStart() bool {
 // text is the step as it is written, without its layout.
 func (s *stepDef) text() string { return nodeText(s.element.model.node) }
 
-// inputChanges compares the input of an unfinished step.
-func inputChanges(before, after *File, old, now *stepDef, params core.Parameters) []Change {
-	if old.child != nil {
-		return childChanges(before, after, old, now, params)
+// place is where a node is in the new definition.
+func (c *comparison) place(n *strict.Node) string {
+	if place := c.after.doc.Place(n); place != "" {
+		return place
 	}
-	changes := useChanges(before, after, old.name, old.partitioner, now.partitioner, params)
-	return append(changes, useChanges(before, after, old.name, old.reader, now.reader, params)...)
-}
-
-func useChanges(before, after *File, step string, old, now *componentUse, params core.Parameters) []Change {
-	switch {
-	case old == nil || now == nil: // then the kind is another, or both are
-		return nil
-	case old.component.Name != now.component.Name:
-		return []Change{{step, fmt.Sprintf("has begun with the %s, and has the %s now", old.what, now.what), true}}
-	}
-	was, is := before.configTexts(old, params), after.configTexts(now, params)
-	var changes []Change
-	for _, key := range slices.Sorted(maps.Keys(is)) {
-		if was[key] != is[key] {
-			changes = append(changes, Change{step, fmt.Sprintf("has begun with %s: %s %s, and it is %s now", old.what, key, was[key], is[key]), true})
-		}
-	}
-	return changes
-}
-
-func childChanges(before, after *File, old, now *stepDef, params core.Parameters) []Change {
-	var changes []Change
-	if was, is := old.child.model.File, now.child.model.File; was != is {
-		changes = append(changes, Change{old.name, fmt.Sprintf("has begun with the job file %s, and it is %s now", was, is), true})
-	}
-	was, is := before.parameterTexts(old.child, params), after.parameterTexts(now.child, params)
-	names := slices.Concat(slices.Collect(maps.Keys(was)), slices.Collect(maps.Keys(is)))
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		if was[name] != is[name] {
-			changes = append(changes, Change{old.name, fmt.Sprintf("has begun with the parameter %s %s, and it is %s now", name, orNone(was[name]), orNone(is[name])), true})
-		}
-	}
-	return changes
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "not given"
-	}
-	return text
-}
-
-// parameterTexts are the parameters of a child by name: the value if the launch knows
-// it, else the expression.
-func (f *File) parameterTexts(child *childDef, params core.Parameters) map[string]string {
-	texts, v := map[string]string{}, f.launchValues(params)
-	for _, entry := range child.model.Parameters {
-		n := entry.Value.node
-		if n == nil {
-			continue
-		}
-		texts[entry.Name] = n.Text
-		for _, p := range child.parameters {
-			if p.spec.Name != entry.Name || p.late.atStep {
-				continue
-			}
-			p.spec.Type = core.TypeString // a path as it is written
-			if text, given, err := f.childValue(v, p); err == nil && given {
-				texts[entry.Name] = text
-			}
-		}
-	}
-	return texts
-}
-
-// configTexts are the keys of a config with their values as texts, defaults
-// included, as far as the launch knows them.
-func (f *File) configTexts(u *componentUse, params core.Parameters) map[string]string {
-	texts := map[string]string{}
-	if u.component.Config == nil {
-		return texts
-	}
-	cfg := reflect.ValueOf(f.config(u, f.launchValues(params), f.doc.NewCollector())).Elem()
-	for _, field := range strict.FieldsOf(u.component.Config).Fields {
-		text := valueText(cfg.FieldByIndex(field.Index))
-		at := u.node.Get(field.Key)
-		if field.Main && u.node.Kind != strict.Map {
-			at = u.node
-		}
-		if at != nil && u.lateAtStep(at) {
-			text = nodeText(at)
-		}
-		texts[field.Key] = text
-	}
-	return texts
-}
-
-// lateAtStep reports whether a value in the node is known only when the step
-// starts.
-func (u *componentUse) lateAtStep(n *strict.Node) bool {
-	if late := u.late[n]; late != nil && late.atStep {
-		return true
-	}
-	return slices.ContainsFunc(n.Items, u.lateAtStep) ||
-		slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return u.lateAtStep(e.Value) })
-}
-
-// valueText returns equal texts for equal values of a config.
-func valueText(v reflect.Value) string {
-	switch x := v.Interface().(type) {
-	case item.Type:
-		if schema := x.Schema(); schema != nil {
-			return valueText(reflect.ValueOf(schema.Fields()))
-		}
-		return x.GoType().String()
-	case registry.SQL:
-		return fmt.Sprintf("%q %v", x.String(), x.Args)
-	case registry.Expression:
-		return x.Text
-	case string:
-		return fmt.Sprintf("%q", x)
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if v.IsNil() {
-			return "none"
-		}
-		return valueText(v.Elem())
-	case reflect.Interface:
-		if v.IsNil() {
-			return "none"
-		}
-	case reflect.Struct:
-		var parts []string
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				parts = append(parts, v.Type().Field(i).Name+": "+valueText(v.Field(i)))
-			}
-		}
-		return "{" + strings.Join(parts, ", ") + "}"
-	case reflect.Slice:
-		var parts []string
-		for i := range v.Len() {
-			parts = append(parts, valueText(v.Index(i)))
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	default:
-	}
-	return fmt.Sprint(v.Interface())
-}
-
-// nodeText is a value of the file, without its layout: keys in order.
-func nodeText(n *strict.Node) string {
-	var parts []string
-	switch n.Kind {
-	case strict.List:
-		for _, item := range n.Items {
-			parts = append(parts, nodeText(item))
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
-	case strict.Map:
-		for _, e := range n.Entries {
-			parts = append(parts, e.Key.Text+": "+nodeText(e.Value))
-		}
-		slices.Sort(parts)
-		return "{" + strings.Join(parts, ", ") + "}"
-	case strict.Scalar:
-	}
-	return fmt.Sprintf("%q", n.Text)
+	return fmt.Sprintf("%s:%d:%d", c.after.doc.Path, n.Line, n.Col)
 }

@@ -223,6 +223,10 @@ func (l *loader) checkChunk(s *stepDef) {
 	}
 	if complete {
 		l.checkPipeline(s)
+	} else {
+		for _, u := range s.processors {
+			u.checkSyntax(l.problems)
+		}
 	}
 	l.checkWriters(s)
 }

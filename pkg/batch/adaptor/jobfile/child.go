@@ -192,6 +192,9 @@ func (l *loader) fitsParameter(entry strict.Named[rawText], n *strict.Node, late
 	if spec == nil || !late.whole() {
 		return true
 	}
+	if spec.Type == core.TypePath {
+		l.file.declarePath(h.text)
+	}
 	want := parameterGoType(spec.Type)
 	if !fits(h.prog.Type(), want) {
 		l.problems.AddAt(n, h.offset, fmt.Sprintf("the parameter %s takes %s, and ${%s} is %s", spec.Name, typeName(want), h.text, typeName(h.prog.Type())), "")
@@ -257,7 +260,7 @@ func (f *File) childValue(v *values, p childParameter) (text string, given bool,
 		text, resolved = value.Text, done
 	}
 	if path && !resolved {
-		text = f.resolve(text)
+		text = f.absolute(text)
 	}
 	return text, true, nil
 }

@@ -1,8 +1,10 @@
 package jobfile
 
 import (
+	"errors"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -23,8 +25,22 @@ type componentUse struct {
 	// valid says that the config has no mistake.
 	valid   bool
 	in, out item.Type
-	// env is what its expressions over items may use.
-	env registry.ExpressionEnv
+	// env is what its expressions over items may use, and expressions are their nodes.
+	env         registry.ExpressionEnv
+	expressions []*strict.Node
+}
+
+// checkSyntax checks the expressions over items where the type of the items is not known.
+func (u *componentUse) checkSyntax(c *strict.Collector) {
+	if u == nil {
+		return
+	}
+	for _, n := range u.expressions {
+		var syntax *expression.Error
+		if errors.As(expression.CheckSyntax(n.Text), &syntax) {
+			c.AddAt(n, syntax.Offset, u.what+": "+syntax.Error(), expressionHint(n, syntax))
+		}
+	}
 }
 
 // lateValue is a text with compiled ${...}.

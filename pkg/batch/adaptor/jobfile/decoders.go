@@ -63,8 +63,14 @@ func readRef(d *strict.Decoder, n *strict.Node, f strict.Field) (*componentRef, 
 		for i, e := range n.Entries {
 			names[i] = e.Key.Text
 		}
-		d.Add(n.Entries[1].Key, fmt.Sprintf("%s takes one component, and here are %s", f.Key, strings.Join(names, ", ")),
-			"the config of a component is indented below its name")
+		at, hint := n.Entries[1].Key, "the config of a component is indented below its name"
+		for _, e := range n.Entries {
+			if where := belongs(e.Key.Text, nil); where != "" {
+				at, hint = e.Key, where
+				break
+			}
+		}
+		d.Add(at, fmt.Sprintf("%s takes one component, and here are %s", f.Key, strings.Join(names, ", ")), hint)
 	default:
 		e := n.Entries[0]
 		if e.Key.Bad {
@@ -142,14 +148,6 @@ func decodeCondition(d *strict.Decoder, n *strict.Node, f strict.Field, v reflec
 // bareExpression reports values that cannot be a bare expression.
 func bareExpression(d *strict.Decoder, n *strict.Node, f strict.Field) bool {
 	if !d.Expect(n, strict.Scalar, f) {
-		return false
-	}
-	if m := braces.FindStringSubmatchIndex(n.Text); m != nil {
-		d.AddAt(n, m[0], f.Key+" is an expression itself, without {{ }}", "write "+n.Text[m[2]:m[3]])
-		return false
-	}
-	if strings.HasPrefix(n.Text, "${") {
-		d.Add(n, f.Key+" is an expression itself, without ${ }", "write "+strings.TrimSpace(strings.TrimSuffix(n.Text[2:], "}")))
 		return false
 	}
 	if strings.TrimSpace(n.Text) == "" {

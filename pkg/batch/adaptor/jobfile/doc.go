@@ -24,13 +24,10 @@
 //
 // # Paths
 //
-// A path in the file is relative to the file, a parameter's value to the working
-// directory. A parameter of type path keeps its text, which is part of the instance's
-// identity; it is resolved when it is bound: the text of the declared default
-// is relative to the file, any other text to the working directory. `params.NAME`
-// of every expression is the resolved path. In a field that is a path (tag path)
-// a text that begins with such a parameter is not resolved again; any other
-// relative text is relative to the file.
+// A path in the file is relative to the file. A parameter of type path is stored relative
+// to the folder of the file where it is inside of it, else absolute: that text is part of
+// the instance's identity (rule L1a). `params.NAME` of every expression is the absolute path.
+// In a field that is a path (tag path), any other relative text is relative to the file.
 //
 // It imports core, tx, chunk, step, job, internal and its own internal/strict, and no other
 // adaptor: components come through the registry.

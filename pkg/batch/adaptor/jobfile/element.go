@@ -379,6 +379,7 @@ func (l *loader) checkDecision(e *elementDef) {
 	switch {
 	case m.Choose != nil && m.Decider != nil:
 		l.problems.Add(m.Node.KeyOf("decider"), fmt.Sprintf("decision %s has choices and a decider", e.name), "it takes `choose`, or `decider` with `next`")
+	case m.Node.Get("choose") == nil && m.Node.Get("decider") == nil && hasOtherName(m.Node, "choose", reflect.TypeFor[decideModel]()):
 	case m.Node.Get("choose") == nil && m.Node.Get("decider") == nil:
 		l.problems.Add(at, fmt.Sprintf("decision %s decides nothing", e.name), "it takes `choose`, or `decider` with `next`")
 	case m.Node.Get("choose") != nil && e.keys.Next.node != nil:

@@ -15,6 +15,9 @@ func (l *loader) checkFlow() {
 	before := l.problems.Reports()
 	l.connectEdges(l.file.flow)
 	l.checkPatterns(l.file.flow)
+	if l.problems.Reports() == before {
+		l.checkStops(l.file.flow, false)
+	}
 	l.brokenFlow = l.brokenFlow || l.problems.Reports() > before || len(l.refused) > 0
 	if l.brokenFlow {
 		return

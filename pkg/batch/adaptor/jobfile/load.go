@@ -16,11 +16,13 @@ import (
 // File is a job file that was read and found right. It is immutable and safe for
 // concurrent use.
 type File struct {
-	doc   *strict.Document
-	from  Source
-	name  string
-	model *jobModel
-	specs []core.ParameterSpec
+	doc  *strict.Document
+	from Source
+	// folder is that of the file, absolute; empty: the file is not on the disk.
+	folder string
+	name   string
+	model  *jobModel
+	specs  []core.ParameterSpec
 	// flow and finally are the elements as a tree, steps all steps and child jobs in
 	// it, in the order of the file.
 	flow, finally *listDef
@@ -121,7 +123,7 @@ func newLoader(from Source, text []byte, reg *registry.Registry) *loader {
 		doc.Describe = describe(from.path)
 	}
 	l := &loader{problems: problems, reg: reg, now: time.Now, childFiles: &childFiles{files: map[string]*File{}}, isStep: map[string]bool{}}
-	l.file = &File{doc: doc, from: from, outs: map[string]*row.Schema{}}
+	l.file = &File{doc: doc, from: from, folder: from.folder(), outs: map[string]*row.Schema{}}
 	l.parents = []string{from.identity()}
 	return l
 }

@@ -38,6 +38,8 @@ func otherNames(in reflect.Type) map[string][]string {
 			"processor": {"processors", "transform", "transforms", "process"},
 			"size":      {"chunk_size", "batch_size", "commit_interval", "batch"},
 		}
+	case reflect.TypeFor[decideModel]():
+		return map[string][]string{"choose": {"cases", "choices", "options", "switch", "branches"}}
 	case reflect.TypeFor[stepModel]():
 		return map[string][]string{"tasklet": {"task", "run", "script", "command"}, "when": {"if", "condition"}, "listeners": {"listener"}}
 	}
@@ -64,12 +66,17 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 	if _, isElement := strict.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
 		return "", "" // a key of a step means nothing for the other elements
 	}
+	return "", belongs(key, in)
+}
+
+// belongs says where a key belongs that struct type in does not have; "": that is not known.
+func belongs(key string, in reflect.Type) string {
 	for _, l := range levels() {
 		if l.keys != in && hasKey(l.keys, key) {
-			return "", key + " belongs in " + l.name
+			return key + " belongs in " + l.name
 		}
 	}
-	return "", ""
+	return ""
 }
 
 func hasKey(t reflect.Type, key string) bool {
@@ -81,4 +88,10 @@ func hasKey(t reflect.Type, key string) bool {
 // one of the wrong level, and explains why what t makes is missing.
 func hasKeyOf(n *strict.Node, t, own reflect.Type) bool {
 	return slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return hasKey(t, e.Key.Text) && !hasKey(own, e.Key.Text) })
+}
+
+// hasOtherName reports whether the node has a key that other tools have for a key of struct
+// type in: it is reported as that, and explains why the key is missing.
+func hasOtherName(n *strict.Node, key string, in reflect.Type) bool {
+	return slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return slices.Contains(otherNames(in)[key], e.Key.Text) })
 }

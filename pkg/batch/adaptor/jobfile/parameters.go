@@ -41,6 +41,9 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 		spec.Type = core.TypeString // a problem was reported; any type will do
 		return spec
 	}
+	if spec.Type == core.TypePath {
+		spec.Folder = l.file.folder
+	}
 	l.limits(&spec, m)
 	if m.Default != nil {
 		spec.Default = l.defaultOf(spec, m.Default.node)

@@ -36,17 +36,24 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 		}
 		return
 	}
-	at := u.ref.at
+	at, text := u.ref.at, u.what+": "+err.Error()
+	if direct, is := err.(*registry.ConfigError); is && u.ref.node != nil && u.node.Kind != strict.Map { // the file names no key
+		text = u.what + ": " + direct.Err.Error()
+	}
 	var key *registry.ConfigError
 	if errors.As(err, &key) {
 		at = u.find(key.Key)
 	}
 	var syntax *expression.Error
 	if errors.As(err, &syntax) && at.Kind == strict.Scalar {
-		c.AddAt(at, syntax.Offset, u.what+": "+err.Error(), expressionHint(at, syntax))
+		c.AddAt(at, syntax.Offset, text, expressionHint(at, syntax))
 		return
 	}
-	c.Add(at, u.what+": "+err.Error(), "")
+	if key != nil && key.At > 0 && at.Kind == strict.Scalar {
+		c.AddAt(at, key.At-1, text, "")
+		return
+	}
+	c.Add(at, text, "")
 }
 
 // find returns the node of a key of the config. The key of a rest is not in the

@@ -138,7 +138,7 @@ func (p *page) expressions() {
 		"In SQL it becomes a bind variable. Keys of type *expression* are expressions themselves, over `item`, `meta`, `params` and `job`, without `${ }`. " +
 		"An expression with `, : # ? ! * { [` or a leading quote goes in quotes or in a `|` block.\n\n" +
 		"| name | value | known |\n|---|---|---|\n" +
-		"| `params.NAME` | a parameter; one of type path is resolved: its default is relative to the file, a given value to the working directory | at launch |\n" +
+		"| `params.NAME` | a parameter; one of type path is absolute | at launch |\n" +
 		"| `env.NAME` | a variable of the environment; it must be set | at launch |\n" +
 		"| `job.name` | the job's name | at launch |\n" +
 		"| `job.execution` | the number of the execution | at the start of the step |\n")

@@ -213,7 +213,7 @@ flow:
 	require.Contains(t, exec.Error, "job.yaml:10:27: count: ${steps.b.read}: step b has not run")
 }
 
-func TestPathsOfTheFileAreRelativeToItAndGivenOnesToTheWorkingDirectory(t *testing.T) {
+func TestPathsAreRelativeToTheFileAndStoredRelativeToItWhereInside(t *testing.T) {
 	t.Parallel()
 	text := `
 job: paths
@@ -229,26 +229,32 @@ flow:
       paths: [out.csv, "out/${params.name}.csv", "${params.folder}/*.gz", "${params.name}/x", /abs/y, "${params.input ?? 'x'}"]
       text: ${params.input} and ../data
 `
-	run := func(given map[string]string) *noteConfig {
+	run := func(given, stored map[string]string) *noteConfig {
 		s := newScene(t, testdb.SQLite(t), filepath.Join("some", "jobs", "job.yaml"), text)
 		exec, err := s.launch(t, given)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
-		value, _ := exec.Params.Get("input")
-		if given["input"] == "" {
-			require.Equal(t, "../data/in.csv", value.Value, "its identity is the text as declared")
+		for name, want := range stored {
+			value, _ := exec.Params.Get(name)
+			require.Equal(t, want, value.Value, name)
 		}
 		return s.notes[0]
 	}
-	byDefault := run(nil)
-	require.Equal(t, filepath.FromSlash("some/data/in.csv"), byDefault.Path)
-	require.Equal(t, []string{"some/jobs/out.csv", "some/jobs/out/report.csv", "/var/data/*.gz", "some/jobs/report/x", "/abs/y", "some/data/in.csv"}, byDefault.Paths)
-	require.Equal(t, "some/data/in.csv and ../data", byDefault.Text)
+	at := func(path string) string {
+		abs, err := filepath.Abs(path)
+		require.NoError(t, err)
+		return abs
+	}
+	outside := at("some/data/in.csv")
+	byDefault := run(nil, map[string]string{"input": outside, "folder": "/var/data"})
+	require.Equal(t, outside, byDefault.Path)
+	require.Equal(t, []string{"some/jobs/out.csv", "some/jobs/out/report.csv", "/var/data/*.gz", "some/jobs/report/x", "/abs/y", outside}, byDefault.Paths)
+	require.Equal(t, outside+" and ../data", byDefault.Text)
 
-	given := run(map[string]string{"input": "../in.csv", "folder": "sub"})
-	require.Equal(t, "../in.csv", given.Path)
-	require.Equal(t, "sub/*.gz", given.Paths[2])
-	require.Equal(t, "../in.csv and ../data", given.Text)
+	given := run(map[string]string{"input": "./a/../in.csv", "folder": at("some/jobs/sub") + "/"}, map[string]string{"input": "in.csv", "folder": "sub"})
+	require.Equal(t, "some/jobs/in.csv", given.Path, "messages name it as the working directory sees it")
+	require.Equal(t, "some/jobs/sub/*.gz", given.Paths[2])
+	require.Equal(t, at("some/jobs/in.csv")+" and ../data", given.Text, "an expression has it absolute")
 }
 
 func TestAFailureTakesItsNamedTransitionAndCompletesTheJob(t *testing.T) {

@@ -179,6 +179,14 @@ func (s Source) identity() string {
 	return abs
 }
 
+// folder is that of location; empty for a file that is not on the disk.
+func (s Source) folder() string {
+	if at := s.location(); at != "" {
+		return filepath.Dir(at)
+	}
+	return ""
+}
+
 // location is the absolute path of a file on the disk; empty for any other.
 func (s Source) location() string {
 	if !s.OnDisk() {

@@ -113,12 +113,43 @@ func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind ro
 			return 0, false, false
 		}
 	}
-	if len(words) == 1 && otherKinds()[strings.ToLower(words[0])] != "" {
-		c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), "write "+otherKinds()[strings.ToLower(words[0])])
+	if meant := typeCure(text); meant != "" {
+		c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), "write "+meant)
 		return 0, false, false
 	}
 	c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), strict.Suggest(strings.TrimSuffix(text, " null"), row.KindNames())+"; with `null` behind it if it may be missing")
 	return 0, false, false
+}
+
+// typeCure is how a type of a database or of another language is written here, with what
+// such a language says of null; "": it is not known.
+func typeCure(text string) string {
+	text, optional := strings.CutSuffix(strings.ToLower(text), "?")
+	if i := strings.IndexByte(text, '('); i > 0 { // varchar(20)
+		text = text[:i] + " " + text[strings.IndexByte(text, ')')+1:]
+	}
+	kind, nullable := "", optional
+	words := strings.Fields(text)
+	for i, word := range words {
+		_, isKind := row.KindByName(word)
+		switch {
+		case word == "or" || word == "|" || word == "not":
+		case slices.Contains([]string{"null", "nil", "none", "nullable", "optional"}, word):
+			nullable = nullable || i == 0 || words[i-1] != "not"
+		case kind != "":
+			return ""
+		case isKind:
+			kind = word
+		default:
+			if kind = otherKinds()[word]; kind == "" {
+				return ""
+			}
+		}
+	}
+	if kind != "" && nullable {
+		kind += " null"
+	}
+	return kind
 }
 
 // decodeItem reads an item type: a name, or an inline map of fields.

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -39,12 +40,9 @@ func (f *File) launchValues(params core.Parameters) *values {
 			continue
 		}
 		named[spec.Name] = p.Value
-		if spec.Type != core.TypePath {
-			continue
-		}
-		v.paths = append(v.paths, "params."+spec.Name)
-		if text, ok := p.Value.(string); ok && text == spec.Default {
-			named[spec.Name] = f.resolve(text)
+		if text, is := p.Value.(string); is && spec.Type == core.TypePath {
+			v.paths = append(v.paths, "params."+spec.Name)
+			named[spec.Name] = cmp.Or(p.Path, f.absolute(text))
 		}
 	}
 	return v

@@ -286,8 +286,8 @@ func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at item.Pos
 	return w
 }
 
-// wake does what a component could still be told to do: whether that works or fails
-// is no matter, but for Finish, which must not succeed.
+// wake calls what the engine could still call: that may work or fail,
+// but for Finish, which must not succeed.
 func (c *writerCheck) wake(t testing.TB, w item.Writer, at item.Position) {
 	t.Helper()
 	defer shut(t, w.Component())
@@ -317,7 +317,7 @@ func (c *writerCheck) rewinds(t *testing.T) {
 	defer shut(t, w.Component())
 	r, ok := w.Component().(item.Rewinder)
 	if !ok {
-		t.Skip("it is no item.Rewinder")
+		t.Skip("it is not an item.Rewinder")
 	}
 	var at item.Position
 	for i := range c.chunks {

@@ -19,10 +19,11 @@ import (
 // is JSON it decodes itself; a text is read by the reader of the step. It has no position:
 // a redrive that runs again reads the items that are left then.
 type reader struct {
-	plan *Plan
-	page []core.SkippedItem
-	last int64 // the last item of the page
-	end  bool
+	plan     *Plan
+	page     []core.SkippedItem
+	last     int64 // the last item of the page
+	end      bool
+	itemType item.Type
 	// documents decodes the JSON in hand. texts reads texts, opener hands them to it; both
 	// are nil where no text is redriven.
 	documents item.Reader
@@ -60,6 +61,7 @@ func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Rea
 		}
 	}
 	var err error
+	r.itemType = itemType
 	r.documents, err = itemType.FromDocuments(r)
 	return r, err
 }
@@ -80,8 +82,9 @@ func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 		if err != nil {
 			return err
 		}
-		r.raw, r.document = nil, of.document
+		r.raw = nil
 		if of.raw == nil {
+			r.document = retyped(of.document, r.itemType)
 			err = r.documents.Fill(ctx, items, items.Len()+1)
 		} else {
 			err = r.readText(ctx, items, *of.raw)

@@ -124,6 +124,10 @@ func (oneDatabase) Acquire(_ context.Context, run *core.StepRun, database string
 	return nil, &DatabaseError{Step: run.Step.Name, Database: database, Items: run.Services.Checkpoints.Database()}
 }
 
+func (oneDatabase) HasCommitted(context.Context, string, core.JobInstanceID, string, core.StepExecutionID) (bool, error) {
+	return false, nil
+}
+
 // DatabaseError refuses a redrive that could not commit an item and its mark in
 // one transaction.
 type DatabaseError struct{ Step, Database, Items string }

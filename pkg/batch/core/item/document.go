@@ -197,7 +197,7 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 }
 
 func jsonMisfit(f *row.Field, raw []byte) error {
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, jsontext.Shorten(raw), f.Type()))
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(jsontext.Shorten(raw)), f.Type()))
 }
 
 // recordDocuments writes records as JSON objects, keys in the schema's order.

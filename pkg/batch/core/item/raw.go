@@ -74,8 +74,10 @@ func (t RawText) IsHidden() bool { return t.Text == "" }
 // then no text of such an item may be stored, as it is not known where the field is in it.
 func HidesFields(items Items) bool {
 	typed, ok := items.(interface{ elem() reflect.Type })
-	return !ok || mayRedact(typed.elem(), map[reflect.Type]bool{}, false)
+	return !ok || hidesFields(typed.elem())
 }
+
+func hidesFields(t reflect.Type) bool { return mayRedact(t, map[reflect.Type]bool{}, false) }
 
 // elem returns the type of the items.
 func (s *Slice[T]) elem() reflect.Type { return reflect.TypeFor[T]() }

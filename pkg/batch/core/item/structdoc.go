@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -23,6 +24,8 @@ type documentReader[T any] struct {
 	meta MetaReader
 	find *jsontext.Finder
 	from []fromField
+	// hides says that no error quotes a document: items have fields that are redacted.
+	hides bool
 }
 
 // fromField is a field of a struct that is found by its `from`.
@@ -36,7 +39,7 @@ type fromField struct {
 }
 
 func newDocumentReader[T any](r DocumentReader) *documentReader[T] {
-	d := &documentReader[T]{r: r, find: jsontext.NewFinder()}
+	d := &documentReader[T]{r: r, find: jsontext.NewFinder(), hides: hidesFields(reflect.TypeFor[T]())}
 	d.meta, _ = r.(MetaReader)
 	t := structOf(reflect.TypeFor[T]())
 	if t == nil {
@@ -81,7 +84,7 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 	if !ok {
 		return f
 	}
-	schema, err := row.NewSchema(row.Field{Name: sf.Name, Kind: kind, Nullable: f.pointer, Format: sf.Tag.Get("format")})
+	schema, err := row.NewSchema(row.Field{Name: sf.Name, Kind: kind, Nullable: f.pointer, Format: sf.Tag.Get("format"), Hidden: d.hides})
 	if f.flat = err == nil; f.flat {
 		f.field = *schema.Field(0)
 	}
@@ -160,6 +163,9 @@ func (d *documentReader[T]) Read(ctx context.Context) (item T, err error) {
 // field set.
 func (d *documentReader[T]) decode(doc []byte, item *T) error {
 	if err := d.find.Find(doc); err != nil {
+		if d.hides {
+			return withoutValues(err)
+		}
 		return badDocument(doc, err)
 	}
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
@@ -167,7 +173,7 @@ func (d *documentReader[T]) decode(doc []byte, item *T) error {
 			return fmt.Errorf("null is not a %v", t)
 		}
 	}
-	if err := json.Unmarshal(doc, item); err != nil || d.from == nil {
+	if err := d.unmarshal(doc, item); err != nil || d.from == nil {
 		return err
 	}
 	v := reflect.Indirect(reflect.ValueOf(item).Elem())
@@ -187,7 +193,7 @@ func (d *documentReader[T]) set(f *fromField, dst reflect.Value) error {
 	case raw == nil && d.find.Found[f.name] != nil:
 		return nil
 	case raw != nil && !f.flat:
-		return json.Unmarshal(raw, dst.Addr().Interface())
+		return d.unmarshal(raw, dst.Addr().Interface())
 	case !f.flat:
 		return nil
 	}
@@ -203,8 +209,32 @@ func (d *documentReader[T]) set(f *fromField, dst reflect.Value) error {
 		dst.Set(reflect.New(dst.Type().Elem()))
 		dst = dst.Elem()
 	}
-	if err := setField(dst, value); err != nil {
-		return fmt.Errorf("field %s: %w", f.field.Name, err)
+	if !setField(dst, value) {
+		return unfit(&f.field, value, dst)
 	}
 	return nil
+}
+
+func (d *documentReader[T]) unmarshal(doc []byte, to any) error {
+	err := json.Unmarshal(doc, to)
+	if err != nil && d.hides {
+		return withoutValues(err)
+	}
+	return err
+}
+
+// withoutValues says what is wrong with a document, and quotes nothing of it.
+func withoutValues(err error) error {
+	var misfit *json.UnmarshalTypeError
+	var strict *jsontext.StrictError
+	var syntax *jsontext.SyntaxError
+	switch {
+	case errors.As(err, &misfit) && misfit.Field != "":
+		return fmt.Errorf("field %s: the value does not fit a %v", misfit.Field, misfit.Type)
+	case errors.As(err, &strict):
+		return strict
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not JSON (byte %d)", syntax.Offset+1)
+	}
+	return errors.New("the document does not fit; why is not shown, as items have fields that are redacted")
 }

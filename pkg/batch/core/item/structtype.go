@@ -121,6 +121,7 @@ func planOf(t reflect.Type) (*structPlan, error) {
 		return nil, fmt.Errorf("it is no struct")
 	}
 	var fields []row.Field
+	hides := hidesFields(t)
 	for i := range p.elem.NumField() {
 		sf := p.elem.Field(i)
 		name := FieldName(sf)
@@ -140,7 +141,7 @@ func planOf(t reflect.Type) (*structPlan, error) {
 		p.fields = append(p.fields, f)
 		fields = append(fields, row.Field{
 			Name: name, Kind: kind, Nullable: f.pointer, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"),
-			Optional: sf.Tag.Get("optional") == "true",
+			Optional: sf.Tag.Get("optional") == "true", Hidden: hides,
 		})
 	}
 	var err error
@@ -227,20 +228,26 @@ func (p *structPlan) set(item reflect.Value, values []row.Value) error {
 			dst.Set(reflect.New(dst.Type().Elem()))
 			dst = dst.Elem()
 		}
-		if err := setField(dst, v); err != nil {
-			return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %w", p.schema.Field(i).Name, err))
+		if !setField(dst, v) {
+			return unfit(p.schema.Field(i), v, dst)
 		}
 	}
 	return nil
 }
 
-func setField(dst reflect.Value, v row.Value) error {
+// unfit is the invalid item whose value the Go type of the field cannot hold.
+func unfit(f *row.Field, v row.Value, dst reflect.Value) error {
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s does not fit a %v", f.Name, f.Quoted(v.String()), dst.Type()))
+}
+
+// setField reports whether the value fits.
+func setField(dst reflect.Value, v row.Value) bool {
 	switch dst.Kind() {
 	case reflect.String:
 		dst.SetString(v.Str())
 	case reflect.Float32, reflect.Float64:
 		if dst.OverflowFloat(v.Float()) {
-			return fmt.Errorf("%s does not fit a %v", v, dst.Type())
+			return false
 		}
 		dst.SetFloat(v.Float())
 	case reflect.Bool:
@@ -249,7 +256,7 @@ func setField(dst reflect.Value, v row.Value) error {
 		dst.Set(reflect.ValueOf(v.Time()))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		if v.Int() < 0 || dst.OverflowUint(uint64(v.Int())) {
-			return fmt.Errorf("%d does not fit a %v", v.Int(), dst.Type())
+			return false
 		}
 		dst.SetUint(uint64(v.Int()))
 	default:
@@ -258,11 +265,11 @@ func setField(dst reflect.Value, v row.Value) error {
 			n = int64(v.Date())
 		}
 		if dst.OverflowInt(n) {
-			return fmt.Errorf("%d does not fit a %v", n, dst.Type())
+			return false
 		}
 		dst.SetInt(n)
 	}
-	return nil
+	return true
 }
 
 func (p *structPlan) get(item reflect.Value, values []row.Value) error {

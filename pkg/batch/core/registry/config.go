@@ -9,6 +9,8 @@ import (
 // is reported at that key's position. Key is a path such as "item" or "columns.id".
 type ConfigError struct {
 	Key string
+	// At is the byte of the key's text that is wrong, from 1; 0: all of it.
+	At  int
 	Err error
 }
 

@@ -23,6 +23,9 @@ type Field struct {
 	Nulls []string
 	// Optional says that the source may lack the column or key; the value is null then.
 	Optional bool
+	// Hidden says that an error quotes no value of the field: the item has fields that are
+	// redacted, and a source may have their values elsewhere.
+	Hidden bool
 
 	layout string
 }

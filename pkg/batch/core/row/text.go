@@ -133,11 +133,20 @@ func (f *Field) formatOr(def string) string {
 }
 
 func (f *Field) misfit(text, why string) error {
-	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, quoteShort(text), article(f.Kind))
+	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, f.Quoted(quoteShort(text)), article(f.Kind))
 	if why != "" {
 		msg += " (" + why + ")"
 	}
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%s", msg))
+}
+
+// Quoted returns the text, which shows a value of the field, or what stands for it where
+// the field is hidden.
+func (f *Field) Quoted(text string) string {
+	if f.Hidden {
+		return "the value"
+	}
+	return text
 }
 
 func article(k Kind) string {

@@ -57,7 +57,7 @@ func parametersSurvive(b *bench) {
 	list := []core.Parameter{
 		{Name: "empty", Type: core.TypeString, Value: ""},
 		{Name: "text", Type: core.TypeString, Value: "O'Brien said \"%s\" ? $1 @x\n日本\U0001F30A", Identifying: true},
-		{Name: "path", Type: core.TypePath, Value: `C:\data\in.csv`},
+		{Name: "path", Type: core.TypePath, Value: `data/C:\in.csv`, Path: `/jobs/data/C:\in.csv`},
 		{Name: "int.max", Type: core.TypeInt, Value: int64(math.MaxInt64), Identifying: true},
 		{Name: "int.min", Type: core.TypeInt, Value: int64(math.MinInt64)},
 		{Name: "float.integral", Type: core.TypeFloat, Value: float64(3)},

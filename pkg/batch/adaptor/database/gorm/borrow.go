@@ -30,6 +30,8 @@ type borrower struct {
 	lent Lent
 	// settings of a borrowed session, in order.
 	settings []setting
+	// answer is pgConn.answer.
+	answer time.Duration
 	// reconnects counts: a connection that was borrowed before the last one is closed
 	// when it is borrowed again, as its prepared statements may be outdated (rule T7).
 	reconnects atomic.Int64
@@ -38,7 +40,7 @@ type borrower struct {
 type setting struct{ name, value string }
 
 func newBorrower(name string, lent Lent, idleInTransaction time.Duration) *borrower {
-	return &borrower{name: name, lent: lent, settings: ourSettings(idleInTransaction)}
+	return &borrower{name: name, lent: lent, settings: ourSettings(idleInTransaction), answer: answerTime(idleInTransaction)}
 }
 
 // ourSettings are what the rules need of a session (D5, L7), in order.
@@ -65,10 +67,10 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pgConn{Conn: lent.own, loan: lent}
+	p := &pgConn{Conn: lent.own, loan: lent, answer: b.answer}
 	p.trace = trace{
 		keeps: keepsPostgres, distrusts: true, known: map[string]bool{},
-		// What a step has set cannot be told from what the application has set.
+		// What a step has set looks like what the application has set.
 		renew: func() error { return errors.Join(driver.ErrBadConn, p.loan.giveBack(true)) },
 		reopen: func(ctx context.Context) error {
 			before := p.loan.giveBack(true) // first: what follows may wait for it

@@ -3,6 +3,7 @@ package gormdb
 import (
 	"context"
 	"database/sql/driver"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
@@ -46,7 +47,7 @@ func (c *pgConn) watch(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := ctxwatch.NewContextWatcher(&pgconn.CancelRequestContextWatcherHandler{Conn: c.Conn.Conn().PgConn(), DeadlineDelay: cancelTime})
+	w := ctxwatch.NewContextWatcher(&canceller{conn: c.Conn.Conn().PgConn(), answer: c.answer})
 	w.Watch(ctx)
 	return w.Unwatch, nil
 }
@@ -61,4 +62,58 @@ type watchedRows struct {
 func (r *watchedRows) Close() error {
 	defer r.done()
 	return r.Rows.Close()
+}
+
+// canceller asks the server to cancel the statement that runs when its context ends. It asks
+// again until the statement has ended: a server that has not yet received the statement, or
+// has not begun it, forgets the request. After the time of answer the connection is lost.
+type canceller struct {
+	conn   *pgconn.PgConn
+	answer time.Duration
+	ended  chan struct{} // closed when the statement has ended
+	done   chan struct{} // closed when no request is under way
+}
+
+const (
+	// cancelAgain is the time between two requests.
+	cancelAgain = 250 * time.Millisecond
+	// cancelRest is how long a connection is not used after a request that the server has
+	// answered: a busy machine may deliver it late, and cancel the next statement.
+	cancelRest = 100 * time.Millisecond
+)
+
+// HandleCancel implements ctxwatch.Handler.
+func (c *canceller) HandleCancel(context.Context) {
+	deadline := time.Now().Add(c.answer)
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	c.ended, c.done = make(chan struct{}), make(chan struct{})
+	c.setDeadline(deadline)
+	go func() {
+		defer close(c.done)
+		defer cancel()
+		for {
+			_ = c.conn.CancelRequest(ctx) //nolint:errcheck // what the statement comes to is the answer
+			time.Sleep(cancelRest)
+			select {
+			case <-c.ended:
+				return
+			case <-ctx.Done():
+				return
+			case <-time.After(cancelAgain - cancelRest):
+			}
+		}
+	}()
+}
+
+// HandleUnwatchAfterCancel implements ctxwatch.Handler. A request that was sent is waited
+// for: the server has delivered it then, and it does not meet the next statement.
+func (c *canceller) HandleUnwatchAfterCancel() {
+	close(c.ended)
+	<-c.done
+	c.setDeadline(time.Time{})
+}
+
+// setDeadline bounds the reads and writes of the connection. Where that fails, they fail too.
+func (c *canceller) setDeadline(at time.Time) {
+	_ = c.conn.Conn().SetDeadline(at) //nolint:errcheck // see above
 }

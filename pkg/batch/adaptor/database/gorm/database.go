@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -17,6 +18,7 @@ type backend interface {
 	ping(ctx context.Context) error
 	hasIsolation(level sql.IsolationLevel) bool
 	singleWriter() bool
+	writerHeld() time.Duration
 	reconnect() error
 	close() error
 }
@@ -41,6 +43,8 @@ func (d *database) Dialect() tx.Dialect { return d.dialect }
 func (d *database) Conn() tx.Conn { return d.backend.conn() }
 
 func (d *database) SingleWriter() bool { return d.backend.singleWriter() }
+
+func (d *database) WriterHeld() time.Duration { return d.backend.writerHeld() }
 
 func (d *database) Reconnects() int64 { return d.reconnects.Load() }
 

@@ -24,7 +24,7 @@
 // # PostgreSQL
 //
 // Sessions set idle_in_transaction_session_timeout and TCP keepalives (rule L7)
-// as start-up parameters; behind PgBouncer list them in ignore_startup_parameters.
+// as start-up parameters, behind a pooler by a statement (rule R9, pooler.go).
 // A cancelled statement is cancelled at the server and the connection survives,
 // so that its transaction can still roll back to a savepoint.
 //

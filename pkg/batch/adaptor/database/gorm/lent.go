@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
@@ -40,7 +41,7 @@ type Lent struct {
 // control pool (rule R6) and migrations open connections of their own, with the
 // configuration of the pool and the settings (search_path, role) of one of its sessions:
 // BeforeConnect and AfterConnect of a *pgxpool.Pool are called for them, those of a
-// *sql.DB cannot be seen. Behind PgBouncer the pool needs session pooling.
+// *sql.DB cannot be seen. A pooler before the server must be in session mode (rule R9).
 //
 // On SQLite only the file is taken from the pool. The connections are opened as for a
 // URL, since SQLite and its driver fix at opening what the rules need (one immediate
@@ -145,10 +146,6 @@ func (l Lent) config(ctx context.Context, ours []setting) (*pgx.ConnConfig, []st
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
-	copied, err := copySettings(ctx, own.Conn().PgConn(), ours)
-	if err = errors.Join(err, giveBack()); err != nil {
-		return nil, nil, fmt.Errorf("ask for the settings of a session of the application's pool: %w", err)
-	}
 	config, options, after := own.Conn().Config(), []stdlib.OptionOpenDB(nil), func(context.Context, *pgx.Conn) error { return nil }
 	if l.pool != nil {
 		c := l.pool.Config()
@@ -160,6 +157,10 @@ func (l Lent) config(ctx context.Context, ours []setting) (*pgx.ConnConfig, []st
 			after = c.AfterConnect
 		}
 	}
+	copied, err := askLent(ctx, own.Conn().PgConn(), stdlib.GetConnector(*config, options...), ours)
+	if err = errors.Join(err, giveBack()); err != nil {
+		return nil, nil, err
+	}
 	return config, append(options, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		if err := after(ctx, conn); err != nil {
 			return err
@@ -169,6 +170,24 @@ func (l Lent) config(ctx context.Context, ours []setting) (*pgx.ConnConfig, []st
 		}
 		return nil
 	})), nil
+}
+
+// askLent returns copySettings of a session that belongs to its connection alone.
+func askLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
+	pooled, err := isPooled(ctx, conn)
+	if err == nil && pooled {
+		if err := refuseSharedSessions(ctx, conn, another); err != nil {
+			return "", err
+		}
+	}
+	copied := ""
+	if err == nil {
+		copied, err = copySettings(ctx, conn, ours)
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask for the settings of a session of the application's pool: %w", err)
+	}
+	return copied, nil
 }
 
 // file returns the file of a pool of SQLite.

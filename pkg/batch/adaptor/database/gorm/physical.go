@@ -73,29 +73,50 @@ type pgConn struct {
 	trace    trace
 	// loan is of a connection of the application's pool; nil: it is our own.
 	loan *loan
+	// answer is how long the server is waited for that is to end something.
+	answer time.Duration
 }
 
-func wrapPostgres(c driver.Conn) (physical, error) {
+// mustAnswer gives the connection up where the server does not answer in time to what it
+// was sent, or will be, until answered is called. It waits for no statement in progress.
+func (c *pgConn) mustAnswer() (answered func()) {
+	conn := c.Conn.Conn().PgConn().Conn()
+	_ = conn.SetDeadline(time.Now().Add(c.answer))      //nolint:errcheck // a connection that is closed waits for nothing
+	return func() { _ = conn.SetDeadline(time.Time{}) } //nolint:errcheck // likewise
+}
+
+// wrapPostgres wraps connections of our own. answer is pgConn.answer.
+func wrapPostgres(answer time.Duration) func(c driver.Conn) (physical, error) {
+	return func(c driver.Conn) (physical, error) {
+		p, err := newPgConn(c, answer)
+		if err != nil {
+			return nil, err
+		}
+		p.trace.renew = p.renew
+		return p, nil
+	}
+}
+
+// wrapSetByStatement is wrapPostgres for a session that is given up when it is changed.
+func wrapSetByStatement(answer time.Duration) func(c driver.Conn) (physical, error) {
+	return func(c driver.Conn) (physical, error) {
+		p, err := newPgConn(c, answer)
+		if err != nil {
+			return nil, err
+		}
+		p.trace.renew = func() error {
+			return errors.Join(driver.ErrBadConn, closeNow(p.Conn.Conn().PgConn()))
+		}
+		return p, nil
+	}
+}
+
+func newPgConn(c driver.Conn, answer time.Duration) (*pgConn, error) {
 	own, ok := c.(*stdlib.Conn)
 	if !ok {
 		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
 	}
-	p := &pgConn{Conn: own}
-	p.trace = trace{renew: p.renew, keeps: keepsPostgres, distrusts: true, known: map[string]bool{}}
-	return p, nil
-}
-
-// wrapBesideLent is wrapPostgres for a session that is given up when it is changed.
-func wrapBesideLent(c driver.Conn) (physical, error) {
-	own, ok := c.(*stdlib.Conn)
-	if !ok {
-		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
-	}
-	p := &pgConn{Conn: own}
-	p.trace = trace{keeps: keepsPostgres, distrusts: true, known: map[string]bool{}, renew: func() error {
-		return errors.Join(driver.ErrBadConn, closeNow(p.Conn.Conn().PgConn()))
-	}}
-	return p, nil
+	return &pgConn{Conn: own, answer: answer, trace: trace{keeps: keepsPostgres, distrusts: true, known: map[string]bool{}}}, nil
 }
 
 func (c *pgConn) own() any { return c.Conn }
@@ -278,19 +299,24 @@ type modernc interface {
 type liteConn struct {
 	modernc
 	// watch is the writing transaction in progress, or nil.
-	watch  *sqliteTx
-	trace  trace
-	closed bool
+	watch   *sqliteTx
+	trace   trace
+	closed  bool
+	writing writing
 }
 
-func wrapSQLite(c driver.Conn) (physical, error) {
-	own, ok := c.(modernc)
-	if !ok {
-		return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
+// wrapSQLite wraps connections. Those that write count the time into w, and wait so long
+// for the writer; nil: they only read.
+func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical, error) {
+	return func(c driver.Conn) (physical, error) {
+		own, ok := c.(modernc)
+		if !ok {
+			return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
+		}
+		l := &liteConn{modernc: own, writing: writing{time: w, wait: wait}}
+		l.trace = trace{renew: l.renew, keeps: keepsSQLite, known: map[string]bool{}}
+		return l, nil
 	}
-	l := &liteConn{modernc: own}
-	l.trace = trace{renew: l.renew, keeps: keepsSQLite, known: map[string]bool{}}
-	return l, nil
 }
 
 func (c *liteConn) own() any { return c.modernc }
@@ -355,6 +381,7 @@ func (c *liteConn) ExecContext(ctx context.Context, query string, args []driver.
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
 	}
+	defer c.writing.statement()()
 	return c.modernc.ExecContext(ctx, query, args)
 }
 
@@ -362,6 +389,7 @@ func (c *liteConn) QueryContext(ctx context.Context, query string, args []driver
 	if err := c.note(ctx, query); err != nil {
 		return nil, err
 	}
+	defer c.writing.statement()()
 	return c.modernc.QueryContext(ctx, query, args)
 }
 

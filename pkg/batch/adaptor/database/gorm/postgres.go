@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -28,21 +28,43 @@ const (
 	keepAliveIdle     = 10 * time.Second
 	keepAliveInterval = 5 * time.Second
 	keepAliveCount    = 3
-	// A server that does not answer to a cancel request within this time loses the
-	// connection.
-	cancelTime = 5 * time.Second
-	idleTime   = 5 * time.Minute
+	// A server that does not answer to a cancel request, or a rollback, within this time
+	// loses the connection; less where a lease is short (answerTime).
+	longestAnswer  = 5 * time.Second
+	shortestAnswer = 250 * time.Millisecond
+	idleTime       = 5 * time.Minute
 	// beginAttempts bounds the dead connections that Begin steps over.
 	beginAttempts = 3
 )
+
+// answerTime is how long a server is waited for that is to end a statement or a
+// transaction: an owner must not wait for it until its lease is over (rule L9).
+func answerTime(of time.Duration) time.Duration {
+	return max(shortestAnswer, min(longestAnswer, lease.EndTime(of)/2))
+}
+
+// forControl returns s for connections without transactions of steps. The heartbeat that is
+// not answered must leave time for the next.
+func (s server) forControl(idleLimit time.Duration) server {
+	s.config = s.config.Copy()
+	s.config.BuildContextWatcherHandler = cancelling(min(time.Second, answerTime(idleLimit)))
+	return s
+}
+
+// cancelling cancels a statement at the server, which has so long to answer.
+func cancelling(answer time.Duration) func(conn *pgconn.PgConn) ctxwatch.Handler {
+	return func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &canceller{conn: conn, answer: answer}
+	}
+}
 
 // server says how connections of our own are opened.
 type server struct {
 	config  *pgx.ConnConfig
 	options []stdlib.OptionOpenDB
-	// besideLent says that the sessions are set up as those of a pool of the
-	// application's, which no statement does again.
-	besideLent bool
+	// byStatement says that a statement after connecting has made the settings of a
+	// session, which RESET would undo.
+	byStatement bool
 }
 
 func (s server) connector() driver.Connector {
@@ -52,7 +74,7 @@ func (s server) connector() driver.Connector {
 // server reads the URL, or the configuration of the pool that is lent.
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
-		s.besideLent = true
+		s.byStatement = true
 		s.config, s.options, err = c.Lent.config(ctx, ourSettings(c.IdleInTransaction))
 	} else {
 		s.config, err = parseConfig(c.URL)
@@ -63,17 +85,15 @@ func (c Config) server(ctx context.Context) (s server, err error) {
 	if s.config.ConnectTimeout == 0 {
 		s.config.ConnectTimeout = connectTimeout
 	}
-	s.config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelTime}
+	s.config.BuildContextWatcherHandler = cancelling(answerTime(c.IdleInTransaction))
+	params := map[string]string{"application_name": "surfin"}
+	if !s.byStatement {
+		forgetTexts(s.config.RuntimeParams)
+		for _, ours := range ourSettings(c.IdleInTransaction) {
+			params[ours.name] = ours.value
+		}
 	}
-	fixSession(s.config.RuntimeParams)
-	for name, value := range map[string]string{
-		"application_name":                    "surfin",
-		"idle_in_transaction_session_timeout": strconv.FormatInt(c.IdleInTransaction.Milliseconds(), 10),
-		"tcp_keepalives_idle":                 strconv.Itoa(int(keepAliveIdle.Seconds())),
-		"tcp_keepalives_interval":             strconv.Itoa(int(keepAliveInterval.Seconds())),
-		"tcp_keepalives_count":                strconv.Itoa(keepAliveCount),
-	} {
+	for name, value := range params {
 		if _, given := s.config.RuntimeParams[name]; !given {
 			s.config.RuntimeParams[name] = value
 		}
@@ -100,15 +120,11 @@ const (
 	fixedDateStyle = "ISO, MDY"
 )
 
-// fixSession sets what texts mean in the session; names have any letter case.
-func fixSession(params map[string]string) {
-	fixed := map[string]string{"timezone": fixedTimeZone, "datestyle": fixedDateStyle}
-	for name := range params {
-		if _, ours := fixed[strings.ToLower(name)]; ours {
-			delete(params, name)
-		}
-	}
-	maps.Copy(params, fixed)
+// forgetTexts takes out what would say what texts mean; names have any letter case.
+func forgetTexts(params map[string]string) {
+	maps.DeleteFunc(params, func(name, _ string) bool {
+		return strings.EqualFold(name, "timezone") || strings.EqualFold(name, "datestyle")
+	})
 }
 
 // postgres is a pool of pgx connections.
@@ -132,9 +148,9 @@ func (p *postgres) openPool() (*sql.DB, error) {
 		db.SetConnMaxIdleTime(borrowedIdle)
 		return db, nil
 	}
-	wrap := wrapPostgres
-	if p.server.besideLent {
-		wrap = wrapBesideLent
+	wrap := wrapPostgres(answerTime(p.idleLimit))
+	if p.server.byStatement {
+		wrap = wrapSetByStatement(answerTime(p.idleLimit))
 	}
 	db := sql.OpenDB(connector{p.server.connector(), wrap})
 	db.SetMaxOpenConns(p.maxOpen)
@@ -155,6 +171,8 @@ func (p *postgres) open() (*sql.DB, error) { return sql.OpenDB(p.server.connecto
 func (p *postgres) conn() tx.Conn { return poolConn{p.pool, explainPostgres} }
 
 func (p *postgres) singleWriter() bool { return false }
+
+func (p *postgres) writerHeld() time.Duration { return 0 }
 
 func (p *postgres) reconnect() error {
 	if p.borrower != nil {
@@ -190,7 +208,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 			return nil, err
 		}
 		var t *sql.Tx
-		t, err = conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
+		t, err = p.beginTx(ctx, conn, &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
 		if err == nil {
 			return newPostgresHandle(conn, t, p.idleLimit)
 		}
@@ -203,6 +221,22 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 		}
 	}
 	return nil, err
+}
+
+// beginTx begins a transaction that does not end with ctx (rule T8). A server that does
+// not answer after the end of ctx loses the connection.
+func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, opts *sql.TxOptions) (*sql.Tx, error) {
+	physical, err := physicalOf[*pgConn](conn)
+	if err != nil {
+		return nil, err
+	}
+	late := make(chan func(), 1)
+	inTime := context.AfterFunc(ctx, func() { late <- physical.mustAnswer() })
+	t, err := conn.BeginTx(context.WithoutCancel(ctx), opts)
+	if !inTime() {
+		(<-late)()
+	}
+	return t, err
 }
 
 // explainPostgres adds the end of the context to the answer of a server that was

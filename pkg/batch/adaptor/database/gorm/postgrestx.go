@@ -57,9 +57,10 @@ func (p postgresTx) commit(c *txConn) error {
 	return withoutBadConn(c.tx.Commit())
 }
 
-// rollback succeeds when the connection is gone: the server has rolled back then. It
-// fails where what was to be rolled back had been committed before.
+// rollback succeeds when the connection is gone: the server has rolled back then, or does
+// when it sees it. It fails where what was to be rolled back had been committed before.
 func (p postgresTx) rollback(c *txConn) error {
+	defer p.physical.mustAnswer()()
 	proof := p.prove(c)
 	scripted := p.physical.scripted.Load()
 	err := c.tx.Rollback()

@@ -75,19 +75,23 @@ func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (er
 	if c.Lent.given {
 		data.borrower = newBorrower(name, c.Lent, c.IdleInTransaction)
 	}
-	control := &postgres{name: name, server: server, maxOpen: c.ControlOpen, idleLimit: c.IdleInTransaction}
-	for _, b := range []*postgres{data, control} {
-		if b.pool, err = newPool(b.openPool); err != nil {
-			return err
-		}
-		db := &database{name: name, dialect: tx.Postgres, size: b.maxOpen, backend: b}
-		if b == data {
-			p.databases[name] = db
-		} else {
-			p.controls[name] = db
-		}
+	if data.pool, err = newPool(data.openPool); err != nil {
+		return err
 	}
-	return errors.Join(data.ping(ctx), c.pingControl(ctx, control))
+	p.databases[name] = &database{name: name, dialect: tx.Postgres, size: data.maxOpen, backend: data}
+	reach := data.meet
+	if c.Lent.given {
+		reach = data.ping
+	}
+	if err := reach(ctx); err != nil {
+		return err
+	}
+	control := &postgres{name: name, server: data.server.forControl(c.IdleInTransaction), maxOpen: c.ControlOpen, idleLimit: c.IdleInTransaction}
+	if control.pool, err = newPool(control.openPool); err != nil {
+		return err
+	}
+	p.controls[name] = &database{name: name, dialect: tx.Postgres, size: control.maxOpen, backend: control}
+	return c.pingControl(ctx, control)
 }
 
 // pingControl reaches the server with a configuration that was taken from a pool.

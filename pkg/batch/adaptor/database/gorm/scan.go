@@ -9,7 +9,7 @@ import (
 
 // words yields the bare words of a statement in upper case, and ";", without
 // literals, quoted names and comments, until yield is false. It tells apart what
-// a statement begins with; it is no parser.
+// a statement begins with; it is not a parser.
 func words(query string, yield func(word string) bool) {
 	tokens(query, func(word string, _ bool) bool { return yield(word) })
 }

@@ -37,10 +37,11 @@ type sqliteFile struct {
 	mode    fs.FileMode // of a file that is made
 	writer  *pool
 	readers *pool
+	held    *writerTime
 }
 
 func newSQLite(name, path string, readers int, mode fs.FileMode) (*sqliteFile, error) {
-	s := &sqliteFile{name: name, path: path, mode: mode}
+	s := &sqliteFile{name: name, path: path, mode: mode, held: newWriterTime()}
 	var err error
 	if s.writer, err = newPool(func() (*sql.DB, error) { return s.openPool(1, busyTimeout, "immediate", false) }); err != nil {
 		return nil, err
@@ -67,7 +68,11 @@ func (s *sqliteFile) openPool(size int, busy time.Duration, lock string, queryOn
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.path, err)
 	}
-	db := sql.OpenDB(connector{driver, wrapSQLite})
+	held := s.held
+	if queryOnly {
+		held = nil
+	}
+	db := sql.OpenDB(connector{driver, wrapSQLite(held, busy)})
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db, nil
@@ -111,6 +116,8 @@ func (s *sqliteFile) open() (*sql.DB, error) {
 func (s *sqliteFile) conn() tx.Conn { return sqliteConn{s} }
 
 func (s *sqliteFile) singleWriter() bool { return true }
+
+func (s *sqliteFile) writerHeld() time.Duration { return s.held.held() }
 
 func (s *sqliteFile) reconnect() error { return errors.Join(s.writer.swap(), s.readers.swap()) }
 

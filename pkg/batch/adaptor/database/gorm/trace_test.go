@@ -136,8 +136,8 @@ func BenchmarkTransaction(b *testing.B) {
 	}
 }
 
-// Rules R8 and T8b: a session that another step has changed costs a new one, and is no
-// failure of the step that gets its connection.
+// Rules R8 and T8b: a session that another step has changed costs a new one, and does
+// not fail the step that gets its connection.
 func TestStepsThatChangeTheirSessionsWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func() *DBProvider{

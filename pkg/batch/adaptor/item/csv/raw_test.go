@@ -1,11 +1,10 @@
 package csv
 
 import (
-	"context"
-	"errors"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,25 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
-
-// badTexts returns the texts of the records that could not be read.
-func badTexts(t *testing.T, cfg ReaderConfig, itemType item.Type) (list []item.RawText) {
-	t.Helper()
-	r, err := NewReader(cfg, itemType)
-	require.NoError(t, err)
-	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
-	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()
-	for {
-		err := r.Fill(t.Context(), r.NewItems(1), 1)
-		if errors.Is(err, io.EOF) {
-			return list
-		}
-		if err != nil {
-			require.True(t, item.IsConsumed(err), err)
-			list = append(list, r.Component().(item.RawReader).RawText())
-		}
-	}
-}
 
 func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 	t.Parallel()
@@ -43,9 +23,11 @@ func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 			path = file(t, name, zip(t, content))
 		}
 		cfg := ReaderConfig{Path: path, Header: true, Comment: "#", MaxLine: 100}
-		found := badTexts(t, cfg, ids)
+		r, err := NewReader(cfg, ids)
+		require.NoError(t, err)
 		var texts []string
-		for _, raw := range found {
+		for _, unread := range itemtest.UnreadItems(t, r) {
+			raw := unread.Raw
 			texts = append(texts, raw.Text)
 			require.Equal(t, []string{"id", "note"}, raw.Columns)
 			require.Equal(t, content[raw.Offset:raw.Offset+raw.Length], raw.Text)
@@ -80,4 +62,27 @@ func TestACorrectedTextIsReadWithoutTheFile(t *testing.T) {
 	other, err := NewReader(ReaderConfig{Path: "gone.csv", Header: true}, ids)
 	require.NoError(t, err)
 	require.ErrorContains(t, other.Component().(item.RawOpener).OpenRaw(t.Context(), item.Meta{}, raw), "gone.csv")
+}
+
+type account struct {
+	ID     int8   `batch:"id"`
+	IBAN   string `batch:"iban" redact:"true"`
+	Amount float64
+	Open   bool
+	Day    time.Time
+}
+
+// Rule C12a: the value may be in another column.
+func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
+	t.Parallel()
+	lines := []string{
+		"S3CRET,x,1,true,2026-11-20T00:00:00Z", "12345,x,1,true,2026-11-20T00:00:00Z", "1,x,S3CRET,true,2026-11-20T00:00:00Z", "1,x,1,S3CRET,2026-11-20T00:00:00Z",
+		"1,x,1,true,S3CRET", "1,S3CRET\xff,1,true,2026-11-20T00:00:00Z", "1,S3CRET,1", `1,"S3CRET"x,1,true,2026-11-20T00:00:00Z`,
+	}
+	r, err := NewReader(ReaderConfig{Path: file(t, "in.csv", "id,iban,amount,open,day\n"+strings.Join(lines, "\n")), Header: true}, item.TypeOf[account]("account"))
+	require.NoError(t, err)
+	unread := itemtest.UnreadItems(t, r)
+	require.Len(t, unread, len(lines))
+	require.Empty(t, itemtest.Quoting(unread, "S3CRET", "12345"))
+	require.ErrorContains(t, unread[2].Err, "field amount: the value is not a float")
 }

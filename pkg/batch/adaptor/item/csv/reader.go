@@ -243,7 +243,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		}
 		f := r.schema.Field(i)
 		if !utf8.ValidString(text) {
-			return r.invalid(fmt.Errorf("field %s: %.60q is not valid UTF-8 (see the key encoding)", f.Name, text))
+			return r.invalid(fmt.Errorf("field %s: %s is not valid UTF-8 (see the key encoding)", f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
 		}
 		if dst[i], err = f.Parse(text); err != nil {
 			return item.Consumed(r.Meta(), err)

@@ -32,7 +32,9 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	}
 	w := &writer{
 		cfg: cfg, comma: comma, item: use.In.Schema(), enc: enc,
-		out: filestream.NewOutput(filestream.OutputConfig{Path: cfg.Path, Compression: cfg.Compression, Mode: use.FileMode, Attempt: use.Attempt}),
+		out: filestream.NewOutput(filestream.OutputConfig{
+			Path: cfg.Path, Compression: cfg.Compression, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
+		}),
 		end: "\n",
 	}
 	if cfg.LineEnd == "crlf" {
@@ -57,18 +59,11 @@ type writer struct {
 	out     *filestream.Output
 
 	begun   bool        // what stands before the first record is written
-	columns []string    // of the file; nil if they are not known (open schemas)
+	columns []string    // that this attempt writes; nil if they are not known (open schemas)
 	schema  *row.Schema // whose columns were compared last
 	field   []byte
 	line    []byte
 	buf     []byte
-}
-
-// writerPosition is the writer's item.Position.
-type writerPosition struct {
-	filestream.OutputPosition
-	Begun   bool     `json:"begun"`
-	Columns []string `json:"columns,omitempty"`
 }
 
 // Open starts the file, or takes up what is committed.
@@ -82,25 +77,23 @@ func (w *writer) Rewind(_ context.Context, at item.Position) error {
 }
 
 func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
-	w.begun, w.columns, w.schema = false, nil, nil
+	var pos *filestream.OutputPosition // the writer's item.Position
 	if at != nil {
-		var pos writerPosition
 		if err := json.Unmarshal(at, &pos); err != nil {
 			return fmt.Errorf("csv: cannot restart: its position is not readable: %w", err)
 		}
-		w.begun, w.columns = pos.Begun, pos.Columns
-		if err := place(&pos.OutputPosition); err != nil {
-			return fmt.Errorf("csv: %w", err)
-		}
-		if !w.item.IsOpen() {
-			w.columns = columnsOf(w.item)
-		}
-		return nil
 	}
-	if err := place(nil); err != nil {
+	if err := place(pos); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
-	if w.item.IsOpen() {
+	w.begun, w.schema = pos != nil && pos.Offset > 0 || w.out.Finished(), nil
+	switch {
+	case !w.item.IsOpen():
+		w.columns = columnsOf(w.item)
+	case !w.begun:
+		w.columns = nil
+	}
+	if w.begun || w.item.IsOpen() {
 		return nil
 	}
 	return w.begin(w.item)
@@ -108,19 +101,30 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 
 // begin writes what stands before the first record.
 func (w *writer) begin(schema *row.Schema) error {
-	w.begun, w.columns, w.schema = true, columnsOf(schema), schema
+	columns := columnsOf(schema)
 	w.buf = append(w.buf[:0], w.enc.BOM()...)
 	if w.cfg.Header {
 		w.line = w.line[:0]
-		for i, name := range w.columns {
-			w.appendField(i, len(w.columns), []byte(name))
+		for i, name := range columns {
+			w.appendField(i, len(columns), []byte(name))
 		}
 		if err := w.endRecord(); err != nil {
 			return fmt.Errorf("csv: the header: %w", err)
 		}
 	}
-	_, err := w.out.Write(w.buf)
-	return err
+	if _, err := w.out.Write(w.buf); err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
+	w.begun, w.columns, w.schema = true, columns, schema
+	return w.declare(schema)
+}
+
+// declare makes the columns a part of the file's form.
+func (w *writer) declare(schema *row.Schema) error {
+	if err := w.out.Declare(formColumns, columnsText(schema, w.cfg.Nulls)); err != nil {
+		return fmt.Errorf("csv: %w", err)
+	}
+	return nil
 }
 
 func columnsOf(schema *row.Schema) []string {
@@ -171,7 +175,10 @@ func (w *writer) use(schema *row.Schema) error {
 		if err := w.begin(schema); err != nil {
 			return err
 		}
-	case w.columns == nil: // too many to be kept over the restart
+	case w.columns == nil: // an earlier attempt began the file
+		if err := w.declare(schema); err != nil {
+			return err
+		}
 		w.columns = columns
 	case !slices.Equal(w.columns, columns):
 		return fmt.Errorf("csv: the file has the columns %s, but the item has %s", strings.Join(w.columns, ", "), strings.Join(columns, ", "))
@@ -234,14 +241,8 @@ func (w *writer) Prepare(context.Context) error {
 	return nil
 }
 
-// Position returns the end of the file, with the columns of an open schema.
-func (w *writer) Position() (item.Position, error) {
-	pos := writerPosition{OutputPosition: w.out.Position(), Begun: w.begun}
-	if w.item.IsOpen() && fitsPosition(w.columns) {
-		pos.Columns = w.columns
-	}
-	return json.Marshal(pos)
-}
+// Position returns the end of the file, with its form.
+func (w *writer) Position() (item.Position, error) { return json.Marshal(w.out.Position()) }
 
 // Release removes what earlier attempts left (item.Releaser).
 func (w *writer) Release(context.Context) error {

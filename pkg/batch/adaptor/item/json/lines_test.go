@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -157,6 +158,9 @@ func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	require.Equal(t, "{\"a\":1}\n2\n", seen(t, path))
 }
 
+// isJunk leaves out objects: where {} is the first one, Open names the fields that it lacks.
+func isJunk(text string) bool { return !stdjson.Valid([]byte(text)) }
+
 func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -168,7 +172,7 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 			case 0:
 				text.WriteString("  ")
 			case 1:
-				text.WriteString(rapid.StringOf(rapid.RuneFrom([]rune(`{"id:,1 }`))).Draw(t, "junk"))
+				text.WriteString(rapid.StringOf(rapid.RuneFrom([]rune(`{"id:,1 }`))).Filter(isJunk).Draw(t, "junk"))
 			default:
 				name := rapid.String().Draw(t, "name")
 				line, err := stdjson.Marshal(map[string]any{"id": i, "name": name})
@@ -234,4 +238,70 @@ func TestAChangedFileIsReadOnWhereChangesAreAccepted(t *testing.T) {
 	require.NoError(t, r.Fill(ctx, items, 2))
 	require.Equal(t, []any{tagged{ID: 2}, tagged{ID: 3}}, []any{items.At(0), items.At(1)})
 	require.NoError(t, r.Component().(item.Closer).Close(ctx))
+}
+
+func TestAFileThatAnotherWriterBeganIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+	t.Parallel()
+	ctx, itemType := t.Context(), item.TypeOf[thing]("thing")
+	writers := map[string]func(path string) (item.Writer, error){
+		"json": func(path string) (item.Writer, error) {
+			return NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: itemType})
+		},
+		"jsonl": func(path string) (item.Writer, error) {
+			return NewLinesWriter(WriterConfig{Path: path}, registry.BuildContext{In: itemType})
+		},
+		"zipped": func(path string) (item.Writer, error) {
+			return NewLinesWriter(WriterConfig{Path: path, Compression: "gzip"}, registry.BuildContext{In: itemType})
+		},
+	}
+	for _, c := range []struct {
+		from, to, want string
+		things         []thing
+	}{
+		{"json", "jsonl", "jsonl: cannot restart: the file was begun with writer json, and now it is writer jsonl: ", []thing{{1, "a"}}},
+		{"json", "jsonl", "the file was begun with writer json, and now it is writer jsonl: ", nil},
+		{"jsonl", "json", "json: cannot restart: the file was begun with writer jsonl, and now it is writer json: ", []thing{{1, "a"}}},
+		{"jsonl", "zipped", "the file was begun with compression none, and now it is compression gzip: ", []thing{{1, "a"}}},
+		{"jsonl", "json", "", nil}, // nothing is in the file
+		{"zipped", "json", "", nil},
+	} {
+		path := filepath.Join(t.TempDir(), "out.txt")
+		w, err := writers[c.from](path)
+		require.NoError(t, err)
+		first := w.Component().(*jsonfile.Writer)
+		require.NoError(t, first.Open(ctx, nil))
+		if c.things != nil {
+			require.NoError(t, w.Write(ctx, itemtest.Chunks(c.things)[0]))
+		}
+		require.NoError(t, first.Prepare(ctx))
+		at, err := first.Position()
+		require.NoError(t, err)
+		require.NoError(t, first.Release(ctx))
+		require.NoError(t, first.Close(ctx))
+		part := itemtest.Parts(t, path)[0]
+		before, err := os.ReadFile(part)
+		require.NoError(t, err)
+
+		w, err = writers[c.to](path)
+		require.NoError(t, err)
+		second := w.Component().(*jsonfile.Writer)
+		err = second.Open(ctx, at)
+		if c.want != "" {
+			require.ErrorContains(t, err, c.want)
+			require.ErrorAs(t, err, new(*filestream.FormError))
+			require.NoError(t, second.Close(ctx))
+			after, err := os.ReadFile(part)
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, w.Write(ctx, itemtest.Chunks([]thing{{2, "b"}})[0]))
+		require.NoError(t, second.Release(ctx))
+		require.NoError(t, second.Finish(ctx))
+		require.NoError(t, second.Close(ctx))
+		data, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "[\n{\"id\":2,\"name\":\"b\"}\n]\n", string(data))
+	}
 }

@@ -1,32 +1,22 @@
 package json
 
 import (
-	"context"
-	"errors"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// badTexts returns the texts of the documents that could not be read.
-func badTexts(t *testing.T, r item.Reader) (list []item.RawText) {
-	t.Helper()
-	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
-	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()
-	for {
-		err := r.Fill(t.Context(), r.NewItems(1), 1)
-		if errors.Is(err, io.EOF) {
-			return list
-		}
-		if err != nil {
-			require.True(t, item.IsConsumed(err), err)
-			list = append(list, r.Component().(item.RawReader).RawText())
-		}
+func rawTexts(unread []itemtest.Unread) (list []item.RawText) {
+	for _, u := range unread {
+		list = append(list, u.Raw)
 	}
+	return list
 }
 
 func TestAnElementThatCannotBeReadHasItsTextAndItsIndex(t *testing.T) {
@@ -38,7 +28,7 @@ func TestAnElementThatCannotBeReadHasItsTextAndItsIndex(t *testing.T) {
 			{Text: `{"id":"x","a":[1,2]}`, Offset: 21, Length: 20, Index: 2},
 			{Text: "7", Offset: 42, Length: 1, Index: 3},
 			{Text: "null", Offset: 53, Length: 4, Index: 5},
-		}, badTexts(t, r))
+		}, rawTexts(itemtest.UnreadItems(t, r)))
 	}
 }
 
@@ -48,7 +38,7 @@ func TestALineThatCannotBeReadHasItsText(t *testing.T) {
 	content := "{\"id\":1}\n\n  {\"id\":\"x\"} \r\n{broken\n" + long + "\r\n{\"id\":2}"
 	r, err := NewLinesReader(LinesReaderConfig{Path: file(t, "in.jsonl", content), MaxLine: 100}, rows(t))
 	require.NoError(t, err)
-	found := badTexts(t, r)
+	found := rawTexts(itemtest.UnreadItems(t, r))
 	require.Equal(t, item.RawText{Text: `{"id":"x"}`, Offset: 12, Length: 10}, found[0])
 	require.Equal(t, "{broken", found[1].Text)
 	require.Equal(t, long, found[2].Text)
@@ -88,4 +78,28 @@ func TestACorrectedDocumentIsReadWithoutTheFile(t *testing.T) {
 		_, err = read(" ")
 		require.Equal(t, io.EOF, err)
 	}
+}
+
+type account struct {
+	ID     int8      `json:"id"`
+	IBAN   string    `json:"iban"   redact:"true"`
+	Opened time.Time `json:"opened"`
+	Rate   float64   `from:"terms.rate"`
+	Limit  int8      `from:"terms.limit"`
+}
+
+// Rule C12a: the value may be in the place of another one.
+func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
+	t.Parallel()
+	docs := []string{
+		`{"id":"S3CRET","iban":"x"}`, `{"id":12345,"iban":"x"}`, `{"id":1,"opened":"S3CRET"}`, `{"iban":"S3CRET"`, `{"id":1,"terms":{"rate":"S3CRET"}}`,
+		`{"id":1,"terms":{"limit":12345}}`, `{"id":1,"terms":"S3CRET"}`, `"S3CRET"`, `{"iban":"S3CRET","iban":"S3CRET"}`, `{"iban":"S3CRET \ud800"}`,
+	}
+	lines, err := NewLinesReader(LinesReaderConfig{Path: file(t, "in.jsonl", strings.Join(docs, "\n"))}, item.TypeOf[account]("account"))
+	require.NoError(t, err)
+	unread := itemtest.UnreadItems(t, lines)
+	require.Len(t, unread, len(docs))
+	require.Empty(t, itemtest.Quoting(unread, "S3CRET", "12345"))
+	require.ErrorContains(t, unread[0].Err, "field id: the value does not fit a int8")
+	require.ErrorContains(t, unread[4].Err, "field Rate: the value is not of type float")
 }

@@ -320,7 +320,7 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 		c := &p.cols[i]
 		fitting, ok := sqlvalue.Convert(v, c.kind)
 		if !ok {
-			return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %s does not fit column %s of type %s", f.Name, sqlvalue.Quote(v), c.name, c.typ))
+			return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %s does not fit column %s of type %s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typ))
 		}
 		v = fitting
 	}

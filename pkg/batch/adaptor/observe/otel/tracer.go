@@ -347,6 +347,8 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 		o.on(e.Execution, e.Step).event("the end could not be recorded", errorAttributes(e.Err)...)
 	case core.HeartbeatFailed:
 		o.on(e.Execution, "").event("heartbeat failed", errorAttributes(e.Err)...)
+	case core.ComponentLate:
+		o.on(e.Execution, e.Step).event("the lease is nearly over, and a component has not returned", errorAttributes(e.Err)...)
 	}
 }
 

@@ -106,7 +106,8 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		if e.Step == "" {
 			m.forget(e.Execution)
 		}
-	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed:
+	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed,
+		core.ComponentLate:
 		// nothing is counted; rollbacks are those of the counters
 	}
 }

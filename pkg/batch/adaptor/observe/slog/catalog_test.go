@@ -36,6 +36,7 @@ func Catalog() []Entry {
 		{"observer.failed", "ERROR", "observer of [error]"},
 		{"owner.lost", "ERROR", "execution"},
 		{"heartbeat.failed", "WARN", "execution [error]"},
+		{"component.late", "ERROR", "job execution [step] [error]"},
 	}
 }
 

@@ -23,11 +23,11 @@ import (
 
 // Config configures the tasklet.
 type Config struct {
-	Command []string `key:"command" main:"true" doc:"The program and its arguments, each one as it is: no shell reads them."`
+	Command []string `key:"command" main:"true" path:"program" doc:"The program and its arguments, each one as it is: no shell reads them. A program with a slash is relative to the job file, one without is looked for in PATH."`
 	// Script is literal: a value spliced into it would be read by the shell.
 	Script string            `key:"script" literal:"true" doc:"A text for sh, instead of a command. A ${...} in it is the shell's own: values of the job reach it through env only."`
 	Env    map[string]string `key:"env" doc:"Variables for the process, besides those of this one."`
-	Dir    string            `key:"dir" path:"true" doc:"The folder to run in; default: the working directory."`
+	Dir    string            `key:"dir" path:"true" default:"." doc:"The folder to run in, relative to the job file."`
 	Grace  time.Duration     `key:"grace" default:"10s" doc:"The time between SIGTERM and SIGKILL when the step is stopped or times out."`
 }
 
@@ -72,7 +72,8 @@ end of stderr. The results are ` + "`exit_code` and `stdout`" + `, the last 8 KB
 line break.
 
 A stop or a timeout sends SIGTERM to the process and all it started, and SIGKILL when the
-grace is over. They do not outlive this process either, however it ends: a guard, which is a
+grace is over. Where the lease of the execution cannot be renewed it is SIGKILL at once: another
+process may soon run the step (rule L9). They do not outlive this process either, however it ends: a guard, which is a
 small sh, waits for that and kills them (on Unix; a process that makes a session of its own
 escapes). What is started again after a crash runs again from its start: what it does must
 bear that. It must not leave processes behind that hold its output open.`,
@@ -204,7 +205,12 @@ func (t *tasklet) command(ctx context.Context, group *group, stdout, stderr io.W
 	for _, name := range sortedNames(t.config.Env) {
 		cmd.Env = append(cmd.Env, name+"="+t.config.Env[name])
 	}
-	cmd.Cancel = func() error { return group.end(cmd.Process) }
+	cmd.Cancel = func() error {
+		if core.IsOwnerGone(context.Cause(ctx)) { // another process may begin the same work (rule L9)
+			return errors.Join(group.kill(), cmd.Process.Kill())
+		}
+		return group.end(cmd.Process)
+	}
 	cmd.WaitDelay = t.config.Grace
 	return cmd
 }

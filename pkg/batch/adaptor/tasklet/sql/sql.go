@@ -48,21 +48,25 @@ func (c *Config) Validate() error {
 // checkControl refuses a statement that begins or ends a transaction in every dialect: the
 // database is not known when a job file is loaded.
 func (c *Config) checkControl() error {
-	verb := controls(c.Statement, tx.SQLite)
-	if verb == "" || verb != controls(c.Statement, tx.Postgres) {
+	first, some := control(c.Statement, tx.SQLite)
+	if same, too := control(c.Statement, tx.Postgres); !some || !too || first.Verb != same.Verb {
 		return nil
 	}
-	return &registry.ConfigError{Key: "statement", Err: fmt.Errorf("leave %s out: the step's `transaction` decides", verb)}
+	at := 0
+	if len(c.Statement.Args) == 0 { // else the text of the file is longer
+		at = first.Offset + 1
+	}
+	return &registry.ConfigError{Key: "statement", At: at, Err: fmt.Errorf("leave %s out: the step's `transaction` decides", first.Verb)}
 }
 
-// controls returns the first verb of a text that begins or ends a transaction.
-func controls(text registry.SQL, dialect tx.Dialect) string {
+// control returns the first statement of a text that begins or ends a transaction.
+func control(text registry.SQL, dialect tx.Dialect) (sqlscript.Statement, bool) {
 	for _, s := range sqlscript.Split(text.String(), dialect) {
 		if s.Control || s.Reset {
-			return s.Verb
+			return s, true
 		}
 	}
-	return ""
+	return sqlscript.Statement{}, false
 }
 
 // Components describes the tasklet.

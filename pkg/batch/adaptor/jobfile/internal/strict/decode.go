@@ -22,7 +22,7 @@ type Value struct {
 }
 
 // Decoder fills values from nodes by the tags of their types. It reports every
-// problem to its collector and goes on.
+// problem to its collector and continues.
 type Decoder struct {
 	*Collector
 	// Forms are asked before the kind of a type is looked at.
@@ -126,6 +126,7 @@ func (d *Decoder) list(n *Node, f Field, v reflect.Value) {
 		inner.Key = f.Item
 	}
 	for i, item := range n.Items {
+		inner.Program = f.Program && i == 0
 		d.value(item, inner, items.Index(i))
 	}
 	v.Set(items)

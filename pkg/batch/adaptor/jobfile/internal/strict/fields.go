@@ -31,6 +31,9 @@ type Field struct {
 	Rest bool
 	// Path says that the text is a path relative to the file.
 	Path bool
+	// Program says that the text, or the first of a list, is a program: a path relative to the
+	// file where it has a slash.
+	Program bool
 	// Output says that it is a file that this component alone writes.
 	Output bool
 	// Literal says that the text is taken as it is: a ${...} in it is no expression.
@@ -41,6 +44,9 @@ type Field struct {
 
 // form says how a value of the kind is written, where n has another kind.
 func (f Field) form(n *Node, kind Kind) string {
+	if f.Type != nil && f.Type.Kind() == reflect.Pointer {
+		f.Type = f.Type.Elem()
+	}
 	switch {
 	case f.Type == nil:
 	case kind == List && n.Kind == Scalar && f.Type.Kind() == reflect.Slice:
@@ -48,8 +54,9 @@ func (f Field) form(n *Node, kind Kind) string {
 	case kind == List && n.Kind == Map && len(n.Entries) > 0 && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
 		return "write - in front of each item: - " + n.Entries[0].Key.Text + ": ..."
 	case kind == Map && n.Kind == Scalar && f.Type.Kind() == reflect.Struct:
-		for _, key := range FieldsOf(f.Type).Fields {
-			if slices.Contains(key.Enum, n.Text) {
+		keys := FieldsOf(f.Type).Fields
+		for _, key := range keys {
+			if len(keys) == 1 || slices.Contains(key.Enum, n.Text) {
 				return "write {" + key.Key + ": " + n.Text + "}"
 			}
 		}
@@ -62,7 +69,7 @@ type At struct{ Node *Node }
 
 // Extra is the type of a blank field whose tags say more about a struct's keys:
 // `later:"a b"` are keys that this version knows but does not support, and
-// `ignore:"x-"` is a prefix of keys that are nobody's business.
+// `ignore:"x-"` is a prefix of keys that are not looked at.
 type Extra struct{}
 
 // Keys is what the tags of a struct type say.
@@ -77,7 +84,7 @@ type Keys struct {
 
 // FieldsOf reads the tags of struct type t: `key` (without it a field is not of
 // the file), `doc`, `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`,
-// `path:"true"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `later:"c"`
+// `path:"true"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `later:"c"`
 // texts of an enum to come. Fields of embedded structs count as its own.
 func FieldsOf(t reflect.Type) Keys {
 	var keys Keys
@@ -108,7 +115,7 @@ func fieldOf(f reflect.StructField) Field {
 	field := Field{
 		Index: f.Index, Type: f.Type, Key: f.Tag.Get("key"), Doc: f.Tag.Get("doc"),
 		Default: def, HasDefault: has, Required: f.Tag.Get("required") == "true",
-		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"),
+		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Program: f.Tag.Get("path") == "program", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"),
 		Rest: f.Tag.Get("rest") == "true", Item: f.Tag.Get("item"),
 		Later: strings.Fields(f.Tag.Get("later")),
 	}

@@ -159,18 +159,16 @@ func (d *Document) locate(n *Node, offset int) (line, col int) {
 	before := n.Text[:offset]
 	switch n.style {
 	case plain, quoted:
-		if offset == 0 {
-			break
-		}
-		runes := []rune(d.lines[n.Line-1])
 		from := n.Col - 1
 		if n.style == quoted {
 			from++
 		}
-		if from < 0 || from > len(runes) || !strings.HasPrefix(string(runes[from:]), before) {
+		if offset == 0 || from < 0 {
 			break
 		}
-		return n.Line, from + 1 + utf8.RuneCountInString(before)
+		if line, col, found := d.locateFolded(n.Text, offset, n.Line, from); found {
+			return line, col
+		}
 	case literal:
 		down := strings.Count(before, "\n")
 		last := before[strings.LastIndexByte(before, '\n')+1:]
@@ -184,6 +182,37 @@ func (d *Document) locate(n *Node, offset int) (line, col int) {
 		indent := utf8.RuneCountInString(d.lines[line-1]) - utf8.RuneCountInString(full)
 		return line, indent + 1 + utf8.RuneCountInString(last)
 	case folded:
+		if line, col, found := d.locateFolded(n.Text, offset, n.Line+1, 0); found {
+			return line, col
+		}
 	}
 	return n.Line, n.Col
+}
+
+// locateFolded finds a place in a text whose lines YAML joins. The text begins in a line, at
+// a rune or behind it. Escapes are not found.
+func (d *Document) locateFolded(text string, offset, line, from int) (int, int, bool) {
+	begin := 0
+	for ; line <= len(d.lines) && begin <= offset; line++ {
+		runes := []rune(d.lines[line-1])
+		for from < len(runes) && (runes[from] == ' ' || runes[from] == '\t') {
+			from++
+		}
+		if from > len(runes) {
+			return 0, 0, false
+		}
+		source := strings.TrimRight(string(runes[from:]), " \t")
+		if before := text[begin:offset]; strings.HasPrefix(source, before) {
+			return line, from + 1 + utf8.RuneCountInString(before), true
+		}
+		if !strings.HasPrefix(text[begin:], source) {
+			return 0, 0, false
+		}
+		begin += len(source)
+		for begin < len(text) && (text[begin] == ' ' || text[begin] == '\n') {
+			begin++
+		}
+		from = 0
+	}
+	return 0, 0, false
 }

@@ -117,17 +117,21 @@ func TestAPlaceInAScalarIsAPlaceInTheFile(t *testing.T) {
 		text      string
 		line, col int
 	}{
-		"plain":              {"text: ab!", 1, 9},
-		"plain, not ASCII":   {"text: äöü!", 1, 10},
-		"single quotes":      {"text: 'ab!'", 1, 10},
-		"double quotes":      {"\ntext: \"ab!\"", 2, 10},
-		"block":              {"text: |\n  one\n    two !\n", 3, 9},
-		"block, stripped":    {"text: |-\n\n  one\n  !", 4, 3},
-		"CRLF":               {"a: b\r\ntext: |\r\n  one!\r\n", 3, 6},
-		"next line":          {"text:\n  ab!", 2, 5},
-		"escape: its start":  {`text: "\t!"`, 1, 7},
-		"folded: its start":  {"text: >\n  one\n  two!", 1, 7},
-		"doubled: its start": {"text: 'it''s!'", 1, 7},
+		"plain":                         {"text: ab!", 1, 9},
+		"plain, not ASCII":              {"text: äöü!", 1, 10},
+		"single quotes":                 {"text: 'ab!'", 1, 10},
+		"double quotes":                 {"\ntext: \"ab!\"", 2, 10},
+		"block":                         {"text: |\n  one\n    two !\n", 3, 9},
+		"block, stripped":               {"text: |-\n\n  one\n  !", 4, 3},
+		"CRLF":                          {"a: b\r\ntext: |\r\n  one!\r\n", 3, 6},
+		"next line":                     {"text:\n  ab!", 2, 5},
+		"escape: its start":             {`text: "\t!"`, 1, 7},
+		"folded":                        {"text: >\n  one\n  two!", 3, 6},
+		"folded, an empty line":         {"text: >-\n  one\n\n  two\n  äö!", 5, 5},
+		"plain, two lines":              {"text: one\n  two! # three", 2, 6},
+		"quoted, two lines":             {"text: 'one\n  two!'", 2, 6},
+		"doubled, two lines: its start": {"text: 'it''s\n  two!'", 1, 7},
+		"doubled: its start":            {"text: 'it''s!'", 1, 7},
 	} {
 		line, col := at(t, c.text)
 		require.Equal(t, [2]int{c.line, c.col}, [2]int{line, col}, name)

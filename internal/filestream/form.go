@@ -1,0 +1,97 @@
+package filestream
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Form is what a file has the same from its beginning to its end: the settings that
+// show in its bytes, by their names, with values as messages print them.
+type Form map[string]string
+
+// FormWriter is the setting that names the writer. Forms of different writers have no
+// other setting but the compression in common.
+const FormWriter = "writer"
+
+// formCompression is a setting of each form, so that a position without one is foreign.
+const formCompression = "compression"
+
+// FormError refuses to continue a file in a form other than the one that it was begun in.
+type FormError struct {
+	// Path is the file to write, Part the file with the Committed bytes.
+	Path, Part string
+	Committed  int64
+	// Has are the settings of the file that differ, Now are those of the writer.
+	Has, Now string
+}
+
+// Error says what differs, and the cure.
+func (e *FormError) Error() string {
+	return fmt.Sprintf("cannot restart: the file was begun with %s, and now it is %s: one file has one form. Undo the change, or restart it --from-start, which writes %s from its beginning. Nothing is lost until then: the %d bytes that are committed are in %s",
+		e.Has, e.Now, e.Path, e.Committed, e.Part)
+}
+
+// form is the form of the file as far as it is known before it is written.
+func (o *Output) form() Form {
+	form := Form{formCompression: CompressionNone}
+	if o.compressed() {
+		form[formCompression] = CompressionGzip
+	}
+	maps.Copy(form, o.cfg.Form)
+	return form
+}
+
+// checkForm refuses a position that is not of a file, and one of a file in another form.
+// Where nothing is in the file it has no form yet.
+func (o *Output) checkForm(at OutputPosition) error {
+	switch {
+	case at.Form[formCompression] == "":
+		return exception.Fatal("", fmt.Errorf("cannot restart: the step committed work with another writer in this place, and %s would have the rest only; undo the change, or restart it --from-start", o.cfg.Path))
+	case at.Offset == 0:
+		return nil
+	}
+	return o.compareForm(at, o.form())
+}
+
+// compareForm refuses a form that differs from that of at. A setting that only one of
+// them has is not known yet.
+func (o *Output) compareForm(at OutputPosition, now Form) error {
+	var was, is []string
+	for _, name := range settings(at.Form) {
+		value, known := now[name]
+		if !known || value == at.Form[name] || name != FormWriter && name != formCompression && at.Form[FormWriter] != now[FormWriter] {
+			continue
+		}
+		was, is = append(was, name+" "+at.Form[name]), append(is, name+" "+value)
+	}
+	if len(was) == 0 {
+		return nil
+	}
+	return exception.Fatal("", &FormError{
+		Path: o.cfg.Path, Part: at.Path + at.Part, Committed: at.Offset, Has: strings.Join(was, "; "), Now: strings.Join(is, "; "),
+	})
+}
+
+// settings are the names of the settings, the writer first.
+func settings(form Form) []string {
+	names := slices.Sorted(maps.Keys(form))
+	if i := slices.Index(names, FormWriter); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, FormWriter)
+	}
+	return names
+}
+
+// Declare adds a setting to the form that is known with the first item only. It refuses
+// a value that differs from the one that the file was begun with.
+func (o *Output) Declare(setting, value string) error {
+	if err := o.compareForm(o.taken, Form{FormWriter: o.cfg.Form[FormWriter], setting: value}); o.taken.Offset > 0 && err != nil {
+		return err
+	}
+	o.at.Form = maps.Clone(o.at.Form)
+	o.at.Form[setting] = value
+	return nil
+}

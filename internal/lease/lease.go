@@ -1,0 +1,302 @@
+// Package lease keeps the lease of an execution, or of a part, by heartbeats, and ends its
+// work by a clock of its own where they fail (rule L9).
+//
+// It imports core, internal/boottime and internal/errorclass.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/boottime"
+	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Clock is the time that counts against a lease.
+type Clock struct {
+	// Rested is how long no other process could write to the repository's database; nil: others
+	// always can.
+	Rested func() time.Duration
+}
+
+// Now returns the clock's time. Only differences mean something.
+func (c Clock) Now() time.Duration {
+	if c.Rested == nil {
+		return boottime.Now()
+	}
+	return boottime.Now() - c.Rested()
+}
+
+// Config is what a Keeper works with.
+type Config struct {
+	Clock Clock
+	// Lease is how long it lasts, and Heartbeat the time between two heartbeats.
+	Lease, Heartbeat time.Duration
+	// Since is the clock's time before the statement was sent that gave the lease.
+	Since time.Duration
+	// Beat extends the lease. core.ErrLostOwner in the chain of its error says that
+	// another owner has it.
+	Beat func(ctx context.Context) error
+	// Failed is called with the failure of a heartbeat.
+	Failed func(err error)
+	// End ends the work, at most once: with a *core.LeaseError, or with what Beat returned
+	// for a lost owner.
+	End func(cause error)
+}
+
+// Keeper keeps one lease: a core.Lease.
+type Keeper struct {
+	config Config
+	late   chan struct{}
+	stop   context.CancelFunc
+	wait   sync.WaitGroup
+
+	mu        sync.Mutex
+	confirmed time.Duration // before the last confirmed heartbeat was sent
+	failure   error         // of the last heartbeat
+	overdue   *core.LeaseError
+	endedAt   time.Duration // when overdue was set
+	flight    *flight
+}
+
+// flight is a heartbeat that is not answered.
+type flight struct {
+	sent   time.Duration
+	cancel context.CancelCauseFunc
+}
+
+var _ core.Lease = (*Keeper)(nil)
+
+// New returns the keeper of a lease. Its clock runs; Start begins the heartbeats.
+func New(config Config) *Keeper {
+	return &Keeper{config: config, late: make(chan struct{}), stop: func() {}, confirmed: config.Since}
+}
+
+// grace is the last part of a lease: in it work ends that could not extend the lease.
+func grace(lease time.Duration) time.Duration { return lease / 3 }
+
+// margin is the last part of the grace: what has not ended then is left behind.
+func margin(lease time.Duration) time.Duration { return min(time.Second, grace(lease)/2) }
+
+// EndTime is how long work may take to end that could not extend its lease.
+func EndTime(lease time.Duration) time.Duration { return grace(lease) - margin(lease) }
+
+func (k *Keeper) grace() time.Duration { return grace(k.config.Lease) }
+
+func (k *Keeper) margin() time.Duration { return margin(k.config.Lease) }
+
+const (
+	// The clock is looked at so many times in a lease, within bounds.
+	ticksPerLease    = 100
+	minTick, maxTick = 10 * time.Millisecond, 250 * time.Millisecond
+	// shortestTimeout bounds a heartbeat where heartbeats are frequent for their lease.
+	shortestTimeout = time.Second
+	// recordTime is how long a record is tried though heartbeats arrive.
+	recordTime = 30 * time.Second
+	// shortestTry is how long a try to record an end may take at least, though the lease is
+	// over: the guard decides about it.
+	shortestTry        = 5 * time.Second
+	minPause, maxPause = 20 * time.Millisecond, time.Second
+)
+
+// timeout is that of a heartbeat: less than the time between two, so that one that is not
+// answered leaves time for others.
+func (k *Keeper) timeout() time.Duration {
+	return max(k.config.Heartbeat*3/4, min(k.config.Lease/6, shortestTimeout))
+}
+
+// Start begins the heartbeats. Where the lease was long in coming, the first is sent now.
+func (k *Keeper) Start(ctx context.Context) {
+	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if k.config.Clock.Now()-k.config.Since > k.config.Heartbeat {
+		first, cancel := context.WithTimeout(ctx, k.timeout())
+		lost := k.beat(first)
+		cancel()
+		if lost {
+			return
+		}
+	}
+	k.wait.Go(func() { k.heartbeats(ctx) })
+	k.wait.Go(func() { k.watch(ctx) })
+}
+
+// Stop ends the heartbeats, and what Wait waits for. Err and Record still read the clock.
+func (k *Keeper) Stop() { k.stop() }
+
+// Wait returns when the last heartbeat has returned.
+func (k *Keeper) Wait() { k.wait.Wait() }
+
+func (k *Keeper) heartbeats(ctx context.Context) {
+	ticker := time.NewTicker(k.config.Heartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if k.beat(ctx) {
+			return
+		}
+	}
+}
+
+// beat sends a heartbeat; it reports whether there is nothing to extend any more.
+func (k *Keeper) beat(ctx context.Context) (over bool) {
+	answer, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	sent := k.config.Clock.Now()
+	k.mu.Lock()
+	k.flight = &flight{sent, cancel}
+	k.mu.Unlock()
+	err := k.config.Beat(answer)
+	if cause := context.Cause(answer); err != nil && cause != nil && !errors.Is(err, core.ErrLostOwner) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	k.mu.Lock()
+	k.flight = nil
+	if err == nil {
+		k.confirmed = sent
+	}
+	k.failure = err
+	k.mu.Unlock()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return true
+	case errors.Is(err, core.ErrLostOwner):
+		k.config.End(err)
+		return true
+	case err != nil:
+		k.config.Failed(err)
+	}
+	return false
+}
+
+// watch looks at the clock, on a goroutine that waits for nothing else.
+func (k *Keeper) watch(ctx context.Context) {
+	ticker := time.NewTicker(min(max(k.config.Lease/ticksPerLease, minTick), maxTick))
+	defer ticker.Stop()
+	ended := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		k.expire()
+		if err := k.Err(); err != nil && !ended {
+			ended = true
+			k.config.End(err)
+		}
+		if ended && k.isLate() {
+			close(k.late)
+			return
+		}
+	}
+}
+
+// expire ends a heartbeat that takes too long.
+func (k *Keeper) expire() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.flight != nil && k.config.Clock.Now()-k.flight.sent >= k.timeout() {
+		k.flight.cancel(fmt.Errorf("no answer in %v", k.timeout()))
+	}
+}
+
+// isLate reports whether the lease is nearly over, and the work had time to end: a process
+// that was stopped finds the lease over when it wakes.
+func (k *Keeper) isLate() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.config.Clock.Now()
+	return now >= k.confirmed+k.config.Lease-k.margin() && now >= k.endedAt+k.margin()
+}
+
+// Err implements core.Lease.
+func (k *Keeper) Err() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.config.Clock.Now()
+	if age := now - k.confirmed; k.overdue == nil && age >= k.config.Lease-k.grace() {
+		k.overdue, k.endedAt = &core.LeaseError{Age: age, Err: k.failure}, now
+	}
+	if k.overdue == nil {
+		return nil
+	}
+	return k.overdue
+}
+
+// Late implements core.Lease.
+func (k *Keeper) Late() <-chan struct{} { return k.late }
+
+// Record implements core.Lease.
+func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) error) error {
+	began, pause := k.config.Clock.Now(), minPause
+	for {
+		err := k.try(ctx, write)
+		if err == nil || !errorclass.IsUnreachable(err) && !errors.Is(err, errNoAnswer) {
+			return err
+		}
+		age, since := k.ages(began)
+		switch {
+		case age >= k.config.Lease:
+			return fmt.Errorf("%w (for %v, so that its lease is over: who takes it over decides how it ended)", err, age.Round(100*time.Millisecond))
+		case since >= recordTime && age < k.config.Lease-k.grace():
+			return err // heartbeats arrive: it is not that
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C:
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+var errNoAnswer = errors.New("no answer")
+
+// try calls write once. It ends early where heartbeats are not answered either: another
+// connection may be.
+func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	began := k.config.Clock.Now()
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		ticker := time.NewTicker(maxTick)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			age, since := k.ages(began)
+			if since >= recordTime || since >= shortestTry && age >= 2*k.config.Heartbeat {
+				cancel(errNoAnswer)
+			}
+		}
+	})
+	err := write(ctx)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, errNoAnswer) && !errors.Is(err, core.ErrLostOwner) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	cancel(nil)
+	watching.Wait()
+	return err
+}
+
+// ages returns the times since the last confirmed heartbeat was sent, and since began.
+func (k *Keeper) ages(began time.Duration) (confirmed, since time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := k.config.Clock.Now()
+	return now - k.confirmed, now - began
+}

@@ -1,0 +1,131 @@
+package pgcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+const (
+	startTime = 60 * time.Second
+	stopTime  = 30 * time.Second
+)
+
+// process is a server program that runs in a folder of its own.
+type process struct {
+	dir   string
+	stdin io.Closer
+	done  chan error
+}
+
+func newProcess(dir string) process { return process{dir: dir, done: make(chan error, 1)} }
+
+// supervisor runs the server until its own standard input ends, which happens
+// when we close it and also when we are killed.
+const supervisor = `"$@" >"$SURFIN_PG_DIR/log" 2>&1 </dev/null & pid=$!
+cat >/dev/null
+kill -"$SURFIN_PG_SIGNAL" $pid 2>/dev/null
+wait $pid
+rm -rf "$SURFIN_PG_DIR"`
+
+// supervise starts the command, which the signal ends.
+func (p *process) supervise(who account, signal string, command ...string) error {
+	cmd := exec.Command("sh", append([]string{"-c", supervisor, "sh"}, command...)...)
+	cmd.Dir = p.dir
+	cmd.Env = append(os.Environ(), "SURFIN_PG_DIR="+p.dir, "SURFIN_PG_SIGNAL="+signal)
+	who.apply(cmd)
+	detach(cmd)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", command[0], err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", command[0], err)
+	}
+	p.stdin = stdin
+	go func() { p.done <- cmd.Wait() }()
+	return nil
+}
+
+// connect waits for the first connection that succeeds.
+func (p *process) connect(ctx context.Context, url string) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		conn, err := pgx.Connect(ctx, url)
+		if err == nil {
+			return conn, nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			log, _ := os.ReadFile(filepath.Join(p.dir, "log")) //nolint:errcheck // it only adds to the error
+			return nil, fmt.Errorf("the server in %s does not accept connections: %w\n%s", p.dir, err, bytes.TrimSpace(log))
+		}
+	}
+}
+
+// Stop stops the server and removes its folder.
+func (p *process) Stop() error {
+	if err := p.stdin.Close(); err != nil {
+		return fmt.Errorf("stop the server: %w", err)
+	}
+	timer := time.NewTimer(stopTime)
+	defer timer.Stop()
+	select {
+	case err := <-p.done:
+		if err != nil {
+			return fmt.Errorf("stop the server: %w", err)
+		}
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("the server in %s did not stop within %s", p.dir, stopTime)
+	}
+}
+
+// folder makes the folder of a server.
+func folder(name string) (dir string, who account, err error) {
+	if who, err = unprivileged(); err != nil {
+		return "", who, err
+	}
+	if dir, err = os.MkdirTemp("", "surfin-"+name+"-"); err != nil {
+		return "", who, fmt.Errorf("folder of the test server: %w", err)
+	}
+	if err := who.own(dir); err != nil {
+		return "", who, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, who, nil
+}
+
+// write writes a file that only the account of the server can read.
+func (a account) write(path, text string) error {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return fmt.Errorf("file of the test server: %w", err)
+	}
+	return a.own(path)
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port: %w", err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port //nolint:errcheck // a tcp listener has a tcp address
+	return port, l.Close()
+}

@@ -1,0 +1,173 @@
+// Package testproxy is a network for tests: a proxy before a database server that holds
+// bytes back, freezes, and cuts its connections.
+//
+// It imports the standard library. Only tests import it.
+package testproxy
+
+import (
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Proxy is before one server.
+type Proxy struct {
+	listener net.Listener
+	server   url.URL
+	wait     sync.WaitGroup
+
+	mu     sync.Mutex
+	delay  time.Duration
+	frozen chan struct{} // closed by Thaw; nil: it is not frozen
+	cut    bool
+	open   map[net.Conn]struct{}
+}
+
+// New starts a proxy before the server of the URL, until the test ends.
+func New(t testing.TB, server string) *Proxy {
+	t.Helper()
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{listener: listener, server: *u, open: map[net.Conn]struct{}{}}
+	p.wait.Go(p.accept)
+	t.Cleanup(func() {
+		p.listener.Close() //nolint:errcheck // nothing to lose
+		p.Thaw()
+		p.Cut()
+		p.wait.Wait()
+	})
+	return p
+}
+
+// URL is the server's through the proxy.
+func (p *Proxy) URL() string {
+	u := p.server
+	u.Host = p.listener.Addr().String()
+	return u.String()
+}
+
+// Slow has everything pass so much later.
+func (p *Proxy) Slow(delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delay = delay
+}
+
+// Freeze holds everything back until Thaw: the connections stay open.
+func (p *Proxy) Freeze() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.frozen == nil {
+		p.frozen = make(chan struct{})
+	}
+}
+
+// Thaw lets everything pass that was held back.
+func (p *Proxy) Thaw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.frozen != nil {
+		close(p.frozen)
+		p.frozen = nil
+	}
+}
+
+// Cut closes all connections, and each new one at once, until Heal.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	for c := range p.open {
+		c.Close() //nolint:errcheck // nothing to lose
+	}
+}
+
+// Heal lets connections be opened again.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = false
+}
+
+func (p *Proxy) accept() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.wait.Go(func() { p.serve(in) })
+	}
+}
+
+func (p *Proxy) serve(in net.Conn) {
+	p.pause()
+	if !p.keep(in) {
+		return
+	}
+	out, err := net.Dial("tcp", p.server.Host)
+	if err != nil || !p.keep(out) {
+		p.drop(in)
+		return
+	}
+	var ways sync.WaitGroup
+	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
+		ways.Go(func() { p.relay(way[1], way[0]) })
+	}
+	ways.Wait()
+}
+
+func (p *Proxy) keep(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut {
+		c.Close() //nolint:errcheck // nothing to lose
+		return false
+	}
+	p.open[c] = struct{}{}
+	return true
+}
+
+func (p *Proxy) drop(list ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range list {
+		c.Close() //nolint:errcheck // nothing to lose
+		delete(p.open, c)
+	}
+}
+
+func (p *Proxy) pause() {
+	p.mu.Lock()
+	frozen, delay := p.frozen, p.delay
+	p.mu.Unlock()
+	time.Sleep(delay)
+	if frozen != nil {
+		<-frozen
+	}
+}
+
+// relay copies until one side closes, and then closes both.
+func (p *Proxy) relay(to, from net.Conn) {
+	defer p.drop(to, from)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buf)
+		p.pause()
+		if n > 0 {
+			if _, err := to.Write(buf[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}

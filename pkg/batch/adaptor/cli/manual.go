@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+)
+
+// manualPage is what the manual and the reference say of one command.
+type manualPage struct {
+	name, use, short, long, example string
+	// title is the heading of options.
+	title   string
+	options []manualOption
+	// see are the pages of the command that it belongs to and of those that belong to it.
+	see []string
+}
+
+type manualOption struct{ term, text string }
+
+// file is the name of the page without the number of its section.
+func (p manualPage) file() string { return strings.ReplaceAll(p.name, " ", "-") }
+
+// manualPages returns the pages of a command and of all below it, in their order.
+func manualPages(cmd *cobra.Command) []manualPage {
+	cmd.InitDefaultHelpFlag()
+	p := manualPage{
+		name: cmd.CommandPath(), use: cmd.UseLine(), short: cmd.Short, long: cmd.Long, example: cmd.Example, title: "Options",
+		options: optionsOf(cmd),
+	}
+	if cmd.HasParent() {
+		p.see = append(p.see, cmd.Parent().CommandPath())
+	}
+	if !cmd.Runnable() && !cmd.HasSubCommands() { // a topic of help
+		p.use, p.long, p.title, p.options = "", settingsOrder(), "Settings", settingsOptions()
+	}
+	var below []manualPage
+	for _, sub := range cmd.Commands() {
+		if sub.Hidden || sub.Name() == "help" || sub.Name() == "completion" {
+			continue
+		}
+		p.see = append(p.see, sub.CommandPath())
+		below = append(below, manualPages(sub)...)
+	}
+	return append([]manualPage{p}, below...)
+}
+
+// optionsOf returns the flags of a command; those of the whole program are the root's.
+func optionsOf(cmd *cobra.Command) (all []manualOption) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" && cmd.HasParent() {
+			return
+		}
+		value, text := pflag.UnquoteUsage(f)
+		term := "--" + f.Name
+		if f.Shorthand != "" {
+			term = "-" + f.Shorthand + ", " + term
+		}
+		if value != "" {
+			term += " " + value
+		}
+		switch f.DefValue {
+		case "", "false", "0", "0s", "[]":
+		default:
+			text += " (default " + f.DefValue + ")"
+		}
+		all = append(all, manualOption{term, text})
+	})
+	return all
+}
+
+func settingsOptions() (all []manualOption) {
+	for _, r := range settings.Reference() {
+		term, text := r[0]+", "+r[1], r[3]
+		if r[2] != "" {
+			text += " (default " + r[2] + ")"
+		}
+		all = append(all, manualOption{term, text})
+	}
+	return all
+}
+
+// Reference returns the page of docs/reference about the commands, in Markdown.
+func Reference(app App) []byte {
+	var b strings.Builder
+	b.WriteString("# Commands\n\nThe flags of the first one hold for all. `" + app.Name + " man DIR` writes these pages for man(1).\n")
+	root := (&environment{app: app}).rootCommand()
+	for _, p := range manualPages(root) {
+		if p.use == "" { // the settings have a page
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", p.name, p.short, p.use)
+		if p.long != "" {
+			fmt.Fprintf(&b, "\n```text\n%s\n```\n", strings.TrimSpace(p.long))
+		}
+		if p.example != "" {
+			fmt.Fprintf(&b, "\n```sh\n%s\n```\n", outdented(p.example))
+		}
+		if len(p.options) > 0 {
+			b.WriteString("\n| flag | meaning |\n|---|---|\n")
+		}
+		for _, o := range p.options {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", o.term, strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(o.text))
+		}
+	}
+	return []byte(b.String())
+}
+
+func outdented(example string) string {
+	var lines []string
+	for line := range strings.Lines(strings.Trim(example, "\n")) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// manText is the page in the language of man(7).
+func (p manualPage) manText(program, version string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(p.file()), program, version, p.file(), manLine(p.short))
+	if p.use != "" {
+		fmt.Fprintf(&b, ".SH SYNOPSIS\n%s\n", manLine(p.use))
+	}
+	if p.long != "" {
+		b.WriteString(".SH DESCRIPTION\n" + manParagraphs(p.long))
+	}
+	if len(p.options) > 0 {
+		b.WriteString(".SH " + strings.ToUpper(p.title) + "\n")
+	}
+	for _, o := range p.options {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", manLine(o.term), manLine(o.text))
+	}
+	if p.example != "" {
+		b.WriteString(".SH EXAMPLES\n.nf\n" + manLines(outdented(p.example)) + ".fi\n")
+	}
+	if len(p.see) > 0 {
+		var refs []string
+		for _, name := range p.see {
+			refs = append(refs, manLine(strings.ReplaceAll(name, " ", "-"))+"(1)")
+		}
+		b.WriteString(".SH SEE ALSO\n" + strings.Join(refs, ",\n") + "\n")
+	}
+	return b.String()
+}
+
+// manParagraphs fills paragraphs, and leaves those alone that are laid out: a line of them
+// is indented.
+func manParagraphs(text string) string {
+	var b strings.Builder
+	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		if strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n ") {
+			b.WriteString(".nf\n" + manLines(paragraph) + ".fi\n")
+			continue
+		}
+		b.WriteString(manLines(paragraph))
+	}
+	return b.String()
+}
+
+func manLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(manLine(strings.TrimSuffix(line, "\n")) + "\n")
+	}
+	return b.String()
+}
+
+// manLine is a line of text in which nothing is a command.
+func manLine(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(text)
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		return `\&` + text
+	}
+	return text
+}
+
+func (c fileCommands) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write the manual pages of all commands into a folder, for man(1)",
+		Example: "  " + c.env.app.Name + " man ~/.local/share/man/man1",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(errors.New("which folder?"), "usage:  "+cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return c.writeManual(cmd.Root(), args[0]) },
+	}
+}
+
+func (c fileCommands) writeManual(root *cobra.Command, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("folder of the manual: %w", err)
+	}
+	pages := manualPages(root)
+	for _, p := range pages {
+		file := filepath.Join(dir, p.file()+".1")
+		if err := os.WriteFile(file, []byte(p.manText(c.env.app.Name, c.env.app.Version)), 0o644); err != nil {
+			return fmt.Errorf("page of the manual: %w", err)
+		}
+	}
+	return c.env.print(fmt.Sprintf("%d pages in %s; the first is %s.1\n", len(pages), dir, pages[0].file()))
+}

@@ -1,0 +1,48 @@
+package gormdb
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// lateConn holds a statement back, so that a request to cancel it arrives first.
+type lateConn struct{ net.Conn }
+
+func (c lateConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("pg_sleep")) {
+		time.Sleep(200 * time.Millisecond)
+	}
+	return c.Conn.Write(b)
+}
+
+// The server forgets a request to cancel what it has not yet received.
+func TestARequestToCancelThatComesBeforeTheStatementIsRepeated(t *testing.T) {
+	t.Parallel()
+	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
+		dial := config.ConnConfig.DialFunc
+		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			return lateConn{conn}, err
+		}
+	})
+	db := birds(t, openWith(t, Config{Lent: Lend(pool)}))
+	require.NoError(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
+		conn := tx.ConnOf(ctx, db)
+		exec(t, conn, "SAVEPOINT s")
+		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+		defer cancel()
+		_, err := conn.ExecContext(short, "SELECT pg_sleep(60)")
+		require.Error(t, err)
+		exec(t, conn, "ROLLBACK TO SAVEPOINT s")
+		return nil
+	}))
+}

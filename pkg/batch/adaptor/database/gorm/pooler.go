@@ -1,0 +1,148 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+)
+
+// errSharedSessions is the refusal of rule R9.
+var errSharedSessions = errors.New("between here and the server is a pooler in transaction or statement mode: the session of a connection changes from one transaction to the next. " +
+	"UTC, the time limit of idle transactions, the proof that a transaction is the one that was begun, and locks of migrations would be lost (rules D5, L7, T8a). " +
+	"Connect to PostgreSQL directly, or to a pool in session mode (PgBouncer: pool_mode = session)")
+
+// protocolViolation is what PgBouncer answers to a start-up parameter that it does not know.
+const protocolViolation = "08P01"
+
+// sharedRounds is how often sessions are compared: other clients of the pooler may take
+// the session that would show it.
+const sharedRounds = 3
+
+// meet reaches the server with the first connection. Behind a pooler, which refuses
+// start-up parameters or drops them, a statement sets up the sessions from then on.
+func (p *postgres) meet(ctx context.Context) error {
+	pooled := false
+	err := p.onFirst(ctx, func(conn *pgconn.PgConn) (err error) {
+		pooled, err = isPooled(ctx, conn)
+		return err
+	})
+	if dberr.SQLState(err) == protocolViolation {
+		pooled, err = true, nil
+	}
+	if err != nil || !pooled {
+		return err
+	}
+	p.server = p.server.setUpByStatement()
+	if err := p.pool.swap(); err != nil {
+		return err
+	}
+	return p.onFirst(ctx, func(conn *pgconn.PgConn) error { return refuseSharedSessions(ctx, conn, p.server.connector()) })
+}
+
+// onFirst calls f with a connection of the pool.
+func (p *postgres) onFirst(ctx context.Context, f func(conn *pgconn.PgConn) error) error {
+	conn, err := p.pool.acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	physical, err := physicalOf[*pgConn](conn)
+	if err == nil {
+		err = f(physical.Conn.Conn().PgConn())
+	}
+	return errors.Join(err, conn.Close())
+}
+
+// isPooled reports that another process answers than the one that took the connection.
+func isPooled(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
+	answer, err := ask(ctx, conn, "SELECT pg_catalog.pg_backend_pid()")
+	return answer != strconv.FormatUint(uint64(conn.PID()), 10), err
+}
+
+// refuseSharedSessions fails where the statements of a connection run in changing
+// sessions. It asks for the session twice on conn and once on another connection: a
+// pooler gives the session that was used last, or the one that was not used for longest.
+func refuseSharedSessions(ctx context.Context, conn *pgconn.PgConn, connector driver.Connector) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	made, err := connector.Connect(ctx)
+	if err != nil {
+		return fmt.Errorf("a second connection through the pooler: %w", err)
+	}
+	defer func() { err = errors.Join(err, made.Close()) }()
+	other, ok := made.(*stdlib.Conn)
+	if !ok {
+		return fmt.Errorf("the connection is a %T, and should be pgx's", made)
+	}
+	const session = "SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('surfin.begun', true)"
+	// A setting, as there are proxies that keep the session of a connection from then on.
+	own, err := ask(ctx, conn, "SET surfin.begun = '"+strconv.FormatUint(rand.Uint64(), 36)+"'; "+session)
+	if err != nil {
+		return err
+	}
+	shared := false
+	for range sharedRounds {
+		for _, c := range []*pgconn.PgConn{conn, conn, other.Conn().PgConn()} {
+			answer, err := ask(ctx, c, session)
+			if err != nil {
+				return fmt.Errorf("compare two sessions behind the pooler, which needs a connection to the server for each of ours: %w", err)
+			}
+			shared = shared || (answer == own) != (c == conn)
+		}
+	}
+	if _, err = ask(ctx, conn, "SET surfin.begun = ''; "+session); err == nil && shared {
+		err = errSharedSessions
+	}
+	return err
+}
+
+// ask returns the values of the only row of the last statement.
+func ask(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
+	results, err := conn.Exec(ctx, query).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	if len(results) == 0 || len(results[len(results)-1].Rows) != 1 {
+		return "", errors.New("the server does not say which session it is")
+	}
+	var answer []string
+	for _, value := range results[len(results)-1].Rows[0] {
+		answer = append(answer, string(value))
+	}
+	return strings.Join(answer, " "), nil
+}
+
+// setUpByStatement returns a server whose sessions get their settings by a statement, and
+// not by start-up parameters.
+func (s server) setUpByStatement() server {
+	config := s.config.Copy()
+	var set []string
+	for _, name := range slices.Sorted(maps.Keys(config.RuntimeParams)) {
+		switch name {
+		case "application_name", "client_encoding", "options", "replication": // every pooler takes them, or there is no setting
+		default:
+			set = append(set, setConfig(name, config.RuntimeParams[name]))
+			delete(config.RuntimeParams, name)
+		}
+	}
+	statement := "SELECT " + strings.Join(set, ", ")
+	return server{config: config, byStatement: true, options: []stdlib.OptionOpenDB{
+		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+			if err := conn.PgConn().Exec(ctx, statement).Close(); err != nil {
+				return fmt.Errorf("set up the session: %w", err)
+			}
+			return nil
+		}),
+	}}
+}

@@ -1,0 +1,119 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql/driver"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/boottime"
+)
+
+// writerTime is how long this process has held the one writer of an SQLite file: no other
+// process can take an execution over meanwhile (rule L9).
+type writerTime struct {
+	mu     sync.Mutex
+	total  time.Duration
+	active map[*hold]struct{}
+}
+
+// hold is a span of time that is not over. It may begin later than now: a statement
+// outside of a transaction holds the writer for certain only where it takes longer than
+// it would wait for it.
+type hold struct{ from time.Duration }
+
+func newWriterTime() *writerTime { return &writerTime{active: map[*hold]struct{}{}} }
+
+// begin begins a span in the given time.
+func (w *writerTime) begin(in time.Duration) *hold {
+	h := &hold{from: boottime.Now() + in}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.active[h] = struct{}{}
+	return h
+}
+
+// end ends a span. What others cover as well is counted once.
+func (w *writerTime) end(h *hold) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := boottime.Now()
+	w.total += w.activeTime(now)
+	delete(w.active, h)
+	for other := range w.active {
+		other.from = max(other.from, now)
+	}
+}
+
+// held returns the time up to now.
+func (w *writerTime) held() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.total + w.activeTime(boottime.Now())
+}
+
+func (w *writerTime) activeTime(now time.Duration) (longest time.Duration) {
+	for h := range w.active {
+		longest = max(longest, now-h.from)
+	}
+	return longest
+}
+
+// writing is the part of a connection that may write. Its zero value is that of one which
+// only reads.
+type writing struct {
+	time *writerTime // nil: it only reads
+	// wait is how long a statement waits for the writer.
+	wait time.Duration
+	in   *hold // of the transaction in progress
+}
+
+// statement is called before a statement; call what it returns after it.
+func (w *writing) statement() (over func()) {
+	if w.time == nil || w.in != nil {
+		return func() {}
+	}
+	h := w.time.begin(2 * w.wait)
+	return func() { w.time.end(h) }
+}
+
+func (w *writing) begun() {
+	if w.time != nil {
+		w.in = w.time.begin(0)
+	}
+}
+
+func (w *writing) ended() {
+	if w.in != nil {
+		w.time.end(w.in)
+		w.in = nil
+	}
+}
+
+// BeginTx begins a transaction, which takes the writer at once.
+func (c *liteConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	t, err := c.modernc.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	c.writing.begun()
+	return liteTx{t, c}, nil
+}
+
+// liteTx is modernc's transaction.
+type liteTx struct {
+	driver.Tx
+	conn *liteConn
+}
+
+// Commit commits. SQLite's driver has rolled back what COMMIT refused.
+func (t liteTx) Commit() error {
+	defer t.conn.writing.ended()
+	return t.Tx.Commit()
+}
+
+// Rollback rolls back.
+func (t liteTx) Rollback() error {
+	defer t.conn.writing.ended()
+	return t.Tx.Rollback()
+}

@@ -1,0 +1,68 @@
+package csv
+
+import (
+	"cmp"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// formColumns is the setting of the form that names the columns.
+const formColumns = "columns"
+
+// formOf returns what a file has the same in each record (rule C15b). The columns of an
+// open schema are known with the first item.
+func formOf(cfg WriterConfig, comma rune, schema *row.Schema) filestream.Form {
+	form := filestream.Form{
+		filestream.FormWriter: "csv",
+		"delimiter":           strconv.Quote(string(comma)),
+		"header":              strconv.FormatBool(cfg.Header),
+		"line_end":            cmp.Or(cfg.LineEnd, "lf"),
+		"quote":               cmp.Or(cfg.Quote, "minimal"),
+		"nulls":               strconv.Quote(cfg.Nulls),
+		"encoding":            filestream.CanonicalEncoding(cfg.Encoding),
+	}
+	if !schema.IsOpen() {
+		form[formColumns] = columnsText(schema, cfg.Nulls)
+	}
+	return form
+}
+
+// maxColumnsText keeps the columns of a wide file short: a step has 8 KB for its reader
+// and its writers together (rule D4). The checksum stands for the rest.
+const maxColumnsText = 512
+
+// columnsText lists the columns in their order, each with what decides its text; nulls is
+// the text of a null where the field has none of its own.
+func columnsText(schema *row.Schema, nulls string) string {
+	var whole, short strings.Builder
+	for i := range schema.Len() {
+		f, text := schema.Field(i), ""
+		if i > 0 {
+			text = ", "
+		}
+		if name := f.Source(); name == "" || strings.ContainsAny(name, `,;"()`) {
+			text += strconv.Quote(name)
+		} else {
+			text += name
+		}
+		if f.Format != "" {
+			text += " (format " + f.Format + ")"
+		}
+		if f.Nullable && f.Nulls != nil && string(f.AppendText(nil, row.Value{})) != nulls {
+			text += " (null " + strconv.Quote(string(f.AppendText(nil, row.Value{}))) + ")"
+		}
+		if whole.Len() == short.Len() && short.Len()+len(text) <= maxColumnsText {
+			short.WriteString(text)
+		}
+		whole.WriteString(text)
+	}
+	if whole.Len() == short.Len() {
+		return whole.String()
+	}
+	return fmt.Sprintf("%s, … (%d, checksum %08x)", short.String(), schema.Len(), crc32.ChecksumIEEE([]byte(whole.String())))
+}

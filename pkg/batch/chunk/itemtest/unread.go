@@ -1,0 +1,54 @@
+package itemtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// Unread is an item that a reader could not read.
+type Unread struct {
+	Err error
+	Raw item.RawText
+}
+
+// UnreadItems reads everything and returns the items that could not be read, with their
+// texts. The reader is a item.RawReader; it is opened, and closed at the end.
+func UnreadItems(t testing.TB, r item.Reader) (all []Unread) {
+	t.Helper()
+	source, ok := r.Component().(item.RawReader)
+	if !ok {
+		t.Fatalf("%T is no item.RawReader", r.Component())
+	}
+	if err := open(r.Component(), nil); err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	defer shut(t, r.Component())
+	for {
+		err := r.Fill(context.Background(), r.NewItems(1), 1)
+		switch {
+		case errors.Is(err, io.EOF):
+			return all
+		case item.IsConsumed(err):
+			all = append(all, Unread{err, source.RawText()})
+		case err != nil:
+			t.Fatalf("Read: %v", err)
+		}
+	}
+}
+
+// Quoting returns the errors that have one of the texts in them.
+func Quoting(all []Unread, texts ...string) (found []error) {
+	for _, u := range all {
+		for _, text := range texts {
+			if strings.Contains(u.Err.Error(), text) {
+				found = append(found, u.Err)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,60 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Lease is the time for which an owner may work, by its own clock (rule L9).
+type Lease interface {
+	// Err returns a *LeaseError where nothing may begin any more; nil before.
+	Err() error
+	// Late returns a channel that is closed a moment before the lease is over, where the
+	// work was to end: what has not returned is left behind. nil: it never is.
+	Late() <-chan struct{}
+	// Record calls write, which records an end, and again after a pause where the database
+	// cannot be reached, until the lease is over. It returns write's error.
+	Record(ctx context.Context, write func(ctx context.Context) error) error
+}
+
+// LeaseError ends the work of an owner that could not renew its lease (rule L9).
+type LeaseError struct {
+	// Age is the time since the last confirmed heartbeat.
+	Age time.Duration
+	// Err is the failure of the last heartbeat; nil: none has failed, as in a process that
+	// was stopped.
+	Err error
+}
+
+// Error says for how long, and why.
+func (e *LeaseError) Error() string {
+	text := fmt.Sprintf("the lease could not be renewed for %v", e.Age.Round(100*time.Millisecond))
+	if e.Err == nil {
+		return text + ": no heartbeat was answered; was the process or the machine stopped?"
+	}
+	return text + ": " + e.Err.Error()
+}
+
+// IsOwnerGone reports whether err says that an owner may not continue at all: another one
+// has the execution, or may have it in a moment.
+func IsOwnerGone(err error) bool {
+	return errors.Is(err, ErrLostOwner) || errors.As(err, new(*LeaseError))
+}
+
+// recordTime bounds a record of an end where there is no lease.
+const recordTime = 30 * time.Second
+
+// unleased is the Lease of work that no other owner takes over.
+type unleased struct{}
+
+func (unleased) Err() error { return nil }
+
+func (unleased) Late() <-chan struct{} { return nil }
+
+func (unleased) Record(ctx context.Context, write func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
+	return write(ctx)
+}

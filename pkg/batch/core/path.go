@@ -1,0 +1,94 @@
+package core
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// PathText returns the text of a path that names it wherever it was written (rule L1a):
+// relative to folder, with slashes, where it is inside of it, else absolute. A relative
+// path begins at folder; an empty folder is the working directory. The text is cleaned,
+// and no link is resolved. An empty path stays empty.
+func PathText(folder, path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	base, err := filepath.Abs(folder)
+	if err != nil {
+		return "", fmt.Errorf("path %s: %w", path, err)
+	}
+	abs := joined(base, path)
+	if rel, ok := inside(base, abs); ok {
+		return filepath.ToSlash(rel), nil
+	}
+	return abs, nil
+}
+
+// inside returns path relative to folder where it is inside of it. The folder may have been
+// reached by a link: a folder around path that is the same one counts as well.
+func inside(folder, path string) (rel string, ok bool) {
+	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
+		return rel, true
+	}
+	own, err := os.Stat(folder)
+	if err != nil {
+		return "", false
+	}
+	for around := filepath.Dir(path); ; around = filepath.Dir(around) {
+		if found, err := os.Stat(around); err == nil && os.SameFile(own, found) {
+			rel, err := filepath.Rel(around, path)
+			return rel, err == nil
+		}
+		if around == filepath.Dir(around) {
+			return "", false
+		}
+	}
+}
+
+// joined is path, which begins at folder where it is relative.
+func joined(folder, path string) string {
+	path = filepath.FromSlash(path)
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(folder, path)
+}
+
+// place gives a path its stored text and its Path. A job without a folder stores absolute
+// paths: a restart may begin in another working directory.
+func (p Parameter) place(folder string) (Parameter, error) {
+	text, is := p.Value.(string)
+	if p.Type != TypePath || !is || text == "" {
+		return p, nil
+	}
+	base, err := filepath.Abs(folder)
+	if err != nil {
+		return p, fmt.Errorf("parameter %s: %w", p.Name, err)
+	}
+	p.Path = joined(base, text)
+	if p.Value = p.Path; folder != "" {
+		p.Value, err = PathText(base, text)
+	}
+	return p, err
+}
+
+// Place returns a value of the declared parameter with its stored text (rule L1a).
+func (s ParameterSpec) Place(value any) (Parameter, error) {
+	p := Parameter{Name: s.Name, Type: s.Type, Value: value, Identifying: s.Identifying}
+	return p.place(s.Folder)
+}
+
+// In returns parameters that were stored by a job whose file is in folder, with the Path of
+// each path. Their values stay. A relative path has none where the folder is not known.
+func (ps Parameters) In(folder string) Parameters {
+	list := slices.Clone(ps.list)
+	for i, p := range list {
+		text, is := p.Value.(string)
+		if p.Type == TypePath && is && text != "" && (folder != "" || filepath.IsAbs(text)) {
+			list[i].Path = joined(folder, text)
+		}
+	}
+	return Parameters{list: list}
+}

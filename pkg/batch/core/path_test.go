@@ -1,0 +1,89 @@
+package core_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func TestAPathHasOneText(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+	require.NoError(t, os.Symlink("data", filepath.Join(dir, "link")))
+	for path, want := range map[string]string{
+		"":                            "",
+		"in.csv":                      "in.csv",
+		"./in.csv":                    "in.csv",
+		"data/../in.csv":              "in.csv",
+		dir + "/in.csv":               "in.csv",
+		dir + "//data/":               "data",
+		"data/..in.csv":               "data/..in.csv",
+		".":                           ".",
+		"link/in.csv":                 "link/in.csv", // no link is resolved
+		"../in.csv":                   filepath.Join(filepath.Dir(dir), "in.csv"),
+		dir + "x/in.csv":              dir + "x/in.csv",
+		"/var/./data/in.csv":          "/var/data/in.csv",
+		filepath.Dir(dir) + "/in.csv": filepath.Join(filepath.Dir(dir), "in.csv"),
+	} {
+		text, err := core.PathText(dir, path)
+		require.NoError(t, err)
+		require.Equal(t, want, text, path)
+	}
+}
+
+// The folder of the job file may be reached by a link, or its path be typed by one.
+func TestAPathInALinkedFolderHasTheTextOfTheFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder, link := filepath.Join(dir, "real"), filepath.Join(dir, "link")
+	require.NoError(t, os.MkdirAll(filepath.Join(folder, "data"), 0o700))
+	require.NoError(t, os.Symlink("real", link))
+	for path, want := range map[string]string{
+		filepath.Join(folder, "in.csv"):       "in.csv",
+		filepath.Join(link, "in.csv"):         "in.csv",
+		filepath.Join(link, "data", "x.csv"):  "data/x.csv",
+		filepath.Join(link, "new", "out.csv"): "new/out.csv", // it is not there yet
+		filepath.Join(dir, "in.csv"):          filepath.Join(dir, "in.csv"),
+	} {
+		for _, from := range []string{folder, link} {
+			text, err := core.PathText(from, path)
+			require.NoError(t, err)
+			require.Equal(t, want, text, "%s from %s", path, from)
+		}
+	}
+}
+
+func TestAPlacedParameterKnowsWhereItsPathIs(t *testing.T) {
+	t.Parallel()
+	spec := core.ParameterSpec{Name: "input", Type: core.TypePath, Identifying: true, Folder: "/jobs"}
+	p, err := spec.Place("./in.csv")
+	require.NoError(t, err)
+	require.Equal(t, core.Parameter{Name: "input", Type: core.TypePath, Identifying: true, Value: "in.csv", Path: "/jobs/in.csv"}, p)
+
+	params, err := core.NewParameters(p)
+	require.NoError(t, err)
+	text, err := json.Marshal(params)
+	require.NoError(t, err)
+	var read core.Parameters
+	require.NoError(t, json.Unmarshal(text, &read))
+	require.Equal(t, params, read)
+	moved, _ := params.In("/moved").Get("input")
+	require.Equal(t, "in.csv", moved.Value)
+	require.Equal(t, "/moved/in.csv", moved.Path)
+
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	p, err = core.ParameterSpec{Name: "input", Type: core.TypePath}.Place("in.csv")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(here, "in.csv"), p.Value, "a job in no file has no folder: a restart may begin elsewhere")
+
+	p, err = core.ParameterSpec{Name: "input", Type: core.TypeString, Folder: "/jobs"}.Place("./in.csv")
+	require.NoError(t, err)
+	require.Equal(t, "./in.csv", p.Value)
+}

@@ -1,0 +1,93 @@
+package job
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+func stopped(message string) core.Outcome {
+	return core.Outcome{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: message}
+}
+
+// stopAt records the stop. A step that failed is given up where the restart continues
+// elsewhere: it is ABANDONED, and will be passed.
+func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) error {
+	w.ordinal++
+	if target.Restart == "" || target.Restart == at.ElementName() {
+		w.note(at, core.VisitStop, "", "")
+		return w.port.stopped(ctx, w, at, false)
+	}
+	w.note(at, core.VisitJump, "", target.Restart)
+	return w.port.stopped(ctx, w, at, !w.flow.Leads(target.Restart, at.ElementName())) // else the restart comes back to it
+}
+
+// markStopped marks the visits that led to a stop without a restart point, or with one that
+// precedes them. To pass one again would be to stop again.
+func markStopped(flow core.Flow, rows []entry) {
+	for _, stop := range rows {
+		if stop.Kind != core.VisitStop && (stop.Kind != core.VisitJump || !leadsBack(flow, stop.Element, stop.Target)) {
+			continue
+		}
+		for i := range rows {
+			e := &rows[i]
+			if isVisit(e.Kind) && e.Element == stop.Element && e.Ordinal == stop.Ordinal-1 && e.Execution <= stop.Execution {
+				e.innerOnly = true
+			}
+		}
+	}
+}
+
+// leadsBack reports whether the restart point of a stop is the element or precedes it.
+func leadsBack(flow core.Flow, element, restart string) bool {
+	at, known := flow.Find(element)
+	target, found := flow.Find(restart)
+	return known && found && flow.Index(target) <= flow.Index(at)
+}
+
+// repeat prepares the visit of an element that stopped the job: it is run again, though
+// it completed. What is inside of it is passed.
+func (w *walk) repeat(at core.Element, e, stop *entry) {
+	again := *e
+	again.innerOnly = true
+	w.adopt = joined(map[string]entry{at.ElementName(): again}, w.adopt)
+	w.ordinal = stop.Ordinal
+}
+
+// jumpsBackTo returns the index of the restart point where the log ends with a stop whose
+// restart point is an earlier element, and the length of the log where it does not. The walk
+// comes to what is in between again, so that replay runs nothing of it.
+func (w *walk) jumpsBackTo() int {
+	entries := w.log.entries
+	none := len(entries)
+	if none == 0 {
+		return none
+	}
+	stop := entries[none-1]
+	if stop.Kind != core.VisitJump || !leadsBack(w.flow, stop.Element, stop.Target) {
+		return none
+	}
+	if since := slices.IndexFunc(entries[:none-1], func(e entry) bool { return e.Element == stop.Target }); since >= 0 {
+		return since
+	}
+	return none
+}
+
+// jump continues at the restart point of a stop. Where that is an earlier element, the one
+// at since, what was completed between them is passed, and the element that stopped runs
+// again.
+func (w *walk) jump(at core.Element, e *entry, before []entry, since int) way {
+	w.ordinal = w.log.ordinal
+	target, ok := w.flow.Find(e.Target)
+	if !ok { // the definition has it no longer
+		return way{next: []core.Element{at}}
+	}
+	if since < len(before) {
+		w.adopt = joined(log{entries: ofLastRound(w.flow, before[since:])}.byElement(), w.adopt)
+		w.ordinal++
+		w.note(at, core.VisitTurn, "", turnTarget(before[since].Ordinal, math.MaxInt64))
+	}
+	return way{next: []core.Element{target}}
+}

@@ -1,0 +1,29 @@
+package operator
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The name of a step of Go code may have dots: what is offered about its redrive has all of it.
+func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{Repository: nothing{}})
+	require.NoError(t, err)
+	for _, name := range []string{"load", "load.2026", "a.b.c", ".", "1.2"} {
+		params, err := withRedrive(core.Parameters{}, &redrive.Plan{Request: redrive.Request{Execution: 7, Step: name}}, 3)
+		require.NoError(t, err)
+		require.Equal(t, name, redrivenStep(params))
+		require.EqualValues(t, 3, redriveNumber(params))
+		action := s.restartAction(&core.JobExecution{ID: 9, RedriveOf: 7, Params: params, Definition: core.Definition{Path: "job.yaml"}}, false)
+		require.Equal(t, Action{Kind: ActRedrive, Execution: 7, Step: name}, action, fmt.Sprint(name))
+	}
+	require.Empty(t, redrivenStep(core.Parameters{}))
+}
+
+type nothing struct{ core.JobRepository }

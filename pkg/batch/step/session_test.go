@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
@@ -60,12 +61,17 @@ func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 					var got []string
 					exec := e.Run(testengine.Job(fmt.Sprintf("j%v%s", raw, attr.Propagation), e.Tasklet("change", attr, statements(e, raw, c.change)),
 						e.Tasklet("look", attr, func(ctx context.Context, _ *core.StepContribution) error {
-							for range 3 {
+							// A heartbeat may hold the connection when its step ends: a lock
+							// goes when the heartbeat gives the connection back.
+							until := time.Now().Add(5 * time.Second)
+							for len(got) < 3 {
 								var text string
 								if err := tx.ConnOf(ctx, e.Database).QueryRowContext(ctx, c.look).Scan(&text); err != nil {
 									return err
 								}
-								got = append(got, text)
+								if name != "a lock" || text == c.want || time.Now().After(until) {
+									got = append(got, text)
+								}
 							}
 							return nil
 						})))

@@ -58,12 +58,13 @@ func rooms() []room {
 		{path: "pkg/batch/step/...", may: []string{core, tx}},
 		{path: "pkg/batch/job/...", may: []string{core, "internal/lease"}},
 		{path: "pkg/batch/runtime/engine/...", std: true},
+		{path: "pkg/batch/runtime/schedule/..."}, // pure
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/lease"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", ours)},
 		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
-		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", ours)},
+		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
 		// Text and exit codes: the rules of running are the service's.
 		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "pkg/batch/runtime/engine", ours}},
@@ -123,6 +124,7 @@ func libraries() []guarded {
 		{"github.com/golang-migrate/migrate", []string{"internal/migrator/..."}},
 		{"github.com/jackc/pgx", drivers},
 		{"modernc.org/sqlite", drivers},
+		{"github.com/netresearch/go-cron", []string{"pkg/batch/runtime/schedule"}},
 		{"github.com/expr-lang/expr", []string{"internal/expression/..."}},
 		{"github.com/spf13/cobra", screens},
 		{"github.com/vbauerster/mpb", screens},

@@ -102,6 +102,9 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	if err := errors.Join(c.readCheckpoints(ctx, r), c.readChildren(ctx, r.History.Records)); err != nil {
 		return nil, err
 	}
+	if err := c.judgeChildren(ctx, r); err != nil {
+		return nil, err
+	}
 	changes := c.changes()
 	if unread != nil {
 		changes = c.changesOfUnread(unread)
@@ -109,7 +112,7 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
 		refused := &ChangedError{Execution: last.ID, Changes: changes}
 		if unread == nil {
-			refused.Diff = c.diff(changes)
+			refused.Diff = c.allDiffs(changes)
 		}
 		return changes, refused
 	}
@@ -153,6 +156,8 @@ type comparison struct {
 	elsewhere map[string]bool
 	// idle are the steps that run a job which has committed nothing.
 	idle map[string]bool
+	// children are the unfinished steps whose child job would refuse its new definition.
+	children map[string]judgedChild
 }
 
 // readCheckpoints asks the databases of steps that began whether work is committed there:
@@ -302,6 +307,9 @@ func (c *comparison) stepChanges(old *stepDef) []Change {
 		}
 		if old.partitioner != nil && !c.hasCommittedParts(old) {
 			return c.newDefinition(old, now)
+		}
+		if judged := c.children[old.name]; len(judged.changes) > 0 {
+			return judged.changes
 		}
 	}
 	what := otherChange(old, now)

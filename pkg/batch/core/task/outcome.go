@@ -30,6 +30,8 @@ type Outcome struct {
 	Alternatives []json.RawMessage `json:"alternatives,omitempty"`
 	// Fatal says that no further attempt can succeed.
 	Fatal bool `json:"fatal,omitempty"`
+	// TimedOut says that the time of the attempt was over. The worker sets it.
+	TimedOut bool `json:"timed_out,omitempty"`
 }
 
 // Success is the outcome of an attempt that did its work.

@@ -53,6 +53,8 @@ type JobExecution struct {
 	Parent JobExecutionID
 	// ParentCall is the first attempt at that step (Job.ParentCall).
 	ParentCall StepExecutionID
+	// Exclusive is the key that it shares with executions that do not run beside it.
+	Exclusive ExclusiveKey
 	// Gate says how the job's `expect` was answered; empty: it has none, or was not
 	// asked.
 	Gate      string

@@ -110,6 +110,9 @@ func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, e
 	return &list[0], nil
 }
 
+// errTaskLost does not wrap core.ErrLostOwner: the execution is still this process's.
+var errTaskLost = errors.New("the lease of the task that runs the job is over")
+
 // follow waits for the execution. The end of ctx stops it; of a task whose lease is lost it
 // is cancelled: another worker waits for it.
 func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExecution, error) {
@@ -117,7 +120,7 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	case <-running.Done():
 	case <-ctx.Done():
 		if errors.Is(context.Cause(ctx), core.ErrLostOwner) {
-			running.running.Cancel(context.Cause(ctx))
+			running.running.Cancel(errTaskLost)
 		} else {
 			running.Stop()
 		}

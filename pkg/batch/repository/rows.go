@@ -52,6 +52,7 @@ type jobExecution struct {
 	Gate            string
 	LastMove        string // the last move, and the epoch in which it was made
 	LastEpoch       int64
+	ExclusiveKey    core.ExclusiveKey
 }
 
 type jobExecutionParam struct {
@@ -168,7 +169,7 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 		task = *j.TaskID
 	}
 	return &core.JobExecution{
-		RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate,
+		RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: j.located(params),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -116,26 +117,92 @@ var errNoLonger = errors.New("the row moves faster than it can be updated")
 
 const mostTries = 20
 
-// update is the guarded UPDATE; sql.ErrNoRows where it finds no row.
-func (t *Table[S]) update(ctx context.Context, move core.Move[S], r Request, result *Result[S]) error {
-	var s statement
+// Bulk asks for one move of many rows.
+type Bulk struct {
+	Move string
+	// Where selects rows, of those in a state from which the move leads.
+	Where []Condition
+	// OrderBy is an SQL list of columns; "": id. Limit bounds the rows; it is required.
+	OrderBy string
+	Limit   int
+	Set     []Assignment
+	Trigger string // as of Request
+}
+
+// Moved is one row that moved.
+type Moved[S ~string] struct {
+	ID             int64
+	Before         S
+	Epoch, Version int64 // as they are now
+}
+
+// MoveAll moves rows, and leaves those that another transaction is working on. The result
+// is in the order of ids.
+func (t *Table[S]) MoveAll(ctx context.Context, b Bulk) ([]Moved[S], error) {
+	move := t.machine.Move(b.Move)
+	if len(move.From) == 0 {
+		return nil, fmt.Errorf("machine %s has no move %q", t.machine.Name(), b.Move)
+	}
+	s := t.setting(move, b.Set)
+	s.add(" WHERE id IN (SELECT id FROM " + t.table + " WHERE ").states(texts(move.From)).conditions(b.Where)
+	order := b.OrderBy
+	if order == "" {
+		order = "id"
+	}
+	s.add(" ORDER BY " + order + " LIMIT ?").arg(b.Limit)
+	if t.db.Dialect() == tx.Postgres {
+		s.add(" FOR UPDATE SKIP LOCKED")
+	}
+	s.add(") AND ").states(texts(move.From))
+	s.add(" RETURNING id, state_before, epoch, version")
+	moved, err := t.collect(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s of many: %w", t.machine.Name(), b.Move, err)
+	}
+	slices.SortFunc(moved, func(x, y Moved[S]) int { return cmp.Compare(x.ID, y.ID) })
+	for _, m := range moved {
+		t.observe(ctx, move, Request{ID: m.ID, Trigger: b.Trigger}, Result[S]{Answer: core.Applied, Current: m.Before})
+	}
+	return moved, nil
+}
+
+func (t *Table[S]) collect(ctx context.Context, s *statement) (moved []Moved[S], err error) {
+	rows, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, s.text(t.db.Dialect()), s.args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var m Moved[S]
+		if err := rows.Scan(&m.ID, &m.Before, &m.Epoch, &m.Version); err != nil {
+			return nil, err
+		}
+		moved = append(moved, m)
+	}
+	return moved, rows.Err()
+}
+
+// setting begins the UPDATE of a move.
+func (t *Table[S]) setting(move core.Move[S], set []Assignment) *statement {
+	s := &statement{}
 	s.add("UPDATE "+t.table+" SET state_before = state, state = ?, last_move = ?, last_epoch = epoch, version = version + 1").arg(string(move.To), move.Name)
 	if move.Intent == core.IntentTake {
 		s.add(", epoch = epoch + 1")
 	}
-	for _, a := range r.Set {
+	for _, a := range set {
 		s.add(", " + t.db.Dialect().Quote(a.Column) + " = " + orValue(a.SQL)).arg(a.Args...)
 	}
-	s.add(" WHERE id = ? AND state IN (" + list(len(move.From)) + ")").arg(r.ID)
-	for _, from := range move.From {
-		s.arg(string(from))
-	}
+	return s
+}
+
+// update is the guarded UPDATE; sql.ErrNoRows where it finds no row.
+func (t *Table[S]) update(ctx context.Context, move core.Move[S], r Request, result *Result[S]) error {
+	s := t.setting(move, r.Set)
+	s.add(" WHERE id = ? AND ").arg(r.ID).states(texts(move.From))
 	if r.Epoch != 0 {
 		s.add(" AND epoch = ?").arg(r.Epoch)
 	}
-	for _, c := range r.Where {
-		s.add(" AND (" + c.SQL + ")").arg(c.Args...)
-	}
+	s.conditions(r.Where)
 	s.add(" RETURNING state_before, state, epoch, version")
 	row := tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...)
 	result.Answer = core.Applied
@@ -248,6 +315,14 @@ func pastStates[S ~string](m core.Machine[S]) map[S]map[S]bool {
 	return past
 }
 
+func texts[S ~string](states []S) []string {
+	list := make([]string, len(states))
+	for i, s := range states {
+		list[i] = string(s)
+	}
+	return list
+}
+
 func statuses[S ~string](states []S) []core.Status {
 	list := make([]core.Status, len(states))
 	for i, s := range states {
@@ -269,6 +344,22 @@ func (s *statement) add(text string) *statement {
 
 func (s *statement) arg(args ...any) *statement {
 	s.args = append(s.args, args...)
+	return s
+}
+
+// states adds the condition that a row is in one of the states.
+func (s *statement) states(from []string) *statement {
+	s.add("state IN (" + list(len(from)) + ")")
+	for _, state := range from {
+		s.arg(state)
+	}
+	return s
+}
+
+func (s *statement) conditions(list []Condition) *statement {
+	for _, c := range list {
+		s.add(" AND (" + c.SQL + ")").arg(c.Args...)
+	}
 	return s
 }
 

@@ -30,8 +30,7 @@ type Outcome struct {
 	Alternatives []json.RawMessage `json:"alternatives,omitempty"`
 	// Fatal says that no further attempt can succeed.
 	Fatal bool `json:"fatal,omitempty"`
-	// TimedOut says that the attempt's time, or that of its group, was over: a task that is
-	// not tried again is TIMED_OUT then.
+	// TimedOut says that the time of the attempt was over. The worker sets it.
 	TimedOut bool `json:"timed_out,omitempty"`
 }
 

@@ -42,6 +42,10 @@ type Spec struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// IdempotencyKey makes a second submission of the task answer the first one. "": none.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	// JobDefinition and ScheduledFor are of a run that a schedule asked for: of each local
+	// time of a definition there is one task.
+	JobDefinition int64  `json:"job_definition_id,omitempty"`
+	ScheduledFor  string `json:"scheduled_for,omitempty"`
 }
 
 // The priorities.

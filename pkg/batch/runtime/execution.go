@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -20,11 +21,29 @@ type execution struct {
 	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
 	end      context.CancelCauseFunc
 	claimed  *task.Claimed // guarded by tenure.mu until it is claimed
+	idle     chan struct{} // closed when the slot is given back before the end
+	release  func()        // gives the slot back, once
+}
+
+type executionKey struct{}
+
+// Idle gives back the slot of the task whose handler calls it, with the context that it was
+// given: from now on the handler only waits, for a job that is parked say. The worker goes
+// on renewing the lease of the task, and the engine has its answer. Elsewhere it does
+// nothing.
+func Idle(ctx context.Context) {
+	if e, ok := ctx.Value(executionKey{}).(*execution); ok {
+		e.release()
+	}
 }
 
 func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
-	e := &execution{source: t.source, tenure: t, delivery: d}
-	e.ctx, e.end = context.WithCancelCause(ctx)
+	e := &execution{source: t.source, tenure: t, delivery: d, idle: make(chan struct{})}
+	e.ctx, e.end = context.WithCancelCause(context.WithValue(ctx, executionKey{}, e))
+	e.release = sync.OnceFunc(func() {
+		<-t.source.slots
+		close(e.idle)
+	})
 	return e
 }
 

@@ -19,7 +19,8 @@ const (
 
 // Sweep does what somebody must do for all tasks, beside their workers. Its methods join
 // the transaction that ctx carries, so that a leader can read the guard of its term in it;
-// they return how many tasks moved, and may be called by several processes at once.
+// they return how many tasks moved, and may be called by several processes at once. What is
+// the leader's moves no more than 100 tasks in one call.
 type Sweep struct {
 	repository task.Repository
 	engine     engine.Engine
@@ -54,10 +55,26 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	return total, errors.Join(errs...)
 }
 
+// Duties are those of the leader: Orphans, and Redeliver where the engine may lose
+// deliveries.
+func (s *Sweep) Duties(orphaned, waiting, every time.Duration) []Duty {
+	duty := func(name string, after time.Duration, do func(context.Context, time.Duration) (int, error)) Duty {
+		return Duty{Name: name, Every: every, Do: func(ctx context.Context) (bool, error) {
+			n, err := do(ctx, after)
+			return n >= sweepLimit, err
+		}}
+	}
+	duties := []Duty{duty("deliver orphaned tasks", orphaned, s.Orphans)}
+	if s.engine.Capabilities().Loses {
+		duties = append(duties, duty("deliver lost tasks", waiting, s.Redeliver))
+	}
+	return duties
+}
+
 // Orphans delivers tasks anew that were assigned longer than after ago to workers that are
 // gone. It is the leader's.
 func (s *Sweep) Orphans(ctx context.Context, after time.Duration) (int, error) {
-	return s.deliver(ctx, func(ctx context.Context) ([]task.Delivery, error) {
+	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
 		return s.repository.Orphans(ctx, after, sweepLimit)
 	})
 }
@@ -65,10 +82,7 @@ func (s *Sweep) Orphans(ctx context.Context, after time.Duration) (int, error) {
 // Redeliver delivers tasks anew that have waited longer than after, and which the engine
 // will not deliver any more. It is the leader's.
 func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error) {
-	if !s.engine.Capabilities().Loses {
-		return 0, nil
-	}
-	return s.deliver(ctx, func(ctx context.Context) ([]task.Delivery, error) {
+	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
 		waiting, err := s.repository.Waiting(ctx, after, sweepLimit)
 		if err != nil || len(waiting) == 0 {
 			return nil, err
@@ -85,19 +99,22 @@ func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error)
 	})
 }
 
-// deliver hands the deliveries of moves to the engine, in the transaction of the moves.
+// deliver is deliverOnce, again while there is as much as one statement does.
 func (s *Sweep) deliver(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (int, error) {
-	return repeated(ctx, func(ctx context.Context) (n int, err error) {
-		err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-			found, err := move(ctx)
-			if err != nil || len(found) == 0 {
-				return err
-			}
-			n = len(found)
-			return s.engine.Enqueue(ctx, deliveries(found)...)
-		})
-		return n, err
+	return repeated(ctx, func(ctx context.Context) (int, error) { return s.deliverOnce(ctx, move) })
+}
+
+// deliverOnce hands the deliveries of moves to the engine, in the transaction of the moves.
+func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (n int, err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		found, err := move(ctx)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		n = len(found)
+		return s.engine.Enqueue(ctx, deliveries(found)...)
 	})
+	return n, err
 }
 
 // repeated acts again while there is as much as one statement does.

@@ -47,9 +47,13 @@ type taskSource struct {
 	handlers map[string]task.Handler
 	decide   task.Decide
 	sweep    *Sweep
-	wake     chan struct{}   // receives when there may be parts
-	stop     <-chan struct{} // of run
-	begun    chan struct{}   // closed when the first tenure has begun
+	wake     chan struct{} // receives when there may be parts
+	// stop and handling are of run, and working what it waits for: executions outlive the
+	// answers to their deliveries where they are idle.
+	stop     <-chan struct{}
+	handling context.Context //nolint:containedctx // see above
+	working  sync.WaitGroup
+	begun    chan struct{} // closed when the first tenure has begun
 	beginOne sync.Once
 	// recovered is when Sweep.Recover was called last, by the goroutine that tends.
 	recovered time.Time
@@ -120,6 +124,7 @@ func (s *taskSource) run(ctx context.Context, stop <-chan struct{}) error {
 	defer leave()
 	handling, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
+	s.handling = handling
 	var lost error
 	broken, drained := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -136,6 +141,7 @@ func (s *taskSource) run(ctx context.Context, stop <-chan struct{}) error {
 	case <-ctx.Done():
 	}
 	err := s.tasks.Engine.Run(handling, leaving, subscription, s.handle)
+	s.working.Wait()
 	close(drained)
 	leave()
 	<-broken
@@ -214,30 +220,56 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	if !s.slot(ctx) {
 		return pauseOf(s.config.Poll)
 	}
-	defer func() { <-s.slots }()
+	t, answer, ok := s.permitted(d.Key())
+	if !ok {
+		<-s.slots
+		return answer
+	}
+	e := newExecution(s.handling, t, taskDelivery(d))
+	detach := context.AfterFunc(ctx, func() { e.end(context.Cause(ctx)) })
+	defer detach()
+	answered := make(chan engine.Answer, 1)
+	s.working.Go(func() {
+		defer e.end(nil)
+		defer e.release()
+		answer, recorded := pauseOf(s.config.Poll), true
+		if t.add(e) {
+			answer, recorded = e.work()
+			t.remove(e)
+		}
+		s.release(d.Key(), recorded)
+		answered <- answer
+	})
+	select {
+	case answer = <-answered:
+	case <-e.idle:
+		answer = engine.Done()
+		select {
+		case answer = <-answered: // it is over
+		default:
+		}
+	}
+	return answer
+}
+
+// permitted returns the tenure in which the delivery may be claimed, and notes that this
+// process is at work on it; else what the engine is told.
+func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 	select {
 	case <-s.stop:
-		return engine.RetryAfter(0)
+		return nil, engine.RetryAfter(0), false
 	default:
 	}
 	s.mu.Lock()
 	t := s.tenure
 	s.mu.Unlock()
 	if t == nil || t.keeper.Err() != nil {
-		return pauseOf(s.config.Poll)
+		return nil, pauseOf(s.config.Poll), false
 	}
-	if !s.take(d.Key()) {
-		return engine.Drop()
+	if !s.take(k) {
+		return nil, engine.Drop(), false
 	}
-	e := newExecution(ctx, t, taskDelivery(d))
-	defer e.end(nil)
-	answer, recorded := pauseOf(s.config.Poll), true
-	if t.add(e) {
-		answer, recorded = e.work()
-		t.remove(e)
-	}
-	s.release(d.Key(), recorded)
-	return answer
+	return t, engine.Answer{}, true
 }
 
 // unknownPause is how long a delivery is left to others of whose type there is no handler.

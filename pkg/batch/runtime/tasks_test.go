@@ -277,3 +277,27 @@ func TestASubmissionJoinsTheTransactionOfItsCaller(t *testing.T) {
 		require.Equal(o, task.GroupCompleted, o.over(inside.Group).State)
 	}, func(_ *office, _ context.Context, _ task.Task) (task.Outcome, error) { return task.Success(), nil })
 }
+
+// A handler that only waits gives its slot back, and keeps its task.
+func TestAHandlerThatWaitsGivesItsSlotBack(t *testing.T) {
+	eachOffice(t, func(o *office) {
+		o.change = func(c *runtime.Config) { c.Slots = 1 }
+		o.worker("a")
+		first := o.one(`"wait"`)
+		o.until("it runs", func() bool { return o.task(first.Tasks[0]).State == task.Running })
+		second := o.one(`"free"`)
+		require.Equal(o, task.GroupCompleted, o.over(second.Group).State)
+		require.Equal(o, task.GroupCompleted, o.over(first.Group).State)
+		require.Equal(o, 1, o.task(first.Tasks[0]).Attempts)
+	}, func(o *office, ctx context.Context, t task.Task) (task.Outcome, error) {
+		if string(t.Spec.Payload) == `"free"` {
+			o.free.Store(true)
+			return task.Success(), nil
+		}
+		runtime.Idle(ctx)
+		for !o.free.Load() && ctx.Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		return task.Success(), context.Cause(ctx)
+	})
+}

@@ -91,7 +91,7 @@ func (s *store) columns(row any) string {
 func (s *store) sql(text string) string { return s.names.Replace(text) }
 
 func (s *store) replacer() *strings.Replacer {
-	pairs := []string{"{now}", now(s.db.Dialect()), "{later}", later(s.db.Dialect())}
+	pairs := []string{"{now}", gormtx.Now(s.db.Dialect()), "{later}", gormtx.Later(s.db.Dialect())}
 	for _, table := range tableNames() {
 		pairs = append(pairs, "{"+table+"}", s.db.Dialect().Quote(s.prefix+table))
 	}

@@ -3,9 +3,8 @@ package repository
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -13,24 +12,11 @@ import (
 const maxMessageBytes = 32 << 10
 
 // storable makes any text one that every database takes, so that the record of a
-// failure cannot fail for what the message quotes: a broken encoding, a NUL, a
-// whole file (rule T5).
-func storable(text string) string {
-	text = validText(text)
-	if len(text) <= maxMessageBytes {
-		return text
-	}
-	cut := maxMessageBytes
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s… (%d bytes more)", text[:cut], len(text)-cut)
-}
+// failure cannot fail for what the message quotes (rule T5).
+func storable(text string) string { return gormtx.Storable(text, maxMessageBytes) }
 
-// sound replaces what no database takes in a text: a broken encoding, a NUL.
-func validText(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-}
+// validText replaces what no database takes in a text.
+func validText(text string) string { return gormtx.ValidText(text) }
 
 // encodeFiles returns the stored form of the files that a job file names.
 func encodeFiles(files []core.DefinitionFile) (string, error) {

@@ -1,0 +1,85 @@
+package gormtx
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Now is the database's clock (rule L6): the present moment, not the beginning
+// of the transaction.
+func Now(d tx.Dialect) string {
+	if d == tx.Postgres {
+		return "clock_timestamp()"
+	}
+	return "CAST(round(unixepoch('subsec') * 1000000) AS INTEGER)"
+}
+
+// Later is the database's clock plus a bind variable in microseconds.
+func Later(d tx.Dialect) string {
+	if d == tx.Postgres {
+		return "clock_timestamp() + CAST(? AS bigint) * interval '1 microsecond'"
+	}
+	return Now(d) + " + ?"
+}
+
+// Instant is a point in time as a column: timestamptz on PostgreSQL, INTEGER
+// microseconds since 1970 on SQLite. Zero is NULL. To be written it is a moment
+// of the database's clock ([Clock]), never of the host's.
+type Instant struct {
+	time.Time
+	fromClock bool
+	plus      time.Duration
+}
+
+// Clock is the moment, plus d, at which the database writes it.
+func Clock(d time.Duration) Instant { return Instant{fromClock: true, plus: d} }
+
+// GormDataType tells gorm that the type is a column, not a relation.
+func (Instant) GormDataType() string { return "instant" }
+
+// GormValue writes it in the form of the dialect.
+func (i Instant) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
+	d := tx.Dialect(db.Name())
+	switch {
+	case i.fromClock && i.plus == 0:
+		return clause.Expr{SQL: Now(d)}
+	case i.fromClock:
+		return clause.Expr{SQL: Later(d), Vars: []any{i.plus.Microseconds()}}
+	case i.IsZero():
+		return clause.Expr{SQL: "NULL"}
+	case d == tx.Postgres:
+		return clause.Expr{SQL: "?", Vars: []any{i.Time}}
+	}
+	return clause.Expr{SQL: "?", Vars: []any{i.UnixMicro()}}
+}
+
+// Value is what a driver gets where gorm is not between; both dialects' forms
+// are not known here, so only NULL has one.
+func (i Instant) Value() (driver.Value, error) {
+	if i.IsZero() && !i.fromClock {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("an instant is written through gorm, which knows the dialect")
+}
+
+// Scan reads either form.
+func (i *Instant) Scan(value any) error {
+	switch v := value.(type) {
+	case nil:
+		*i = Instant{}
+	case time.Time:
+		*i = Instant{Time: v.UTC()}
+	case int64:
+		*i = Instant{Time: time.UnixMicro(v).UTC()}
+	default:
+		return fmt.Errorf("a %T is no point in time", value)
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Budget bounds what is spent on the tasks of a group. Zero fields are the defaults.
+type Budget struct {
+	// MaxAttempts bounds the executions of each task; 0: 5.
+	MaxAttempts int `json:"max_attempts,omitempty"`
+	// MaxTotalAttempts bounds the executions of all tasks of the group; 0: none.
+	MaxTotalAttempts int `json:"max_total_attempts,omitempty"`
+	// Deadline is counted from the moment of submission, on the database's clock; 0: none.
+	Deadline time.Duration `json:"deadline,omitempty"`
+	// MaxNoProgress bounds the attempts of the group, one after the other, of which none
+	// succeeded; 0: 50.
+	MaxNoProgress int `json:"max_no_progress,omitempty"`
+}
+
+// The defaults of a budget.
+const (
+	DefaultMaxAttempts   = 5
+	DefaultMaxNoProgress = 50
+)
+
+// Filled returns the budget with its defaults filled in.
+func (b Budget) Filled() Budget {
+	if b.MaxAttempts == 0 {
+		b.MaxAttempts = DefaultMaxAttempts
+	}
+	if b.MaxNoProgress == 0 {
+		b.MaxNoProgress = DefaultMaxNoProgress
+	}
+	return b
+}
+
+// Check reports everything that is wrong with the budget.
+func (b Budget) Check() error {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"max_attempts", int64(b.MaxAttempts)}, {"max_total_attempts", int64(b.MaxTotalAttempts)},
+		{"deadline", int64(b.Deadline)}, {"max_no_progress", int64(b.MaxNoProgress)},
+	} {
+		if f.value < 0 {
+			errs = append(errs, fmt.Errorf("budget: %s is negative", f.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Spent is what a group has used of its budget when an attempt has ended, that attempt
+// included.
+type Spent struct {
+	Attempts      int  `json:"attempts"`       // of the task
+	TotalAttempts int  `json:"total_attempts"` // of the group
+	NoProgress    int  `json:"no_progress"`    // of the group, since an attempt succeeded
+	Overdue       bool `json:"overdue"`        // the deadline has passed
+}
+
+// Exhausted returns why no further attempt is within the budget; "": one is.
+func (b Budget) Exhausted(s Spent) string {
+	b = b.Filled()
+	switch {
+	case s.Overdue:
+		return fmt.Sprintf("the deadline of %v has passed", b.Deadline)
+	case s.Attempts >= b.MaxAttempts:
+		return fmt.Sprintf("it was tried %d times (max_attempts %d)", s.Attempts, b.MaxAttempts)
+	case b.MaxTotalAttempts > 0 && s.TotalAttempts >= b.MaxTotalAttempts:
+		return fmt.Sprintf("its group was tried %d times (max_total_attempts %d)", s.TotalAttempts, b.MaxTotalAttempts)
+	case s.NoProgress >= b.MaxNoProgress:
+		return fmt.Sprintf("%d attempts of its group came to nothing, one after the other (max_no_progress %d)", s.NoProgress, b.MaxNoProgress)
+	}
+	return ""
+}

@@ -1,0 +1,143 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Case is what a decider decides on: a task whose attempt did not succeed.
+type Case struct {
+	Task    Task
+	Outcome Outcome
+	Budget  Budget // filled in
+	Spent   Spent
+	// Random is in [0, 1): the chance that a decider may use, so that it stays a function.
+	Random float64
+}
+
+// Decision is Retry or MarkDead.
+type Decision struct {
+	Dead   bool          `json:"dead"`
+	Delay  time.Duration `json:"delay,omitempty"` // before the next attempt
+	Reason string        `json:"reason"`
+}
+
+// Retry decides for another attempt.
+func Retry(delay time.Duration, reason string) Decision {
+	return Decision{Delay: max(delay, 0), Reason: reason}
+}
+
+// MarkDead decides that the task has failed.
+func MarkDead(reason string) Decision { return Decision{Dead: true, Reason: reason} }
+
+// Decider decides what comes after an attempt that did not succeed. It is a function of
+// its arguments: it does no I/O and reads no clock.
+type Decider interface {
+	Decide(c Case) Decision
+}
+
+// DeciderFunc makes a function a Decider.
+type DeciderFunc func(c Case) Decision
+
+// Decide calls f.
+func (f DeciderFunc) Decide(c Case) Decision { return f(c) }
+
+// Backoff is the default decider: it tries again while the budget lasts, after a delay
+// that doubles with each attempt, or the one that the outcome hints at.
+type Backoff struct {
+	Base time.Duration // before the second attempt; 0: 1 s
+	Max  time.Duration // max_retry_delay; 0: 5 min
+	// Jitter is the share of the delay that is left to chance, 0 to 1; 0: 0.2, negative:
+	// none.
+	Jitter float64
+}
+
+// The defaults of Backoff.
+const (
+	DefaultBackoff       = time.Second
+	DefaultMaxRetryDelay = 5 * time.Minute
+	defaultJitter        = 0.2
+)
+
+// Decide implements Decider.
+func (b Backoff) Decide(c Case) Decision {
+	switch {
+	case c.Outcome.Kind == OutcomeSuccess:
+		return MarkDead("the decider was asked about an attempt that succeeded")
+	case c.Outcome.Fatal:
+		return MarkDead("the error is fatal: " + c.Outcome.Reason)
+	}
+	if why := c.Budget.Exhausted(c.Spent); why != "" {
+		return MarkDead(why)
+	}
+	reason := fmt.Sprintf("attempt %d of %d", c.Spent.Attempts+1, c.Budget.Filled().MaxAttempts)
+	most := b.Max
+	if most == 0 {
+		most = DefaultMaxRetryDelay
+	}
+	if hinted, ok := c.Outcome.hintedDelay(); ok {
+		return Retry(min(hinted, most), reason+", after the delay that the outcome hints at")
+	}
+	return Retry(min(b.delay(c.Spent.Attempts, c.Random), most), reason)
+}
+
+func (b Backoff) delay(attempts int, random float64) time.Duration {
+	base, jitter := b.Base, b.Jitter
+	if base == 0 {
+		base = DefaultBackoff
+	}
+	if jitter == 0 {
+		jitter = defaultJitter
+	}
+	grown := float64(base) * math.Pow(2, float64(min(max(attempts-1, 0), 40)))
+	grown *= 1 - max(jitter, 0)*random
+	if grown > float64(maxHint) {
+		return maxHint
+	}
+	return time.Duration(grown)
+}
+
+// Within returns the decision as it is carried out: no attempt is made beyond the budget,
+// and none after a fatal outcome, whatever a decider says.
+func (d Decision) Within(c Case) Decision {
+	if d.Dead {
+		return d
+	}
+	if c.Outcome.Fatal {
+		return MarkDead("the error is fatal: " + c.Outcome.Reason)
+	}
+	if why := c.Budget.Exhausted(c.Spent); why != "" {
+		return MarkDead(why)
+	}
+	return Decision{Delay: min(max(d.Delay, 0), maxHint), Reason: d.Reason}
+}
+
+// OutcomeOf returns what an attempt came to whose handler answered an outcome and an
+// error. An error is Failure, and it is fatal where the error is a BatchError of that
+// severity. An outcome that cannot be stored is a failure that says so.
+func OutcomeOf(o Outcome, err error) Outcome {
+	if err == nil {
+		if wrong := o.Check(); wrong != nil {
+			return Outcome{Kind: OutcomeFailure, Reason: fmt.Sprintf("the handler's outcome: %v", wrong), Fatal: true}
+		}
+		return o
+	}
+	failed := Outcome{Kind: OutcomeFailure, Reason: err.Error(), RetryHint: o.RetryHint, Alternatives: o.Alternatives, Fatal: isFatal(err)}
+	failed.Artifacts = o.Artifacts
+	if wrong := failed.Check(); wrong != nil {
+		failed.Artifacts, failed.RetryHint, failed.Alternatives = nil, nil, nil
+		failed.Reason += fmt.Sprintf(" (the handler's outcome: %v)", wrong)
+	}
+	return failed
+}
+
+// isFatal reports whether the error is a BatchError that says that neither another try nor
+// leaving the item out is of use.
+func isFatal(err error) bool {
+	batch, ok := errors.AsType[*exception.BatchError](err)
+	return ok && !batch.Retryable && !batch.Skippable
+}

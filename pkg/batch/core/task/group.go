@@ -1,0 +1,62 @@
+package task
+
+// GroupState is what the tasks of a group have come to. It is derived, and never stored.
+type GroupState string
+
+// The states of a group.
+const (
+	GroupRunning   GroupState = "running"
+	GroupCompleted GroupState = "completed"
+	GroupFailed    GroupState = "failed"
+	GroupCancelled GroupState = "cancelled"
+)
+
+// GroupStatus counts the tasks of a group.
+type GroupStatus struct {
+	ID        GroupID       `json:"id"`
+	State     GroupState    `json:"state"`
+	Total     int           `json:"total"`
+	Succeeded int           `json:"succeeded"`
+	Failed    int           `json:"failed"` // FAILED or TIMED_OUT
+	Canceled  int           `json:"canceled"`
+	ByState   map[State]int `json:"by_state"`
+}
+
+// IsOver reports whether no task of the group will move by itself.
+func (s GroupStatus) IsOver() bool {
+	return s.Total == s.Succeeded+s.Failed+s.Canceled
+}
+
+// StatusOf derives the status of a group from the states of its tasks and from whether
+// its cancellation was requested. The first that matches is the state: cancelled, running
+// (a task is unfinished), failed, cancelled (a task was), completed.
+func StatusOf(id GroupID, states map[State]int, cancelRequested bool) GroupStatus {
+	s := GroupStatus{ID: id, ByState: states}
+	unfinished := 0
+	for state, n := range states {
+		s.Total += n
+		switch state {
+		case Succeeded:
+			s.Succeeded += n
+		case Failed, TimedOut:
+			s.Failed += n
+		case Canceled:
+			s.Canceled += n
+		case Pending, Assigned, Running, RetryScheduled, Orphaned:
+			unfinished += n
+		}
+	}
+	switch {
+	case cancelRequested:
+		s.State = GroupCancelled
+	case unfinished > 0:
+		s.State = GroupRunning
+	case s.Failed > 0:
+		s.State = GroupFailed
+	case s.Canceled > 0:
+		s.State = GroupCancelled
+	default:
+		s.State = GroupCompleted
+	}
+	return s
+}

@@ -1,0 +1,196 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// OutcomeKind is how an attempt ended.
+type OutcomeKind string
+
+// The kinds of outcomes.
+const (
+	OutcomeSuccess OutcomeKind = "SUCCESS"
+	OutcomeFailure OutcomeKind = "FAILURE" // may be tried again
+	OutcomeBlocked OutcomeKind = "BLOCKED" // does not get further without help
+)
+
+// Outcome is what an attempt came to. Build it with Success, Failure or Blocked.
+type Outcome struct {
+	Kind      OutcomeKind `json:"kind"`
+	Artifacts []Artifact  `json:"artifacts,omitempty"`
+	Reason    string      `json:"reason,omitempty"`
+	// RetryHint is a JSON object for the decider; the default one reads backoff_ms or
+	// delay_ms.
+	RetryHint json.RawMessage `json:"retry_hint,omitempty"`
+	// Alternatives are for the decider: other ways to the goal.
+	Alternatives []json.RawMessage `json:"alternatives,omitempty"`
+	// Fatal says that no further attempt can succeed.
+	Fatal bool `json:"fatal,omitempty"`
+	// TimedOut says that the time of the attempt was over. The worker sets it.
+	TimedOut bool `json:"timed_out,omitempty"`
+}
+
+// Success is the outcome of an attempt that did its work.
+func Success() Outcome { return Outcome{Kind: OutcomeSuccess} }
+
+// Failure is the outcome of an attempt that may be made again.
+func Failure(reason string) Outcome { return Outcome{Kind: OutcomeFailure, Reason: reason} }
+
+// Blocked is the outcome of an attempt that does not get further without help.
+func Blocked(reason string) Outcome { return Outcome{Kind: OutcomeBlocked, Reason: reason} }
+
+// WithArtifact returns the outcome with one artifact more.
+func (o Outcome) WithArtifact(a Artifact) Outcome {
+	o.Artifacts = append(slices.Clone(o.Artifacts), a)
+	return o
+}
+
+// WithReason returns the outcome with a reason.
+func (o Outcome) WithReason(reason string) Outcome {
+	o.Reason = reason
+	return o
+}
+
+// WithRetryHint returns the outcome with a hint, such as `{"backoff_ms": 1000}`.
+func (o Outcome) WithRetryHint(hint json.RawMessage) Outcome {
+	o.RetryHint = slices.Clone(hint)
+	return o
+}
+
+// WithAlternative returns the outcome with another way to the goal.
+func (o Outcome) WithAlternative(way json.RawMessage) Outcome {
+	o.Alternatives = append(slices.Clone(o.Alternatives), slices.Clone(way))
+	return o
+}
+
+// Check reports what cannot be stored.
+func (o Outcome) Check() error {
+	if !slices.Contains([]OutcomeKind{OutcomeSuccess, OutcomeFailure, OutcomeBlocked}, o.Kind) {
+		return fmt.Errorf("kind: it is %q, and may be SUCCESS, FAILURE or BLOCKED", o.Kind)
+	}
+	for i, a := range o.Artifacts {
+		if err := a.check(); err != nil {
+			return fmt.Errorf("artifact %d: %w", i, err)
+		}
+	}
+	if len(o.RetryHint) > 0 && !json.Valid(o.RetryHint) {
+		return fmt.Errorf("retry_hint: it is not JSON")
+	}
+	for i, way := range o.Alternatives {
+		if !json.Valid(way) {
+			return fmt.Errorf("alternative %d: it is not JSON", i)
+		}
+	}
+	return nil
+}
+
+// hintedDelay returns the delay of the retry hint.
+func (o Outcome) hintedDelay() (time.Duration, bool) {
+	var hint struct {
+		Backoff *float64 `json:"backoff_ms"`
+		Delay   *float64 `json:"delay_ms"`
+	}
+	if len(o.RetryHint) == 0 || json.Unmarshal(o.RetryHint, &hint) != nil {
+		return 0, false
+	}
+	ms := hint.Backoff
+	if ms == nil {
+		ms = hint.Delay
+	}
+	if ms == nil || *ms < 0 {
+		return 0, false
+	}
+	return time.Duration(min(*ms, maxHint.Seconds()*1000) * float64(time.Millisecond)), true
+}
+
+// maxHint bounds what a hint is read as.
+const maxHint = 365 * 24 * time.Hour
+
+// ArtifactKind says what an artifact is.
+type ArtifactKind string
+
+// The kinds of artifacts.
+const (
+	KindStdout   ArtifactKind = "Stdout"
+	KindStderr   ArtifactKind = "Stderr"
+	KindFilePath ArtifactKind = "FilePath"
+	KindURL      ArtifactKind = "Url"
+	KindJSON     ArtifactKind = "Json"
+)
+
+// Artifact is something that an attempt made or saw. Its JSON is {"kind", "value"}.
+type Artifact struct {
+	Kind ArtifactKind
+	Text string          // of every kind but KindJSON
+	JSON json.RawMessage // of KindJSON
+}
+
+// Stdout is what an attempt wrote to its standard output.
+func Stdout(text string) Artifact { return Artifact{Kind: KindStdout, Text: text} }
+
+// Stderr is what an attempt wrote to its standard error output.
+func Stderr(text string) Artifact { return Artifact{Kind: KindStderr, Text: text} }
+
+// FilePath names a file.
+func FilePath(path string) Artifact { return Artifact{Kind: KindFilePath, Text: path} }
+
+// URL names a page.
+func URL(url string) Artifact { return Artifact{Kind: KindURL, Text: url} }
+
+// JSON is a value.
+func JSON(value json.RawMessage) Artifact { return Artifact{Kind: KindJSON, JSON: value} }
+
+// IsLog reports whether the artifact is log text.
+func (a Artifact) IsLog() bool { return a.Kind == KindStdout || a.Kind == KindStderr }
+
+func (a Artifact) check() error {
+	switch a.Kind {
+	case KindStdout, KindStderr, KindFilePath, KindURL:
+		return nil
+	case KindJSON:
+		if !json.Valid(a.JSON) {
+			return fmt.Errorf("its value is not JSON")
+		}
+		return nil
+	}
+	return fmt.Errorf("its kind is %q, and may be Stdout, Stderr, FilePath, Url or Json", a.Kind)
+}
+
+type artifactJSON struct {
+	Kind  ArtifactKind    `json:"kind"`
+	Value json.RawMessage `json:"value"`
+}
+
+// MarshalJSON implements json.Marshaler. Bytes that are not UTF-8 are replaced.
+func (a Artifact) MarshalJSON() ([]byte, error) {
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	if a.Kind == KindJSON {
+		return json.Marshal(artifactJSON{a.Kind, a.JSON})
+	}
+	value, err := json.Marshal(strings.ToValidUTF8(a.Text, "\uFFFD"))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(artifactJSON{a.Kind, value})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Artifact) UnmarshalJSON(data []byte) error {
+	var form artifactJSON
+	if err := json.Unmarshal(data, &form); err != nil {
+		return err
+	}
+	*a = Artifact{Kind: form.Kind}
+	if form.Kind == KindJSON {
+		a.JSON = form.Value
+	} else if err := json.Unmarshal(form.Value, &a.Text); err != nil {
+		return fmt.Errorf("artifact %s: %w", form.Kind, err)
+	}
+	return a.check()
+}

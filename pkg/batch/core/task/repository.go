@@ -1,0 +1,251 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Repository keeps tasks. Every method works in the transaction that ctx carries for the
+// repository's database, else in one of its own, and reads the database's clock. A method
+// that returns deliveries has made tasks wait for a worker: its caller hands them to the
+// engine in the same transaction.
+type Repository interface {
+	Submissions
+	Executions
+	Maintenance
+	Queries
+}
+
+// Submissions is what users of tasks ask for.
+type Submissions interface {
+	// Submit stores a group and its tasks. Where the group's idempotency key, or a task's,
+	// is known, the answer is what was stored then, and Duplicate says so; an
+	// ErrOtherSubmission where that was something else.
+	Submit(ctx context.Context, s Submission) (*Submitted, []Delivery, error)
+	// Cancel makes MoveCancel, in the name of actor. A worker that executes the task hears of
+	// it at its next heartbeat.
+	Cancel(ctx context.Context, id ID, actor, reason string) (core.Answer, error)
+	// CancelGroup notes that the cancellation was requested, and cancels what is unfinished.
+	// A group that is over is a *GroupOverError.
+	CancelGroup(ctx context.Context, id GroupID, actor, reason string) (core.Answer, error)
+	// Rerun makes MoveRerun: attempts are counted anew, and kept.
+	Rerun(ctx context.Context, id ID, actor, reason string) (core.Answer, []Delivery, error)
+}
+
+// Executions is what a worker asks for.
+type Executions interface {
+	// Claim makes MoveClaim, in the epoch of a delivery, and begins an attempt. Of a task
+	// that another one has, that is over, or that has another epoch, the answer is
+	// core.Duplicate or an error as of guard.Table. A task beyond the budget of its group
+	// ends instead: Claimed is nil and the answer core.Applied.
+	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
+	// Assign makes MoveAssign, and Start MoveStart of what was assigned: Claim in two parts,
+	// for a worker that takes more than it starts.
+	Assign(ctx context.Context, d Delivery, by Claimant) (core.Answer, error)
+	Start(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
+	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or
+	// MoveRetry by what decide says of an outcome that is not a success.
+	End(ctx context.Context, ref Ref, o Outcome, decide Decide) (Ended, error)
+	// Heartbeat extends the lease of the worker and of all that it executes, in one
+	// statement, and returns what it does not own any more.
+	Heartbeat(ctx context.Context, by Claimant, held []Ref) (lost []Lost, err error)
+	// Leave notes that a worker has stopped.
+	Leave(ctx context.Context, worker string) error
+	// Due returns deliveries that wait, of the types, oldest first within a priority.
+	Due(ctx context.Context, types []string, limit int) ([]Delivery, error)
+}
+
+// Maintenance is what any process, or the leader, does for all. Every method does at most
+// limit rows, locks none that another process works on, and returns how many it did or the
+// deliveries that result.
+type Maintenance interface {
+	// MakeDue makes MoveDue of retries whose time has come.
+	MakeDue(ctx context.Context, limit int) ([]Delivery, error)
+	// Confirm marks executions whose heartbeat is overdue (continuation_state CONFIRMING).
+	Confirm(ctx context.Context, limit int) (int, error)
+	// Reap makes MoveLose or MoveLoseForGood of executions whose owner has not confirmed by
+	// its deadline.
+	Reap(ctx context.Context, limit int, decide Decide) (int, error)
+	// ExpireDeadlines makes MoveDeadline of tasks that nobody executes, past the deadline of
+	// their group.
+	ExpireDeadlines(ctx context.Context, limit int) (int, error)
+	// Orphans makes MoveOrphan of tasks that were assigned longer than after ago, to workers
+	// that are gone.
+	Orphans(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
+	// Waiting returns deliveries that have waited longer than after, for an engine to say
+	// which of them it lost, and Redeliver makes MoveRedeliver of those.
+	Waiting(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
+	Redeliver(ctx context.Context, lost []Delivery) ([]Delivery, error)
+}
+
+// Queries is what can be asked. An id that is not known is core.ErrNotFound.
+type Queries interface {
+	Task(ctx context.Context, id ID) (*Task, error)
+	Tasks(ctx context.Context, f Filter) ([]Task, error)
+	Group(ctx context.Context, id GroupID) (*Group, error)
+	Groups(ctx context.Context, before GroupID, limit int) ([]Group, error)
+	Attempts(ctx context.Context, id ID) ([]Attempt, error)
+	Decisions(ctx context.Context, id ID) ([]DecisionRecord, error)
+	Workers(ctx context.Context) ([]Worker, error)
+}
+
+// Decide says what comes after an attempt that did not succeed.
+type Decide func(c Case) (policy string, d Decision)
+
+// Submission is a group of tasks. It may not be empty.
+type Submission struct {
+	Title string `json:"title,omitempty"`
+	Tasks []Spec `json:"tasks"`
+	// Type is that of tasks which have none of their own.
+	Type           string `json:"type,omitempty"`
+	Budget         Budget `json:"budget"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	// Decider names a registered decider; "": the default one.
+	Decider string `json:"decider,omitempty"`
+}
+
+// ErrOtherSubmission says that an idempotency key was used for another submission.
+var ErrOtherSubmission = errors.New("the idempotency key was used for something else")
+
+// Submitted is the answer to a submission.
+type Submitted struct {
+	Group     GroupID `json:"group"`
+	Tasks     []ID    `json:"tasks"` // in the order of the submission
+	Duplicate bool    `json:"duplicate,omitempty"`
+}
+
+// Delivery says that a task waits for a worker, in an epoch.
+type Delivery struct {
+	ID       ID
+	Epoch    int64
+	Type     string
+	Priority int
+	// NotBefore is the time before which it is not to be delivered; zero: now.
+	NotBefore time.Time
+}
+
+// Claimant is a worker. Lease is how long it owns what it claims without a heartbeat,
+// Grace how much longer nobody takes it over (continuation_grace).
+type Claimant struct {
+	Worker       string
+	Capacity     int
+	Types        []string
+	Version      string
+	Lease, Grace time.Duration
+}
+
+// Ref is what a worker says of the attempt that it executes.
+type Ref struct {
+	ID      ID
+	Attempt AttemptID
+	Worker  string
+	Epoch   int64
+}
+
+// Claimed is what a worker executes.
+type Claimed struct {
+	Task    Task
+	Ref     Ref
+	Decider string
+	// Deadline is the time left until the group's deadline, at the moment of the claim; 0:
+	// there is none.
+	Deadline time.Duration
+}
+
+// Ended is what End came to.
+type Ended struct {
+	Answer   core.Answer
+	State    State
+	Decision *Decision
+}
+
+// Lost is an execution that a worker does not own any more. Cause is ErrCanceled, or
+// core.ErrLostOwner.
+type Lost struct {
+	Ref   Ref
+	Cause error
+}
+
+// Filter selects tasks, newest first. Zero fields select all.
+type Filter struct {
+	Group  GroupID
+	State  State
+	Type   string
+	Before ID
+	Limit  int // 0: 100
+}
+
+// Group is what was submitted together.
+type Group struct {
+	GroupStatus
+	Title             string     `json:"title,omitempty"`
+	Budget            Budget     `json:"budget"`
+	Decider           string     `json:"decider,omitempty"`
+	CancelRequestedAt *time.Time `json:"cancel_requested_at,omitempty"`
+	DeadlineAt        *time.Time `json:"deadline_at,omitempty"`
+	CreatedAt         time.Time  `json:"created_at"`
+	UpdatedAt         time.Time  `json:"updated_at"`
+}
+
+// AttemptState is the state of an attempt.
+type AttemptState string
+
+// The states of an attempt.
+const (
+	AttemptRunning AttemptState = "RUNNING"
+	AttemptSuccess AttemptState = "SUCCESS"
+	AttemptFailed  AttemptState = "FAILED"
+)
+
+// Attempt is one execution of a task.
+type Attempt struct {
+	ID        AttemptID    `json:"id"`
+	TaskID    ID           `json:"task_id"`
+	Number    int          `json:"number"` // 1, 2, ... of the task, over all its re-runs
+	State     AttemptState `json:"state"`
+	Worker    string       `json:"worker"`
+	Action    Spec         `json:"action"` // what the handler was given
+	Outcome   *Outcome     `json:"outcome,omitempty"`
+	Reason    string       `json:"reason,omitempty"`
+	StartedAt time.Time    `json:"started_at"`
+	EndedAt   *time.Time   `json:"ended_at,omitempty"`
+	// JobExecution is that of a task of type job; 0: none.
+	JobExecution core.JobExecutionID `json:"job_execution_id,omitempty"`
+}
+
+// DecisionRecord is why something came next.
+type DecisionRecord struct {
+	TaskID    ID        `json:"task_id"`
+	Attempt   AttemptID `json:"attempt_id,omitempty"`
+	Trigger   string    `json:"trigger"` // the kind of the outcome, "lost_owner", "deadline" or "budget"
+	Policy    string    `json:"policy"`  // the decider's name
+	Decision  Decision  `json:"decision"`
+	Spent     Spent     `json:"spent"`
+	DecidedAt time.Time `json:"decided_at"`
+}
+
+// Worker is a process that executes tasks.
+type Worker struct {
+	Name        string    `json:"name"`
+	Capacity    int       `json:"capacity"`
+	Types       []string  `json:"types"`
+	Version     string    `json:"version"`
+	State       string    `json:"state"` // ACTIVE, GONE (it left), LOST (its lease ended)
+	Executing   int       `json:"executing"`
+	StartedAt   time.Time `json:"started_at"`
+	HeartbeatAt time.Time `json:"heartbeat_at"`
+}
+
+// GroupOverError refuses to cancel a group of which nothing is unfinished.
+type GroupOverError struct {
+	ID    GroupID
+	State GroupState
+}
+
+// Error says what the group is.
+func (e *GroupOverError) Error() string {
+	return "the group is " + string(e.State) + ": nothing of it is left to be cancelled"
+}

@@ -1,0 +1,92 @@
+package task
+
+import (
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// State is the state of a task.
+type State string
+
+// The states. A task rests in the last four.
+const (
+	Pending        State = "PENDING"         // waits for a worker
+	Assigned       State = "ASSIGNED"        // a worker has it, and has not started it
+	Running        State = "RUNNING"         // a worker executes it
+	RetryScheduled State = "RETRY_SCHEDULED" // waits for its next attempt
+	Orphaned       State = "ORPHANED"        // its worker went away before it started
+	Succeeded      State = "SUCCEEDED"
+	Failed         State = "FAILED"
+	TimedOut       State = "TIMED_OUT"
+	Canceled       State = "CANCELED"
+)
+
+// States returns all states.
+func States() []State {
+	return []State{Pending, Assigned, Running, RetryScheduled, Orphaned, Succeeded, Failed, TimedOut, Canceled}
+}
+
+// IsOver reports whether a task rests in the state.
+func (s State) IsOver() bool {
+	switch s {
+	case Succeeded, Failed, TimedOut, Canceled:
+		return true
+	case Pending, Assigned, Running, RetryScheduled, Orphaned:
+	}
+	return false
+}
+
+// The moves of a task.
+const (
+	// MoveAssign gives a task to a worker, MoveStart lets that worker begin, and MoveClaim
+	// is both at once, for a worker that takes what it can start.
+	MoveAssign = "assign"
+	MoveStart  = "start"
+	MoveClaim  = "claim"
+	// MoveSucceed, MoveFail, MoveTimeOut and MoveRetry end an attempt.
+	MoveSucceed = "succeed"
+	MoveFail    = "fail"
+	MoveTimeOut = "time_out"
+	MoveRetry   = "retry"
+	// MoveLose and MoveLoseForGood end the attempt of a worker whose lease ended: the task
+	// is tried again, or not.
+	MoveLose        = "lose_owner"
+	MoveLoseForGood = "lose_owner_for_good"
+	// MoveDue, MoveOrphan, MoveRedeliver and MoveRerun make a task be delivered anew: they
+	// raise its epoch.
+	MoveDue       = "due"
+	MoveOrphan    = "orphan"
+	MoveRedeliver = "redeliver"
+	MoveRerun     = "rerun"
+	// MoveCancel ends a task on request, MoveDeadline one that nobody executes when the
+	// deadline of its group has passed.
+	MoveCancel   = "cancel"
+	MoveDeadline = "deadline"
+)
+
+// Machine returns the transition table of tasks. Every delivery of a task carries the
+// epoch; moves that ask for a new delivery raise it, so that an older one finds nothing.
+func Machine() core.Machine[State] {
+	waiting := []State{Pending, Orphaned}
+	idle := []State{Pending, Assigned, Orphaned, RetryScheduled}
+	m, err := core.NewMachine("task",
+		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin},
+		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin},
+		core.Move[State]{Name: MoveClaim, From: waiting, To: Running, Intent: core.IntentBegin},
+		core.Move[State]{Name: MoveSucceed, From: []State{Running}, To: Succeeded, Intent: core.IntentEnd},
+		core.Move[State]{Name: MoveFail, From: []State{Running}, To: Failed, Intent: core.IntentEnd},
+		core.Move[State]{Name: MoveTimeOut, From: []State{Running}, To: TimedOut, Intent: core.IntentEnd},
+		core.Move[State]{Name: MoveRetry, From: []State{Running}, To: RetryScheduled, Intent: core.IntentRelease},
+		core.Move[State]{Name: MoveLose, From: []State{Running}, To: RetryScheduled, Intent: core.IntentTake},
+		core.Move[State]{Name: MoveLoseForGood, From: []State{Running}, To: TimedOut, Intent: core.IntentTake},
+		core.Move[State]{Name: MoveDue, From: []State{RetryScheduled}, To: Pending, Intent: core.IntentTake},
+		core.Move[State]{Name: MoveOrphan, From: []State{Assigned}, To: Orphaned, Intent: core.IntentTake},
+		core.Move[State]{Name: MoveRedeliver, From: waiting, To: Pending, Intent: core.IntentTake},
+		core.Move[State]{Name: MoveRerun, From: []State{Failed, TimedOut, Canceled}, To: Pending, Intent: core.IntentTake},
+		core.Move[State]{Name: MoveCancel, From: append([]State{Running}, idle...), To: Canceled, Intent: core.IntentEnd},
+		core.Move[State]{Name: MoveDeadline, From: idle, To: TimedOut, Intent: core.IntentEnd},
+	)
+	if err != nil {
+		panic(err) // the table above is wrong
+	}
+	return m
+}

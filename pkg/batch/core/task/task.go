@@ -1,0 +1,185 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// ID identifies a task, GroupID the tasks that were submitted together, AttemptID one
+// execution of a task.
+type (
+	ID        int64
+	GroupID   int64
+	AttemptID int64
+)
+
+// TypeJob is the type of tasks that run a job.
+const TypeJob = "job"
+
+// Spec is what is asked for. Type and Payload are what a handler works with; the rest
+// describes the task to people and to deciders, and is stored as it is given.
+type Spec struct {
+	// Type selects the handler. "": SeedActionHint's "type", else the type of the group.
+	Type    string          `json:"type,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Title   string          `json:"title,omitempty"`
+	Intent  string          `json:"intent,omitempty"`
+
+	Goal             json.RawMessage `json:"goal,omitempty"`
+	Constraints      json.RawMessage `json:"constraints,omitempty"`
+	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
+	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // stored; nothing acts on it
+
+	// Priority orders tasks that wait: 1 (first) to 4; 0: 2.
+	Priority int `json:"priority,omitempty"`
+	// Delay is the time before the first attempt.
+	Delay time.Duration `json:"delay,omitempty"`
+	// Timeout ends an attempt, which fails; the decider may try again. 0: none.
+	Timeout time.Duration `json:"timeout,omitempty"`
+	// IdempotencyKey makes a second submission of the task answer the first one. "": none.
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+	// JobDefinition and ScheduledFor are of a run that a schedule asked for: of each local
+	// time of a definition there is one task.
+	JobDefinition int64  `json:"job_definition_id,omitempty"`
+	ScheduledFor  string `json:"scheduled_for,omitempty"`
+}
+
+// The priorities.
+const (
+	FirstPriority   = 1
+	DefaultPriority = 2
+	LastPriority    = 4
+)
+
+// The limits of a spec, in bytes.
+const (
+	maxType    = 100
+	maxKey     = 200
+	maxTitle   = 1000
+	maxPayload = 1 << 20
+)
+
+// TypeOr returns the type of the task in a group whose own type is given.
+func (s Spec) TypeOr(group string) string {
+	if s.Type != "" {
+		return s.Type
+	}
+	var hint struct {
+		Type string `json:"type"`
+	}
+	if len(s.SeedActionHint) > 0 && json.Unmarshal(s.SeedActionHint, &hint) == nil && hint.Type != "" {
+		return hint.Type
+	}
+	return group
+}
+
+// Check reports everything that is wrong with the spec of a task whose type is resolved.
+func (s Spec) Check() error {
+	var errs []error
+	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if s.Type == "" {
+		wrong("type: the task has none, its seed_action_hint has none, and its group has none")
+	}
+	for _, text := range []struct {
+		name, text string
+		most       int
+	}{{"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxKey}, {"title", s.Title, maxTitle}, {"intent", s.Intent, maxPayload}} {
+		if len(text.text) > text.most {
+			wrong("%s: it has %d bytes, and may have %d", text.name, len(text.text), text.most)
+		}
+		if !isStorable(text.text) {
+			wrong("%s: %q is not a text of UTF-8 without NUL", text.name, text.text)
+		}
+	}
+	for _, doc := range []struct {
+		name string
+		json json.RawMessage
+	}{{"payload", s.Payload}, {"goal", s.Goal}, {"constraints", s.Constraints}, {"seed_action_hint", s.SeedActionHint}, {"dependencies_hint", s.DependenciesHint}} {
+		if len(doc.json) > maxPayload {
+			wrong("%s: it has %d bytes, and may have %d", doc.name, len(doc.json), maxPayload)
+		} else if len(doc.json) > 0 && !json.Valid(doc.json) {
+			wrong("%s: it is not JSON", doc.name)
+		}
+	}
+	if s.Priority != 0 && (s.Priority < FirstPriority || s.Priority > LastPriority) {
+		wrong("priority: it is %d, and may be %d (first) to %d", s.Priority, FirstPriority, LastPriority)
+	}
+	if s.Delay < 0 {
+		wrong("delay: it is %v, and may not be negative", s.Delay)
+	}
+	if s.Timeout < 0 {
+		wrong("timeout: it is %v, and may not be negative", s.Timeout)
+	}
+	return errors.Join(errs...)
+}
+
+func isStorable(text string) bool {
+	if !utf8.ValidString(text) {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Task is a copy of a task, for a handler and for those who ask. Changing it changes
+// nothing.
+type Task struct {
+	ID      ID      `json:"id"`
+	GroupID GroupID `json:"group_id"`
+	Spec    Spec    `json:"spec"` // Type and Priority are filled in
+	State   State   `json:"state"`
+	// Attempt counts assignments, this one included; Attempts counts executions. A task
+	// whose worker went away before it started was assigned, and not executed.
+	Attempt  int    `json:"attempt"`
+	Attempts int    `json:"attempts"`
+	Worker   string `json:"worker,omitempty"`
+	Epoch    int64  `json:"epoch"`
+	Version  int64  `json:"version"`
+	// LastError is the reason of the last retry, or of the end.
+	LastError string `json:"last_error,omitempty"`
+	// Confirming says that the heartbeat of its worker is overdue.
+	Confirming bool       `json:"confirming,omitempty"`
+	NextRunAt  *time.Time `json:"next_run_at,omitempty"`
+	CreatedAt  time.Time  `json:"created_at"`
+	UpdatedAt  time.Time  `json:"updated_at"`
+}
+
+// Decode reads the payload into a value. A payload that is absent leaves it as it is.
+func (t Task) Decode(into any) error {
+	if len(t.Spec.Payload) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(t.Spec.Payload, into); err != nil {
+		return fmt.Errorf("the payload of task %d: %w", t.ID, err)
+	}
+	return nil
+}
+
+// Handler executes tasks of one type. An error, or a panic, is the outcome Failure; a
+// fatal BatchError is the end of the task. When ctx ends, its cause says why: the task was
+// canceled, its time is over, or the worker stops.
+type Handler interface {
+	Execute(ctx context.Context, t Task) (Outcome, error)
+}
+
+// HandlerFunc makes a function a Handler.
+type HandlerFunc func(ctx context.Context, t Task) (Outcome, error)
+
+// Execute calls f.
+func (f HandlerFunc) Execute(ctx context.Context, t Task) (Outcome, error) { return f(ctx, t) }
+
+// The causes by which a handler's context ends.
+var (
+	ErrCanceled = errors.New("the task was canceled")
+	ErrTimeout  = errors.New("the time of the attempt is over")
+	ErrDeadline = errors.New("the deadline of the group has passed")
+	ErrStopping = errors.New("the worker stops")
+)

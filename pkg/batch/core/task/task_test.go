@@ -1,0 +1,197 @@
+package task_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// The transition table: from each state, the moves that lead away, and where to.
+func TestTheTransitionTableOfTasks(t *testing.T) {
+	t.Parallel()
+	want := map[task.State]string{
+		task.Pending:        "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
+		task.Assigned:       "start>RUNNING orphan>ORPHANED cancel>CANCELED deadline>TIMED_OUT",
+		task.Running:        "succeed>SUCCEEDED fail>FAILED time_out>TIMED_OUT retry>RETRY_SCHEDULED lose_owner>RETRY_SCHEDULED lose_owner_for_good>TIMED_OUT cancel>CANCELED",
+		task.RetryScheduled: "due>PENDING cancel>CANCELED deadline>TIMED_OUT",
+		task.Orphaned:       "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
+		task.Succeeded:      "",
+		task.Failed:         "rerun>PENDING",
+		task.TimedOut:       "rerun>PENDING",
+		task.Canceled:       "rerun>PENDING",
+	}
+	machine := task.Machine()
+	for _, state := range task.States() {
+		var got []string
+		for _, m := range machine.Moves() {
+			if machine.Answer(m.Name, 1, state, core.Mark{}) == core.Applied {
+				got = append(got, m.Name+">"+string(m.To))
+			}
+		}
+		require.Equal(t, want[state], strings.Join(got, " "), state)
+	}
+}
+
+// Within an epoch a task never comes back to a state that it left (rule of source 004).
+func TestStatesOnlyMoveForwardWithinAnEpoch(t *testing.T) {
+	t.Parallel()
+	machine := task.Machine()
+	rapid.Check(t, func(t *rapid.T) {
+		state, seen := task.Pending, map[task.State]bool{task.Pending: true}
+		for range 12 {
+			var moves []core.Move[task.State]
+			for _, m := range machine.Moves() {
+				if m.Intent != core.IntentTake && machine.Answer(m.Name, 1, state, core.Mark{}) == core.Applied {
+					moves = append(moves, m)
+				}
+			}
+			if len(moves) == 0 {
+				return
+			}
+			state = rapid.SampledFrom(moves).Draw(t, "move").To
+			if seen[state] {
+				t.Fatalf("back in %s", state)
+			}
+			seen[state] = true
+		}
+	})
+}
+
+func TestATypeIsGivenElseHintedElseOfTheGroup(t *testing.T) {
+	t.Parallel()
+	hint := json.RawMessage(`{"type": "http_request"}`)
+	require.Equal(t, "shell", task.Spec{Type: "shell", SeedActionHint: hint}.TypeOr("other"))
+	require.Equal(t, "http_request", task.Spec{SeedActionHint: hint}.TypeOr("other"))
+	require.Equal(t, "other", task.Spec{SeedActionHint: json.RawMessage(`[1]`)}.TypeOr("other"))
+}
+
+func TestASpecThatCannotBeStoredIsRefusedWithEveryReason(t *testing.T) {
+	t.Parallel()
+	err := task.Spec{
+		Payload: json.RawMessage(`{`), Goal: json.RawMessage(strings.Repeat(" ", 1<<20) + "1"), Priority: 5, Delay: -1,
+		Timeout: -1, Title: "a\x00", IdempotencyKey: strings.Repeat("k", 201),
+	}.Check()
+	for _, part := range []string{"type: the task has none", "payload: it is not JSON", "goal: it has 1048577 bytes", "priority: it is 5, and may be 1",
+		"delay", "timeout", "title", "idempotency_key: it has 201 bytes, and may have 200"} {
+		require.ErrorContains(t, err, part)
+	}
+	require.NoError(t, task.Spec{Type: "x"}.Check())
+}
+
+func TestAnArtifactIsATaggedValue(t *testing.T) {
+	t.Parallel()
+	for text, a := range map[string]task.Artifact{
+		`{"kind":"Stdout","value":"a\nb"}`:       task.Stdout("a\nb"),
+		`{"kind":"Stderr","value":""}`:           task.Stderr(""),
+		`{"kind":"FilePath","value":"/x"}`:       task.FilePath("/x"),
+		`{"kind":"Url","value":"https://x.y"}`:   task.URL("https://x.y"),
+		`{"kind":"Json","value":{"a":[1,null]}}`: task.JSON(json.RawMessage(`{"a":[1,null]}`)),
+	} {
+		data, err := json.Marshal(a)
+		require.NoError(t, err)
+		require.JSONEq(t, text, string(data))
+		var back task.Artifact
+		require.NoError(t, json.Unmarshal(data, &back))
+		require.Equal(t, a, back)
+	}
+	var a task.Artifact
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"kind":"Film","value":"x"}`), &a), `its kind is "Film"`)
+	_, err := json.Marshal(task.JSON(json.RawMessage(`{`)))
+	require.ErrorContains(t, err, "not JSON")
+}
+
+func TestTheOutcomeOfAnError(t *testing.T) {
+	t.Parallel()
+	o := task.OutcomeOf(task.Outcome{Artifacts: []task.Artifact{task.Stderr("x")}}, errors.New("broken"))
+	require.Equal(t, task.Outcome{Kind: task.OutcomeFailure, Reason: "broken", Artifacts: []task.Artifact{task.Stderr("x")}}, o)
+	require.True(t, task.OutcomeOf(task.Outcome{}, fmt.Errorf("a: %w", exception.Fatal("op", errors.New("x")))).Fatal)
+	require.False(t, task.OutcomeOf(task.Outcome{}, exception.Retryable("op", errors.New("x"))).Fatal)
+	require.False(t, task.OutcomeOf(task.Outcome{}, &exception.PanicError{}).Fatal, "a panic is a failure")
+	wrong := task.OutcomeOf(task.Outcome{Kind: "DONE"}, nil)
+	require.Equal(t, task.OutcomeFailure, wrong.Kind)
+	require.Contains(t, wrong.Reason, `kind: it is "DONE", and may be SUCCESS, FAILURE or BLOCKED`)
+}
+
+func TestBackoffDoublesIsCappedAndHonoursTheHint(t *testing.T) {
+	t.Parallel()
+	decide := func(attempts int, o task.Outcome) task.Decision {
+		return task.Backoff{Max: 10 * time.Second, Jitter: -1}.Decide(task.Case{Outcome: o, Budget: task.Budget{MaxAttempts: 100}.Filled(), Spent: task.Spent{Attempts: attempts}})
+	}
+	for attempts, want := range []time.Duration{1: 1, 2: 2, 3: 4, 4: 8, 5: 10, 40: 10} {
+		if want != 0 {
+			require.Equal(t, want*time.Second, decide(attempts, task.Failure("x")).Delay)
+		}
+	}
+	require.Equal(t, 1500*time.Millisecond, decide(1, task.Failure("x").WithRetryHint(json.RawMessage(`{"backoff_ms": 1500}`))).Delay)
+	require.Equal(t, 2*time.Second, decide(1, task.Blocked("x").WithRetryHint(json.RawMessage(`{"delay_ms": 2000}`))).Delay)
+	require.Equal(t, 10*time.Second, decide(1, task.Failure("x").WithRetryHint(json.RawMessage(`{"delay_ms": 1e300}`))).Delay)
+	require.Equal(t, time.Second, decide(1, task.Failure("x").WithRetryHint(json.RawMessage(`"soon"`))).Delay)
+}
+
+// Whatever a decider says, nothing is tried beyond the budget, and a delay is sane.
+func TestNoDeciderExceedsTheBudget(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := task.Case{
+			Outcome: task.Outcome{Kind: task.OutcomeFailure, Fatal: rapid.Bool().Draw(t, "fatal")},
+			Budget:  task.Budget{MaxAttempts: rapid.IntRange(0, 4).Draw(t, "most"), MaxTotalAttempts: rapid.IntRange(0, 4).Draw(t, "total"), MaxNoProgress: rapid.IntRange(0, 4).Draw(t, "stuck")},
+			Spent: task.Spent{
+				Attempts: rapid.IntRange(1, 6).Draw(t, "attempts"), TotalAttempts: rapid.IntRange(1, 6).Draw(t, "all"),
+				NoProgress: rapid.IntRange(0, 60).Draw(t, "failed"), Overdue: rapid.Bool().Draw(t, "overdue"),
+			},
+			Random: rapid.Float64Range(0, 1).Draw(t, "random"),
+		}
+		within := c.Budget.Exhausted(c.Spent) == "" && !c.Outcome.Fatal
+		said := task.Retry(time.Duration(rapid.Int64().Draw(t, "delay")), "again").Within(c)
+		own := task.Backoff{}.Decide(c)
+		if said.Dead == within || own.Dead == within {
+			t.Fatalf("within %v: %v, %v", within, said, own)
+		}
+		if own.Delay < 0 || own.Delay > task.DefaultMaxRetryDelay || said.Delay < 0 {
+			t.Fatalf("delays %v %v", own.Delay, said.Delay)
+		}
+	})
+}
+
+func TestTheStateOfAGroupIsDerived(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		states map[task.State]int
+		cancel bool
+		want   task.GroupState
+	}{
+		{map[task.State]int{task.Succeeded: 2}, false, task.GroupCompleted},
+		{map[task.State]int{task.Succeeded: 2, task.Pending: 1, task.Failed: 1}, false, task.GroupRunning},
+		{map[task.State]int{task.Succeeded: 2, task.TimedOut: 1, task.Canceled: 1}, false, task.GroupFailed},
+		{map[task.State]int{task.Succeeded: 2, task.Canceled: 1}, false, task.GroupCancelled},
+		{map[task.State]int{task.Running: 1}, true, task.GroupCancelled},
+	} {
+		require.Equal(t, c.want, task.StatusOf(1, c.states, c.cancel).State)
+	}
+	s := task.StatusOf(7, map[task.State]int{task.Succeeded: 1, task.Failed: 2, task.TimedOut: 3, task.Canceled: 4}, false)
+	require.Equal(t, []int{10, 1, 5, 4}, []int{s.Total, s.Succeeded, s.Failed, s.Canceled})
+	require.True(t, s.IsOver())
+}
+
+func TestABudgetSaysWhyItIsUsedUp(t *testing.T) {
+	t.Parallel()
+	b := task.Budget{MaxAttempts: 3, MaxTotalAttempts: 10, Deadline: time.Minute, MaxNoProgress: 4}
+	require.Empty(t, b.Exhausted(task.Spent{Attempts: 2, TotalAttempts: 9, NoProgress: 3}))
+	require.Contains(t, b.Exhausted(task.Spent{Attempts: 3}), "max_attempts 3")
+	require.Contains(t, b.Exhausted(task.Spent{TotalAttempts: 10}), "max_total_attempts 10")
+	require.Contains(t, b.Exhausted(task.Spent{NoProgress: 4}), "max_no_progress 4")
+	require.Contains(t, b.Exhausted(task.Spent{Overdue: true}), "deadline of 1m0s")
+	require.Contains(t, task.Budget{}.Exhausted(task.Spent{Attempts: 5, NoProgress: math.MaxInt32}), "max_attempts 5")
+	require.ErrorContains(t, task.Budget{MaxAttempts: -1}.Check(), "max_attempts is negative")
+}

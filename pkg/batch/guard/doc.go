@@ -1,0 +1,17 @@
+// Package guard moves rows of a table from state to state by one guarded UPDATE (rules
+// D3, R3): whoever finds no row has lost, or comes a second time, and is told which. The
+// framework's tasks move by it, and an application may let its own rows move by it, such
+// as orders that events come for twice and out of order.
+//
+// A table that rows of it move in has these columns, and any others:
+//
+//	id           bigint PRIMARY KEY
+//	state        text NOT NULL
+//	state_before text NOT NULL DEFAULT ''
+//	version      bigint NOT NULL DEFAULT 0   -- raised by every move
+//	epoch        bigint NOT NULL DEFAULT 1   -- raised by moves of core.IntentTake
+//	last_move    text NOT NULL DEFAULT ''
+//	last_epoch   bigint NOT NULL DEFAULT 0
+//
+// It imports core and tx.
+package guard

@@ -1,0 +1,150 @@
+package tasks
+
+import (
+	"context"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
+)
+
+// bulk is how many rows one statement moves of those that have no other bound.
+const bulk = 1000
+
+// Cancel implements task.Submissions.
+func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, error) {
+	var moved guard.Result[task.State]
+	var refused error
+	err := r.transact(ctx, func(ctx context.Context) (err error) {
+		moved, refused = r.tasks.Move(ctx, guard.Request{ID: int64(id), Move: task.MoveCancel, Set: r.canceling(reason)})
+		if moved.Answer != core.Applied {
+			return nil
+		}
+		if err := r.endLost(ctx, []task.ID{id}, canceledReason(reason)); err != nil {
+			return err
+		}
+		return r.audit(ctx, id, task.MoveCancel, actor, moved.Current, task.Canceled, moved.Epoch, reason)
+	})
+	if err != nil {
+		return "", named(id, err)
+	}
+	if moved.Answer == core.Rejected && moved.Current == task.Canceled {
+		return core.Duplicate, nil // it was canceled in this epoch, or before
+	}
+	return moved.Answer, refused
+}
+
+// CancelGroup implements task.Submissions.
+func (r *Repository) CancelGroup(ctx context.Context, id task.GroupID, actor, reason string) (core.Answer, error) {
+	answer := core.Applied
+	err := r.transact(ctx, func(ctx context.Context) error {
+		group, err := r.lockGroup(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !group.CancelRequestedAt.IsZero() {
+			answer = core.Duplicate
+		} else if err := r.requestCancel(ctx, id); err != nil {
+			return err
+		}
+		return r.cancelAll(ctx, id, actor, reason)
+	})
+	return answer, err
+}
+
+func (r *Repository) requestCancel(ctx context.Context, id task.GroupID) error {
+	status, err := r.status(ctx, id, false)
+	if err != nil {
+		return err
+	}
+	if status.IsOver() {
+		return &task.GroupOverError{ID: id, State: status.State}
+	}
+	_, err = r.exec(ctx, "UPDATE {task_group} SET cancel_requested_at = {now}, updated_at = {now} WHERE id = ?", id)
+	return err
+}
+
+// cancelAll cancels what is unfinished. Rows that a worker is just moving are waited for.
+func (r *Repository) cancelAll(ctx context.Context, id task.GroupID, actor, reason string) error {
+	var rows []taskRow
+	err := r.scan(ctx, &rows, "SELECT id, state, epoch FROM {task} WHERE group_id = ? AND state NOT IN ? ORDER BY id{lock}", id,
+		[]task.State{task.Succeeded, task.Failed, task.TimedOut, task.Canceled})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	for {
+		moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
+			Move: task.MoveCancel, Where: []guard.Condition{{SQL: "group_id = ?", Args: []any{id}}}, Limit: bulk, Set: r.canceling(reason), Trigger: "cancel_group",
+		})
+		if err != nil || len(moved) == 0 {
+			return err
+		}
+		ids := make([]task.ID, len(moved))
+		for i, m := range moved {
+			ids[i] = task.ID(m.ID)
+			if err := r.audit(ctx, ids[i], "cancel_group", actor, m.Before, task.Canceled, m.Epoch, reason); err != nil {
+				return err
+			}
+		}
+		if err := r.endLost(ctx, ids, canceledReason(reason)); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *Repository) canceling(reason string) []guard.Assignment {
+	return []guard.Assignment{r.now("updated_at"), guard.Set("last_error", storable(canceledReason(reason))), guard.Set("continuation_state", notConfirming)}
+}
+
+func canceledReason(reason string) string {
+	if reason == "" {
+		return "canceled"
+	}
+	return "canceled: " + reason
+}
+
+// endLost ends the attempts that run of tasks that were taken from their workers.
+func (r *Repository) endLost(ctx context.Context, ids []task.ID, reason string) error {
+	_, err := r.exec(ctx, "UPDATE {task_attempt} SET state = ?, reason = ?, ended_at = {now} WHERE task_id IN ? AND state = ?",
+		task.AttemptFailed, storable(reason), ids, task.AttemptRunning)
+	return err
+}
+
+// Rerun implements task.Submissions.
+func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string) (core.Answer, []task.Delivery, error) {
+	var moved guard.Result[task.State]
+	var refused error
+	var waiting []task.Delivery
+	err := r.transact(ctx, func(ctx context.Context) error {
+		moved, refused = r.tasks.Move(ctx, guard.Request{
+			ID: int64(id), Move: task.MoveRerun,
+			Where: []guard.Condition{{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not let go of it yet"}},
+			Set: []guard.Assignment{
+				guard.Set("attempts", 0), guard.Set("worker", ""), guard.SetSQL("deadline_at", "NULL"), guard.SetSQL("next_run_at", "NULL"),
+				guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), r.now("delivered_at"), r.now("updated_at"),
+			},
+		})
+		if moved.Answer != core.Applied {
+			return nil
+		}
+		var err error
+		if waiting, err = r.byID(ctx, []int64{int64(id)}); err != nil {
+			return err
+		}
+		return r.audit(ctx, id, task.MoveRerun, actor, moved.Current, task.Pending, moved.Epoch, reason)
+	})
+	if err != nil {
+		return "", nil, named(id, err)
+	}
+	return moved.Answer, waiting, refused
+}
+
+// byID returns the deliveries of tasks as they are now.
+func (r *Repository) byID(ctx context.Context, ids []int64) ([]task.Delivery, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var rows []taskRow
+	err := r.scan(ctx, &rows, "SELECT id, epoch, type, priority, next_run_at FROM {task} WHERE id IN ? ORDER BY id", ids)
+	return deliveries(rows), err
+}

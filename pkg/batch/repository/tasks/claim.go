@@ -1,0 +1,162 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
+)
+
+// Claim implements task.Executions.
+func (r *Repository) Claim(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, core.Answer, error) {
+	return r.begin(ctx, d, by, guard.Request{
+		Move: task.MoveClaim, Where: r.claimable(), Set: append(r.assigning(by), r.starting()...),
+	})
+}
+
+// Assign implements task.Executions.
+func (r *Repository) Assign(ctx context.Context, d task.Delivery, by task.Claimant) (core.Answer, error) {
+	done, err := r.tasks.Move(ctx, guard.Request{ID: int64(d.ID), Move: task.MoveAssign, Epoch: d.Epoch, Where: r.claimable(), Set: r.assigning(by)})
+	return done.Answer, err
+}
+
+// Start implements task.Executions.
+func (r *Repository) Start(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, core.Answer, error) {
+	return r.begin(ctx, d, by, guard.Request{Move: task.MoveStart, Where: []guard.Condition{ownedBy(by.Worker)}, Set: append(r.leasing(by), r.starting()...)})
+}
+
+// claimable are the conditions under which a task that waits may be taken.
+func (r *Repository) claimable() []guard.Condition {
+	return []guard.Condition{
+		{SQL: r.sql("next_run_at IS NULL OR next_run_at <= {now}"), Reason: "it is not due yet"},
+		{SQL: r.sql("deadline_at IS NULL OR deadline_at > {now}"), Reason: "the deadline of its group has passed"},
+	}
+}
+
+func (r *Repository) assigning(by task.Claimant) []guard.Assignment {
+	return append(r.leasing(by), guard.Set("worker", by.Worker), r.now("assigned_at"), guard.SetSQL("attempt", "attempt + 1"))
+}
+
+func (r *Repository) leasing(by task.Claimant) []guard.Assignment {
+	return []guard.Assignment{
+		r.later("lease_until", by.Lease), r.later("confirm_until", by.Lease+by.Grace),
+		guard.Set("continuation_state", notConfirming), r.now("updated_at"),
+	}
+}
+
+// starting also keeps the epoch of the leader that there was.
+func (r *Repository) starting() []guard.Assignment {
+	return []guard.Assignment{
+		guard.SetSQL("attempts", "attempts + 1"), guard.SetSQL("tries", "tries + 1"),
+		guard.SetSQL("leader_epoch", r.sql("COALESCE((SELECT epoch FROM {leader}), 0)")),
+	}
+}
+
+// claimed is a task with what its group says.
+type claimed struct {
+	Row              taskRow `gorm:"embedded"`
+	Decider          string
+	MaxTotalAttempts int64
+	Now              gormtx.Instant
+}
+
+// begin makes the move that starts an execution, and begins the attempt in the same
+// transaction.
+func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claimant, move guard.Request) (*task.Claimed, core.Answer, error) {
+	move.ID, move.Epoch = int64(d.ID), d.Epoch
+	var result *task.Claimed
+	var moved guard.Result[task.State]
+	var refused error
+	err := r.transact(ctx, func(ctx context.Context) (err error) {
+		moved, refused = r.tasks.Move(ctx, move)
+		if moved.Answer != core.Applied {
+			return nil
+		}
+		var row claimed
+		err = r.scan(ctx, &row, `SELECT t.*, g.decider, g.max_total_attempts, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id = ?`, d.ID)
+		if err != nil {
+			return err
+		}
+		over, err := r.isOverBudget(ctx, &row, by)
+		if err != nil || over {
+			return err
+		}
+		result, err = r.attempt(ctx, &row, by)
+		return err
+	})
+	if err != nil {
+		return nil, "", named(d.ID, err)
+	}
+	return result, moved.Answer, refused
+}
+
+// attempt begins the attempt of a task that has just started.
+func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant) (*task.Claimed, error) {
+	record, err := row.Row.record()
+	if err != nil {
+		return nil, err
+	}
+	attempt := taskAttempt{
+		TaskID: row.Row.ID, GroupID: row.Row.GroupID, Number: row.Row.Tries, Epoch: row.Row.Epoch, State: task.AttemptRunning, Worker: by.Worker, StartedAt: gormtx.Clock(0),
+	}
+	if err := r.session(ctx).Create(&attempt).Error; err != nil {
+		return nil, err
+	}
+	c := &task.Claimed{
+		Task: *record, Decider: row.Decider, Ref: task.Ref{ID: row.Row.ID, Attempt: attempt.ID, Worker: by.Worker, Epoch: row.Row.Epoch},
+	}
+	if !row.Row.DeadlineAt.IsZero() {
+		c.Deadline = max(row.Row.DeadlineAt.Sub(row.Now.Time), time.Microsecond)
+	}
+	return c, nil
+}
+
+// isOverBudget ends a task whose group has had all its attempts. The group's row is locked,
+// so that two claims do not both take the last one.
+func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Claimant) (bool, error) {
+	if row.MaxTotalAttempts == 0 {
+		return false, nil
+	}
+	group, err := r.lockGroup(ctx, row.Row.GroupID)
+	if err != nil {
+		return false, err
+	}
+	var n int
+	if err := r.scan(ctx, &n, "SELECT count(*) FROM {task_attempt} WHERE group_id = ?", row.Row.GroupID); err != nil {
+		return false, err
+	}
+	var budget task.Budget
+	if err := json.Unmarshal([]byte(group.Budget), &budget); err != nil {
+		return false, fmt.Errorf("the stored budget of group %d: %w", group.ID, err)
+	}
+	spent := task.Spent{Attempts: row.Row.Attempts - 1, TotalAttempts: n}
+	why := task.Budget{MaxAttempts: budget.MaxAttempts, MaxTotalAttempts: budget.MaxTotalAttempts}.Exhausted(spent)
+	if why == "" {
+		return false, nil
+	}
+	_, err = r.tasks.Move(ctx, guard.Request{
+		ID: int64(row.Row.ID), Move: task.MoveFail, Epoch: row.Row.Epoch, Trigger: "budget", Where: []guard.Condition{ownedBy(by.Worker)},
+		Set: []guard.Assignment{guard.Set("last_error", why), guard.SetSQL("attempts", "attempts - 1"), guard.SetSQL("tries", "tries - 1"), r.now("updated_at"), guard.SetSQL("lease_until", "NULL")},
+	})
+	if err == nil {
+		err = r.decided(ctx, decision{task: row.Row.ID, trigger: "budget", policy: "budget", decision: task.MarkDead(why), spent: spent})
+	}
+	return true, err
+}
+
+func (r *Repository) lockGroup(ctx context.Context, id task.GroupID) (*taskGroup, error) {
+	var groups []taskGroup
+	err := r.scan(ctx, &groups, "SELECT * FROM {task_group} WHERE id = ?{lock}", id)
+	if err == nil && len(groups) == 0 {
+		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &groups[0], nil
+}

@@ -1,0 +1,217 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
+)
+
+// End implements task.Executions.
+func (r *Repository) End(ctx context.Context, ref task.Ref, o task.Outcome, decide task.Decide) (task.Ended, error) {
+	var ended task.Ended
+	var refused error
+	err := r.transact(ctx, func(ctx context.Context) (err error) {
+		ended, refused = task.Ended{}, nil
+		ended, refused, err = r.end(ctx, ref, o, decide)
+		return err
+	})
+	if err != nil {
+		return task.Ended{}, named(ref.ID, fmt.Errorf("end attempt %d: %w", ref.Attempt, err))
+	}
+	if errors.Is(refused, core.ErrLostOwner) || ended.State == task.Canceled {
+		return ended, errors.Join(refused, r.letGo(ctx, ref))
+	}
+	return ended, refused
+}
+
+func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, decide task.Decide) (task.Ended, error, error) {
+	e := ending{ref: ref, outcome: o, move: task.MoveSucceed, reason: o.Reason, trigger: string(o.Kind)}
+	if o.Kind != task.OutcomeSuccess {
+		if err := r.decide(ctx, &e, decide); err != nil {
+			return task.Ended{}, nil, err
+		}
+	}
+	moved, refused := r.tasks.Move(ctx, guard.Request{
+		ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Where: []guard.Condition{ownedBy(ref.Worker)}, Set: r.ending(e), Trigger: e.trigger,
+	})
+	ended := task.Ended{Answer: moved.Answer, State: moved.State, Decision: e.decision}
+	if moved.Answer != core.Applied {
+		return ended, refused, nil
+	}
+	return ended, nil, r.endAttempt(ctx, e)
+}
+
+// ending is how an attempt ends.
+type ending struct {
+	ref             task.Ref
+	outcome         task.Outcome
+	move            string
+	trigger, reason string
+	decision        *task.Decision
+	policy          string
+	spent           task.Spent
+}
+
+func (r *Repository) ending(e ending) []guard.Assignment {
+	set := []guard.Assignment{
+		r.now("updated_at"), guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), guard.Set("continuation_state", notConfirming),
+	}
+	if e.decision == nil {
+		return append(set, guard.Set("last_error", ""))
+	}
+	set = append(set, guard.Set("last_error", storable(lastError(e))))
+	if !e.decision.Dead {
+		set = append(set, r.later("next_run_at", e.decision.Delay))
+	}
+	return set
+}
+
+func lastError(e ending) string {
+	switch {
+	case e.decision.Dead && e.reason != "":
+		return e.reason + " (" + e.decision.Reason + ")"
+	case e.reason != "":
+		return e.reason
+	}
+	return e.decision.Reason
+}
+
+// decide asks the decider, and chooses the move by what it says.
+func (r *Repository) decide(ctx context.Context, e *ending, decide task.Decide) error {
+	c, err := r.caseOf(ctx, e.ref, e.outcome)
+	if err != nil || c == nil {
+		e.decision = &task.Decision{Dead: true, Reason: "the worker lost it"} // the move finds out
+		e.move = task.MoveFail
+		return err
+	}
+	policy, said := decide(*c)
+	within := said.Within(*c)
+	e.decision, e.policy, e.spent = &within, policy, c.Spent
+	switch {
+	case !within.Dead:
+		e.move = task.MoveRetry
+	case c.Spent.Overdue || e.outcome.TimedOut:
+		e.move = task.MoveTimeOut
+	default:
+		e.move = task.MoveFail
+	}
+	return nil
+}
+
+// caseOf returns what a decider decides on; nil where the worker does not have the task
+// any more. Where the budget bounds the attempts of the group, its row is locked.
+func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (*task.Case, error) {
+	var row struct {
+		Row              taskRow `gorm:"embedded"`
+		Budget           string
+		MaxTotalAttempts int64
+		Overdue          bool
+	}
+	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.max_total_attempts,
+		CASE WHEN t.deadline_at IS NOT NULL AND t.deadline_at <= {now} THEN 1 ELSE 0 END = 1 AS overdue
+		FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?`,
+		ref.ID, ref.Epoch, ref.Worker, task.Running)
+	if err != nil || row.Row.ID == 0 {
+		return nil, err
+	}
+	c := &task.Case{Outcome: o, Random: rand.Float64()}
+	record, err := row.Row.record()
+	if err != nil {
+		return nil, err
+	}
+	c.Task = *record
+	if err := json.Unmarshal([]byte(row.Budget), &c.Budget); err != nil {
+		return nil, fmt.Errorf("the stored budget of group %d: %w", row.Row.GroupID, err)
+	}
+	if row.MaxTotalAttempts > 0 {
+		if _, err := r.lockGroup(ctx, row.Row.GroupID); err != nil {
+			return nil, err
+		}
+	}
+	c.Spent = task.Spent{Attempts: row.Row.Attempts, Overdue: row.Overdue}
+	if row.MaxTotalAttempts > 0 {
+		if err := r.scan(ctx, &c.Spent.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ?", row.Row.GroupID); err != nil {
+			return nil, err
+		}
+	}
+	err = r.scan(ctx, &c.Spent.NoProgress, `SELECT 1 + count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND state = ? AND ended_at >=
+		COALESCE((SELECT max(ended_at) FROM {task_attempt} WHERE group_id = ? AND state = ?), (SELECT created_at FROM {task_group} WHERE id = ?)) LIMIT ?) AS failed`,
+		row.Row.GroupID, task.AttemptFailed, row.Row.GroupID, task.AttemptSuccess, row.Row.GroupID, c.Budget.MaxNoProgress)
+	return c, err
+}
+
+// endAttempt ends the attempt that runs, and keeps its outcome, its log text and why what
+// comes next was chosen.
+func (r *Repository) endAttempt(ctx context.Context, e ending) error {
+	state := task.AttemptSuccess
+	if e.decision != nil {
+		state = task.AttemptFailed
+	}
+	outcome := e.outcome
+	var logs []taskLog
+	outcome.Artifacts = nil
+	for i, a := range e.outcome.Artifacts {
+		if a.IsLog() {
+			body := gormtx.Storable(a.Text, maxLogBytes)
+			logs = append(logs, taskLog{AttemptID: e.ref.Attempt, Ordinal: i, Kind: a.Kind, Body: &body, CreatedAt: gormtx.Clock(0)})
+			a.Text = ""
+		}
+		outcome.Artifacts = append(outcome.Artifacts, a)
+	}
+	outcome.Reason = storable(outcome.Reason)
+	text, err := json.Marshal(outcome)
+	if err != nil {
+		return err
+	}
+	n, err := r.exec(ctx, "UPDATE {task_attempt} SET state = ?, outcome = ?, reason = ?, ended_at = {now} WHERE id = ? AND task_id = ? AND state = ?",
+		state, string(text), storable(e.reason), e.ref.Attempt, e.ref.ID, task.AttemptRunning)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("attempt %d is not the one that runs: %w", e.ref.Attempt, core.ErrLostOwner)
+	}
+	if err == nil && len(logs) > 0 {
+		err = r.session(ctx).Create(&logs).Error
+	}
+	if err == nil && e.decision != nil {
+		err = r.decided(ctx, decision{e.ref.ID, e.ref.Attempt, e.trigger, e.policy, *e.decision, e.spent})
+	}
+	return err
+}
+
+type decision struct {
+	task            task.ID
+	attempt         task.AttemptID
+	trigger, policy string
+	decision        task.Decision
+	spent           task.Spent
+}
+
+func (r *Repository) decided(ctx context.Context, d decision) error {
+	said, err := json.Marshal(d.decision)
+	if err != nil {
+		return err
+	}
+	spent, err := json.Marshal(d.spent)
+	if err != nil {
+		return err
+	}
+	row := taskDecision{TaskID: d.task, Trigger: d.trigger, Policy: d.policy, Decision: gormtx.ValidText(string(said)), Spent: string(spent), DecidedAt: gormtx.Clock(0)}
+	if d.attempt != 0 {
+		row.AttemptID = &d.attempt
+	}
+	return r.session(ctx).Create(&row).Error
+}
+
+// letGo notes that a worker works no more on what was taken from it: it may be run again
+// before the lease ends.
+func (r *Repository) letGo(ctx context.Context, ref task.Ref) error {
+	_, err := r.exec(ctx, "UPDATE {task} SET lease_until = NULL, confirm_until = NULL WHERE id = ? AND worker = ? AND epoch = ? AND state = ?",
+		ref.ID, ref.Worker, ref.Epoch, task.Canceled)
+	return named(ref.ID, err)
+}

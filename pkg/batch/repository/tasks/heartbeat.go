@@ -1,0 +1,88 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// Heartbeat implements task.Executions. It raises no version and touches no index.
+func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []task.Ref) ([]task.Lost, error) {
+	types, err := json.Marshal(by.Types)
+	if err != nil {
+		return nil, err
+	}
+	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, version, started_at, heartbeat_at, lease_until)
+		VALUES (?, ?, ?, ?, {now}, {now}, {later})
+		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, version = excluded.version,
+			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL`,
+		by.Worker, by.Capacity, string(types), by.Version, by.Lease.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
+	}
+	if len(held) == 0 {
+		return nil, nil
+	}
+	ids := make([]task.ID, len(held))
+	for i, ref := range held {
+		ids[i] = ref.ID
+	}
+	var kept []taskRow
+	err = r.scan(ctx, &kept, `UPDATE {task} SET lease_until = {later}, confirm_until = {later}, continuation_state = ?
+		WHERE id IN ? AND worker = ? AND state IN ? RETURNING id, epoch`,
+		by.Lease.Microseconds(), (by.Lease + by.Grace).Microseconds(), notConfirming, ids, by.Worker, []task.State{task.Assigned, task.Running})
+	if err != nil {
+		return nil, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
+	}
+	return r.lost(ctx, held, kept)
+}
+
+// lost returns what the worker holds, and does not own any more.
+func (r *Repository) lost(ctx context.Context, held []task.Ref, kept []taskRow) ([]task.Lost, error) {
+	epochs := make(map[task.ID]int64, len(kept))
+	for _, row := range kept {
+		epochs[row.ID] = row.Epoch
+	}
+	var lost []task.Lost
+	for _, ref := range held {
+		if epochs[ref.ID] == ref.Epoch {
+			continue
+		}
+		var rows []taskRow
+		if err := r.scan(ctx, &rows, "SELECT id, state, epoch FROM {task} WHERE id = ?", ref.ID); err != nil {
+			return nil, fmt.Errorf("heartbeat of worker %s: %w", ref.Worker, err)
+		}
+		cause := core.ErrLostOwner
+		if len(rows) == 1 && rows[0].State == task.Canceled && rows[0].Epoch == ref.Epoch {
+			cause = task.ErrCanceled
+		}
+		lost = append(lost, task.Lost{Ref: ref, Cause: cause})
+	}
+	return lost, nil
+}
+
+// Leave implements task.Executions.
+func (r *Repository) Leave(ctx context.Context, worker string) error {
+	_, err := r.exec(ctx, "UPDATE {worker} SET left_at = {now} WHERE name = ?", worker)
+	if err != nil {
+		return fmt.Errorf("worker %s leaves: %w", worker, err)
+	}
+	return nil
+}
+
+// Due implements task.Executions.
+func (r *Repository) Due(ctx context.Context, types []string, limit int) ([]task.Delivery, error) {
+	if len(types) == 0 {
+		return nil, nil
+	}
+	var rows []taskRow
+	err := r.scan(ctx, &rows, `SELECT id, epoch, type, priority, next_run_at FROM {task}
+		WHERE state IN ('PENDING', 'ORPHANED') AND type IN ? AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, types, limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for tasks that are due: %w", err)
+	}
+	return deliveries(rows), nil
+}

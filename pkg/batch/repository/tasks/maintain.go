@@ -1,0 +1,184 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// MakeDue implements task.Maintenance.
+func (r *Repository) MakeDue(ctx context.Context, limit int) ([]task.Delivery, error) {
+	return r.deliver(ctx, guard.Bulk{
+		Move: task.MoveDue, Where: []guard.Condition{{SQL: r.sql("next_run_at <= {now}")}}, OrderBy: "next_run_at", Limit: limit, Set: r.delivering(),
+	})
+}
+
+// Orphans implements task.Maintenance.
+func (r *Repository) Orphans(ctx context.Context, after time.Duration, limit int) ([]task.Delivery, error) {
+	gone := guard.Condition{
+		SQL: r.sql(`assigned_at <= {later} AND NOT EXISTS
+			(SELECT 1 FROM {worker} w WHERE w.name = {task}.worker AND w.left_at IS NULL AND w.lease_until >= {now})`),
+		Args: []any{-after.Microseconds()},
+	}
+	return r.deliver(ctx, guard.Bulk{Move: task.MoveOrphan, Where: []guard.Condition{gone}, Limit: limit, Set: r.delivering()})
+}
+
+func (r *Repository) delivering() []guard.Assignment {
+	return []guard.Assignment{guard.Set("worker", ""), guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), r.now("delivered_at"), r.now("updated_at")}
+}
+
+// deliver moves tasks so that they wait for a worker, and returns their deliveries.
+func (r *Repository) deliver(ctx context.Context, b guard.Bulk) ([]task.Delivery, error) {
+	var waiting []task.Delivery
+	err := r.transact(ctx, func(ctx context.Context) error {
+		moved, err := r.tasks.MoveAll(ctx, b)
+		if err != nil || len(moved) == 0 {
+			return err
+		}
+		ids := make([]int64, len(moved))
+		for i, m := range moved {
+			ids[i] = m.ID
+		}
+		waiting, err = r.byID(ctx, ids)
+		return err
+	})
+	return waiting, err
+}
+
+// Confirm implements task.Maintenance.
+func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
+	skip := ""
+	if r.db.Dialect() == tx.Postgres {
+		skip = " FOR UPDATE SKIP LOCKED"
+	}
+	n, err := r.exec(ctx, `UPDATE {task} SET continuation_state = ? WHERE id IN (SELECT id FROM {task}
+		WHERE state = 'RUNNING' AND continuation_state = ? AND lease_until < {now} ORDER BY id LIMIT ?`+skip+`)`, confirming, notConfirming, limit)
+	if err != nil {
+		return 0, fmt.Errorf("mark overdue tasks: %w", err)
+	}
+	return int(n), nil
+}
+
+// lostOwner is the trigger of decisions about tasks whose worker is gone.
+const lostOwner = "lost_owner"
+
+// Reap implements task.Maintenance.
+func (r *Repository) Reap(ctx context.Context, limit int, decide task.Decide) (int, error) {
+	var rows []taskRow
+	err := r.scan(ctx, &rows, `SELECT id, epoch, worker FROM {task}
+		WHERE state = 'RUNNING' AND continuation_state = ? AND confirm_until < {now} ORDER BY id LIMIT ?`, confirming, limit)
+	if err != nil {
+		return 0, fmt.Errorf("look for tasks without an owner: %w", err)
+	}
+	n := 0
+	for _, row := range rows {
+		reaped, err := r.reap(ctx, task.Ref{ID: row.ID, Worker: row.Worker, Epoch: row.Epoch}, decide)
+		if err != nil {
+			return n, named(row.ID, err)
+		}
+		if reaped {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// reap takes a task from its worker, unless that has confirmed meanwhile.
+func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide) (done bool, err error) {
+	err = r.transact(ctx, func(ctx context.Context) error {
+		e := ending{ref: ref, outcome: task.Failure("worker " + ref.Worker + " did not renew its lease"), trigger: lostOwner}
+		e.reason = e.outcome.Reason
+		if err := r.decide(ctx, &e, decide); err != nil {
+			return err
+		}
+		e.move = task.MoveLose
+		if e.decision.Dead {
+			e.move = task.MoveLoseForGood
+		}
+		moved, refused := r.tasks.Move(ctx, guard.Request{
+			ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Set: r.ending(e), Trigger: lostOwner,
+			Where: []guard.Condition{ownedBy(ref.Worker), {
+				SQL: r.sql("continuation_state = ? AND confirm_until < {now}"), Args: []any{confirming}, Reason: "its worker has confirmed",
+			}},
+		})
+		if _, raced := errors.AsType[*core.TransitionError](refused); raced || moved.Answer != core.Applied {
+			return nil
+		}
+		done = true
+		if err := r.endLost(ctx, []task.ID{ref.ID}, e.reason); err != nil {
+			return err
+		}
+		if err := r.decided(ctx, decision{ref.ID, 0, lostOwner, e.policy, *e.decision, e.spent}); err != nil {
+			return err
+		}
+		return r.audit(ctx, ref.ID, e.move, "reaper", moved.Current, moved.State, moved.Epoch, e.reason)
+	})
+	return done && err == nil, err
+}
+
+// ExpireDeadlines implements task.Maintenance.
+func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error) {
+	const why = "the deadline of the group has passed"
+	n := 0
+	err := r.transact(ctx, func(ctx context.Context) error {
+		moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
+			Move: task.MoveDeadline, Where: []guard.Condition{{SQL: r.sql("deadline_at <= {now}")}}, OrderBy: "deadline_at", Limit: limit,
+			Set: []guard.Assignment{guard.Set("last_error", why), r.now("updated_at"), guard.SetSQL("lease_until", "NULL")},
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range moved {
+			err := r.decided(ctx, decision{task: task.ID(m.ID), trigger: "deadline", policy: "budget", decision: task.MarkDead(why), spent: task.Spent{Overdue: true}})
+			if err != nil {
+				return err
+			}
+		}
+		n = len(moved)
+		return nil
+	})
+	return n, err
+}
+
+// Waiting implements task.Maintenance.
+func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int) ([]task.Delivery, error) {
+	var rows []taskRow
+	err := r.scan(ctx, &rows, `SELECT id, epoch, type, priority, next_run_at FROM {task} WHERE state IN ('PENDING', 'ORPHANED')
+		AND delivered_at <= {later} AND (next_run_at IS NULL OR next_run_at <= {later}) ORDER BY delivered_at LIMIT ?`,
+		-after.Microseconds(), -after.Microseconds(), limit)
+	if err != nil {
+		return nil, fmt.Errorf("look for tasks that wait: %w", err)
+	}
+	return deliveries(rows), nil
+}
+
+// Redeliver implements task.Maintenance.
+func (r *Repository) Redeliver(ctx context.Context, lost []task.Delivery) ([]task.Delivery, error) {
+	var waiting []task.Delivery
+	err := r.transact(ctx, func(ctx context.Context) error {
+		var ids []int64
+		for _, d := range lost {
+			moved, refused := r.tasks.Move(ctx, guard.Request{ID: int64(d.ID), Move: task.MoveRedeliver, Epoch: d.Epoch, Set: r.delivering()})
+			if _, raced := errors.AsType[*core.TransitionError](refused); refused != nil && !raced {
+				return refused
+			}
+			if moved.Answer != core.Applied {
+				continue
+			}
+			ids = append(ids, int64(d.ID))
+			if err := r.audit(ctx, d.ID, task.MoveRedeliver, "leader", moved.Current, moved.State, moved.Epoch, "the engine lost its delivery"); err != nil {
+				return err
+			}
+		}
+		var err error
+		waiting, err = r.byID(ctx, ids)
+		return err
+	})
+	return waiting, err
+}

@@ -1,0 +1,222 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// pageSize is the default of Filter.Limit.
+const pageSize = 100
+
+// Task implements task.Queries.
+func (r *Repository) Task(ctx context.Context, id task.ID) (*task.Task, error) {
+	var rows []taskRow
+	err := r.scan(ctx, &rows, "SELECT * FROM {task} WHERE id = ?", id)
+	if err == nil && len(rows) == 0 {
+		err = core.ErrNotFound
+	}
+	if err != nil {
+		return nil, named(id, err)
+	}
+	return rows[0].record()
+}
+
+// Tasks implements task.Queries.
+func (r *Repository) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
+	conditions, args := []string{"1 = 1"}, []any{}
+	where := func(holds bool, condition string, arg any) {
+		if holds {
+			conditions, args = append(conditions, condition), append(args, arg)
+		}
+	}
+	where(f.Group != 0, "group_id = ?", f.Group)
+	where(f.State != "", "state = ?", f.State)
+	where(f.Type != "", "type = ?", f.Type)
+	where(f.Before != 0, "id < ?", f.Before)
+	if f.Limit <= 0 {
+		f.Limit = pageSize
+	}
+	var rows []taskRow
+	err := r.scan(ctx, &rows, "SELECT * FROM {task} WHERE "+strings.Join(conditions, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list tasks: %w", err)
+	}
+	list := make([]task.Task, 0, len(rows))
+	for i := range rows {
+		t, err := rows[i].record()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *t)
+	}
+	return list, nil
+}
+
+// Group implements task.Queries.
+func (r *Repository) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	var rows []taskGroup
+	err := r.scan(ctx, &rows, "SELECT * FROM {task_group} WHERE id = ?", id)
+	if err == nil && len(rows) == 0 {
+		err = core.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("group %d: %w", id, err)
+	}
+	return r.group(ctx, &rows[0])
+}
+
+// Groups implements task.Queries.
+func (r *Repository) Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error) {
+	if limit <= 0 {
+		limit = pageSize
+	}
+	var rows []taskGroup
+	err := r.scan(ctx, &rows, "SELECT * FROM {task_group} WHERE ? = 0 OR id < ? ORDER BY id DESC LIMIT ?", before, before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list groups: %w", err)
+	}
+	list := make([]task.Group, 0, len(rows))
+	for i := range rows {
+		g, err := r.group(ctx, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *g)
+	}
+	return list, nil
+}
+
+func (r *Repository) group(ctx context.Context, row *taskGroup) (*task.Group, error) {
+	status, err := r.status(ctx, row.ID, !row.CancelRequestedAt.IsZero())
+	if err != nil {
+		return nil, err
+	}
+	g := &task.Group{
+		GroupStatus: *status, Title: row.Title, Decider: row.Decider, CancelRequestedAt: timeOf(row.CancelRequestedAt), DeadlineAt: timeOf(row.DeadlineAt),
+		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time,
+	}
+	if err := json.Unmarshal([]byte(row.Budget), &g.Budget); err != nil {
+		return nil, fmt.Errorf("the stored budget of group %d: %w", row.ID, err)
+	}
+	return g, nil
+}
+
+func (r *Repository) status(ctx context.Context, id task.GroupID, cancelRequested bool) (*task.GroupStatus, error) {
+	var rows []struct {
+		State task.State
+		N     int
+	}
+	if err := r.scan(ctx, &rows, "SELECT state, count(*) AS n FROM {task} WHERE group_id = ? GROUP BY state", id); err != nil {
+		return nil, fmt.Errorf("group %d: %w", id, err)
+	}
+	states := map[task.State]int{}
+	for _, row := range rows {
+		states[row.State] = row.N
+	}
+	s := task.StatusOf(id, states, cancelRequested)
+	return &s, nil
+}
+
+// Attempts implements task.Queries: oldest first.
+func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, error) {
+	t, err := r.Task(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var rows []taskAttempt
+	if err := r.scan(ctx, &rows, "SELECT * FROM {task_attempt} WHERE task_id = ? ORDER BY number", id); err != nil {
+		return nil, named(id, err)
+	}
+	logs, err := r.logs(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]task.Attempt, len(rows))
+	for i, row := range rows {
+		list[i] = task.Attempt{
+			ID: row.ID, TaskID: row.TaskID, Number: row.Number, State: row.State, Worker: row.Worker, Action: t.Spec, Reason: row.Reason,
+			StartedAt: row.StartedAt.Time, EndedAt: timeOf(row.EndedAt),
+		}
+		if row.JobExecutionID != nil {
+			list[i].JobExecution = *row.JobExecutionID
+		}
+		if row.Outcome == "" {
+			continue
+		}
+		list[i].Outcome = &task.Outcome{}
+		if err := json.Unmarshal([]byte(row.Outcome), list[i].Outcome); err != nil {
+			return nil, fmt.Errorf("the stored outcome of attempt %d: %w", row.ID, err)
+		}
+		for _, log := range logs[row.ID] {
+			if log.Body != nil && log.Ordinal < len(list[i].Outcome.Artifacts) {
+				list[i].Outcome.Artifacts[log.Ordinal].Text = *log.Body
+			}
+		}
+	}
+	return list, nil
+}
+
+func (r *Repository) logs(ctx context.Context, id task.ID) (map[task.AttemptID][]taskLog, error) {
+	var rows []taskLog
+	err := r.scan(ctx, &rows, "SELECT l.* FROM {task_log} l JOIN {task_attempt} a ON a.id = l.attempt_id WHERE a.task_id = ? ORDER BY l.attempt_id, l.ordinal", id)
+	logs := map[task.AttemptID][]taskLog{}
+	for _, row := range rows {
+		logs[row.AttemptID] = append(logs[row.AttemptID], row)
+	}
+	return logs, named(id, err)
+}
+
+// Decisions implements task.Queries: oldest first.
+func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]task.DecisionRecord, error) {
+	var rows []taskDecision
+	if err := r.scan(ctx, &rows, "SELECT * FROM {task_decision} WHERE task_id = ? ORDER BY id", id); err != nil {
+		return nil, named(id, err)
+	}
+	list := make([]task.DecisionRecord, len(rows))
+	for i, row := range rows {
+		list[i] = task.DecisionRecord{TaskID: row.TaskID, Trigger: row.Trigger, Policy: row.Policy, DecidedAt: row.DecidedAt.Time}
+		if row.AttemptID != nil {
+			list[i].Attempt = *row.AttemptID
+		}
+		if err := json.Unmarshal([]byte(row.Decision), &list[i].Decision); err != nil {
+			return nil, fmt.Errorf("a stored decision of task %d: %w", id, err)
+		}
+		if err := json.Unmarshal([]byte(row.Spent), &list[i].Spent); err != nil {
+			return nil, fmt.Errorf("a stored decision of task %d: %w", id, err)
+		}
+	}
+	return list, nil
+}
+
+// Workers implements task.Queries: those that are active first, then by name.
+func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
+	var rows []struct {
+		Name, Types, Version, State string
+		Capacity, Executing         int
+		StartedAt, HeartbeatAt      gormtx.Instant
+	}
+	err := r.scan(ctx, &rows, `SELECT name, capacity, types, version, started_at, heartbeat_at,
+		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' ELSE 'ACTIVE' END AS state,
+		(SELECT count(*) FROM {task} t WHERE t.worker = w.name AND t.state IN ('ASSIGNED', 'RUNNING')) AS executing
+		FROM {worker} w ORDER BY 7, name`)
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	list := make([]task.Worker, len(rows))
+	for i, row := range rows {
+		list[i] = task.Worker{
+			Name: row.Name, Capacity: row.Capacity, Version: row.Version, State: row.State, Executing: row.Executing,
+			StartedAt: row.StartedAt.Time, HeartbeatAt: row.HeartbeatAt.Time,
+		}
+		if err := json.Unmarshal([]byte(row.Types), &list[i].Types); err != nil {
+			return nil, fmt.Errorf("the stored types of worker %s: %w", row.Name, err)
+		}
+	}
+	return list, nil
+}

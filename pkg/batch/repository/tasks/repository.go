@@ -1,0 +1,108 @@
+package tasks
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Repository is a task.Repository. It is safe for concurrent use.
+type Repository struct {
+	db      tx.Database
+	prefix  string
+	manager *tx.Manager
+	gorm    *gorm.DB
+	names   *strings.Replacer
+	tasks   *guard.Table[task.State]
+}
+
+var _ task.Repository = (*Repository)(nil)
+
+// New returns the tasks of db, whose tables have names that begin with prefix. It does no
+// I/O. observer hears of every move and its answer, and may be nil.
+func New(db tx.Database, prefix string, observer core.Observer) (*Repository, error) {
+	base, err := gormtx.Open(db, gormtx.Options{QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: prefix, SingularTable: true}})
+	if err != nil {
+		return nil, err
+	}
+	pairs := []string{"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{lock}", ""}
+	if db.Dialect() == tx.Postgres {
+		pairs[len(pairs)-1] = " FOR UPDATE"
+	}
+	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader"} {
+		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
+	}
+	return &Repository{
+		db: db, prefix: prefix, manager: tx.NewManager(db), gorm: base, names: strings.NewReplacer(pairs...),
+		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer),
+	}, nil
+}
+
+// sql fills in the names of tables, {now}, {later} (now plus a ? in microseconds) and
+// {lock}, by which a SELECT locks its rows.
+func (r *Repository) sql(text string) string { return r.names.Replace(text) }
+
+// table is the name of the tasks' table, where gorm would name it by the type of the row.
+func (r *Repository) table() string { return r.prefix + "task" }
+
+func (r *Repository) session(ctx context.Context) *gorm.DB {
+	return gormtx.Session(ctx, r.gorm, r.db)
+}
+
+func (r *Repository) scan(ctx context.Context, dest any, text string, args ...any) error {
+	return r.session(ctx).Raw(r.sql(text), args...).Scan(dest).Error
+}
+
+func (r *Repository) exec(ctx context.Context, text string, args ...any) (int64, error) {
+	done := r.session(ctx).Exec(r.sql(text), args...)
+	return done.RowsAffected, done.Error
+}
+
+// transact runs f in the transaction of ctx, else in one of its own.
+func (r *Repository) transact(ctx context.Context, f func(ctx context.Context) error) error {
+	return r.manager.Do(ctx, r.attr(), f)
+}
+
+// attr asks for READ COMMITTED by name, as the repository of jobs does.
+func (r *Repository) attr() tx.Attr {
+	if r.db.Dialect() == tx.Postgres {
+		return tx.Attr{Isolation: sql.LevelReadCommitted}
+	}
+	return tx.Attr{}
+}
+
+// later assigns a moment of the database's clock.
+func (r *Repository) later(column string, d interface{ Microseconds() int64 }) guard.Assignment {
+	return guard.SetSQL(column, r.sql("{later}"), d.Microseconds())
+}
+
+func (r *Repository) now(column string) guard.Assignment { return guard.SetSQL(column, r.sql("{now}")) }
+
+// ownedBy is the condition that a worker has the task.
+func ownedBy(worker string) guard.Condition {
+	return guard.Condition{SQL: "worker = ?", Args: []any{worker}, Reason: "another worker has it", Owner: true}
+}
+
+// audit notes an act of an operator, or of a process for another one.
+func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, from, to task.State, epoch int64, detail string) error {
+	_, err := r.exec(ctx, `INSERT INTO {task_audit} (at, task_id, act, actor, from_state, to_state, epoch, detail)
+		VALUES ({now}, ?, ?, ?, ?, ?, ?, ?)`, id, act, actor, from, to, epoch, detail)
+	return err
+}
+
+func named(id any, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("task %v: %w", id, err)
+}

@@ -1,0 +1,145 @@
+package tasks
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+type taskGroup struct {
+	ID                task.GroupID `gorm:"primaryKey"`
+	Title             string
+	Budget            string
+	Decider           string
+	TaskCount         int64
+	IdempotencyKey    *string
+	RequestHash       string
+	MaxTotalAttempts  int64
+	DeadlineAt        gormtx.Instant
+	CancelRequestedAt gormtx.Instant
+	CreatedAt         gormtx.Instant `gorm:"autoCreateTime:false"`
+	UpdatedAt         gormtx.Instant `gorm:"autoUpdateTime:false"`
+}
+
+// taskRow is a row of the table task.
+type taskRow struct {
+	ID                task.ID `gorm:"primaryKey"`
+	GroupID           task.GroupID
+	Ordinal           int64
+	Type              string
+	Priority          int
+	Payload           string
+	Spec              string
+	TimeoutUs         int64
+	State             task.State
+	Epoch             int64
+	Version           int64 `gorm:"default:0"`
+	Attempt           int   `gorm:"default:0"`
+	Attempts          int   `gorm:"default:0"`
+	Tries             int   `gorm:"default:0"`
+	Worker            string
+	ContinuationState string `gorm:"default:NONE"`
+	NextRunAt         gormtx.Instant
+	DeadlineAt        gormtx.Instant
+	DeliveredAt       gormtx.Instant
+	JobDefinitionID   *int64
+	ScheduledFor      *string
+	IdempotencyKey    *string
+	RequestHash       string
+	LastError         string
+	CreatedAt         gormtx.Instant `gorm:"autoCreateTime:false"`
+	UpdatedAt         gormtx.Instant `gorm:"autoUpdateTime:false"`
+}
+
+func (row *taskRow) record() (*task.Task, error) {
+	t := &task.Task{
+		ID: row.ID, GroupID: row.GroupID, State: row.State, Attempt: row.Attempt, Attempts: row.Attempts, Worker: row.Worker,
+		Epoch: row.Epoch, Version: row.Version, LastError: row.LastError, Confirming: row.ContinuationState == confirming,
+		CreatedAt: row.CreatedAt.Time, UpdatedAt: row.UpdatedAt.Time, NextRunAt: timeOf(row.NextRunAt),
+	}
+	if err := json.Unmarshal([]byte(row.Spec), &t.Spec); err != nil {
+		return nil, fmt.Errorf("the stored spec of task %d: %w", row.ID, err)
+	}
+	t.Spec.Type, t.Spec.Priority, t.Spec.Timeout = row.Type, row.Priority, time.Duration(row.TimeoutUs)*time.Microsecond
+	if row.Payload != "" {
+		t.Spec.Payload = json.RawMessage(row.Payload)
+	}
+	return t, nil
+}
+
+func (row *taskRow) delivery() task.Delivery {
+	return task.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
+}
+
+func deliveries(rows []taskRow) []task.Delivery {
+	list := make([]task.Delivery, len(rows))
+	for i := range rows {
+		list[i] = rows[i].delivery()
+	}
+	return list
+}
+
+const (
+	confirming    = "CONFIRMING"
+	notConfirming = "NONE"
+)
+
+type taskAttempt struct {
+	ID             task.AttemptID `gorm:"primaryKey"`
+	TaskID         task.ID
+	GroupID        task.GroupID
+	Number         int
+	Epoch          int64
+	State          task.AttemptState
+	Worker         string
+	Outcome        string
+	Reason         string
+	JobExecutionID *core.JobExecutionID
+	StartedAt      gormtx.Instant
+	EndedAt        gormtx.Instant
+}
+
+type taskLog struct {
+	AttemptID task.AttemptID
+	Ordinal   int
+	Kind      task.ArtifactKind
+	Body      *string
+	LogRef    string
+	CreatedAt gormtx.Instant `gorm:"autoCreateTime:false"`
+}
+
+type taskDecision struct {
+	TaskID    task.ID
+	AttemptID *task.AttemptID
+	Trigger   string
+	Policy    string
+	Decision  string
+	Spent     string
+	DecidedAt gormtx.Instant
+}
+
+func timeOf(i gormtx.Instant) *time.Time {
+	if i.IsZero() {
+		return nil
+	}
+	return &i.Time
+}
+
+func textOrNil(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// The bounds of stored texts; what is beyond is cut off, with a note.
+const (
+	maxMessageBytes = 32 << 10
+	maxLogBytes     = 1 << 20
+)
+
+func storable(text string) string { return gormtx.Storable(text, maxMessageBytes) }

@@ -1,0 +1,187 @@
+package tasks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// insertBatch is how many tasks one INSERT has: their values are bind variables.
+const insertBatch = 500
+
+// errRaced undoes a submission of which another process stored a key at the same time.
+var errRaced = errors.New("another submission has one of the keys")
+
+// Submit implements task.Submissions.
+func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submitted, []task.Delivery, error) {
+	var done *task.Submitted
+	var waiting []task.Delivery
+	attr := r.attr()
+	if _, inside := tx.From(ctx, r.db.Name()); inside {
+		attr = tx.Attr{Propagation: tx.Nested} // what a race undoes is ours only
+	}
+	for {
+		err := r.manager.Do(ctx, attr, func(ctx context.Context) (err error) {
+			if done, err = r.submitted(ctx, s); err != nil || done != nil {
+				return err
+			}
+			done, waiting, err = r.submit(ctx, s)
+			return err
+		})
+		if errors.Is(err, errRaced) {
+			continue // the other one is committed: it is found now
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("submit %d tasks: %w", len(s.Tasks), err)
+		}
+		return done, waiting, nil
+	}
+}
+
+// submitted returns what was stored before under the keys of the submission; nil: nothing.
+func (r *Repository) submitted(ctx context.Context, s task.Submission) (*task.Submitted, error) {
+	if s.IdempotencyKey != "" {
+		var groups []taskGroup
+		if err := r.session(ctx).Where("idempotency_key = ?", s.IdempotencyKey).Find(&groups).Error; err != nil {
+			return nil, err
+		}
+		if len(groups) == 1 {
+			if groups[0].RequestHash != hashOf(s) {
+				return nil, fmt.Errorf("idempotency_key %q: %w: group %d", s.IdempotencyKey, task.ErrOtherSubmission, groups[0].ID)
+			}
+			ids, err := r.idsOf(ctx, groups[0].ID)
+			return &task.Submitted{Group: groups[0].ID, Tasks: ids, Duplicate: true}, err
+		}
+	}
+	return r.submittedTasks(ctx, s)
+}
+
+// submittedTasks looks for tasks that have the keys of the submission's.
+func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*task.Submitted, error) {
+	keys := map[string]int{}
+	for i, spec := range s.Tasks {
+		if spec.IdempotencyKey != "" {
+			keys[spec.IdempotencyKey] = i
+		}
+	}
+	done := &task.Submitted{Tasks: make([]task.ID, len(s.Tasks)), Duplicate: true}
+	found := 0
+	all := make([]string, 0, len(keys))
+	for key := range keys {
+		all = append(all, key)
+	}
+	for batch := range slices.Chunk(all, insertBatch) {
+		var rows []taskRow
+		err := r.scan(ctx, &rows, "SELECT id, group_id, idempotency_key, request_hash FROM {task} WHERE idempotency_key IN ?", batch)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			i := keys[*row.IdempotencyKey]
+			if row.RequestHash != hashOf(s.Tasks[i]) {
+				return nil, fmt.Errorf("tasks[%d]: idempotency_key %q: %w: task %d", i, *row.IdempotencyKey, task.ErrOtherSubmission, row.ID)
+			}
+			done.Tasks[i], done.Group, found = row.ID, row.GroupID, found+1
+		}
+	}
+	switch {
+	case found == 0:
+		return nil, nil
+	case found < len(s.Tasks):
+		return nil, fmt.Errorf("%w: %d of the %d tasks were submitted before, in group %d", task.ErrOtherSubmission, found, len(s.Tasks), done.Group)
+	}
+	return done, nil
+}
+
+func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submitted, []task.Delivery, error) {
+	budget, err := json.Marshal(s.Budget.Filled())
+	if err != nil {
+		return nil, nil, err
+	}
+	group := taskGroup{
+		Title: s.Title, Budget: string(budget), Decider: s.Decider, TaskCount: int64(len(s.Tasks)), IdempotencyKey: textOrNil(s.IdempotencyKey),
+		RequestHash: hashOf(s), MaxTotalAttempts: int64(s.Budget.MaxTotalAttempts), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
+	}
+	if s.Budget.Deadline > 0 {
+		group.DeadlineAt = gormtx.Clock(s.Budget.Deadline)
+	}
+	made := r.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&group)
+	if made.Error != nil {
+		return nil, nil, made.Error
+	}
+	if made.RowsAffected == 0 {
+		return nil, nil, errRaced
+	}
+	rows := make([]taskRow, len(s.Tasks))
+	for i, spec := range s.Tasks {
+		if rows[i], err = newRow(group.ID, i, spec); err != nil {
+			return nil, nil, fmt.Errorf("tasks[%d]: %w", i, err)
+		}
+		rows[i].DeadlineAt = group.DeadlineAt
+	}
+	made = r.session(ctx).Table(r.table()).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(rows, insertBatch)
+	if made.Error != nil {
+		return nil, nil, made.Error
+	}
+	if made.RowsAffected < int64(len(rows)) {
+		return nil, nil, errRaced
+	}
+	var stored []taskRow
+	err = r.scan(ctx, &stored, "SELECT id, epoch, type, priority, next_run_at FROM {task} WHERE group_id = ? ORDER BY ordinal", group.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	done := &task.Submitted{Group: group.ID, Tasks: make([]task.ID, len(stored))}
+	for i, row := range stored {
+		done.Tasks[i] = row.ID
+	}
+	return done, deliveries(stored), nil
+}
+
+func newRow(group task.GroupID, i int, spec task.Spec) (taskRow, error) {
+	row := taskRow{
+		GroupID: group, Ordinal: int64(i) + 1, Type: spec.Type, Priority: spec.Priority, Payload: string(spec.Payload),
+		TimeoutUs: spec.Timeout.Microseconds(), State: task.Pending, Epoch: 1, ContinuationState: notConfirming,
+		IdempotencyKey: textOrNil(spec.IdempotencyKey), RequestHash: hashOf(spec), ScheduledFor: textOrNil(spec.ScheduledFor),
+		DeliveredAt: gormtx.Clock(0), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
+	}
+	if row.Priority == 0 {
+		row.Priority = task.DefaultPriority
+	}
+	if spec.JobDefinition != 0 {
+		row.JobDefinitionID = &spec.JobDefinition
+	}
+	if spec.Delay > 0 {
+		row.NextRunAt = gormtx.Clock(spec.Delay)
+	}
+	spec.Type, spec.Payload, spec.Priority, spec.Timeout = "", nil, 0, 0
+	text, err := json.Marshal(spec)
+	row.Spec = string(text)
+	return row, err
+}
+
+func (r *Repository) idsOf(ctx context.Context, group task.GroupID) ([]task.ID, error) {
+	var ids []task.ID
+	err := r.scan(ctx, &ids, "SELECT id FROM {task} WHERE group_id = ? ORDER BY ordinal", group)
+	return ids, err
+}
+
+// hashOf is the same for the same request.
+func hashOf(request any) string {
+	text, err := json.Marshal(request)
+	if err != nil { // it was checked: only JSON that is not valid does not marshal
+		return ""
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -7,10 +7,11 @@
 package main
 
 import (
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/otel"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )
 
-func main() { cli.Main(slog.Module(), prometheus.Module(), otel.Module()) }
+func main() { cli.Main(slog.Module(), river.Module(), prometheus.Module(), otel.Module()) }

@@ -18,19 +18,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
 // *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
-// core.JobRepository, *repository.Checkpoints and *job.Launcher. Registrations such as
+// core.JobRepository, task.Repository, engine.Engine, *repository.Checkpoints and *job.Launcher. Registrations such as
 // Reader and Item go beside it. When your application stops, the App stops what it has
 // started and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newObserving, newRepository, newCheckpoints, newLauncher, newApp),
+		fx.Provide(newRegistry, newProvider, newObserving, newHistory, newRepository, newTasks, newEngine, newCheckpoints, newLauncher, newApp),
 	)
 }
 
@@ -77,20 +78,24 @@ type controller interface {
 	Control(name string) (tx.Database, error)
 }
 
-// newRepository: heartbeats, stop requests and launches have connections of their
+// history is the database of the repository.
+type history struct{ tx.Database }
+
+// newHistory: heartbeats, stop requests and launches have connections of their
 // own, so that they never wait for those of the data (rule R6). What is done in a
 // chunk's transaction joins it all the same: the name of the database is one.
-func newRepository(p tx.Provider, s Settings, o observing) (*repository.Repository, core.JobRepository, error) {
+func newHistory(p tx.Provider, s Settings) (history, error) {
 	find := p.Database
 	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
 		find = c.Control
 	}
 	db, err := find(s.Repository.Database)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer})
-	return r, r, nil
+	return history{db}, err
+}
+
+func newRepository(h history, s Settings, o observing) (*repository.Repository, core.JobRepository) {
+	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer})
+	return r, r
 }
 
 // newCheckpoints: for steps that work in other databases than the repository's
@@ -139,6 +144,7 @@ type parts struct {
 	Repository  *repository.Repository
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
+	Engine      engine.Engine
 	Carried     carried
 	Observer    observing
 }
@@ -165,7 +171,7 @@ func newApp(lc fx.Lifecycle, p parts) (*App, error) {
 	}
 	service, err := operator.New(operator.Config{
 		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
-		Database: p.Settings.Repository.Database, Schema: p.Repository, AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
+		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 	})
 	if err != nil {
 		return nil, err

@@ -58,7 +58,7 @@ func rooms() []room {
 		{path: "pkg/batch/step/...", may: []string{core, tx}},
 		{path: "pkg/batch/job/...", may: []string{core, "internal/lease"}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
-		{path: "pkg/batch/runtime/engine/...", std: true},
+		{path: "pkg/batch/runtime/engine/...", may: []string{tx}, std: true},
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/lease"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", ours)},

@@ -97,7 +97,7 @@ func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subsc
 	case <-stop:
 	case <-ctx.Done():
 	case <-client.Stopped():
-		return errors.New("River has stopped by itself")
+		return errors.New("it has stopped by itself")
 	}
 	return client.Stop(outlasting)
 }

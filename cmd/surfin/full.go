@@ -3,7 +3,7 @@
 // Command surfin runs jobs written in YAML with the components that are shipped,
 // and is observed as its settings say.
 //
-// It imports the metrics and the traces of adaptor/observe.
+// It imports the metrics and the traces of adaptor/observe, and the engine river.
 package main
 
 import (
@@ -14,4 +14,4 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )
 
-func main() { cli.Main(slog.Module(), river.Module(), prometheus.Module(), otel.Module()) }
+func main() { cli.Main(slog.Module(), prometheus.Module(), otel.Module(), river.Module()) }

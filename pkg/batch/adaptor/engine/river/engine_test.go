@@ -183,6 +183,26 @@ func TestAWorkerClosesItsConnections(t *testing.T) {
 	require.Eventually(t, func() bool { return text(t, db, count+" and query like 'LISTEN%'") == "0" }, time.Minute, 10*time.Millisecond)
 }
 
+// An idle worker does not wait for its next look.
+func TestANotificationWakesAWorker(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	e := migrated(t, river.Config{Database: db, Poll: time.Hour})
+	got := make(chan engine.Delivery, 1)
+	stop := run(t, e, func(_ context.Context, d engine.Delivery) engine.Answer { got <- d; return engine.Done() })
+	require.Eventually(t, func() bool {
+		return text(t, db, "select count(*) from pg_stat_activity where datname = current_database() and query like 'LISTEN%'") != "0"
+	}, time.Minute, 10*time.Millisecond)
+	from := time.Now()
+	const n = 20
+	for id := range int64(n) {
+		require.NoError(t, e.Enqueue(t.Context(), task(id+1, 1)))
+		require.Equal(t, id+1, receive(t, got).ID)
+	}
+	t.Logf("%v for each", time.Since(from)/n)
+	stop()
+}
+
 // The clock of a machine may be ahead of the database's.
 func TestADeliveryIsDueByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -21,8 +23,13 @@ func (d *database) PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, 
 	if err != nil {
 		return nil, fmt.Errorf("database %s: %w", d.name, err)
 	}
-	s := p.server.forControl(p.idleLimit)
-	config.ConnConfig, config.BeforeConnect, config.AfterConnect = s.config, s.before, s.after
+	s := p.server
+	config.ConnConfig, config.BeforeConnect, config.AfterConnect = s.config.Copy(), s.before, s.after
+	// A wait for a notification that is broken off is no statement that the server could
+	// cancel: our way would wait for its answer, in vain.
+	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}
+	}
 	config.MaxConns, config.MinConns = maxConns, 0
 	config.MaxConnIdleTime = idleTime
 	pool, err := pgxpool.NewWithConfig(ctx, config)

@@ -58,7 +58,8 @@ type Machine[S ~string] struct {
 }
 
 // NewMachine returns a machine; name is the label of its metrics and errors. It fails
-// where two moves have one name, and where a move that does not raise the epoch leads to
+// where a move has no name, comes from nowhere or leads to nowhere, where two moves have one
+// name, and where a move that does not raise the epoch leads to
 // a state that it starts from.
 func NewMachine[S ~string](name string, moves ...Move[S]) (Machine[S], error) {
 	var errs []error
@@ -68,6 +69,9 @@ func NewMachine[S ~string](name string, moves ...Move[S]) (Machine[S], error) {
 			errs = append(errs, fmt.Errorf("machine %s: move %s is there twice", name, m.Name))
 		}
 		seen[m.Name] = true
+		if m.Name == "" || len(m.From) == 0 || m.To == "" {
+			errs = append(errs, fmt.Errorf("machine %s: move %q leads from %v to %q: name, from and to are required", name, m.Name, m.From, m.To))
+		}
 		if m.Intent != IntentTake && slices.Contains(m.From, m.To) {
 			errs = append(errs, fmt.Errorf("machine %s: move %s leads from %s to %s and does not raise the epoch", name, m.Name, m.To, m.To))
 		}

@@ -23,11 +23,22 @@ const (
 // Move is a named line of a transition table. It leads from any of From to To. Only a
 // move of IntentTake may lead back to a state: it raises the epoch, and within an epoch
 // states only move forward.
+//
+// Trigger, Guard and Prevents are for people: what asks for the move, what the UPDATE
+// compares besides the state, and what it prevents. Nothing acts on them.
 type Move[S ~string] struct {
 	Name   string
 	From   []S
 	To     S
 	Intent Intent
+
+	Trigger, Guard, Prevents string
+}
+
+// Because returns the move with its texts.
+func (m Move[S]) Because(trigger, guard, prevents string) Move[S] {
+	m.Trigger, m.Guard, m.Prevents = trigger, guard, prevents
+	return m
 }
 
 // Mark is the last move of a row and the epoch in which it was made, before the move
@@ -138,31 +149,6 @@ const (
 	MoveReclaim = "reclaim"
 	MoveFence   = "fence"
 )
-
-// Executions is the transition table of job and step executions (rule D3).
-func Executions() Machine[Status] {
-	owned := []Status{StatusStarting, StatusStarted, StatusStopping}
-	begun := []Status{StatusStarted, StatusStopping}
-	resting := []Status{StatusParked, StatusStopping}
-	return Machine[Status]{name: "execution", moves: []Move[Status]{
-		{MoveStart, []Status{StatusStarting}, StatusStarted, IntentBegin},
-		{MoveRequestStop, []Status{StatusStarting, StatusStarted, StatusParked}, StatusStopping, IntentAsk},
-		{MoveComplete, begun, StatusCompleted, IntentEnd},
-		{MoveStop, owned, StatusStopped, IntentEnd},
-		{MoveFail, owned, StatusFailed, IntentEnd},
-		{MoveLoseOutcome, begun, StatusUnknown, IntentEnd},
-		{MoveAbandon, []Status{StatusStopping, StatusStopped, StatusFailed, StatusUnknown}, StatusAbandoned, IntentEnd},
-		{MoveTakeOver, owned, StatusFailed, IntentTake},
-		{MoveEndWithJob, ActiveStatuses(), StatusFailed, IntentTake},
-		{MovePark, begun, StatusParked, IntentRelease},
-		{MoveResume, resting, StatusStarted, IntentTake},
-		{MoveResumeToStop, resting, StatusStopping, IntentTake},
-		{MoveAssign, owned, StatusStarted, IntentTake},
-		{MoveRelease, begun, StatusStarting, IntentTake},
-		{MoveReclaim, []Status{StatusStarted}, StatusStarted, IntentTake},
-		{MoveFence, []Status{StatusStarted}, StatusStarted, IntentTake},
-	}}
-}
 
 // MoveTo returns the move by which an owner brings its own execution to a status. The
 // zero Move is from nowhere.

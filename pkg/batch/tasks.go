@@ -80,7 +80,7 @@ type taskRegistered struct {
 type taskParts struct {
 	Database   tx.Database
 	Repository task.Repository
-	Leadership task.Leadership
+	Kept       *tasks.Repository // what is kept beside tasks: the leader, settings, log text
 	Engine     engine.Engine
 	Catalog    *runtime.Catalog
 }
@@ -91,9 +91,9 @@ func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *op
 		return nil, nil, err
 	}
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Actor: operator.CurrentActor(),
+		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Settings: repository, Actor: operator.CurrentActor(),
 	})
-	return &taskParts{Database: h.Database, Repository: repository, Leadership: repository, Engine: e, Catalog: catalog}, service, err
+	return &taskParts{Database: h.Database, Repository: repository, Kept: repository, Engine: e, Catalog: catalog}, service, err
 }
 
 // stockHandlers are those that every application has.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
@@ -57,6 +58,8 @@ const (
 	redeliverAfter = time.Minute
 	// dutyPause is the time between two calls of a duty of the leader.
 	dutyPause = time.Second
+	// logPause is the time between two looks for old log text.
+	logPause = time.Minute
 )
 
 // leader does, in one of all processes with a worker, what is done once for all of them.
@@ -67,9 +70,13 @@ func (a *App) leader(holder string, o runtime.Options) (*runtime.Leader, error) 
 	}
 	s, t := a.parts.Settings, a.parts.Tasks
 	sweep := runtime.NewSweep(t.Database, t.Repository, t.Engine, decide)
+	duties := sweep.Duties(t.Kept, redeliverAfter, dutyPause)
+	if s.Tasks.Logs != "" {
+		duties = append(duties, runtime.MoveLogs(t.Kept, t.Kept, logfolder.New(s.Tasks.Logs), logPause))
+	}
 	return runtime.NewLeader(runtime.LeaderConfig{
-		Leadership: t.Leadership, Database: t.Database, Holder: holder, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Duties: sweep.Duties(s.Lease, redeliverAfter, dutyPause),
+		Leadership: t.Kept, Database: t.Database, Holder: holder, Lease: s.Lease, Heartbeat: s.Heartbeat,
+		Duties: duties,
 		Report: func(err error) {
 			if o.Report != nil {
 				o.Report(runtime.Event{What: "failed", Err: fmt.Errorf("leader: %w", err)})

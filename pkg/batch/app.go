@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -25,13 +26,13 @@ import (
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
 // *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
-// core.JobRepository, task.Repository, engine.Engine, *repository.Checkpoints and *job.Launcher. Registrations such as
+// core.JobRepository, task.Repository, engine.Engine, *repository.Checkpoints, *job.Launcher, *operator.Service and *runtime.TaskService. Registrations such as
 // Reader and Item go beside it. When your application stops, the App stops what it has
 // started and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newObserving, newHistory, newRepository, newTasks, newEngine, newCheckpoints, newLauncher, newApp),
+		fx.Provide(newRegistry, newProvider, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newTasks, newApp),
 	)
 }
 
@@ -128,6 +129,8 @@ type App struct {
 	*operator.Service
 	// Repository is the history of executions.
 	Repository core.JobRepository
+	// Tasks submits and operates tasks.
+	Tasks *runtime.TaskService
 
 	parts parts
 	fx    *fx.App // of New; nil: of an application of the author's own
@@ -139,14 +142,14 @@ type App struct {
 type parts struct {
 	fx.In
 	Settings    Settings
-	Registry    *registry.Registry
 	Provider    tx.Provider
 	Repository  *repository.Repository
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
-	Engine      engine.Engine
-	Carried     carried
 	Observer    observing
+	Service     *operator.Service
+	Tasks       *taskParts
+	TaskService *runtime.TaskService
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -164,26 +167,39 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
-func newApp(lc fx.Lifecycle, p parts) (*App, error) {
+// serviceParts are what the service is made of.
+type serviceParts struct {
+	fx.In
+	Settings    Settings
+	Registry    *registry.Registry
+	Provider    tx.Provider
+	Repository  *repository.Repository
+	Checkpoints *repository.Checkpoints
+	Launcher    *job.Launcher
+	Engine      engine.Engine
+	Carried     carried
+}
+
+func newService(p serviceParts) (*operator.Service, error) {
 	files, err := p.Carried.load(p.Registry)
 	if err != nil {
 		return nil, err
 	}
-	service, err := operator.New(operator.Config{
+	return operator.New(operator.Config{
 		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 	})
-	if err != nil {
-		return nil, err
-	}
-	a := &App{Service: service, Repository: p.Repository, parts: p}
+}
+
+func newApp(lc fx.Lifecycle, p parts) *App {
+	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil
 		}
-		return service.Close(ctx)
+		return p.Service.Close(ctx)
 	}))
-	return a, nil
+	return a
 }
 
 // Close stops the jobs that this App has started and waits until they are over,

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -25,15 +27,15 @@ type engines struct {
 	List []engine.Maker `group:"surfin.engines"`
 }
 
-func newTasks(h history, s Settings, o observing) (*tasks.Repository, task.Repository, error) {
-	t, err := tasks.New(h.Database, s.Repository.Prefix, o.Observer)
+func newTaskRepository(h history, s Settings, o observing) (*tasks.Repository, task.Repository, error) {
+	t, err := tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), o.Observer)
 	return t, t, err
 }
 
 // newEngine makes the engine of the settings, for work in the repository's database.
 func newEngine(h history, t task.Repository, s Settings, built engines) (engine.Engine, error) {
 	if s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal {
-		return local.New(local.Config{Database: h.Database, Source: waitingTasks{t}, Log: slog.Default()})
+		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Repository: t}, Log: slog.Default()})
 	}
 	names := []string{settings.EngineLocal}
 	for _, m := range built.List {
@@ -53,19 +55,6 @@ func engineError(s Settings, err error) error {
 		return err
 	}
 	return &settings.Error{Where: s.Engine.Origin, Err: err}
-}
-
-// waitingTasks are tasks as the local engine looks for them. A queue is a type of tasks.
-type waitingTasks struct{ tasks task.Repository }
-
-// Due implements local.Source.
-func (w waitingTasks) Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error) {
-	due, err := w.tasks.Due(ctx, queues, limit)
-	ds := make([]engine.Delivery, len(due))
-	for i, d := range due {
-		ds[i] = engine.Delivery{Kind: engine.Task, ID: int64(d.ID), Epoch: d.Epoch, Queue: d.Type, Priority: d.Priority, NotBefore: d.NotBefore}
-	}
-	return ds, err
 }
 
 // schemas are the tables of the repository, and those of the engine.

@@ -211,6 +211,16 @@ type (
 		Answer  Answer
 		Trigger string
 	}
+	// EventDead: an event of an inbox was offered in vain for the last time. What it says
+	// is not done; somebody must look (rule I4).
+	EventDead struct {
+		Machine string // that of the subject's table
+		Topic   string
+		ID      int64
+		Subject int64 // the row's id
+		Offers  int
+		Err     error // why the last offer was in vain
+	}
 	// EndNotRecorded: the end of a step, or of the job if Step is empty, could not be
 	// written. To is the status that it would have had.
 	EndNotRecorded struct {
@@ -233,12 +243,15 @@ type (
 		Execution JobExecutionID
 		Err       error
 	}
-	// ComponentLate: the work of an execution, or of a part, has not returned though its
-	// lease is nearly over. Another process may begin the same work beside it (rule L9).
+	// ComponentLate: the work of an execution, of a part, or of a task has not returned
+	// though its lease is nearly over, or the task's context ended long ago. Another process
+	// may begin the same work beside it (rules L9, W4).
 	ComponentLate struct {
-		Execution JobExecutionID
+		Execution JobExecutionID // 0: it is a task
 		JobName   string
 		Step      string // "": a listener or a decision of the job
+		Task      int64  // 0: it is no task
+		TaskType  string
 		Err       error
 	}
 )
@@ -258,6 +271,7 @@ func (StopFailed) event()      {}
 func (CloseFailed) event()     {}
 func (ListenerFailed) event()  {}
 func (Transitioned) event()    {}
+func (EventDead) event()       {}
 func (EndNotRecorded) event()  {}
 func (ObserverFailed) event()  {}
 func (OwnerLost) event()       {}

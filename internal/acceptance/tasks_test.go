@@ -150,12 +150,7 @@ func TestTheCommandsOfTheTasksPageDoWhatItSays(t *testing.T) {
 			if b.language != "sh" {
 				continue
 			}
-			want := 0
-			if text, ok := strings.CutPrefix(b.comment, "exits "); ok {
-				var err error
-				want, err = strconv.Atoi(text)
-				require.NoError(t, err, b.comment)
-			}
+			want := b.exits(t)
 			for line := range strings.Lines(b.text) {
 				if words, ok := strings.CutSuffix(strings.TrimSpace(line), " &"); ok {
 					s.start(commandWords(t, words)...).await("waiting for work")

@@ -179,6 +179,7 @@ func newApp(lc fx.Lifecycle, p parts) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Tasks.jobs = service
 	a := &App{Service: service, Repository: p.Repository, Tasks: p.TaskService, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {

@@ -91,13 +91,25 @@ type taskRegistered struct {
 // taskParts are what tasks are made of.
 type taskParts struct {
 	Database   tx.Database
-	Repository task.Repository
+	Repository *tasks.Repository
 	Engine     engine.Engine
 	Catalog    *runtime.Catalog
+	Sweep      *runtime.Sweep
+	// jobs runs the jobs of tasks of type job; it is made after the catalog.
+	jobs *operator.Service
+}
+
+func (p *taskParts) jobHandler() (task.Handler, error) {
+	if p.jobs == nil {
+		return nil, errors.New("there is no service that runs jobs")
+	}
+	return p.jobs.JobHandler(), nil
 }
 
 func newTasks(p tx.Provider, s Settings, o observing, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
-	catalog, err := runtime.NewCatalog(append(stockHandlers(), r.Handlers...), r.Deciders)
+	parts := &taskParts{}
+	stock := append(stockHandlers(), runtime.NamedHandler{Type: task.TypeJob, New: parts.jobHandler})
+	catalog, err := runtime.NewCatalog(append(stock, r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,10 +121,15 @@ func newTasks(p tx.Provider, s Settings, o observing, r taskRegistered) (*taskPa
 	if err != nil {
 		return nil, nil, err
 	}
-	parts := &taskParts{Database: db, Repository: repository, Catalog: catalog}
+	parts.Database, parts.Repository, parts.Catalog = db, repository, catalog
 	if parts.Engine, err = r.engine(db, repository); err != nil {
 		return nil, nil, err
 	}
+	decide, err := catalog.Decide()
+	if err != nil {
+		return nil, nil, err
+	}
+	parts.Sweep = runtime.NewSweep(db, repository, parts.Engine, decide)
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
 		Repository: repository, Engine: parts.Engine, Database: db, Catalog: catalog, Actor: operator.CurrentActor(),
 	})

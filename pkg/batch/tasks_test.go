@@ -69,6 +69,35 @@ func TestAnApplicationExecutesTasksOfItsOwn(t *testing.T) {
 	})
 }
 
+// A job is a task as well: its execution is that of the task.
+func TestAWorkerRunsJobsAsTasks(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true"}})
+		require.NoError(t, err)
+		job := batch.NewJob("ledger").Step("table", batch.Use("sql", "create table lines(id bigint)"))
+		app, err := batch.New(t.Context(), s, batch.Jobs(job))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
+		require.NoError(t, app.Prepare(t.Context()))
+		stop, ended := make(chan struct{}), make(chan error, 1)
+		go func() { ended <- app.Work(t.Context(), stop, runtime.Options{Poll: 20 * time.Millisecond}) }()
+		accepted, err := app.Tasks.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Payload: []byte(`{"job": "ledger"}`)}}})
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		g, err := app.Tasks.Wait(ctx, accepted.Group)
+		require.NoError(t, err)
+		list, err := app.Tasks.Attempts(t.Context(), accepted.Tasks[0])
+		require.NoError(t, err)
+		require.Equal(t, task.GroupCompleted, g.State, "%+v", list)
+		require.JSONEq(t, `{"job_execution": 1, "status": "COMPLETED", "exit_code": "COMPLETED"}`, string(list[0].Outcome.Artifacts[0].JSON))
+		close(stop)
+		require.NoError(t, <-ended)
+	})
+}
+
 func TestAHandlerThatCannotBeMadeIsAnErrorAtStart(t *testing.T) {
 	t.Parallel()
 	s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + testdb.SQLite(t)}})

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -37,7 +39,38 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
+	if config.Tasks == nil {
+		return w.Run(ctx, stop)
+	}
+	leader, err := a.leader(config, o.Report)
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	var leading sync.WaitGroup
+	leading.Go(func() { leader.Run(ctx, ended) })
+	defer leading.Wait()
+	defer close(ended)
 	return w.Run(ctx, stop)
+}
+
+// The times after which deliveries are made again, and between two looks for them.
+const (
+	orphanedAfter = time.Minute
+	lostAfter     = time.Minute
+	lookForLost   = 10 * time.Second
+)
+
+// leader does what one worker does for all of them.
+func (a *App) leader(config runtime.Config, report func(runtime.Event)) (*runtime.Leader, error) {
+	c := runtime.LeaderConfig{
+		Leadership: a.parts.Tasks.Repository, Database: config.Tasks.Database, Holder: config.Tasks.Worker, Lease: config.Lease, Heartbeat: config.Heartbeat,
+		Duties: a.parts.Tasks.Sweep.Duties(orphanedAfter, lostAfter, lookForLost),
+	}
+	if report != nil {
+		c.Report = func(err error) { report(runtime.Event{What: "failed", Err: fmt.Errorf("lead: %w", err)}) }
+	}
+	return runtime.NewLeader(c)
 }
 
 func (a *App) workOnParts(owner core.Owner) *runtime.Parts {

@@ -37,6 +37,8 @@ type RunRequest struct {
 	// AcceptChanges resumes an instance though its definition has changed in what was
 	// done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
+	// Key is the key of a client's request, which Once has claimed; zero: none.
+	Key core.RequestKey `json:"-"`
 	// Hooks are for callers of the same process.
 	Hooks `json:"-"`
 }
@@ -55,7 +57,9 @@ type RestartRequest struct {
 	FromStart bool `json:"from_start,omitempty"`
 	// AcceptChanges is as in RunRequest.
 	AcceptChanges bool `json:"accept_changes,omitempty"`
-	Hooks         `json:"-"`
+	// Key is as in RunRequest.
+	Key   core.RequestKey `json:"-"`
+	Hooks `json:"-"`
 }
 
 // RedriveRequest asks to run the skipped items of an execution through their step
@@ -76,7 +80,9 @@ type RedriveRequest struct {
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
-	Hooks   `json:"-"`
+	// Key is as in RunRequest.
+	Key   core.RequestKey `json:"-"`
+	Hooks `json:"-"`
 }
 
 // source says which job is meant, by the first of its fields that is set.

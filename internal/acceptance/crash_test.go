@@ -42,7 +42,7 @@ flow:
 `
 
 const (
-	crashRows  = 40_000  // for loads that are killed, each of them many times
+	crashRows  = 25_000  // for loads that are killed, each of them many times
 	frozenRows = 80_000  // for one that is frozen as soon as it is at work
 	longRows   = 200_000 // for one that must still be at work when something is done to it
 )
@@ -67,7 +67,7 @@ func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills, random := killsOf(t, 12, 1, 1)
+		kills, random := killsOf(t, 8, 1, 1)
 		s := newScene(t, url, nil)
 		writeInput(t, filepath.Join(s.dir, "in.csv"), crashRows)
 		for load := 0; kills > 0; load++ {

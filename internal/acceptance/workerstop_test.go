@@ -71,6 +71,7 @@ func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			testdb.Each(t, func(t *testing.T, url string) {
+				t.Parallel()
 				s := newRemoteScene(t, url, rows, 10)
 				db, r := s.open()
 				s.parkedAlone(r)

@@ -12,6 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
+// isSoak reports whether `make soak` runs the tests.
+func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
+
 // folderVariable names a folder of scenarios to run in place of testdata.
 const folderVariable = "CONFORMANCE_DIR"
 

@@ -17,7 +17,9 @@ import (
 )
 
 // everywhere crashes a job on SQLite and on PostgreSQL. The database is made in
-// the test's own process only.
+// the test's own process only. On PostgreSQL every second commit is killed at, before and
+// after: a database is after one commit as it is before the next, so that each of its
+// states is restarted from. make soak kills at all of them.
 func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -30,6 +32,9 @@ func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 		}
 		batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
 			c.Database = batchtest.Postgres(url)
+			if os.Getenv(soakVariable) == "" {
+				c.Every = 2
+			}
 			describe(c)
 		})
 	})

@@ -29,19 +29,22 @@ const soakVariable = "SURFIN_SOAK"
 
 // acrossDatabases crashes a job whose history is in one database and whose data are
 // in another, called "data" (rule C18). Each kind has each role in the first two pairs.
-// The pairs of one kind, which have no further combination of role and kind, are killed
-// at every third commit; where several jobs run, thorough is the one that has them.
+// The second one is killed at every second commit, before and after: a database is after
+// one commit as it is before the next. The pairs of one kind, which have no further
+// combination of role and kind, are killed at every third one; where several jobs run,
+// thorough is the one that has them.
 func acrossDatabases(t *testing.T, thorough bool, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	soak := os.Getenv(soakVariable) != ""
 	for _, pair := range []struct {
 		name          string
 		history, data func(*testing.T) func(testing.TB) string
+		every         int
 	}{
-		{"sqlite and postgres", sqliteFiles, postgresSchemas},
-		{"postgres and sqlite", postgresSchemas, sqliteFiles},
-		{"two sqlite files", sqliteFiles, sqliteFiles},
-		{"two postgres databases", postgresSchemas, postgresSchemas},
+		{"sqlite and postgres", sqliteFiles, postgresSchemas, 1},
+		{"postgres and sqlite", postgresSchemas, sqliteFiles, 2},
+		{"two sqlite files", sqliteFiles, sqliteFiles, 3},
+		{"two postgres databases", postgresSchemas, postgresSchemas, 3},
 	} {
 		t.Run(pair.name, func(t *testing.T) {
 			if testing.Short() && pair.name != "sqlite and postgres" {
@@ -55,8 +58,8 @@ func acrossDatabases(t *testing.T, thorough bool, describe func(c *batchtest.Cra
 			batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
 				c.Database = history
 				c.Databases = map[string]func(testing.TB) string{"data": data}
-				if same && !soak {
-					c.Every = 3
+				if !soak {
+					c.Every = pair.every
 				}
 				describe(c)
 			})

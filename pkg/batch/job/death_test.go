@@ -50,12 +50,12 @@ func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 			each := 1
 			switch {
 			case isSoak():
-			case len(want) > 6 && onSQLite(url): // of the large ones, only the deaths before a write
-				each = 2
-			case len(want) > 6: // and of these each second one
-				each = 4
-			case !onSQLite(url): // in turn before a write and after one
+			case len(want) > 6 && onSQLite(url): // of the large ones, in turn before a write and after one
 				each = 3
+			case len(want) > 6: // on PostgreSQL, which has other statements and not another walk
+				each = 9
+			case !onSQLite(url):
+				each = 5
 			}
 			for kill, died := 0, true; died; kill += each {
 				w := &weather{Engine: e, name: fmt.Sprintf("%s %d", name, kill), killAt: &killAt{write: kill / 2, after: kill%2 == 1}}

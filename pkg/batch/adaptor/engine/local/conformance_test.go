@@ -1,0 +1,31 @@
+package local_test
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine/enginetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(enginetest.Main(m, newEngine)) }
+
+func newEngine(_ context.Context, w enginetest.World) (engine.Engine, error) {
+	return local.New(local.Config{Database: w.Database, Source: w.Work, Scan: 100 * time.Millisecond, Log: w.Logger})
+}
+
+func TestConformanceOnSQLite(t *testing.T) {
+	t.Parallel()
+	enginetest.Run(t, testdb.SQLite, newEngine)
+}
+
+func TestConformanceOnPostgreSQL(t *testing.T) {
+	t.Parallel()
+	enginetest.Run(t, testdb.Postgres, newEngine)
+}
+
+func BenchmarkDeliveries(b *testing.B) { enginetest.Benchmark(b, testdb.Postgres(b), newEngine) }

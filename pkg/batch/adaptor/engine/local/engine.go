@@ -1,0 +1,160 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Name is that of the settings.
+const Name = "local"
+
+// DefaultScan is the time between two looks at the tables.
+const DefaultScan = time.Second
+
+// Source finds work that waits in the tables.
+type Source interface {
+	// Due returns deliveries of the queues whose work waits for a worker now, at most so
+	// many, by priority and then by age.
+	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
+}
+
+// Config is what the engine works with.
+type Config struct {
+	// Database has the tables of the work. Required.
+	Database tx.Database
+	// Source is required.
+	Source Source
+	// Scan is the time between two looks at the tables; 0: DefaultScan. A tenth of it is
+	// added at random, so that processes do not look all at once.
+	Scan time.Duration
+	// Log is where failed looks and broken handlers are reported; nil: nowhere.
+	Log *slog.Logger
+}
+
+// Engine is the local engine. New makes one.
+type Engine struct {
+	config Config
+
+	mu   sync.Mutex
+	runs map[*run]bool
+	// held are the deliveries that this process does not take now: those in hand (zero
+	// time), and those that are to come again no sooner than then.
+	held map[engine.Key]time.Time
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// New checks the configuration and fills in the defaults.
+func New(config Config) (*Engine, error) {
+	if config.Database == nil || config.Source == nil {
+		return nil, errors.New("a local engine needs a database and a source")
+	}
+	if config.Scan < 0 {
+		return nil, fmt.Errorf("a local engine that looks every %v: the time must be positive", config.Scan)
+	}
+	if config.Scan == 0 {
+		config.Scan = DefaultScan
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Engine{config: config, runs: map[*run]bool{}, held: map[engine.Key]time.Time{}}, nil
+}
+
+// Enqueue wakes the workers of this process once the transaction is committed. The work
+// itself is what the caller has written.
+func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
+	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
+		return err
+	}
+	earliest := map[string]time.Time{}
+	for _, d := range ds {
+		if t, ok := earliest[d.Queue]; !ok || d.NotBefore.Before(t) {
+			earliest[d.Queue] = d.NotBefore
+		}
+	}
+	tx.AtEnd(ctx, e.config.Database.Name(), func(committed bool) {
+		if committed {
+			e.wake(earliest)
+		}
+	})
+	return nil
+}
+
+// Cancel does nothing: work whose row says that it is canceled is not found.
+func (e *Engine) Cancel(_ context.Context, ds ...engine.Delivery) error { return engine.CheckAll(ds) }
+
+// Missing names none: what waits in the tables is found there.
+func (e *Engine) Missing(_ context.Context, ds ...engine.Delivery) ([]engine.Delivery, error) {
+	return nil, engine.CheckAll(ds)
+}
+
+// Capabilities implements engine.Engine.
+func (e *Engine) Capabilities() engine.Capabilities {
+	return engine.Capabilities{Name: Name, Transactional: true, Late: e.config.Scan + e.config.Scan/jitter}
+}
+
+// wake tells the runs that their queues have new work at these times.
+func (e *Engine) wake(earliest map[string]time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for r := range e.runs {
+		for _, q := range r.queues {
+			if at, ok := earliest[q]; ok {
+				r.lookAt(at)
+			}
+		}
+	}
+}
+
+// take reports whether the delivery is to be handed out, which is in hand from then on.
+func (e *Engine) take(k engine.Key, now time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if until, ok := e.held[k]; ok && (until.IsZero() || now.Before(until)) {
+		return false
+	}
+	e.held[k] = time.Time{}
+	return true
+}
+
+// release lets go of a delivery in hand, which may come again from then on.
+func (e *Engine) release(k engine.Key, until time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if until.IsZero() {
+		delete(e.held, k)
+	} else {
+		e.held[k] = until
+	}
+}
+
+// forget removes what is held no more.
+func (e *Engine) forget(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k, until := range e.held {
+		if !until.IsZero() && !now.Before(until) {
+			delete(e.held, k)
+		}
+	}
+}
+
+func (e *Engine) add(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.runs[r] = true
+}
+
+func (e *Engine) remove(r *run) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.runs, r)
+}

@@ -1,0 +1,223 @@
+package local
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+)
+
+const (
+	// jitter is the part of the time between two looks that is added at random.
+	jitter = 10
+	// dropped is how many looks long a delivery is left alone that was dropped. Its work is
+	// mostly gone from the tables by then.
+	dropped = 5
+	// spread is how much more than it can take a worker looks for where others take the
+	// same work, so that they do not all try the same rows.
+	spread = 4
+)
+
+// run is one call of Run.
+type run struct {
+	engine  *Engine
+	queues  []string
+	slots   int
+	handler engine.Handler
+	// again is sent to when there is a reason to look before the time.
+	again    chan struct{}
+	handlers sync.WaitGroup
+
+	mu     sync.Mutex
+	inHand int
+	// next is when to look next.
+	next time.Time
+	// hungry: the last look found as much as there were slots, and there may be more.
+	hungry bool
+	// contested: a delivery was dropped since the last look, as another process had it.
+	contested bool
+	// stale is how many deliveries the last look found that are held.
+	stale int
+}
+
+// Run implements engine.Engine.
+func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscription, h engine.Handler) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	r := &run{engine: e, queues: s.Queues, slots: s.Slots, handler: h, again: make(chan struct{}, 1)}
+	e.add(r)
+	defer r.handlers.Wait()
+	defer e.remove(r)
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-ctx.Done():
+			return nil
+		default:
+		}
+		r.look(ctx)
+		timer := time.NewTimer(r.pause())
+		select {
+		case <-stop:
+		case <-ctx.Done():
+		case <-r.again:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// lookAt makes the run look at that time, if it would look later.
+func (r *run) lookAt(at time.Time) {
+	r.mu.Lock()
+	if at.Before(r.next) {
+		r.next = at
+	}
+	r.mu.Unlock()
+	r.signal()
+}
+
+func (r *run) signal() {
+	select {
+	case r.again <- struct{}{}:
+	default: // a signal waits already
+	}
+}
+
+// pause is the time until the next look. Without a free slot there is none: the end of a
+// handler makes one.
+func (r *run) pause() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.inHand >= r.slots {
+		r.hungry = true
+		return time.Hour
+	}
+	return time.Until(r.next)
+}
+
+// plan says how many slots are free, and how many deliveries to look for.
+func (r *run) plan(now time.Time) (free, limit int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	free = r.slots - r.inHand
+	if free <= 0 || now.Before(r.next) {
+		return 0, 0
+	}
+	limit = free
+	if r.contested {
+		limit *= spread
+	}
+	scan := r.engine.config.Scan
+	r.next = now.Add(scan + rand.N(scan/jitter+1)) //nolint:gosec // no secret
+	r.hungry = false
+	return free, limit + r.stale
+}
+
+// look takes what waits, as far as there are slots.
+func (r *run) look(ctx context.Context) {
+	now := time.Now()
+	r.engine.forget(now)
+	free, limit := r.plan(now)
+	if free == 0 {
+		return
+	}
+	found, err := r.engine.config.Source.Due(ctx, r.queues, limit)
+	if err != nil {
+		if ctx.Err() == nil {
+			r.engine.config.Log.WarnContext(ctx, "engine local: look for work", "error", err.Error())
+		}
+		return
+	}
+	r.mu.Lock()
+	contested := r.contested
+	r.contested = false
+	r.mu.Unlock()
+	if contested {
+		shuffle(found)
+	}
+	taken, stale := 0, 0
+	for _, d := range found {
+		switch {
+		case taken == free:
+		case r.engine.take(d.Key(), now):
+			taken++
+			r.hand(ctx, d)
+		default:
+			stale++
+		}
+	}
+	r.after(taken == free, len(found) == limit && stale > 0, stale)
+}
+
+// after notes what a look has found. One that was filled up with deliveries that are held
+// is made again, for more.
+func (r *run) after(full, covered bool, stale int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = stale
+	switch {
+	case full && r.inHand < r.slots: // a handler has ended already
+		r.next = time.Time{}
+	case full:
+		r.hungry = true
+	case covered:
+		r.next = time.Time{}
+	}
+}
+
+// shuffle mixes deliveries of the same priority.
+func shuffle(ds []engine.Delivery) {
+	for from := 0; from < len(ds); {
+		to := from + 1
+		for to < len(ds) && ds[to].Priority == ds[from].Priority {
+			to++
+		}
+		same := ds[from:to]
+		rand.Shuffle(len(same), func(i, j int) { same[i], same[j] = same[j], same[i] })
+		from = to
+	}
+}
+
+// hand calls the handler with a slot.
+func (r *run) hand(ctx context.Context, d engine.Delivery) {
+	r.mu.Lock()
+	r.inHand++
+	r.mu.Unlock()
+	r.handlers.Go(func() {
+		answer, err := engine.Call(ctx, r.handler, d)
+		if err != nil {
+			r.engine.config.Log.ErrorContext(ctx, "engine local", "error", err.Error())
+		}
+		r.ended(d, answer)
+	})
+}
+
+// ended gives the slot back.
+func (r *run) ended(d engine.Delivery, answer engine.Answer) {
+	now := time.Now()
+	var until time.Time
+	after, retry := answer.Retry()
+	switch {
+	case retry:
+		until = now.Add(after)
+	case answer.IsDrop():
+		until = now.Add(dropped * r.engine.config.Scan)
+	}
+	r.engine.release(d.Key(), until)
+	r.mu.Lock()
+	r.inHand--
+	r.contested = r.contested || answer.IsDrop()
+	hungry := r.hungry
+	if hungry {
+		r.next = now
+	} else if retry && until.Before(r.next) {
+		r.next = until
+	}
+	r.mu.Unlock()
+	r.signal()
+}

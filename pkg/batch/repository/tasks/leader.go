@@ -1,0 +1,76 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+var _ task.Leadership = (*Repository)(nil)
+
+// Lead implements task.Leadership: one guarded UPDATE.
+func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duration) (int64, bool, error) {
+	_, err := r.exec(ctx, "INSERT INTO {leader} (id, holder, epoch, lease_until) VALUES (1, '', 0, {now}) ON CONFLICT (id) DO NOTHING")
+	if err != nil {
+		return 0, false, fmt.Errorf("lead: %w", err)
+	}
+	var epochs []int64
+	err = r.scan(ctx, &epochs, `UPDATE {leader} SET epoch = CASE WHEN holder = ? THEN epoch ELSE epoch + 1 END, holder = ?, lease_until = {later}
+		WHERE id = 1 AND (holder = ? OR lease_until < {now}) RETURNING epoch`, holder, holder, lease.Microseconds(), holder)
+	if err != nil {
+		return 0, false, fmt.Errorf("lead: %w", err)
+	}
+	if len(epochs) == 0 {
+		return 0, false, nil
+	}
+	return epochs[0], true, nil
+}
+
+// errNoTransaction says that Fence was called outside of a transaction: it would hold nothing.
+var errNoTransaction = errors.New("a leader is fenced in a transaction only")
+
+// Fence implements task.Leadership. SQLite has one writer, and its transaction is the fence.
+func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) error {
+	if _, inside := tx.From(ctx, r.db.Name()); !inside {
+		return errNoTransaction
+	}
+	share := ""
+	if r.db.Dialect() == tx.Postgres {
+		share = " FOR SHARE"
+	}
+	var found []int64
+	if err := r.scan(ctx, &found, "SELECT epoch FROM {leader} WHERE id = 1 AND holder = ? AND epoch = ?"+share, holder, epoch); err != nil {
+		return fmt.Errorf("leader of epoch %d: %w", epoch, err)
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("leader of epoch %d: another process leads: %w", epoch, core.ErrLostOwner)
+	}
+	return nil
+}
+
+// Resign implements task.Leadership.
+func (r *Repository) Resign(ctx context.Context, holder string, epoch int64) error {
+	_, err := r.exec(ctx, "UPDATE {leader} SET holder = '', lease_until = {later} WHERE id = 1 AND holder = ? AND epoch = ?", -time.Second.Microseconds(), holder, epoch)
+	if err != nil {
+		return fmt.Errorf("leader of epoch %d: resign: %w", epoch, err)
+	}
+	return nil
+}
+
+// Leader implements task.Leadership.
+func (r *Repository) Leader(ctx context.Context) (*task.Leader, error) {
+	var rows []task.Leader
+	err := r.scan(ctx, &rows, "SELECT holder, epoch, lease_until >= {now} AND holder <> '' AS leading FROM {leader} WHERE id = 1")
+	if err != nil {
+		return nil, fmt.Errorf("read the leader: %w", err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return &rows[0], nil
+}

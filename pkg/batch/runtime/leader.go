@@ -1,0 +1,149 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/boottime"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Duty is what one process does for all of them.
+type Duty struct {
+	Name string
+	// Every is the time between two calls; 0: each heartbeat of the leader.
+	Every time.Duration
+	// Do does at most a bounded amount of it, and reports whether there is more to do now. It
+	// is called in a transaction in which nobody takes over, and must use no other.
+	Do func(ctx context.Context) (more bool, err error)
+}
+
+// LeaderConfig is what a leader works with.
+type LeaderConfig struct {
+	Leadership task.Leadership
+	// Database is the one in which the leader is known, and in which duties write.
+	Database tx.Database
+	// Holder names this process, and no other.
+	Holder string
+	// Lease and Heartbeat are DefaultLease and DefaultHeartbeat where zero.
+	Lease, Heartbeat time.Duration
+	Duties           []Duty
+	// Report is called with what went wrong; nil: nothing is.
+	Report func(err error)
+}
+
+// Leader lets one of many processes do what is done once for all of them.
+type Leader struct {
+	config  LeaderConfig
+	manager *tx.Manager
+	next    []time.Duration // when each duty is called again, on the clock of this process
+}
+
+// NewLeader checks the configuration and fills in the defaults.
+func NewLeader(config LeaderConfig) (*Leader, error) {
+	if config.Leadership == nil || config.Database == nil || config.Holder == "" {
+		return nil, errors.New("a leader needs a repository, its database and a name")
+	}
+	if config.Lease == 0 {
+		config.Lease = DefaultLease
+	}
+	if config.Heartbeat == 0 {
+		config.Heartbeat = min(DefaultHeartbeat, config.Lease/4)
+	}
+	if config.Heartbeat < 0 || config.Lease < 2*config.Heartbeat {
+		return nil, fmt.Errorf("lease %v and heartbeat %v: the lease must be at least twice the heartbeat", config.Lease, config.Heartbeat)
+	}
+	if config.Report == nil {
+		config.Report = func(error) {}
+	}
+	return &Leader{config: config, manager: tx.NewManager(config.Database), next: make([]time.Duration, len(config.Duties))}, nil
+}
+
+// Run asks for the lead with each heartbeat, and does the duties while it has it, until
+// stop is closed or ctx ends. Then it resigns.
+func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
+	ticker := time.NewTicker(l.config.Heartbeat)
+	defer ticker.Stop()
+	epoch := int64(0)
+	defer func() {
+		if epoch != 0 {
+			l.resign(ctx, epoch)
+		}
+	}()
+	for {
+		epoch = l.beat(ctx, stop)
+		select {
+		case <-stop:
+			return
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// beat asks for the lead, does what is due, and returns the epoch in which it leads; 0: it
+// does not.
+func (l *Leader) beat(ctx context.Context, stop <-chan struct{}) int64 {
+	since := boottime.Now()
+	epoch, leads, err := l.config.Leadership.Lead(ctx, l.config.Holder, l.config.Lease)
+	if err != nil && ctx.Err() == nil {
+		l.config.Report(err)
+	}
+	if err != nil || !leads {
+		return 0
+	}
+	for i, duty := range l.config.Duties {
+		for more := boottime.Now() >= l.next[i]; more && l.leads(ctx, stop, since); {
+			more, err = l.do(ctx, duty, epoch)
+			if err != nil && ctx.Err() == nil {
+				l.config.Report(fmt.Errorf("%s: %w", duty.Name, err))
+			}
+			if errors.Is(err, core.ErrLostOwner) {
+				return 0
+			}
+			more = more && err == nil
+			l.next[i] = boottime.Now() + duty.Every
+		}
+	}
+	return epoch
+}
+
+// leads reports whether there is time to do more before the next heartbeat.
+func (l *Leader) leads(ctx context.Context, stop <-chan struct{}, since time.Duration) bool {
+	select {
+	case <-stop:
+		return false
+	case <-ctx.Done():
+		return false
+	default:
+		return boottime.Now()-since < l.config.Lease/2
+	}
+}
+
+// do does a duty in one transaction with the fence.
+func (l *Leader) do(ctx context.Context, duty Duty, epoch int64) (more bool, err error) {
+	err = l.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
+		if err := l.config.Leadership.Fence(ctx, l.config.Holder, epoch); err != nil {
+			return err
+		}
+		more, err = duty.Do(ctx)
+		return err
+	})
+	return more && err == nil, err
+}
+
+// resignTime bounds the last statement of a leader.
+const resignTime = 5 * time.Second
+
+func (l *Leader) resign(ctx context.Context, epoch int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resignTime)
+	defer cancel()
+	if err := l.config.Leadership.Resign(ctx, l.config.Holder, epoch); err != nil {
+		l.config.Report(err)
+	}
+}

@@ -1,0 +1,118 @@
+package schedule
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	_ "time/tzdata" // containers often have no time zone database
+
+	"github.com/netresearch/go-cron"
+)
+
+// searchYears bounds the search for the next time. A 29 February on a given weekday comes
+// after 40 years at the latest.
+const searchYears = 60
+
+// Cron is a cron expression in a time zone. It is immutable and safe for concurrent use.
+type Cron struct {
+	text     string
+	zone     *time.Location
+	fields   *cron.SpecSchedule
+	wildcard bool
+}
+
+// ErrNever says that no date has the times of an expression, such as 30 February.
+var ErrNever = errors.New("it never comes")
+
+// Parse reads an expression of five fields (minute, hour, day of month, month, day of
+// week), or one of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly.
+// Days may be L, LW, L-3 and 15W, days of the week FRI#3 and FRI#L. Where day of month and
+// day of week are both restricted a day needs one of them; where one begins with * it
+// needs both, as in Vixie cron.
+//
+// An expression that is wrong, or never comes (ErrNever), is an error.
+func Parse(expression string, zone *time.Location) (*Cron, error) {
+	fields, err := fieldsOf(expression)
+	if err != nil {
+		return nil, err
+	}
+	options := cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Extended
+	if !isStar(fields[2]) && !isStar(fields[4]) {
+		options |= cron.DowOrDom
+	}
+	parser, err := cron.TryNewParser(options)
+	if err != nil {
+		return nil, fmt.Errorf("cron expression %q: %w", expression, err)
+	}
+	parsed, err := parser.WithMaxSearchYears(searchYears).Parse(strings.Join(fields, " "))
+	if err != nil {
+		return nil, fmt.Errorf("cron expression %q: %w", expression, err)
+	}
+	spec, ok := parsed.(*cron.SpecSchedule)
+	if !ok {
+		return nil, fmt.Errorf("cron expression %q has no fields", expression)
+	}
+	// The fields are compared with wall clocks, which are kept as times in UTC: what a clock
+	// change does to them is decided here and not by the library.
+	spec.Location = time.UTC
+	c := &Cron{text: strings.TrimSpace(expression), zone: zone, fields: spec, wildcard: isStar(fields[0]) || isStar(fields[1])}
+	if c.nextWall(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, fmt.Errorf("cron expression %q: no date has this day and month: %w", expression, ErrNever)
+	}
+	return c, nil
+}
+
+// isStar reports whether the field begins with *, as Vixie cron asks.
+func isStar(field string) bool { return strings.HasPrefix(field, "*") || field == "?" }
+
+// fieldsOf returns the five fields of an expression.
+func fieldsOf(expression string) ([]string, error) {
+	text := strings.TrimSpace(expression)
+	switch {
+	case text == "":
+		return nil, errors.New("the cron expression is empty")
+	case strings.HasPrefix(text, "TZ="), strings.HasPrefix(text, "CRON_TZ="):
+		return nil, fmt.Errorf("cron expression %q: the time zone is a key of its own, timezone", expression)
+	case strings.HasPrefix(text, "@"):
+		short, known := map[string]string{
+			"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+			"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
+		}[strings.ToLower(text)]
+		if !known {
+			return nil, fmt.Errorf("cron expression %q: allowed are @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, and five fields", expression)
+		}
+		text = short
+	}
+	fields := strings.Fields(text)
+	if len(fields) != 5 {
+		return nil, fmt.Errorf("cron expression %q has %d fields, and five are needed: minute, hour, day of month, month, day of week", expression, len(fields))
+	}
+	return fields, nil
+}
+
+// LoadZone returns the time zone of that name in the IANA database; "" is UTC. "Local" is
+// refused: it is another zone on every machine.
+func LoadZone(name string) (*time.Location, error) {
+	if strings.EqualFold(name, "local") {
+		return nil, errors.New("time zone Local is another one on every machine; name it, as in Europe/Berlin")
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("there is no time zone %q; names are those of the IANA database, such as UTC or Europe/Berlin", name)
+	}
+	return zone, nil
+}
+
+// String returns the expression as it was written.
+func (c *Cron) String() string { return c.text }
+
+// Zone is the time zone of the expression.
+func (c *Cron) Zone() *time.Location { return c.zone }
+
+// Wildcard reports whether the minute or the hour begins with *. Such an expression says
+// how often, and another one at what time of day: see All.
+func (c *Cron) Wildcard() bool { return c.wildcard }
+
+// nextWall returns the next wall clock behind w that the fields match; zero: none.
+func (c *Cron) nextWall(w time.Time) time.Time { return c.fields.Next(w) }

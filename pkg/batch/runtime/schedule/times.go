@@ -1,0 +1,105 @@
+package schedule
+
+import (
+	"iter"
+	"time"
+)
+
+// Time is one time at which a job is due.
+type Time struct {
+	// Key is the scheduled local time, such as 2026-10-25T02:30: there is one run for each.
+	// The second pass of an hour that a clock change repeats has the offset behind it, such
+	// as 2026-10-25T02:30+01:00. Keys stay as they are when a government moves its clock.
+	Key string
+	// At is when it is due, in UTC.
+	At time.Time
+	// Wall is the scheduled date and time of day, as a time whose location is UTC.
+	Wall time.Time
+}
+
+const wallLayout = "2006-01-02T15:04"
+
+// All returns the times after an instant, in order, without an end.
+//
+// What a clock change does depends on the expression. One with a time of day, such as
+// `30 2 * * *`, is due once for each local time that it names: a time that the clock skips
+// is due at the next existing instant, and one that it repeats is due in the first pass.
+// So several times may be due at one instant, the end of a gap. One whose minute or hour
+// begins with *, such as `*/15 * * * *` or `@hourly`, says how often: it is due in both
+// passes of a repeated hour. Times that the clock skips are due at the next existing instant as
+// well, but never more than once at one instant.
+func (c *Cron) All(after time.Time) iter.Seq[Time] {
+	if c.wildcard {
+		return c.allInstants(after)
+	}
+	return c.allWalls(after)
+}
+
+// Next returns the first time after an instant. An expression that was parsed has one.
+func (c *Cron) Next(after time.Time) Time {
+	for t := range c.All(after) {
+		return t
+	}
+	return Time{}
+}
+
+// allWalls goes from wall clock to wall clock. Their first instants never go backwards,
+// so the first wall clock after that of `after` is not too early by more than a repeated
+// hour.
+func (c *Cron) allWalls(after time.Time) iter.Seq[Time] {
+	return func(yield func(Time) bool) {
+		w := wallOf(after.In(c.zone))
+		for w = c.nextWall(w); !w.IsZero(); w = c.nextWall(w) {
+			at := c.firstInstant(w)
+			if !at.After(after) {
+				continue
+			}
+			if !yield(Time{Key: w.Format(wallLayout), At: at.UTC(), Wall: w}) {
+				return
+			}
+		}
+	}
+}
+
+// allInstants goes from period to period in which the zone has one offset.
+func (c *Cron) allInstants(after time.Time) iter.Seq[Time] {
+	return func(yield func(Time) bool) {
+		at := after.In(c.zone)
+		for {
+			p := periodOf(at)
+			for w := c.nextWall(wallOf(at)); p.has(w); w = c.nextWall(w) {
+				if !yield(c.timeAt(p.instant(w))) {
+					return
+				}
+			}
+			if p.end.IsZero() {
+				return
+			}
+			// The next period begins at this very instant. What its clock skips is due then.
+			next := periodOf(p.end)
+			first := next.wall(p.end)
+			due := c.nextWall(earlier(p.wall(p.end), first).Add(-time.Second))
+			if !due.After(first) && !yield(c.timeAt(p.end)) {
+				return
+			}
+			at = p.end.In(c.zone)
+		}
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// timeAt is the time that is due at an instant whose own wall clock names it.
+func (c *Cron) timeAt(instant time.Time) Time {
+	w := wallOf(instant.In(c.zone))
+	key := w.Format(wallLayout)
+	if !c.firstInstant(w).Equal(instant) {
+		key += instant.In(c.zone).Format("-07:00")
+	}
+	return Time{Key: key, At: instant.UTC(), Wall: w}
+}

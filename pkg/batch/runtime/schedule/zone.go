@@ -1,0 +1,51 @@
+package schedule
+
+import "time"
+
+// period is a time in which a zone has one offset to UTC.
+type period struct {
+	start, end time.Time // zero: it has none
+	offset     time.Duration
+}
+
+// periodOf returns the period of an instant; its zone is the location of at.
+func periodOf(at time.Time) period {
+	start, end := at.ZoneBounds()
+	_, offset := at.Zone()
+	return period{start: start, end: end, offset: time.Duration(offset) * time.Second}
+}
+
+// wall is what a clock with the offset of the period shows at an instant.
+func (p period) wall(at time.Time) time.Time { return at.UTC().Add(p.offset) }
+
+// instant is when a clock with the offset of the period shows w.
+func (p period) instant(w time.Time) time.Time { return w.Add(-p.offset) }
+
+// has reports whether the clock shows w before the period ends.
+func (p period) has(w time.Time) bool {
+	return !w.IsZero() && (p.end.IsZero() || p.instant(w).Before(p.end))
+}
+
+// wallOf is the date and time of day of t, as a time in UTC.
+func wallOf(t time.Time) time.Time {
+	_, offset := t.Zone()
+	return t.UTC().Add(time.Duration(offset) * time.Second)
+}
+
+// widestOffset is more than any zone is away from UTC.
+const widestOffset = 16 * time.Hour
+
+// firstInstant returns the first instant at which the clock of the zone shows w. Where a
+// clock change skips w it is the end of the gap.
+func (c *Cron) firstInstant(w time.Time) time.Time {
+	for at := w.Add(-widestOffset).In(c.zone); ; {
+		p := periodOf(at)
+		if p.has(w) {
+			if instant := p.instant(w); p.start.IsZero() || !instant.Before(p.start) {
+				return instant
+			}
+			return p.start // the clock jumped over w
+		}
+		at = p.end
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
@@ -73,7 +74,7 @@ flow:
 
 // scene is servers of the API over one database.
 type scene struct {
-	t       *testing.T
+	t       testing.TB
 	url     string
 	dir     string
 	release func()        // lets hold go on
@@ -81,9 +82,11 @@ type scene struct {
 	asked   chan struct{} // closed when hold was asked to stop
 	hold    fx.Option
 	log     *lockedBuffer
+	// provider is that of the newest server.
+	provider tx.Provider
 }
 
-func newScene(t *testing.T, url string) *scene {
+func newScene(t testing.TB, url string) *scene {
 	t.Helper()
 	held := make(chan struct{})
 	s := &scene{t: t, url: url, dir: t.TempDir(), release: sync.OnceFunc(func() { close(held) }), holding: make(chan struct{}, 100), asked: make(chan struct{}), log: &lockedBuffer{}}
@@ -132,7 +135,7 @@ func (s *scene) config(change ...func(*api.Config)) (api.Config, *batch.App) {
 	s.t.Helper()
 	set, err := settings.Load(settings.Source{Dir: s.t.TempDir(), Environ: []string{"DATABASE_URL=" + s.url, "SURFIN_AUTO_MIGRATE=true"}})
 	require.NoError(s.t, err)
-	app, err := batch.New(s.t.Context(), set, s.hold, batch.Log(nil))
+	app, err := batch.New(s.t.Context(), set, s.hold, batch.Log(nil), fx.Populate(&s.provider))
 	require.NoError(s.t, err)
 	s.t.Cleanup(func() {
 		s.release()
@@ -170,7 +173,7 @@ func (s *scene) serve(change ...func(*api.Config)) *server {
 
 // reply is an answer of a server.
 type reply struct {
-	t      *testing.T
+	t      testing.TB
 	what   string
 	status int
 	header http.Header
@@ -221,6 +224,9 @@ func (s *server) send(req *http.Request) *reply {
 	r := &reply{t: s.t, what: req.Method + " " + req.URL.String(), status: got.StatusCode, header: got.Header, text: string(text)}
 	if strings.HasSuffix(got.Header.Get("Content-Type"), "json") && len(text) > 0 {
 		require.NoError(s.t, json.Unmarshal(text, &r.body), r.text)
+	}
+	if r.body != nil {
+		requireDescribed(s.t, req.Method, req.URL.EscapedPath(), r.status, r.text)
 	}
 	return r
 }

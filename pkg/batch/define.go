@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/define"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // A job in Go: package define's.
@@ -25,6 +26,8 @@ type (
 	Component   = define.Component
 	Transaction = define.Transaction
 	Partitioned = define.Partition
+	Schedule    = define.Schedule
+	Budget      = task.Budget
 )
 
 // NewJob begins a job in Go; see package define. [Jobs] makes it known to an App.

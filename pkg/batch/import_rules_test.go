@@ -62,7 +62,7 @@ func rooms() []room {
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/lease", "internal/boottime"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
-		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", ours)},
+		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", "pkg/batch/runtime/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
 		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
 		// HTTP: the rules of running are the service's.

@@ -79,18 +79,23 @@ type AlreadyRunningError struct {
 
 // Error names the owner.
 func (e *AlreadyRunningError) Error() string {
+	return fmt.Sprintf("job %s is already running: %s", e.JobName, e.state())
+}
+
+// state says who has the execution.
+func (e *AlreadyRunningError) state() string {
 	switch {
 	case e.Parked && e.OpenParts == 0:
-		return fmt.Sprintf("job %s is already running: execution %d is parked, and a worker resumes it", e.JobName, e.ExecutionID)
+		return fmt.Sprintf("execution %d is parked, and a worker resumes it", e.ExecutionID)
 	case e.Parked:
-		return fmt.Sprintf("job %s is already running: execution %d is parked and waits for %d partitions that run on workers", e.JobName, e.ExecutionID, e.OpenParts)
+		return fmt.Sprintf("execution %d is parked and waits for %d partitions that run on workers", e.ExecutionID, e.OpenParts)
 	}
 	clock := ""
 	if time.Now().After(e.LeaseUntil) {
 		clock = " by the clock of the database, behind that of this machine"
 	}
-	return fmt.Sprintf("job %s is already running: execution %d, owner %s (process %d), lease until %s%s",
-		e.JobName, e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339), clock)
+	return fmt.Sprintf("execution %d, owner %s (process %d), lease until %s%s",
+		e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339), clock)
 }
 
 // NotNewestError refuses what is for the newest execution of an instance only. It is an

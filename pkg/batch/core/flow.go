@@ -36,6 +36,9 @@ type Job struct {
 	// of them is committed (rule F4a). Its error refuses the launch (rule F4). nil: any
 	// definition may follow.
 	CheckRestart func(ctx context.Context, last *JobExecution, history History, params Parameters) (taken []string, err error)
+	// Exclusive returns the key of a launch with these parameters: executions with the same
+	// key run one at a time (rule L11). Its error refuses the launch. nil: there is no key.
+	Exclusive func(params Parameters) (ExclusiveKey, error)
 	// RedriveOf is the execution whose skipped items the job redrives; 0: none.
 	RedriveOf JobExecutionID
 	// Parent is the execution of which the job runs as a step; 0: none.

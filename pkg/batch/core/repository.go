@@ -33,8 +33,13 @@ type LaunchRequest struct {
 	// Dead reports whether an owner is known to be dead: its execution is then
 	// taken over before its lease expired. nil: no owner is known to be dead.
 	Dead func(Owner) bool
+	// Exclusive is the key that no other active execution of the job may have; "": any may
+	// run beside the new one.
+	Exclusive ExclusiveKey
 	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// Task is the task that runs the job; 0: none.
+	Task int64
 	// Parent is the execution that runs the new one as a step; 0: none.
 	Parent JobExecutionID
 	// ParentCall and ParentAnew are as Job has them.
@@ -69,10 +74,14 @@ type Launches interface {
 	// history. It refuses with *InstanceCompleteError, *AlreadyRunningError,
 	// ErrNotRestartable, ErrAbandoned, ErrUnknownStatus, or ErrIllegalState for an
 	// instance that has no execution. A step that is unfinished though its job is
-	// over is an *AlreadyRunningError as well. Of two processes at once
+	// over is an *AlreadyRunningError as well. Another execution that runs with the same
+	// key is an *ExclusiveError (rule L11). Of two processes at once
 	// exactly one succeeds (rule L1); an expired lease or dead owner is taken over
 	// in the same transaction (rules L2, L5).
 	Launch(ctx context.Context, req LaunchRequest) (Launched, error)
+	// CheckExclusive returns the *ExclusiveError that refuses a launch with the key now; nil:
+	// none does. dead is as in LaunchRequest.
+	CheckExclusive(ctx context.Context, jobName string, key ExclusiveKey, dead func(Owner) bool) error
 	// Heartbeat extends the lease from now (the database's clock, rule L6) and reads
 	// the stop flag. ErrLostOwner if the guard finds no row.
 	Heartbeat(ctx context.Context, ref JobRef, lease time.Duration) (stop bool, err error)
@@ -178,6 +187,8 @@ type ExecutionFilter struct {
 	Before JobExecutionID
 	// RedriveOf selects the executions that redrive this one's skipped items.
 	RedriveOf JobExecutionID
+	// Task selects the executions that a task ran.
+	Task int64
 	// Limit is the page size; 0 means 50.
 	Limit int
 }

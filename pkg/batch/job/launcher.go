@@ -67,6 +67,9 @@ type Options struct {
 	AcceptChanges bool
 	// Request is the request of a client that the launch is for; zero: none.
 	Request core.RequestKey
+	// Task is the task that runs the job; 0: none. An execution of a task that is parked
+	// is left to workers: Run and Start return it as it is.
+	Task int64
 }
 
 // Launcher runs jobs in this process. It is safe for concurrent use.
@@ -122,7 +125,7 @@ func NewLauncher(config Config) (*Launcher, error) {
 // Run launches the job and returns when it is over. A job that ran is described
 // by the returned record, whether it completed, failed or stopped; the error is
 // about a launch that was refused (*core.InstanceCompleteError,
-// *core.AlreadyRunningError, core.ErrNotRestartable, ...) or a record that could
+// *core.AlreadyRunningError, *core.ExclusiveError, core.ErrNotRestartable, ...) or a record that could
 // not be written (core.ErrLostOwner in its chain if another process took over).
 //
 // Closing stop asks for a stop: the chunk in hand is finished, and the execution
@@ -138,7 +141,7 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 		return nil, err
 	}
 	exec, err := r.run(ctx)
-	if err == nil && exec.Status == core.StatusParked {
+	if err == nil && exec.Status == core.StatusParked && l.options.Task == 0 {
 		return l.afterPark(ctx, j, exec, stop)
 	}
 	return exec, err
@@ -171,8 +174,12 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
+	key, err := exclusiveKey(j, params)
+	if err != nil {
+		return nil, err
+	}
 	since := l.clock().Now()
-	launched, err := l.launch(ctx, j, params)
+	launched, err := l.launch(ctx, j, params, key)
 	if err != nil {
 		return nil, err
 	}
@@ -240,15 +247,36 @@ func checkNames(flow core.Flow, log string) error {
 	return nil
 }
 
+// CheckExclusive returns the *core.ExclusiveError that refuses a launch of the job with these
+// parameters now; nil: no other execution does (rule L11). dead is as Config has it.
+func CheckExclusive(ctx context.Context, r core.Launches, j *core.Job, params core.Parameters, dead func(core.Owner) bool) error {
+	key, err := exclusiveKey(j, params)
+	if err != nil {
+		return err
+	}
+	return r.CheckExclusive(ctx, j.Name, key, dead)
+}
+
+func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error) {
+	if j.Exclusive == nil {
+		return "", nil
+	}
+	key, err := j.Exclusive(params)
+	if err == nil {
+		err = key.Check()
+	}
+	return key, err
+}
+
 // launch creates the execution. It waits for a lost owner's open transaction no
 // longer than two leases: PostgreSQL ends that transaction within one (rule L7);
 // on SQLite it holds the database for as long as its process is frozen.
-func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters) (core.Launched, error) {
+func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, key core.ExclusiveKey) (core.Launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead,
-		RedriveOf: j.RedriveOf, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request,
+		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key,
+		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request,
 	})
 }

@@ -102,6 +102,8 @@ func reasonOf(err error) Reason {
 		return ReasonComplete
 	case errors.As(err, new(*core.AlreadyRunningError)):
 		return ReasonRunning
+	case errors.As(err, new(*core.ExclusiveError)):
+		return ReasonExclusive
 	case errors.Is(err, core.ErrUnknownStatus):
 		return ReasonUnknown
 	case errors.Is(err, core.ErrNotRestartable):
@@ -176,6 +178,8 @@ func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 		var running *core.AlreadyRunningError
 		errors.As(err, &running)
 		r.Actions = s.whileRunning(running.ExecutionID, running.Owner)
+	case ReasonExclusive:
+		r.Actions = s.whileExcluded(err)
 	case ReasonUnknown:
 		r.Actions = s.afterUnknown(ctx, l, again)
 	case ReasonNotRestartable, ReasonAbandoned, ReasonNotNewest, ReasonIllegalState:
@@ -212,6 +216,26 @@ func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner) []Actio
 		return []Action{look, end}
 	}
 	return []Action{look, {Kind: ActStop, Execution: id}, end}
+}
+
+// whileExcluded are the ways out of a *core.ExclusiveError: those of the execution that runs.
+func (s *Service) whileExcluded(err error) []Action {
+	var excluded *core.ExclusiveError
+	errors.As(err, &excluded)
+	return s.whileRunning(excluded.Running.ExecutionID, excluded.Running.Owner)
+}
+
+// excluded returns the refusal of a launch that another execution keeps from running now;
+// nil: none does. The repository is asked as a launch asks it (rule L11).
+func (s *Service) excluded(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
+	if has, err := s.hasHistory(ctx); !has {
+		return nil, err
+	}
+	err := job.CheckExclusive(ctx, s.config.Repository, j, params, s.config.Dead)
+	if reasonOf(err) != ReasonExclusive {
+		return nil, err
+	}
+	return &Refusal{Reason: ReasonExclusive, Err: err, Actions: s.whileExcluded(err)}, nil
 }
 
 // afterUnknown are the actions after an execution of which it is not known whether its last

@@ -53,6 +53,8 @@ type Explanation struct {
 	Restart *RestartPlan `json:"restart,omitempty"`
 	// Refused is why a restart is, or would be, refused; empty: it is not.
 	Refused Reason `json:"refused,omitempty"`
+	// RefusedBy is the execution that a restart must not run beside (ReasonExclusive).
+	RefusedBy core.JobExecutionID `json:"refused_by,omitempty"`
 	// File is the path of the job file. FileChange is what became since of it, or of a file
 	// of a child job, and ChangedFile which one that is.
 	File        string     `json:"file,omitempty"`

@@ -103,7 +103,13 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 		e.Restart = plan
 		if plan.Limit != nil {
 			e.Refused = ReasonStartLimit
+		} else if err := p.explainExcluded(ctx, e, current); err != nil {
+			return err
 		}
+	}
+	if e.Refused == ReasonExclusive {
+		add(p.service.restartAction(&p.exec, false))
+		return nil
 	}
 	if e.Refused != "" {
 		return p.offerAnew(ctx, e)
@@ -115,6 +121,19 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 	if !p.exec.Status.IsRunning() {
 		add(Action{Kind: ActAbandon, Execution: p.exec.ID})
 	}
+	return nil
+}
+
+// explainExcluded says which execution the restart must not run beside.
+func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *core.Job) error {
+	refused, err := p.service.excluded(ctx, current, p.exec.Params)
+	if err != nil || refused == nil {
+		return err
+	}
+	var excluded *core.ExclusiveError
+	errors.As(refused.Err, &excluded)
+	e.Refused, e.RefusedBy = refused.Reason, excluded.Running.ExecutionID
+	e.Actions = append(e.Actions, refused.Actions...)
 	return nil
 }
 

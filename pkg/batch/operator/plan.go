@@ -46,6 +46,9 @@ type DryRun struct {
 	Steps []*DryStep `json:"steps"`
 	// Fails says that a step would fail.
 	Fails bool `json:"fails"`
+	// Refused is why the run would be refused now, as another execution runs that it must not
+	// run beside; nil: none does.
+	Refused *Refusal `json:"refused,omitempty"`
 }
 
 // DryStep is an entry of the plan, and what the first items of its step show.
@@ -189,7 +192,8 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	for _, step := range d.steps {
 		result.Fails = result.Fails || step.WouldFail()
 	}
-	return result, nil
+	result.Refused, err = s.excluded(ctx, j, params)
+	return result, err
 }
 
 // planChanges returns what a run says of a job file that has changed, and refuses what it

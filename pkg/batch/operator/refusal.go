@@ -19,6 +19,9 @@ const (
 	ReasonComplete Reason = "complete"
 	// ReasonRunning: it runs (*core.AlreadyRunningError).
 	ReasonRunning Reason = "running"
+	// ReasonExclusive: another execution runs that it must not run beside
+	// (*core.ExclusiveError).
+	ReasonExclusive Reason = "exclusive"
 	// ReasonOver: there is nothing to stop.
 	ReasonOver Reason = "over"
 	// ReasonAbandoned: it was abandoned (core.ErrAbandoned).

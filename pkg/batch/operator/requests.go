@@ -39,6 +39,8 @@ type RunRequest struct {
 	AcceptChanges bool `json:"accept_changes,omitempty"`
 	// Key is the key of a client's request, which Once has claimed; zero: none.
 	Key core.RequestKey `json:"-"`
+	// Task is the task that runs the job; 0: none.
+	Task int64 `json:"-"`
 	// Hooks are for callers of the same process.
 	Hooks `json:"-"`
 }
@@ -58,7 +60,9 @@ type RestartRequest struct {
 	// AcceptChanges is as in RunRequest.
 	AcceptChanges bool `json:"accept_changes,omitempty"`
 	// Key is as in RunRequest.
-	Key   core.RequestKey `json:"-"`
+	Key core.RequestKey `json:"-"`
+	// Task is as in RunRequest.
+	Task  int64 `json:"-"`
 	Hooks `json:"-"`
 }
 

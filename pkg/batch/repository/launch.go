@@ -46,7 +46,8 @@ const lostOwner = core.LostOwner
 // Launch implements core.Launches. It is one transaction that first locks the
 // instance's row, so launches of one instance come one after the other, and takes
 // at most nine statements however long the history is (rules L1, R2; a take-over of
-// very many steps writes their audit rows in batches), and one more from the start.
+// very many steps writes their audit rows in batches), and one more from the start. A key
+// costs one more, and three to end an execution that has it and lost its owner.
 //
 // A take-over is committed even if the launch is then refused because the job is
 // not restartable: the lost execution is over either way.
@@ -54,6 +55,21 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 	if req.JobName == "" || req.Lease <= 0 {
 		return core.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
 	}
+	for tries := 1; ; tries++ {
+		launched, err := r.tryLaunch(ctx, req)
+		if !errors.Is(err, errFreed) || tries == maxTries {
+			return launched, err
+		}
+	}
+}
+
+// errFreed says that a unique index stopped a launch, and that the execution that was in the
+// way is over or lost by now. maxTries is how many such executions a launch meets.
+var errFreed = errors.New("it met an execution that has ended")
+
+const maxTries = 20
+
+func (r *Repository) tryLaunch(ctx context.Context, req core.LaunchRequest) (core.Launched, error) {
 	if err := r.refuseRunning(ctx, req); err != nil {
 		return core.Launched{}, err
 	}
@@ -135,10 +151,13 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 			return err
 		}
 	}
-	if l.refused == nil {
-		return l.insert(ctx)
+	if l.refused != nil {
+		return nil
 	}
-	return nil
+	if err := l.claimKey(ctx); err != nil {
+		return err
+	}
+	return l.insert(ctx)
 }
 
 // lockInstance makes or finds the instance and counts the launch. The upsert locks
@@ -188,17 +207,16 @@ func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) 
 	if err != nil {
 		return fmt.Errorf("launch job %s: %w", req.JobName, err)
 	}
-	if last == nil || last.Row.Status.IsOver() {
-		return nil
+	if last != nil && !last.Row.Status.IsOver() {
+		exec, err := last.Row.record(core.Parameters{})
+		if err != nil {
+			return err
+		}
+		if attempt := last.attempt(*exec, req.Dead); !attempt.Lost {
+			return attempt.Refusal(req.Restartable)
+		}
 	}
-	exec, err := last.Row.record(core.Parameters{})
-	if err != nil {
-		return err
-	}
-	if attempt := last.attempt(*exec, req.Dead); !attempt.Lost {
-		return attempt.Refusal(req.Restartable)
-	}
-	return nil
+	return r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
 }
 
 // admit decides whether a new execution may follow the last one. A lost one is ended first.
@@ -251,7 +269,7 @@ func (l *launch) insert(ctx context.Context) error {
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
 		DefinitionPath: l.req.Definition.Path, DefinitionFiles: files,
 		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
-		LeaseUntil: clock(l.req.Lease), CreatedAt: clock(0),
+		LeaseUntil: clock(l.req.Lease), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive,
 	}
 	if p := l.launched.Previous; p != nil {
 		row.Attempt, row.Epoch, row.LastEpoch = p.Attempt+1, p.Epoch, p.Epoch
@@ -272,6 +290,9 @@ func (l *launch) insert(ctx context.Context) error {
 	}
 	if l.req.RedriveOf != 0 {
 		row.RedriveOf = &l.req.RedriveOf
+	}
+	if l.req.Task != 0 {
+		row.TaskID = &l.req.Task
 	}
 	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
 	if err := l.repo.store.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
@@ -327,21 +348,29 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	return err
 }
 
-func alreadyRunning(row *jobExecution, openParts int64) error {
+func alreadyRunning(row *jobExecution, openParts int64) *core.AlreadyRunningError {
 	return &core.AlreadyRunningError{
 		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), OpenParts: openParts,
 	}
 }
 
-// explainConflict returns the error of a launch that the unique (instance, active)
-// stopped. That index is the last line of defence after the lock of the instance.
+// explainConflict returns the error of a launch that a unique index stopped: that of
+// (instance, active), the last line of defence after the lock of the instance, or that of
+// the key.
 func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest, cause error) error {
 	row, err := r.active(ctx, req)
+	if err == nil && row == nil {
+		err = r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
+		var refused *core.ExclusiveError
+		if errors.As(err, &refused) {
+			return refused
+		}
+	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("launch job %s: %w", req.JobName, cause), err)
 	}
 	if row == nil {
-		return fmt.Errorf("launch job %s: %w", req.JobName, cause)
+		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
 	return alreadyRunning(row, 0)
 }

@@ -90,7 +90,7 @@ func statusOf(reason operator.Reason) int {
 		return http.StatusUnprocessableEntity
 	case operator.ReasonSchema:
 		return http.StatusServiceUnavailable
-	case operator.ReasonComplete, operator.ReasonRunning, operator.ReasonOver, operator.ReasonAbandoned, operator.ReasonUnknown,
+	case operator.ReasonComplete, operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonOver, operator.ReasonAbandoned, operator.ReasonUnknown,
 		operator.ReasonNotRestartable, operator.ReasonNotNewest, operator.ReasonIllegalState, operator.ReasonRedrive,
 		operator.ReasonNothingSkipped, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonChanged,
 		operator.ReasonNoIncrementer, operator.ReasonFile, operator.ReasonStartLimit:

@@ -16,6 +16,9 @@ func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 		b.WriteString(" (" + clip(words, 200) + ")")
 	}
 	b.WriteString(": nothing is written.\n")
+	if plan.Refused != nil {
+		b.WriteString("A run is refused now: " + oneLine(plan.Refused.Error()) + ".\n")
+	}
 	for _, change := range plan.Changes {
 		b.WriteString("Changed since: " + change.String() + ".\n")
 	}

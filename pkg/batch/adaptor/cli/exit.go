@@ -104,9 +104,10 @@ func (env *environment) report(err error) int {
 func codeOf(err error) int {
 	var complete *core.InstanceCompleteError
 	var running *core.AlreadyRunningError
+	var excluded *core.ExclusiveError
 	var parameter *core.ParameterError
 	switch {
-	case errors.As(err, &complete), errors.As(err, &running),
+	case errors.As(err, &complete), errors.As(err, &running), errors.As(err, &excluded),
 		errors.Is(err, core.ErrNotRestartable), errors.Is(err, core.ErrAbandoned), errors.Is(err, core.ErrUnknownStatus),
 		errors.Is(err, core.ErrNotMostRecent), errors.Is(err, core.ErrIllegalState):
 		return ExitRefused

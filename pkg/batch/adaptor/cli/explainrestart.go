@@ -14,6 +14,8 @@ func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
 		return append([]string{"It cannot be restarted: " + refusedText(e) + "."}, diffLines(e.Diff)...)
+	case e.Refused == operator.ReasonExclusive:
+		return []string{"A restart is refused now: " + refusedText(e) + ".", "Then it " + planSentence(e.Restart) + "."}
 	case e.Refused != "":
 		return []string{"A restart would fail: " + refusedText(e) + "."}
 	}
@@ -62,6 +64,8 @@ func refusedText(e *operator.Explanation) string {
 		return "it is running"
 	case operator.ReasonComplete:
 		return "it is complete"
+	case operator.ReasonExclusive:
+		return fmt.Sprintf("execution %d runs, and the job does not run beside it", e.RefusedBy)
 	case operator.ReasonAbandoned:
 		return "it was given up"
 	case operator.ReasonUnknown:

@@ -38,7 +38,7 @@ func (f *File) Compile(deps Deps) (*core.Job, error) {
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(),
 		Definition: f.Definition(), Restartable: f.model.Restartable, Bind: f.bind,
 		Incrementer: f.increment(), Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
-		CheckRestart: c.checkRestart,
+		CheckRestart: c.checkRestart, Exclusive: f.Exclusive,
 	}
 	var errs []error
 	var err error

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -31,6 +32,8 @@ type File struct {
 	types         *itemTypes
 	listeners     []*componentUse
 	expect        *condition
+	schedule      *Schedule           // nil: none
+	exclusive     *expression.Program // the key; nil: the file has none
 }
 
 // Path returns the file as it was given.
@@ -197,6 +200,9 @@ func (l *loader) load() {
 	l.declareTypes(f.model)
 	l.declareParameters(f.model)
 	l.checkIncrementer()
+	l.checkSchedule()
+	l.checkBudget()
+	l.checkExclusive()
 	f.types = &l.types
 	l.checkDefaults()
 	l.declareElements()

@@ -21,6 +21,8 @@ func levels() []level {
 		{"`transaction`", reflect.TypeFor[transactionModel]()},
 		{"`partition`", reflect.TypeFor[partitionModel]()},
 		{"the top level of the file", reflect.TypeFor[jobModel]()},
+		{"`schedule`", reflect.TypeFor[scheduleModel]()},
+		{"`budget`", reflect.TypeFor[budgetModel]()},
 	}
 }
 

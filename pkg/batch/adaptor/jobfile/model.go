@@ -24,10 +24,34 @@ type jobModel struct {
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else."`
 	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
+	Schedule    *scheduleModel                    `key:"schedule" doc:"When a server starts the job [never]. The commands that run a job do not heed it."`
+	Budget      *budgetModel                      `key:"budget" doc:"What a server may spend on a run of the job."`
+	Exclusive   *conditionText                    `key:"exclusive" doc:"What runs one at a time: instance, each instance by itself; job, all of them; or an expression over params, the instances for which it has the same value [instance]."`
 	Listeners   componentRefs                     `key:"listeners" kind:"listener" doc:"The listeners of the beginning and the end of an execution, called in this order: one, or a list."`
 	Flow        []elementModel                    `key:"flow" item:"an element" required:"true" doc:"What the job does, in order."`
 	Finally     []elementModel                    `key:"finally" item:"an element" doc:"Steps that run after the flow in every execution, whatever its status, one after the other. A failure there is recorded and does not change the status. After a kill they run at take-over or restart: at least once."`
 	Expect      *conditionText                    `key:"expect" doc:"What must hold when the flow has completed; else the job is FAILED with the exit code EXPECT_FAILED [nothing]."`
+}
+
+// scheduleModel says when a job is due.
+type scheduleModel struct {
+	strict.At
+
+	Cron       string                     `key:"cron" required:"true" doc:"Minute, hour, day of month, month and day of week; or @hourly, @daily, @weekly, @monthly, @yearly."`
+	Timezone   string                     `key:"timezone" default:"UTC" doc:"The IANA time zone that the times are in, such as Europe/Berlin."`
+	CatchUp    string                     `key:"catch_up" enum:"none,last,all" default:"last" doc:"Which times are run that were missed while no server ran: none, the last one, or all."`
+	Overlap    string                     `key:"overlap" enum:"forbid,queue,allow" default:"queue" doc:"At a time at which an earlier run is not over: leave it out, let it wait, or run it beside the other."`
+	Parameters strict.OrderedMap[rawText] `key:"parameters" doc:"The values of the job's parameters; they may have ${schedule.date} and other names of the scheduled time."`
+}
+
+// budgetModel bounds what is spent on the tasks of a run.
+type budgetModel struct {
+	strict.At
+
+	MaxAttempts      *int           `key:"max_attempts" default:"5" doc:"How often each task may be attempted."`
+	MaxTotalAttempts *int           `key:"max_total_attempts" doc:"How many attempts all tasks of the run may have [any number]."`
+	Deadline         *time.Duration `key:"deadline" doc:"How long after its submission the run may take [any time]; then its unfinished tasks are TIMED_OUT."`
+	MaxNoProgress    *int           `key:"max_no_progress" default:"50" doc:"How many attempts of the run may fail one after the other."`
 }
 
 // parameterModel declares a parameter. Its texts are read in parameters.go, as

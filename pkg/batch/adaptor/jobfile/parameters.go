@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/expression"
@@ -137,27 +136,31 @@ func (l *loader) defaultOf(spec core.ParameterSpec, n *strict.Node) any {
 func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) (string, bool) {
 	scope := expression.Scope{expression.Today: {Type: parameterGoType(core.TypeDate)}}
 	vars := map[string]any{expression.Today: core.Date(0).AddDays(int(l.now().UTC().Unix() / int64(24*time.Hour/time.Second)))}
-	var b strings.Builder
-	for i, text := range t.texts {
-		b.WriteString(text)
-		if i == len(t.holes) {
-			break
-		}
-		h := t.holes[i]
-		prog, err := compileHole(l.problems, n, h, &names{scope: scope})
+	if !l.compileParameter(spec, n, t, &names{scope: scope}) {
+		return "", false
+	}
+	text, h, err := t.evaluate(vars)
+	if err != nil {
+		l.problems.AddAt(n, h.offset, fmt.Sprintf("${%s}: %v", h.text, err), "")
+		return "", false
+	}
+	return text, true
+}
+
+// compileParameter compiles the holes of a text that is the value of a parameter, and checks
+// the type of one that is the whole value.
+func (l *loader) compileParameter(spec core.ParameterSpec, n *strict.Node, t *template, in *names) bool {
+	for i := range t.holes {
+		h := &t.holes[i]
+		prog, err := compileHole(l.problems, n, *h, in)
 		if err != nil {
-			return "", false
+			return false
 		}
 		if want := parameterGoType(spec.Type); t.whole() && (prog.Nullable() || !fits(prog.Type(), want)) {
 			l.problems.AddAt(n, h.offset, fmt.Sprintf("a parameter of type %s takes %s, and ${%s} is %s", spec.Type, typeName(want), h.text, typeName(prog.Type())), "")
-			return "", false
+			return false
 		}
-		x, err := prog.Eval(vars)
-		if err != nil {
-			l.problems.AddAt(n, h.offset, fmt.Sprintf("${%s}: %v", h.text, err), "")
-			return "", false
-		}
-		b.WriteString(textOf(x))
+		h.prog = prog
 	}
-	return b.String(), true
+	return true
 }

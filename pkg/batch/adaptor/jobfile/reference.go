@@ -81,6 +81,8 @@ func jobFilePage(reg *registry.Registry) []byte {
 	var p page
 	p.printf("%s# The job file\n\nOne file, one job. Keys that are not named here are errors; at the top level those that begin with `x-` are ignored.\n", generated)
 	p.section("Job", "The top level of the file.", reflect.TypeFor[jobModel]())
+	p.section("Schedule", "When a job that is registered with a server is due: see [schedules](../jobfile.md#schedules). `surfin schedules` lists the next times.", reflect.TypeFor[scheduleModel]())
+	p.section("Budget", "What a server may spend on a run of the job.", reflect.TypeFor[budgetModel]())
 	p.section("Parameter", "An entry of `parameters`, by its name.", reflect.TypeFor[parameterModel]())
 	p.section("Row field", "A field of a row type: an entry of `types`, or of a component's `item`. The type alone may be written directly: `id: int`.", reflect.TypeFor[fieldModel]())
 	p.printf("\n## Elements\n\nAn element of a flow is one of [step](#step), [decide](#decide), [split](#split), [flow](#flow), [atomic](#atomic) and [job](#child-job): " +
@@ -155,6 +157,8 @@ func (p *page) expressions() {
 	p.printf("\n`when` and `expect` are expressions themselves, of type bool, without `${ }`, over all these names. " +
 		"In the `expect` of a step its own numbers have no prefix: `balanced and written > 0`.\n")
 	p.printf("\nThe default of a parameter may use functions, such as `${today()}`, and no names.\n")
+	p.printf("\nThe parameters of a `schedule` may use functions and the scheduled time: `schedule.date` (a date, as its time zone has it), " +
+		"`schedule.previous_day` (the date before), `schedule.time` (a timestamp) and `schedule.key` (a text such as `2026-10-25T02:30`).\n")
 }
 
 func (p *page) section(title, intro string, t reflect.Type) {
@@ -335,6 +339,10 @@ func sectionWord(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[parameterModel]():
 		return "[parameter](#parameter)"
+	case reflect.TypeFor[scheduleModel]():
+		return "[schedule](#schedule)"
+	case reflect.TypeFor[budgetModel]():
+		return "[budget](#budget)"
 	case reflect.TypeFor[elementModel]():
 		return "[element](#elements)"
 	case reflect.TypeFor[partitionModel]():

@@ -35,6 +35,24 @@ func (t *template) whole() bool {
 // literal is the text of a template without holes.
 func (t *template) literal() string { return t.texts[0] }
 
+// evaluate returns the text with the values of its compiled holes; an error is about the
+// hole that is returned with it.
+func (t *template) evaluate(vars map[string]any) (string, *hole, error) {
+	var b strings.Builder
+	for i, text := range t.texts {
+		b.WriteString(text)
+		if i == len(t.holes) {
+			break
+		}
+		x, err := t.holes[i].prog.Eval(vars)
+		if err != nil {
+			return "", &t.holes[i], err
+		}
+		b.WriteString(textOf(x))
+	}
+	return b.String(), nil, nil
+}
+
 // templateError is what is wrong with a text, at an offset.
 type templateError struct {
 	offset    int

@@ -24,6 +24,10 @@ func launchTests() []test {
 		{"an abandoned or unknown execution is not followed by another", abandonedOrUnknown},
 		{"of many launches at once exactly one wins", oneWins},
 		{"the unique active execution refuses what the lock would let pass", uniqueActive},
+		{"of the instances with one key one runs", oneOfAKey},
+		{"a key is free when its execution is over, whatever ended it", keyIsFree},
+		{"a lost execution with the key is taken over by a launch of another instance", lostKeyIsTakenOver},
+		{"of many launches with one key at once exactly one wins", oneOfAKeyWins},
 		{"a launch without name or lease is refused", launchIsChecked},
 	}
 }

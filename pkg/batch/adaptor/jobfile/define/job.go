@@ -5,6 +5,8 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
 // Job is a definition that grows by its methods, which return it. Mistakes are reported
@@ -16,6 +18,9 @@ type Job struct {
 	incrementer string
 	expect      string
 	once        bool
+	schedule    *Schedule
+	budget      task.Budget
+	exclusive   string
 	parameters  []Parameter
 	listeners   []Component
 	flow        Flow
@@ -58,6 +63,25 @@ func (j *Job) Incrementer(parameter string) *Job {
 // NotRestartable says that a failed instance is not run again.
 func (j *Job) NotRestartable() *Job {
 	j.once = true
+	return j
+}
+
+// Schedule says when a server starts the job.
+func (j *Job) Schedule(s Schedule) *Job {
+	j.schedule = &s
+	return j
+}
+
+// Budget says what a server may spend on a run of the job.
+func (j *Job) Budget(b task.Budget) *Job {
+	j.budget = b
+	return j
+}
+
+// Exclusive says what runs one at a time: instance, each instance by itself; job, all of
+// them; or an expression over params, the instances for which it has the same value.
+func (j *Job) Exclusive(key string) *Job {
+	j.exclusive = key
 	return j
 }
 
@@ -142,6 +166,22 @@ type Parameter struct {
 	Enum []string
 	// Min and Max are limits, as Default.
 	Min, Max any
+}
+
+// Schedule says when a job is due. Its zero fields have the defaults of a job file.
+type Schedule struct {
+	// Cron has minute, hour, day of month, month and day of week, or is @hourly, @daily,
+	// @weekly, @monthly or @yearly.
+	Cron string
+	// Timezone is the IANA time zone of the times; empty: UTC.
+	Timezone string
+	// CatchUp says which times are run that were missed; empty: the last one.
+	CatchUp schedule.CatchUp
+	// Overlap says what happens while an earlier run is not over; empty: the next one waits.
+	Overlap schedule.Overlap
+	// Parameters are the values of the job's parameters, which may have ${schedule.date} and
+	// other names of the scheduled time.
+	Parameters map[string]string
 }
 
 // Flow is a list of elements, which run in order. The zero Flow is empty.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // Load checks the definition as a job file is checked and returns it as one. The error is
@@ -84,6 +85,9 @@ func (r *render) root(j *Job) object {
 		root.put("restartable", "false")
 	}
 	root.put("incrementer", j.incrementer)
+	root.put("schedule", r.schedule(j.schedule))
+	root.put("budget", r.budget(j.budget))
+	root.put("exclusive", j.exclusive)
 	root.put("listeners", r.components("listeners", registry.KindListener, j.listeners))
 	root = append(root, pair{"flow", r.flow(&j.flow)})
 	if j.finally != nil {
@@ -91,6 +95,36 @@ func (r *render) root(j *Job) object {
 	}
 	root.put("expect", j.expect)
 	return root
+}
+
+func (r *render) schedule(s *Schedule) object {
+	if s == nil {
+		return nil
+	}
+	o := object{{"cron", s.Cron}}
+	o.put("timezone", s.Timezone)
+	o.put("catch_up", string(s.CatchUp))
+	o.put("overlap", string(s.Overlap))
+	r.option = "schedule"
+	r.value(&o, "parameters", s.Parameters)
+	r.option = ""
+	return o
+}
+
+func (r *render) budget(b task.Budget) object {
+	var o object
+	for _, n := range []struct {
+		key   string
+		value int
+	}{{"max_attempts", b.MaxAttempts}, {"max_total_attempts", b.MaxTotalAttempts}, {"max_no_progress", b.MaxNoProgress}} {
+		if n.value != 0 {
+			o.put(n.key, strconv.Itoa(n.value))
+		}
+	}
+	if b.Deadline != 0 {
+		o.put("deadline", b.Deadline.String())
+	}
+	return o
 }
 
 func (r *render) parameters(specs []Parameter) object {

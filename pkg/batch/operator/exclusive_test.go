@@ -1,0 +1,52 @@
+package operator
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url)
+		s.write("alone.yaml", "job: alone\nparameters: {n: {type: int}}\nexclusive: job\nflow:\n- step: broken\n  tasklet: {sql: select * from nowhere}\n")
+		path := filepath.Join(s.dir, "alone.yaml")
+		failed := s.run("alone.yaml", map[string]string{"n": "1"})
+		require.Equal(t, core.StatusFailed, failed.Status)
+		owner, err := job.CurrentOwner()
+		require.NoError(t, err)
+		running, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
+		require.NoError(t, err)
+
+		refused := func(err error) {
+			t.Helper()
+			var r *Refusal
+			require.ErrorAs(t, err, &r)
+			require.Equal(t, ReasonExclusive, r.Reason)
+			require.ErrorAs(t, err, new(*core.ExclusiveError))
+			id := running.Execution.ID
+			require.Equal(t, []Action{{Kind: ActShow, Execution: id, Status: core.StatusStarted}, {Kind: ActStop, Execution: id}, {Kind: ActRecover}}, r.Actions)
+		}
+		_, err = s.s.Start(t.Context(), RunRequest{File: path, Params: map[string]string{"n": "2"}})
+		refused(err)
+		_, err = s.s.Restart(t.Context(), RestartRequest{Execution: failed.ID})
+		refused(err)
+		plan, err := s.s.Plan(t.Context(), PlanRequest{File: path, Params: map[string]string{"n": "2"}})
+		require.NoError(t, err)
+		refused(plan.Refused)
+		e, err := s.s.Explain(t.Context(), ExplainRequest{Execution: failed.ID})
+		require.NoError(t, err)
+		require.Equal(t, ReasonExclusive, e.Refused)
+		require.Equal(t, running.Execution.ID, e.RefusedBy)
+		require.NotNil(t, e.Restart)
+		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
+	})
+}

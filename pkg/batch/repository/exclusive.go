@@ -1,0 +1,59 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// CheckExclusive implements core.Launches by the query of a launch.
+func (r *Repository) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
+	if key == "" {
+		return nil
+	}
+	holder, err := r.holder(ctx, jobName, key)
+	if err != nil || holder == nil {
+		return err
+	}
+	return holder.excludes(key, dead)
+}
+
+// holder returns the active execution that has the key; nil: there is none. The
+// conditions are those of the partial index.
+func (r *Repository) holder(ctx context.Context, jobName string, key core.ExclusiveKey) (*newestExecution, error) {
+	held, err := r.newest(r.store.session(ctx).Where("active = 1 AND exclusive_key <> '' AND job_name = ? AND exclusive_key = ?", jobName, key))
+	if err != nil {
+		return nil, fmt.Errorf("find the running execution with the key of job %s: %w", jobName, err)
+	}
+	return held, nil
+}
+
+// excludes returns why no other execution with the key may run; nil: the owner of this one
+// is lost.
+func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) bool) error {
+	exec := core.JobExecution{Owner: core.ParseOwner(s.Row.Owner)}
+	if s.attempt(exec, dead).Lost {
+		return nil
+	}
+	return &core.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.WaitsFor)}
+}
+
+// claimKey makes sure that no other execution runs with the launch's key: one whose owner is
+// lost is ended, as a launch of its instance would end it. The unique index decides between
+// launches at the same time, and the refusal is the same.
+func (l *launch) claimKey(ctx context.Context) error {
+	if l.req.Exclusive == "" {
+		return nil
+	}
+	holder, err := l.repo.holder(ctx, l.req.JobName, l.req.Exclusive)
+	if err != nil || holder == nil {
+		return err
+	}
+	if err := holder.excludes(l.req.Exclusive, l.req.Dead); err != nil {
+		return &refusalError{err}
+	}
+	dead := l.req.Dead != nil && l.req.Dead(core.ParseOwner(holder.Row.Owner))
+	_, err = l.repo.endLost(ctx, &holder.Row, dead, actTakeOver, l.ledger)
+	return err
+}

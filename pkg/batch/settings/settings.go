@@ -44,6 +44,7 @@ type Settings struct {
 	Traces           Traces
 	Files            Files
 	Tasks            Tasks
+	API              API
 	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
 	// setting.
 	Warnings []string
@@ -188,7 +189,7 @@ type setting struct {
 
 // catalog is every setting except those of databases, in the order of the help.
 func catalog() []setting {
-	return []setting{
+	return append([]setting{
 		{"repository.database", tx.Default, "name of the database with the history of executions",
 			func(s *Settings, text string) error { s.Repository.Database = text; return nil }},
 		{"repository.prefix", "surfin_", "prefix of the history's tables",
@@ -241,7 +242,7 @@ func catalog() []setting {
 				}
 				return nil
 			}},
-	}
+	}, apiSettings()...)
 }
 
 // schemaName is one that needs no quotes, and leaves room in the names of notifications.
@@ -328,6 +329,10 @@ func Reference() [][4]string {
 	}
 	for _, c := range catalog() {
 		rows = append(rows, [4]string{c.key, variable(c.key), c.fallback, c.doc})
+	}
+	for _, section := range sortedKeys(tokenSections()) {
+		doc := fmt.Sprintf("token of a client of the API with the role %s: a secret of at least %d characters", tokenSections()[section], MinToken)
+		rows = append(rows, [4]string{section + ".NAME", variable(section) + "_NAME", "", doc})
 	}
 	return rows
 }

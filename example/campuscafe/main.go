@@ -19,6 +19,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
@@ -53,9 +54,18 @@ func shop(s batch.Settings) fx.Option {
 		batch.Handler(taskNotify, newLedger(taskNotify)),
 		batch.Handler(taskRefund, newLedger(taskRefund)),
 		batch.Handler(taskReverse, newLedger(taskReverse)),
-		fx.Provide(newShop, http.NewServeMux),
+		fx.Provide(newShop, http.NewServeMux), metrics(),
 		fx.Invoke(prepare, routes),
 	)
+}
+
+// metrics offers GET /metrics for Prometheus.
+func metrics() fx.Option {
+	exporter, err := prometheus.NewExporter(prometheus.ExporterConfig{})
+	if err != nil {
+		return fx.Error(err)
+	}
+	return fx.Options(batch.Observe(exporter), fx.Invoke(func(mux *http.ServeMux) { mux.Handle("GET /metrics", exporter.Handler()) }))
 }
 
 // prepare makes the tables.

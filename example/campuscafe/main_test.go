@@ -260,6 +260,11 @@ func TestTheAPIAnswersASecondCallAsTheFirst(t *testing.T) {
 			require.Equal(s, code != 200, got.Error != "", c.path)
 			require.Equal(s, c.want, answer{Status: got.Status, Applied: got.Applied}, c.path)
 		}
+		w := httptest.NewRecorder()
+		s.mux.ServeHTTP(w, httptest.NewRequestWithContext(s.Context(), http.MethodGet, "/metrics", nil))
+		for _, counted := range []string{`result="applied",trigger="PaymentSucceeded"`, `result="duplicate",trigger="PaymentSucceeded"`, `result="rejected",trigger="CancelRequested"`} {
+			require.Contains(s, w.Body.String(), `surfin_transitions_total{machine="order",`+counted+"} 1\n")
+		}
 		code, _ = s.call("GET", "/orders/99", "", "")
 		require.Equal(s, http.StatusNotFound, code)
 		code, got := s.call("GET", path[:len(path)-1], "", "")

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	observe "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
-
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -42,7 +40,7 @@ func newShop(p tx.Provider, s batch.Settings, app *batch.App) (*Shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer := observe.New(slog.Default())
+	observer := app.Observer() // logs and counts what happens to orders, as it does for jobs
 	orders := guard.NewTable(db, "orders", m, observer)
 	box := inbox.New(orders, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), inbox.Options{Observer: observer})
 	return &Shop{db: db, manager: tx.NewManager(db), orders: orders, inbox: box, tasks: app.Tasks, wake: make(chan struct{}, 1)}, nil

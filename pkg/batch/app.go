@@ -167,6 +167,10 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
+// Observer returns all observers of the application, the log included, as one. Let them hear
+// of the application's own rows as well: guard.NewTable and inbox.Options take it.
+func (a *App) Observer() core.Observer { return a.parts.Observer.Observer }
+
 // serviceParts are what the service is made of.
 type serviceParts struct {
 	fx.In

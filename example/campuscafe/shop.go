@@ -40,7 +40,7 @@ func newShop(p tx.Provider, s batch.Settings, app *batch.App) (*Shop, error) {
 	if err != nil {
 		return nil, err
 	}
-	observer := app.Observer() // logs and counts what happens to orders, as it does for jobs
+	observer := app.Observer // logs and counts what happens to orders, as it does for jobs
 	orders := guard.NewTable(db, "orders", m, observer)
 	box := inbox.New(orders, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), inbox.Options{Observer: observer})
 	return &Shop{db: db, manager: tx.NewManager(db), orders: orders, inbox: box, tasks: app.Tasks, wake: make(chan struct{}, 1)}, nil

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ExclusiveKey says which executions of a job run one at a time (rule L11): those that have
+// ExclusiveKey says which executions of a job run one at a time (rule L12): those that have
 // the same one. "": none but those of one instance.
 type ExclusiveKey string
 
@@ -36,7 +36,7 @@ func (k ExclusiveKey) Check() error {
 	return nil
 }
 
-// ExclusiveError refuses an execution that must not run beside another one (rule L11).
+// ExclusiveError refuses an execution that must not run beside another one (rule L12).
 type ExclusiveError struct {
 	JobName string
 	Key     ExclusiveKey

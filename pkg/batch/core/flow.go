@@ -37,7 +37,7 @@ type Job struct {
 	// definition may follow.
 	CheckRestart func(ctx context.Context, last *JobExecution, history History, params Parameters) (taken []string, err error)
 	// Exclusive returns the key of a launch with these parameters: executions with the same
-	// key run one at a time (rule L11). Its error refuses the launch. nil: there is no key.
+	// key run one at a time (rule L12). Its error refuses the launch. nil: there is no key.
 	Exclusive func(params Parameters) (ExclusiveKey, error)
 	// RedriveOf is the execution whose skipped items the job redrives; 0: none.
 	RedriveOf JobExecutionID

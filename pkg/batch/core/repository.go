@@ -75,7 +75,7 @@ type Launches interface {
 	// ErrNotRestartable, ErrAbandoned, ErrUnknownStatus, or ErrIllegalState for an
 	// instance that has no execution. A step that is unfinished though its job is
 	// over is an *AlreadyRunningError as well. Another execution that runs with the same
-	// key is an *ExclusiveError (rule L11). Of two processes at once
+	// key is an *ExclusiveError (rule L12). Of two processes at once
 	// exactly one succeeds (rule L1); an expired lease or dead owner is taken over
 	// in the same transaction (rules L2, L5).
 	Launch(ctx context.Context, req LaunchRequest) (Launched, error)

@@ -248,7 +248,7 @@ func checkNames(flow core.Flow, log string) error {
 }
 
 // CheckExclusive returns the *core.ExclusiveError that refuses a launch of the job with these
-// parameters now; nil: no other execution does (rule L11). dead is as Config has it.
+// parameters now; nil: no other execution does (rule L12). dead is as Config has it.
 func CheckExclusive(ctx context.Context, r core.Launches, j *core.Job, params core.Parameters, dead func(core.Owner) bool) error {
 	key, err := exclusiveKey(j, params)
 	if err != nil {

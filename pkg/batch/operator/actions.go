@@ -226,7 +226,7 @@ func (s *Service) whileExcluded(err error) []Action {
 }
 
 // excluded returns the refusal of a launch that another execution keeps from running now;
-// nil: none does. The repository is asked as a launch asks it (rule L11).
+// nil: none does. The repository is asked as a launch asks it (rule L12).
 func (s *Service) excluded(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, err

@@ -128,14 +128,19 @@ func shellQuote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// settingsTopic is `help settings`.
+const settingsName = "settings"
+
+// settingsTopic is `help settings`; taskCommands.settingsCommand adds what changes the settings
+// that processes share.
 func (c fileCommands) settingsTopic() *cobra.Command {
 	topic := &cobra.Command{
-		Use:   "settings",
+		Use:   settingsName,
 		Short: "Settings: surfin.yaml, environment variables and flags",
 	}
 	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		cmd.Long = settingsText() // only now: to lay it out takes longer than most commands
+		if cmd == topic {
+			cmd.Long = settingsText() // only now: to lay it out takes longer than most commands
+		}
 		cmd.Root().HelpFunc()(cmd, args)
 	})
 	return topic
@@ -146,7 +151,7 @@ func settingsText() string {
 	for _, r := range settings.Reference() {
 		rows = append(rows, r[:])
 	}
-	return settingsOrder() + "\n\n" + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows)
+	return settingsOrder() + "\n\n" + sharedSettings + "\n\n" + renderTable([]column{{title: settings.FileName}, {title: "variable"}, {title: "default"}, {title: "meaning"}}, rows)
 }
 
 func settingsOrder() string {

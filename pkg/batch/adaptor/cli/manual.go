@@ -38,8 +38,8 @@ func manualPages(cmd *cobra.Command) []manualPage {
 	if cmd.HasParent() {
 		p.see = append(p.see, cmd.Parent().CommandPath())
 	}
-	if !cmd.Runnable() && !cmd.HasSubCommands() { // a topic of help
-		p.use, p.long, p.title, p.options = "", settingsOrder(), "Settings", settingsOptions()
+	if cmd.Name() == settingsName {
+		p.long, p.title, p.options = settingsOrder()+"\n\n"+sharedSettings, "Settings", settingsOptions()
 	}
 	var below []manualPage
 	for _, sub := range cmd.Commands() {
@@ -93,8 +93,8 @@ func Reference(app App) []byte {
 	b.WriteString("# Commands\n\nThe flags of the first one hold for all. `" + app.Name + " man DIR` writes these pages for man(1).\n")
 	root := (&environment{app: app}).rootCommand()
 	for _, p := range manualPages(root) {
-		if p.use == "" { // the settings have a page
-			continue
+		if p.name == root.Name()+" "+settingsName {
+			p.options = nil // they have a page
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n```text\n%s\n```\n", p.name, p.short, p.use)
 		if p.long != "" {

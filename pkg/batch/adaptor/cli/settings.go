@@ -7,18 +7,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
-// settingsCommand shows and changes the settings that processes share.
+// sharedSettings is part of the help on settings.
+const sharedSettings = `Some settings are kept in the database, and shared by all processes: "settings list" and
+"settings set" show and change them. The leader of the workers reads them while it works.`
+
+// settingsCommand is the help on settings, and shows and changes those that processes share.
 func (c taskCommands) settingsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "settings",
-		Short: "List and change the settings that are kept in the database",
-		Long: `These settings are shared by all processes, and read by the leader of the workers while it
-works. The others are in the settings file (see "help config").`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := fileCommands{c.env}.settingsTopic()
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	list := &cobra.Command{
-		Use: "list", Short: "List the settings", Args: cobra.NoArgs,
+		Use: "list", Short: "List the settings that are kept in the database", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
 				all, err := s.Settings(cmd.Context())
@@ -31,7 +30,7 @@ works. The others are in the settings file (see "help config").`,
 	}
 	c.env.addListFormatFlag(list)
 	set := &cobra.Command{
-		Use: "set NAME VALUE", Short: "Change a setting", Args: cobra.ExactArgs(2),
+		Use: "set NAME VALUE", Short: "Change a setting that is kept in the database", Args: cobra.ExactArgs(2),
 		Example: "  " + c.env.app.Name + " settings set log_retention_days_db 14",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(s *runtime.TaskService) error { return s.Set(cmd.Context(), args[0], args[1]) })

@@ -31,8 +31,8 @@ func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution,
 }
 
 // mayHaveWritten reports whether an execution may have left anything of its own. It has not if
-// it failed, and so did all its steps, which are chunk steps without partitions that have
-// counted nothing.
+// it failed, and so did all its steps, which are chunk steps without partitions that work in
+// the repository's database and have counted nothing.
 func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecution) (bool, error) {
 	if e.Status != core.StatusFailed {
 		return true, nil
@@ -50,6 +50,8 @@ func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecuti
 		isChunk := step != nil && step.child == nil && step.partitioner == nil && step.tasklet == nil
 		own := s.Counters
 		own.Rollback = 0
+		// The record of a step whose data is in another database may be older than its checkpoint.
+		isChunk = isChunk && (&compiler{file: was}).database(step) == r.History.Database
 		if !isChunk || s.Status != core.StatusFailed || own != (core.Counters{}) || strings.Contains(s.Error, core.LostOwner) {
 			return true, nil
 		}

@@ -166,6 +166,7 @@ func newApp(lc fx.Lifecycle, p parts) (*App, error) {
 	service, err := operator.New(operator.Config{
 		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: p.Repository, AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
+		Definitions: p.Repository,
 	})
 	if err != nil {
 		return nil, err

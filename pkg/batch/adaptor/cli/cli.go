@@ -1,5 +1,5 @@
 // Package cli is the command line of a Surfin application: run, next, restart,
-// stop, abandon, recover, purge and worker; list, explain, top, show and skips; validate, sql, migrate,
+// stop, abandon, recover, purge and worker; register, definitions and schedules; list, explain, top, show and skips; validate, sql, migrate,
 // schema, describe, version, man and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
@@ -136,6 +136,7 @@ Exit codes:
 	root.AddCommand(
 		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
 		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(),
+		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
 		fileCommands{env}.settingsTopic(),
 	)

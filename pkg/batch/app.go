@@ -18,19 +18,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
 // *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
-// core.JobRepository, *repository.Checkpoints and *job.Launcher. Registrations such as
+// core.JobRepository, *repository.Checkpoints, *job.Launcher and *runtime.TaskService. Registrations such as
 // Reader and Item go beside it. When your application stops, the App stops what it has
 // started and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newObserving, newRepository, newCheckpoints, newLauncher, newApp),
+		fx.Provide(newRegistry, newProvider, newObserving, newRepository, newCheckpoints, newLauncher, newTasks, newApp),
 	)
 }
 
@@ -81,16 +82,20 @@ type controller interface {
 // own, so that they never wait for those of the data (rule R6). What is done in a
 // chunk's transaction joins it all the same: the name of the database is one.
 func newRepository(p tx.Provider, s Settings, o observing) (*repository.Repository, core.JobRepository, error) {
-	find := p.Database
-	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
-		find = c.Control
-	}
-	db, err := find(s.Repository.Database)
+	db, err := repositoryDatabase(p, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer})
 	return r, r, nil
+}
+
+// repositoryDatabase has pools apart for control where the provider offers them.
+func repositoryDatabase(p tx.Provider, s Settings) (tx.Database, error) {
+	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
+		return c.Control(s.Repository.Database)
+	}
+	return p.Database(s.Repository.Database)
 }
 
 // newCheckpoints: for steps that work in other databases than the repository's
@@ -123,6 +128,8 @@ type App struct {
 	*operator.Service
 	// Repository is the history of executions.
 	Repository core.JobRepository
+	// Tasks submits and operates tasks.
+	Tasks *runtime.TaskService
 
 	parts parts
 	fx    *fx.App // of New; nil: of an application of the author's own
@@ -141,6 +148,8 @@ type parts struct {
 	Launcher    *job.Launcher
 	Carried     carried
 	Observer    observing
+	Tasks       *taskParts
+	TaskService *runtime.TaskService
 }
 
 // New builds an application from settings and registrations, and opens the
@@ -171,7 +180,7 @@ func newApp(lc fx.Lifecycle, p parts) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Service: service, Repository: p.Repository, parts: p}
+	a := &App{Service: service, Repository: p.Repository, Tasks: p.TaskService, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil

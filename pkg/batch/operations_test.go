@@ -294,8 +294,8 @@ flow:
 }
 
 // Rule F4: the files of child jobs belong to the definition. A restart says that one has
-// changed, and the launch of the child judges the change.
-func TestARestartSaysThatTheFileOfAChildChangedAndTheChildJudgesIt(t *testing.T) {
+// changed, and is refused as the launch of the child would be, before anything runs.
+func TestARestartIsRefusedAsTheChildJudgesItsChangedFile(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		app := newApp(t, settingsFor(t, url))
@@ -307,28 +307,37 @@ func TestARestartSaysThatTheFileOfAChildChangedAndTheChildJudgesIt(t *testing.T)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
 
-		restart := func(text string) (*operator.Execution, []operator.Notice) {
+		restart := func(text string) (*operator.Execution, []operator.Notice, error) {
 			require.NoError(t, os.WriteFile(inner, []byte(text), 0o600))
 			var notices []operator.Notice
 			running, err := app.Restart(t.Context(), batch.RestartRequest{Execution: exec.ID, Hooks: operator.Hooks{OnNotice: func(n operator.Notice) { notices = append(notices, n) }}})
+			if err != nil {
+				return nil, notices, err
+			}
+			exec, err := running.Wait()
 			require.NoError(t, err)
-			exec, err = running.Wait()
-			require.NoError(t, err)
-			return exec, notices
+			return exec, notices, nil
 		}
-		exec, notices := restart(strings.Replace(child, "step: done", "step: renamed", 1))
-		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "step done has completed, and is not in the file any more")
+		_, _, err = restart(strings.Replace(child, "step: done", "step: renamed", 1))
+		var refused *operator.Refusal
+		require.ErrorAs(t, err, &refused)
+		const said = "step call runs job inner, whose step done has completed, and is not in the file any more"
+		require.Equal(t, operator.ReasonChanged, refused.Reason)
+		require.Equal(t, []string{said}, refused.Details)
+		require.Contains(t, refused.Diff, "--- execution 2\n+++ "+inner+"\n")
+		require.Contains(t, refused.Diff, "-- {step: done, tasklet")
+		explained, err := app.Explain(t.Context(), operator.ExplainRequest{Execution: exec.ID})
+		require.NoError(t, err)
+		require.Equal(t, operator.ReasonChanged, explained.Refused, "what it promises is what a restart does")
+		require.Equal(t, refused.Diff, explained.Diff)
+		require.Equal(t, said, explained.Changes[0].String())
+
+		exec, notices, err := restart(strings.Replace(child, `"false"`, `"true"`, 1))
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Len(t, notices, 1)
 		require.Equal(t, []jobfile.Change{{Step: "call", What: "has a job file that is different, which the launch of that job judges"}}, notices[0].Changes)
 		require.Equal(t, []operator.Action{{Kind: operator.ActCompare, Execution: 1, File: inner, Name: "inner.yaml"}}, notices[0].Actions)
-
-		explained, err := app.Explain(t.Context(), operator.ExplainRequest{Execution: exec.ID})
-		require.NoError(t, err)
-		require.Empty(t, explained.FileChange)
-		exec, notices = restart(strings.Replace(child, `"false"`, `"true"`, 1))
-		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
-		require.Len(t, notices, 1)
 
 		require.NoError(t, os.Remove(inner))
 		explained, err = app.Explain(t.Context(), operator.ExplainRequest{Execution: exec.ID})

@@ -309,25 +309,30 @@ func (c constructor) optionalDeps() fx.Annotation {
 func (c constructor) provider(described registry.Component, sig signature) any {
 	out := []reflect.Type{reflect.TypeFor[[]registry.Component](), reflect.TypeFor[error]()}
 	provider := reflect.MakeFunc(reflect.FuncOf(c.deps, out, false), func(deps []reflect.Value) []reflect.Value {
-		var missing []error
-		for i, d := range deps {
-			switch d.Kind() {
-			case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Map:
-				if d.IsNil() {
-					missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", described.Kind, described.Name, c.deps[i]))
-				}
-			default: // a value that is missing is reported by fx itself
-			}
-		}
 		err := reflect.Zero(out[1])
-		if joined := errors.Join(missing...); joined != nil {
-			err = reflect.ValueOf(joined)
+		if missing := c.missing(deps, string(described.Kind), described.Name); missing != nil {
+			err = reflect.ValueOf(missing)
 		}
 		made := described
 		made.New = func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return c.call(cfg, deps, sig) }
 		return []reflect.Value{reflect.ValueOf([]registry.Component{made}), err}
 	})
 	return provider.Interface()
+}
+
+// missing reports the dependencies that fx does not have.
+func (c constructor) missing(deps []reflect.Value, kind, name string) error {
+	var missing []error
+	for i, d := range deps {
+		switch d.Kind() {
+		case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Map:
+			if d.IsNil() {
+				missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", kind, name, c.deps[i]))
+			}
+		default: // a value that is missing is reported by fx itself
+		}
+	}
+	return errors.Join(missing...)
 }
 
 func (c constructor) call(cfg any, deps []reflect.Value, sig signature) (any, error) {

@@ -2,6 +2,9 @@ package batch
 
 import (
 	"context"
+	"crypto/rand"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -9,29 +12,44 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// Work runs partitions that steps have planned for workers (`remote: true`), until stop
-// is closed or ctx ends. On stop it finishes the chunks in hand and gives its partitions
-// back. The jobs are built from the definitions that are stored with their executions:
-// their components must be registered here as well.
+// Work executes tasks that have a handler here, and runs partitions that steps have planned
+// for workers (`remote: true`), until stop is closed or ctx ends. On stop it finishes the
+// chunks in hand and gives its partitions back; tasks in hand have the time of o.Drain to
+// end. The jobs of partitions are built from the definitions that are stored with their
+// executions: their components must be registered here as well.
 func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options) error {
 	owner, err := job.CurrentOwner()
 	if err != nil {
 		return err
 	}
+	s := a.parts.Settings
+	config := runtime.Config{Lease: s.Lease, Heartbeat: s.Heartbeat, Slots: o.Slots, Poll: o.Poll, Drain: o.Drain, Report: o.Report}
+	if !o.WithoutParts {
+		config.Parts = a.workOnParts(owner)
+	}
+	if o.Types == nil || len(o.Types) > 0 {
+		config.Tasks = &runtime.Tasks{
+			Repository: a.parts.Tasks.Repository, Engine: a.parts.Tasks.Engine, Database: a.parts.Tasks.Database, Catalog: a.parts.Tasks.Catalog,
+			Types: o.Types, Worker: workerName(owner), Version: programVersion(), Observer: a.parts.Observer,
+		}
+	}
+	w, err := runtime.NewWorker(config)
+	if err != nil {
+		return err
+	}
+	return w.Run(ctx, stop)
+}
+
+func (a *App) workOnParts(owner core.Owner) *runtime.Parts {
 	observer := a.parts.Observer
-	w, err := runtime.NewWorker(runtime.Config{
+	return &runtime.Parts{
 		Repository: a.parts.Repository, Job: a.Service.StoredJob, Owner: owner,
 		Executor: func(t core.Transitions) core.StepExecutor {
 			return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 		},
 		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Resume:   a.resume,
-		Lease:    a.parts.Settings.Lease, Heartbeat: a.parts.Settings.Heartbeat, Slots: o.Slots, Poll: o.Poll, Report: o.Report,
-	})
-	if err != nil {
-		return err
 	}
-	return w.Run(ctx, stop)
 }
 
 // resume continues a parked execution, until it is over or parked again. Where this
@@ -39,4 +57,20 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 func (a *App) resume(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
 	_, err := a.parts.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
 	return err
+}
+
+// workerName is another one for each worker, also of processes that have the same number
+// on several machines of the same name, or one after the other.
+func workerName(owner core.Owner) string {
+	return fmt.Sprintf("%s/%d/%s", owner.Host, owner.PID, rand.Text()[:8])
+}
+
+// programVersion is that of the main module: workers of different versions can be told
+// apart.
+func programVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return info.Main.Version
 }

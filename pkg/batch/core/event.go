@@ -233,12 +233,15 @@ type (
 		Execution JobExecutionID
 		Err       error
 	}
-	// ComponentLate: the work of an execution, or of a part, has not returned though its
-	// lease is nearly over. Another process may begin the same work beside it (rule L9).
+	// ComponentLate: the work of an execution, of a part, or of a task has not returned
+	// though its lease is nearly over, or the task's context ended long ago. Another process
+	// may begin the same work beside it (rules L9, W4).
 	ComponentLate struct {
-		Execution JobExecutionID
+		Execution JobExecutionID // 0: it is a task
 		JobName   string
 		Step      string // "": a listener or a decision of the job
+		Task      int64  // 0: it is no task
+		TaskType  string
 		Err       error
 	}
 )

@@ -47,6 +47,8 @@ type JobExecution struct {
 	Attempt int
 	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// Task is the task that ran it; 0: none.
+	Task int64
 	// Parent is the execution that ran this one as a step (rule F2); 0: none.
 	Parent JobExecutionID
 	// ParentCall is the first attempt at that step (Job.ParentCall).

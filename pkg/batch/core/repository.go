@@ -38,6 +38,8 @@ type LaunchRequest struct {
 	Exclusive ExclusiveKey
 	// RedriveOf is the execution whose skipped items the new one redrives; 0: none.
 	RedriveOf JobExecutionID
+	// Task is the task that runs the job; 0: none.
+	Task int64
 	// Parent is the execution that runs the new one as a step; 0: none.
 	Parent JobExecutionID
 	// ParentCall and ParentAnew are as Job has them.
@@ -182,6 +184,8 @@ type ExecutionFilter struct {
 	Before JobExecutionID
 	// RedriveOf selects the executions that redrive this one's skipped items.
 	RedriveOf JobExecutionID
+	// Task selects the executions that a task ran.
+	Task int64
 	// Limit is the page size; 0 means 50.
 	Limit int
 }

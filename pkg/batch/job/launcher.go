@@ -65,6 +65,9 @@ type Options struct {
 	// AcceptChanges lets an instance continue though its definition has changed in what
 	// was done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool
+	// Task is the task that runs the job; 0: none. An execution of a task that is parked
+	// is left to workers: Run and Start return it as it is.
+	Task int64
 }
 
 // Launcher runs jobs in this process. It is safe for concurrent use.
@@ -136,7 +139,7 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 		return nil, err
 	}
 	exec, err := r.run(ctx)
-	if err == nil && exec.Status == core.StatusParked {
+	if err == nil && exec.Status == core.StatusParked && l.options.Task == 0 {
 		return l.afterPark(ctx, j, exec, stop)
 	}
 	return exec, err
@@ -272,6 +275,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key,
-		RedriveOf: j.RedriveOf, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart,
+		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart,
 	})
 }

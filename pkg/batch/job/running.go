@@ -40,7 +40,7 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 		defer running.cancel(nil)
 		defer close(running.done)
 		running.exec, running.err = r.run(ctx)
-		if running.err == nil && running.exec.Status == core.StatusParked {
+		if running.err == nil && running.exec.Status == core.StatusParked && l.options.Task == 0 {
 			running.exec, running.err = l.afterPark(ctx, j, running.exec, running.stop)
 		}
 	})

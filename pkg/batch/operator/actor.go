@@ -5,8 +5,8 @@ import (
 	"os/user"
 )
 
-// currentActor is the user and the host.
-func currentActor() string {
+// CurrentActor is the user and the host: who acts where nothing else is said.
+func CurrentActor() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
 		name = u.Username

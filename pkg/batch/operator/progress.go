@@ -79,7 +79,7 @@ func (s *Service) Meter(req ProgressRequest) *Meter {
 // maxRunning is how many running executions are watched.
 const maxRunning = 200
 
-// Refresh reads what runs now: with two statements, and those that are asked once of a
+// Refresh reads what runs now: with three statements, and those that are asked once of a
 // job or an execution that was not there before.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	running, err := m.service.config.Repository.Executions(ctx, core.ExecutionFilter{
@@ -92,6 +92,10 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	if err != nil {
 		return nil, err
 	}
+	newest, err := m.service.newestAttempts(ctx, running)
+	if err != nil {
+		return nil, fmt.Errorf("read the leases of what is running: %w", err)
+	}
 	views := []ProgressView{}
 	seen := map[core.StepExecutionID]measured{}
 	for i := range running {
@@ -99,7 +103,7 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 		if err := m.loadBaseline(ctx, e); err != nil {
 			return nil, err
 		}
-		views = append(views, m.measure(e, steps[e.ID], seen)...)
+		views = append(views, m.measure(e, m.service.newestOf(e, newest), steps[e.ID], seen)...)
 	}
 	m.last = seen // steps that ended are forgotten
 	return views, nil
@@ -114,14 +118,15 @@ func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (
 	return s.config.Repository.StepsOf(ctx, ids...)
 }
 
-// measure makes a view for each running step of an execution.
-func (m *Meter) measure(e *core.JobExecution, steps []core.StepExecution, seen map[core.StepExecutionID]measured) []ProgressView {
+// measure makes a view for each running step of an execution. newest is the newest execution
+// of its instance.
+func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps []core.StepExecution, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.service.config.Now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
 		Duration:      seconds(elapsed(e.StartedAt, e.EndedAt, now)),
 		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
-		Owner:         m.service.ownerOf(e, m.service.asNewest(e)),
+		Owner:         m.service.ownerOf(e, newest),
 	}
 	base.Lease = leaseOf(base.Owner)
 	var views []ProgressView

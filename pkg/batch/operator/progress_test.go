@@ -158,6 +158,34 @@ func (c *counting) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map
 	return c.JobRepository.StepsOf(ctx, ids...)
 }
 
+func (c *counting) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error) {
+	c.asked++
+	return c.JobRepository.NewestAttempts(ctx, dead, ids...)
+}
+
+// TestProgressJudgesALeaseByTheDatabasesClock though the clock of this machine is ahead of it,
+// or behind.
+func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e, ctx := testengine.New(t, url), t.Context()
+		owner, err := job.CurrentOwner()
+		require.NoError(t, err)
+		for n, lease := range []time.Duration{time.Hour, time.Microsecond} {
+			_, err = e.Repository.Launch(ctx, core.LaunchRequest{JobName: "leased", Params: numbered(t, int64(n)), Owner: owner, Lease: lease})
+			require.NoError(t, err)
+		}
+		for _, wrong := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
+			service, err := New(Config{Repository: e.Repository, Now: func() time.Time { return time.Now().Add(wrong) }})
+			require.NoError(t, err)
+			records, err := service.Progress(ctx, ProgressRequest{})
+			require.NoError(t, err)
+			require.Len(t, records, 2)
+			require.Equal(t, []Lease{LeaseExpired, LeaseHeld}, []Lease{records[0].Lease, records[1].Lease}, "the clock is wrong by %v", wrong)
+		}
+	})
+}
+
 func TestARefreshAsksTheSameHoweverMuchRuns(t *testing.T) {
 	t.Parallel()
 	e, ctx := testengine.New(t, testdb.SQLite(t)), t.Context()
@@ -176,7 +204,7 @@ func TestARefreshAsksTheSameHoweverMuchRuns(t *testing.T) {
 		c.asked = 0
 		_, err = m.Refresh(ctx)
 		require.NoError(t, err)
-		require.Equal(t, 2, c.asked)
+		require.Equal(t, 3, c.asked)
 	}
 }
 
@@ -191,7 +219,7 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	m := service.Meter(ProgressRequest{})
 	m.baselines["j"] = &baseline{steps: map[string]baselineStep{"load": {visits: 1, rows: 100, took: 10 * time.Second}, "last": {visits: 1, took: 10 * time.Second}}, took: 20 * time.Second}
 	m.earlier[1] = &earlier{}
-	records := m.measure(&core.JobExecution{ID: 1, JobName: "j", Status: core.StatusStarted}, []core.StepExecution{
+	records := m.measure(&core.JobExecution{ID: 1, JobName: "j", Status: core.StatusStarted}, core.NewestAttempt{}, []core.StepExecution{
 		step("load", core.StatusStarted, 0), step("load:a", core.StatusCompleted, 30), step("load:b", core.StatusStarted, 20), step("load:c", core.StatusStarting, 0),
 	}, map[core.StepExecutionID]measured{})
 	require.Len(t, records, 1)

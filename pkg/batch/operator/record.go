@@ -81,6 +81,17 @@ func (s *Service) execution(e *core.JobExecution) *Execution { return s.view(e, 
 
 // executions returns the views of records, with one statement for all.
 func (s *Service) executions(ctx context.Context, records []core.JobExecution) ([]Execution, error) {
+	attempts, err := s.newestAttempts(ctx, records)
+	views := make([]Execution, len(records))
+	for i := range records {
+		views[i] = *s.view(&records[i], s.newestOf(&records[i], attempts))
+	}
+	return views, err
+}
+
+// newestAttempts reads the newest executions of the records' instances with one statement. Their
+// leases are judged by the clock of the database, which has set them (rule L6).
+func (s *Service) newestAttempts(ctx context.Context, records []core.JobExecution) (map[core.JobInstanceID]core.NewestAttempt, error) {
 	var ids []core.JobInstanceID
 	for _, e := range records {
 		if e.Status != core.StatusCompleted { // nothing is done about one that is complete
@@ -88,12 +99,7 @@ func (s *Service) executions(ctx context.Context, records []core.JobExecution) (
 		}
 	}
 	slices.Sort(ids)
-	attempts, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, slices.Compact(ids)...)
-	views := make([]Execution, len(records))
-	for i := range records {
-		views[i] = *s.view(&records[i], s.newestOf(&records[i], attempts))
-	}
-	return views, err
+	return s.config.Repository.NewestAttempts(ctx, s.config.Dead, slices.Compact(ids)...)
 }
 
 // view returns the view of a record. newest is the newest execution of its instance.

@@ -37,6 +37,8 @@ type RunRequest struct {
 	// AcceptChanges resumes an instance though its definition has changed in what was
 	// done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
+	// Task is the task that runs the job; 0: none.
+	Task int64 `json:"-"`
 	// Hooks are for callers of the same process.
 	Hooks `json:"-"`
 }
@@ -55,7 +57,9 @@ type RestartRequest struct {
 	FromStart bool `json:"from_start,omitempty"`
 	// AcceptChanges is as in RunRequest.
 	AcceptChanges bool `json:"accept_changes,omitempty"`
-	Hooks         `json:"-"`
+	// Task is as in RunRequest.
+	Task  int64 `json:"-"`
+	Hooks `json:"-"`
 }
 
 // RedriveRequest asks to run the skipped items of an execution through their step

@@ -113,7 +113,7 @@ func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launc
 		return changes, err
 	}
 	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed,
-		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)}
+		Actions: compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)}
 	if last.RedriveOf == 0 {
 		r.Actions = append(r.Actions,
 			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},

@@ -95,7 +95,7 @@ func New(config Config) (*Service, error) {
 		config.Database = tx.Default
 	}
 	if config.Actor == "" {
-		config.Actor = currentActor()
+		config.Actor = CurrentActor()
 	}
 	if config.Dead == nil {
 		config.Dead = job.DeadOwner

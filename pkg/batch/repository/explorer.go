@@ -91,6 +91,9 @@ func (r *Repository) selected(filter core.ExecutionFilter) (where []string, args
 	if filter.RedriveOf != 0 {
 		and("redrive_of = ?", filter.RedriveOf)
 	}
+	if filter.Task != 0 {
+		and("task_id = ?", filter.Task)
+	}
 	if filter.Before > 0 {
 		and("id < ?", filter.Before)
 	}

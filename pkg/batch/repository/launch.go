@@ -291,6 +291,9 @@ func (l *launch) insert(ctx context.Context) error {
 	if l.req.RedriveOf != 0 {
 		row.RedriveOf = &l.req.RedriveOf
 	}
+	if l.req.Task != 0 {
+		row.TaskID = &l.req.Task
+	}
 	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
 	if err := l.repo.store.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
 		return err

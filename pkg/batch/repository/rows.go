@@ -46,6 +46,7 @@ type jobExecution struct {
 	StartedAt       instant
 	EndedAt         instant
 	RedriveOf       *core.JobExecutionID // NULL for all but redrives
+	TaskID          *int64               // NULL where no task ran it
 	ParentID        *core.JobExecutionID // NULL for all but child jobs
 	ParentCall      *core.StepExecutionID
 	Gate            string
@@ -163,8 +164,12 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 	if j.RedriveOf != nil {
 		redriveOf = *j.RedriveOf
 	}
+	var task int64
+	if j.TaskID != nil {
+		task = *j.TaskID
+	}
 	return &core.JobExecution{
-		RedriveOf: redriveOf, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
+		RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: j.located(params),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,

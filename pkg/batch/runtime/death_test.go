@@ -301,8 +301,8 @@ func (s *scene) worker() {
 	p := s.process()
 	stop := make(chan struct{})
 	p.ended = sync.OnceFunc(func() { close(stop) })
-	w, err := runtime.NewWorker(runtime.Config{
-		Repository: p.mortal, Owner: p.owner, Executor: p.executor, Lease: time.Hour, Heartbeat: 10 * time.Minute, Poll: time.Millisecond,
+	w, err := runtime.NewWorker(runtime.Config{Lease: time.Hour, Heartbeat: 10 * time.Minute, Poll: time.Millisecond, Parts: &runtime.Parts{
+		Repository: p.mortal, Owner: p.owner, Executor: p.executor,
 		Job:      func(context.Context, core.JobExecution) (*core.Job, error) { return s.job(), nil },
 		Services: core.StepServices{Owners: core.OwnersFunc(s.isDead)},
 		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
@@ -313,7 +313,7 @@ func (s *scene) worker() {
 			}
 			return err
 		},
-	})
+	}})
 	require.NoError(s.T, err)
 	require.NoError(s.T, w.Run(s.T.Context(), stop))
 	p.die()

@@ -36,8 +36,8 @@ func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	})
 	p.config.Lease, p.config.Heartbeat = 6*time.Second, 300*time.Millisecond
 	far := testengine.On(t, gormdb.Config{URL: line.URL(), IdleInTransaction: p.config.Lease})
-	p.config.Repository = far.Repository
-	p.config.Executor = func(transitions core.Transitions) core.StepExecutor {
+	p.parts.Repository = far.Repository
+	p.parts.Executor = func(transitions core.Transitions) core.StepExecutor {
 		return step.NewSimpleStepExecutor(transitions, far.Database.Name(), nil)
 	}
 	require.NoError(t, p.work())

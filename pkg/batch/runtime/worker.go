@@ -2,14 +2,14 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // The defaults of a worker.
@@ -17,311 +17,239 @@ const (
 	DefaultLease     = 30 * time.Second
 	DefaultHeartbeat = 5 * time.Second
 	DefaultPoll      = time.Second
+	DefaultDrain     = 30 * time.Second
 )
 
-// Config is what a worker works with.
+// Config is what a worker works with. It needs Parts, or Tasks, or both.
 type Config struct {
-	Repository core.JobRepository
-	// Job rebuilds the job of an execution from the definition that is stored with it. Where
-	// it fails, the worker leaves all executions of that definition to others for a while.
-	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
-	// Executor makes what runs a partition and records its end in transitions.
-	Executor func(transitions core.Transitions) core.StepExecutor
-	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
-	Services core.StepServices
-	// Resume resumes an execution that has no open partitions, of the job that Job made; nil:
-	// this worker resumes none. A *core.TransitionError says that another process does. When
-	// stop is closed, it parks the execution again.
-	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
-	// Owner names this process. Required.
-	Owner core.Owner
-	// Slots is how many partitions, and executions that are resumed, run at once; 0: 1.
+	// Parts are parts of steps, and executions that wait for theirs; nil: none are taken.
+	Parts *Parts
+	// Tasks are tasks; nil: none are taken.
+	Tasks *Tasks
+	// Slots is how many parts, executions that are resumed, and tasks run at once; 0: 1.
 	Slots int
 	// Lease, Heartbeat and Poll are DefaultLease, DefaultHeartbeat and DefaultPoll where
 	// zero. The heartbeat must be shorter than half the lease.
 	Lease, Heartbeat, Poll time.Duration
-	// MaxAttempts is that of core.AssignRequest.
-	MaxAttempts int
+	// Drain is how long tasks in hand may go on when the worker is to stop; 0: DefaultDrain,
+	// negative: not at all.
+	Drain time.Duration
 	// Report is called with what went wrong and what was taken; nil: nothing is.
 	Report func(Event)
 }
 
 // Options are what the user of a worker chooses.
 type Options struct {
-	// Slots is how many partitions run at once; 0: 1.
+	// Slots is Config.Slots, Poll Config.Poll, and Drain Config.Drain.
 	Slots int
-	// Poll is the time between two looks for work; 0: DefaultPoll.
-	Poll time.Duration
+	Poll  time.Duration
+	Drain time.Duration
+	// Types are the types of tasks that it takes; nil: all that have a handler here.
+	Types []string
+	// WithoutParts leaves parts of steps to other workers.
+	WithoutParts bool
 	// Report is Config.Report.
 	Report func(Event)
 }
 
 // Event is something that a worker did.
 type Event struct {
-	// Partition is the partition that it is about, Execution the execution; zero: neither,
-	// as of a look for work.
+	// Partition is the partition that it is about, Execution the execution, Task the task;
+	// zero: none of them, as of a look for work.
 	Partition *core.StepExecution
 	Execution core.JobExecutionID
+	Task      *task.Task
 	// What happened: "taken", "ended", "released", "lost", "refused", "failed" of partitions,
-	// "resumed", "refused", "failed" of executions, "failed" of a look for work.
+	// "resumed", "refused", "failed" of executions; "taken", "ended", "canceled", "lost",
+	// "refused", "failed" of tasks; "failed" of a look for work, or of what
+	// any worker does for all.
 	What string
-	Err  error
+	// State is that of a task which "ended", Reason why it did not succeed.
+	State  task.State
+	Reason string
+	Err    error
 }
 
-// Worker takes partitions and runs them, and resumes parked executions.
+// Worker takes partitions, parked executions and tasks, and runs them.
 type Worker struct {
-	config  Config
-	refused refusals
+	config Config
+	slots  chan struct{}
+	parts  *partSource // nil: none
+	tasks  *taskSource // nil: none
 }
 
 // NewWorker checks the configuration and fills in the defaults.
 func NewWorker(config Config) (*Worker, error) {
-	if config.Repository == nil || config.Job == nil || config.Executor == nil || config.Owner == (core.Owner{}) {
-		return nil, errors.New("a worker needs a repository, jobs, an executor and an owner")
+	if config.Parts == nil && config.Tasks == nil {
+		return nil, errors.New("a worker needs parts or tasks to work on")
 	}
 	if config.Slots < 0 {
 		return nil, fmt.Errorf("a worker with %d slots: there must be at least one", config.Slots)
 	}
-	config.Slots = max(config.Slots, 1)
-	if config.Lease == 0 {
-		config.Lease = DefaultLease
-	}
-	if config.Heartbeat == 0 {
-		config.Heartbeat = min(DefaultHeartbeat, config.Lease/4)
-	}
-	if config.Poll == 0 {
-		config.Poll = DefaultPoll
-	}
+	config.fill()
 	if config.Heartbeat < 0 || config.Lease < 2*config.Heartbeat {
 		return nil, fmt.Errorf("lease %v and heartbeat %v: the lease must be at least twice the heartbeat", config.Lease, config.Heartbeat)
 	}
-	if config.Report == nil {
-		config.Report = func(Event) {}
+	w := &Worker{config: config, slots: make(chan struct{}, config.Slots)}
+	var err error
+	if config.Parts != nil {
+		if w.parts, err = newPartSource(config); err != nil {
+			return nil, err
+		}
 	}
-	config.Services.Fill()
-	return &Worker{config: config, refused: refusals{first: max(config.Poll, firstRefusal), byHash: map[string]refusal{}}}, nil
+	if config.Tasks != nil {
+		if w.tasks, err = newTaskSource(config, w.slots); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
 }
 
-// Run works until stop is closed or ctx ends. On stop it finishes the chunks in hand and
-// gives the partitions back; the end of ctx cancels at once. The error is that of the
-// repository, if looks for work failed, and none succeeded, for longer than a lease. The
-// time in which no slot is free, or the process is frozen, does not count: then there is
-// no look.
+func (c *Config) fill() {
+	c.Slots = max(c.Slots, 1)
+	if c.Lease == 0 {
+		c.Lease = DefaultLease
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = min(DefaultHeartbeat, c.Lease/4)
+	}
+	if c.Poll == 0 {
+		c.Poll = DefaultPoll
+	}
+	if c.Drain == 0 {
+		c.Drain = DefaultDrain
+	}
+	if c.Report == nil {
+		c.Report = func(Event) {}
+	}
+}
+
+// Run works until stop is closed or ctx ends. On stop it takes nothing more, finishes the
+// chunks in hand and gives the partitions back; tasks have the time of Config.Drain to end,
+// then their contexts do (rule W5). The end of ctx cancels at once. The error is that of
+// the repository, if looks for work, or heartbeats, failed, and none succeeded, for longer
+// than a lease. The time in which no slot is free, or the process is frozen, does not
+// count: then there is no look.
 func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	slots := make(chan struct{}, w.config.Slots)
-	var failing time.Time // when the first look failed since one succeeded
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &run{worker: w, stop: make(chan struct{}), failed: make(chan error, 2)}
+	defer r.running.Wait()
+	defer close(r.stop)
+	if w.tasks != nil {
+		r.running.Go(func() { r.end(w.tasks.run(ctx, r.stop)) })
+	}
+	return r.loop(ctx, stop)
+}
+
+// run is one call of Run.
+type run struct {
+	worker  *Worker
+	stop    chan struct{} // closed when nothing more is to be taken
+	failed  chan error
+	running sync.WaitGroup
+	failing time.Time // when the first look failed since one succeeded
+	tending sync.Mutex
+}
+
+func (r *run) end(err error) {
+	if err != nil {
+		r.failed <- err
+	}
+}
+
+// loop waits for all that a worker waits for, apart from deliveries, which the engine
+// hands to a slot, and heartbeats, which have a clock of their own.
+func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
+	w := r.worker
+	tend := time.NewTicker(w.config.Poll)
+	defer tend.Stop()
+	look := time.NewTimer(0)
+	defer look.Stop()
+	var slots chan<- struct{} // nil: parts are not looked for now
 	for {
 		select {
 		case <-stop:
 			return nil
 		case <-ctx.Done():
 			return nil
-		case slots <- struct{}{}:
-		}
-		work, err := w.next(ctx, stop)
-		if work != nil {
-			failing = time.Time{}
-			running.Go(func() {
-				defer func() { <-slots }()
-				work()
-			})
-			continue
-		}
-		<-slots
-		switch {
-		case err == nil:
-			failing = time.Time{}
-		case ctx.Err() != nil:
-			return nil
-		case failing.IsZero():
-			failing = time.Now()
-			w.config.Report(Event{What: "failed", Err: err})
-		case time.Since(failing) > w.config.Lease:
-			return fmt.Errorf("worker: %w", err)
-		default:
-			w.config.Report(Event{What: "failed", Err: err})
-		}
-		if !w.pause(ctx, stop) {
-			return nil
-		}
-	}
-}
-
-func (w *Worker) pause(ctx context.Context, stop <-chan struct{}) bool {
-	timer := time.NewTimer(w.config.Poll)
-	defer timer.Stop()
-	select {
-	case <-stop:
-		return false
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-// next takes something to do; nil: there is nothing.
-func (w *Worker) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
-	except, since := w.refused.hashes(time.Now()), w.clock().Now()
-	a, err := w.config.Repository.AssignPartition(ctx, core.AssignRequest{
-		Owner: w.config.Owner, Lease: w.config.Lease, MaxAttempts: w.config.MaxAttempts, Except: except,
-		Dead: w.config.Services.Owners.IsDead,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if a != nil {
-		return func() { w.partition(ctx, a, since, stop) }, nil
-	}
-	if w.config.Resume == nil {
-		return nil, nil
-	}
-	ids, err := w.config.Repository.Resumable(ctx, 1, except)
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	exec, err := w.config.Repository.Execution(ctx, ids[0])
-	if err != nil {
-		return nil, err
-	}
-	return func() { w.resume(ctx, exec, stop) }, nil
-}
-
-// resume resumes an execution. One whose job cannot be built here is left to others.
-func (w *Worker) resume(ctx context.Context, exec *core.JobExecution, stop <-chan struct{}) {
-	report := func(what string, err error) { w.config.Report(Event{Execution: exec.ID, What: what, Err: err}) }
-	j, err := w.config.Job(ctx, *exec)
-	if err != nil {
-		w.refused.add(exec.Definition.Hash, time.Now())
-		err = fmt.Errorf("build job %s: %w", exec.JobName, err)
-		report("refused", errors.Join(err, w.config.Repository.RefuseResume(context.WithoutCancel(ctx), exec.ID, w.refusal(err))))
-		return
-	}
-	err = w.config.Resume(ctx, j, exec.ID, stop)
-	if _, taken := errors.AsType[*core.TransitionError](err); taken {
-		return
-	}
-	if err != nil {
-		w.refused.add(exec.Definition.Hash, time.Now()) // it may be there again at once
-		report("failed", err)
-		return
-	}
-	w.refused.remove(exec.Definition.Hash)
-	report("resumed", nil)
-}
-
-// refusal is what is stored of work that this worker could not begin.
-func (w *Worker) refusal(err error) string {
-	return fmt.Sprintf("refused by worker %d on %s: %v", w.config.Owner.PID, w.config.Owner.Host, err)
-}
-
-// partition runs one partition, which was asked for at the clock's time since. One that
-// cannot be built here is given back for others, and one whose lease cannot be renewed.
-func (w *Worker) partition(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
-	report := func(what string, err error) {
-		w.config.Report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
-	}
-	report("taken", nil)
-	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
-	inner, run, err := w.rebuild(ctx, a)
-	if err != nil {
-		w.refused.add(a.Job.Definition.Hash, time.Now())
-		report("refused", errors.Join(err, w.config.Repository.ReleasePartition(context.WithoutCancel(ctx), ref, w.refusal(err))))
-		return
-	}
-	w.refused.remove(a.Job.Definition.Hash)
-	working, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	asked := newStop(stop)
-	defer asked.close()
-	keeper := w.newLease(a, since, asked, cancel)
-	keeper.Start(ctx)
-	run.Services.Stop, run.Services.Lease = asked, keeper
-	ends := &leaving{JobRepository: w.config.Repository, stop: asked, lease: keeper}
-	record, err := w.config.Executor(ends).Execute(working, inner, run)
-	keeper.Stop()
-	keeper.Wait()
-	switch {
-	case errors.Is(err, core.ErrLostOwner):
-		report("lost", err)
-	case err != nil:
-		report("failed", err)
-	case ends.released:
-		report("released", nil)
-	default:
-		a.Step = *record
-		report("ended", nil)
-	}
-}
-
-// newLease returns what keeps the lease of a partition that was asked for at the clock's
-// time since. end ends its work.
-func (w *Worker) newLease(a *core.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
-	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
-	return lease.New(lease.Config{
-		Clock: w.clock(), Lease: w.config.Lease, Heartbeat: w.config.Heartbeat, Since: since, End: func(cause error) { end(cause) },
-		Beat: func(ctx context.Context) error {
-			requested, err := w.config.Repository.HeartbeatStep(ctx, ref, w.config.Lease)
-			if requested {
-				asked.Request()
-			}
+		case err := <-r.failed:
 			return err
-		},
-		Failed: func(err error) {
-			w.config.Services.Observer.Observe(context.Background(), core.HeartbeatFailed{Execution: a.Job.ID, Err: err})
-		},
-	})
-}
-
-func (w *Worker) clock() lease.Clock { return lease.Clock{Rested: w.config.Repository.WriterHeld} }
-
-// rebuild makes the step of a partition from the stored definition, and its run from
-// what the step that planned it has stored.
-func (w *Worker) rebuild(ctx context.Context, a *core.Assignment) (core.Step, *core.StepRun, error) {
-	j, err := w.config.Job(ctx, a.Job)
-	if err != nil {
-		return nil, nil, fmt.Errorf("build job %s: %w", a.Job.JobName, err)
-	}
-	inner, err := innerStep(j, a.Manager.Name)
-	if err != nil {
-		return nil, nil, err
-	}
-	var data core.StepContext
-	if err := json.Unmarshal(a.Shared, &data); err != nil {
-		return nil, nil, fmt.Errorf("step %s: what its manager has stored: %w", a.Step.Name, err)
-	}
-	data.Job.Definition = a.Job.Definition
-	data.Name, data.Planned, data.Earlier = a.Step.Name, &a.Step, a.Earlier
-	data.Part = partOf(a)
-	services := w.config.Services
-	services.Checkpoints, services.Plans, services.Attempts = w.config.Repository, w.config.Repository, w.config.Repository
-	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
-	services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
-		promoted := core.NewExecutionContext()
-		for key, value := range values {
-			if err := promoted.Put(key, value); err != nil {
+		case <-tend.C:
+			r.tend(ctx)
+		case <-look.C:
+			slots = r.wanted()
+		case <-r.woken():
+			slots = r.wanted()
+		case slots <- struct{}{}:
+			found, err := r.lookForParts(ctx)
+			if err != nil || ctx.Err() != nil {
 				return err
 			}
-		}
-		return w.config.Repository.PromotePartition(ctx, ref, promoted)
-	})
-	return inner, &core.StepRun{Data: data, Services: services}, nil
-}
-
-// innerStep finds the step that does the work of one partition.
-func innerStep(j *core.Job, name string) (core.Step, error) {
-	for _, s := range append(j.Flow.Steps(), j.Finally.Steps()...) {
-		if partitioned, ok := s.(interface{ Inner() core.Step }); ok && s.Name() == name {
-			return partitioned.Inner(), nil
+			if !found {
+				slots = nil
+				look.Reset(w.config.Poll)
+			}
 		}
 	}
-	return nil, fmt.Errorf("job %s has no step %s with partitions", j.Name, name)
 }
 
-// partOf is the partition as its plan made it.
-func partOf(a *core.Assignment) *core.Partition {
-	part := core.PartitionOf(a.Manager.Name, a.Step)
-	return &part
+// wanted is where a slot for a part comes from.
+func (r *run) wanted() chan<- struct{} {
+	if r.worker.parts == nil {
+		return nil
+	}
+	return r.worker.slots
 }
+
+func (r *run) woken() <-chan struct{} {
+	if r.worker.tasks == nil {
+		return nil
+	}
+	return r.worker.tasks.wake
+}
+
+// lookForParts looks with a slot, which it gives back where there is nothing.
+func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
+	w := r.worker
+	work, err := w.parts.next(ctx, r.stop)
+	if work != nil {
+		r.failing = time.Time{}
+		r.running.Go(func() {
+			defer func() { <-w.slots }()
+			work()
+		})
+		return true, nil
+	}
+	<-w.slots
+	switch {
+	case err == nil:
+		r.failing = time.Time{}
+	case ctx.Err() != nil:
+	case r.failing.IsZero():
+		r.failing = time.Now()
+		w.config.Report(Event{What: "failed", Err: err})
+	case time.Since(r.failing) > w.config.Lease:
+		return false, fmt.Errorf("worker: %w", err)
+	default:
+		w.config.Report(Event{What: "failed", Err: err})
+	}
+	return false, nil
+}
+
+// tend does what any process does for all tasks, unless it is at it still.
+func (r *run) tend(ctx context.Context) {
+	tasks := r.worker.tasks
+	if tasks == nil || !r.tending.TryLock() {
+		return
+	}
+	r.running.Go(func() {
+		defer r.tending.Unlock()
+		if err := tasks.tend(ctx); err != nil && ctx.Err() == nil {
+			r.worker.config.Report(Event{What: "failed", Err: err})
+		}
+	})
+}
+
+// jittered returns the time and up to a tenth more, so that processes do not act at once.
+func jittered(d time.Duration) time.Duration { return d + rand.N(d/10+1) } //nolint:gosec // no secret

@@ -44,6 +44,7 @@ type workplace struct {
 	job    *core.Job
 	exec   core.JobExecution
 	config runtime.Config
+	parts  runtime.Parts
 
 	mu     sync.Mutex
 	events []runtime.Event
@@ -66,10 +67,9 @@ func newWorkplace(t *testing.T, url string, parts int, work core.TaskletFunc) *w
 	running.Cancel(errors.New("its process ends"))
 	_, err = running.Wait()
 	require.Error(t, err)
-	p.config = runtime.Config{
-		Repository: p.Repository, Owner: core.Owner{Host: "here", PID: 7}, Lease: time.Second, Heartbeat: 100 * time.Millisecond,
-		Poll: 10 * time.Millisecond,
-		Job:  func(context.Context, core.JobExecution) (*core.Job, error) { return p.job, nil },
+	p.parts = runtime.Parts{
+		Repository: p.Repository, Owner: core.Owner{Host: "here", PID: 7},
+		Job: func(context.Context, core.JobExecution) (*core.Job, error) { return p.job, nil },
 		Executor: func(transitions core.Transitions) core.StepExecutor {
 			return step.NewSimpleStepExecutor(transitions, p.Database.Name(), nil)
 		},
@@ -77,6 +77,9 @@ func newWorkplace(t *testing.T, url string, parts int, work core.TaskletFunc) *w
 			_, err := p.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
 			return err
 		},
+	}
+	p.config = runtime.Config{
+		Lease: time.Second, Heartbeat: 100 * time.Millisecond, Poll: 10 * time.Millisecond, Parts: &p.parts,
 		Report: func(e runtime.Event) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -133,7 +136,7 @@ func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 			return nil
 		})
 		u := &unreliable{JobRepository: p.Repository, fail: func(look int64) bool { return look == 2 || look == 4 }}
-		p.config.Repository = u
+		p.parts.Repository = u
 		require.NoError(t, p.work())
 		require.EqualValues(t, 2, u.failures.Load())
 		require.Equal(t, core.StatusCompleted, p.status())
@@ -146,7 +149,7 @@ func TestAWorkerEndsWhenItsLooksFailForLongerThanItsLease(t *testing.T) {
 	t.Parallel()
 	p := newWorkplace(t, testdb.SQLite(t), 1, nil)
 	u := &unreliable{JobRepository: p.Repository, fail: func(int64) bool { return true }}
-	p.config.Repository = u
+	p.parts.Repository = u
 	begin := time.Now()
 	require.ErrorIs(t, p.work(), errLook)
 	require.Greater(t, time.Since(begin), p.config.Lease)
@@ -162,7 +165,7 @@ func TestWhatAWorkerCannotBuildItTriesAgain(t *testing.T) {
 		var missing atomic.Bool
 		missing.Store(true)
 		p.config.Slots = 2
-		p.config.Job = func(context.Context, core.JobExecution) (*core.Job, error) {
+		p.parts.Job = func(context.Context, core.JobExecution) (*core.Job, error) {
 			if missing.Load() {
 				return nil, errors.New("no file parts.csv")
 			}
@@ -203,7 +206,7 @@ func TestAnExecutionThatCannotBeBuiltIsResumedLater(t *testing.T) {
 		t.Parallel()
 		p := newWorkplace(t, url, 1, func(context.Context, *core.StepContribution) error { return nil })
 		var builds atomic.Int64
-		p.config.Job = func(context.Context, core.JobExecution) (*core.Job, error) {
+		p.parts.Job = func(context.Context, core.JobExecution) (*core.Job, error) {
 			if n := builds.Add(1); n == 2 || n == 3 {
 				return nil, errors.New("no file child.yaml")
 			}

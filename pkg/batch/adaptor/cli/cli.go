@@ -1,12 +1,12 @@
 // Package cli is the command line of a Surfin application: run, next, restart,
-// stop, abandon, recover, purge and worker; register, definitions and schedules; list, explain, top, show and skips; validate, sql, migrate,
+// stop, abandon, recover, purge and worker; register, definitions and schedules; list, explain, top, show and skips; tasks; validate, sql, migrate,
 // schema, describe, version, man and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
 // error. [Main] documents the exit codes. The package assembles nothing itself:
 // an [App] brings the registry, and a function that opens what runs jobs.
 //
-// It imports operator, runtime (the worker), settings, adaptor/jobfile, core and tx, and
+// It imports operator, runtime (workers and tasks), settings, adaptor/jobfile, core and tx, and
 // none of job, chunk, step and repository: the rules of running are the service's.
 package cli
 
@@ -51,9 +51,11 @@ type App struct {
 type Session struct {
 	// Service is the one place where jobs are run and operated.
 	Service *operator.Service
+	// Tasks is the one place where tasks are submitted and operated.
+	Tasks *runtime.TaskService
 	// Provider has the databases, for sql.
 	Provider tx.Provider
-	// Work runs partitions of other processes' jobs until stop is closed.
+	// Work executes tasks, and runs partitions of other processes' jobs, until stop is closed.
 	Work  func(ctx context.Context, stop <-chan struct{}, o runtime.Options) error
 	Close func(ctx context.Context) error
 }
@@ -135,7 +137,7 @@ Exit codes:
 	env.addGlobalFlags(root)
 	root.AddCommand(
 		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
-		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(),
+		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
 		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
 		fileCommands{env}.settingsTopic(),

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,6 +109,13 @@ func (env *environment) endLate(_ context.Context, e core.Event) {
 		what += ", step " + late.Step
 	}
 	env.err.endProgress()
+	if late.Task != 0 {
+		os.Exit(env.report(&exitError{
+			code:  ExitLease,
+			err:   fmt.Errorf("task %d of type %s: its handler did not return in time, so this process ends: %w", late.Task, late.TaskType, late.Err),
+			hints: hintLines([]hint{{"details", env.command("tasks", "show", strconv.FormatInt(late.Task, 10))}}),
+		}))
+	}
 	os.Exit(env.report(&exitError{
 		code: ExitLease,
 		err:  fmt.Errorf("%s: it did not return before its lease is over, so this process ends: %w", what, late.Err),

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
@@ -15,19 +16,22 @@ import (
 const minPoll = 10 * time.Millisecond
 
 func (c serverCommands) workerCommand() *cobra.Command {
-	o := runtime.Options{Slots: 1, Poll: runtime.DefaultPoll}
+	o := runtime.Options{Slots: 1, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain}
+	var without []string
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Run parts of partitioned steps that other processes run",
-		Long: `Takes parts of steps whose job file says "partition: {remote: true}" and runs them,
-until it is stopped. Each part has a lease of its own: the parts of a worker that dies
-are taken by others, where its last chunk committed. The steps are built from the job
-file that is stored with the execution: no file of jobs is needed here, but the
-databases, components and data that the job uses.
+		Short: "Execute tasks, and parts of partitioned steps that other processes run",
+		Long: `Executes tasks of the types that have a handler in this program ("tasks submit"), and
+takes parts of steps whose job file says "partition: {remote: true}" and runs them,
+until it is stopped. Tasks and parts have leases: those of a worker that dies are taken
+by others; a part goes on where its last chunk committed, a task is attempted again. The
+steps are built from the job file that is stored with the execution: no file of jobs is
+needed here, but the databases, components and data that the job uses.
 
-SIGINT or SIGTERM finishes the chunks in hand and gives the parts back; a second one
-cancels.`,
-		Example: "  " + c.env.app.Name + " worker --slots 4",
+SIGINT or SIGTERM finishes the chunks in hand and gives the parts back; tasks in hand may
+go on for the time of --drain, then they are ended, and attempted again by others. A
+second one cancels.`,
+		Example: "  " + c.env.app.Name + " worker --slots 4 --types shell,http_request",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -35,13 +39,30 @@ cancels.`,
 				return usagef("--slots %d: at least 1", o.Slots)
 			case o.Poll < minPoll:
 				return usagef("--poll %v: at least %v", o.Poll, minPoll)
+			case o.Drain < 0:
+				return usagef("--drain %v: not negative", o.Drain)
+			case o.Drain == 0:
+				o.Drain = -1
+			}
+			for _, what := range without {
+				switch what {
+				case "tasks":
+					o.Types = []string{}
+				case "parts":
+					o.WithoutParts = true
+				default:
+					return usagef("--without %s: tasks or parts", what)
+				}
 			}
 			return c.work(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&o.Slots, "slots", o.Slots, "run `N` parts at once")
+	f.IntVar(&o.Slots, "slots", o.Slots, "run `N` tasks and parts at once")
 	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for work")
+	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that tasks in hand have to end when the worker is stopped")
+	f.StringSliceVar(&o.Types, "types", nil, "only tasks of these `TYPES`")
+	f.StringSliceVar(&without, "without", nil, "leave `WORK` of this kind to others: tasks or parts")
 	return cmd
 }
 
@@ -54,7 +75,7 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	o.Report = func(e runtime.Event) { c.workerEvent(ctx, e) }
 	return c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		c.env.announceDatabase(ctx)
-		c.env.log.InfoContext(ctx, fmt.Sprintf("worker with %d slots: waiting for parts", o.Slots))
+		c.env.log.InfoContext(ctx, fmt.Sprintf("worker with %d slots: waiting for work", o.Slots))
 		return s.Work(ctx, signals.stop, o)
 	})
 }
@@ -73,6 +94,10 @@ func (c serverCommands) workerEvent(ctx context.Context, e runtime.Event) {
 			args = append(args, "status", string(e.Partition.Status), "read", e.Partition.Counters.Read, "written", e.Partition.Counters.Write)
 		}
 	}
+	if e.Task != nil {
+		c.taskEvent(ctx, e)
+		return
+	}
 	if e.Err != nil {
 		c.env.log.ErrorContext(ctx, subject+" "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
 		return
@@ -82,4 +107,21 @@ func (c serverCommands) workerEvent(ctx context.Context, e runtime.Event) {
 		return
 	}
 	c.env.log.InfoContext(ctx, subject+" "+e.What, args...)
+}
+
+func (c serverCommands) taskEvent(ctx context.Context, e runtime.Event) {
+	args := []any{"task", int64(e.Task.ID), "type", e.Task.Spec.Type}
+	if e.Task.Attempts > 0 {
+		args = append(args, "attempt", e.Task.Attempts)
+	}
+	switch {
+	case e.Err != nil:
+		c.env.log.ErrorContext(ctx, "task "+e.What, append(args, "error", oneLine(e.Err.Error()))...)
+	case e.What == "ended" && e.State != task.Succeeded:
+		c.env.log.WarnContext(ctx, "task attempt failed", append(args, "state", string(e.State), "reason", oneLine(e.Reason))...)
+	case e.What == "ended":
+		c.env.log.InfoContext(ctx, "task ended", append(args, "state", string(e.State))...)
+	default:
+		c.env.log.InfoContext(ctx, "task "+e.What, args...)
+	}
 }

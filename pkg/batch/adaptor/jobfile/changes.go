@@ -82,24 +82,31 @@ type Restart struct {
 	Registry *registry.Registry
 }
 
-// Changes compares the file with the definition of the instance's last execution,
-// if that is another one. The error is a *ChangedError where the restart needs consent, and
+// Changes compares the file with the definition of the instance's last execution, or of the
+// newest one that may have written something, if that is another one. The error is a *ChangedError where the restart needs consent, and
 // the changes are those as well.
 func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	last := r.Last
 	if last.Definition.Hash == f.Definition().Hash || last.Definition.Text == "" { // that of a job made in Go
 		return nil, nil
 	}
+	base, err := f.writtenUnder(ctx, r)
+	if err != nil || base.Definition.Hash == f.Definition().Hash {
+		return nil, err
+	}
 	steps, err := r.History.Records.LastSteps(ctx, last.InstanceID, last.AnewSince())
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
 	}
-	before, unread := f.Earlier(last.Definition, r.Registry)
-	c := &comparison{last: last.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
+	before, unread := f.Earlier(base.Definition, r.Registry)
+	c := &comparison{last: base.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
 	if unread != nil { // such as a component that the application no longer has
 		c.before = f
 	}
 	if err := errors.Join(c.readCheckpoints(ctx, r), c.readChildren(ctx, r.History.Records)); err != nil {
+		return nil, err
+	}
+	if err := c.judgeChildren(ctx, r); err != nil {
 		return nil, err
 	}
 	changes := c.changes()
@@ -107,9 +114,9 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 		changes = c.changesOfUnread(unread)
 	}
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
-		refused := &ChangedError{Execution: last.ID, Changes: changes}
+		refused := &ChangedError{Execution: base.ID, Changes: changes}
 		if unread == nil {
-			refused.Diff = c.diff(changes)
+			refused.Diff = c.allDiffs(changes)
 		}
 		return changes, refused
 	}
@@ -153,6 +160,8 @@ type comparison struct {
 	elsewhere map[string]bool
 	// idle are the steps that run a job which has committed nothing.
 	idle map[string]bool
+	// children are the unfinished steps whose child job would refuse its new definition.
+	children map[string]judgedChild
 }
 
 // readCheckpoints asks the databases of steps that began whether work is committed there:
@@ -302,6 +311,9 @@ func (c *comparison) stepChanges(old *stepDef) []Change {
 		}
 		if old.partitioner != nil && !c.hasCommittedParts(old) {
 			return c.newDefinition(old, now)
+		}
+		if judged := c.children[old.name]; len(judged.changes) > 0 {
+			return judged.changes
 		}
 	}
 	what := otherChange(old, now)

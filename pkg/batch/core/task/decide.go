@@ -15,6 +15,8 @@ type Case struct {
 	Outcome Outcome
 	Budget  Budget // filled in
 	Spent   Spent
+	// Decider is the name of the decider that the group asks for; "": the default one.
+	Decider string
 	// Random is in [0, 1): the chance that a decider may use, so that it stays a function.
 	Random float64
 }

@@ -39,8 +39,9 @@ type Submissions interface {
 type Executions interface {
 	// Claim makes MoveClaim, in the epoch of a delivery, and begins an attempt. Of a task
 	// that another one has, that is over, or that has another epoch, the answer is
-	// core.Duplicate or an error as of guard.Table. A task beyond the budget of its group
-	// ends instead: Claimed is nil and the answer core.Applied.
+	// core.Duplicate or an error as of guard.Table. A worker that executes it itself, in that
+	// epoch, gets Claimed beside core.Duplicate: its first answer was lost. A task beyond the
+	// budget of its group ends instead: Claimed is nil and the answer core.Applied.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
 	// Assign makes MoveAssign, and Start MoveStart of what was assigned: Claim in two parts,
 	// for a worker that takes more than it starts.

@@ -35,6 +35,9 @@ func filtersAgree(b *bench) {
 		if n > 10 && random.IntN(4) == 0 {
 			req.RedriveOf = core.JobExecutionID(1 + random.IntN(3))
 		}
+		if random.IntN(2) == 0 {
+			req.Task = 1 + random.Int64N(3)
+		}
 		launched, err := b.repo.Launch(b.ctx, req)
 		if err != nil {
 			continue // that instance runs
@@ -66,6 +69,9 @@ func filtersAgree(b *bench) {
 		}
 		if random.IntN(4) == 0 {
 			f.RedriveOf = core.JobExecutionID(1 + random.IntN(3))
+		}
+		if random.IntN(4) == 0 {
+			f.Task = 1 + random.Int64N(3)
 		}
 		for _, s := range []core.Status{core.StatusFailed, core.StatusStopped, core.StatusStarting} {
 			if random.IntN(3) == 0 {
@@ -102,6 +108,7 @@ func selects(f core.ExecutionFilter, e core.JobExecution) bool {
 		(f.Instance == 0 || e.InstanceID == f.Instance) &&
 		(f.ExitCode == "" || e.ExitCode == f.ExitCode) &&
 		(f.RedriveOf == 0 || e.RedriveOf == f.RedriveOf) &&
+		(f.Task == 0 || e.Task == f.Task) &&
 		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, e.Status)) &&
 		(f.CreatedFrom.IsZero() || !e.CreatedAt.Before(f.CreatedFrom)) &&
 		(f.CreatedTo.IsZero() || e.CreatedAt.Before(f.CreatedTo))
@@ -220,7 +227,7 @@ func listingsUseIndexes(b *bench) {
 	for _, f := range []core.ExecutionFilter{
 		{}, {Before: 5000}, {JobName: "job3"}, {JobName: "job3", Before: 5000}, {Instance: 77}, {ExitCode: "RARE"}, {ExitCode: "RARE", JobName: "job1"},
 		{Statuses: failed}, {Statuses: failed, JobName: "job0"}, {Statuses: statuses()}, {Statuses: statuses(), JobName: "job0", Before: 9000},
-		{Statuses: failed, ExitCode: "FAILED"}, {RedriveOf: 5},
+		{Statuses: failed, ExitCode: "FAILED"}, {RedriveOf: 5}, {Task: 5},
 		{CreatedFrom: from, CreatedTo: from.Add(time.Hour)}, {CreatedTo: from}, {CreatedFrom: from, JobName: "job3"},
 		{CreatedFrom: from, CreatedTo: from.Add(24 * time.Hour), Statuses: failed},
 	} {

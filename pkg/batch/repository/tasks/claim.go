@@ -74,12 +74,15 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	var refused error
 	err := r.transact(ctx, func(ctx context.Context) (err error) {
 		moved, refused = r.tasks.Move(ctx, move)
+		if moved.Answer == core.Duplicate && moved.State == task.Running {
+			result, err = r.claimedBefore(ctx, d, by)
+			return err
+		}
 		if moved.Answer != core.Applied {
 			return nil
 		}
 		var row claimed
-		err = r.scan(ctx, &row, `SELECT t.*, g.decider, g.max_total_attempts, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id = ?`, d.ID)
-		if err != nil {
+		if err = r.scan(ctx, &row, selectClaimed+" WHERE t.id = ?", d.ID); err != nil {
 			return err
 		}
 		over, err := r.isOverBudget(ctx, &row, by)
@@ -95,25 +98,48 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	return result, moved.Answer, refused
 }
 
-// attempt begins the attempt of a task that has just started.
-func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant) (*task.Claimed, error) {
+// claimedBefore returns what the same worker has claimed in the epoch and executes, so that
+// the answer was lost; nil: it has not.
+func (r *Repository) claimedBefore(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, error) {
+	var rows []claimed
+	err := r.scan(ctx, &rows, selectClaimed+" WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?", d.ID, d.Epoch, by.Worker, task.Running)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	var attempts []taskAttempt
+	err = r.scan(ctx, &attempts, "SELECT * FROM {task_attempt} WHERE task_id = ? AND epoch = ? AND worker = ? AND state = ?", d.ID, d.Epoch, by.Worker, task.AttemptRunning)
+	if err != nil || len(attempts) == 0 {
+		return nil, err
+	}
+	return rows[0].given(attempts[0].ID, by)
+}
+
+const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
+
+// given is what a worker is given of a task whose attempt has begun.
+func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claimed, error) {
 	record, err := row.Row.record()
 	if err != nil {
 		return nil, err
 	}
+	c := &task.Claimed{
+		Task: *record, Decider: row.Decider, Ref: task.Ref{ID: row.Row.ID, Attempt: attempt, Worker: by.Worker, Epoch: row.Row.Epoch},
+	}
+	if !row.Row.DeadlineAt.IsZero() {
+		c.Deadline = max(row.Row.DeadlineAt.Sub(row.Now.Time), time.Microsecond)
+	}
+	return c, nil
+}
+
+// attempt begins the attempt of a task that has just started.
+func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant) (*task.Claimed, error) {
 	attempt := taskAttempt{
 		TaskID: row.Row.ID, GroupID: row.Row.GroupID, Number: row.Row.Tries, Epoch: row.Row.Epoch, State: task.AttemptRunning, Worker: by.Worker, StartedAt: gormtx.Clock(0),
 	}
 	if err := r.session(ctx).Create(&attempt).Error; err != nil {
 		return nil, err
 	}
-	c := &task.Claimed{
-		Task: *record, Decider: row.Decider, Ref: task.Ref{ID: row.Row.ID, Attempt: attempt.ID, Worker: by.Worker, Epoch: row.Row.Epoch},
-	}
-	if !row.Row.DeadlineAt.IsZero() {
-		c.Deadline = max(row.Row.DeadlineAt.Sub(row.Now.Time), time.Microsecond)
-	}
-	return c, nil
+	return row.given(attempt.ID, by)
 }
 
 // isOverBudget ends a task whose group has had all its attempts. The group's row is locked,

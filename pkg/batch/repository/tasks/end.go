@@ -111,17 +111,18 @@ func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (
 	var row struct {
 		Row              taskRow `gorm:"embedded"`
 		Budget           string
+		Decider          string
 		MaxTotalAttempts int64
 		Overdue          bool
 	}
-	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.max_total_attempts,
+	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.decider, g.max_total_attempts,
 		CASE WHEN t.deadline_at IS NOT NULL AND t.deadline_at <= {now} THEN 1 ELSE 0 END = 1 AS overdue
 		FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?`,
 		ref.ID, ref.Epoch, ref.Worker, task.Running)
 	if err != nil || row.Row.ID == 0 {
 		return nil, err
 	}
-	c := &task.Case{Outcome: o, Random: rand.Float64()}
+	c := &task.Case{Outcome: o, Decider: row.Decider, Random: rand.Float64()}
 	record, err := row.Row.record()
 	if err != nil {
 		return nil, err

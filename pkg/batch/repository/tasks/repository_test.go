@@ -469,3 +469,23 @@ func TestADelayedTaskIsNotDueBefore(t *testing.T) {
 		require.ErrorContains(s, err, "it is not due yet")
 	})
 }
+
+// A claim whose answer was lost is asked again by the same worker, and by no other one.
+func TestAClaimWhoseAnswerWasLostIsAskedAgain(t *testing.T) {
+	each(t, func(s *scene) {
+		d := s.one(task.Spec{}, task.Budget{})
+		first := s.claim(d, worker("a"))
+		again, answer, err := s.Claim(s.Context(), d, worker("a"))
+		require.NoError(s, err)
+		require.Equal(s, core.Duplicate, answer)
+		require.Equal(s, first.Ref, again.Ref)
+		require.Equal(s, first.Task.Spec, again.Task.Spec)
+		other, answer, err := s.Claim(s.Context(), d, worker("b"))
+		require.NoError(s, err)
+		require.Equal(s, core.Duplicate, answer)
+		require.Nil(s, other)
+		s.end(first.Ref, task.Success())
+		over, _, _ := s.Claim(s.Context(), d, worker("a")) //nolint:errcheck // refused or a duplicate
+		require.Nil(s, over)
+	})
+}

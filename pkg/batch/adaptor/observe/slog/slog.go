@@ -145,7 +145,11 @@ func rare(e core.Event) record {
 		r.err(e.Err)
 	case core.ComponentLate:
 		r = begin("component.late", "the lease is nearly over, and a component has not returned: another process may begin the same work beside it").at(slog.LevelError)
-		r.add(slog.String("job", e.JobName), execution(e.Execution))
+		if e.Task != 0 {
+			r.add(slog.Int64("task", e.Task), slog.String("type", e.TaskType))
+		} else {
+			r.add(slog.String("job", e.JobName), execution(e.Execution))
+		}
 		r.text("step", e.Step)
 		r.err(e.Err)
 	}

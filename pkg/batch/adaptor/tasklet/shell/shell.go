@@ -1,22 +1,19 @@
 // Package shell is the tasklet `shell`: it runs a command, or a script, as a
 // process of its own.
 //
-// It imports core, core/registry and the standard library.
+// It imports core, core/registry and internal/process.
 package shell
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/process"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -30,9 +27,6 @@ type Config struct {
 	Dir    string            `key:"dir" path:"true" default:"." doc:"The folder to run in, relative to the job file."`
 	Grace  time.Duration     `key:"grace" default:"10s" doc:"The time between SIGTERM and SIGKILL when the step is stopped or times out."`
 }
-
-// defaultGrace is the time between SIGTERM and SIGKILL where none is given.
-const defaultGrace = 10 * time.Second
 
 const (
 	// outBytes is how much of the end of stdout becomes the result `stdout`.
@@ -51,13 +45,8 @@ func (c *Config) Validate() error {
 	case c.Grace < 0:
 		return &registry.ConfigError{Key: "grace", Err: fmt.Errorf("%s is less than 0", c.Grace)}
 	}
-	for name, value := range c.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return &registry.ConfigError{Key: "env." + name, Err: errors.New("this is no name of a variable")}
-		}
-		if strings.ContainsRune(value, 0) {
-			return &registry.ConfigError{Key: "env." + name, Err: errors.New("the value has a NUL character")}
-		}
+	if name, err := process.CheckEnv(c.Env); err != nil {
+		return &registry.ConfigError{Key: "env." + name, Err: err}
 	}
 	return nil
 }
@@ -95,9 +84,6 @@ var _ core.Stoppable = (*tasklet)(nil)
 func New(config Config) (core.Tasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
-	}
-	if config.Grace == 0 {
-		config.Grace = defaultGrace
 	}
 	return &tasklet{config: config, stop: make(chan struct{})}, nil
 }
@@ -150,40 +136,27 @@ func (e *ExitError) Unwrap() error { return e.Err }
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)
-	stdout, stderr := &tail{limit: outBytes}, &tail{limit: errBytes}
-	group, err := newGroup()
+	r, err := process.Command{
+		Args: t.config.Command, Script: t.config.Script, Env: t.config.Env, Dir: t.config.Dir, Grace: t.config.Grace,
+		OutBytes: outBytes, ErrBytes: errBytes,
+	}.Run(ctx)
 	if err != nil {
 		return fmt.Errorf("shell: %w", err)
-	}
-	defer group.close()
-	cmd := t.command(ctx, group, stdout, stderr)
-	err = group.run(cmd)
-	if cmd.Process == nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return fmt.Errorf("shell: %w", err)
-	}
-	if err != nil {
-		// What the process had started, and left behind, ends with it.
-		if kerr := group.kill(); kerr != nil {
-			err = errors.Join(err, fmt.Errorf("kill what it had started: %w", kerr))
-		}
 	}
 	if c.Out == nil {
 		c.Out = map[string]any{}
 	}
-	c.Out["exit_code"] = int64(cmd.ProcessState.ExitCode())
-	c.Out["stdout"] = stdout.text()
+	c.Out["exit_code"] = int64(r.Code)
+	c.Out["stdout"] = r.Stdout
 	switch {
-	case err == nil:
+	case r.Err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("shell: %w (the process ended with: %w%s)", context.Cause(ctx), err, after(stderr.text()))
-	case errors.Is(err, exec.ErrWaitDelay):
-		return fmt.Errorf("shell: the process ended and left another one behind that holds its output open: %w", err)
+		return fmt.Errorf("shell: %w (the process ended with: %w%s)", context.Cause(ctx), r.Err, after(r.Stderr))
+	case errors.Is(r.Err, exec.ErrWaitDelay):
+		return fmt.Errorf("shell: the process ended and left another one behind that holds its output open: %w", r.Err)
 	}
-	return &ExitError{Code: cmd.ProcessState.ExitCode(), Stderr: stderr.text(), Err: err}
+	return &ExitError{Code: r.Code, Stderr: r.Stderr, Err: r.Err}
 }
 
 func after(text string) string {
@@ -191,61 +164,4 @@ func after(text string) string {
 		return ""
 	}
 	return ": " + text
-}
-
-// command prepares the process; when ctx ends, so does its group.
-func (t *tasklet) command(ctx context.Context, group *group, stdout, stderr io.Writer) *exec.Cmd {
-	args := t.config.Command
-	if len(args) == 0 {
-		args = []string{"sh", "-c", t.config.Script}
-	}
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = stdout, stderr, t.config.Dir
-	cmd.Env = os.Environ()
-	for _, name := range sortedNames(t.config.Env) {
-		cmd.Env = append(cmd.Env, name+"="+t.config.Env[name])
-	}
-	cmd.Cancel = func() error {
-		if core.IsOwnerGone(context.Cause(ctx)) { // another process may begin the same work (rule L9)
-			return errors.Join(group.kill(), cmd.Process.Kill())
-		}
-		return group.end(cmd.Process)
-	}
-	cmd.WaitDelay = t.config.Grace
-	return cmd
-}
-
-func sortedNames(env map[string]string) []string {
-	names := make([]string, 0, len(env))
-	for name := range env {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	limit int
-	buf   []byte
-	cut   bool
-}
-
-// Write never fails.
-func (w *tail) Write(p []byte) (int, error) {
-	w.buf = append(w.buf, p...)
-	if over := len(w.buf) - w.limit; over > 0 {
-		w.cut = true
-		w.buf = append(w.buf[:0], w.buf[over:]...)
-	}
-	return len(p), nil
-}
-
-// text is valid UTF-8, without the last line break; … stands for what was cut.
-func (w *tail) text() string {
-	text := strings.ToValidUTF8(strings.TrimRight(string(w.buf), "\r\n"), "\uFFFD")
-	if w.cut {
-		return "…" + strings.TrimLeft(text, "\uFFFD")
-	}
-	return text
 }

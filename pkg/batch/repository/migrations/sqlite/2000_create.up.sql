@@ -42,6 +42,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     started_at      INTEGER,
     ended_at        INTEGER,
     redrive_of      INTEGER,
+    task_id         INTEGER, -- the task that ran it
     parent_id       INTEGER, -- the execution that ran this one as a step
     parent_call     INTEGER, -- the first attempt at that step
     exclusive_key   TEXT NOT NULL DEFAULT '', -- '': it shares no key but its instance
@@ -53,6 +54,7 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_job" ON "{{prefix}}job_execu
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_status" ON "{{prefix}}job_execution" (status, id);
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_job_status" ON "{{prefix}}job_execution" (job_name, status, id);
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_redrive" ON "{{prefix}}job_execution" (redrive_of, id) WHERE redrive_of IS NOT NULL;
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_task" ON "{{prefix}}job_execution" (task_id, id) WHERE task_id IS NOT NULL;
 -- Of the executions with one key one is active.
 CREATE UNIQUE INDEX IF NOT EXISTS "{{prefix}}job_execution_exclusive" ON "{{prefix}}job_execution" (job_name, exclusive_key) WHERE active = 1 AND exclusive_key <> '';
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package shell
+package process
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 
 // lifeline is what the guard of a group runs: it reads from a pipe that only this
 // process can write to. A line means that the work has ended. The end of the pipe means
-// that this process has died; the guard then kills its own group: the tasklet's process
+// that this process has died; the guard then kills its own group: the process
 // and all that it started.
 const lifeline = `trap '' HUP INT QUIT TERM; read -r line || kill -KILL 0`
 

@@ -1,0 +1,150 @@
+// Package process runs a program, or a script, as a process group that does not outlive
+// this process (rule L10).
+//
+// It imports core.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// DefaultGrace is the time between SIGTERM and SIGKILL where none is given.
+const DefaultGrace = 10 * time.Second
+
+// Command is what runs.
+type Command struct {
+	// Args are the program and its arguments; none: Script is run by sh.
+	Args   []string
+	Script string
+	// Env are variables besides those of this process.
+	Env map[string]string
+	// Dir is the folder to run in; "": that of this process.
+	Dir string
+	// Grace is the time between SIGTERM and SIGKILL when the context ends; 0: DefaultGrace.
+	Grace time.Duration
+	// OutBytes and ErrBytes are how much of the ends of stdout and stderr is kept.
+	OutBytes, ErrBytes int
+}
+
+// CheckEnv reports a name, or the name of a value, that no process can have.
+func CheckEnv(env map[string]string) (name string, err error) {
+	for _, name := range sortedNames(env) {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return name, errors.New("this is no name of a variable")
+		}
+		if strings.ContainsRune(env[name], 0) {
+			return name, errors.New("the value has a NUL character")
+		}
+	}
+	return "", nil
+}
+
+// Result is how a process ended.
+type Result struct {
+	// Code is the exit code; -1 if a signal ended it.
+	Code int
+	// Stdout and Stderr are the ends of what it wrote, without the last line break; … stands
+	// for what was cut.
+	Stdout, Stderr string
+	// Err is nil where it ended with 0; else an *exec.ExitError, or exec.ErrWaitDelay where
+	// it left another process behind that holds its output open.
+	Err error
+}
+
+// Run runs the process to its end. When ctx ends, the process and all it has started are
+// asked to end, and killed when the grace is over; at once, where another process may begin
+// the same work (core.IsOwnerGone, rule L9). err says why it did not begin.
+func (c Command) Run(ctx context.Context) (r Result, err error) {
+	stdout, stderr := &tail{limit: c.OutBytes}, &tail{limit: c.ErrBytes}
+	group, err := newGroup()
+	if err != nil {
+		return r, err
+	}
+	defer group.close()
+	cmd := c.command(ctx, group, stdout, stderr)
+	r.Err = group.run(cmd)
+	if cmd.Process == nil {
+		if ctx.Err() != nil {
+			return r, context.Cause(ctx)
+		}
+		return r, r.Err
+	}
+	if r.Err != nil {
+		// What the process had started, and left behind, ends with it.
+		if kerr := group.kill(); kerr != nil {
+			r.Err = errors.Join(r.Err, fmt.Errorf("kill what it had started: %w", kerr))
+		}
+	}
+	r.Code, r.Stdout, r.Stderr = cmd.ProcessState.ExitCode(), stdout.text(), stderr.text()
+	return r, nil
+}
+
+// command prepares the process; when ctx ends, so does its group.
+func (c Command) command(ctx context.Context, group *group, stdout, stderr io.Writer) *exec.Cmd {
+	args := c.Args
+	if len(args) == 0 {
+		args = []string{"sh", "-c", c.Script}
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = stdout, stderr, c.Dir
+	cmd.Env = os.Environ()
+	for _, name := range sortedNames(c.Env) {
+		cmd.Env = append(cmd.Env, name+"="+c.Env[name])
+	}
+	cmd.Cancel = func() error {
+		if core.IsOwnerGone(context.Cause(ctx)) {
+			return errors.Join(group.kill(), cmd.Process.Kill())
+		}
+		return group.end(cmd.Process)
+	}
+	cmd.WaitDelay = c.Grace
+	if c.Grace == 0 {
+		cmd.WaitDelay = DefaultGrace
+	}
+	return cmd
+}
+
+func sortedNames(env map[string]string) []string {
+	names := make([]string, 0, len(env))
+	for name := range env {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	limit int
+	buf   []byte
+	cut   bool
+}
+
+// Write never fails.
+func (w *tail) Write(p []byte) (int, error) {
+	w.buf = append(w.buf, p...)
+	if over := len(w.buf) - w.limit; over > 0 {
+		w.cut = true
+		w.buf = append(w.buf[:0], w.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+// text is valid UTF-8, without the last line break; … stands for what was cut.
+func (w *tail) text() string {
+	text := strings.ToValidUTF8(strings.TrimRight(string(w.buf), "\r\n"), "\uFFFD")
+	if w.cut {
+		return "…" + strings.TrimLeft(text, "\uFFFD")
+	}
+	return text
+}

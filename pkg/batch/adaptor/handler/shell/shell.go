@@ -1,0 +1,112 @@
+// Package shell executes tasks of type `shell`: a command, or a script, as a process of its
+// own. Who may submit such tasks may run anything that the worker's user may.
+//
+// It imports core/task, core/exception and internal/process.
+package shell
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/process"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// Type is that of the tasks.
+const Type = "shell"
+
+// keptBytes is how much of the ends of stdout and stderr become artifacts.
+const keptBytes = 64 << 10
+
+// Payload is what a task is to do.
+type Payload struct {
+	// Command is the program and its arguments; no shell reads them. Script is a text for sh,
+	// instead.
+	Command []string `json:"command,omitempty"`
+	Script  string   `json:"script,omitempty"`
+	// Env are variables besides those of the worker.
+	Env map[string]string `json:"env,omitempty"`
+	// Dir is the folder to run in; "": that of the worker.
+	Dir string `json:"dir,omitempty"`
+	// Grace is the time between SIGTERM and SIGKILL when the attempt is to end, such as
+	// "5s"; "": 10 s.
+	Grace string `json:"grace,omitempty"`
+}
+
+// Handler executes tasks. It is safe for concurrent use.
+type Handler struct{}
+
+var _ task.Handler = Handler{}
+
+// New returns the handler.
+func New() Handler { return Handler{} }
+
+// Execute runs the process to its end. The outcome is SUCCESS where it ends with 0, FAILURE
+// where it does not, with the end of stderr, and BLOCKED where it cannot be started. The
+// artifacts are Stdout, Stderr and the Json {"exit_code"}. A payload that is wrong is fatal.
+func (Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
+	command, err := read(t.Spec.Payload)
+	if err != nil {
+		return task.Outcome{}, exception.Fatal("shell: payload", err)
+	}
+	r, err := command.Run(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return task.Outcome{}, context.Cause(ctx)
+		}
+		return task.Blocked("shell: " + err.Error()), nil
+	}
+	outcome := task.Success()
+	switch {
+	case r.Err == nil:
+	case ctx.Err() != nil:
+		outcome = task.Failure(fmt.Sprintf("%v (the process ended with: %v)", context.Cause(ctx), r.Err))
+	case errors.Is(r.Err, exec.ErrWaitDelay):
+		outcome = task.Failure("the process ended and left another one behind that holds its output open")
+	default:
+		outcome = task.Failure(r.Err.Error())
+	}
+	if r.Err != nil && r.Stderr != "" {
+		outcome = outcome.WithReason(outcome.Reason + ": " + lastOf(r.Stderr))
+	}
+	return outcome.WithArtifact(task.Stdout(r.Stdout)).WithArtifact(task.Stderr(r.Stderr)).
+		WithArtifact(task.JSON(json.RawMessage(fmt.Sprintf(`{"exit_code":%d}`, r.Code)))), nil
+}
+
+// read decodes the payload.
+func read(payload json.RawMessage) (c process.Command, err error) {
+	var p Payload
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return c, err
+	}
+	c = process.Command{Args: p.Command, Script: p.Script, Env: p.Env, Dir: p.Dir, OutBytes: keptBytes, ErrBytes: keptBytes}
+	if (len(p.Command) == 0) == (p.Script == "") {
+		return c, errors.New(`it needs either a "command" or a "script"`)
+	}
+	if p.Grace != "" {
+		if c.Grace, err = time.ParseDuration(p.Grace); err != nil || c.Grace < 0 {
+			return c, fmt.Errorf("grace: %q is no duration, such as 5s", p.Grace)
+		}
+	}
+	if name, err := process.CheckEnv(p.Env); err != nil {
+		return c, fmt.Errorf("env: %q: %w", name, err)
+	}
+	return c, nil
+}
+
+// lastOf is the end of a text, for a reason.
+func lastOf(text string) string {
+	const most = 2 << 10
+	if len(text) > most {
+		return "…" + text[len(text)-most:]
+	}
+	return text
+}

@@ -1,0 +1,58 @@
+package jobfile
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// writtenUnder returns the newest execution of the instance under whose definition something
+// may have been written: one that was refused when its steps began left what the one before it
+// had left, and that is what a file is compared with.
+func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution, error) {
+	base := r.Last
+	for base.Attempt > 1 && base.AnewSince() == 0 && base.RedriveOf == 0 {
+		wrote, err := f.mayHaveWritten(ctx, r, base)
+		if err != nil || wrote {
+			return base, err
+		}
+		before, err := r.History.Records.Executions(ctx, core.ExecutionFilter{Instance: base.InstanceID, Before: base.ID, Limit: 1})
+		if err != nil {
+			return nil, fmt.Errorf("read the execution before %d: %w", base.ID, err)
+		}
+		if len(before) == 0 || before[0].Definition.Text == "" {
+			return base, nil
+		}
+		base = &before[0]
+	}
+	return base, nil
+}
+
+// mayHaveWritten reports whether an execution may have left anything of its own. It has not if
+// it failed, and so did all its steps, which are chunk steps without partitions that have
+// counted nothing.
+func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecution) (bool, error) {
+	if e.Status != core.StatusFailed {
+		return true, nil
+	}
+	steps, err := r.History.Records.Steps(ctx, e.ID)
+	if err != nil {
+		return true, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
+	}
+	was, unread := f.Earlier(e.Definition, r.Registry)
+	if unread != nil { // such as a component that is gone: it is not known what ran
+		return true, nil //nolint:nilerr // what compares the file says so
+	}
+	for _, s := range steps {
+		step := was.stepNamed(s.Name)
+		isChunk := step != nil && step.child == nil && step.partitioner == nil && step.tasklet == nil
+		own := s.Counters
+		own.Rollback = 0
+		if !isChunk || s.Status != core.StatusFailed || own != (core.Counters{}) || strings.Contains(s.Error, core.LostOwner) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,92 @@
+package jobfile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// judgedChild is what the launch of a child job would refuse.
+type judgedChild struct {
+	changes []Change // of the step that runs it
+	diff    string   // of the child's file
+}
+
+// judgeChildren compares the definitions of the child jobs that unfinished steps would
+// continue, as the launch of each child does: a restart that only ends at the refusal of a
+// child is refused before anything runs.
+func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
+	c.children = map[string]judgedChild{}
+	for name, h := range c.history {
+		now := c.after.stepNamed(name)
+		if isOver(h.Last) || c.idle[name] || now == nil || now.child == nil || now.child.file == nil {
+			continue
+		}
+		last, err := c.lastOfChild(ctx, r, now.child.file.name, &h.Last)
+		if err != nil {
+			return fmt.Errorf("read the child job of step %s: %w", name, err)
+		}
+		if last == nil || last.Status == core.StatusCompleted {
+			continue
+		}
+		_, err = now.child.file.Changes(ctx, Restart{Last: last, Params: last.Params, History: r.History, Registry: r.Registry})
+		var changed *ChangedError
+		if errors.As(err, &changed) {
+			c.children[name], err = judgedOf(name, last.JobName, changed), nil
+		}
+		if err != nil {
+			return fmt.Errorf("compare the child job of step %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// lastOfChild is the execution that the step's child would continue, found by the parameters
+// that the step stored before the child began; nil: it began none since the job's last start
+// from its beginning.
+func (c *comparison) lastOfChild(ctx context.Context, r Restart, job string, step *core.StepExecution) (*core.JobExecution, error) {
+	if step.Context == nil {
+		return nil, nil //nolint:nilnil // no child is no failure
+	}
+	stored, is := step.Context.Get(core.ChildKey)
+	text, isText := stored.(string)
+	if !is || !isText {
+		return nil, nil //nolint:nilnil // as above
+	}
+	var params core.Parameters
+	if err := json.Unmarshal([]byte(text), &params); err != nil {
+		return nil, fmt.Errorf("the step's context, %s: %w", core.ChildKey, err)
+	}
+	last, err := r.History.Records.LastExecution(ctx, job, params.Key())
+	if errors.Is(err, core.ErrNotFound) || err == nil && last.ID < r.Last.AnewSince() {
+		return nil, nil //nolint:nilnil // as above
+	}
+	return last, err
+}
+
+// judgedOf makes the changes of a child those of the step that runs it.
+func judgedOf(step, job string, changed *ChangedError) judgedChild {
+	judged := judgedChild{diff: changed.Diff}
+	for _, inner := range changed.Changes {
+		if inner.Refused {
+			judged.changes = append(judged.changes, Change{
+				Step: step, What: "runs job " + job + ", whose " + inner.String(), Refused: true, Place: inner.Place,
+			})
+		}
+	}
+	return judged
+}
+
+// allDiffs is the diff of the file, and those of the children whose changes are refused.
+func (c *comparison) allDiffs(changes []Change) string {
+	var diffs strings.Builder
+	diffs.WriteString(c.diff(changes))
+	for _, s := range c.after.steps {
+		diffs.WriteString(c.children[s.name].diff)
+	}
+	return diffs.String()
+}

@@ -1,0 +1,137 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// carry gives the service a job of the name daily, whose step runs a statement.
+func (s *scene) carry(statement string) {
+	s.t.Helper()
+	s.write("daily.yaml", `job: daily
+parameters:
+  day: {type: date}
+incrementer: day
+flow:
+- step: work
+  tasklet: {sql: "`+statement+`"}
+`)
+	file, err := jobfile.Load(filepath.Join(s.dir, "daily.yaml"), s.registry)
+	require.NoError(s.t, err)
+	s.s.config.Files = map[string]*jobfile.File{"daily": file}
+}
+
+func (s *scene) jobTask(ctx context.Context, id task.ID, asked JobTask) (task.Outcome, error) {
+	s.t.Helper()
+	payload, err := json.Marshal(asked)
+	require.NoError(s.t, err)
+	return s.s.JobHandler().Execute(ctx, task.Task{ID: id, Spec: task.Spec{Type: task.TypeJob, Payload: payload}})
+}
+
+func TestATaskRunsAJobOnceAndItsRetriesRestartThat(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.carry("insert into missing values (1)")
+		first := map[string]string{"day": "2026-11-20"}
+		o, err := s.jobTask(t.Context(), 1, JobTask{Job: "daily", Params: first})
+		require.NoError(t, err)
+		require.Equal(t, task.OutcomeFailure, o.Kind)
+		require.True(t, o.Fatal, "a job without a budget is not restarted by itself")
+		o, err = s.jobTask(t.Context(), 1, JobTask{Job: "daily", Params: first, Retry: true})
+		require.NoError(t, err)
+		require.False(t, o.Fatal)
+		require.Contains(t, o.Reason, "missing")
+		s.e.Exec("create table missing (n int)")
+		for range 2 { // the second is asked after the end: its reply was lost
+			o, err = s.jobTask(t.Context(), 1, JobTask{Job: "daily", Params: first, Retry: true})
+			require.NoError(t, err)
+			require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)
+		}
+		// the next instance of a task is one, however often the task is tried
+		for range 2 {
+			o, err = s.jobTask(t.Context(), 2, JobTask{Job: "daily", Next: true})
+			require.NoError(t, err)
+			require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)
+		}
+		var got []int64
+		for _, e := range s.executions() {
+			got = append(got, e.Task)
+		}
+		require.Equal(t, []int64{2, 1, 1, 1}, got)
+
+		o, err = s.jobTask(t.Context(), 3, JobTask{Job: "daily", Params: first})
+		require.NoError(t, err)
+		require.True(t, o.Fatal, "that day is complete")
+		o, err = s.jobTask(t.Context(), 4, JobTask{Job: "nightly"})
+		require.NoError(t, err)
+		require.True(t, o.Fatal)
+		require.Contains(t, o.Reason, "nightly")
+		o, err = s.s.JobHandler().Execute(t.Context(), task.Task{ID: 5, Spec: task.Spec{Payload: json.RawMessage(`{"job": "daily", "dya": 1}`)}})
+		require.NoError(t, err)
+		require.Contains(t, o.Reason, `unknown field "dya"`)
+	})
+}
+
+func TestTheEndOfATaskStopsItsExecution(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.Postgres(t))
+	s.carry("select pg_sleep(30)")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	done := make(chan task.Outcome, 1)
+	go func() {
+		o, err := s.jobTask(ctx, 1, JobTask{Job: "daily", Next: true, Params: map[string]string{"day": "2026-11-20"}})
+		done <- task.OutcomeOf(o, err)
+	}()
+	require.Eventually(t, func() bool { l := s.executions(); return len(l) == 1 && l[0].Status == core.StatusStarted }, 20*time.Second, 10*time.Millisecond)
+	cancel(core.ErrLostOwner)
+	o := <-done
+	require.Equal(t, task.OutcomeFailure, o.Kind)
+	require.False(t, o.Fatal)
+	require.True(t, s.executions()[0].Status.IsOver())
+}
+
+// A task that finds its execution in another process waits for it, and is idle.
+func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.carry("select 1")
+		launched, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{
+			JobName: "daily", Task: 1, Owner: core.Owner{Host: "elsewhere", PID: 1, Nonce: "n"}, Lease: time.Hour, Restartable: true,
+		})
+		require.NoError(t, err)
+		idle := make(chan struct{}, 1000)
+		done := make(chan task.Outcome, 1)
+		go func() {
+			o, err := s.jobTask(task.WithIdle(t.Context(), func() { idle <- struct{}{} }), 1, JobTask{Job: "daily"})
+			if err != nil {
+				t.Error(err)
+			}
+			done <- o
+		}()
+		select {
+		case <-idle:
+		case o := <-done:
+			t.Fatal(o.Reason)
+		}
+		ref := core.JobRef{ID: launched.Execution.ID, Owner: launched.Execution.Owner, Epoch: launched.Execution.Epoch}
+		for _, to := range []core.Status{core.StatusStarted, core.StatusCompleted} {
+			_, err = s.e.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: to})
+			require.NoError(t, err)
+		}
+		require.Equal(t, task.OutcomeSuccess, (<-done).Kind)
+		require.Len(t, s.executions(), 1)
+	})
+}

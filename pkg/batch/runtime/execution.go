@@ -1,0 +1,212 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+)
+
+// execution is the work on one delivery of a task.
+type execution struct {
+	source   *taskSource
+	tenure   *tenure
+	delivery task.Delivery
+	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
+	end      context.CancelCauseFunc
+	claimed  *task.Claimed // guarded by tenure.mu until it is claimed
+	idle     chan struct{} // closed when the slot is given back before the end
+	release  func()        // gives the slot back, once
+}
+
+type executionKey struct{}
+
+// Idle gives back the slot of the task whose handler calls it, with the context that it was
+// given: from now on the handler only waits, for a job that is parked say. The worker goes
+// on renewing the lease of the task, and the engine has its answer. Elsewhere it does
+// nothing.
+func Idle(ctx context.Context) {
+	if e, ok := ctx.Value(executionKey{}).(*execution); ok {
+		e.release()
+	}
+}
+
+func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
+	e := &execution{source: t.source, tenure: t, delivery: d, idle: make(chan struct{})}
+	e.ctx, e.end = context.WithCancelCause(context.WithValue(ctx, executionKey{}, e))
+	e.release = sync.OnceFunc(func() {
+		<-t.source.slots
+		close(e.idle)
+	})
+	return e
+}
+
+// result is what a handler answered. late: it did not.
+type result struct {
+	outcome task.Outcome
+	err     error
+	late    bool
+}
+
+// work claims the task, executes it and records the end. recorded is false where the task
+// is claimed, and its end could not be recorded.
+func (e *execution) work() (answer engine.Answer, recorded bool) {
+	claimed, answer, err := e.claim()
+	if err != nil {
+		e.report("failed", fmt.Errorf("claim: %w", err))
+	}
+	if claimed == nil {
+		return answer, true
+	}
+	e.tenure.claim(e, claimed)
+	e.report("taken", nil)
+	r := e.execute()
+	return engine.Done(), e.record(r)
+}
+
+// claim asks again where the answer was lost. It returns nil where there is nothing to
+// execute, and what the engine is told then.
+func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err error) {
+	var given core.Answer
+	err = e.tenure.keeper.Record(e.ctx, func(ctx context.Context) (err error) {
+		claimed, given, err = e.source.tasks.Repository.Claim(ctx, e.delivery, e.source.claimant())
+		return err
+	})
+	switch {
+	case err == nil && claimed != nil:
+		return claimed, engine.Done(), nil
+	case err == nil && given == core.Applied: // beyond its budget: it has ended
+		return nil, engine.Done(), nil
+	case err == nil, isRefused(err):
+		return nil, engine.Drop(), nil
+	case e.ctx.Err() != nil:
+		return nil, engine.RetryAfter(0), nil
+	}
+	return nil, pauseOf(e.source.config.Poll), err
+}
+
+// isRefused reports that the tables have decided: no other try changes it.
+func isRefused(err error) bool {
+	_, refused := errors.AsType[*core.TransitionError](err)
+	return refused || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrLostOwner)
+}
+
+// execute calls the handler within its time.
+func (e *execution) execute() result {
+	t := e.claimed.Task
+	for _, limit := range []struct {
+		after time.Duration
+		cause error
+	}{{t.Spec.Timeout, task.ErrTimeout}, {e.claimed.Deadline, task.ErrDeadline}} {
+		if limit.after > 0 {
+			timer := time.AfterFunc(limit.after, func() { e.end(limit.cause) })
+			defer timer.Stop()
+		}
+	}
+	done := make(chan result, 1)
+	handler := e.source.handlers[t.Spec.Type]
+	go func() {
+		var r result
+		exception.GuardGoroutine(func() (err error) {
+			r.outcome, err = handler.Execute(e.ctx, t)
+			return err
+		}, func(err error) {
+			r.err = err
+			done <- r
+		})
+	}()
+	select {
+	case r := <-done:
+		return r
+	case <-e.ctx.Done():
+	}
+	late := time.NewTimer(e.source.tasks.LeaveBehind)
+	defer late.Stop()
+	select {
+	case r := <-done:
+		return r
+	case <-late.C:
+	case <-e.tenure.keeper.Late():
+		e.tellLate()
+	}
+	return result{late: true, err: errors.New("the handler did not return in time; its goroutine is left behind")}
+}
+
+// tellLate tells that a handler does not return: the command ends its process then.
+func (e *execution) tellLate() {
+	e.source.tasks.Observer.Observe(context.WithoutCancel(e.ctx), core.ComponentLate{
+		Task: int64(e.claimed.Task.ID), TaskType: e.claimed.Task.Spec.Type, Err: context.Cause(e.ctx),
+	})
+}
+
+// record records the end of the attempt, as long as the lease lasts.
+func (e *execution) record(r result) (recorded bool) {
+	cause := context.Cause(e.ctx)
+	if r.late && e.tenure.keeper.Err() == nil {
+		defer e.tellLate()
+	}
+	canceled := errors.Is(cause, task.ErrCanceled)
+	if errors.Is(cause, core.ErrLostOwner) || canceled && r.late {
+		e.report("lost", cause)
+		return true
+	}
+	decide := e.decide
+	if errors.Is(cause, task.ErrStopping) {
+		decide = stopping
+	}
+	var ended task.Ended
+	outcome := outcomeOf(r, cause)
+	err := e.tenure.keeper.Record(context.WithoutCancel(e.ctx), func(ctx context.Context) (err error) {
+		ended, err = e.source.tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide)
+		return err
+	})
+	switch {
+	case canceled && (err == nil || isRefused(err)): // the end says that the worker has let go
+		e.report("canceled", nil)
+		return true
+	case isRefused(err):
+		e.report("lost", err)
+		return true
+	case err != nil:
+		e.report("failed", fmt.Errorf("record the end %s: %w", outcome.Kind, err))
+		return false
+	}
+	e.source.config.Report(Event{Task: &e.claimed.Task, What: "ended", State: ended.State, Reason: outcome.Reason})
+	return true
+}
+
+// outcomeOf is what the attempt came to whose context ended by the cause. Work that was
+// done though its time was over is done.
+func outcomeOf(r result, cause error) task.Outcome {
+	outcome := task.OutcomeOf(r.outcome, r.err)
+	if cause == nil || outcome.Kind == task.OutcomeSuccess {
+		return outcome
+	}
+	outcome.TimedOut = errors.Is(cause, task.ErrTimeout) || errors.Is(cause, task.ErrDeadline)
+	outcome.Fatal = false // an error on the way out says nothing about another attempt
+	if r.err == nil || !errors.Is(r.err, cause) {
+		outcome.Reason = cause.Error() + ": " + outcome.Reason
+	}
+	return outcome
+}
+
+func (e *execution) decide(c task.Case) (string, task.Decision) {
+	if c.Decider == "" {
+		c.Decider = e.claimed.Decider
+	}
+	return e.source.decide(c)
+}
+
+func (e *execution) report(what string, err error) {
+	t := &task.Task{ID: e.delivery.ID, Epoch: e.delivery.Epoch, Spec: task.Spec{Type: e.delivery.Type}}
+	if e.claimed != nil {
+		t = &e.claimed.Task
+	}
+	e.source.config.Report(Event{Task: t, What: what, Err: err})
+}

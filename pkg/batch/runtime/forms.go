@@ -1,0 +1,171 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// Span is a duration that is a text in JSON, such as "1m30s".
+type Span time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Span) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q is no duration, such as 1m30s", text)
+	}
+	*s = Span(d)
+	return nil
+}
+
+// SubmitRequest is a submission as JSON has it.
+type SubmitRequest struct {
+	Title          string      `json:"title,omitempty"`
+	Type           string      `json:"type,omitempty"`
+	Decider        string      `json:"decider,omitempty"`
+	IdempotencyKey string      `json:"idempotency_key,omitempty"`
+	Budget         BudgetForm  `json:"budget,omitzero"`
+	Tasks          []*SpecForm `json:"tasks"`
+}
+
+// BudgetForm is a task.Budget.
+type BudgetForm struct {
+	MaxAttempts      int  `json:"max_attempts,omitempty"`
+	MaxTotalAttempts int  `json:"max_total_attempts,omitempty"`
+	Deadline         Span `json:"deadline,omitzero"`
+	MaxNoProgress    int  `json:"max_no_progress,omitempty"`
+}
+
+// SpecForm is a task.Spec.
+type SpecForm struct {
+	Type             string          `json:"type,omitempty"`
+	Payload          json.RawMessage `json:"payload,omitempty"`
+	Title            string          `json:"title,omitempty"`
+	Intent           string          `json:"intent,omitempty"`
+	Goal             json.RawMessage `json:"goal,omitempty"`
+	Constraints      json.RawMessage `json:"constraints,omitempty"`
+	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
+	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
+	Priority         int             `json:"priority,omitempty"`
+	Delay            Span            `json:"delay,omitzero"`
+	Timeout          Span            `json:"timeout,omitzero"`
+	IdempotencyKey   string          `json:"idempotency_key,omitempty"`
+}
+
+// ReadSubmission reads a SubmitRequest, or a list of SpecForms. A key that is not known is
+// an error.
+func ReadSubmission(text []byte) (task.Submission, error) {
+	var req SubmitRequest
+	var err error
+	if trimmed := bytes.TrimSpace(text); len(trimmed) > 0 && trimmed[0] == '[' {
+		err = strictly(text, &req.Tasks)
+	} else {
+		err = strictly(text, &req)
+	}
+	if err != nil {
+		return task.Submission{}, refuse(ReasonInvalid, fmt.Errorf("the submission: %w", err))
+	}
+	return req.Submission(), nil
+}
+
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // as the decoder documents it
+		return fmt.Errorf("there is something behind its end, at byte %d", d.InputOffset())
+	}
+	return nil
+}
+
+// Submission returns what is submitted.
+func (r SubmitRequest) Submission() task.Submission {
+	s := task.Submission{
+		Title: r.Title, Type: r.Type, Decider: r.Decider, IdempotencyKey: r.IdempotencyKey,
+		Budget: task.Budget{
+			MaxAttempts: r.Budget.MaxAttempts, MaxTotalAttempts: r.Budget.MaxTotalAttempts,
+			Deadline: time.Duration(r.Budget.Deadline), MaxNoProgress: r.Budget.MaxNoProgress,
+		},
+	}
+	for _, f := range r.Tasks {
+		if f == nil {
+			f = &SpecForm{}
+		}
+		s.Tasks = append(s.Tasks, f.spec())
+	}
+	return s
+}
+
+func (f SpecForm) spec() task.Spec {
+	return task.Spec{
+		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
+		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Priority: f.Priority,
+		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
+	}
+}
+
+// SpecView returns the spec as JSON has it.
+func SpecView(s task.Spec) SpecForm {
+	return SpecForm{
+		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
+		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Priority: s.Priority,
+		Delay: Span(s.Delay), Timeout: Span(s.Timeout), IdempotencyKey: s.IdempotencyKey,
+	}
+}
+
+// TaskView is a task as JSON has it.
+type TaskView struct {
+	task.Task
+	Spec SpecForm `json:"spec"` // in place of the task's
+}
+
+// ViewTask returns the view of a task.
+func ViewTask(t task.Task) TaskView { return TaskView{t, SpecView(t.Spec)} }
+
+// AttemptView is an attempt as JSON has it.
+type AttemptView struct {
+	task.Attempt
+	Action SpecForm `json:"action"`
+}
+
+// ViewAttempt returns the view of an attempt.
+func ViewAttempt(a task.Attempt) AttemptView { return AttemptView{a, SpecView(a.Action)} }
+
+// GroupView is a group as JSON has it.
+type GroupView struct {
+	task.Group
+	Budget BudgetForm `json:"budget"`
+}
+
+// ViewGroup returns the view of a group.
+func ViewGroup(g task.Group) GroupView {
+	return GroupView{g, BudgetForm{g.Budget.MaxAttempts, g.Budget.MaxTotalAttempts, Span(g.Budget.Deadline), g.Budget.MaxNoProgress}}
+}
+
+// DecisionView is a decision as JSON has it.
+type DecisionView struct {
+	task.DecisionRecord
+	Decision DecisionForm `json:"decision"`
+}
+
+// DecisionForm is a task.Decision.
+type DecisionForm struct {
+	Dead   bool   `json:"dead"`
+	Delay  Span   `json:"delay,omitzero"`
+	Reason string `json:"reason"`
+}
+
+// ViewDecision returns the view of a decision.
+func ViewDecision(d task.DecisionRecord) DecisionView {
+	return DecisionView{d, DecisionForm{d.Decision.Dead, Span(d.Decision.Delay), d.Decision.Reason}}
+}

@@ -1,0 +1,153 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// NamedHandler is a handler of tasks of a type. New makes it, once for each process that
+// has a worker.
+type NamedHandler struct {
+	Type string
+	New  func() (task.Handler, error)
+}
+
+// NamedDecider is a decider that submissions name.
+type NamedDecider struct {
+	Name string
+	New  func() (task.Decider, error)
+}
+
+// DefaultDecider is the name, in decisions, of the decider of submissions that name none.
+const DefaultDecider = "backoff"
+
+// Catalog is what this process can execute, and decide by. The zero value has the default
+// decider only.
+type Catalog struct {
+	handlers map[string]func() (task.Handler, error)
+	deciders map[string]func() (task.Decider, error)
+}
+
+// NewCatalog refuses names that are empty, or used twice.
+func NewCatalog(handlers []NamedHandler, deciders []NamedDecider) (*Catalog, error) {
+	c := &Catalog{handlers: map[string]func() (task.Handler, error){}, deciders: map[string]func() (task.Decider, error){}}
+	var errs []error
+	for _, h := range handlers {
+		errs = append(errs, put(c.handlers, "handler of tasks", h.Type, h.New))
+	}
+	for _, d := range deciders {
+		errs = append(errs, put(c.deciders, "decider of tasks", d.Name, d.New))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if c.deciders[DefaultDecider] == nil {
+		c.deciders[DefaultDecider] = func() (task.Decider, error) { return task.Backoff{}, nil }
+	}
+	return c, nil
+}
+
+func put[T any](into map[string]func() (T, error), what, name string, make func() (T, error)) error {
+	switch {
+	case name == "" || make == nil:
+		return fmt.Errorf("%s %q: it needs a name and a constructor", what, name)
+	case into[name] != nil:
+		return fmt.Errorf("%s %q: there are two of that name", what, name)
+	}
+	into[name] = make
+	return nil
+}
+
+// Types returns the types of tasks that have a handler, sorted.
+func (c *Catalog) Types() []string { return sortedNames(c.handlers) }
+
+// Deciders returns the names of the deciders, sorted.
+func (c *Catalog) Deciders() []string { return sortedNames(c.deciders) }
+
+func sortedNames[T any](m map[string]T) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// handlersOf makes the handlers of the types.
+func (c *Catalog) handlersOf(types []string) (map[string]task.Handler, error) {
+	made := map[string]task.Handler{}
+	var errs []error
+	for _, t := range types {
+		construct, ok := c.handlers[t]
+		if !ok {
+			errs = append(errs, fmt.Errorf("no handler is registered for tasks of type %q (there are: %q)", t, c.Types()))
+			continue
+		}
+		h, err := construct()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("handler of tasks of type %q: %w", t, err))
+		}
+		made[t] = h
+	}
+	return made, errors.Join(errs...)
+}
+
+// deciding has the deciders of a process.
+type deciding map[string]task.Decider
+
+func (c *Catalog) decidersMade() (deciding, error) {
+	made := deciding{}
+	var errs []error
+	for name, construct := range c.deciders {
+		d, err := construct()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("decider of tasks %q: %w", name, err))
+		}
+		made[name] = d
+	}
+	return made, errors.Join(errs...)
+}
+
+// Decide returns what decides for tasks: the decider that the group of the task names, else
+// the default one, never beyond the budget. One that panics, or is not there in this
+// process, is replaced by the default one, and the decision says so.
+func (c *Catalog) Decide() (task.Decide, error) {
+	made, err := c.decidersMade()
+	if err != nil {
+		return nil, err
+	}
+	return made.decide, nil
+}
+
+func (d deciding) decide(c task.Case) (policy string, decision task.Decision) {
+	if c.Random == 0 {
+		c.Random = rand.Float64() //nolint:gosec // no secret
+	}
+	name := c.Decider
+	if name == "" {
+		name = DefaultDecider
+	}
+	chosen, ok := d[name]
+	note := ""
+	if !ok {
+		note = fmt.Sprintf("decider %q is not there", name)
+	} else if err := exception.GuardApart(func() error { decision = chosen.Decide(c); return nil }); err != nil {
+		note = fmt.Sprintf("decider %q: %v", name, err)
+	}
+	if note != "" {
+		name, decision = DefaultDecider, task.Backoff{}.Decide(c)
+		decision.Reason = note + ": " + decision.Reason
+	}
+	return name, decision.Within(c)
+}
+
+// stopping decides about an attempt that ended because its worker stopped: the next one is
+// made at once, within the budget.
+func stopping(c task.Case) (policy string, decision task.Decision) {
+	return "stopping", task.Retry(0, task.ErrStopping.Error()).Within(c)
+}

@@ -1,0 +1,216 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Parts is what a worker needs for parts of steps, and for executions that wait for theirs.
+type Parts struct {
+	Repository core.JobRepository
+	// Job rebuilds the job of an execution from the definition that is stored with it. Where
+	// it fails, the worker leaves all executions of that definition to others for a while.
+	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
+	// Executor makes what runs a partition and records its end in transitions.
+	Executor func(transitions core.Transitions) core.StepExecutor
+	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
+	Services core.StepServices
+	// Resume resumes an execution that has no open partitions, of the job that Job made; nil:
+	// this worker resumes none. A *core.TransitionError says that another process does. When
+	// stop is closed, it parks the execution again.
+	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
+	// Owner names this process. Required.
+	Owner core.Owner
+	// MaxAttempts is that of core.AssignRequest.
+	MaxAttempts int
+}
+
+// partSource finds parts and parked executions, and runs them.
+type partSource struct {
+	parts            Parts
+	lease, heartbeat time.Duration
+	report           func(Event)
+	refused          refusals
+}
+
+func newPartSource(config Config) (*partSource, error) {
+	p := *config.Parts
+	if p.Repository == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
+		return nil, errors.New("a worker for parts needs a repository, jobs, an executor and an owner")
+	}
+	p.Services.Fill()
+	return &partSource{
+		parts: p, lease: config.Lease, heartbeat: config.Heartbeat, report: config.Report,
+		refused: refusals{first: max(config.Poll, firstRefusal), byHash: map[string]refusal{}},
+	}, nil
+}
+
+// next takes something to do; nil: there is nothing.
+func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
+	except, since := p.refused.hashes(time.Now()), p.clock().Now()
+	a, err := p.parts.Repository.AssignPartition(ctx, core.AssignRequest{
+		Owner: p.parts.Owner, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: except,
+		Dead: p.parts.Services.Owners.IsDead,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if a != nil {
+		return func() { p.partition(ctx, a, since, stop) }, nil
+	}
+	if p.parts.Resume == nil {
+		return nil, nil
+	}
+	ids, err := p.parts.Repository.Resumable(ctx, 1, except)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	exec, err := p.parts.Repository.Execution(ctx, ids[0])
+	if err != nil {
+		return nil, err
+	}
+	return func() { p.resume(ctx, exec, stop) }, nil
+}
+
+// resume resumes an execution. One whose job cannot be built here is left to others.
+func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, stop <-chan struct{}) {
+	report := func(what string, err error) { p.report(Event{Execution: exec.ID, What: what, Err: err}) }
+	j, err := p.parts.Job(ctx, *exec)
+	if err != nil {
+		p.refused.add(exec.Definition.Hash, time.Now())
+		err = fmt.Errorf("build job %s: %w", exec.JobName, err)
+		report("refused", errors.Join(err, p.parts.Repository.RefuseResume(context.WithoutCancel(ctx), exec.ID, p.refusal(err))))
+		return
+	}
+	err = p.parts.Resume(ctx, j, exec.ID, stop)
+	if _, taken := errors.AsType[*core.TransitionError](err); taken {
+		return
+	}
+	if err != nil {
+		p.refused.add(exec.Definition.Hash, time.Now()) // it may be there again at once
+		report("failed", err)
+		return
+	}
+	p.refused.remove(exec.Definition.Hash)
+	report("resumed", nil)
+}
+
+// refusal is what is stored of work that this worker could not begin.
+func (p *partSource) refusal(err error) string {
+	return fmt.Sprintf("refused by worker %d on %s: %v", p.parts.Owner.PID, p.parts.Owner.Host, err)
+}
+
+// partition runs one partition, which was asked for at the clock's time since. One that
+// cannot be built here is given back for others, and one whose lease cannot be renewed.
+func (p *partSource) partition(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
+	report := func(what string, err error) {
+		p.report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
+	}
+	report("taken", nil)
+	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	inner, run, err := p.rebuild(ctx, a)
+	if err != nil {
+		p.refused.add(a.Job.Definition.Hash, time.Now())
+		report("refused", errors.Join(err, p.parts.Repository.ReleasePartition(context.WithoutCancel(ctx), ref, p.refusal(err))))
+		return
+	}
+	p.refused.remove(a.Job.Definition.Hash)
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asked := newStop(stop)
+	defer asked.close()
+	keeper := p.newLease(a, since, asked, cancel)
+	keeper.Start(ctx)
+	run.Services.Stop, run.Services.Lease = asked, keeper
+	ends := &leaving{JobRepository: p.parts.Repository, stop: asked, lease: keeper}
+	record, err := p.parts.Executor(ends).Execute(working, inner, run)
+	keeper.Stop()
+	keeper.Wait()
+	switch {
+	case errors.Is(err, core.ErrLostOwner):
+		report("lost", err)
+	case err != nil:
+		report("failed", err)
+	case ends.released:
+		report("released", nil)
+	default:
+		a.Step = *record
+		report("ended", nil)
+	}
+}
+
+// newLease returns what keeps the lease of a partition that was asked for at the clock's
+// time since. end ends its work.
+func (p *partSource) newLease(a *core.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
+	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	return lease.New(lease.Config{
+		Clock: p.clock(), Lease: p.lease, Heartbeat: p.heartbeat, Since: since, End: func(cause error) { end(cause) },
+		Beat: func(ctx context.Context) error {
+			requested, err := p.parts.Repository.HeartbeatStep(ctx, ref, p.lease)
+			if requested {
+				asked.Request()
+			}
+			return err
+		},
+		Failed: func(err error) {
+			p.parts.Services.Observer.Observe(context.Background(), core.HeartbeatFailed{Execution: a.Job.ID, Err: err})
+		},
+	})
+}
+
+func (p *partSource) clock() lease.Clock { return lease.Clock{Rested: p.parts.Repository.WriterHeld} }
+
+// rebuild makes the step of a partition from the stored definition, and its run from
+// what the step that planned it has stored.
+func (p *partSource) rebuild(ctx context.Context, a *core.Assignment) (core.Step, *core.StepRun, error) {
+	j, err := p.parts.Job(ctx, a.Job)
+	if err != nil {
+		return nil, nil, fmt.Errorf("build job %s: %w", a.Job.JobName, err)
+	}
+	inner, err := innerStep(j, a.Manager.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	var data core.StepContext
+	if err := json.Unmarshal(a.Shared, &data); err != nil {
+		return nil, nil, fmt.Errorf("step %s: what its manager has stored: %w", a.Step.Name, err)
+	}
+	data.Job.Definition = a.Job.Definition
+	data.Name, data.Planned, data.Earlier = a.Step.Name, &a.Step, a.Earlier
+	data.Part = partOf(a)
+	services := p.parts.Services
+	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository, p.parts.Repository, p.parts.Repository
+	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
+		promoted := core.NewExecutionContext()
+		for key, value := range values {
+			if err := promoted.Put(key, value); err != nil {
+				return err
+			}
+		}
+		return p.parts.Repository.PromotePartition(ctx, ref, promoted)
+	})
+	return inner, &core.StepRun{Data: data, Services: services}, nil
+}
+
+// innerStep finds the step that does the work of one partition.
+func innerStep(j *core.Job, name string) (core.Step, error) {
+	for _, s := range append(j.Flow.Steps(), j.Finally.Steps()...) {
+		if partitioned, ok := s.(interface{ Inner() core.Step }); ok && s.Name() == name {
+			return partitioned.Inner(), nil
+		}
+	}
+	return nil, fmt.Errorf("job %s has no step %s with partitions", j.Name, name)
+}
+
+// partOf is the partition as its plan made it.
+func partOf(a *core.Assignment) *core.Partition {
+	part := core.PartitionOf(a.Manager.Name, a.Step)
+	return &part
+}

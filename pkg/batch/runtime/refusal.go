@@ -1,0 +1,80 @@
+package runtime
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// TaskReason says why something was refused.
+type TaskReason string
+
+// The reasons of a TaskRefusal.
+const (
+	// ReasonInvalid: what was given is wrong; Details has all of it.
+	ReasonInvalid TaskReason = "invalid"
+	// ReasonUnknownType: no process would execute it.
+	ReasonUnknownType TaskReason = "unknown_type"
+	// ReasonNotFound: there is no such task or group (core.ErrNotFound).
+	ReasonNotFound TaskReason = "not_found"
+	// ReasonIllegalState: the state does not allow it (*core.TransitionError).
+	ReasonIllegalState TaskReason = "illegal_state"
+	// ReasonOver: the group is over (*task.GroupOverError).
+	ReasonOver TaskReason = "over"
+	// ReasonOtherSubmission: the idempotency key was used for something else
+	// (task.ErrOtherSubmission).
+	ReasonOtherSubmission TaskReason = "other_submission"
+)
+
+// TaskRefusal is something that was refused: nothing was changed.
+type TaskRefusal struct {
+	Reason TaskReason
+	Err    error
+	// Details are what is wrong one by one, such as "tasks[2]: payload: it is not JSON".
+	Details []string
+}
+
+// Error is the message of the cause.
+func (r *TaskRefusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns the cause.
+func (r *TaskRefusal) Unwrap() error { return r.Err }
+
+// MarshalJSON writes the message in place of the cause.
+func (r *TaskRefusal) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Reason  TaskReason `json:"reason"`
+		Message string     `json:"message"`
+		Details []string   `json:"details,omitempty"`
+	}{r.Reason, r.Err.Error(), r.Details})
+}
+
+func refuse(reason TaskReason, err error, details ...error) *TaskRefusal {
+	r := &TaskRefusal{Reason: reason, Err: err}
+	for _, d := range details {
+		r.Details = append(r.Details, d.Error())
+	}
+	return r
+}
+
+// refusalOf makes a refusal of the repository one of the service; other errors stay.
+func refusalOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, over := errors.AsType[*task.GroupOverError](err); over {
+		return refuse(ReasonOver, err)
+	}
+	if errors.Is(err, task.ErrOtherSubmission) {
+		return refuse(ReasonOtherSubmission, err)
+	}
+	if errors.Is(err, core.ErrNotFound) {
+		return refuse(ReasonNotFound, err)
+	}
+	if _, illegal := errors.AsType[*core.TransitionError](err); illegal {
+		return refuse(ReasonIllegalState, err)
+	}
+	return err
+}

@@ -1,0 +1,288 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// TaskServiceConfig is what a TaskService works with.
+type TaskServiceConfig struct {
+	Repository task.Repository
+	Engine     engine.Engine
+	// Database is that of the repository.
+	Database tx.Database
+	Catalog  *Catalog
+	// Actor is who acts where a request does not say; required.
+	Actor string
+}
+
+// TaskService is the one place where tasks are submitted and operated. Every method works
+// in the transaction that ctx carries for the repository's database, else in one of its
+// own: what is submitted in a transaction that is rolled back was never submitted. What is
+// refused is a *TaskRefusal; other errors are the database's. It is safe for concurrent use.
+type TaskService struct {
+	repository task.Repository
+	engine     engine.Engine
+	manager    *tx.Manager
+	catalog    *Catalog
+	actor      string
+}
+
+// NewTaskService checks the configuration.
+func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
+	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Actor == "" {
+		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog and an actor")
+	}
+	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, actor: c.Actor}, nil
+}
+
+// Accepted is the answer to a submission.
+type Accepted struct {
+	task.Submitted
+	// Warnings are about types that have no handler in this process.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// Submit stores a group of tasks, which workers execute from then on. It is refused as a
+// whole, with everything that is wrong with any of its tasks.
+func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (*Accepted, error) {
+	sub.Tasks = slices.Clone(sub.Tasks)
+	for i, spec := range sub.Tasks {
+		sub.Tasks[i].Type = spec.TypeOr(sub.Type)
+	}
+	if wrong := s.wrong(sub); len(wrong) > 0 {
+		return nil, refuse(ReasonInvalid, errors.Join(wrong...), wrong...)
+	}
+	var accepted Accepted
+	for _, t := range s.unknown(sub) {
+		text := fmt.Sprintf("tasks of type %q have no handler in this process (there are: %q)", t, s.catalog.Types())
+		if !s.engine.Capabilities().Distributed {
+			return nil, refuse(ReasonUnknownType, errors.New(text))
+		}
+		accepted.Warnings = append(accepted.Warnings, text+": they wait for a worker that has one")
+	}
+	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		submitted, waiting, err := s.repository.Submit(ctx, sub)
+		if err != nil {
+			return err
+		}
+		accepted.Submitted = *submitted
+		return s.engine.Enqueue(ctx, deliveries(waiting)...)
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &accepted, nil
+}
+
+// wrong returns all that is wrong with the submission.
+func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
+	if len(sub.Tasks) == 0 {
+		wrong = append(wrong, errors.New("tasks: there is none"))
+	}
+	if err := sub.Budget.Check(); err != nil {
+		wrong = append(wrong, flat("", err)...)
+	}
+	if sub.Decider != "" && !slices.Contains(s.catalog.Deciders(), sub.Decider) {
+		wrong = append(wrong, fmt.Errorf("decider: there is no %q (there are: %q)", sub.Decider, s.catalog.Deciders()))
+	}
+	for i, spec := range sub.Tasks {
+		wrong = append(wrong, flat(fmt.Sprintf("tasks[%d]: ", i), spec.Check())...)
+	}
+	return wrong
+}
+
+// flat takes joined errors apart.
+func flat(prefix string, err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{fmt.Errorf("%s%w", prefix, err)}
+	}
+	var list []error
+	for _, e := range joined.Unwrap() {
+		list = append(list, flat(prefix, e)...)
+	}
+	return list
+}
+
+// unknown returns the types that have no handler here, sorted.
+func (s *TaskService) unknown(sub task.Submission) (types []string) {
+	known := s.catalog.Types()
+	for _, spec := range sub.Tasks {
+		if !slices.Contains(known, spec.Type) && !slices.Contains(types, spec.Type) {
+			types = append(types, spec.Type)
+		}
+	}
+	slices.Sort(types)
+	return types
+}
+
+// By says who acts, and why.
+type By struct {
+	Actor  string `json:"actor,omitempty"` // "": that of the service
+	Reason string `json:"reason,omitempty"`
+}
+
+// Acted is the answer to an act: "applied", or "duplicate" where it was so already.
+type Acted struct {
+	Answer string     `json:"answer"`
+	State  task.State `json:"state,omitempty"` // of the task, now
+}
+
+// Cancel cancels a task that is not over. The worker that executes it hears of it at its
+// next heartbeat.
+func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, error) {
+	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
+		answer, err := s.repository.Cancel(ctx, id, s.who(by), by.Reason)
+		if err != nil || answer != core.Applied {
+			return answer, err
+		}
+		t, err := s.repository.Task(ctx, id)
+		if err != nil {
+			return answer, err
+		}
+		return answer, s.engine.Cancel(ctx, deliveries([]task.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
+	})
+}
+
+// CancelGroup cancels what is unfinished of a group. One that is over is refused.
+func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (*Acted, error) {
+	answer, err := s.repository.CancelGroup(ctx, id, s.who(by), by.Reason)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &Acted{Answer: string(answer)}, nil
+}
+
+// Rerun has a task that failed, ran out of time or was canceled executed again. Attempts
+// are counted anew, and kept.
+func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, error) {
+	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
+		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(by), by.Reason)
+		if err != nil {
+			return answer, err
+		}
+		return answer, s.engine.Enqueue(ctx, deliveries(waiting)...)
+	})
+}
+
+func (s *TaskService) who(by By) string {
+	if by.Actor == "" {
+		return s.actor
+	}
+	return by.Actor
+}
+
+// act makes a move and reads what came of it, in one transaction.
+func (s *TaskService) act(ctx context.Context, id task.ID, move func(ctx context.Context) (core.Answer, error)) (*Acted, error) {
+	var acted Acted
+	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		answer, err := move(ctx)
+		if err != nil {
+			return err
+		}
+		t, err := s.repository.Task(ctx, id)
+		if err != nil {
+			return err
+		}
+		acted = Acted{Answer: string(answer), State: t.State}
+		return nil
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &acted, nil
+}
+
+// Task returns a task.
+func (s *TaskService) Task(ctx context.Context, id task.ID) (*task.Task, error) {
+	t, err := s.repository.Task(ctx, id)
+	return t, refusalOf(err)
+}
+
+// Tasks returns tasks, newest first.
+func (s *TaskService) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
+	if f.State != "" && !slices.Contains(task.States(), f.State) {
+		return nil, refuse(ReasonInvalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, task.States()))
+	}
+	if f.Limit < 0 {
+		return nil, refuse(ReasonInvalid, fmt.Errorf("limit: it is %d, and may not be negative", f.Limit))
+	}
+	list, err := s.repository.Tasks(ctx, f)
+	return list, refusalOf(err)
+}
+
+// Status counts the tasks of a group.
+func (s *TaskService) Status(ctx context.Context, id task.GroupID) (*task.GroupStatus, error) {
+	g, err := s.repository.Group(ctx, id)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &g.GroupStatus, nil
+}
+
+// Group returns a group.
+func (s *TaskService) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	g, err := s.repository.Group(ctx, id)
+	return g, refusalOf(err)
+}
+
+// Groups returns groups, newest first: those with smaller ids than before; 0: from the
+// newest. limit 0: 100.
+func (s *TaskService) Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error) {
+	list, err := s.repository.Groups(ctx, before, limit)
+	return list, refusalOf(err)
+}
+
+// Attempts returns the executions of a task, oldest first.
+func (s *TaskService) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, error) {
+	list, err := s.repository.Attempts(ctx, id)
+	return list, refusalOf(err)
+}
+
+// Decisions returns why what came next for a task, oldest first.
+func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]task.DecisionRecord, error) {
+	list, err := s.repository.Decisions(ctx, id)
+	return list, refusalOf(err)
+}
+
+// Workers returns the processes that execute tasks.
+func (s *TaskService) Workers(ctx context.Context) ([]task.Worker, error) {
+	list, err := s.repository.Workers(ctx)
+	return list, refusalOf(err)
+}
+
+// The time between two looks of Wait, at first and at most.
+const (
+	firstLook   = 20 * time.Millisecond
+	longestLook = 2 * time.Second
+)
+
+// Wait returns the group when no task of it will move by itself any more: its state says
+// whether it has failed. It looks ever less often. The error is ctx's cause when ctx ends
+// first.
+func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	for pause := firstLook; ; pause = min(pause+pause/2, longestLook) {
+		g, err := s.repository.Group(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			return nil, refusalOf(err)
+		case g.IsOver():
+			return g, nil
+		}
+		sleep(ctx, jittered(pause))
+	}
+}

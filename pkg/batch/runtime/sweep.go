@@ -1,0 +1,130 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+const (
+	// sweepLimit is how many tasks a statement of a sweep is about.
+	sweepLimit = 100
+	// sweepRounds is how many of them follow one another before others have their turn.
+	sweepRounds = 20
+)
+
+// Sweep does what somebody must do for all tasks, beside their workers. Its methods join
+// the transaction that ctx carries, so that a leader can read the guard of its term in it;
+// they return how many tasks moved, and may be called by several processes at once. What is
+// the leader's moves no more than 100 tasks in one call.
+type Sweep struct {
+	repository task.Repository
+	engine     engine.Engine
+	manager    *tx.Manager
+	decide     task.Decide
+}
+
+// NewSweep returns a sweep over the tasks of a repository in a database.
+func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, decide task.Decide) *Sweep {
+	return &Sweep{repository: repository, engine: e, manager: tx.NewManager(db), decide: decide}
+}
+
+// MakeDue delivers the retries whose time has come.
+func (s *Sweep) MakeDue(ctx context.Context) (int, error) {
+	return s.deliver(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.MakeDue(ctx, sweepLimit) })
+}
+
+// Recover marks executions whose heartbeat is overdue, ends those whose owner has not
+// confirmed by its deadline, and the waiting tasks of groups whose deadline has passed.
+func (s *Sweep) Recover(ctx context.Context) (int, error) {
+	total := 0
+	var errs []error
+	for _, act := range []func(context.Context) (int, error){
+		func(ctx context.Context) (int, error) { return s.repository.Confirm(ctx, sweepLimit) },
+		func(ctx context.Context) (int, error) { return s.repository.Reap(ctx, sweepLimit, s.decide) },
+		func(ctx context.Context) (int, error) { return s.repository.ExpireDeadlines(ctx, sweepLimit) },
+	} {
+		n, err := repeated(ctx, act)
+		total += n
+		errs = append(errs, err)
+	}
+	return total, errors.Join(errs...)
+}
+
+// Duties are those of the leader: Orphans, and Redeliver where the engine may lose
+// deliveries.
+func (s *Sweep) Duties(orphaned, waiting, every time.Duration) []Duty {
+	duty := func(name string, after time.Duration, do func(context.Context, time.Duration) (int, error)) Duty {
+		return Duty{Name: name, Every: every, Do: func(ctx context.Context) (bool, error) {
+			n, err := do(ctx, after)
+			return n >= sweepLimit, err
+		}}
+	}
+	duties := []Duty{duty("deliver orphaned tasks", orphaned, s.Orphans)}
+	if s.engine.Capabilities().Loses {
+		duties = append(duties, duty("deliver lost tasks", waiting, s.Redeliver))
+	}
+	return duties
+}
+
+// Orphans delivers tasks anew that were assigned longer than after ago to workers that are
+// gone. It is the leader's.
+func (s *Sweep) Orphans(ctx context.Context, after time.Duration) (int, error) {
+	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
+		return s.repository.Orphans(ctx, after, sweepLimit)
+	})
+}
+
+// Redeliver delivers tasks anew that have waited longer than after, and which the engine
+// will not deliver any more. It is the leader's.
+func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error) {
+	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
+		waiting, err := s.repository.Waiting(ctx, after, sweepLimit)
+		if err != nil || len(waiting) == 0 {
+			return nil, err
+		}
+		missing, err := s.engine.Missing(ctx, deliveries(waiting)...)
+		if err != nil || len(missing) == 0 {
+			return nil, err
+		}
+		lost := make([]task.Delivery, len(missing))
+		for i, d := range missing {
+			lost[i] = taskDelivery(d)
+		}
+		return s.repository.Redeliver(ctx, lost)
+	})
+}
+
+// deliver is deliverOnce, again while there is as much as one statement does.
+func (s *Sweep) deliver(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (int, error) {
+	return repeated(ctx, func(ctx context.Context) (int, error) { return s.deliverOnce(ctx, move) })
+}
+
+// deliverOnce hands the deliveries of moves to the engine, in the transaction of the moves.
+func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (n int, err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		found, err := move(ctx)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		n = len(found)
+		return s.engine.Enqueue(ctx, deliveries(found)...)
+	})
+	return n, err
+}
+
+// repeated acts again while there is as much as one statement does.
+func repeated(ctx context.Context, act func(ctx context.Context) (int, error)) (total int, err error) {
+	for range sweepRounds {
+		n, err := act(ctx)
+		total += n
+		if err != nil || n < sweepLimit {
+			return total, err
+		}
+	}
+	return total, nil
+}

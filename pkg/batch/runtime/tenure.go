@@ -1,0 +1,188 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// tenure is a time in which a worker has kept its lease, by one heartbeat for all that it
+// executes. When the lease could not be renewed it is over: what is executed in it ends, and
+// another tenure begins with the next heartbeat that arrives (rule L9).
+type tenure struct {
+	source *taskSource
+	keeper *lease.Keeper
+	over   chan struct{}
+
+	mu    sync.Mutex
+	cause error // why it is over
+	held  map[task.ID]*execution
+	empty chan struct{} // closed when it is over and nothing is executed in it any more
+}
+
+func newTenure(s *taskSource, since time.Duration) *tenure {
+	t := &tenure{source: s, over: make(chan struct{}), held: map[task.ID]*execution{}, empty: make(chan struct{})}
+	t.keeper = lease.New(lease.Config{
+		Clock: s.clock(), Lease: s.config.Lease, Heartbeat: s.config.Heartbeat, Since: since, Beat: t.beat, End: t.end,
+		Failed: s.heartbeatFailed,
+	})
+	return t
+}
+
+// beat extends the lease of the worker and of all that it executes.
+func (t *tenure) beat(ctx context.Context) error {
+	lost, err := t.source.tasks.Repository.Heartbeat(ctx, t.source.claimant(), t.refs())
+	if err != nil {
+		return err
+	}
+	for _, l := range lost {
+		t.lose(l)
+	}
+	return nil
+}
+
+func (t *tenure) refs() []task.Ref {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	refs := make([]task.Ref, 0, len(t.held))
+	for _, e := range t.held {
+		if e.claimed != nil {
+			refs = append(refs, e.claimed.Ref)
+		}
+	}
+	slices.SortFunc(refs, func(a, b task.Ref) int { return int(a.ID - b.ID) })
+	return refs
+}
+
+// lose ends what the worker does not own any more.
+func (t *tenure) lose(l task.Lost) {
+	t.mu.Lock()
+	e := t.held[l.Ref.ID]
+	if e != nil && (e.claimed == nil || e.claimed.Ref != l.Ref) {
+		e = nil
+	}
+	t.mu.Unlock()
+	if e != nil {
+		e.end(l.Cause)
+	}
+}
+
+// end ends the tenure, and all that is executed in it.
+func (t *tenure) end(cause error) {
+	t.mu.Lock()
+	if t.cause != nil {
+		t.mu.Unlock()
+		return
+	}
+	t.cause = cause
+	all := make([]*execution, 0, len(t.held))
+	for _, e := range t.held {
+		all = append(all, e)
+	}
+	if len(t.held) == 0 {
+		close(t.empty)
+	}
+	t.mu.Unlock()
+	close(t.over)
+	for _, e := range all {
+		e.end(cause)
+	}
+}
+
+// add reports whether the task may be claimed in this tenure: it is not over, and nothing
+// is at work on the task.
+func (t *tenure) add(e *execution) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil || t.held[e.delivery.ID] != nil {
+		return false
+	}
+	t.held[e.delivery.ID] = e
+	return true
+}
+
+// claim notes what the execution has claimed: heartbeats are about it from now on.
+func (t *tenure) claim(e *execution, claimed *task.Claimed) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.claimed = claimed
+}
+
+func (t *tenure) remove(e *execution) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.held, e.delivery.ID)
+	if t.cause != nil && len(t.held) == 0 {
+		close(t.empty)
+	}
+}
+
+// keepTenures keeps the lease until ctx ends. The error is that of heartbeats, if they
+// failed for longer than a lease.
+func (s *taskSource) keepTenures(ctx context.Context) error {
+	var ending sync.WaitGroup
+	defer ending.Wait()
+	var failing time.Time
+	for ctx.Err() == nil {
+		t, err := s.beginTenure(ctx)
+		if err != nil {
+			if failing.IsZero() {
+				failing = time.Now()
+			} else if time.Since(failing) > s.config.Lease {
+				return err
+			}
+			s.heartbeatFailed(err)
+			sleep(ctx, s.config.Poll)
+			continue
+		}
+		failing = time.Time{}
+		select {
+		case <-t.over:
+		case <-ctx.Done():
+			t.end(task.ErrStopping)
+		}
+		s.setTenure(nil)
+		ending.Go(func() {
+			<-t.empty
+			t.keeper.Stop()
+			t.keeper.Wait()
+		})
+	}
+	return nil
+}
+
+// beginTenure sends a heartbeat, and begins a tenure with its answer.
+func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
+	since := s.clock().Now()
+	answer, cancel := context.WithTimeoutCause(ctx, s.config.Lease/3, errors.New("no answer to the first heartbeat"))
+	defer cancel()
+	if _, err := s.tasks.Repository.Heartbeat(answer, s.claimant(), nil); err != nil {
+		if cause := context.Cause(answer); cause != nil && ctx.Err() == nil {
+			err = errors.Join(cause, err)
+		}
+		return nil, err
+	}
+	t := newTenure(s, since)
+	t.keeper.Start(ctx)
+	s.setTenure(t)
+	return t, nil
+}
+
+func (s *taskSource) heartbeatFailed(err error) {
+	s.tasks.Observer.Observe(context.Background(), core.HeartbeatFailed{Err: err})
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,138 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// The fx value groups of tasks.
+const (
+	groupHandlers = `group:"surfin.handlers,flatten"`
+	groupDeciders = `group:"surfin.deciders,flatten"`
+	groupEngines  = `group:"surfin.engines,flatten"`
+)
+
+// Handler registers what executes tasks of a type: constructor is func(deps...) (H, error),
+// or without the error, where H implements task.Handler and deps are provided by fx. It is
+// called once in a process with a worker; its tasks are executed side by side.
+func Handler(taskType string, constructor any) fx.Option {
+	return registerNamed("handler of tasks", taskType, constructor, groupHandlers, func(make func() (task.Handler, error)) runtime.NamedHandler {
+		return runtime.NamedHandler{Type: taskType, New: make}
+	})
+}
+
+// TaskDecider registers under name what decides after an attempt of a task that did not
+// succeed, for the `decider` of submissions. What its constructor returns implements
+// task.Decider; see Handler for the constructor. One of the name "backoff" takes the place
+// of the default decider.
+func TaskDecider(name string, constructor any) fx.Option {
+	return registerNamed("decider of tasks", name, constructor, groupDeciders, func(make func() (task.Decider, error)) runtime.NamedDecider {
+		return runtime.NamedDecider{Name: name, New: make}
+	})
+}
+
+// registerNamed provides what named makes of a constructor to a value group.
+func registerNamed[T, N any](kind, name string, constructor any, group string, named func(func() (T, error)) N) fx.Option {
+	c, err := inspect(constructor, implements[T])
+	if err == nil && c.config != nil {
+		err = fmt.Errorf("the constructor takes a %v: what a task is to do is in its payload", c.config)
+	}
+	if err != nil {
+		return fx.Error(fmt.Errorf("%s %q: %w", kind, name, err))
+	}
+	sig := componentOf[T]()
+	out := []reflect.Type{reflect.TypeFor[[]N](), reflect.TypeFor[error]()}
+	provider := reflect.MakeFunc(reflect.FuncOf(c.deps, out, false), func(deps []reflect.Value) []reflect.Value {
+		err := reflect.Zero(out[1])
+		if missing := c.missing(deps, kind, name); missing != nil {
+			err = reflect.ValueOf(missing)
+		}
+		list := []N{named(func() (made T, err error) {
+			v, err := c.call(nil, deps, sig)
+			if err != nil {
+				return made, err
+			}
+			return v.(T), nil //nolint:forcetypeassert // erase has checked it
+		})}
+		return []reflect.Value{reflect.ValueOf(list), err}
+	})
+	return fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group)))
+}
+
+// TaskEngine has the engine of make deliver tasks, instead of the local one. The database
+// and the repository of tasks are those of the application.
+func TaskEngine(make func(db tx.Database, repository task.Repository) (engine.Engine, error)) fx.Option {
+	return fx.Provide(fx.Annotate(func() []engineMaker { return []engineMaker{make} }, fx.ResultTags(groupEngines)))
+}
+
+type engineMaker func(db tx.Database, repository task.Repository) (engine.Engine, error)
+
+// taskRegistered is what the application has registered for tasks.
+type taskRegistered struct {
+	fx.In
+	Handlers []runtime.NamedHandler `group:"surfin.handlers"`
+	Deciders []runtime.NamedDecider `group:"surfin.deciders"`
+	Engines  []engineMaker          `group:"surfin.engines"`
+}
+
+// taskParts are what tasks are made of.
+type taskParts struct {
+	Database   tx.Database
+	Repository task.Repository
+	Engine     engine.Engine
+	Catalog    *runtime.Catalog
+}
+
+func newTasks(p tx.Provider, s Settings, o observing, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
+	catalog, err := runtime.NewCatalog(append(stockHandlers(), r.Handlers...), r.Deciders)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := repositoryDatabase(p, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	repository, err := tasks.New(db, s.Repository.Prefix, o.Observer)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := &taskParts{Database: db, Repository: repository, Catalog: catalog}
+	if parts.Engine, err = r.engine(db, repository); err != nil {
+		return nil, nil, err
+	}
+	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
+		Repository: repository, Engine: parts.Engine, Database: db, Catalog: catalog, Actor: operator.CurrentActor(),
+	})
+	return parts, service, err
+}
+
+func (r taskRegistered) engine(db tx.Database, repository task.Repository) (engine.Engine, error) {
+	switch len(r.Engines) {
+	case 0:
+		return local.New(local.Config{Database: db, Source: runtime.Waiting{Repository: repository}})
+	case 1:
+		return r.Engines[0](db, repository)
+	}
+	return nil, errors.New("several engines are given for tasks: one of them delivers")
+}
+
+// stockHandlers are those that every application has.
+func stockHandlers() []runtime.NamedHandler {
+	return []runtime.NamedHandler{
+		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }},
+		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil), nil }},
+	}
+}

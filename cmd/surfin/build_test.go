@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The first command compiles all that it is made of: this is what keeps it short.
+// The first command compiles all that it is made of: this is what keeps it short. River is
+// 49 of the packages, so that a server needs no build of its own.
 func TestTheFirstCommandCompilesLittle(t *testing.T) {
 	t.Parallel()
-	const most = 420
+	const most = 470
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
 	packages := strings.Fields(string(out))

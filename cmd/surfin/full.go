@@ -3,14 +3,15 @@
 // Command surfin runs jobs written in YAML with the components that are shipped,
 // and is observed as its settings say.
 //
-// It imports the metrics and the traces of adaptor/observe.
+// It imports the metrics and the traces of adaptor/observe, and the engine river.
 package main
 
 import (
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/otel"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )
 
-func main() { cli.Main(slog.Module(), prometheus.Module(), otel.Module()) }
+func main() { cli.Main(slog.Module(), prometheus.Module(), otel.Module(), river.Module()) }

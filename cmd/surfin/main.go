@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -20,7 +21,7 @@ import (
 )
 
 func main() {
-	cli.Main(slog.Module(), fx.Provide(fx.Annotate(refuse, fx.ResultTags(`group:"surfin.observers,flatten"`))))
+	cli.Main(slog.Module(), river.Module(), fx.Provide(fx.Annotate(refuse, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }
 
 // refuse fails where metrics or traces are configured: no job runs unobserved

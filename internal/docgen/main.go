@@ -5,7 +5,7 @@
 //
 // `make generate` runs it; CI fails when the pages are not what it writes.
 //
-// It imports pkg/batch, adaptor/cli, adaptor/jobfile, settings and internal/expression.
+// It imports pkg/batch, core, adaptor/cli, adaptor/jobfile, settings and internal/expression.
 package main
 
 import (
@@ -22,6 +22,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -80,6 +82,7 @@ func pages() (map[string][]byte, error) {
 	pages["settings.md"] = settingsPage()
 	pages["functions.md"] = functionsPage()
 	pages["commands.md"] = append([]byte(generated), cli.Reference(cli.App{Name: "surfin", Registry: registry})...)
+	pages["state-machines.md"] = machinesPage()
 	pages["README.md"] = indexPage()
 	return pages, nil
 }
@@ -96,8 +99,25 @@ Generated from the code that checks your files: what is not here is an error the
 | [functions.md](functions.md) | the functions of expressions |
 | [commands.md](commands.md) | the commands of ` + "`surfin`" + ` and their flags |
 | [settings.md](settings.md) | settings of the command: surfin.yaml, environment, defaults |
+| [state-machines.md](state-machines.md) | the states of executions and tasks, and what moves them |
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 `)
+}
+
+func machinesPage() []byte {
+	var b bytes.Buffer
+	b.WriteString(generated + "# State machines\n\nGenerated from the tables that decide: every move is one `UPDATE` that compares the state, and\n" +
+		"what the column guard says, in the database. A move that is not here is refused. The answer to a\n" +
+		"move that the row has just made, in the same epoch, is `duplicate`: harmless. A move of the intent\n" +
+		"`take` raises the epoch, so that whoever owned the row finds nothing.\n" +
+		"Rule D3 of the [semantics](../semantics.md).\n")
+	machine(&b, "Job and step executions", core.Executions())
+	machine(&b, "Tasks", task.Machine())
+	return b.Bytes()
+}
+
+func machine[S ~string](b *bytes.Buffer, title string, m core.Machine[S]) {
+	fmt.Fprintf(b, "\n## %s\n\n```mermaid\n%s```\n\n%s", title, m.Diagram(), m.Table())
 }
 
 func settingsPage() []byte {

@@ -19,19 +19,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Module provides, to an fx application of your own, an *App and what it is made of:
 // *registry.Registry, tx.Provider (a *gormdb.DBProvider), *repository.Repository,
-// core.JobRepository, *repository.Checkpoints, *job.Launcher and *runtime.TaskService. Registrations such as
+// core.JobRepository, task.Repository, engine.Engine, *repository.Checkpoints, *job.Launcher, *operator.Service and *runtime.TaskService. Registrations such as
 // Reader and Item go beside it. When your application stops, the App stops what it has
 // started and waits for it, before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newObserving, newRepository, newCheckpoints, newLauncher, newTasks, newApp),
+		fx.Provide(newRegistry, newProvider, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newTasks, newApp),
 	)
 }
 
@@ -78,24 +79,24 @@ type controller interface {
 	Control(name string) (tx.Database, error)
 }
 
-// newRepository: heartbeats, stop requests and launches have connections of their
+// history is the database of the repository.
+type history struct{ tx.Database }
+
+// newHistory: heartbeats, stop requests and launches have connections of their
 // own, so that they never wait for those of the data (rule R6). What is done in a
 // chunk's transaction joins it all the same: the name of the database is one.
-func newRepository(p tx.Provider, s Settings, o observing) (*repository.Repository, core.JobRepository, error) {
-	db, err := repositoryDatabase(p, s)
-	if err != nil {
-		return nil, nil, err
+func newHistory(p tx.Provider, s Settings) (history, error) {
+	find := p.Database
+	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
+		find = c.Control
 	}
-	r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer})
-	return r, r, nil
+	db, err := find(s.Repository.Database)
+	return history{db}, err
 }
 
-// repositoryDatabase has pools apart for control where the provider offers them.
-func repositoryDatabase(p tx.Provider, s Settings) (tx.Database, error) {
-	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
-		return c.Control(s.Repository.Database)
-	}
-	return p.Database(s.Repository.Database)
+func newRepository(h history, s Settings, o observing) (*repository.Repository, core.JobRepository) {
+	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer})
+	return r, r
 }
 
 // newCheckpoints: for steps that work in other databases than the repository's
@@ -141,13 +142,12 @@ type App struct {
 type parts struct {
 	fx.In
 	Settings    Settings
-	Registry    *registry.Registry
 	Provider    tx.Provider
 	Repository  *repository.Repository
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
-	Carried     carried
 	Observer    observing
+	Service     *operator.Service
 	Tasks       *taskParts
 	TaskService *runtime.TaskService
 }
@@ -167,27 +167,40 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
-func newApp(lc fx.Lifecycle, p parts) (*App, error) {
+// serviceParts are what the service is made of.
+type serviceParts struct {
+	fx.In
+	Settings    Settings
+	Registry    *registry.Registry
+	Provider    tx.Provider
+	Repository  *repository.Repository
+	Checkpoints *repository.Checkpoints
+	Launcher    *job.Launcher
+	Engine      engine.Engine
+	Carried     carried
+}
+
+func newService(p serviceParts) (*operator.Service, error) {
 	files, err := p.Carried.load(p.Registry)
 	if err != nil {
 		return nil, err
 	}
-	service, err := operator.New(operator.Config{
+	return operator.New(operator.Config{
 		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
-		Database: p.Settings.Repository.Database, Schema: p.Repository, AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
+		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 		Definitions: p.Repository,
 	})
-	if err != nil {
-		return nil, err
-	}
-	a := &App{Service: service, Repository: p.Repository, Tasks: p.TaskService, parts: p}
+}
+
+func newApp(lc fx.Lifecycle, p parts) *App {
+	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil
 		}
-		return service.Close(ctx)
+		return p.Service.Close(ctx)
 	}))
-	return a, nil
+	return a
 }
 
 // Close stops the jobs that this App has started and waits until they are over,

@@ -57,9 +57,10 @@ func rooms() []room {
 		{path: "pkg/batch/chunk/...", may: []string{core, tx}},
 		{path: "pkg/batch/step/...", may: []string{core, tx}},
 		{path: "pkg/batch/job/...", may: []string{core, "internal/lease"}},
-		{path: "pkg/batch/runtime/engine/...", std: true},
+		{path: "pkg/batch/runtime/engine/...", may: []string{tx}, std: true},
 		{path: "pkg/batch/runtime/schedule/..."}, // pure
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
+		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/lease", "internal/boottime"}},
 		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", "pkg/batch/runtime/schedule", ours)},
@@ -94,6 +95,8 @@ func exceptions() []excepted {
 	return []excepted{
 		{"pkg/batch/adaptor/observe/...:module.go", "go.uber.org/fx", "an observer adds itself to an application: package batch imports none that is heavy"},
 		{"pkg/batch/adaptor/observe/...:module.go", "pkg/batch/settings", "an observer that adds itself reads its own settings"},
+		{"pkg/batch/adaptor/engine/river:module.go", "go.uber.org/fx", "River is heavy: an engine adds itself to an application"},
+		{"pkg/batch/adaptor/engine/river:module.go", "pkg/batch/settings", "an engine that adds itself reads its own settings"},
 		{"pkg/batch/settings/...", "github.com/goccy/go-yaml", "surfin.yaml is the one YAML file that is no job file"},
 	}
 }
@@ -111,6 +114,7 @@ func libraries() []guarded {
 	drivers := []string{
 		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...",
 		"pkg/batch/adaptor/item/table/...", "pkg/batch/adaptor/item/query/...", "pkg/batch/adaptor/tasklet/sql/...",
+		"pkg/batch/adaptor/engine/river/...",
 	}
 	screens := []string{"pkg/batch/adaptor/cli/..."}
 	yaml := []string{"pkg/batch/adaptor/jobfile/..."}
@@ -129,6 +133,7 @@ func libraries() []guarded {
 		{"github.com/spf13/cobra", screens},
 		{"github.com/vbauerster/mpb", screens},
 		{"github.com/charmbracelet", screens},
+		{"github.com/riverqueue/river", []string{"pkg/batch/adaptor/engine/river/..."}},
 		{"github.com/prometheus", []string{"pkg/batch/adaptor/observe/prometheus/..."}},
 		{"go.opentelemetry.io/otel", []string{"pkg/batch/adaptor/observe/otel/..."}},
 		{"github.com/stretchr/testify", nil},
@@ -230,6 +235,8 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/settings/a.go", module + "/pkg/batch/adaptor/jobfile", "may not import"},
 		{"pkg/batch/adaptor/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
 		{"pkg/batch/a.go", "github.com/parquet-go/parquet-go", "heavy"},
+		{"pkg/batch/a.go", "github.com/riverqueue/river", "heavy"},
+		{"pkg/batch/adaptor/engine/local/a.go", "github.com/riverqueue/river/rivertype", "only in pkg/batch/adaptor/engine/river"},
 		{"pkg/batch/adaptor/item/csv/a.go", "github.com/expr-lang/expr", "only in internal/expression"},
 		{"pkg/batch/adaptor/observe/otel/module.go", module + "/pkg/batch/settings", ""},
 		{"pkg/batch/adaptor/observe/otel/a.go", module + "/pkg/batch/adaptor/observe/slog", "may not import"},

@@ -1,18 +1,15 @@
 package batch
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
 	"go.uber.org/fx"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -22,7 +19,6 @@ import (
 const (
 	groupHandlers = `group:"surfin.handlers,flatten"`
 	groupDeciders = `group:"surfin.deciders,flatten"`
-	groupEngines  = `group:"surfin.engines,flatten"`
 )
 
 // Handler registers what executes tasks of a type: constructor is func(deps...) (H, error),
@@ -72,20 +68,11 @@ func registerNamed[T, N any](kind, name string, constructor any, group string, n
 	return fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group)))
 }
 
-// TaskEngine has the engine of make deliver tasks, instead of the local one. The database
-// and the repository of tasks are those of the application.
-func TaskEngine(make func(db tx.Database, repository task.Repository) (engine.Engine, error)) fx.Option {
-	return fx.Provide(fx.Annotate(func() []engineMaker { return []engineMaker{make} }, fx.ResultTags(groupEngines)))
-}
-
-type engineMaker func(db tx.Database, repository task.Repository) (engine.Engine, error)
-
 // taskRegistered is what the application has registered for tasks.
 type taskRegistered struct {
 	fx.In
 	Handlers []runtime.NamedHandler `group:"surfin.handlers"`
 	Deciders []runtime.NamedDecider `group:"surfin.deciders"`
-	Engines  []engineMaker          `group:"surfin.engines"`
 }
 
 // taskParts are what tasks are made of.
@@ -96,42 +83,21 @@ type taskParts struct {
 	Catalog    *runtime.Catalog
 }
 
-func newTasks(p tx.Provider, s Settings, o observing, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
-	catalog, err := runtime.NewCatalog(append(stockHandlers(), r.Handlers...), r.Deciders)
+func newTasks(h history, repository task.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
+	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs), r.Handlers...), r.Deciders)
 	if err != nil {
-		return nil, nil, err
-	}
-	db, err := repositoryDatabase(p, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	repository, err := tasks.New(db, s.Repository.Prefix, o.Observer)
-	if err != nil {
-		return nil, nil, err
-	}
-	parts := &taskParts{Database: db, Repository: repository, Catalog: catalog}
-	if parts.Engine, err = r.engine(db, repository); err != nil {
 		return nil, nil, err
 	}
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: repository, Engine: parts.Engine, Database: db, Catalog: catalog, Actor: operator.CurrentActor(),
+		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Actor: operator.CurrentActor(),
 	})
-	return parts, service, err
-}
-
-func (r taskRegistered) engine(db tx.Database, repository task.Repository) (engine.Engine, error) {
-	switch len(r.Engines) {
-	case 0:
-		return local.New(local.Config{Database: db, Source: runtime.Waiting{Repository: repository}})
-	case 1:
-		return r.Engines[0](db, repository)
-	}
-	return nil, errors.New("several engines are given for tasks: one of them delivers")
+	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog}, service, err
 }
 
 // stockHandlers are those that every application has.
-func stockHandlers() []runtime.NamedHandler {
+func stockHandlers(jobs *operator.Service) []runtime.NamedHandler {
 	return []runtime.NamedHandler{
+		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs), nil }},
 		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }},
 		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil), nil }},
 	}

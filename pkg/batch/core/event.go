@@ -211,6 +211,16 @@ type (
 		Answer  Answer
 		Trigger string
 	}
+	// EventDead: an event of an inbox was offered in vain for the last time. What it says
+	// is not done; somebody must look (rule I4).
+	EventDead struct {
+		Machine string // that of the subject's table
+		Topic   string
+		ID      int64
+		Subject int64 // the row's id
+		Offers  int
+		Err     error // why the last offer was in vain
+	}
 	// EndNotRecorded: the end of a step, or of the job if Step is empty, could not be
 	// written. To is the status that it would have had.
 	EndNotRecorded struct {
@@ -261,6 +271,7 @@ func (StopFailed) event()      {}
 func (CloseFailed) event()     {}
 func (ListenerFailed) event()  {}
 func (Transitioned) event()    {}
+func (EventDead) event()       {}
 func (EndNotRecorded) event()  {}
 func (ObserverFailed) event()  {}
 func (OwnerLost) event()       {}

@@ -23,11 +23,22 @@ const (
 // Move is a named line of a transition table. It leads from any of From to To. Only a
 // move of IntentTake may lead back to a state: it raises the epoch, and within an epoch
 // states only move forward.
+//
+// Trigger, Guard and Prevents are for people: what asks for the move, what the UPDATE
+// compares besides the state, and what it prevents. Nothing acts on them.
 type Move[S ~string] struct {
 	Name   string
 	From   []S
 	To     S
 	Intent Intent
+
+	Trigger, Guard, Prevents string
+}
+
+// Because returns the move with its texts.
+func (m Move[S]) Because(trigger, guard, prevents string) Move[S] {
+	m.Trigger, m.Guard, m.Prevents = trigger, guard, prevents
+	return m
 }
 
 // Mark is the last move of a row and the epoch in which it was made, before the move
@@ -58,7 +69,8 @@ type Machine[S ~string] struct {
 }
 
 // NewMachine returns a machine; name is the label of its metrics and errors. It fails
-// where two moves have one name, and where a move that does not raise the epoch leads to
+// where a move has no name, comes from nowhere or leads to nowhere, where two moves have one
+// name, and where a move that does not raise the epoch leads to
 // a state that it starts from.
 func NewMachine[S ~string](name string, moves ...Move[S]) (Machine[S], error) {
 	var errs []error
@@ -68,6 +80,9 @@ func NewMachine[S ~string](name string, moves ...Move[S]) (Machine[S], error) {
 			errs = append(errs, fmt.Errorf("machine %s: move %s is there twice", name, m.Name))
 		}
 		seen[m.Name] = true
+		if m.Name == "" || len(m.From) == 0 || m.To == "" {
+			errs = append(errs, fmt.Errorf("machine %s: move %q leads from %v to %q: name, from and to are required", name, m.Name, m.From, m.To))
+		}
 		if m.Intent != IntentTake && slices.Contains(m.From, m.To) {
 			errs = append(errs, fmt.Errorf("machine %s: move %s leads from %s to %s and does not raise the epoch", name, m.Name, m.To, m.To))
 		}
@@ -134,31 +149,6 @@ const (
 	MoveReclaim = "reclaim"
 	MoveFence   = "fence"
 )
-
-// Executions is the transition table of job and step executions (rule D3).
-func Executions() Machine[Status] {
-	owned := []Status{StatusStarting, StatusStarted, StatusStopping}
-	begun := []Status{StatusStarted, StatusStopping}
-	resting := []Status{StatusParked, StatusStopping}
-	return Machine[Status]{name: "execution", moves: []Move[Status]{
-		{MoveStart, []Status{StatusStarting}, StatusStarted, IntentBegin},
-		{MoveRequestStop, []Status{StatusStarting, StatusStarted, StatusParked}, StatusStopping, IntentAsk},
-		{MoveComplete, begun, StatusCompleted, IntentEnd},
-		{MoveStop, owned, StatusStopped, IntentEnd},
-		{MoveFail, owned, StatusFailed, IntentEnd},
-		{MoveLoseOutcome, begun, StatusUnknown, IntentEnd},
-		{MoveAbandon, []Status{StatusStopping, StatusStopped, StatusFailed, StatusUnknown}, StatusAbandoned, IntentEnd},
-		{MoveTakeOver, owned, StatusFailed, IntentTake},
-		{MoveEndWithJob, ActiveStatuses(), StatusFailed, IntentTake},
-		{MovePark, begun, StatusParked, IntentRelease},
-		{MoveResume, resting, StatusStarted, IntentTake},
-		{MoveResumeToStop, resting, StatusStopping, IntentTake},
-		{MoveAssign, owned, StatusStarted, IntentTake},
-		{MoveRelease, begun, StatusStarting, IntentTake},
-		{MoveReclaim, []Status{StatusStarted}, StatusStarted, IntentTake},
-		{MoveFence, []Status{StatusStarted}, StatusStarted, IntentTake},
-	}}
-}
 
 // MoveTo returns the move by which an owner brings its own execution to a status. The
 // zero Move is from nowhere.

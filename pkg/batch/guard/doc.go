@@ -13,5 +13,8 @@
 //	last_move    text NOT NULL DEFAULT ''
 //	last_epoch   bigint NOT NULL DEFAULT 0
 //
+// Request.Set writes the others, such as updated_at, in the same UPDATE. Rows that are known
+// by another key, such as a UUID, have it in a column of its own.
+//
 // It imports core and tx.
 package guard

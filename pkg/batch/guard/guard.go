@@ -19,7 +19,7 @@ type Table[S ~string] struct {
 	db       tx.Database
 	table    string
 	observer core.Observer
-	past     map[S]map[S]bool // of machines that only move forward: the states from which a state is reached
+	past     map[S]map[S]bool // of machines that only move forward: where a row has passed a state, or rests
 }
 
 // NewTable returns the table of a database, by its unquoted name. observer hears of each
@@ -29,6 +29,12 @@ func NewTable[S ~string](db tx.Database, table string, machine core.Machine[S], 
 	t.past = pastStates(machine)
 	return t
 }
+
+// Name is the quoted name of the table.
+func (t *Table[S]) Name() string { return t.table }
+
+// Database is the database that the table is in.
+func (t *Table[S]) Database() tx.Database { return t.db }
 
 // Machine returns the transition table.
 func (t *Table[S]) Machine() core.Machine[S] { return t.machine }
@@ -88,8 +94,9 @@ type Result[S ~string] struct {
 // where there is no such row, and core.ErrLostOwner where the epoch or an owner's condition
 // does not hold. A rejection does not roll back the transaction of ctx.
 //
-// Of a machine without moves of core.IntentTake, which only moves forward, a move is a
-// duplicate as well when the row has passed the state that the move leads to, or rests.
+// Of a machine that only moves forward (no move of core.IntentTake, and none that leads back
+// to a state over others), a move is a duplicate as well when the row has passed the state
+// that the move leads to, or rests.
 func (t *Table[S]) Move(ctx context.Context, r Request) (Result[S], error) {
 	move := t.machine.Move(r.Move)
 	if len(move.From) == 0 {
@@ -285,7 +292,7 @@ func (t *Table[S]) observe(ctx context.Context, move core.Move[S], r Request, re
 }
 
 // pastStates returns, for each state, those that come after it and those that rest; nil
-// for a machine that raises epochs.
+// for a machine that raises epochs, or moves in a circle: a row in it has passed nothing.
 func pastStates[S ~string](m core.Machine[S]) map[S]map[S]bool {
 	next := map[S][]S{}
 	for _, move := range m.Moves() {
@@ -297,14 +304,14 @@ func pastStates[S ~string](m core.Machine[S]) map[S]map[S]bool {
 		}
 	}
 	past := map[S]map[S]bool{}
-	for _, move := range m.Moves() {
-		reached := map[S]bool{}
-		for todo := []S{move.To}; len(todo) > 0; todo = todo[1:] {
-			if !reached[todo[0]] {
-				reached[todo[0]] = true
-				todo = append(todo, next[todo[0]]...)
-			}
+	for from := range next {
+		if reachedFrom(from, next)[from] {
+			return nil
 		}
+	}
+	for _, move := range m.Moves() {
+		reached := reachedFrom(move.To, next)
+		reached[move.To] = true
 		for _, other := range m.Moves() {
 			if len(next[other.To]) == 0 {
 				reached[other.To] = true
@@ -313,6 +320,18 @@ func pastStates[S ~string](m core.Machine[S]) map[S]map[S]bool {
 		past[move.To] = reached
 	}
 	return past
+}
+
+// reachedFrom returns the states that moves lead to from a state, over others as well.
+func reachedFrom[S ~string](from S, next map[S][]S) map[S]bool {
+	reached := map[S]bool{}
+	for todo := slices.Clone(next[from]); len(todo) > 0; todo = todo[1:] {
+		if !reached[todo[0]] {
+			reached[todo[0]] = true
+			todo = append(todo, next[todo[0]]...)
+		}
+	}
+	return reached
 }
 
 func texts[S ~string](states []S) []string {
@@ -363,21 +382,8 @@ func (s *statement) conditions(list []Condition) *statement {
 	return s
 }
 
-// text returns the statement with the bind variables of the dialect. SQLite takes a ?.
-func (s *statement) text(d tx.Dialect) string {
-	if d != tx.Postgres {
-		return s.sql.String()
-	}
-	parts := strings.Split(s.sql.String(), "?")
-	var b strings.Builder
-	for i, part := range parts {
-		if i > 0 {
-			b.WriteString(d.Placeholder(i))
-		}
-		b.WriteString(part)
-	}
-	return b.String()
-}
+// text returns the statement as the dialect takes it.
+func (s *statement) text(d tx.Dialect) string { return d.Bind(s.sql.String()) }
 
 func orValue(sql string) string {
 	if sql == "" {

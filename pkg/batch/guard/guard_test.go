@@ -190,3 +190,22 @@ func TestAnAppliedMoveIsToldWhenItIsCommitted(t *testing.T) {
 		require.Equal(t, 1, heard)
 	})
 }
+
+// A row in a circle has passed nothing: only the move that it has just made is a duplicate.
+func TestAMachineThatMovesInACircleIgnoresNothing(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		table := newTable(t, db, nil,
+			core.Move[state]{Name: "on", From: []state{"OFF"}, To: "ON", Intent: core.IntentBegin},
+			core.Move[state]{Name: "dim", From: []state{"ON"}, To: "DIM", Intent: core.IntentBegin},
+			core.Move[state]{Name: "off", From: []state{"ON", "DIM"}, To: "OFF", Intent: core.IntentBegin})
+		insert(t, db, 1, "DIM")
+		_, err := table.Move(t.Context(), guard.Request{ID: 1, Move: "on"})
+		require.Error(t, err)
+		for _, want := range []core.Answer{core.Applied, core.Duplicate} {
+			got, err := table.Move(t.Context(), guard.Request{ID: 1, Move: "off"})
+			require.NoError(t, err)
+			require.Equal(t, want, got.Answer)
+		}
+	})
+}

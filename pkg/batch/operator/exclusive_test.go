@@ -2,6 +2,7 @@ package operator
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
@@ -48,5 +50,37 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		require.Equal(t, running.Execution.ID, e.RefusedBy)
 		require.NotNil(t, e.Restart)
 		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
+	})
+}
+
+// A task whose job must not run beside another one waits for it: it neither fails nor takes
+// a slot meanwhile.
+func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url)
+		s.write("alone.yaml", "job: alone\nparameters: {n: {type: int}}\nexclusive: job\nflow:\n- step: one\n  tasklet: {sql: select 1}\n")
+		_, err := s.s.Register(t.Context(), RegisterRequest{File: filepath.Join(s.dir, "alone.yaml")})
+		require.NoError(t, err)
+		owner, err := job.CurrentOwner()
+		require.NoError(t, err)
+		running, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
+		require.NoError(t, err)
+		idle := make(chan struct{})
+		ctx := task.WithIdle(t.Context(), sync.OnceFunc(func() { close(idle) }))
+		done := make(chan task.Outcome)
+		go func() {
+			o, err := s.jobTask(ctx, 1, JobTask{Job: "alone", Params: map[string]string{"n": "2"}})
+			if err != nil {
+				o.Reason = err.Error()
+			}
+			done <- o
+		}()
+		<-idle
+		_, err = s.e.Repository.ChangeJob(t.Context(), core.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
+		require.NoError(t, err)
+		o := <-done
+		require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)
 	})
 }

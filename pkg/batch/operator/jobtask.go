@@ -28,10 +28,10 @@ type JobTask struct {
 	Retry bool `json:"retry,omitempty"`
 }
 
-// JobHandler returns the handler of tasks of type job. A task has one execution and its
+// NewJobHandler returns the handler of tasks of type job. A task has one execution and its
 // restarts: an attempt after the first restarts the execution of the one before, and waits
 // where that runs elsewhere. While an execution is parked, the handler is idle.
-func (s *Service) JobHandler() task.Handler { return jobHandler{s} }
+func NewJobHandler(s *Service) task.Handler { return jobHandler{s} }
 
 type jobHandler struct{ service *Service }
 
@@ -49,6 +49,13 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	first := true
 	for {
 		running, last, err := h.begin(ctx, t, asked, first)
+		if reasonOf(err) == ReasonExclusive { // it waits until the other one is over
+			task.Idle(ctx)
+			if err := h.pause(ctx, nil); err != nil {
+				return task.Outcome{}, err
+			}
+			continue
+		}
 		first = false
 		switch {
 		case err != nil && (last == nil || !isRunning(err)):

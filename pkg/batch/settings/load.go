@@ -259,6 +259,14 @@ func (l *loader) crossChecks(s *Settings) {
 	if _, ok := s.Databases[s.Repository.Database]; !ok {
 		l.wrong("repository.database", fmt.Errorf("there is no database %q (there are: %s)", s.Repository.Database, strings.Join(s.Names(), ", ")))
 	}
+	if from := l.origins["engine"]; !from.isDefault {
+		s.Engine.Origin = from.where
+	}
+	history := s.Databases[s.Repository.Database]
+	if _, sqlite := sqlitePath(history.URL); sqlite && history.Origin != "" && s.Engine.Name == EngineRiver {
+		l.wrong("engine", fmt.Errorf("river needs PostgreSQL, and the database %s of the history is %s (%s): give it a URL postgres://..., or take the engine local",
+			s.Repository.Database, history, history.Origin))
+	}
 	if s.Heartbeat > 0 && s.Lease > 0 && s.Heartbeat*2 > s.Lease {
 		l.wrong("heartbeat", fmt.Errorf("a heartbeat every %s is too rare for a lease of %s: at most half of it", s.Heartbeat, s.Lease))
 	}

@@ -37,6 +37,8 @@ type Settings struct {
 	// Lease is how long an execution belongs to its process after its last
 	// heartbeat; Heartbeat is the time between two (rule L2).
 	Lease, Heartbeat time.Duration
+	Engine           Engine
+	River            River
 	Log              Log
 	Metrics          Metrics
 	Traces           Traces
@@ -60,6 +62,29 @@ type Database struct {
 type Repository struct {
 	Database string // name of a database
 	Prefix   string // of the names of its tables
+}
+
+// Engine says what brings deliveries of work to workers.
+type Engine struct {
+	Name string // EngineLocal, EngineRiver
+	// Origin says where the name is from, such as FILE:LINE:COLUMN; empty: it is the default.
+	Origin string
+}
+
+// The engines.
+const (
+	EngineLocal = "local" // workers look at the tables
+	EngineRiver = "river" // River on PostgreSQL
+)
+
+// River says how the engine river works.
+type River struct {
+	// Schema of the database has River's tables, and nothing else.
+	Schema string
+	// Listen: workers are woken by notifications. Without it they look every Poll.
+	Listen bool
+	// Poll is the time between two looks of an idle worker.
+	Poll time.Duration
 }
 
 // Log says what is logged to standard error.
@@ -170,6 +195,17 @@ func catalog() []setting {
 			func(s *Settings, text string) (err error) { s.Lease, err = duration(text); return err }},
 		{"heartbeat", "5s", "time between two signs of life; at most half of the lease",
 			func(s *Settings, text string) (err error) { s.Heartbeat, err = duration(text); return err }},
+		{"engine", EngineLocal, "what brings work to workers: local (they look at the tables), or river (River on PostgreSQL, for many machines)",
+			func(s *Settings, text string) error {
+				s.Engine.Name = text
+				return oneOf(text, EngineLocal, EngineRiver)
+			}},
+		{"river.schema", "surfin_river", "schema for the tables of the engine river, and for nothing else; River of the application's own needs another one",
+			func(s *Settings, text string) error { s.River.Schema = text; return schemaName(text) }},
+		{"river.listen", "true", "workers of the engine river are woken by notifications; false where a pooler or proxy lets none through: they look every river.poll then",
+			func(s *Settings, text string) (err error) { s.River.Listen, err = yesOrNo(text); return err }},
+		{"river.poll", "1s", "time between two looks of an idle worker of the engine river",
+			func(s *Settings, text string) (err error) { s.River.Poll, err = duration(text); return err }},
 		{"log.level", "info", "debug, info, warn or error",
 			func(s *Settings, text string) error {
 				s.Log.Level = text
@@ -197,6 +233,19 @@ func catalog() []setting {
 				return nil
 			}},
 	}
+}
+
+// schemaName is one that needs no quotes, and leaves room in the names of notifications.
+func schemaName(text string) error {
+	const most = 40
+	if text == "" || len(text) > most || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || text[0] <= '9' {
+		return fmt.Errorf("%q is not the name of a schema: lower-case letters, digits and _, at most %d, with no digit first", text, most)
+	}
+	return nil
+}
+
+func yesOrNo(text string) (bool, error) {
+	return text == "true", oneOf(text, "true", "false")
 }
 
 func listenAddress(text string) error {

@@ -63,6 +63,23 @@ func (d Dialect) Placeholder(n int) string {
 	return fmt.Sprintf("?%d", n)
 }
 
+// Bind returns a statement, written with a ? for each argument and none elsewhere, as the
+// dialect takes it.
+func (d Dialect) Bind(statement string) string {
+	if d != Postgres {
+		return statement
+	}
+	parts := strings.Split(statement, "?")
+	var b strings.Builder
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteString(d.Placeholder(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
 // Quote quotes an identifier; a dot separates schema and name.
 func (d Dialect) Quote(name string) string {
 	parts := strings.Split(name, ".")

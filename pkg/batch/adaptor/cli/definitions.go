@@ -109,14 +109,20 @@ func (c definitionsCommands) definitionsCommand() *cobra.Command {
 	c.env.addListFormatFlag(list)
 	cmd.AddCommand(list,
 		c.switchCommand("enable", "Heed the schedule of registered jobs, from now on",
-			"What was due while the schedule was disabled is not caught up.", (*operator.Service).Enable),
+			"What was due while the schedule was disabled is not caught up.",
+			func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error) {
+				return s.Enable(ctx, name)
+			}),
 		c.switchCommand("disable", "Ignore the schedule of registered jobs",
-			"What runs, and what was submitted, goes on. The job can still be started by its name.", (*operator.Service).Disable))
+			"What runs, and what was submitted, goes on. The job can still be started by its name.",
+			func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error) {
+				return s.Disable(ctx, name)
+			}))
 	return cmd
 }
 
 func (c definitionsCommands) switchCommand(use, short, long string,
-	act func(s *operator.Service, ctx context.Context, name string) (*operator.DefinitionView, error),
+	act func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error),
 ) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " JOB...", Short: short, Long: long,
@@ -137,7 +143,7 @@ func (c definitionsCommands) switchCommand(use, short, long string,
 
 // switchAll continues after a job that is not registered: all of them are reported.
 func (c definitionsCommands) switchAll(ctx context.Context, names []string,
-	act func(s *operator.Service, ctx context.Context, name string) (*operator.DefinitionView, error),
+	act func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error),
 ) error {
 	views := []operator.DefinitionView{}
 	var wrong []error
@@ -146,7 +152,7 @@ func (c definitionsCommands) switchAll(ctx context.Context, names []string,
 	}
 	err := c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		for _, name := range names {
-			view, err := act(s.Service, ctx, name)
+			view, err := act(ctx, s.Service, name)
 			if errors.Is(err, core.ErrNoSuchJob) {
 				err = c.notRegistered(ctx, s, name)
 			}

@@ -10,5 +10,5 @@
 //
 // Its implementations are in adaptor/engine; all pass the tests of enginetest.
 //
-// It imports the standard library only.
+// It imports tx.
 package engine

@@ -139,29 +139,26 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 	}, nil
 }
 
-// config returns what connections beside the pool are opened with, so that their
-// sessions see what those of the pool see.
-func (l Lent) config(ctx context.Context, ours []setting) (*pgx.ConnConfig, []stdlib.OptionOpenDB, error) {
+// server returns how connections beside the pool are opened, so that their sessions see
+// what those of the pool see.
+func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	own, giveBack, err := l.acquire(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connect: %w", err)
+		return server{}, fmt.Errorf("connect: %w", err)
 	}
-	config, options, after := own.Conn().Config(), []stdlib.OptionOpenDB(nil), func(context.Context, *pgx.Conn) error { return nil }
+	s, after := server{config: own.Conn().Config()}, func(context.Context, *pgx.Conn) error { return nil }
 	if l.pool != nil {
 		c := l.pool.Config()
-		config = c.ConnConfig
-		if c.BeforeConnect != nil {
-			options = append(options, stdlib.OptionBeforeConnect(c.BeforeConnect))
-		}
+		s.config, s.before = c.ConnConfig, c.BeforeConnect
 		if c.AfterConnect != nil {
 			after = c.AfterConnect
 		}
 	}
-	copied, err := askLent(ctx, own.Conn().PgConn(), stdlib.GetConnector(*config, options...), ours)
+	copied, err := askLent(ctx, own.Conn().PgConn(), s.connector(), ours)
 	if err = errors.Join(err, giveBack()); err != nil {
-		return nil, nil, err
+		return server{}, err
 	}
-	return config, append(options, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+	s.byStatement, s.after = true, func(ctx context.Context, conn *pgx.Conn) error {
 		if err := after(ctx, conn); err != nil {
 			return err
 		}
@@ -169,7 +166,8 @@ func (l Lent) config(ctx context.Context, ours []setting) (*pgx.ConnConfig, []st
 			return fmt.Errorf("set what sessions of the application's pool have: %w", err)
 		}
 		return nil
-	})), nil
+	}
+	return s, nil
 }
 
 // askLent returns copySettings of a session that belongs to its connection alone.

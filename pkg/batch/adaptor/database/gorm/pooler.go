@@ -137,12 +137,10 @@ func (s server) setUpByStatement() server {
 		}
 	}
 	statement := "SELECT " + strings.Join(set, ", ")
-	return server{config: config, byStatement: true, options: []stdlib.OptionOpenDB{
-		stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-			if err := conn.PgConn().Exec(ctx, statement).Close(); err != nil {
-				return fmt.Errorf("set up the session: %w", err)
-			}
-			return nil
-		}),
+	return server{config: config, byStatement: true, after: func(ctx context.Context, conn *pgx.Conn) error {
+		if err := conn.PgConn().Exec(ctx, statement).Close(); err != nil {
+			return fmt.Errorf("set up the session: %w", err)
+		}
+		return nil
 	}}
 }

@@ -60,22 +60,31 @@ func cancelling(answer time.Duration) func(conn *pgconn.PgConn) ctxwatch.Handler
 
 // server says how connections of our own are opened.
 type server struct {
-	config  *pgx.ConnConfig
-	options []stdlib.OptionOpenDB
+	config *pgx.ConnConfig
+	// before changes the configuration of each connection; nil: nothing does. after sets up
+	// its session; nil: nothing is needed.
+	before func(ctx context.Context, config *pgx.ConnConfig) error
+	after  func(ctx context.Context, conn *pgx.Conn) error
 	// byStatement says that a statement after connecting has made the settings of a
 	// session, which RESET would undo.
 	byStatement bool
 }
 
 func (s server) connector() driver.Connector {
-	return stdlib.GetConnector(*s.config.Copy(), s.options...)
+	var options []stdlib.OptionOpenDB
+	if s.before != nil {
+		options = append(options, stdlib.OptionBeforeConnect(s.before))
+	}
+	if s.after != nil {
+		options = append(options, stdlib.OptionAfterConnect(s.after))
+	}
+	return stdlib.GetConnector(*s.config.Copy(), options...)
 }
 
 // server reads the URL, or the configuration of the pool that is lent.
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
-		s.byStatement = true
-		s.config, s.options, err = c.Lent.config(ctx, ourSettings(c.IdleInTransaction))
+		s, err = c.Lent.server(ctx, ourSettings(c.IdleInTransaction))
 	} else {
 		s.config, err = parseConfig(c.URL)
 	}

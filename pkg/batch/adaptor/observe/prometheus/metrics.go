@@ -54,6 +54,7 @@ const (
 	stopsAsked     = "surfin_stops_asked_total"
 	ownersLost     = "surfin_owners_lost_total"
 	heartbeats     = "surfin_heartbeat_failures_total"
+	eventsDead     = "surfin_events_dead_total"
 )
 
 // catalog lists all metrics. The label job_name is not called job, because
@@ -84,6 +85,7 @@ func catalog() []entry {
 		{stopsAsked, counter, job, "Requests to stop that reached this process."},
 		{ownersLost, counter, job, "Executions of this process that another one took over."},
 		{heartbeats, counter, job, "Heartbeats that did not reach the database."},
+		{eventsDead, counter, []string{"machine", "topic"}, "Events of the inbox that are dead: offered in vain for the last time."},
 	}
 }
 

@@ -97,6 +97,8 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		m.count(stopsAsked, 1, m.jobName(e.Execution))
 	case core.Transitioned:
 		m.count(transitions, 1, e.Machine, e.Trigger, string(e.Answer))
+	case core.EventDead:
+		m.count(eventsDead, 1, e.Machine, e.Topic)
 	case core.OwnerLost:
 		m.count(ownersLost, 1, m.jobName(e.Execution))
 		m.forget(e.Execution)

@@ -32,6 +32,7 @@ func Catalog() []Entry {
 		{"close.failed", "WARN", "job execution step [error]"},
 		{"listener.failed", "WARN", "job execution step [error]"},
 		{"transition", "DEBUG; WARN for a duplicate; ERROR for a rejected one", "machine id trigger to [current] result"},
+		{"event.dead", "ERROR", "machine topic id subject offers [error]"},
 		{"end.not_recorded", "ERROR", "job execution [step] to [error]"},
 		{"observer.failed", "ERROR", "observer of [error]"},
 		{"owner.lost", "ERROR", "execution"},

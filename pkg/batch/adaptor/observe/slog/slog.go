@@ -132,6 +132,10 @@ func rare(e core.Event) record {
 		r.text("step", e.Step)
 		r.add(slog.String("to", string(e.To)))
 		r.err(e.Err)
+	case core.EventDead:
+		r = begin("event.dead", "an event was offered in vain for the last time").at(slog.LevelError)
+		r.add(slog.String("machine", e.Machine), slog.String("topic", e.Topic), slog.Int64("id", e.ID), slog.Int64("subject", e.Subject), slog.Int("offers", e.Offers))
+		r.err(e.Err)
 	case core.ObserverFailed:
 		r = begin("observer.failed", "an observer panicked").at(slog.LevelError)
 		r.add(slog.String("observer", e.Observer), slog.String("of", e.Event))

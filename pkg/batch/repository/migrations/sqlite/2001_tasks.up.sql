@@ -139,22 +139,24 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}leader" (
     lease_until INTEGER NOT NULL
 ) STRICT;
 
+-- The inbox: events that came for rows of an application's tables.
 CREATE TABLE IF NOT EXISTS "{{prefix}}event" (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    topic        TEXT NOT NULL,
-    subject      INTEGER NOT NULL,
-    dedupe_key   TEXT NOT NULL UNIQUE,
-    payload      TEXT NOT NULL DEFAULT '',
-    offers       INTEGER NOT NULL DEFAULT 0,
-    offer_after  INTEGER NOT NULL DEFAULT 0, -- the version of the subject that it waits to pass
-    last_error   TEXT NOT NULL DEFAULT '',
-    created_at   INTEGER NOT NULL,
-    processed_at INTEGER,
-    dead_at      INTEGER
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    topic         TEXT NOT NULL,
+    subject       INTEGER NOT NULL, -- the row's id
+    dedupe_key    TEXT NOT NULL UNIQUE,
+    payload       TEXT NOT NULL DEFAULT '',
+    offers        INTEGER NOT NULL DEFAULT 0,
+    offer_after   INTEGER NOT NULL, -- the version that the row must have passed
+    next_offer_at INTEGER, -- not before: the handler failed
+    last_error    TEXT NOT NULL DEFAULT '',
+    created_at    INTEGER NOT NULL,
+    processed_at  INTEGER,
+    dead_at       INTEGER
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}event_open" ON "{{prefix}}event" (processed_at, created_at);
-CREATE INDEX IF NOT EXISTS "{{prefix}}event_subject" ON "{{prefix}}event" (topic, subject, id) WHERE processed_at IS NULL;
+CREATE INDEX IF NOT EXISTS "{{prefix}}event_offer" ON "{{prefix}}event" (topic, created_at, id) WHERE processed_at IS NULL AND dead_at IS NULL;
 
 CREATE TABLE IF NOT EXISTS "{{prefix}}setting" (
     name       TEXT PRIMARY KEY,

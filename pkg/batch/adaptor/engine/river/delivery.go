@@ -1,0 +1,88 @@
+package river
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+)
+
+// delivery is a delivery as River stores it. All deliveries are of one kind: a leader of
+// River discards jobs of kinds that it does not know.
+type delivery struct {
+	// Work is KIND/ID: one value, which the index on args finds.
+	Work  string `json:"work"`
+	Epoch int64  `json:"epoch"`
+}
+
+// Kind implements river.JobArgs.
+func (delivery) Kind() string { return "surfin_delivery" }
+
+func deliveryOf(d engine.Delivery) delivery {
+	return delivery{Work: fmt.Sprintf("%s/%d", d.Kind, d.ID), Epoch: d.Epoch}
+}
+
+// deliveryFrom reads a job. names are the queues by their names in River.
+func deliveryFrom(job *river.Job[delivery], names map[string]string) (engine.Delivery, error) {
+	d := engine.Delivery{Epoch: job.Args.Epoch, Queue: names[job.Queue], Priority: job.Priority, NotBefore: job.ScheduledAt}
+	kind, id, _ := strings.Cut(job.Args.Work, "/")
+	d.Kind = engine.Kind(kind)
+	if _, err := fmt.Sscanf(id, "%d", &d.ID); err != nil {
+		return d, fmt.Errorf("job %d of River: its work %q is no KIND/ID", job.ID, job.Args.Work)
+	}
+	if err := d.Check(); err != nil {
+		return d, fmt.Errorf("job %d of River: %w", job.ID, err)
+	}
+	return d, nil
+}
+
+// plain are names of queues that River allows. Others have a hash there.
+var plain = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)
+
+const (
+	maxPlain  = 64
+	hashed    = "x-"
+	hashBytes = 20
+)
+
+// queueOf returns the name of a queue in River.
+func queueOf(name string) string {
+	if len(name) <= maxPlain && plain.MatchString(name) && !strings.HasPrefix(name, hashed) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return hashed + hex.EncodeToString(sum[:hashBytes])
+}
+
+const (
+	// soon is the time between two looks of River's leader for jobs that are due.
+	soon = 5 * time.Second
+	// skew is how much the clock of this machine may be ahead of the database's.
+	skew = time.Minute
+)
+
+// schedule says when a job is due. River takes the clock of this machine for one that is
+// due at once, and the database's when it looks: with a clock that is ahead the job would
+// wait. One that is due soon needs no leader, as workers look for it.
+type schedule struct{ river.HookDefaults }
+
+// InsertBegin implements rivertype.HookInsertBegin.
+func (schedule) InsertBegin(_ context.Context, params *rivertype.JobInsertParams) error {
+	now := time.Now()
+	switch {
+	case params.ScheduledAt == nil || !params.ScheduledAt.After(now):
+		past := now.Add(-skew)
+		params.ScheduledAt, params.State = &past, rivertype.JobStateAvailable
+	case params.ScheduledAt.Before(now.Add(soon)):
+		params.State = rivertype.JobStateAvailable
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package river
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivertype"
+
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Name is that of the settings.
+const Name = "river"
+
+// The defaults of Config.
+const (
+	DefaultSchema = "surfin_river"
+	DefaultPoll   = time.Second
+	DefaultGrace  = time.Minute
+)
+
+// Config is what the engine works with.
+type Config struct {
+	// Database is on PostgreSQL, and has the tables of the work. Required; one of
+	// adaptor/database/gorm.
+	Database tx.Database
+	// Schema has River's tables, and nothing else; "": DefaultSchema.
+	Schema string
+	// PollOnly: workers do not LISTEN, and look every Poll. A pooler in transaction mode, or
+	// a proxy that ends idle connections, lets no notification through.
+	PollOnly bool
+	// Poll is the time between two looks of an idle worker, which are for what was not
+	// notified; 0: DefaultPoll.
+	Poll time.Duration
+	// Grace is how long a delivery may be in hand, whose work nobody has taken, before it is
+	// missing; 0: DefaultGrace.
+	Grace time.Duration
+	// Log is where River's warnings go, and broken handlers are reported; nil: nowhere.
+	Log *slog.Logger
+}
+
+// Engine is River as an engine. New makes one.
+type Engine struct {
+	config  Config
+	db      pooled
+	manager *tx.Manager
+	inserts *river.Client[pgx.Tx]
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// pooled is a database that can be reached by pgx.
+type pooled interface {
+	PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, error)
+}
+
+// schemaName is what River allows, and PostgreSQL takes without quotes.
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
+
+// New checks the configuration and fills in the defaults. Nothing is opened.
+func New(config Config) (*Engine, error) {
+	if config.Database == nil {
+		return nil, errors.New("engine river: it needs a database")
+	}
+	db, ok := config.Database.(pooled)
+	if !ok || config.Database.Dialect() != tx.Postgres {
+		return nil, fmt.Errorf("engine river: it needs PostgreSQL, and the database %s is %s; use the engine local", config.Database.Name(), config.Database.Dialect())
+	}
+	if config.Schema == "" {
+		config.Schema = DefaultSchema
+	}
+	if !schemaName.MatchString(config.Schema) {
+		return nil, fmt.Errorf("engine river: the schema %q must be of lower-case letters, digits and _, at most 40", config.Schema)
+	}
+	if config.Poll == 0 {
+		config.Poll = DefaultPoll
+	}
+	if config.Grace == 0 {
+		config.Grace = DefaultGrace
+	}
+	if config.Poll < river.FetchPollIntervalMin || config.Grace < 0 {
+		return nil, fmt.Errorf("engine river: poll %v and grace %v must be positive", config.Poll, config.Grace)
+	}
+	if config.Log == nil {
+		config.Log = slog.New(slog.DiscardHandler)
+	}
+	inserts, err := river.NewClient(riverpgxv5.New(nil), &river.Config{
+		Schema: config.Schema, Logger: quiet(config.Log), Hooks: []rivertype.Hook{&schedule{}}, MaxAttempts: 1,
+		// It says for how long the insert of one transaction stands for the notification of
+		// the next, though the first may roll back.
+		FetchCooldown: river.FetchCooldownMin,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("engine river: %w", err)
+	}
+	return &Engine{config: config, db: db, manager: tx.NewManager(config.Database), inserts: inserts}, nil
+}
+
+// Capabilities implements engine.Engine.
+func (e *Engine) Capabilities() engine.Capabilities {
+	return engine.Capabilities{Name: Name, Distributed: true, Transactional: true, Loses: true, Late: soon + e.config.Poll + e.config.Poll/10}
+}
+
+// Enqueue implements engine.Engine.
+func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
+	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
+		return err
+	}
+	params := make([]river.InsertManyParams, len(ds))
+	var again []delivery
+	for i, d := range ds {
+		d = d.Filled()
+		args := deliveryOf(d)
+		params[i] = river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{
+			Queue: queueOf(d.Queue), Priority: d.Priority, ScheduledAt: d.NotBefore,
+		}}
+		if d.Epoch > 1 {
+			again = append(again, args)
+		}
+	}
+	return e.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		if err := e.supersede(ctx, again); err != nil {
+			return fmt.Errorf("engine river: remove earlier deliveries: %w", err)
+		}
+		err := tx.ConnOf(ctx, e.config.Database).Raw(tx.Running(ctx, "COPY river_job FROM STDIN"), func(driverConn any) error {
+			conn, ok := driverConn.(*stdlib.Conn)
+			if !ok {
+				return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
+			}
+			_, err := e.inserts.InsertManyFastTx(ctx, &borrowed{conn: conn.Conn()}, params)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("engine river: enqueue: %w", err)
+		}
+		return nil
+	})
+}
+
+// supersede removes the deliveries of the same work with lower epochs, those in hand too:
+// their work is taken by nobody any more, and no process may be there to end them.
+func (e *Engine) supersede(ctx context.Context, again []delivery) error {
+	if len(again) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(again)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ConnOf(ctx, e.config.Database).ExecContext(ctx, `DELETE FROM `+e.config.Schema+`.river_job WHERE id IN (
+		SELECT j.id FROM jsonb_to_recordset($1::jsonb) d(work text, epoch bigint)
+		JOIN `+e.config.Schema+`.river_job j ON j.args @> jsonb_build_object('work', d.work) AND (j.args->>'epoch')::bigint < d.epoch
+		FOR UPDATE OF j SKIP LOCKED)`, string(list))
+	return err
+}
+
+// Cancel implements engine.Engine.
+func (e *Engine) Cancel(ctx context.Context, ds ...engine.Delivery) error {
+	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
+		return err
+	}
+	list, err := encode(ds)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ConnOf(ctx, e.config.Database).ExecContext(ctx, `DELETE FROM `+e.config.Schema+`.river_job WHERE id IN (
+		SELECT j.id FROM jsonb_array_elements($1::jsonb) d(args)
+		JOIN `+e.config.Schema+`.river_job j ON j.args @> d.args AND j.state IN ('available', 'pending', 'retryable', 'scheduled')
+		FOR UPDATE OF j SKIP LOCKED)`, list)
+	if err != nil {
+		return fmt.Errorf("engine river: cancel: %w", err)
+	}
+	return nil
+}
+
+// Missing implements engine.Engine. A delivery is there while its job waits, or has been
+// running for less than the grace.
+func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []engine.Delivery, err error) {
+	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
+		return nil, err
+	}
+	list, err := encode(ds)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("engine river: look for deliveries: %w", err)
+		}
+	}()
+	rows, err := tx.ConnOf(ctx, e.config.Database).QueryContext(ctx, `SELECT d.number FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY d(args, number)
+		WHERE NOT EXISTS (SELECT FROM `+e.config.Schema+`.river_job j WHERE j.args @> d.args AND (
+			j.state IN ('available', 'pending', 'retryable', 'scheduled')
+			OR j.state = 'running' AND j.attempted_at > now() - make_interval(secs => $2)))
+		ORDER BY d.number`, list, e.config.Grace.Seconds())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var number int
+		if err := rows.Scan(&number); err != nil {
+			return nil, err
+		}
+		missing = append(missing, ds[number-1])
+	}
+	return missing, rows.Err()
+}
+
+func encode(ds []engine.Delivery) (string, error) {
+	args := make([]delivery, len(ds))
+	for i, d := range ds {
+		args[i] = deliveryOf(d)
+	}
+	list, err := json.Marshal(args)
+	return string(list), err
+}

@@ -1,0 +1,41 @@
+package river
+
+import (
+	"context"
+	"log/slog"
+)
+
+// quiet is a logger for River: what it says of its own life is of interest when something
+// is looked for.
+func quiet(log *slog.Logger) *slog.Logger {
+	return slog.New(&lowered{log.Handler()}).With("engine", Name)
+}
+
+// lowered makes the level info debug.
+type lowered struct{ slog.Handler }
+
+func (l *lowered) level(of slog.Level) slog.Level {
+	if of == slog.LevelInfo {
+		return slog.LevelDebug
+	}
+	return of
+}
+
+// Enabled implements slog.Handler.
+func (l *lowered) Enabled(ctx context.Context, level slog.Level) bool {
+	return l.Handler.Enabled(ctx, l.level(level))
+}
+
+// Handle implements slog.Handler.
+func (l *lowered) Handle(ctx context.Context, r slog.Record) error {
+	r.Level = l.level(r.Level)
+	return l.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (l *lowered) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &lowered{l.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup implements slog.Handler.
+func (l *lowered) WithGroup(name string) slog.Handler { return &lowered{l.Handler.WithGroup(name)} }

@@ -1,0 +1,142 @@
+package river
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+)
+
+const (
+	// connections of the pool: of the listener, of fetches, of ends, of the leader's work.
+	connections = 5
+	// cooldown bounds how often a worker fetches, and with that what it does in a second.
+	cooldown = 20 * time.Millisecond
+	// restart is the pause before River is started again.
+	restart = time.Second
+	// retention of jobs that are over. The tables of the work are the history.
+	retention = time.Minute
+	// unknown is after what time a job is given up by River that some process had begun to
+	// work on and nobody has ended. It is no limit of the work: handlers have contexts of
+	// their own, and River only forgets the job.
+	unknown = 24 * time.Hour
+)
+
+// Run implements engine.Engine. Its connections are opened with it, as the settings of the
+// database say, and closed at its end.
+func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscription, h engine.Handler) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	if s.Slots > river.QueueNumWorkersMax {
+		return fmt.Errorf("engine river: a subscription with %d slots: there may be %d", s.Slots, river.QueueNumWorkersMax)
+	}
+	for {
+		select {
+		case <-stop:
+			return nil
+		case <-ctx.Done():
+			return nil
+		default:
+		}
+		err := e.serve(ctx, stop, s, h)
+		switch {
+		case errors.Is(err, core.ErrSchemaMissing):
+			return err
+		case err != nil && ctx.Err() == nil:
+			e.config.Log.WarnContext(ctx, "engine river: it is started again", "error", err.Error())
+		}
+		timer := time.NewTimer(restart)
+		select {
+		case <-stop:
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// serve runs River until stop is closed or ctx ends.
+func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subscription, h engine.Handler) error {
+	if err := e.CheckSchema(ctx); err != nil {
+		return err
+	}
+	pool, err := e.db.PgxPool(ctx, connections)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	names := make(map[string]string, len(s.Queues))
+	queues := make([]string, len(s.Queues))
+	for i, q := range s.Queues {
+		queues[i] = queueOf(q)
+		names[queues[i]] = q
+	}
+	workers := river.NewWorkers()
+	if err := river.AddWorkerSafely(workers, &worker{handle: h, handlers: ctx, names: names, log: e.config.Log}); err != nil {
+		return err
+	}
+	client, err := river.NewClient[pgx.Tx](newDriver(pool, queues, e.config.Log), e.clientConfig(s.Slots, workers))
+	if err != nil {
+		return err
+	}
+	// River's own context does not end: a handler is waited for, and the end of its job is
+	// written, though ctx has ended.
+	outlasting := context.WithoutCancel(ctx)
+	if err := client.Start(outlasting); err != nil {
+		return err
+	}
+	select {
+	case <-stop:
+	case <-ctx.Done():
+	case <-client.Stopped():
+		return errors.New("it has stopped by itself")
+	}
+	return client.Stop(outlasting)
+}
+
+func (e *Engine) clientConfig(slots int, workers *river.Workers) *river.Config {
+	return &river.Config{
+		Schema: e.config.Schema, Logger: quiet(e.config.Log), Workers: workers,
+		Queues:        map[string]river.QueueConfig{worked: {MaxWorkers: slots}},
+		FetchCooldown: min(cooldown, e.config.Poll), FetchPollInterval: e.config.Poll, PollOnly: e.config.PollOnly,
+		MaxAttempts: 1, JobTimeout: unknown, RescueStuckJobsAfter: unknown + time.Hour,
+		CompletedJobRetentionPeriod: retention, CancelledJobRetentionPeriod: retention, DiscardedJobRetentionPeriod: time.Hour,
+	}
+}
+
+// worker calls the handler.
+type worker struct {
+	river.WorkerDefaults[delivery]
+	handle engine.Handler
+	// handlers is the context of Run. That of River ends where River means to take the job
+	// away, which it has no right to.
+	handlers context.Context //nolint:containedctx // it is of the call of Run that the worker is made by
+	names    map[string]string
+	log      *slog.Logger
+}
+
+// Work implements river.Worker.
+func (w *worker) Work(_ context.Context, job *river.Job[delivery]) error {
+	ctx := w.handlers
+	d, err := deliveryFrom(job, w.names)
+	if err != nil {
+		w.log.ErrorContext(ctx, "engine river", "error", err.Error())
+		return river.JobCancel(err)
+	}
+	answer, err := engine.Call(ctx, w.handle, d)
+	if err != nil {
+		w.log.ErrorContext(ctx, "engine river", "error", err.Error())
+	}
+	if after, retry := answer.Retry(); retry {
+		return river.JobSnooze(after)
+	}
+	return nil
+}

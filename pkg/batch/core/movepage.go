@@ -1,0 +1,57 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Diagram returns the table as a state diagram of Mermaid. Rows begin in the first state of
+// the first move. A state from which no move leads, other than one that raises the epoch, is
+// an end.
+func (m Machine[S]) Diagram() string {
+	var b strings.Builder
+	b.WriteString("stateDiagram-v2\n")
+	var states []S
+	leads := map[S]bool{}
+	for _, move := range m.moves {
+		for _, s := range append(slices.Clone(move.From), move.To) {
+			if !slices.Contains(states, s) {
+				states = append(states, s)
+			}
+		}
+		for _, from := range move.From {
+			leads[from] = leads[from] || move.Intent != IntentTake
+		}
+	}
+	if len(states) > 0 {
+		fmt.Fprintf(&b, "    [*] --> %s\n", states[0])
+	}
+	for _, move := range m.moves {
+		for _, from := range move.From {
+			fmt.Fprintf(&b, "    %s --> %s: %s\n", from, move.To, move.Name)
+		}
+	}
+	for _, s := range states {
+		if !leads[s] {
+			fmt.Fprintf(&b, "    %s --> [*]\n", s)
+		}
+	}
+	return b.String()
+}
+
+// Table returns the table as one of Markdown: move, from, to, trigger, guard, what it
+// prevents, intent.
+func (m Machine[S]) Table() string {
+	var b strings.Builder
+	b.WriteString("| move | from | to | trigger | guard | prevents | intent |\n|---|---|---|---|---|---|---|\n")
+	for _, move := range m.moves {
+		from := make([]string, len(move.From))
+		for i, s := range move.From {
+			from[i] = string(s)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", move.Name, strings.Join(from, ", "), move.To,
+			move.Trigger, move.Guard, move.Prevents, move.Intent)
+	}
+	return b.String()
+}

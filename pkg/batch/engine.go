@@ -1,0 +1,94 @@
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"go.uber.org/fx"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+)
+
+// engines are those that the application was built with, beside the local one.
+type engines struct {
+	fx.In
+	List []engine.Maker `group:"surfin.engines"`
+}
+
+func newTaskRepository(h history, s Settings, o observing) (*tasks.Repository, task.Repository, error) {
+	t, err := tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), o.Observer)
+	return t, t, err
+}
+
+// newEngine makes the engine of the settings, for work in the repository's database.
+func newEngine(h history, t task.Repository, s Settings, built engines) (engine.Engine, error) {
+	if s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal {
+		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Repository: t}, Log: slog.Default()})
+	}
+	names := []string{settings.EngineLocal}
+	for _, m := range built.List {
+		names = append(names, m.Name)
+		if m.Name == s.Engine.Name {
+			made, err := m.New(h.Database)
+			return made, engineError(s, err)
+		}
+	}
+	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or take the engine local",
+		s.Engine.Name, strings.Join(names, ", ")))
+}
+
+// engineError says where the engine was asked for.
+func engineError(s Settings, err error) error {
+	if err == nil || s.Engine.Origin == "" {
+		return err
+	}
+	return &settings.Error{Where: s.Engine.Origin, Err: err}
+}
+
+// schemas are the tables of the repository, and those of the engine.
+type schemas []operator.Schema
+
+// newSchemas: the engine local has no tables of its own.
+func newSchemas(r *repository.Repository, e engine.Engine) schemas {
+	all := schemas{r}
+	if own, ok := e.(engine.Schema); ok {
+		all = append(all, own)
+	}
+	return all
+}
+
+// Migrate implements operator.Schema.
+func (all schemas) Migrate(ctx context.Context) error {
+	for _, s := range all {
+		err := s.CheckSchema(ctx)
+		if errors.Is(err, core.ErrSchemaMissing) {
+			err = s.Migrate(ctx)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckSchema implements operator.Schema.
+func (all schemas) CheckSchema(ctx context.Context) error {
+	for _, s := range all {
+		if err := s.CheckSchema(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

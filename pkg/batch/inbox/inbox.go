@@ -1,0 +1,203 @@
+package inbox
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/guard"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Inbox keeps the events for the rows of one guarded table, in that table's database. It is
+// safe for concurrent use, by many processes.
+type Inbox[S ~string] struct {
+	rows     *guard.Table[S]
+	db       tx.Database
+	manager  *tx.Manager
+	options  Options
+	observer core.Observer
+	names    *strings.Replacer
+}
+
+// Options are what an inbox does differently from the defaults.
+type Options struct {
+	// MaxOffers is how often an event is offered in vain before it is dead; 0: 10.
+	MaxOffers int
+	// TTL is the age from which an event is dead after an offer in vain; 0: 72 h.
+	TTL time.Duration
+	// Backoff is the time until an event is offered again whose handler failed; it doubles
+	// with each offer, up to 5 min. 0: 1 s.
+	Backoff time.Duration
+	// Observer hears of events that are dead (core.EventDead); it may be nil.
+	Observer core.Observer
+}
+
+const longestBackoff = 5 * time.Minute
+
+// New returns the inbox of a table; the table of events has a name that begins with prefix.
+// It does no I/O.
+func New[S ~string](rows *guard.Table[S], prefix string, o Options) *Inbox[S] {
+	o.MaxOffers = cmp.Or(o.MaxOffers, 10)
+	o.TTL = cmp.Or(o.TTL, 72*time.Hour)
+	o.Backoff = cmp.Or(o.Backoff, time.Second)
+	db := rows.Database()
+	lock := ""
+	if db.Dialect() == tx.Postgres {
+		lock = " FOR UPDATE OF e SKIP LOCKED"
+	}
+	return &Inbox[S]{
+		rows: rows, db: db, manager: tx.NewManager(db), options: o, observer: core.Observers(o.Observer),
+		names: strings.NewReplacer("{event}", db.Dialect().Quote(prefix+"event"), "{rows}", rows.Name(),
+			"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{skip_locked}", lock),
+	}
+}
+
+// Event is something that happened to a row, as a sender tells it.
+type Event struct {
+	// Topic selects the handler. It may have 100 bytes.
+	Topic string
+	// Subject is the id of the row. The row may not be there yet.
+	Subject int64
+	// DedupeKey is the same whenever the event is sent, and no other event of the database
+	// has it, of whatever topic. It may have 200 bytes.
+	DedupeKey string
+	// Payload is JSON of at most 1 MiB, or empty.
+	Payload json.RawMessage
+
+	// ID, Offers (this one included) and ReceivedAt are filled in when it is offered.
+	ID         int64
+	Offers     int
+	ReceivedAt time.Time
+}
+
+// Decode reads the payload into a value. An absent payload is an error.
+func (e Event) Decode(into any) error {
+	if err := json.Unmarshal(e.Payload, into); err != nil {
+		return fmt.Errorf("the payload of event %d: %w", e.ID, err)
+	}
+	return nil
+}
+
+// ErrOtherEvent says that a dedupe key was used for another event.
+var ErrOtherEvent = errors.New("the dedupe key was used for another event")
+
+const (
+	maxTopic   = 100
+	maxKey     = 200
+	maxPayload = 1 << 20
+	// anyRow is what an event waits for a row to pass that waits for nothing: versions begin
+	// at 0, and a row that is not there has the version -1.
+	anyRow = -2
+)
+
+// Receive stores an event, in the transaction that ctx carries, else in one of its own. The
+// answer is core.Applied, or core.Duplicate where it is stored already, or an ErrOtherEvent
+// where its key is that of an event with another topic, subject or payload.
+func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
+	if err := e.check(); err != nil {
+		return "", fmt.Errorf("receive event %q: %w", e.DedupeKey, err)
+	}
+	for range mostTries {
+		var id int64
+		err := b.row(ctx, `INSERT INTO {event} (topic, subject, dedupe_key, payload, offer_after, created_at) VALUES (?, ?, ?, ?, ?, {now})
+			ON CONFLICT (dedupe_key) DO NOTHING RETURNING id`, e.Topic, e.Subject, e.DedupeKey, string(e.Payload), anyRow).Scan(&id)
+		if err == nil {
+			return core.Applied, nil
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
+			return "", fmt.Errorf("receive event %q: %w", e.DedupeKey, err)
+		}
+		known := Event{DedupeKey: e.DedupeKey}
+		var payload string
+		err = b.row(ctx, "SELECT id, topic, subject, payload FROM {event} WHERE dedupe_key = ?", e.DedupeKey).
+			Scan(&known.ID, &known.Topic, &known.Subject, &payload)
+		if errors.Is(err, sql.ErrNoRows) {
+			continue // it was forgotten in between
+		}
+		if err != nil {
+			return "", fmt.Errorf("receive event %q: %w", e.DedupeKey, err)
+		}
+		known.Payload = json.RawMessage(payload)
+		if !e.same(known) {
+			return core.Rejected, fmt.Errorf("receive event %q: %w: event %d of topic %s for %d", e.DedupeKey, ErrOtherEvent, known.ID, known.Topic, known.Subject)
+		}
+		return core.Duplicate, nil
+	}
+	return "", fmt.Errorf("receive event %q: it comes and goes", e.DedupeKey)
+}
+
+const mostTries = 20
+
+// check reports everything that is wrong with an event.
+func (e Event) check() error {
+	var errs []error
+	for _, text := range []struct {
+		name, text string
+		most       int
+	}{{"topic", e.Topic, maxTopic}, {"dedupe key", e.DedupeKey, maxKey}} {
+		switch {
+		case text.text == "":
+			errs = append(errs, fmt.Errorf("%s: it is empty", text.name))
+		case len(text.text) > text.most:
+			errs = append(errs, fmt.Errorf("%s: it has %d bytes, and may have %d", text.name, len(text.text), text.most))
+		case !utf8.ValidString(text.text) || strings.ContainsRune(text.text, 0):
+			errs = append(errs, fmt.Errorf("%s: %q is not a text of UTF-8 without NUL", text.name, text.text))
+		}
+	}
+	switch {
+	case len(e.Payload) > maxPayload:
+		errs = append(errs, fmt.Errorf("payload: it has %d bytes, and may have %d", len(e.Payload), maxPayload))
+	case len(e.Payload) > 0 && (!json.Valid(e.Payload) || !utf8.Valid(e.Payload)):
+		errs = append(errs, errors.New("payload: it is not JSON"))
+	}
+	return errors.Join(errs...)
+}
+
+// same reports whether it is the same event, sent again: a sender may write the same JSON
+// with other spaces or in another order.
+func (e Event) same(other Event) bool {
+	if e.Topic != other.Topic || e.Subject != other.Subject {
+		return false
+	}
+	if bytes.Equal(e.Payload, other.Payload) {
+		return true
+	}
+	x, errX := decoded(e.Payload)
+	y, errY := decoded(other.Payload)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+func decoded(payload json.RawMessage) (any, error) {
+	var v any
+	d := json.NewDecoder(bytes.NewReader(payload))
+	d.UseNumber()
+	err := d.Decode(&v)
+	return v, err
+}
+
+// sql fills in names, and writes bind variables as the database takes them.
+func (b *Inbox[S]) sql(text string) string { return b.db.Dialect().Bind(b.names.Replace(text)) }
+
+func (b *Inbox[S]) row(ctx context.Context, text string, args ...any) *sql.Row {
+	return tx.ConnOf(ctx, b.db).QueryRowContext(ctx, b.sql(text), args...)
+}
+
+// attr asks for READ COMMITTED by name, as the repository does: a row that another
+// transaction has just moved must be seen.
+func (b *Inbox[S]) attr() tx.Attr {
+	if b.db.Dialect() == tx.Postgres {
+		return tx.Attr{Isolation: sql.LevelReadCommitted}
+	}
+	return tx.Attr{}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -79,11 +80,12 @@ type taskRegistered struct {
 type taskParts struct {
 	Database   tx.Database
 	Repository task.Repository
+	Leadership task.Leadership
 	Engine     engine.Engine
 	Catalog    *runtime.Catalog
 }
 
-func newTasks(h history, repository task.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
+func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
 	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
@@ -91,7 +93,7 @@ func newTasks(h history, repository task.Repository, e engine.Engine, jobs *oper
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
 		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Actor: operator.CurrentActor(),
 	})
-	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog}, service, err
+	return &taskParts{Database: h.Database, Repository: repository, Leadership: repository, Engine: e, Catalog: catalog}, service, err
 }
 
 // stockHandlers are those that every application has.

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -37,7 +39,43 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
+	leader, err := a.leader(workerName(owner), o)
+	if err != nil {
+		return err
+	}
+	leads, end := context.WithCancel(ctx)
+	var leading sync.WaitGroup
+	defer leading.Wait()
+	defer end()
+	leading.Go(func() { leader.Run(leads, stop) })
 	return w.Run(ctx, stop)
+}
+
+const (
+	// redeliverAfter is how long a task waits before the engine is asked whether it still
+	// delivers it.
+	redeliverAfter = time.Minute
+	// dutyPause is the time between two calls of a duty of the leader.
+	dutyPause = time.Second
+)
+
+// leader does, in one of all processes with a worker, what is done once for all of them.
+func (a *App) leader(holder string, o runtime.Options) (*runtime.Leader, error) {
+	decide, err := a.parts.Tasks.Catalog.Decide()
+	if err != nil {
+		return nil, err
+	}
+	s, t := a.parts.Settings, a.parts.Tasks
+	sweep := runtime.NewSweep(t.Database, t.Repository, t.Engine, decide)
+	return runtime.NewLeader(runtime.LeaderConfig{
+		Leadership: t.Leadership, Database: t.Database, Holder: holder, Lease: s.Lease, Heartbeat: s.Heartbeat,
+		Duties: sweep.Duties(s.Lease, redeliverAfter, dutyPause),
+		Report: func(err error) {
+			if o.Report != nil {
+				o.Report(runtime.Event{What: "failed", Err: fmt.Errorf("leader: %w", err)})
+			}
+		},
+	})
 }
 
 func (a *App) workOnParts(owner core.Owner) *runtime.Parts {

@@ -67,14 +67,21 @@ func (a *App) leader(holder string, o runtime.Options) (*runtime.Leader, error) 
 	}
 	s, t := a.parts.Settings, a.parts.Tasks
 	sweep := runtime.NewSweep(t.Database, t.Repository, t.Engine, decide)
+	report := func(err error) {
+		if o.Report != nil {
+			o.Report(runtime.Event{What: "failed", Err: fmt.Errorf("leader: %w", err)})
+		}
+	}
+	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{
+		Definitions: a.parts.Repository, Tasks: a.Tasks, Queries: t.Repository, Run: a.Service.ScheduledRun, Report: report,
+	})
+	if err != nil {
+		return nil, err
+	}
 	return runtime.NewLeader(runtime.LeaderConfig{
 		Leadership: t.Leadership, Database: t.Database, Holder: holder, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Duties: sweep.Duties(s.Lease, redeliverAfter, dutyPause),
-		Report: func(err error) {
-			if o.Report != nil {
-				o.Report(runtime.Event{What: "failed", Err: fmt.Errorf("leader: %w", err)})
-			}
-		},
+		Duties: append(sweep.Duties(s.Lease, redeliverAfter, dutyPause), scheduler.Duty(dutyPause)),
+		Report: report,
 	})
 }
 

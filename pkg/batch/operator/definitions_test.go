@@ -115,7 +115,7 @@ func TestSchedulesSayWhatAServerWillSubmit(t *testing.T) {
 	}
 	d, err := s.e.Repository.Definition(ctx, "nightly")
 	require.NoError(t, err)
-	moved, err := s.e.Repository.Advance(ctx, d, time.Date(2026, 3, 26, 12, 0, 0, 0, time.UTC))
+	moved, err := s.e.Repository.Advance(ctx, d, time.Date(2026, 3, 26, 12, 0, 0, 0, time.UTC), "")
 	require.NoError(t, err)
 	require.True(t, moved)
 	s.s.config.Now = func() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }

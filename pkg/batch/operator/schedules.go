@@ -64,14 +64,11 @@ func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]Schedu
 
 // foresee fills in the times.
 func (v *ScheduleView) foresee(now time.Time, count int) error {
-	zone, err := schedule.LoadZone(v.Timezone)
+	c, err := schedule.ParseIn(v.Cron, v.Timezone)
 	if err != nil {
 		return err
 	}
-	c, err := schedule.Parse(v.Cron, zone)
-	if err != nil {
-		return err
-	}
+	zone := c.Zone()
 	due, err := c.Due(v.DecidedUntil, now, schedule.CatchUp(v.CatchUp))
 	if err != nil {
 		return err

@@ -21,6 +21,7 @@ const (
 	actRegister = "register"
 	actEnable   = "enable"
 	actDisable  = "disable"
+	actLeaveOut = "leave out"
 )
 
 type jobDefinition struct {
@@ -174,14 +175,26 @@ func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled 
 	return d, changed, err
 }
 
-// Advance implements task.Definitions: one guarded UPDATE.
-func (r *Repository) Advance(ctx context.Context, d task.Definition, until time.Time) (bool, error) {
+// Advance implements task.Definitions: one guarded UPDATE, and its audit row.
+func (r *Repository) Advance(ctx context.Context, d task.Definition, until time.Time, note string) (bool, error) {
 	done := r.store.exec(ctx, "UPDATE {job_definition} SET scheduled_until = ? WHERE id = ? AND enabled AND version = ? AND scheduled_until = ?",
 		instant{Time: until}, d.ID, d.Files.Hash, instant{Time: d.ScheduledUntil})
 	if done.Error != nil {
 		return false, fmt.Errorf("advance the schedule of job %s: %w", d.Name, done.Error)
 	}
+	if done.RowsAffected > 0 && note != "" {
+		return true, r.auditDefinition(ctx, actLeaveOut, "scheduler", d.Name+": "+note)
+	}
 	return done.RowsAffected > 0, nil
+}
+
+// Now implements task.Definitions.
+func (r *Repository) Now(ctx context.Context) (time.Time, error) {
+	var rows []struct{ At instant }
+	if err := r.store.scan(ctx, &rows, "SELECT {now} AS at"); err != nil {
+		return time.Time{}, fmt.Errorf("read the clock of the database: %w", err)
+	}
+	return rows[0].At.Time, nil
 }
 
 // auditDefinition stores an audit row that is about no execution.

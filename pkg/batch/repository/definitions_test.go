@@ -66,7 +66,7 @@ func TestADefinitionIsOneRowWhoseVersionChanges(t *testing.T) {
 		require.Equal(t, got, same.Definition, "nothing was written")
 
 		// Another text with the same times keeps what was decided; other times begin anew.
-		moved, err := r.Advance(ctx, got, got.ScheduledUntil.Add(-time.Hour))
+		moved, err := r.Advance(ctx, got, got.ScheduledUntil.Add(-time.Hour), "")
 		require.NoError(t, err)
 		require.True(t, moved)
 		second, err := r.Register(ctx, nightly("job: nightly # 2", "30 2 * * *"), "bob")
@@ -111,7 +111,7 @@ func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 		require.False(t, off.Enabled)
 		require.Equal(t, made.Definition.ScheduledUntil, off.ScheduledUntil)
 		require.Empty(t, names(task.DefinitionFilter{Scheduled: true}))
-		moved, err := r.Advance(ctx, off, time.Now())
+		moved, err := r.Advance(ctx, off, time.Now(), "")
 		require.NoError(t, err)
 		require.False(t, moved, "it is disabled")
 		_, changed, err = r.EnableDefinition(ctx, "nightly", false, "bob")
@@ -139,7 +139,7 @@ func TestOneSchedulerAdvancesAndItsRollbackTakesItBack(t *testing.T) {
 		d, until := made.Definition, made.Definition.ScheduledUntil.Add(3*time.Hour)
 		oops := errors.New("oops")
 		err = tx.NewManager(e.Database).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
-			moved, err := e.Repository.Advance(ctx, d, until)
+			moved, err := e.Repository.Advance(ctx, d, until, "")
 			require.NoError(t, err)
 			require.True(t, moved)
 			return oops
@@ -152,7 +152,7 @@ func TestOneSchedulerAdvancesAndItsRollbackTakesItBack(t *testing.T) {
 		for i := range schedulers {
 			_, db := testengine.Database(t, url)
 			r := repository.New(db, repository.Options{})
-			group.Go(func() { won[i], errs[i] = r.Advance(context.Background(), d, until) })
+			group.Go(func() { won[i], errs[i] = r.Advance(context.Background(), d, until, "") })
 		}
 		group.Wait()
 		require.NoError(t, errors.Join(errs...))
@@ -168,7 +168,7 @@ func TestOneSchedulerAdvancesAndItsRollbackTakesItBack(t *testing.T) {
 		require.Equal(t, until, now.ScheduledUntil)
 		_, err = e.Repository.Register(t.Context(), nightly("job: nightly # 2", "@hourly"), "ann")
 		require.NoError(t, err)
-		moved, err := e.Repository.Advance(t.Context(), now, until.Add(time.Hour))
+		moved, err := e.Repository.Advance(t.Context(), now, until.Add(time.Hour), "")
 		require.NoError(t, err)
 		require.False(t, moved, "its runs would be of another version")
 	})

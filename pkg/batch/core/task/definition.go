@@ -66,6 +66,9 @@ type Definitions interface {
 	EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (Definition, bool, error)
 	// Advance moves ScheduledUntil, in the transaction that submits the runs up to then. It is
 	// false, and changes nothing, where the definition is disabled, has another version, or
-	// has been advanced by another process: nothing may be submitted then.
-	Advance(ctx context.Context, d Definition, until time.Time) (bool, error)
+	// has been advanced by another process: nothing may be submitted then. note is for the
+	// audit: what was left out; "": nothing was.
+	Advance(ctx context.Context, d Definition, until time.Time, note string) (bool, error)
+	// Now is the clock of the database.
+	Now(ctx context.Context) (time.Time, error)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -73,7 +74,7 @@ func (a *App) leader(holder string, o runtime.Options) (*runtime.Leader, error) 
 		}
 	}
 	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{
-		Definitions: a.parts.Repository, Tasks: a.Tasks, Queries: t.Repository, Run: a.Service.ScheduledRun, Report: report,
+		Definitions: a.parts.Repository, Tasks: a.Tasks, Queries: t.Repository, Run: operator.ScheduledRuns(a.Service), Report: report,
 	})
 	if err != nil {
 		return nil, err

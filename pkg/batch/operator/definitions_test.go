@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
 const nightlyJob = `
@@ -141,4 +142,28 @@ func TestSchedulesSayWhatAServerWillSubmit(t *testing.T) {
 	require.Empty(t, list)
 	_, err = s.s.Schedules(ctx, SchedulesRequest{Count: 1001})
 	require.ErrorAs(t, err, new(*RequestError))
+}
+
+func TestAScheduledRunIsATaskWithTheParametersOfItsTime(t *testing.T) {
+	t.Parallel()
+	s, ctx := newScene(t, testdb.SQLite(t)), t.Context()
+	s.write("nightly.yaml", nightlyJob)
+	s.write("parts/child.yaml", childJob)
+	s.write("same.yaml", "job: same\nschedule: {cron: \"@hourly\", overlap: allow}\nflow:\n- {step: a, tasklet: {sql: select 1}}\n")
+	for file, want := range map[string]string{
+		"nightly.yaml": `{"job":"nightly","params":{"day":"2026-03-29"},"retry":true,"in_turn":true}`,
+		"same.yaml":    `{"job":"same","again":true}`,
+	} {
+		made, err := s.s.Register(ctx, RegisterRequest{File: filepath.Join(s.dir, file)})
+		require.NoError(t, err)
+		d, err := s.e.Repository.Definition(ctx, made.Job)
+		require.NoError(t, err)
+		cron, err := schedule.ParseIn(d.Schedule.Cron, d.Schedule.Timezone)
+		require.NoError(t, err)
+		run, err := ScheduledRuns(s.s)(ctx, d, cron.Next(time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)))
+		require.NoError(t, err)
+		require.Len(t, run.Tasks, 1)
+		require.JSONEq(t, want, string(run.Tasks[0].Payload))
+		require.Equal(t, d.Budget, run.Budget)
+	}
 }

@@ -11,13 +11,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
 )
 
-// ScheduledRun returns the run of a registered job at a scheduled time: a group with one task
-// of type job, and the budget of the file. Parameters that break their declarations at this
+// ScheduledRuns returns what makes the run of a registered job at a scheduled time: a group with
+// one task of type job, and the budget of the file. Parameters that break their declarations at this
 // time are submitted as they are, so that the refusal of the run says so.
 //
 // A job whose parameters are the same at all times, and that has no incrementer, is run again
 // each time (RunRequest.Again).
-func (s *Service) ScheduledRun(_ context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+func ScheduledRuns(s *Service) func(ctx context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+	return s.scheduledRun
+}
+
+func (s *Service) scheduledRun(_ context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
 	file, _, err := s.storedFile(d.Files, d.Name)
 	if err != nil {
 		return task.Submission{}, err

@@ -1,11 +1,11 @@
-// Command docgen writes the generated pages of docs/reference and the JSON Schema
-// of job files, from the code that checks job files, reads settings and has the commands:
+// Command docgen writes the generated pages of docs/reference, the JSON Schema of job
+// files and the OpenAPI of the REST API, from the code that checks job files, reads settings and has the commands:
 //
 //	go run ./internal/docgen docs/reference
 //
 // `make generate` runs it; CI fails when the pages are not what it writes.
 //
-// It imports pkg/batch, core, adaptor/cli, adaptor/jobfile, settings and internal/expression.
+// It imports pkg/batch, core, adaptor/api, adaptor/cli, adaptor/jobfile, settings and internal/expression.
 package main
 
 import (
@@ -20,6 +20,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/api"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -82,6 +83,9 @@ func pages() (map[string][]byte, error) {
 	pages["settings.md"] = settingsPage()
 	pages["functions.md"] = functionsPage()
 	pages["commands.md"] = append([]byte(generated), cli.Reference(cli.App{Name: "surfin", Registry: registry})...)
+	if pages["openapi.json"], err = api.Document(); err != nil {
+		return nil, err
+	}
 	pages["state-machines.md"] = machinesPage()
 	pages["README.md"] = indexPage()
 	return pages, nil
@@ -101,6 +105,7 @@ Generated from the code that checks your files: what is not here is an error the
 | [settings.md](settings.md) | settings of the command: surfin.yaml, environment, defaults |
 | [state-machines.md](state-machines.md) | the states of executions and tasks, and what moves them |
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
+| [openapi.json](openapi.json) | OpenAPI of the REST API that ` + "`surfin serve`" + ` serves |
 `)
 }
 

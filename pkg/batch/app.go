@@ -131,6 +131,9 @@ type App struct {
 	Repository core.JobRepository
 	// Tasks submits and operates tasks.
 	Tasks *runtime.TaskService
+	// Observer is all observers of the application, the log included. Let them hear of the
+	// application's own rows as well: guard.NewTable and inbox.Options take it.
+	Observer core.Observer
 
 	parts parts
 	fx    *fx.App // of New; nil: of an application of the author's own
@@ -193,7 +196,7 @@ func newService(p serviceParts) (*operator.Service, error) {
 }
 
 func newApp(lc fx.Lifecycle, p parts) *App {
-	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, parts: p}
+	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, Observer: p.Observer.Observer, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil

@@ -66,8 +66,10 @@ func rooms() []room {
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", "pkg/batch/runtime/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
 		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
+		// HTTP: the rules of running are the service's.
+		{path: "pkg/batch/adaptor/api/...", may: []string{core, "pkg/batch/operator/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},
+		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "pkg/batch/adaptor/api/...", ours}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "pkg/batch/runtime/engine", ours}},
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},
 		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "pkg/batch/adaptor/cli/..."}},
@@ -76,6 +78,7 @@ func rooms() []room {
 		{path: "internal/docgen", may: []string{"pkg/batch/...", ours}},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/logfolder", may: []string{core}, std: true},
 		{path: "internal/gormtx/...", may: []string{tx, "internal/dberr/..."}},
 		{path: "internal/migrator/...", may: []string{tx, "internal/dberr/...", "internal/sqlscript/..."}},
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},
@@ -133,6 +136,7 @@ func libraries() []guarded {
 		{"github.com/spf13/cobra", screens},
 		{"github.com/vbauerster/mpb", screens},
 		{"github.com/charmbracelet", screens},
+		{"github.com/danielgtaylor/huma", []string{"pkg/batch/adaptor/api/..."}},
 		{"github.com/riverqueue/river", []string{"pkg/batch/adaptor/engine/river/..."}},
 		{"github.com/prometheus", []string{"pkg/batch/adaptor/observe/prometheus/..."}},
 		{"go.opentelemetry.io/otel", []string{"pkg/batch/adaptor/observe/otel/..."}},
@@ -233,6 +237,10 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/adaptor/cli/a.go", module + "/pkg/batch/repository", "may not import"},
 		{"pkg/batch/operator/a.go", module + "/pkg/batch/adaptor/cli", "may not import"},
 		{"pkg/batch/settings/a.go", module + "/pkg/batch/adaptor/jobfile", "may not import"},
+		{"pkg/batch/adaptor/api/a.go", module + "/pkg/batch/operator", ""},
+		{"pkg/batch/adaptor/api/a.go", module + "/pkg/batch/job", "may not import"},
+		{"pkg/batch/adaptor/api/a.go", module + "/pkg/batch/repository", "may not import"},
+		{"pkg/batch/adaptor/cli/a.go", "github.com/danielgtaylor/huma/v2", "only in pkg/batch/adaptor/api"},
 		{"pkg/batch/adaptor/cli/a.go", "gopkg.in/yaml.v3", "gopkg.in/yaml.v3 only in"},
 		{"pkg/batch/a.go", "github.com/parquet-go/parquet-go", "heavy"},
 		{"pkg/batch/a.go", "github.com/riverqueue/river", "heavy"},
@@ -277,7 +285,7 @@ func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
 	require.Contains(t, packages, module+"/pkg/batch/operator")
 	for _, p := range packages {
 		require.NotEqual(t, module+"/pkg/batch/adaptor/cli", p)
-		for _, screen := range []string{"github.com/spf13/cobra", "github.com/charmbracelet", "github.com/vbauerster/mpb"} {
+		for _, screen := range []string{"github.com/spf13/cobra", "github.com/charmbracelet", "github.com/vbauerster/mpb", "github.com/danielgtaylor/huma"} {
 			require.False(t, within(p, screen), "pkg/batch imports %s", p)
 		}
 	}

@@ -48,6 +48,9 @@ type LaunchRequest struct {
 	// FromStart makes an attempt that resumes nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool
+	// Request is the request of a client that the launch is for; zero: none. A
+	// *RequestStartedError where it has started an execution before.
+	Request RequestKey
 }
 
 // FromStartKey is the key of the job context under which an instance remembers
@@ -375,4 +378,5 @@ type JobRepository interface {
 	SkippedItems
 	Attempts
 	Journal
+	Requests
 }

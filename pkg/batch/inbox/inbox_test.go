@@ -313,3 +313,26 @@ func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 		require.Zero(s, done)
 	})
 }
+
+// An event whose transaction cannot be committed does not stand in the way of others.
+func TestAnEventThatCannotBeCommittedStopsNoOther(t *testing.T) {
+	each(t, inbox.Options{MaxOffers: 2, Backoff: time.Nanosecond}, func(s *scene) {
+		s.insert(1)
+		s.insert(2)
+		s.exec("CREATE TABLE places (parcel bigint NOT NULL REFERENCES parcels (id) DEFERRABLE INITIALLY DEFERRED)")
+		s.receive(event(1, "pack"), event(2, "pack"))
+		done, err := s.Process(s.Context(), "parcels", func(ctx context.Context, e inbox.Event) (guard.Result[state], error) {
+			if e.Subject == 1 {
+				if _, err := tx.ConnOf(ctx, s.db).ExecContext(ctx, "INSERT INTO places VALUES (99)"); err != nil {
+					return guard.Result[state]{}, err
+				}
+			}
+			return s.handle(ctx, e)
+		})
+		require.Error(s, err)
+		require.Equal(s, inbox.Done{Applied: 1, Failed: 2, Dead: 1}, done)
+		require.Equal(s, "NEW", s.text("SELECT state FROM parcels WHERE id = 1"))
+		require.Equal(s, "1", s.text("SELECT count(*) FROM labels"))
+		require.Len(s, s.dead, 1)
+	})
+}

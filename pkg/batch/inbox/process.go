@@ -121,22 +121,12 @@ func (o *offer[S]) count(done *Done) int {
 }
 
 // make offers the event and writes what came of it, in one transaction that locks the event.
+// Where that transaction cannot be committed, which the handler may be the cause of, the
+// failure is written in another one: no event stands in the way of those behind it.
 func (o *offer[S]) make(ctx context.Context) error {
-	return o.manager.Do(ctx, o.attr(), func(ctx context.Context) error {
-		e := Event{ID: o.id, Topic: o.topic}
-		var payload string
-		var at gormtx.Instant
-		var version int64 // before the handler looks: a move that it does not see is one to wait for no longer
-		err := o.row(ctx, `SELECT e.subject, e.dedupe_key, e.payload, e.offers + 1, e.created_at, COALESCE((SELECT r.version FROM {rows} r WHERE r.id = e.subject), -1)
-			FROM {event} e WHERE e.id = ? AND `+offerable+"{skip_locked}",
-			o.id, -o.options.TTL.Microseconds()).Scan(&e.Subject, &e.DedupeKey, &payload, &e.Offers, &at, &version)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil // another process has it, or had it
-		}
-		if err != nil {
-			return err
-		}
-		e.Payload, e.ReceivedAt = json.RawMessage(payload), at.Time
+	called := false
+	err := o.locked(ctx, func(ctx context.Context, e Event, version int64) error {
+		called = true
 		result, err := o.call(ctx, e)
 		switch {
 		case ctx.Err() != nil:
@@ -151,6 +141,37 @@ func (o *offer[S]) make(ctx context.Context) error {
 		o.answer = result.Answer
 		_, err = tx.ConnOf(ctx, o.db).ExecContext(ctx, o.sql("UPDATE {event} SET offers = ?, processed_at = {now}, last_error = '' WHERE id = ?"), e.Offers, o.id)
 		return err
+	})
+	if err == nil || !called || ctx.Err() != nil {
+		return err
+	}
+	o.answer, o.dead = "", false
+	o.failure = errors.Join(o.failure, err)
+	return o.locked(ctx, func(ctx context.Context, e Event, _ int64) error {
+		return o.inVain(ctx, e, o.failure, anyRow, o.backoff(e))
+	})
+}
+
+// locked calls f with the event, if it can be offered now and no other process has it, and
+// with the version of its row: it was read before f looks at the row, so that a move which f
+// does not see is newer.
+func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Event, version int64) error) error {
+	return o.manager.Do(ctx, o.attr(), func(ctx context.Context) error {
+		e := Event{ID: o.id, Topic: o.topic}
+		var payload string
+		var at gormtx.Instant
+		var version int64
+		err := o.row(ctx, `SELECT e.subject, e.dedupe_key, e.payload, e.offers + 1, e.created_at, COALESCE((SELECT r.version FROM {rows} r WHERE r.id = e.subject), -1)
+			FROM {event} e WHERE e.id = ? AND `+offerable+"{skip_locked}",
+			o.id, -o.options.TTL.Microseconds()).Scan(&e.Subject, &e.DedupeKey, &payload, &e.Offers, &at, &version)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // another process has it, or had it
+		}
+		if err != nil {
+			return err
+		}
+		e.Payload, e.ReceivedAt = json.RawMessage(payload), at.Time
+		return f(ctx, e, version)
 	})
 }
 

@@ -65,6 +65,8 @@ type Options struct {
 	// AcceptChanges lets an instance continue though its definition has changed in what
 	// was done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool
+	// Request is the request of a client that the launch is for; zero: none.
+	Request core.RequestKey
 	// Task is the task that runs the job; 0: none. An execution of a task that is parked
 	// is left to workers: Run and Start return it as it is.
 	Task int64
@@ -194,7 +196,7 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 // launches the repository lets one run, and a step that takes the new definition refuses a
 // position that an owner committed meanwhile.
 func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters) (taken []string, err error) {
-	if j.CheckRestart == nil || l.options != (Options{}) {
+	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil
 	}
 	last, err := l.config.Repository.LastExecution(ctx, j.Name, params.Key())
@@ -275,6 +277,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key,
-		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart,
+		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request,
 	})
 }

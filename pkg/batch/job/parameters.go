@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -50,6 +51,9 @@ func valueOf(spec core.ParameterSpec, text string, given bool) (any, error) {
 			return nil, fmt.Errorf("it is required (type %s)", spec.Type)
 		}
 		return spec.Default, nil
+	}
+	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
+		return nil, errors.New("it has a NUL or a broken encoding, which no database takes")
 	}
 	value, err := core.ParseParameter(spec.Type, text)
 	if err != nil {

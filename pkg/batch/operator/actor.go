@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"cmp"
+	"context"
 	"os"
 	"os/user"
 )
@@ -15,4 +17,19 @@ func CurrentActor() string {
 		name += "@" + host
 	}
 	return name
+}
+
+// actorKey is the key of an actor in a context.
+type actorKey struct{}
+
+// WithActor says in whose name the service acts, for the audit: a client of an API is
+// another one than the user of the process.
+func WithActor(ctx context.Context, actor string) context.Context {
+	return context.WithValue(ctx, actorKey{}, actor)
+}
+
+// actor is who acts: that of WithActor, else Config.Actor.
+func (s *Service) actor(ctx context.Context) string {
+	actor, _ := ctx.Value(actorKey{}).(string) //nolint:errcheck // absent is empty
+	return cmp.Or(actor, s.config.Actor)
 }

@@ -15,37 +15,43 @@ import (
 // is over is refused. An error of Config.Notify comes with the execution, and a
 // *NotEndedError: the request stands.
 func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+	e, _, err := s.StopAnswer(ctx, id)
+	return e, err
+}
+
+// StopAnswer is Stop, and says whether it was asked before: core.Applied or core.Duplicate.
+func (s *Service) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.record(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if e.Status.IsOver() {
-		return s.execution(e), s.nothingToStop(ctx, e)
+		return s.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 	}
-	_, asking := s.config.Repository.RequestStop(ctx, id)
+	answer, asking := s.config.Repository.RequestStop(ctx, id)
 	if e, err = s.config.Repository.Execution(ctx, id); err != nil {
-		return nil, errors.Join(asking, err)
+		return nil, answer, errors.Join(asking, err)
 	}
 	if asking != nil {
 		if e.Status.IsOver() { // it ended at this very moment
-			return s.execution(e), s.nothingToStop(ctx, e)
+			return s.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 		}
-		return nil, asking
+		return nil, answer, asking
 	}
 	if isParked(e) {
 		e, err = s.endParked(ctx, e)
-		return s.execution(e), err
+		return s.execution(e), answer, err
 	}
 	if e.Status != core.StatusStopping {
-		return s.execution(e), nil
+		return s.execution(e), answer, nil
 	}
 	if s.runnings.ask(id) || s.config.Notify == nil {
-		return s.execution(e), nil
+		return s.execution(e), answer, nil
 	}
 	if err := s.config.Notify(ctx, *e); err != nil {
-		return s.execution(e), fmt.Errorf("job %s, execution %d: the stop is asked for, but its owner could not be told: %w", e.JobName, id, err)
+		return s.execution(e), answer, fmt.Errorf("job %s, execution %d: the stop is asked for, but its owner could not be told: %w", e.JobName, id, err)
 	}
-	return s.execution(e), nil
+	return s.execution(e), answer, nil
 }
 
 // The time between two looks at an execution that is to end, at first and at most.
@@ -98,11 +104,31 @@ func (s *Service) nothingToStop(ctx context.Context, e *core.JobExecution) error
 // instance will not be restarted. One that runs, or completed, or is not the newest of
 // its instance is refused.
 func (s *Service) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+	e, _, err := s.AbandonAnswer(ctx, id)
+	return e, err
+}
+
+// AbandonAnswer is Abandon, and says whether it was abandoned before: core.Applied or
+// core.Duplicate.
+func (s *Service) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.record(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if err := s.config.Repository.Abandon(ctx, id, s.config.Actor); err != nil {
+	answer := core.Applied
+	if e.Status == core.StatusAbandoned {
+		answer = core.Duplicate
+	}
+	e, err = s.abandon(ctx, e)
+	if err != nil {
+		return nil, core.Rejected, err
+	}
+	return s.execution(e), answer, nil
+}
+
+func (s *Service) abandon(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+	id := e.ID
+	if err := s.config.Repository.Abandon(ctx, id, s.actor(ctx)); err != nil {
 		return nil, s.notAbandoned(ctx, err, e)
 	}
 	after, err := s.config.Repository.Execution(ctx, id)
@@ -112,7 +138,7 @@ func (s *Service) Abandon(ctx context.Context, id core.JobExecutionID) (*Executi
 	if after.Status != core.StatusAbandoned { // it is past that, which the repository calls no error
 		return nil, s.notAbandoned(ctx, &core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
 	}
-	return s.execution(after), nil
+	return after, nil
 }
 
 // notAbandoned says why an execution cannot be given up.
@@ -160,7 +186,7 @@ func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	ended, err := s.config.Repository.Recover(ctx, s.config.Actor, s.config.Dead)
+	ended, err := s.config.Repository.Recover(ctx, s.actor(ctx), s.config.Dead)
 	stopped, notEnded := s.endAllParked(ctx)
 	list, failure := s.executions(ctx, append(ended, stopped...))
 	return list, errors.Join(err, notEnded, failure)
@@ -178,7 +204,7 @@ func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	}
 	deleted, err := s.config.Repository.Purge(ctx, core.PurgeFilter{
 		Instance: req.Instance, JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun,
-	}, s.config.Actor)
+	}, s.actor(ctx))
 	purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems = deleted.Instances, deleted.Executions, deleted.Steps, deleted.SkippedItems
 	if s.config.Launcher != nil {
 		err = errors.Join(err, s.config.Launcher.RemoveLeft(ctx, deleted.Left))

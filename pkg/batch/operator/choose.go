@@ -41,7 +41,7 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task}}
+	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key}}
 	if l.job, err = s.compile(d, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}

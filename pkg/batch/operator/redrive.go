@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
 // redriveName is the identifying parameter that makes a redrive an instance of its
@@ -55,7 +56,7 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{definition: d, hooks: req.Hooks, named: e}
+	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key}}
 	if l.job, err = s.compileRedrive(ctx, d, plan, req.Hooks); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,9 @@ const (
 	// ReasonStartLimit: a step was attempted as often as its start_limit allows. It is
 	// the reason of an Explanation only: a restart is not refused, but fails at that step.
 	ReasonStartLimit Reason = "start_limit"
+	// ReasonKeyReused: the key of the request was used for another one
+	// (*core.KeyReusedError).
+	ReasonKeyReused Reason = "key_reused"
 	// ReasonSchema: the tables of the history are missing or old (core.ErrSchemaMissing).
 	ReasonSchema Reason = "schema"
 )

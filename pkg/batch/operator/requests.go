@@ -37,6 +37,8 @@ type RunRequest struct {
 	// AcceptChanges resumes an instance though its definition has changed in what was
 	// done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
+	// Key is the key of a client's request, which Once has claimed; zero: none.
+	Key core.RequestKey `json:"-"`
 	// Task is the task that runs the job; 0: none.
 	Task int64 `json:"-"`
 	// Hooks are for callers of the same process.
@@ -57,6 +59,8 @@ type RestartRequest struct {
 	FromStart bool `json:"from_start,omitempty"`
 	// AcceptChanges is as in RunRequest.
 	AcceptChanges bool `json:"accept_changes,omitempty"`
+	// Key is as in RunRequest.
+	Key core.RequestKey `json:"-"`
 	// Task is as in RunRequest.
 	Task  int64 `json:"-"`
 	Hooks `json:"-"`
@@ -80,7 +84,9 @@ type RedriveRequest struct {
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
-	Hooks   `json:"-"`
+	// Key is as in RunRequest.
+	Key   core.RequestKey `json:"-"`
+	Hooks `json:"-"`
 }
 
 // source says which job is meant, by the first of its fields that is set.

@@ -26,7 +26,7 @@ func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, er
 	if err := s.checkRestart(ctx, e); err != nil {
 		return nil, err
 	}
-	l := &launch{hooks: req.Hooks, named: e, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task}}
+	l := &launch{hooks: req.Hooks, named: e, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key}}
 	if l.definition, err = s.ofExecution(ctx, req.source(), e); err != nil {
 		return nil, err
 	}

@@ -298,6 +298,9 @@ func (l *launch) insert(ctx context.Context) error {
 	if err := l.repo.store.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
 		return err
 	}
+	if err := l.claim(ctx, row.ID); err != nil {
+		return err
+	}
 	if l.req.FromStart {
 		if err := l.markFromStart(ctx, &row); err != nil {
 			return err

@@ -47,7 +47,7 @@ func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor s
 	if filter.Instance != 0 {
 		run = p.one
 	}
-	if err := run(ctx); err != nil {
+	if err := errors.Join(run(ctx), p.requests(ctx)); err != nil {
 		return p.done, fmt.Errorf("purge: %w", err)
 	}
 	return p.done, nil

@@ -42,6 +42,9 @@ func parse(path string, data []byte) (map[string]any, map[string]origin, []error
 	return f.values, f.places, f.problems
 }
 
+// mappingValue is a key with its value.
+type mappingValue = ast.MappingValueNode
+
 type settingsFile struct {
 	path     string
 	lines    []string
@@ -62,7 +65,12 @@ func (f *settingsFile) root(body ast.Node) {
 		}
 		known[section] = names
 	}
-	f.each(body, "", func(key *ast.MappingValueNode, name string) {
+	for path := range tokenSections() {
+		section, name, _ := strings.Cut(path, ".")
+		known[section] = append(known[section], name)
+		slices.Sort(known[section])
+	}
+	f.each(body, "", func(key *mappingValue, name string) {
 		names, ok := known[name]
 		switch {
 		case !ok:
@@ -70,7 +78,11 @@ func (f *settingsFile) root(body ast.Node) {
 		case name == "databases":
 			f.each(key.Value, name, f.database)
 		case len(names) > 0:
-			f.each(key.Value, name, func(sub *ast.MappingValueNode, subName string) {
+			f.each(key.Value, name, func(sub *mappingValue, subName string) {
+				if tokenSections()[name+"."+subName] != "" {
+					f.tokens(sub, name+"."+subName)
+					return
+				}
 				if !slices.Contains(names, subName) {
 					f.unknown(sub, name+"."+subName, names)
 					return
@@ -84,13 +96,13 @@ func (f *settingsFile) root(body ast.Node) {
 }
 
 // database is `name: URL` or `name: {url: URL, max_open: N}`.
-func (f *settingsFile) database(key *ast.MappingValueNode, name string) {
+func (f *settingsFile) database(key *mappingValue, name string) {
 	path := "databases." + name
 	if _, ok := key.Value.(ast.MapNode); !ok {
 		f.scalar(key, path+".url")
 		return
 	}
-	f.each(key.Value, path, func(sub *ast.MappingValueNode, subName string) {
+	f.each(key.Value, path, func(sub *mappingValue, subName string) {
 		if subName != "url" && subName != "max_open" {
 			f.unknown(sub, path+"."+subName, []string{"max_open", "url"})
 			return
@@ -99,7 +111,7 @@ func (f *settingsFile) database(key *ast.MappingValueNode, name string) {
 	})
 }
 
-func (f *settingsFile) each(node ast.Node, path string, visit func(key *ast.MappingValueNode, name string)) {
+func (f *settingsFile) each(node ast.Node, path string, visit func(key *mappingValue, name string)) {
 	m, ok := node.(ast.MapNode)
 	if !ok {
 		if node.Type() != ast.NullType {
@@ -113,7 +125,7 @@ func (f *settingsFile) each(node ast.Node, path string, visit func(key *ast.Mapp
 }
 
 // scalar takes the text of a value as it is written.
-func (f *settingsFile) scalar(key *ast.MappingValueNode, path string) {
+func (f *settingsFile) scalar(key *mappingValue, path string) {
 	if key.Value.Type() == ast.NullType {
 		return
 	}
@@ -131,7 +143,7 @@ func (f *settingsFile) scalar(key *ast.MappingValueNode, path string) {
 	f.places[path] = origin{where: where, excerpt: excerpt, dir: filepath.Dir(f.path)}
 }
 
-func (f *settingsFile) unknown(key *ast.MappingValueNode, path string, allowed []string) {
+func (f *settingsFile) unknown(key *mappingValue, path string, allowed []string) {
 	f.problem(key.Key.GetToken(), fmt.Errorf("unknown key %s (allowed: %s)", path, strings.Join(allowed, ", ")))
 }
 
@@ -162,6 +174,9 @@ func (f *settingsFile) placeAt(line, column int) (where, excerpt string) {
 	}
 	text := strings.TrimRight(strings.ReplaceAll(f.lines[line-1], "\t", " "), "\r")
 	masked := secret.Line(text)
+	if f.hasTokens(line) {
+		masked = withoutValue(text)
+	}
 	for same := 0; masked != text && same < len(text); same++ {
 		if same == len(masked) || masked[same] != text[same] {
 			column = min(column, utf8.RuneCountInString(text[:same])+1)

@@ -184,6 +184,9 @@ func (l *loader) variableKey(name string) string {
 		}
 		return "databases." + db + ".url"
 	}
+	if key := tokenKey(name); key != "" {
+		return key
+	}
 	// Secrets and the tests' own variables share the prefix.
 	if !strings.HasPrefix(name, "SURFIN_SECRET_") && !strings.HasPrefix(name, "SURFIN_TEST_") {
 		l.settings.Warnings = append(l.settings.Warnings, name+" is no setting and was ignored (surfin help settings lists them)")
@@ -232,7 +235,9 @@ func (l *loader) decode() Settings {
 		s.Databases[name] = d
 	}
 	s.Log.Events = l.path("log.events", s.Log.Events)
+	s.Tasks.Logs = l.path("tasks.logs", s.Tasks.Logs)
 	s.Metrics.Textfile = l.path("metrics.textfile", s.Metrics.Textfile)
+	l.clients(s)
 	l.crossChecks(s)
 	return *s
 }

@@ -43,6 +43,8 @@ type Settings struct {
 	Metrics          Metrics
 	Traces           Traces
 	Files            Files
+	Tasks            Tasks
+	API              API
 	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
 	// setting.
 	Warnings []string
@@ -124,6 +126,12 @@ type Files struct {
 	Mode fs.FileMode
 }
 
+// Tasks are the settings of tasks.
+type Tasks struct {
+	// Logs is the folder to which old log text moves; "": it stays in the database.
+	Logs string
+}
+
 // AutoMigrate is when the repository's schema is made or updated on start.
 type AutoMigrate string
 
@@ -181,7 +189,7 @@ type setting struct {
 
 // catalog is every setting except those of databases, in the order of the help.
 func catalog() []setting {
-	return []setting{
+	return append([]setting{
 		{"repository.database", tx.Default, "name of the database with the history of executions",
 			func(s *Settings, text string) error { s.Repository.Database = text; return nil }},
 		{"repository.prefix", "surfin_", "prefix of the history's tables",
@@ -217,6 +225,8 @@ func catalog() []setting {
 			func(s *Settings, text string) error { s.Log.Events = text; return nil }},
 		{"files.mode", "0600", "permissions of the files that are made: an SQLite database, the event log, outputs",
 			func(s *Settings, text string) (err error) { s.Files.Mode, err = fileMode(text); return err }},
+		{"tasks.logs", "", "folder to which log text of tasks moves that is older than log_retention_days_db (surfin settings); empty: it stays in the database",
+			func(s *Settings, text string) error { s.Tasks.Logs = text; return nil }},
 		{"metrics.listen", "", "HOST:PORT at which a job that runs offers /metrics to Prometheus",
 			func(s *Settings, text string) error { s.Metrics.Listen = text; return listenAddress(text) }},
 		{"metrics.textfile", "", "file NAME.prom for the text file collector of node_exporter; jobs add up in it",
@@ -232,7 +242,7 @@ func catalog() []setting {
 				}
 				return nil
 			}},
-	}
+	}, apiSettings()...)
 }
 
 // schemaName is one that needs no quotes, and leaves room in the names of notifications.
@@ -319,6 +329,10 @@ func Reference() [][4]string {
 	}
 	for _, c := range catalog() {
 		rows = append(rows, [4]string{c.key, variable(c.key), c.fallback, c.doc})
+	}
+	for _, section := range sortedKeys(tokenSections()) {
+		doc := fmt.Sprintf("token of a client of the API with the role %s: a secret of at least %d characters", tokenSections()[section], MinToken)
+		rows = append(rows, [4]string{section + ".NAME", variable(section) + "_NAME", "", doc})
 	}
 	return rows
 }

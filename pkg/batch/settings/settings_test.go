@@ -30,7 +30,7 @@ func TestDefaultsNeedNothing(t *testing.T) {
 		Lease:       30 * time.Second, Heartbeat: 5 * time.Second,
 		Engine: Engine{Name: EngineLocal}, River: River{Schema: "surfin_river", Listen: true, Poll: time.Second},
 		Log: Log{Level: "info", Format: "text"}, Metrics: Metrics{Every: 15 * time.Second}, Traces: Traces{Chunks: 1000},
-		Files: Files{Mode: 0o600},
+		Files: Files{Mode: 0o600}, API: API{Listen: "127.0.0.1:8321", Rate: 50},
 	}, s)
 }
 
@@ -113,7 +113,7 @@ colour: red
 `+file+`:5:3: unknown key log.levle (allowed: level, format, events)
     5 |   levle: info
       |   ^
-`+file+`:7:1: unknown key colour (allowed: auto_migrate, databases, engine, files, heartbeat, lease, log, metrics, repository, river, traces)
+`+file+`:7:1: unknown key colour (allowed: api, auto_migrate, databases, engine, files, heartbeat, lease, log, metrics, repository, river, traces)
     7 | colour: red
       | ^
 `+file+`:6:8: lease: "5" is not a duration above zero (such as 30s, 5m)

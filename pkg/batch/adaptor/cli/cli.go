@@ -1,12 +1,12 @@
 // Package cli is the command line of a Surfin application: run, next, restart,
-// stop, abandon, recover, purge and worker; register, definitions and schedules; list, explain, top, show and skips; tasks; validate, sql, migrate,
+// stop, abandon, recover, purge, worker and serve; register, definitions and schedules; list, explain, top, show and skips; tasks; validate, sql, migrate,
 // schema, describe, version, man and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
 // error. [Main] documents the exit codes. The package assembles nothing itself:
 // an [App] brings the registry, and a function that opens what runs jobs.
 //
-// It imports operator, runtime (workers and tasks), settings, adaptor/jobfile, core and tx, and
+// It imports operator, runtime (workers and tasks), adaptor/api, settings, adaptor/jobfile, core and tx, and
 // none of job, chunk, step and repository: the rules of running are the service's.
 package cli
 
@@ -137,7 +137,7 @@ Exit codes:
 	env.addGlobalFlags(root)
 	root.AddCommand(
 		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
-		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
+		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), serverCommands{env}.serveCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(), taskCommands{env}.settingsCommand(),
 		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
 		fileCommands{env}.settingsTopic(),

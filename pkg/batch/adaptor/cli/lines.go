@@ -238,7 +238,8 @@ func refusalCode(r *operator.Refusal) int {
 		if r.Execution != 0 { // the execution that was named is in a status that the command is not for
 			return ExitFailed
 		}
-	case operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonNotRestartable, operator.ReasonStartLimit, operator.ReasonNotNewest, operator.ReasonNothingSkipped:
+	case operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonNotRestartable, operator.ReasonStartLimit, operator.ReasonNotNewest, operator.ReasonNothingSkipped,
+		operator.ReasonKeyReused:
 	}
 	return ExitRefused
 }

@@ -1,0 +1,160 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+type (
+	// acted is the answer to a POST that did something, or had done it before.
+	acted struct {
+		ID      core.JobExecutionID `json:"id" doc:"The execution that was started, or is meant"`
+		Status  core.Status         `json:"status" doc:"Its status then"`
+		Applied bool                `json:"applied" doc:"False where it had been done before"`
+		Notices []operator.Notice   `json:"notices,omitempty" doc:"What is worth knowing of the run before it began"`
+		Warning string              `json:"warning,omitempty" doc:"What did not work besides"`
+	}
+	// ActInput is the input of an act on an execution.
+	ActInput struct {
+		ExecutionPath
+		KeyHeader
+	}
+	restartInput struct {
+		ActInput
+		Body *struct {
+			FromStart     bool `json:"from_start,omitempty" doc:"Run every step from its start"`
+			AcceptChanges bool `json:"accept_changes,omitempty" doc:"Continue though the job file has changed in what is committed"`
+		}
+	}
+	redriveInput struct {
+		ActInput
+		Body *struct {
+			Step   string                     `json:"step,omitempty" maxLength:"1000" doc:"The step whose items are redriven; empty: the only one that has any"`
+			Params map[string]json.RawMessage `json:"params,omitempty" doc:"Parameters of the execution that change"`
+		}
+	}
+	recoverInput struct{ KeyHeader }
+	recovered    struct {
+		Applied    bool                 `json:"applied" doc:"False where there was none to end"`
+		Executions []operator.Execution `json:"executions" doc:"Those that were ended: they can be restarted"`
+		Warning    string               `json:"warning,omitempty" doc:"What did not work besides"`
+	}
+)
+
+func (a *api) addActs(h huma.API) {
+	huma.Register(h, post(h, "restart-execution", "/v1/executions/{execution}/restart", "Restart it",
+		"Starts another attempt of the instance with the same parameters, and answers at once with its number: the server runs it. The execution is the newest of its instance, FAILED or STOPPED."),
+		func(ctx context.Context, in *restartInput) (*keyed[acted], error) {
+			return once(a, ctx, in.Key, request{"restart-execution", in.ID, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+				return a.restart(ctx, in, key)
+			})
+		})
+	huma.Register(h, post(h, "redrive-execution", "/v1/executions/{execution}/redrive", "Redrive what it skipped",
+		"Starts an execution that runs the skipped items through their step again, and answers at once with its number: the server runs it."),
+		func(ctx context.Context, in *redriveInput) (*keyed[acted], error) {
+			return once(a, ctx, in.Key, request{"redrive-execution", in.ID, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+				return a.redrive(ctx, in, key)
+			})
+		})
+	huma.Register(h, post(h, "stop-execution", "/v1/executions/{execution}/stop", "Stop it",
+		"Asks it to stop, in whatever process it runs: the chunk in hand is finished. One that is over is refused."),
+		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
+			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ core.RequestKey) (*acted, error) {
+				e, answered, err := a.Service.StopAnswer(ctx, in.id())
+				return actedOn(e, answered, err)
+			})
+		})
+	huma.Register(h, post(h, "abandon-execution", "/v1/executions/{execution}/abandon", "Give it up",
+		"Its instance does not go on any more. One that runs or completed is refused."),
+		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
+			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ core.RequestKey) (*acted, error) {
+				e, answered, err := a.Service.AbandonAnswer(ctx, in.id())
+				return actedOn(e, answered, err)
+			})
+		})
+	huma.Register(h, post(h, "recover", "/v1/recover", "End what has lost its process",
+		"Executions that no process works on any more become FAILED, so that they can be restarted."),
+		func(ctx context.Context, in *recoverInput) (*keyed[recovered], error) {
+			return once(a, ctx, in.Key, request{"recover", 0, nil}, func(ctx context.Context, _ core.RequestKey) (*recovered, error) {
+				return a.recover(ctx)
+			})
+		})
+}
+
+// actedOn is the answer to an act. A *NotEndedError says that the request stands, though this
+// process cannot do what follows of it.
+func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, error) {
+	if err != nil && (e == nil || !errors.As(err, new(*operator.NotEndedError))) {
+		return nil, err
+	}
+	got := &acted{ID: e.ID, Status: e.Status, Applied: answered == core.Applied}
+	if err != nil {
+		got.Warning = err.Error()
+	}
+	return got, nil
+}
+
+// restart restarts with the job file of the catalog: other jobs of the history are not for
+// this server to run.
+func (a *api) restart(ctx context.Context, in *restartInput, key core.RequestKey) (*acted, error) {
+	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.Jobs.File(shown.JobName)
+	if err != nil {
+		return nil, err
+	}
+	req := operator.RestartRequest{Execution: in.id(), Checked: file, Key: key}
+	if in.Body != nil {
+		req.FromStart, req.AcceptChanges = in.Body.FromStart, in.Body.AcceptChanges
+	}
+	return a.start(func(hooks operator.Hooks) (*operator.Running, error) {
+		req.Hooks = hooks
+		return a.Service.Restart(ctx, req)
+	})
+}
+
+func (a *api) redrive(ctx context.Context, in *redriveInput, key core.RequestKey) (*acted, error) {
+	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.Jobs.File(shown.JobName)
+	if err != nil {
+		return nil, err
+	}
+	req := operator.RedriveRequest{Execution: in.id(), Checked: file, Key: key}
+	if b := in.Body; b != nil {
+		if !isText(b.Step) {
+			return nil, &operator.RequestError{Field: "body.step", Reason: "it has a NUL"}
+		}
+		if req.Step = b.Step; len(b.Params) > 0 {
+			if req.Params, err = texts(b.Params); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return a.start(func(hooks operator.Hooks) (*operator.Running, error) {
+		req.Hooks = hooks
+		return a.Service.Redrive(ctx, req)
+	})
+}
+
+func (a *api) recover(ctx context.Context) (*recovered, error) {
+	ended, err := a.Service.Recover(ctx)
+	if err != nil && len(ended) == 0 && !errors.As(err, new(*operator.NotEndedError)) {
+		return nil, err
+	}
+	got := &recovered{Applied: len(ended) > 0, Executions: append([]operator.Execution{}, ended...)}
+	if err != nil {
+		got.Warning = err.Error()
+	}
+	return got, nil
+}

@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"net/http"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+)
+
+// caller is who makes a request.
+type caller struct {
+	name string // empty: nobody that is known
+	role settings.Role
+}
+
+type callerKey struct{}
+
+// callerOf is who makes the request that ctx is of.
+func callerOf(ctx context.Context) caller {
+	c, _ := ctx.Value(callerKey{}).(caller) //nolint:errcheck // absent is nobody
+	return c
+}
+
+// door knows the clients.
+type door struct{ clients []known }
+
+// known is a client, by the hash of its token: hashes have one length, so that a comparison
+// takes the same time whatever is compared.
+type known struct {
+	caller
+	token [sha256.Size]byte
+}
+
+func newDoor(clients []settings.Client) door {
+	var d door
+	for _, c := range clients {
+		d.clients = append(d.clients, known{caller{c.Name, c.Role}, sha256.Sum256([]byte(c.Token))})
+	}
+	return d
+}
+
+// admit returns who makes the request, or why it is not let in: 401 where it is not known who
+// makes it, 403 where that client may not.
+func (d door) admit(r *http.Request) (caller, *Problem) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	headers := r.Header.Values("Authorization")
+	switch {
+	case len(headers) == 0 && len(d.clients) == 0 && reads:
+		return caller{role: settings.Viewer}, checkHost(r)
+	case len(d.clients) == 0:
+		return caller{}, newProblem(http.StatusUnauthorized,
+			"this server has no tokens, so that it can be read, and changes nothing: set api.operator_tokens.NAME (surfin help settings)")
+	case len(headers) == 0:
+		return caller{}, newProblem(http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or basic with the client's name and its token")
+	case len(headers) > 1:
+		return caller{}, newProblem(http.StatusUnauthorized, "there are several headers Authorization")
+	}
+	found := d.find(r, headers[0])
+	switch {
+	case found.name == "":
+		return caller{}, newProblem(http.StatusUnauthorized, "the token, or the user and password, are of no client")
+	case !reads && found.role != settings.Operator:
+		return found, newProblem(http.StatusForbidden, "client "+found.name+" is a viewer: it may read only")
+	}
+	return found, nil
+}
+
+// find compares what the header has with every client, whether one was found already or not.
+func (d door) find(r *http.Request, header string) (found caller) {
+	name, token, basic := r.BasicAuth()
+	if !basic {
+		scheme, bearer, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return caller{}
+		}
+		token = bearer
+	}
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	for _, k := range d.clients {
+		same := subtle.ConstantTimeCompare(sum[:], k.token[:]) == 1
+		if same && (!basic || name == k.name) {
+			found = k.caller
+		}
+	}
+	return found
+}
+
+// checkHost refuses names that are not of this machine, where no token is asked for: a page of
+// another site could have its own name lead here.
+func checkHost(r *http.Request) *Problem {
+	host := hostOf(r.Host)
+	if host == "localhost" || isLoopback(host) {
+		return nil
+	}
+	return newProblem(http.StatusForbidden, "without a token the server is called by localhost or a loopback address, not by another name")
+}

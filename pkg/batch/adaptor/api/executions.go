@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+type (
+	// ExecutionPath is in the input of what is about an execution.
+	ExecutionPath struct {
+		ID int64 `path:"execution" minimum:"1" doc:"Number of an execution"`
+	}
+	listInput struct {
+		Job      string    `query:"job" maxLength:"200" doc:"Only executions of this job"`
+		Instance int64     `query:"instance" minimum:"0" doc:"Only executions of this instance"`
+		Statuses []string  `query:"statuses" maxItems:"20" doc:"Only executions in these statuses, separated by commas"`
+		Running  bool      `query:"running" doc:"Only those that are not over"`
+		Exit     string    `query:"exit" maxLength:"2500" doc:"Only executions with this exit code"`
+		Since    time.Time `query:"since" doc:"Only those created then or later"`
+		Until    time.Time `query:"until" doc:"Only those created before"`
+		Before   int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the page before"`
+		PageSize
+	}
+	instancesInput struct {
+		Job    string `query:"job" maxLength:"200" doc:"Only instances of this job"`
+		Before int64  `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the page before"`
+		PageSize
+	}
+	// PageSize is in the input of lists.
+	PageSize struct {
+		Limit int `query:"limit" minimum:"0" maximum:"1000" doc:"Size of the page; 0: 50"`
+	}
+	showInput struct {
+		ExecutionPath
+		Partitions bool `query:"partitions" doc:"Every partition of the steps, not only those that failed"`
+		Audit      bool `query:"audit" doc:"Every change of a status, and who asked for it"`
+		Definition bool `query:"definition" doc:"The job file as it was when the execution began"`
+	}
+	progressInput struct {
+		Job string `query:"job" maxLength:"200" doc:"Only executions of this job"`
+	}
+	progress struct {
+		Running []operator.ProgressView `json:"running"`
+	}
+)
+
+func (p ExecutionPath) id() core.JobExecutionID { return core.JobExecutionID(p.ID) }
+
+func (a *api) addExecutions(h huma.API) {
+	huma.Register(h, get(h, "list-executions", "/v1/executions", "Executions, newest first", ""),
+		func(ctx context.Context, in *listInput) (*output[operator.ExecutionPage], error) {
+			return answer(a, ctx, func() (*operator.ExecutionPage, error) {
+				page, err := a.Service.List(ctx, in.request())
+				return &page, err
+			})
+		})
+	huma.Register(h, get(h, "show-execution", "/v1/executions/{execution}", "One execution", "With its steps and decisions."),
+		func(ctx context.Context, in *showInput) (*output[operator.ExecutionView], error) {
+			return answer(a, ctx, func() (*operator.ExecutionView, error) {
+				return a.Service.Show(ctx, operator.ShowRequest{Execution: in.id(), Partitions: in.Partitions, Audit: in.Audit, Definition: in.Definition})
+			})
+		})
+	huma.Register(h, get(h, "explain-execution", "/v1/executions/{execution}/explain", "Why it ended so",
+		"What is committed, why it ended, what a restart does again, and the actions that are possible."),
+		func(ctx context.Context, in *ExecutionPath) (*output[operator.Explanation], error) {
+			return answer(a, ctx, func() (*operator.Explanation, error) {
+				return a.Service.Explain(ctx, operator.ExplainRequest{Execution: in.id()})
+			})
+		})
+	huma.Register(h, get(h, "list-instances", "/v1/instances", "Instances, newest first", "Each with its newest execution."),
+		func(ctx context.Context, in *instancesInput) (*output[operator.InstancePage], error) {
+			return answer(a, ctx, func() (*operator.InstancePage, error) {
+				page, err := a.Service.Instances(ctx, operator.InstancesRequest{Job: in.Job, Before: core.JobInstanceID(in.Before), Limit: in.Limit})
+				return &page, err
+			})
+		})
+	huma.Register(h, get(h, "progress", "/v1/progress", "How far running executions are", "Speeds are those since the steps began."),
+		func(ctx context.Context, in *progressInput) (*output[progress], error) {
+			return answer(a, ctx, func() (*progress, error) {
+				running, err := a.Service.Progress(ctx, operator.ProgressRequest{Job: in.Job})
+				return &progress{running}, err
+			})
+		})
+}
+
+func (in *listInput) request() operator.ListRequest {
+	req := operator.ListRequest{
+		Job: in.Job, Instance: core.JobInstanceID(in.Instance), Running: in.Running, Exit: in.Exit, Since: in.Since, Until: in.Until,
+		Before: core.JobExecutionID(in.Before), Limit: in.Limit,
+	}
+	for _, s := range in.Statuses {
+		req.Statuses = append(req.Statuses, core.Status(s))
+	}
+	return req
+}

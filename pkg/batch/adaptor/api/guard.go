@@ -1,0 +1,154 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The bounds of a request.
+const (
+	maxBody    = 1 << 20
+	maxHeaders = 64 << 10
+	bodyTime   = 10 * time.Second
+	// requestTime bounds what one request does in the databases.
+	requestTime = time.Minute
+)
+
+// guard is before the operations: whatever is not let through changes nothing.
+type guard struct {
+	config  Config
+	door    door
+	limiter *limiter
+	origins *http.CrossOriginProtection
+	mux     *http.ServeMux
+}
+
+func newGuard(config Config, mux *http.ServeMux) http.Handler {
+	return &guard{
+		config: config, door: newDoor(config.Clients), limiter: newLimiter(config.Rate, config.Now),
+		origins: http.NewCrossOriginProtection(), mux: mux,
+	}
+}
+
+// ServeHTTP lets a request through, or answers why not.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer g.recovered(w, r)
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	if p := g.check(w, r); p != nil {
+		p.write(w)
+		return
+	}
+	who, p := g.door.admit(r)
+	client := "client " + who.name
+	if who.name == "" { // a name cannot be had by guessing tokens faster
+		client = "address " + hostOf(r.RemoteAddr)
+	}
+	if wait := g.limiter.take(client); wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		p = newProblem(http.StatusTooManyRequests, fmt.Sprintf("%s: more than %d requests a second", client, g.config.Rate))
+	}
+	if p != nil {
+		if p.Status == http.StatusUnauthorized {
+			h.Add("WWW-Authenticate", `Bearer realm="surfin"`)
+			h.Add("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
+		}
+		p.write(w)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), callerKey{}, who), requestTime)
+	defer cancel()
+	r = r.WithContext(ctx)
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if _, pattern := g.mux.Handler(r); pattern == "" {
+		g.unknown(w, r)
+		return
+	}
+	g.mux.ServeHTTP(w, r)
+}
+
+// check refuses what no operation takes.
+func (g *guard) check(w http.ResponseWriter, r *http.Request) *Problem {
+	query, err := url.QueryUnescape(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B"))
+	switch {
+	case err != nil || !isText(r.URL.Path) || !isText(query):
+		return newProblem(http.StatusBadRequest, "the address is no text in UTF-8, or has a NUL")
+	case r.ContentLength > maxBody:
+		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
+	}
+	if err := g.origins.Check(r); err != nil {
+		return newProblem(http.StatusForbidden, "a page of another site may not ask for this: "+err.Error())
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && g.isStopping() {
+		w.Header().Set("Retry-After", "5")
+		return newProblem(http.StatusServiceUnavailable, "the server is stopping")
+	}
+	return nil
+}
+
+func (g *guard) isStopping() bool {
+	select {
+	case <-g.config.stopping:
+		return true
+	default: // also where there is no such channel
+		return false
+	}
+}
+
+// isText reports whether every database takes the text.
+func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
+
+// unknown answers what the mux has no operation for.
+func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := g.mux.Handler(other); pattern != "" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		newProblem(http.StatusNotFound, "there is no such address: "+documentPath+" lists those there are").write(w)
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	newProblem(http.StatusMethodNotAllowed, "allowed here: "+strings.Join(allowed, ", ")).write(w)
+}
+
+// recovered answers a request whose operation panicked.
+func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if v == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
+		panic(v)
+	}
+	g.config.Log.ErrorContext(r.Context(), "a request of the API panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
+	newProblem(http.StatusInternalServerError, "the server failed; its log says why").write(w)
+}
+
+// hostOf is the host of HOST:PORT, or of HOST.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.Trim(address, "[]")
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+type (
+	// JobPath is in the input of what is about a job. Like all that is embedded in an input
+	// it is exported for reflection.
+	JobPath struct {
+		Job string `path:"job" doc:"Name of a job" maxLength:"100"`
+	}
+	// RunBody is operator.RunRequest as a client makes it.
+	RunBody struct {
+		Params        map[string]json.RawMessage `json:"params,omitempty" doc:"Texts, numbers and truth values by name, typed and checked as the job file declares them. A relative path begins at the folder of the job file."`
+		Again         bool                       `json:"again,omitempty" doc:"Make a new instance of parameters that are complete"`
+		Next          bool                       `json:"next,omitempty" doc:"Make the next instance with the job's incrementer"`
+		FromStart     bool                       `json:"from_start,omitempty" doc:"Run every step of a resumed instance from its start"`
+		AcceptChanges bool                       `json:"accept_changes,omitempty" doc:"Resume an instance though its job file has changed in what is committed"`
+	}
+	runInput struct {
+		JobPath
+		KeyHeader
+		Body *RunBody
+	}
+	planInput struct {
+		JobPath
+		Body *struct {
+			RunBody
+			Sample int `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"How many items of each step are read; 0: 20"`
+		}
+	}
+	jobList struct {
+		Jobs []operator.JobDescription `json:"jobs"`
+	}
+	history struct {
+		Jobs []operator.JobView `json:"jobs"`
+	}
+)
+
+func (a *api) addJobs(h huma.API) {
+	huma.Register(h, get(h, "list-jobs", "/v1/jobs", "The jobs that may be run", "Each with its parameters, steps and incrementer."),
+		func(context.Context, *struct{}) (*output[jobList], error) {
+			return &output[jobList]{jobList{a.Jobs.Jobs()}}, nil
+		})
+	huma.Register(h, get(h, "show-job", "/v1/jobs/{job}", "One job", "What it is for, and its parameters."),
+		func(ctx context.Context, in *JobPath) (*output[operator.JobDescription], error) {
+			return answer(a, ctx, func() (*operator.JobDescription, error) { return a.Jobs.Job(in.Job) })
+		})
+	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",
+		"Starts an execution and answers at once with its number: the server runs it. Parameters make the instance: one that failed or stopped goes on where it was, one that is complete is refused."),
+		func(ctx context.Context, in *runInput) (*keyed[acted], error) {
+			return once(a, ctx, in.Key, request{"run-job", in.Job, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+				return a.run(ctx, in, key)
+			})
+		})
+	huma.Register(h, post(h, "plan-job", "/v1/jobs/{job}/plan", "What a run would do",
+		"A dry run: reads the first items of each chunk step with its real readers and processors, and writes nothing."),
+		func(ctx context.Context, in *planInput) (*output[operator.DryRun], error) {
+			return answer(a, ctx, func() (*operator.DryRun, error) { return a.plan(ctx, in) })
+		})
+	huma.Register(h, get(h, "job-history", "/v1/history", "The jobs of the history", "How often each job ran, whether this server may run it or not."),
+		func(ctx context.Context, _ *struct{}) (*output[history], error) {
+			return answer(a, ctx, func() (*history, error) {
+				jobs, err := a.Service.Jobs(ctx)
+				return &history{jobs}, err
+			})
+		})
+}
+
+func (a *api) run(ctx context.Context, in *runInput, key core.RequestKey) (*acted, error) {
+	body := in.Body
+	if body == nil {
+		body = &RunBody{}
+	}
+	if err := body.check(); err != nil {
+		return nil, err
+	}
+	file, err := a.Jobs.File(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	params, err := texts(body.Params)
+	if err != nil {
+		return nil, err
+	}
+	return a.start(func(hooks operator.Hooks) (*operator.Running, error) {
+		return a.Service.Start(ctx, operator.RunRequest{
+			Checked: file, Params: params, Again: body.Again, Next: body.Next, FromStart: body.FromStart, AcceptChanges: body.AcceptChanges,
+			Key: key, Hooks: hooks,
+		})
+	})
+}
+
+// check is what the command checks of its flags.
+func (b *RunBody) check() error {
+	if b.Again && b.Next {
+		return &operator.RequestError{Field: "body.next", Value: "true", Reason: "again is set as well: one of them"}
+	}
+	return nil
+}
+
+func (a *api) plan(ctx context.Context, in *planInput) (*operator.DryRun, error) {
+	file, err := a.Jobs.File(in.Job)
+	if err != nil {
+		return nil, err
+	}
+	req := operator.PlanRequest{Checked: file}
+	if b := in.Body; b != nil {
+		if err := b.check(); err != nil {
+			return nil, err
+		}
+		if req.Params, err = texts(b.Params); err != nil {
+			return nil, err
+		}
+		req.Again, req.Next, req.FromStart, req.AcceptChanges, req.Sample = b.Again, b.Next, b.FromStart, b.AcceptChanges, b.Sample
+	}
+	return a.Planner.Plan(ctx, req)
+}
+
+// start starts a run, which the server follows.
+func (a *api) start(begin func(operator.Hooks) (*operator.Running, error)) (*acted, error) {
+	got := &acted{Applied: true}
+	running, err := begin(operator.Hooks{OnNotice: func(n operator.Notice) { got.Notices = append(got.Notices, n) }})
+	if err != nil {
+		return nil, err
+	}
+	a.started(running)
+	e := running.Execution()
+	got.ID, got.Status = e.ID, e.Status
+	return got, nil
+}
+
+// texts are the texts of parameters, as somebody would type them.
+func texts(params map[string]json.RawMessage) (map[string]string, error) {
+	given := map[string]string{}
+	var wrong []*huma.ErrorDetail
+	for name, value := range params {
+		text, isString := "", len(value) > 0 && value[0] == '"'
+		switch {
+		case isString && json.Unmarshal(value, &text) == nil:
+			given[name] = text
+		case !isString && len(value) > 0 && !strings.ContainsRune("{[n", rune(value[0])):
+			given[name] = string(value) // a number keeps its digits
+		default:
+			wrong = append(wrong, &huma.ErrorDetail{Message: "a text, a number, true or false is expected", Location: "body.params." + name})
+		}
+	}
+	if len(wrong) > 0 {
+		p := newProblem(http.StatusUnprocessableEntity, "parameters: a text, a number, true or false is expected")
+		p.Reason, p.Errors = operator.ReasonParameters, wrong
+		return nil, p
+	}
+	return given, nil
+}
+
+// answer is the view of the service, or its refusal.
+func answer[T any](a *api, ctx context.Context, ask func() (*T, error)) (*output[T], error) { //nolint:revive // a method cannot have a type of its own
+	view, err := ask()
+	if err != nil {
+		return nil, a.problem(ctx, err)
+	}
+	return &output[T]{*view}, nil
+}

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+type (
+	// KeyHeader is in the input of every POST that does something.
+	KeyHeader struct {
+		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"A key of the client for this request, such as a UUID: a repetition with the same key has the same answer, and does nothing again"`
+	}
+	// keyed is the answer to one.
+	keyed[T any] struct {
+		Replayed string `header:"Idempotency-Replayed" doc:"true where the answer is that of an earlier request with the same key"`
+		Body     verbatim[T]
+	}
+	// verbatim is the JSON of a T.
+	verbatim[T any] struct{ json.RawMessage }
+	// request is what makes a request the same: operation, what it is about, and body.
+	request struct {
+		Operation string
+		About     any
+		Body      any
+	}
+	// kept is an answer as it is kept.
+	kept struct {
+		Body    json.RawMessage `json:"body,omitempty"`
+		Problem *Problem        `json:"problem,omitempty"`
+	}
+)
+
+// Schema is that of a T.
+func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[T](), true, "")
+}
+
+// once does what the request asks for, once where it has a key. It goes on though the client
+// has gone.
+func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
+	who := callerOf(ctx).name
+	ctx, cancel := context.WithTimeout(operator.WithActor(context.WithoutCancel(ctx), "API client "+who), requestTime)
+	defer cancel()
+	if key == "" {
+		body, err := do(ctx, core.RequestKey{})
+		if err != nil {
+			return nil, a.problem(ctx, err)
+		}
+		text, err := json.Marshal(body)
+		return &keyed[T]{Body: verbatim[T]{text}}, a.problem(ctx, err)
+	}
+	fingerprint, err := what.fingerprint()
+	if err != nil {
+		return nil, a.problem(ctx, err)
+	}
+	act := operator.Act{Key: core.RequestKey{Client: who, Key: key}, Fingerprint: fingerprint}
+	act.Do = func(ctx context.Context) (string, error) {
+		body, err := do(ctx, act.Key)
+		if err != nil {
+			return "", err
+		}
+		return keep(body, nil)
+	}
+	act.Refused = func(err error) (string, bool) {
+		var p *Problem
+		if !errors.As(a.problem(ctx, err), &p) || p.Status >= http.StatusInternalServerError {
+			return "", false
+		}
+		text, err := keep(nil, p)
+		return text, err == nil
+	}
+	act.Started = func(e *operator.Execution) (string, error) {
+		return keep(acted{ID: e.ID, Status: e.Status, Applied: true}, nil)
+	}
+	text, repeated, err := a.Service.Once(ctx, act)
+	if err != nil {
+		return nil, a.problem(ctx, err)
+	}
+	return replay[T](text, repeated)
+}
+
+// replay is the answer that was kept.
+func replay[T any](text string, repeated bool) (*keyed[T], error) {
+	var answer kept
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		return nil, fmt.Errorf("read the answer that was kept: %w", err)
+	}
+	if answer.Problem != nil {
+		return nil, answer.Problem
+	}
+	out := &keyed[T]{Body: verbatim[T]{answer.Body}}
+	if repeated {
+		out.Replayed = "true"
+	}
+	return out, nil
+}
+
+// keep returns an answer as it is kept: the body, or why it was refused.
+func keep(body any, p *Problem) (string, error) {
+	var answer kept
+	var err error
+	if answer.Problem = p; p == nil {
+		if answer.Body, err = json.Marshal(body); err != nil {
+			return "", fmt.Errorf("keep the answer: %w", err)
+		}
+	}
+	text, err := json.Marshal(answer)
+	return string(text), err
+}
+
+func (r request) fingerprint() (string, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("name the request: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+)
+
+// The times of the server. An answer has more time than what it is about.
+const (
+	headerTime   = 5 * time.Second
+	writeTime    = requestTime + 30*time.Second
+	idleTime     = 2 * time.Minute
+	shutdownTime = 10 * time.Second
+)
+
+// Listen opens the address HOST:PORT. Without clients it must be a loopback address: whoever
+// can reach the server may read then.
+func Listen(ctx context.Context, address string, clients []settings.Client) (net.Listener, error) {
+	var config net.ListenConfig
+	at, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w", address, err)
+	}
+	if len(clients) == 0 && !isLoopback(hostOf(at.Addr().String())) {
+		err := fmt.Errorf("listen at %s: the API has no tokens, and is for this machine only then: listen at a loopback address such as 127.0.0.1:8321, or set api.operator_tokens.NAME", address)
+		return nil, errors.Join(err, at.Close())
+	}
+	return at, nil
+}
+
+// Serve serves the API at the address until stop is closed. Then it takes no more requests,
+// asks what it has started to stop, and waits for it; the end of ctx cancels that at once
+// (rule L4). It closes the listener.
+func Serve(ctx context.Context, stop <-chan struct{}, at net.Listener, config Config) error {
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	var running runs
+	halt := make(chan struct{})
+	config.stopping = halt
+	config.started = func(r *operator.Running) { running.follow(ctx, halt, r, config.Log) }
+	handler, err := New(config)
+	if err != nil {
+		return errors.Join(err, at.Close())
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime + bodyTime, WriteTimeout: writeTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHeaders, ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(at) }()
+	select {
+	case err = <-failed: // it never ends by itself
+	case <-stop:
+	case <-ctx.Done():
+	}
+	close(halt)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if late := server.Shutdown(ending); late != nil {
+		err = errors.Join(err, fmt.Errorf("end the requests: %w", late), server.Close())
+	}
+	running.wait()
+	return err
+}
+
+// runs are what the server has started.
+type runs struct{ group sync.WaitGroup }
+
+// follow passes on to a run what the server is asked for, until it is over.
+func (rs *runs) follow(ctx context.Context, stop <-chan struct{}, r *operator.Running, log *slog.Logger) {
+	rs.group.Go(func() {
+		if e, err := r.Follow(ctx, stop); err != nil { // what it did is told by observers
+			log.ErrorContext(ctx, "the record of an execution could not be written", "execution", int64(r.Execution().ID), "known", e != nil, "error", err)
+		}
+	})
+}
+
+func (rs *runs) wait() { rs.group.Wait() }

@@ -1,0 +1,190 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// Catalog are the jobs that clients may run by their names, and no others: a client that
+// is not on this machine names no file. It does not change.
+type Catalog struct {
+	registry *registry.Registry
+	carried  map[string]*jobfile.File
+	jobs     map[string]jobfile.Source
+}
+
+// NewCatalog makes a catalog of the jobs that an application carries and of those in paths:
+// job files, and folders, of which it takes the files *.yaml and *.yml, not those of folders in
+// them. All that is wrong with them is reported together. Two jobs with the same name are
+// an error.
+func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
+	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}}
+	var errs []error
+	for _, path := range paths {
+		files, err := jobFiles(path)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, file := range files {
+			errs = append(errs, c.add(file))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// jobFiles returns path itself, or the job files of the folder that it is, absolute.
+func jobFiles(path string) ([]string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("jobs: %w", err)
+	}
+	var files []string
+	for _, e := range entries {
+		if extension := filepath.Ext(e.Name()); e.Type()&fs.ModeDir == 0 && (extension == ".yaml" || extension == ".yml") {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("jobs: there is no file *.yaml or *.yml in %s", path)
+	}
+	return files, nil
+}
+
+func (c *Catalog) add(path string) error {
+	from := jobfile.Path(path)
+	file, err := from.Load(c.registry)
+	if err != nil {
+		return err
+	}
+	other := c.jobs[file.Name()].String()
+	if own := c.carried[file.Name()]; own != nil {
+		other = own.Path()
+	}
+	if other != "" && other != path {
+		return fmt.Errorf("jobs: %s and %s have a job of the same name, %s", other, path, file.Name())
+	}
+	c.jobs[file.Name()] = from
+	return nil
+}
+
+// Names are those of the jobs, sorted.
+func (c *Catalog) Names() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(c.jobs)), maps.Keys(c.carried))
+	slices.Sort(names)
+	return names
+}
+
+// File reads the job file anew: one that was corrected takes effect. The error is a Refusal.
+func (c *Catalog) File(name string) (*jobfile.File, error) {
+	if file := c.carried[name]; file != nil {
+		return file, nil
+	}
+	from, known := c.jobs[name]
+	if !known {
+		return nil, &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
+	}
+	file, err := load(c.registry, from)
+	if err == nil && file.Name() != name {
+		err = &Refusal{Reason: ReasonFile, Err: fmt.Errorf("%s has job %s now, and had job %s when it was put into the catalog", from, file.Name(), name)}
+	}
+	return file, err
+}
+
+// Job describes a job. The error is that of File.
+func (c *Catalog) Job(name string) (*JobDescription, error) {
+	file, err := c.File(name)
+	if err != nil {
+		return nil, err
+	}
+	return describeJob(file), nil
+}
+
+// Jobs describes all jobs, sorted by name. One whose file is wrong by now has nothing but
+// its name and the error.
+func (c *Catalog) Jobs() []JobDescription {
+	list := []JobDescription{}
+	for _, name := range c.Names() {
+		job, err := c.Job(name)
+		if err != nil {
+			job = &JobDescription{JobName: name, Error: err.Error()}
+		}
+		list = append(list, *job)
+	}
+	return list
+}
+
+// JobDescription is what a client needs to know to run a job.
+type JobDescription struct {
+	JobName     string                 `json:"job"`
+	Description string                 `json:"description,omitempty"`
+	Parameters  []ParameterDescription `json:"parameters"`
+	// Incrementer makes the next instance; empty: the job has none.
+	Incrementer string   `json:"incrementer,omitempty"`
+	Steps       []string `json:"steps,omitempty"`
+	// Error is what is wrong with the job file.
+	Error string `json:"error,omitempty"`
+}
+
+// ParameterDescription is a declared parameter. Default, Enum, Min and Max are canonical
+// texts.
+type ParameterDescription struct {
+	Name        string             `json:"name"`
+	Type        core.ParameterType `json:"type"`
+	Description string             `json:"description,omitempty"`
+	Required    bool               `json:"required"`
+	Identifying bool               `json:"identifying"`
+	Default     *string            `json:"default,omitempty"`
+	Enum        []string           `json:"enum,omitempty"`
+	Min         *string            `json:"min,omitempty"`
+	Max         *string            `json:"max,omitempty"`
+	Pattern     string             `json:"pattern,omitempty"`
+}
+
+func describeJob(file *jobfile.File) *JobDescription {
+	d := &JobDescription{
+		JobName: file.Name(), Description: file.Description(), Parameters: []ParameterDescription{},
+		Incrementer: file.Incrementer(), Steps: file.Steps(),
+	}
+	for _, spec := range file.Parameters() {
+		text := func(value any) *string {
+			if value == nil {
+				return nil
+			}
+			canonical, err := core.Parameter{Name: spec.Name, Type: spec.Type, Value: value}.Canonical()
+			if err != nil {
+				canonical = fmt.Sprint(value) // the loader has checked it
+			}
+			return &canonical
+		}
+		d.Parameters = append(d.Parameters, ParameterDescription{
+			Name: spec.Name, Type: spec.Type, Description: spec.Doc, Required: spec.Required && spec.Default == nil, Identifying: spec.Identifying,
+			Default: text(spec.Default), Enum: spec.Enum, Min: text(spec.Min), Max: text(spec.Max), Pattern: spec.Pattern,
+		})
+	}
+	return d
+}

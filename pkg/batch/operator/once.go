@@ -1,0 +1,92 @@
+package operator
+
+import (
+	"context"
+	"errors"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Act is what a client asked for under a key.
+type Act struct {
+	Key core.RequestKey
+	// Fingerprint is the same for the same request.
+	Fingerprint string
+	// Do does it, and returns the answer, which is not empty.
+	Do func(ctx context.Context) (answer string, err error)
+	// Refused returns the answer to an error of Do that is to be kept as well; false: it is
+	// not kept, and the act may be tried again.
+	Refused func(err error) (answer string, kept bool)
+	// Started returns the answer to a request that has started an execution before, whose
+	// answer nobody kept.
+	Started func(e *Execution) (answer string, err error)
+}
+
+// Once does what a client asked for, and keeps the answer: a repetition of the request gets
+// the same one, from whatever process, and does nothing. An execution is started at most
+// once, however many processes are asked at the same time, and whenever one of them dies
+// (rule L11): the launch, which must have the key, records in its own transaction that it
+// was for this request. An act that starts nothing, and whose process died before its answer
+// was kept, is done again.
+//
+// repeated says that the answer was kept before. A key that was used for another request is
+// a Refusal (ReasonKeyReused).
+func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
+	if err := s.Prepare(ctx); err != nil {
+		return "", false, err
+	}
+	known, err := s.claim(ctx, act)
+	switch {
+	case err != nil:
+		return "", false, err
+	case known.Answer != "":
+		return known.Answer, true, nil
+	case known.Execution != 0:
+		answer, err = s.startedBefore(ctx, act, known)
+	default:
+		answer, err = s.do(ctx, act)
+	}
+	if err != nil {
+		return "", false, err
+	}
+	kept, err := s.config.Repository.AnswerRequest(ctx, act.Key, answer)
+	return kept, false, err
+}
+
+func (s *Service) claim(ctx context.Context, act Act) (core.ClientRequest, error) {
+	known, err := s.config.Repository.ClaimRequest(ctx, act.Key, act.Fingerprint)
+	if errors.As(err, new(*core.KeyReusedError)) {
+		err = &Refusal{Reason: ReasonKeyReused, Err: err}
+	}
+	return known, err
+}
+
+// do does it. Where that is refused because another process does the same at this moment,
+// the answer is about what that one has started.
+func (s *Service) do(ctx context.Context, act Act) (string, error) {
+	answer, err := act.Do(ctx)
+	if err == nil {
+		return answer, nil
+	}
+	known, failure := s.claim(ctx, act)
+	switch {
+	case failure != nil:
+		return "", errors.Join(err, failure)
+	case known.Answer != "":
+		return known.Answer, nil
+	case known.Execution != 0:
+		return s.startedBefore(ctx, act, known)
+	}
+	if answer, kept := act.Refused(err); kept {
+		return answer, nil
+	}
+	return "", err
+}
+
+func (s *Service) startedBefore(ctx context.Context, act Act, known core.ClientRequest) (string, error) {
+	e, err := s.config.Repository.Execution(ctx, known.Execution)
+	if err != nil {
+		return "", err
+	}
+	return act.Started(s.execution(e))
+}

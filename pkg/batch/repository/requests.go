@@ -1,0 +1,86 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// clientRequest is a row of client_request.
+type clientRequest struct {
+	Fingerprint    string
+	JobExecutionID *core.JobExecutionID
+	Answer         string
+}
+
+// ClaimRequest implements core.Requests: an INSERT, and a query where the key is known.
+func (r *Repository) ClaimRequest(ctx context.Context, key core.RequestKey, fingerprint string) (core.ClientRequest, error) {
+	made := r.store.exec(ctx, `INSERT INTO {client_request} (client, request_key, fingerprint, created_at) VALUES (?, ?, ?, {now})
+		ON CONFLICT (client, request_key) DO NOTHING`, key.Client, key.Key, fingerprint)
+	if made.Error != nil {
+		return core.ClientRequest{}, fmt.Errorf("claim request %q: %w", key.Key, made.Error)
+	}
+	if made.RowsAffected == 1 {
+		return core.ClientRequest{}, nil
+	}
+	row, err := r.request(ctx, key)
+	switch {
+	case err != nil:
+		return core.ClientRequest{}, err
+	case row.Fingerprint != fingerprint:
+		return core.ClientRequest{}, &core.KeyReusedError{Key: key.Key}
+	}
+	known := core.ClientRequest{Answer: row.Answer}
+	if row.JobExecutionID != nil {
+		known.Execution = *row.JobExecutionID
+	}
+	return known, nil
+}
+
+// AnswerRequest implements core.Requests.
+func (r *Repository) AnswerRequest(ctx context.Context, key core.RequestKey, answer string) (string, error) {
+	kept := r.store.exec(ctx, "UPDATE {client_request} SET answer = ? WHERE client = ? AND request_key = ? AND answer = ''", answer, key.Client, key.Key)
+	if kept.Error != nil {
+		return "", fmt.Errorf("keep the answer to request %q: %w", key.Key, kept.Error)
+	}
+	if kept.RowsAffected == 1 {
+		return answer, nil
+	}
+	row, err := r.request(ctx, key)
+	return row.Answer, err
+}
+
+func (r *Repository) request(ctx context.Context, key core.RequestKey) (clientRequest, error) {
+	var rows []clientRequest
+	err := r.store.scan(ctx, &rows, "SELECT fingerprint, job_execution_id, answer FROM {client_request} WHERE client = ? AND request_key = ?", key.Client, key.Key)
+	if err != nil {
+		return clientRequest{}, fmt.Errorf("read request %q: %w", key.Key, err)
+	}
+	if len(rows) == 0 { // it was purged in between
+		return clientRequest{}, fmt.Errorf("read request %q: %w", key.Key, core.ErrNotFound)
+	}
+	return rows[0], nil
+}
+
+// claim notes in the launch's transaction which execution its request has started. Of two
+// launches for one request the second waits here for the first, and is refused.
+func (l *launch) claim(ctx context.Context, id core.JobExecutionID) error {
+	key := l.req.Request
+	if key == (core.RequestKey{}) {
+		return nil
+	}
+	noted := l.repo.store.exec(ctx, "UPDATE {client_request} SET job_execution_id = ? WHERE client = ? AND request_key = ? AND job_execution_id IS NULL", id, key.Client, key.Key)
+	if noted.Error == nil && noted.RowsAffected == 0 {
+		return &refusalError{&core.RequestStartedError{Key: key.Key}}
+	}
+	return noted.Error
+}
+
+// requests forgets the keys that were made before the time of the filter.
+func (p *purge) requests(ctx context.Context) error {
+	if p.filter.DryRun || p.filter.Instance != 0 || p.filter.JobName != "" {
+		return nil
+	}
+	return p.repo.store.exec(ctx, "DELETE FROM {client_request} WHERE created_at < ?", instant{Time: p.filter.EndedBefore}).Error
+}

@@ -1,0 +1,142 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// API says how the REST API is served.
+type API struct {
+	// Listen is HOST:PORT. Without clients it must be a loopback address.
+	Listen string
+	// Clients are who may call it, by role and name; none: it may be read from this machine,
+	// and changes nothing.
+	Clients []Client
+	// Rate is how many requests a second one client may make, on the average.
+	Rate int
+}
+
+// Client may call the API: with its token as a bearer token, or with its name and the token
+// as user and password.
+type Client struct {
+	Name string
+	Role Role
+	// Token is a secret.
+	Token string
+}
+
+// String names the client without its token.
+func (c Client) String() string { return string(c.Role) + " " + c.Name }
+
+// Role is what a client may do.
+type Role string
+
+// The roles of a client.
+const (
+	Operator Role = "operator" // everything
+	Viewer   Role = "viewer"   // read
+)
+
+// MinToken is how many characters a token has at least.
+const MinToken = 16
+
+// tokenSections are the keys below which names have tokens, with the role that they give.
+func tokenSections() map[string]Role {
+	return map[string]Role{"api.operator_tokens": Operator, "api.viewer_tokens": Viewer}
+}
+
+func apiSettings() []setting {
+	return []setting{
+		{"api.listen", "127.0.0.1:8321", "HOST:PORT of `surfin serve`; without tokens a loopback address",
+			func(s *Settings, text string) error {
+				s.API.Listen = text
+				if text == "" {
+					return errors.New("it is empty: HOST:PORT is needed")
+				}
+				return listenAddress(text)
+			}},
+		{"api.rate", "50", "requests a second that one client of the API may make",
+			func(s *Settings, text string) (err error) {
+				if s.API.Rate, err = strconv.Atoi(text); err != nil || s.API.Rate < 1 || s.API.Rate > 1e6 {
+					return fmt.Errorf("%q is not a number of requests from 1 to 1000000", text)
+				}
+				return nil
+			}},
+	}
+}
+
+// clientName is a name that a variable of the environment, and a user of basic
+// authentication, can have.
+var clientName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
+// bearer is what RFC 6750 allows as a bearer token.
+var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+
+// clients reads the tokens. No message has one.
+func (l *loader) clients(s *Settings) {
+	owner := map[string]string{}
+	for _, section := range sortedKeys(tokenSections()) {
+		for _, name := range l.k.MapKeys(section) {
+			key := section + "." + name
+			token := fmt.Sprint(l.k.Get(key))
+			switch {
+			case !clientName.MatchString(name):
+				l.wrong(key, fmt.Errorf("%q is no name for a client (letters, digits, _ and -)", name))
+			case len(token) < MinToken || !bearer.MatchString(token):
+				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", MinToken))
+			case owner[token] != "":
+				l.wrong(key, fmt.Errorf("it has the token of %s: each client needs its own", owner[token]))
+			case slices.ContainsFunc(s.API.Clients, func(c Client) bool { return c.Name == name }):
+				l.wrong(key, fmt.Errorf("client %s has a token in another role already", name))
+			default:
+				owner[token] = key
+				s.API.Clients = append(s.API.Clients, Client{Name: name, Role: tokenSections()[section], Token: token})
+			}
+		}
+	}
+}
+
+// tokenKey is the key of a variable with a token; empty: it has none.
+func tokenKey(name string) string {
+	for section := range tokenSections() {
+		if client, ok := strings.CutPrefix(name, variable(section)+"_"); ok && client != "" {
+			return section + "." + strings.ToLower(client)
+		}
+	}
+	return ""
+}
+
+// tokens reads NAME: TOKEN below a key of tokenSections.
+func (f *settingsFile) tokens(key *mappingValue, path string) {
+	f.each(key.Value, path, func(client *mappingValue, name string) {
+		if !clientName.MatchString(name) {
+			f.problem(client.Key.GetToken(), fmt.Errorf("%s: %q is no name for a client (letters, digits, _ and -)", path, name))
+			return
+		}
+		f.scalar(client, path+"."+name)
+	})
+}
+
+// hasTokens reports whether the line may be one of those with tokens: a line before it, up to
+// the top-level key that it is below, or itself, names them.
+func (f *settingsFile) hasTokens(line int) bool {
+	for at := min(line, len(f.lines)) - 1; at >= 0; at-- {
+		text := f.lines[at]
+		if strings.Contains(strings.ToLower(text), "token") {
+			return true
+		}
+		if at < line-1 && text != "" && !strings.ContainsAny(text[:1], " \t-#}]") {
+			return false
+		}
+	}
+	return false
+}
+
+var afterKey = regexp.MustCompile(`^(\s*[A-Za-z0-9_-]+\s*:)?.*$`)
+
+// withoutValue keeps the key of a line, if it begins with one.
+func withoutValue(line string) string { return afterKey.ReplaceAllString(line, "${1} ***") }

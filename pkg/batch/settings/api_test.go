@@ -1,0 +1,49 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheClientsOfTheAPI(t *testing.T) {
+	t.Parallel()
+	dir := write(t, "api:\n  listen: localhost:9000\n  operator_tokens: {ci: 0123456789abcdef}\n  viewer_tokens:\n    wall: fedcba9876543210==\n")
+	s, err := Load(Source{Dir: dir, Environ: []string{"SURFIN_API_OPERATOR_TOKENS_ANNA=anna-0123456789abcdef", "SURFIN_API_RATE=7"}})
+	require.NoError(t, err)
+	require.Empty(t, s.Warnings)
+	require.Equal(t, API{Listen: "localhost:9000", Rate: 7, Clients: []Client{
+		{"anna", Operator, "anna-0123456789abcdef"}, {"ci", Operator, "0123456789abcdef"}, {"wall", Viewer, "fedcba9876543210=="},
+	}}, s.API)
+	s, err = Load(Source{Dir: t.TempDir()})
+	require.NoError(t, err)
+	require.Equal(t, API{Listen: "127.0.0.1:8321", Rate: 50}, s.API)
+}
+
+func TestWrongSettingsOfTheAPIAreRefusedWithoutATokenInTheMessage(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"api: {operator_tokens: {ci: hunter2}}":                                                        "a token has at least 16 characters",
+		"api: {operator_tokens: {ci: 'hunter2 hunter2 hunter2'}}":                                      "a token has at least 16 characters",
+		"api: {operator_tokens: {c.i: hunter2hunter2hu}}":                                              `"c.i" is no name for a client`,
+		"api:\n  operator_tokens:\n    a: hunter2hunter2hu\n  viewer_tokens:\n    b: hunter2hunter2hu": "each client needs its own",
+		"api:\n  operator_tokens:\n    a: hunter2hunter2hu\n  viewer_tokens:\n    a: hunter3hunter2hu": "has a token in another role already",
+		"api:\n  operator_tokens:\n    a: hunter2hunter2hu\n    a: hunter3hunter2hu":                   "a",
+		"api:\n  operator_tokens: {a: hunter2hunter2hu,\nb: [hunter3hunter2hu]}":                       "",
+		"api:\n  operator_tokens:\n    a: {b: hunter2hunter2hu}":                                       "a single value is expected here",
+		"api:\n  operator_tokens:\n  - hunter2hunter2hu":                                               "keys and values are expected here",
+		"api:\n  operator_tokens: hunter2hunter2hu":                                                    "keys and values are expected here",
+		"api:\n  operator_tokens:\n    a: \"hunter2hunter2hu\n":                                        "",
+		"api: {listen: nowhere}":                                                                       "is not HOST:PORT",
+		"api: {listen: ''}":                                                                            "HOST:PORT is needed",
+		"api: {rate: 0}":                                                                               "is not a number of requests",
+		"api: {tokens: {}}":                                                                            "unknown key api.tokens (allowed: listen, operator_tokens, rate, viewer_tokens)",
+	} {
+		_, err := Load(Source{Dir: write(t, text)})
+		require.ErrorContains(t, err, want, text)
+		require.NotContains(t, err.Error(), "hunter", text)
+	}
+	_, err := Load(Source{Dir: t.TempDir(), Environ: []string{"SURFIN_API_VIEWER_TOKENS_WALL=hunter2"}})
+	require.ErrorContains(t, err, "SURFIN_API_VIEWER_TOKENS_WALL")
+	require.NotContains(t, err.Error(), "hunter")
+}

@@ -86,7 +86,7 @@ type taskParts struct {
 }
 
 func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
-	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs), r.Handlers...), r.Deciders)
+	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -101,9 +101,9 @@ func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *op
 }
 
 // stockHandlers are those that every application has.
-func stockHandlers(jobs *operator.Service) []runtime.NamedHandler {
+func stockHandlers(jobs *operator.Service, queries task.Queries) []runtime.NamedHandler {
 	return []runtime.NamedHandler{
-		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs), nil }},
+		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, queries), nil }},
 		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }},
 		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil), nil }},
 	}

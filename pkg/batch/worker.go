@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -60,6 +61,8 @@ const (
 	lostAfter   = time.Minute
 	lookForLost = 10 * time.Second
 	lookForLogs = time.Minute
+	// lookForTimes is that between two looks for scheduled times that are due.
+	lookForTimes = time.Second
 )
 
 // leader does what one worker does for all of them.
@@ -71,11 +74,17 @@ func (a *App) leader(config runtime.Config, report func(runtime.Event)) (*runtim
 	}
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: config.Tasks.Database, Holder: config.Tasks.Worker, Lease: config.Lease, Heartbeat: config.Heartbeat,
-		Duties: duties,
 	}
 	if report != nil {
 		c.Report = func(err error) { report(runtime.Event{What: "failed", Err: fmt.Errorf("lead: %w", err)}) }
 	}
+	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{
+		Definitions: a.parts.Repository, Tasks: a.Tasks, Queries: t.Repository, Run: operator.ScheduledRuns(a.Service), Report: c.Report,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Duties = append(duties, scheduler.Duty(lookForTimes))
 	return runtime.NewLeader(c)
 }
 

@@ -1,7 +1,9 @@
 package operator
 
 import (
+	"encoding/json"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,7 +11,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 )
 
 func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T) {
@@ -48,5 +53,72 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		require.Equal(t, running.Execution.ID, e.RefusedBy)
 		require.NotNil(t, e.Restart)
 		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
+	})
+}
+
+// A task whose job must not run beside another one waits for it: it neither fails nor takes
+// a slot meanwhile.
+func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url)
+		s.write("alone.yaml", "job: alone\nparameters: {n: {type: int}}\nexclusive: job\nflow:\n- step: one\n  tasklet: {sql: select 1}\n")
+		_, err := s.s.Register(t.Context(), RegisterRequest{File: filepath.Join(s.dir, "alone.yaml")})
+		require.NoError(t, err)
+		owner, err := job.CurrentOwner()
+		require.NoError(t, err)
+		running, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
+		require.NoError(t, err)
+		idle := make(chan struct{})
+		ctx := task.WithIdle(t.Context(), sync.OnceFunc(func() { close(idle) }))
+		done := make(chan task.Outcome)
+		go func() {
+			o, err := s.jobTask(ctx, 1, JobTask{Job: "alone", Params: map[string]string{"n": "2"}})
+			if err != nil {
+				o.Reason = err.Error()
+			}
+			done <- o
+		}()
+		<-idle
+		_, err = s.e.Repository.ChangeJob(t.Context(), core.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
+		require.NoError(t, err)
+		o := <-done
+		require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)
+	})
+}
+
+// A task of a schedule that queues waits until the runs before it are over.
+func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url)
+		s.carry("select 1")
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		require.NoError(t, err)
+		var ids []task.ID
+		for _, key := range []string{"2026-11-20T02:30", "2026-11-21T02:30"} {
+			done, _, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, JobDefinition: 1, ScheduledFor: key}}})
+			require.NoError(t, err)
+			ids = append(ids, done.Tasks...)
+		}
+		payload := json.RawMessage(`{"job": "daily", "params": {"day": "2026-11-21"}, "in_turn": true}`)
+		idle := make(chan struct{})
+		ctx := task.WithIdle(t.Context(), sync.OnceFunc(func() { close(idle) }))
+		done := make(chan task.Outcome, 1)
+		go func() {
+			o, err := NewJobHandler(s.s, queue).Execute(ctx, task.Task{ID: ids[1], Spec: task.Spec{Type: task.TypeJob, Payload: payload, JobDefinition: 1}})
+			if err != nil {
+				o.Reason = err.Error()
+			}
+			done <- o
+		}()
+		<-idle
+		require.Empty(t, s.executions())
+		_, err = queue.Cancel(t.Context(), ids[0], "tester", "over")
+		require.NoError(t, err)
+		o := <-done
+		require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)
 	})
 }

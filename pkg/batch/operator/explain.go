@@ -238,7 +238,7 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 // this program does not understand any more, the explanation says less.
 func (s *Service) readDefinition(p *history) {
 	d := p.exec.Definition
-	file, carried, err := s.storedFile(&p.exec)
+	file, carried, err := s.storedFile(p.exec.Definition, p.exec.JobName)
 	if err != nil {
 		return
 	}
@@ -257,15 +257,14 @@ func (s *Service) readDefinition(p *history) {
 
 // storedFile reads the definition of an execution as it was then. carried is the job as
 // the application has it now; nil: it is a file on the disk.
-func (s *Service) storedFile(e *core.JobExecution) (file, carried *jobfile.File, err error) {
-	d := e.Definition
+func (s *Service) storedFile(d core.Definition, name string) (file, carried *jobfile.File, err error) {
 	if d.Path == "" {
-		carried = s.config.Files[e.JobName]
+		carried = s.config.Files[name]
 	}
 	if carried != nil {
 		file, err = carried.Earlier(d, s.config.Registry)
 	} else {
-		file, err = jobfile.ParseStored(d, e.JobName, s.config.Registry)
+		file, err = jobfile.ParseStored(d, name, s.config.Registry)
 	}
 	return file, carried, err
 }
@@ -283,7 +282,7 @@ func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
 		}
 		return j
 	}
-	file, _, err := s.storedFile(e)
+	file, _, err := s.storedFile(e.Definition, e.JobName)
 	if err != nil {
 		return nil
 	}

@@ -26,14 +26,20 @@ type JobTask struct {
 	// Retry lets the decider restart an execution that failed. Without it only what its
 	// worker left is restarted.
 	Retry bool `json:"retry,omitempty"`
+	// InTurn lets the task wait for earlier runs that the schedule of the same job asked for.
+	InTurn bool `json:"in_turn,omitempty"`
 }
 
 // NewJobHandler returns the handler of tasks of type job. A task has one execution and its
 // restarts: an attempt after the first restarts the execution of the one before, and waits
-// where that runs elsewhere. While an execution is parked, the handler is idle.
-func NewJobHandler(s *Service) task.Handler { return jobHandler{s} }
+// where that runs elsewhere. While an execution is parked, the handler is idle. tasks finds
+// earlier runs of a schedule; nil: no task waits for any.
+func NewJobHandler(s *Service, tasks task.Queries) task.Handler { return jobHandler{s, tasks} }
 
-type jobHandler struct{ service *Service }
+type jobHandler struct {
+	service *Service
+	tasks   task.Queries
+}
 
 // Composite marks that what it runs is bounded by rules of its own: a worker waits for it.
 func (jobHandler) Composite() {}
@@ -49,9 +55,19 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	if err := decoder.Decode(&asked); err != nil || asked.Job == "" {
 		return fatal(fmt.Sprintf("the payload of a task of type job needs a job, and may have params, again, next, from_start, accept_changes and retry: %v", err)), nil
 	}
+	if err := h.inTurn(ctx, t, asked); err != nil {
+		return task.Outcome{}, err
+	}
 	first := true
 	for {
 		running, last, err := h.begin(ctx, t, asked, first)
+		if reasonOf(err) == ReasonExclusive { // it waits until the other one is over
+			task.Idle(ctx)
+			if err := h.pause(ctx, nil); err != nil {
+				return task.Outcome{}, err
+			}
+			continue
+		}
 		first = false
 		switch {
 		case err != nil && (last == nil || !isRunning(err)):
@@ -68,6 +84,23 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 		task.Idle(ctx) // parked, or another process has it
 		if err := h.pause(ctx, last); err != nil {
 			return task.Outcome{}, err
+		}
+	}
+}
+
+// inTurn waits until the earlier runs of the same schedule are over.
+func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) error {
+	if !asked.InTurn || t.Spec.JobDefinition == 0 || h.tasks == nil {
+		return nil
+	}
+	for {
+		earlier, err := h.tasks.Tasks(ctx, task.Filter{JobDefinition: t.Spec.JobDefinition, Unfinished: true, Before: t.ID, Limit: 1})
+		if err != nil || len(earlier) == 0 {
+			return err
+		}
+		task.Idle(ctx)
+		if err := h.pause(ctx, nil); err != nil {
+			return err
 		}
 	}
 }

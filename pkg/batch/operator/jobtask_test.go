@@ -35,7 +35,7 @@ func (s *scene) jobTask(ctx context.Context, id task.ID, asked JobTask) (task.Ou
 	s.t.Helper()
 	payload, err := json.Marshal(asked)
 	require.NoError(s.t, err)
-	return NewJobHandler(s.s).Execute(ctx, task.Task{ID: id, Spec: task.Spec{Type: task.TypeJob, Payload: payload}})
+	return NewJobHandler(s.s, nil).Execute(ctx, task.Task{ID: id, Spec: task.Spec{Type: task.TypeJob, Payload: payload}})
 }
 
 func TestATaskRunsAJobOnceAndItsRetriesRestartThat(t *testing.T) {
@@ -77,7 +77,7 @@ func TestATaskRunsAJobOnceAndItsRetriesRestartThat(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, o.Fatal)
 		require.Contains(t, o.Reason, "nightly")
-		o, err = NewJobHandler(s.s).Execute(t.Context(), task.Task{ID: 5, Spec: task.Spec{Payload: json.RawMessage(`{"job": "daily", "dya": 1}`)}})
+		o, err = NewJobHandler(s.s, nil).Execute(t.Context(), task.Task{ID: 5, Spec: task.Spec{Payload: json.RawMessage(`{"job": "daily", "dya": 1}`)}})
 		require.NoError(t, err)
 		require.Contains(t, o.Reason, `unknown field "dya"`)
 	})

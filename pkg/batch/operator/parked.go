@@ -16,7 +16,7 @@ func (s *Service) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job
 	if d.Text == "" {
 		return nil, errors.New("no definition is stored with the execution: it is a job that was built in Go")
 	}
-	f, _, err := s.storedFile(&e)
+	f, _, err := s.storedFile(e.Definition, e.JobName)
 	if err != nil {
 		return nil, fmt.Errorf("the stored definition: %w", err)
 	}

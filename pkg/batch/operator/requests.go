@@ -11,8 +11,8 @@ import (
 type RunRequest struct {
 	// The job is the first of these that is set: a job of Go code; a job file that was
 	// read already; a job file wherever it is; the path of a job file; the name of a job
-	// that the application carries (Config.Files), or whose file is read from where its
-	// newest execution had it.
+	// that the application carries (Config.Files), that is registered, or whose file is read
+	// from where its newest execution had it.
 	Job     *core.Job      `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -44,6 +45,9 @@ type Config struct {
 	// Checkpoints are the tables in databases other than the repository's (rule C18);
 	// nil: there are none.
 	Checkpoints Checkpoints
+
+	// Definitions are the jobs that are registered; nil: the service knows of none.
+	Definitions task.Definitions
 
 	// Actor is who acts, for the audit; empty: the user and the host.
 	Actor string

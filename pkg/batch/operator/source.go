@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -70,8 +71,8 @@ func (s *Service) carries(name string) bool {
 	return s.config.Jobs != nil || s.config.Files[name] != nil
 }
 
-// named finds a job by its name: one of Config.Files or Config.Jobs, a file that this
-// service has run, or the file of the newest execution.
+// named finds a job by its name: one of Config.Files or Config.Jobs, one that is registered, a
+// file that this service has run, or the file of the newest execution.
 func (s *Service) named(ctx context.Context, name string) (definition, error) {
 	if file := s.config.Files[name]; file != nil {
 		return definition{file: file, path: file.Path()}, nil
@@ -84,6 +85,9 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 		if !errors.Is(err, core.ErrNoSuchJob) {
 			return definition{}, fmt.Errorf("job %w", err)
 		}
+	}
+	if d, ok, err := s.registered(ctx, name); ok || err != nil {
+		return d, err
 	}
 	if from, ok := s.files.Load(name); ok {
 		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
@@ -116,6 +120,11 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 		return d, err
 	}
 	d, err := s.read(jobfile.Path(e.Definition.Path))
+	if errors.Is(err, fs.ErrNotExist) { // it was started from what is registered, on a machine without the file
+		if there, ok, failure := s.registered(ctx, e.JobName); ok && there.path == e.Definition.Path || failure != nil {
+			return there, failure
+		}
+	}
 	return d, withAction(err, e.ID, s.restartAction(e, true))
 }
 

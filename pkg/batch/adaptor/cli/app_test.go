@@ -89,6 +89,7 @@ func app(more ...registry.Component) cli.App {
 		service, err := operator.New(operator.Config{
 			Repository: r, Launcher: launcher, Provider: provider, Registry: components, FileMode: s.Files.Mode,
 			Database: s.Repository.Database, Schema: r, AutoMigrate: s.AutoMigrate.Applies, Checkpoints: checkpoints,
+			Definitions: r,
 		})
 		if err != nil {
 			return fail(err)

@@ -1,5 +1,5 @@
 // Package cli is the command line of a Surfin application: run, next, restart,
-// stop, abandon, recover, purge, worker and serve; list, explain, top, show and skips; tasks; validate, sql, migrate,
+// stop, abandon, recover, purge, worker and serve; register, definitions and schedules; list, explain, top, show and skips; tasks; validate, sql, migrate,
 // schema, describe, version, man and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
@@ -138,6 +138,7 @@ Exit codes:
 	root.AddCommand(
 		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
 		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), serverCommands{env}.serveCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
+		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),
 		taskCommands{env}.settingsCommand(),
 	)

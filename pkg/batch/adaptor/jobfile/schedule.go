@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,21 +56,27 @@ func valueOr0[T any](p *T) (x T) {
 	return x
 }
 
+// Varies reports whether an identifying parameter depends on the scheduled time: each time
+// is another instance.
+func (s *Schedule) Varies() bool {
+	return slices.ContainsFunc(s.parameters, func(p scheduledParameter) bool { return p.spec.Identifying && len(p.text.holes) > 0 })
+}
+
 // Parameters returns the texts of the parameters that the schedule gives a run, by name. A
-// value that breaks the declaration of its parameter is a joined *core.ParameterError.
+// value that breaks the declaration of its parameter is a joined *core.ParameterError, and is
+// among the texts.
 func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 	texts := map[string]string{}
 	var errs []error
 	for _, p := range s.parameters {
 		text, _, err := p.text.evaluate(scheduleValues(at))
 		if err == nil {
+			texts[p.spec.Name] = text
 			_, err = checkedParameter(p.spec, text)
 		}
 		if err != nil {
 			errs = append(errs, &core.ParameterError{Name: p.spec.Name, Err: fmt.Errorf("%s: %w", s.file.location(p.node), err)})
-			continue
 		}
-		texts[p.spec.Name] = text
 	}
 	return texts, errors.Join(errs...)
 }

@@ -176,7 +176,11 @@ type Filter struct {
 	State  State
 	Type   string
 	Before ID
-	Limit  int // 0: 100
+	// JobDefinition selects the runs of a registered job that its schedule asked for.
+	JobDefinition int64
+	// Unfinished selects those that are not over.
+	Unfinished bool
+	Limit      int // 0: 100
 }
 
 // Group is what was submitted together.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
@@ -39,6 +40,8 @@ func (r *Repository) Tasks(ctx context.Context, f task.Filter) ([]task.Task, err
 	where(f.State != "", "state = ?", f.State)
 	where(f.Type != "", "type = ?", f.Type)
 	where(f.Before != 0, "id < ?", f.Before)
+	where(f.JobDefinition != 0, "job_definition_id = ?", f.JobDefinition)
+	where(f.Unfinished, "state IN ?", slices.DeleteFunc(task.States(), task.State.IsOver))
 	if f.Limit <= 0 {
 		f.Limit = pageSize
 	}

@@ -63,6 +63,15 @@ func Parse(expression string, zone *time.Location) (*Cron, error) {
 	return c, nil
 }
 
+// ParseIn is Parse in the time zone of that name.
+func ParseIn(expression, zone string) (*Cron, error) {
+	z, err := LoadZone(zone)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(expression, z)
+}
+
 // isStar reports whether the field begins with *, as Vixie cron asks.
 func isStar(field string) bool { return strings.HasPrefix(field, "*") || field == "?" }
 

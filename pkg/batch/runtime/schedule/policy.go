@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// CatchUp says which of the times that were missed, while there was no scheduler or the
-// schedule was disabled, are run.
+// CatchUp says which of the times that were missed, while no server ran, are run.
 type CatchUp string
 
 // The policies of catching up.

@@ -1,0 +1,170 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// RegisterRequest asks to register a job file with the servers that share the history: they
+// start it by its name, and at the times of its schedule, and read no file for it.
+type RegisterRequest struct {
+	// The job file is the first of these that is set, as in RunRequest.
+	Checked *jobfile.File  `json:"-"`
+	Source  jobfile.Source `json:"-"`
+	File    string         `json:"file,omitempty"`
+}
+
+type (
+	// DefinitionView is a job that is registered.
+	DefinitionView struct {
+		Job string `json:"job"`
+		// Version is the hash of the job file and of the files that it names.
+		Version string `json:"version"`
+		// File is where the job file was; empty: it was not on a disk.
+		File string `json:"file,omitempty"`
+		// Enabled says that its schedule is heeded.
+		Enabled  bool           `json:"enabled"`
+		Schedule *task.Schedule `json:"schedule,omitempty"`
+		Budget   BudgetView     `json:"budget"`
+		Created  time.Time      `json:"created"`
+		Updated  time.Time      `json:"updated"`
+		By       string         `json:"updated_by"`
+	}
+
+	// BudgetView is a budget with its defaults filled in; 0: there is no bound.
+	BudgetView struct {
+		MaxAttempts      int     `json:"max_attempts"`
+		MaxTotalAttempts int     `json:"max_total_attempts"`
+		Deadline         float64 `json:"deadline"` // seconds
+		MaxNoProgress    int     `json:"max_no_progress"`
+	}
+
+	// Registered is what became of a RegisterRequest.
+	Registered struct {
+		DefinitionView
+		// Before is the version that was replaced; empty: there was none.
+		Before string `json:"before,omitempty"`
+		// Changed is false where the job was registered exactly so before.
+		Changed bool `json:"changed"`
+	}
+)
+
+// errNoDefinitions is for a service without Config.Definitions.
+var errNoDefinitions = errors.New("this service keeps no definitions")
+
+// Register stores a job file, with the files that it names, under the name of its job. It is
+// checked and compiled first, as for a run: a wrong one is a Refusal (ReasonFile), and what is
+// registered stays. A name that is new is enabled. What runs is not touched.
+func (s *Service) Register(ctx context.Context, req RegisterRequest) (*Registered, error) {
+	if s.config.Definitions == nil {
+		return nil, errNoDefinitions
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	d, err := s.find(ctx, source{checked: req.Checked, from: fileOf(req.Source, req.File)})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.compile(d, s.config.Registry); err != nil {
+		return nil, err
+	}
+	made, err := s.config.Definitions.Register(ctx, definitionOf(d.file), s.config.Actor)
+	if err != nil {
+		return nil, err
+	}
+	return &Registered{DefinitionView: definitionView(made.Definition), Before: made.Before, Changed: made.Changed}, nil
+}
+
+func definitionOf(f *jobfile.File) task.Definition {
+	d := task.Definition{Name: f.Name(), Files: f.Definition(), Budget: f.Budget()}
+	if s := f.Schedule(); s != nil {
+		d.Schedule = &task.Schedule{Cron: s.Cron.String(), Timezone: s.Cron.Zone().String(), CatchUp: string(s.CatchUp), Overlap: string(s.Overlap)}
+	}
+	return d
+}
+
+// Definitions lists what is registered, by name.
+func (s *Service) Definitions(ctx context.Context) ([]DefinitionView, error) {
+	list, err := s.definitions(ctx, task.DefinitionFilter{})
+	views := make([]DefinitionView, 0, len(list))
+	for _, d := range list {
+		views = append(views, definitionView(d))
+	}
+	return views, err
+}
+
+func (s *Service) definitions(ctx context.Context, filter task.DefinitionFilter) ([]task.Definition, error) {
+	if s.config.Definitions == nil {
+		return nil, errNoDefinitions
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	return s.config.Definitions.Definitions(ctx, filter)
+}
+
+// Enable lets the schedule of a registered job be heeded from now on: what was due while it
+// was disabled is not caught up. A name that is not registered is refused.
+func (s *Service) Enable(ctx context.Context, name string) (*DefinitionView, error) {
+	return s.setEnabled(ctx, name, true)
+}
+
+// Disable lets the schedule of a registered job be ignored. What runs, and what was
+// submitted, goes on; it can still be started by its name.
+func (s *Service) Disable(ctx context.Context, name string) (*DefinitionView, error) {
+	return s.setEnabled(ctx, name, false)
+}
+
+func (s *Service) setEnabled(ctx context.Context, name string, enabled bool) (*DefinitionView, error) {
+	if s.config.Definitions == nil {
+		return nil, errNoDefinitions
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	d, _, err := s.config.Definitions.EnableDefinition(ctx, name, enabled, s.config.Actor)
+	if errors.Is(err, core.ErrNotFound) {
+		return nil, &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	view := definitionView(d)
+	return &view, nil
+}
+
+// registered finds a job by the name under which it is registered; ok is false where it is
+// not.
+func (s *Service) registered(ctx context.Context, name string) (d definition, ok bool, err error) {
+	if s.config.Definitions == nil {
+		return definition{}, false, nil
+	}
+	stored, err := s.config.Definitions.Definition(ctx, name)
+	if errors.Is(err, core.ErrNotFound) {
+		return definition{}, false, nil
+	}
+	if err != nil {
+		return definition{}, false, err
+	}
+	file, _, err := s.storedFile(stored.Files, name)
+	if err != nil {
+		return definition{}, false, &Refusal{Reason: ReasonFile, Err: fmt.Errorf("job %s as it is registered: %w", name, err)}
+	}
+	return definition{file: file, path: file.Path()}, true, nil
+}
+
+func definitionView(d task.Definition) DefinitionView {
+	b := d.Budget.Filled()
+	return DefinitionView{
+		Job: d.Name, Version: d.Files.Hash, File: d.Files.Path, Enabled: d.Enabled, Schedule: d.Schedule,
+		Budget:  BudgetView{b.MaxAttempts, b.MaxTotalAttempts, b.Deadline.Seconds(), b.MaxNoProgress},
+		Created: d.CreatedAt, Updated: d.UpdatedAt, By: d.UpdatedBy,
+	}
+}

@@ -1,0 +1,46 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
+)
+
+// ScheduledRuns returns what makes the run of a registered job at a scheduled time: a group with
+// one task of type job, and the budget of the file. Parameters that break their declarations at this
+// time are submitted as they are, so that the refusal of the run says so.
+//
+// A job whose parameters are the same at all times, and that has no incrementer, is run again
+// each time (RunRequest.Again).
+func ScheduledRuns(s *Service) func(ctx context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+	return s.scheduledRun
+}
+
+func (s *Service) scheduledRun(_ context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+	file, _, err := s.storedFile(d.Files, d.Name)
+	if err != nil {
+		return task.Submission{}, err
+	}
+	planned := file.Schedule()
+	if planned == nil {
+		return task.Submission{}, errors.New("the stored file has no schedule")
+	}
+	texts, err := planned.Parameters(at)
+	if err != nil && !errors.As(err, new(*core.ParameterError)) {
+		return task.Submission{}, err
+	}
+	payload, err := json.Marshal(JobTask{
+		Job: d.Name, Params: texts, Again: file.Incrementer() == "" && !planned.Varies(),
+		Retry: d.Budget != task.Budget{}, InTurn: planned.Overlap == schedule.OverlapQueue,
+	})
+	if err != nil {
+		return task.Submission{}, err
+	}
+	title := fmt.Sprintf("%s %s", d.Name, at.Key)
+	return task.Submission{Title: title, Type: task.TypeJob, Budget: d.Budget, Tasks: []task.Spec{{Title: title, Payload: payload}}}, nil
+}

@@ -1,0 +1,86 @@
+package operator
+
+import (
+	"context"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
+)
+
+// SchedulesRequest asks when registered jobs are due.
+type SchedulesRequest struct {
+	// Count is how many times of each job are returned; 0: 1, and at most 1000.
+	Count int `json:"count,omitempty"`
+}
+
+type (
+	// ScheduleView is the schedule of a registered job that is enabled.
+	ScheduleView struct {
+		Job string `json:"job"`
+		task.Schedule
+		// DecidedUntil is the time up to which scheduled times were submitted or left out.
+		DecidedUntil time.Time `json:"decided_until"`
+		// Due is what a server submits next of the times up to now, and Missed how many it
+		// leaves out; 100 stands for that many or more.
+		Due    []ScheduledTime `json:"due,omitempty"`
+		Missed int             `json:"missed,omitempty"`
+		// Next are the first times after now.
+		Next []ScheduledTime `json:"next,omitempty"`
+		// Error is why this program does not understand the schedule; it says no times then.
+		Error string `json:"error,omitempty"`
+	}
+
+	// ScheduledTime is one time of a schedule.
+	ScheduledTime struct {
+		// Key is the local time by which the run is known.
+		Key string `json:"key"`
+		// At is in the time zone of the schedule. It differs from Key where a clock change
+		// skips that time.
+		At time.Time `json:"at"`
+	}
+)
+
+// maxNextTimes bounds SchedulesRequest.Count.
+const maxNextTimes = 1000
+
+// Schedules lists the schedules of registered jobs that are enabled, by name, with the times
+// at which they are due: a server asks the same code.
+func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
+	if req.Count < 0 || req.Count > maxNextTimes {
+		return nil, &RequestError{Field: "count", Reason: "1 to 1000 times can be asked for"}
+	}
+	list, err := s.definitions(ctx, task.DefinitionFilter{Scheduled: true})
+	views := make([]ScheduleView, 0, len(list))
+	for _, d := range list {
+		view := ScheduleView{Job: d.Name, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
+		if err := view.foresee(s.config.Now(), max(req.Count, 1)); err != nil {
+			view.Error = err.Error()
+		}
+		views = append(views, view)
+	}
+	return views, err
+}
+
+// foresee fills in the times.
+func (v *ScheduleView) foresee(now time.Time, count int) error {
+	c, err := schedule.ParseIn(v.Cron, v.Timezone)
+	if err != nil {
+		return err
+	}
+	zone := c.Zone()
+	due, err := c.Due(v.DecidedUntil, now, schedule.CatchUp(v.CatchUp))
+	if err != nil {
+		return err
+	}
+	v.Missed = due.Missed
+	for _, t := range due.Times {
+		v.Due = append(v.Due, ScheduledTime{t.Key, t.At.In(zone)})
+	}
+	for t := range c.All(now) {
+		if v.Next = append(v.Next, ScheduledTime{t.Key, t.At.In(zone)}); len(v.Next) == count {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,246 @@
+package repository
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm/clause"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+var _ task.Definitions = (*Repository)(nil)
+
+// The acts of audit rows about definitions, which are about no execution.
+const (
+	actRegister = "register"
+	actEnable   = "enable"
+	actDisable  = "disable"
+	actLeaveOut = "leave out"
+)
+
+type jobDefinition struct {
+	ID              int64 `gorm:"primaryKey"`
+	Name            string
+	Version         string
+	DefinitionText  string
+	DefinitionPath  string
+	DefinitionFiles string
+	Schedule        string
+	Budget          string
+	Enabled         bool
+	ScheduledUntil  instant
+	CreatedAt       instant
+	UpdatedAt       instant
+	UpdatedBy       string
+}
+
+// Register implements task.Definitions: one transaction, which locks the row.
+func (r *Repository) Register(ctx context.Context, d task.Definition, actor string) (task.Registration, error) {
+	row, err := definitionRow(d)
+	if err != nil {
+		return task.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
+	}
+	row.UpdatedBy = actor
+	for tries := 1; ; tries++ {
+		var before *jobDefinition
+		changed := false
+		err := r.store.transact(ctx, func(ctx context.Context) (err error) {
+			if before, err = r.lockDefinition(ctx, d.Name); err != nil {
+				return err
+			}
+			if changed = before == nil || !before.isSame(row); !changed {
+				return nil
+			}
+			if err := r.storeDefinition(ctx, before, row); err != nil {
+				return err
+			}
+			return r.auditDefinition(ctx, actRegister, actor, d.Name+" "+row.Version)
+		})
+		if dberr.IsUniqueViolation(err) && tries < maxTries {
+			continue // another process registered the name at this very moment
+		}
+		if err != nil {
+			return task.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
+		}
+		made := task.Registration{Changed: changed}
+		if before != nil {
+			made.Before = before.Version
+		}
+		made.Definition, err = r.Definition(ctx, d.Name)
+		return made, err
+	}
+}
+
+// lockDefinition locks and returns the row of a name; nil: there is none.
+func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefinition, error) {
+	var rows []jobDefinition
+	err := r.store.session(ctx).Where("name = ?", name).Clauses(clause.Locking{Strength: "UPDATE"}).Find(&rows).Error
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// storeDefinition writes the row. Times that changed begin anew.
+func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefinition) error {
+	if before == nil {
+		made := *row
+		made.Enabled, made.ScheduledUntil, made.CreatedAt, made.UpdatedAt = true, clock(0), clock(0), clock(0)
+		return r.store.session(ctx).Create(&made).Error
+	}
+	until := "scheduled_until"
+	if was, is := timesOf(before.Schedule), timesOf(row.Schedule); was != is {
+		until = "{now}"
+	}
+	return r.store.exec(ctx, `UPDATE {job_definition} SET version = ?, definition_text = ?, definition_path = ?, definition_files = ?,
+		schedule = ?, budget = ?, scheduled_until = `+until+`, updated_at = {now}, updated_by = ? WHERE id = ?`,
+		row.Version, row.DefinitionText, row.DefinitionPath, row.DefinitionFiles, row.Schedule, row.Budget, row.UpdatedBy, before.ID).Error
+}
+
+// timesOf is what of a stored schedule says when it is due.
+func timesOf(schedule string) [2]string {
+	var s task.Schedule
+	if schedule == "" || json.Unmarshal([]byte(schedule), &s) != nil {
+		return [2]string{schedule}
+	}
+	return [2]string{s.Cron, s.Timezone}
+}
+
+// isSame reports whether row would change nothing.
+func (d *jobDefinition) isSame(row *jobDefinition) bool {
+	return d.Version == row.Version && d.DefinitionPath == row.DefinitionPath && d.DefinitionFiles == row.DefinitionFiles &&
+		d.Schedule == row.Schedule && d.Budget == row.Budget
+}
+
+// Definition implements task.Definitions: one statement.
+func (r *Repository) Definition(ctx context.Context, name string) (task.Definition, error) {
+	var rows []jobDefinition
+	if err := r.store.session(ctx).Where("name = ?", name).Find(&rows).Error; err != nil {
+		return task.Definition{}, fmt.Errorf("read the definition of job %s: %w", name, err)
+	}
+	if len(rows) == 0 {
+		return task.Definition{}, fmt.Errorf("definition of job %s: %w", name, core.ErrNotFound)
+	}
+	return rows[0].record()
+}
+
+// Definitions implements task.Definitions: one statement.
+func (r *Repository) Definitions(ctx context.Context, filter task.DefinitionFilter) ([]task.Definition, error) {
+	query := r.store.session(ctx).Omit("definition_text", "definition_files").Order("name")
+	if filter.Scheduled {
+		query = query.Where("enabled AND schedule <> ''")
+	}
+	var rows []jobDefinition
+	if err := query.Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list definitions: %w", err)
+	}
+	list := make([]task.Definition, 0, len(rows))
+	var errs []error
+	for i := range rows {
+		d, err := rows[i].record()
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		list = append(list, d)
+	}
+	return list, errors.Join(errs...)
+}
+
+// EnableDefinition implements task.Definitions: one guarded UPDATE and its audit row.
+func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (task.Definition, bool, error) {
+	act, until := actDisable, "scheduled_until"
+	if enabled { // what was due while it was disabled was not missed
+		act, until = actEnable, "{now}"
+	}
+	changed := false
+	err := r.store.transact(ctx, func(ctx context.Context) error {
+		done := r.store.exec(ctx, "UPDATE {job_definition} SET enabled = ?, scheduled_until = "+until+", updated_at = {now}, updated_by = ? WHERE name = ? AND enabled = ?",
+			enabled, actor, name, !enabled)
+		if changed = done.RowsAffected > 0; done.Error != nil || !changed {
+			return done.Error
+		}
+		return r.auditDefinition(ctx, act, actor, name)
+	})
+	if err != nil {
+		return task.Definition{}, false, fmt.Errorf("%s the schedule of job %s: %w", act, name, err)
+	}
+	d, err := r.Definition(ctx, name)
+	return d, changed, err
+}
+
+// Advance implements task.Definitions: one guarded UPDATE, and its audit row.
+func (r *Repository) Advance(ctx context.Context, d task.Definition, until time.Time, note string) (bool, error) {
+	done := r.store.exec(ctx, "UPDATE {job_definition} SET scheduled_until = ? WHERE id = ? AND enabled AND version = ? AND scheduled_until = ?",
+		instant{Time: until}, d.ID, d.Files.Hash, instant{Time: d.ScheduledUntil})
+	if done.Error != nil {
+		return false, fmt.Errorf("advance the schedule of job %s: %w", d.Name, done.Error)
+	}
+	if done.RowsAffected > 0 && note != "" {
+		return true, r.auditDefinition(ctx, actLeaveOut, "scheduler", d.Name+": "+note)
+	}
+	return done.RowsAffected > 0, nil
+}
+
+// Now implements task.Definitions.
+func (r *Repository) Now(ctx context.Context) (time.Time, error) {
+	var rows []struct{ At instant }
+	if err := r.store.scan(ctx, &rows, "SELECT {now} AS at"); err != nil {
+		return time.Time{}, fmt.Errorf("read the clock of the database: %w", err)
+	}
+	return rows[0].At.Time, nil
+}
+
+// auditDefinition stores an audit row that is about no execution.
+func (r *Repository) auditDefinition(ctx context.Context, act, actor, detail string) error {
+	return r.store.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail}).Error
+}
+
+func definitionRow(d task.Definition) (*jobDefinition, error) {
+	files, err := encodeFiles(d.Files.Files)
+	if err != nil {
+		return nil, err
+	}
+	schedule := ""
+	if d.Schedule != nil {
+		text, err := json.Marshal(d.Schedule)
+		if err != nil {
+			return nil, err
+		}
+		schedule = string(text)
+	}
+	budget, err := json.Marshal(d.Budget)
+	if err != nil {
+		return nil, err
+	}
+	return &jobDefinition{
+		Name: d.Name, Version: d.Files.Hash, DefinitionText: d.Files.Text, DefinitionPath: d.Files.Path, DefinitionFiles: files,
+		Schedule: schedule, Budget: string(budget),
+	}, nil
+}
+
+func (d *jobDefinition) record() (task.Definition, error) {
+	made := task.Definition{
+		ID: d.ID, Name: d.Name, Enabled: d.Enabled, ScheduledUntil: d.ScheduledUntil.Time,
+		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, UpdatedBy: d.UpdatedBy,
+	}
+	files, err := decodeFiles(d.DefinitionFiles)
+	if err == nil && d.Schedule != "" {
+		made.Schedule = &task.Schedule{}
+		err = json.Unmarshal([]byte(d.Schedule), made.Schedule)
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(d.Budget), &made.Budget)
+	}
+	if err != nil {
+		return made, fmt.Errorf("definition of job %s: %w", d.Name, err)
+	}
+	made.Files = core.Definition{Hash: d.Version, Text: d.DefinitionText, Path: d.DefinitionPath, Files: files}
+	return made, nil
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 func TestEveryMoveRaisesTheVersionAndAHeartbeatDoesNot(t *testing.T) {
@@ -83,7 +84,7 @@ func TestOfManyWorkersOneHasTheRightToStart(t *testing.T) {
 func TestTheIndexesOfTheSourcesAreThere(t *testing.T) {
 	each(t, func(s *scene) {
 		query := "select indexdef from pg_indexes where tablename like 'surfin\\_%'"
-		if s.db.Dialect().Name() == "sqlite" {
+		if s.db.Dialect() == tx.SQLite {
 			query = "select sql from sqlite_master where type = 'index' and sql is not null union all select sql from sqlite_master where type = 'table'"
 		}
 		rows, err := s.db.Conn().QueryContext(s.Context(), query)

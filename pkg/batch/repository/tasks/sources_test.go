@@ -31,7 +31,8 @@ func TestEveryMoveRaisesTheVersionAndAHeartbeatDoesNot(t *testing.T) {
 		require.Equal(s, before+2, version())
 		s.again()
 		require.Equal(s, before+3, version())
-		require.Equal(s, core.Duplicate, s.end(c.Ref, task.Failure("no")).Answer)
+		_, err = s.End(s.Context(), c.Ref, task.Failure("no"), decide)
+		require.ErrorIs(s, err, core.ErrLostOwner)
 		require.Equal(s, before+3, version(), "what is not applied changes nothing")
 	})
 }
@@ -44,7 +45,14 @@ func TestAScheduledTimeHasOneTask(t *testing.T) {
 		}
 		s.submit(at("2026-11-22T02:30"))
 		_, _, err := s.Submit(s.Context(), at("2026-11-22T02:30"))
-		require.Error(s, err)
+		require.ErrorIs(s, err, task.ErrOtherSubmission)
+		twice := at("2026-11-24T02:30")
+		twice.Tasks = append(twice.Tasks, twice.Tasks[0])
+		_, _, err = s.Submit(s.Context(), twice)
+		require.ErrorIs(s, err, task.ErrOtherSubmission)
+		same := task.Spec{Type: "work", IdempotencyKey: "k"}
+		_, _, err = s.Submit(s.Context(), task.Submission{Tasks: []task.Spec{same, same}})
+		require.ErrorIs(s, err, task.ErrOtherSubmission)
 		s.submit(at("2026-11-23T02:30"))
 		list, err := s.Tasks(s.Context(), task.Filter{})
 		require.NoError(s, err)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 
 	"go.uber.org/fx"
@@ -92,7 +93,8 @@ func plan(url string) task.Submission {
 
 // show prints the status of the group, and its tasks with their attempts and decisions.
 func show(ctx context.Context, tasks *runtime.TaskService, g *task.Group, ids []task.ID, out io.Writer) error {
-	fmt.Fprintf(out, "%s: %s (%d total, %d succeeded, %d failed)\n", g.Title, g.State, g.Total, g.Succeeded, g.Failed)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %s (%d total, %d succeeded, %d failed)\n", g.Title, g.State, g.Total, g.Succeeded, g.Failed)
 	for _, id := range ids {
 		t, err := tasks.Task(ctx, id)
 		if err != nil {
@@ -106,13 +108,14 @@ func show(ctx context.Context, tasks *runtime.TaskService, g *task.Group, ids []
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s (%s): %s\n", t.Spec.Title, t.Spec.Type, t.State)
+		fmt.Fprintf(&text, "%s (%s): %s\n", t.Spec.Title, t.Spec.Type, t.State)
 		for i, a := range attempts {
-			fmt.Fprintf(out, "  attempt %d: %s %s\n", a.Number, a.State, a.Reason)
+			fmt.Fprintf(&text, "  attempt %d: %s %s\n", a.Number, a.State, a.Reason)
 			if i < len(decisions) {
-				fmt.Fprintf(out, "  %s: %s\n", decisions[i].Policy, decisions[i].Decision.Reason)
+				fmt.Fprintf(&text, "  %s: %s\n", decisions[i].Policy, decisions[i].Decision.Reason)
 			}
 		}
 	}
-	return nil
+	_, err := io.WriteString(out, text.String())
+	return err
 }

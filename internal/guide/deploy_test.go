@@ -119,11 +119,11 @@ func commandsOf(t *testing.T, file, text string) (list [][]string) {
 	}
 	for d := yaml.NewDecoder(bytes.NewReader([]byte(text))); ; {
 		var doc map[string]any
-		if err := d.Decode(&doc); errors.Is(err, io.EOF) {
+		err := d.Decode(&doc)
+		if errors.Is(err, io.EOF) {
 			return list
-		} else {
-			require.NoError(t, err, file)
 		}
+		require.NoError(t, err, file)
 		list = appendCommands(list, doc, "")
 	}
 }

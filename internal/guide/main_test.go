@@ -1,6 +1,7 @@
 // Package guide keeps the documentation true: the tables of docs/fault-tolerance.md are
 // the data of these tests, its examples and those of the readme are run as they are
-// printed, and what docs/architecture.md names exists.
+// printed, and what docs/architecture.md, docs/sources.md and
+// the files of deploy/ name exists.
 //
 // It imports batchtest and the kits for tests; nothing imports it.
 package guide

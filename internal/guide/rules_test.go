@@ -20,8 +20,23 @@ var proof = regexp.MustCompile("^(case )?`([^`]+)` in `([^`]+)`$")
 func TestEveryRuleOfTheGuideNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
 	text := section(t, page(t, "docs/fault-tolerance.md"), "## The rules and their tests")
-	folders := map[string]names{}
-	for _, cells := range table(t, text, "rule", "here", "tests") {
+	checkProofs(t, map[string]names{}, table(t, text, "rule", "here", "tests"))
+}
+
+func TestEveryRuleOfTheSourcesNamesTestsThatExist(t *testing.T) {
+	t.Parallel()
+	text, folders := page(t, "docs/sources.md"), map[string]names{}
+	headings := regexp.MustCompile("(?m)^## Source 00.*$").FindAllString(text, -1)
+	require.Len(t, headings, 4)
+	for _, heading := range headings {
+		checkProofs(t, folders, table(t, section(t, text, heading), "rule", "here", "tests"))
+	}
+}
+
+// checkProofs checks the third column of a table of rules.
+func checkProofs(t *testing.T, folders map[string]names, rows [][]string) {
+	t.Helper()
+	for _, cells := range rows {
 		for _, named := range strings.Split(cells[2], "; ") {
 			match := proof.FindStringSubmatch(named)
 			require.NotNil(t, match, "%s: %q is not `Test` in `folder`, nor case `name` in `folder`", cells[0], named)
@@ -40,7 +55,7 @@ func TestEveryRuleOfTheGuideNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// names are what a folder has: test functions, and the texts of its code, among
+// names are what a folder has: test functions and examples, and the texts of its code, among
 // them the names of the cases of a suite.
 type names struct{ tests, cases map[string]bool }
 
@@ -59,7 +74,7 @@ func namesIn(t *testing.T, folder string) names {
 		ast.Inspect(file, func(node ast.Node) bool {
 			switch x := node.(type) {
 			case *ast.FuncDecl:
-				if x.Recv == nil && strings.HasPrefix(x.Name.Name, "Test") && strings.HasSuffix(e.Name(), "_test.go") {
+				if x.Recv == nil && (strings.HasPrefix(x.Name.Name, "Test") || strings.HasPrefix(x.Name.Name, "Example")) && strings.HasSuffix(e.Name(), "_test.go") {
 					n.tests[x.Name.Name] = true
 				}
 			case *ast.BasicLit:

@@ -134,7 +134,7 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 		return nil, nil, made.Error
 	}
 	if made.RowsAffected < int64(len(rows)) {
-		return nil, nil, errRaced
+		return nil, nil, r.whyNotStored(ctx, s, int64(group.ID))
 	}
 	var stored []taskRow
 	err = r.scan(ctx, &stored, "SELECT id, epoch, type, priority, next_run_at FROM {task} WHERE group_id = ? ORDER BY ordinal", group.ID)

@@ -63,10 +63,14 @@ func NewLeader(config LeaderConfig) (*Leader, error) {
 	return &Leader{config: config, manager: tx.NewManager(config.Database), next: make([]time.Duration, len(config.Duties))}, nil
 }
 
-// Run asks for the lead with each heartbeat, and does the duties while it has it, until
-// stop is closed or ctx ends. Then it resigns.
+// longestTick bounds the time between two looks of a leader, so that what is due, such as a
+// scheduled run, is not a heartbeat late.
+const longestTick = time.Second
+
+// Run asks for the lead with each heartbeat, at least each second, and does the duties while
+// it has it, until stop is closed or ctx ends. Then it resigns.
 func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
-	ticker := time.NewTicker(l.config.Heartbeat)
+	ticker := time.NewTicker(min(l.config.Heartbeat, longestTick))
 	defer ticker.Stop()
 	epoch := int64(0)
 	defer func() {

@@ -8,11 +8,12 @@ GO ?= go
 PKG ?= ./...
 FLAGS ?=
 # What `make soak` counts: kills of each kind and database, races of two processes, random cases,
-# writers of files that are frozen.
+# writers of files that are frozen, workers with tasks that are killed or frozen.
 KILLS ?= 500
 RACES ?= 100
 SOAK ?= 10000
 FROZEN ?= 200
+TASK_FAULTS ?= 200
 # Tests of a package side by side, and packages: on two cores most of them wait.
 PARALLEL ?= 4
 PACKAGES ?= 3
@@ -47,14 +48,15 @@ quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure postgresql pgbouncer
 	$(WITH_POSTGRES) $(GO) test -short -timeout 6m -parallel $(PARALLEL) $(FLAGS) $(PKG)
 
-soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FROZEN (200) and SOAK (10000) random cases; hours
+soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FROZEN (200), TASK_FAULTS (200) and SOAK (10000) random cases; hours
 	tools/ensure postgresql pgbouncer
-	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
-		-run 'ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake' $(FLAGS) ./internal/acceptance/
+	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
+		-run 'ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/ ./internal/conformance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'TestRepository/.*/the_largest_plan' $(FLAGS) ./pkg/batch/repository/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v \
 		-run 'RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep' $(FLAGS) ./pkg/batch/job/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run NoTaskIsLost $(FLAGS) ./pkg/batch/runtime/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'EveryItemIsRedriven|AtEveryCommit|KillsOfItsRestarts' $(FLAGS) \
 		./pkg/batch/chunk/redrive/ ./pkg/batch/batchtest/
 

@@ -37,6 +37,18 @@ func blocks(t *testing.T, page string) []block {
 	return list
 }
 
+// exits is the exit code that the comment names; without one it is 0.
+func (b block) exits(t *testing.T) int {
+	t.Helper()
+	text, ok := strings.CutPrefix(b.comment, "exits ")
+	if !ok {
+		return 0
+	}
+	code, err := strconv.Atoi(text)
+	require.NoError(t, err, b.comment)
+	return code
+}
+
 // writeNamed writes the blocks that begin with "# NAME.yaml" into the scene's folder.
 func (s *scene) writeNamed(list []block) {
 	s.t.Helper()
@@ -68,12 +80,7 @@ func TestTheCommandsOfTheOperationsPageDoWhatItSays(t *testing.T) {
 			if b.language != "sh" {
 				continue
 			}
-			want := 0
-			if text, ok := strings.CutPrefix(b.comment, "exits "); ok {
-				var err error
-				want, err = strconv.Atoi(text)
-				require.NoError(t, err, b.comment)
-			}
+			want := b.exits(t)
 			if b.comment == "killed" {
 				background.signal(syscall.SIGKILL)
 				background.wait()

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -29,6 +30,9 @@ type engines struct {
 
 func newTaskRepository(h history, s Settings, o observing) (*tasks.Repository, task.Repository, error) {
 	t, err := tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), o.Observer)
+	if err == nil && s.Tasks.Logs != "" {
+		t = t.WithLogs(logfolder.New(s.Tasks.Logs))
+	}
 	return t, t, err
 }
 

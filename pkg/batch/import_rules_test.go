@@ -76,6 +76,7 @@ func rooms() []room {
 		{path: "internal/docgen", may: []string{"pkg/batch/...", ours}},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/logfolder", may: []string{core}, std: true},
 		{path: "internal/gormtx/...", may: []string{tx, "internal/dberr/..."}},
 		{path: "internal/migrator/...", may: []string{tx, "internal/dberr/...", "internal/sqlscript/..."}},
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},

@@ -79,10 +79,10 @@ type taskRegistered struct {
 // taskParts are what tasks are made of.
 type taskParts struct {
 	Database   tx.Database
-	Repository task.Repository
-	Leadership task.Leadership
+	Repository *tasks.Repository
 	Engine     engine.Engine
 	Catalog    *runtime.Catalog
+	Sweep      *runtime.Sweep
 }
 
 func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
@@ -90,10 +90,14 @@ func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *op
 	if err != nil {
 		return nil, nil, err
 	}
+	decide, err := catalog.Decide()
+	if err != nil {
+		return nil, nil, err
+	}
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Actor: operator.CurrentActor(),
+		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Settings: repository, Actor: operator.CurrentActor(),
 	})
-	return &taskParts{Database: h.Database, Repository: repository, Leadership: repository, Engine: e, Catalog: catalog}, service, err
+	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: runtime.NewSweep(h.Database, repository, e, decide)}, service, err
 }
 
 // stockHandlers are those that every application has.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
@@ -39,43 +40,43 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
-	leader, err := a.leader(workerName(owner), o)
+	if config.Tasks == nil {
+		return w.Run(ctx, stop)
+	}
+	leader, err := a.leader(config, o.Report)
 	if err != nil {
 		return err
 	}
-	leads, end := context.WithCancel(ctx)
+	ended := make(chan struct{})
 	var leading sync.WaitGroup
+	leading.Go(func() { leader.Run(ctx, ended) })
 	defer leading.Wait()
-	defer end()
-	leading.Go(func() { leader.Run(leads, stop) })
+	defer close(ended)
 	return w.Run(ctx, stop)
 }
 
+// The times after which deliveries are made again, and between two looks for them.
 const (
-	// redeliverAfter is how long a task waits before the engine is asked whether it still
-	// delivers it.
-	redeliverAfter = time.Minute
-	// dutyPause is the time between two calls of a duty of the leader.
-	dutyPause = time.Second
+	lostAfter   = time.Minute
+	lookForLost = 10 * time.Second
+	lookForLogs = time.Minute
 )
 
-// leader does, in one of all processes with a worker, what is done once for all of them.
-func (a *App) leader(holder string, o runtime.Options) (*runtime.Leader, error) {
-	decide, err := a.parts.Tasks.Catalog.Decide()
-	if err != nil {
-		return nil, err
+// leader does what one worker does for all of them.
+func (a *App) leader(config runtime.Config, report func(runtime.Event)) (*runtime.Leader, error) {
+	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
+	duties := t.Sweep.Duties(t.Repository, lostAfter, lookForLost)
+	if folder != "" {
+		duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, logfolder.New(folder), lookForLogs))
 	}
-	s, t := a.parts.Settings, a.parts.Tasks
-	sweep := runtime.NewSweep(t.Database, t.Repository, t.Engine, decide)
-	return runtime.NewLeader(runtime.LeaderConfig{
-		Leadership: t.Leadership, Database: t.Database, Holder: holder, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Duties: sweep.Duties(s.Lease, redeliverAfter, dutyPause),
-		Report: func(err error) {
-			if o.Report != nil {
-				o.Report(runtime.Event{What: "failed", Err: fmt.Errorf("leader: %w", err)})
-			}
-		},
-	})
+	c := runtime.LeaderConfig{
+		Leadership: t.Repository, Database: config.Tasks.Database, Holder: config.Tasks.Worker, Lease: config.Lease, Heartbeat: config.Heartbeat,
+		Duties: duties,
+	}
+	if report != nil {
+		c.Report = func(err error) { report(runtime.Event{What: "failed", Err: fmt.Errorf("lead: %w", err)}) }
+	}
+	return runtime.NewLeader(c)
 }
 
 func (a *App) workOnParts(owner core.Owner) *runtime.Parts {

@@ -240,7 +240,7 @@ type (
 	OwnerLost struct{ Execution JobExecutionID }
 	// HeartbeatFailed: a heartbeat did not reach the database.
 	HeartbeatFailed struct {
-		Execution JobExecutionID
+		Execution JobExecutionID // 0: it is that of a worker for all its tasks
 		Err       error
 	}
 	// ComponentLate: the work of an execution, of a part, or of a task has not returned

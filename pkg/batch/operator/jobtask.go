@@ -35,6 +35,9 @@ func NewJobHandler(s *Service) task.Handler { return jobHandler{s} }
 
 type jobHandler struct{ service *Service }
 
+// Composite marks that what it runs is bounded by rules of its own: a worker waits for it.
+func (jobHandler) Composite() {}
+
 // waitPause is the time between two looks at an execution that another process runs.
 const waitPause = time.Second
 
@@ -119,7 +122,7 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	select {
 	case <-running.Done():
 	case <-ctx.Done():
-		if errors.Is(context.Cause(ctx), core.ErrLostOwner) {
+		if core.IsOwnerGone(context.Cause(ctx)) {
 			running.running.Cancel(errTaskLost)
 		} else {
 			running.Stop()
@@ -140,7 +143,7 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
-	if last == nil || errors.Is(cause, task.ErrStopping) || errors.Is(cause, core.ErrLostOwner) {
+	if last == nil || errors.Is(cause, task.ErrStopping) || core.IsOwnerGone(cause) {
 		return cause
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)

@@ -25,21 +25,9 @@ type execution struct {
 	release  func()        // gives the slot back, once
 }
 
-type executionKey struct{}
-
-// Idle gives back the slot of the task whose handler calls it, with the context that it was
-// given: from now on the handler only waits, for a job that is parked say. The worker goes
-// on renewing the lease of the task, and the engine has its answer. Elsewhere it does
-// nothing.
-func Idle(ctx context.Context) {
-	if e, ok := ctx.Value(executionKey{}).(*execution); ok {
-		e.release()
-	}
-}
-
 func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
 	e := &execution{source: t.source, tenure: t, delivery: d, idle: make(chan struct{})}
-	e.ctx, e.end = context.WithCancelCause(context.WithValue(ctx, executionKey{}, e))
+	e.ctx, e.end = context.WithCancelCause(task.WithIdle(ctx, func() { e.release() }))
 	e.release = sync.OnceFunc(func() {
 		<-t.source.slots
 		close(e.idle)
@@ -126,12 +114,16 @@ func (e *execution) execute() result {
 		return r
 	case <-e.ctx.Done():
 	}
-	late := time.NewTimer(e.source.tasks.LeaveBehind)
-	defer late.Stop()
+	var late <-chan time.Time
+	if _, bounded := handler.(core.Composite); !bounded {
+		timer := time.NewTimer(e.source.tasks.LeaveBehind)
+		defer timer.Stop()
+		late = timer.C
+	}
 	select {
 	case r := <-done:
 		return r
-	case <-late.C:
+	case <-late:
 	case <-e.tenure.keeper.Late():
 		e.tellLate()
 	}

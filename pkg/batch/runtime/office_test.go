@@ -74,7 +74,7 @@ func officeOn(t *testing.T, db tx.Database, repo task.Repository, do work) *offi
 		named("at once", task.DeciderFunc(func(task.Case) task.Decision { return task.Retry(0, "at once") })),
 	})
 	require.NoError(t, err)
-	o.service, err = runtime.NewTaskService(runtime.TaskServiceConfig{Repository: repo, Engine: o.engine(), Database: db, Catalog: o.catalog, Actor: "tester"})
+	o.service, err = runtime.NewTaskService(runtime.TaskServiceConfig{Repository: repo, Engine: o.engine(), Database: db, Catalog: o.catalog, Settings: repo.(task.Settings), Actor: "tester"})
 	require.NoError(t, err)
 	return o
 }

@@ -20,6 +20,8 @@ type TaskServiceConfig struct {
 	// Database is that of the repository.
 	Database tx.Database
 	Catalog  *Catalog
+	// Settings are those that processes share; required.
+	Settings task.Settings
 	// Actor is who acts where a request does not say; required.
 	Actor string
 }
@@ -33,15 +35,16 @@ type TaskService struct {
 	engine     engine.Engine
 	manager    *tx.Manager
 	catalog    *Catalog
+	settings   task.Settings
 	actor      string
 }
 
 // NewTaskService checks the configuration.
 func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
-	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Actor == "" {
-		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog and an actor")
+	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Settings == nil || c.Actor == "" {
+		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog, settings and an actor")
 	}
-	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, actor: c.Actor}, nil
+	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, actor: c.Actor}, nil
 }
 
 // Accepted is the answer to a submission.
@@ -261,6 +264,21 @@ func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]task.Decisio
 func (s *TaskService) Workers(ctx context.Context) ([]task.Worker, error) {
 	list, err := s.repository.Workers(ctx)
 	return list, refusalOf(err)
+}
+
+// Settings returns the settings that processes share.
+func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
+	list, err := s.settings.Settings(ctx)
+	return list, refusalOf(err)
+}
+
+// Set changes a setting that processes share: the leader reads it at its next look.
+func (s *TaskService) Set(ctx context.Context, name, value string) error {
+	err := s.settings.Set(ctx, name, value, s.actor)
+	if errors.Is(err, task.ErrSetting) {
+		return refuse(ReasonInvalid, err)
+	}
+	return refusalOf(err)
 }
 
 // The time between two looks of Wait, at first and at most.

@@ -57,18 +57,42 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 
 // Duties are those of the leader: Orphans, and Redeliver where the engine may lose
 // deliveries.
-func (s *Sweep) Duties(orphaned, waiting, every time.Duration) []Duty {
+func (s *Sweep) Duties(settings task.Settings, waiting, every time.Duration) []Duty {
 	duty := func(name string, after time.Duration, do func(context.Context, time.Duration) (int, error)) Duty {
 		return Duty{Name: name, Every: every, Do: func(ctx context.Context) (bool, error) {
 			n, err := do(ctx, after)
 			return n >= sweepLimit, err
 		}}
 	}
-	duties := []Duty{duty("deliver orphaned tasks", orphaned, s.Orphans)}
+	duties := []Duty{{Name: "deliver orphaned tasks", Every: every, Do: func(ctx context.Context) (bool, error) {
+		list, err := settings.Settings(ctx)
+		if err != nil {
+			return false, err
+		}
+		n, err := s.Orphans(ctx, time.Duration(task.SettingIn(list, task.ReassignAfter))*time.Second)
+		return n >= sweepLimit, err
+	}}}
 	if s.engine.Capabilities().Loses {
 		duties = append(duties, duty("deliver lost tasks", waiting, s.Redeliver))
 	}
 	return duties
+}
+
+// moveLimit is how many texts move in one transaction.
+const moveLimit = 50
+
+// MoveLogs returns the duty that moves old log text to the store, by the setting
+// log_retention_days_db.
+func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every time.Duration) Duty {
+	return Duty{Name: "move old log text", Every: every, Do: func(ctx context.Context) (bool, error) {
+		list, err := settings.Settings(ctx)
+		days := task.SettingIn(list, task.LogRetention)
+		if err != nil || days == 0 {
+			return false, err
+		}
+		n, err := logs.MoveLogs(ctx, to, time.Duration(days)*24*time.Hour, moveLimit)
+		return n == moveLimit, err
+	}}
 }
 
 // Orphans delivers tasks anew that were assigned longer than after ago to workers that are

@@ -294,7 +294,7 @@ func TestAHandlerThatWaitsGivesItsSlotBack(t *testing.T) {
 			o.free.Store(true)
 			return task.Success(), nil
 		}
-		runtime.Idle(ctx)
+		task.Idle(ctx)
 		for !o.free.Load() && ctx.Err() == nil {
 			time.Sleep(time.Millisecond)
 		}

@@ -232,6 +232,7 @@ func (l *loader) decode() Settings {
 		s.Databases[name] = d
 	}
 	s.Log.Events = l.path("log.events", s.Log.Events)
+	s.Tasks.Logs = l.path("tasks.logs", s.Tasks.Logs)
 	s.Metrics.Textfile = l.path("metrics.textfile", s.Metrics.Textfile)
 	l.crossChecks(s)
 	return *s

@@ -43,6 +43,7 @@ type Settings struct {
 	Metrics          Metrics
 	Traces           Traces
 	Files            Files
+	Tasks            Tasks
 	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
 	// setting.
 	Warnings []string
@@ -122,6 +123,12 @@ type Files struct {
 	// Mode are the permissions of a file that a job or its history makes: an SQLite
 	// database, the event log, outputs. Those of a file that is there stay.
 	Mode fs.FileMode
+}
+
+// Tasks are the settings of tasks.
+type Tasks struct {
+	// Logs is the folder to which old log text moves; "": it stays in the database.
+	Logs string
 }
 
 // AutoMigrate is when the repository's schema is made or updated on start.
@@ -217,6 +224,8 @@ func catalog() []setting {
 			func(s *Settings, text string) error { s.Log.Events = text; return nil }},
 		{"files.mode", "0600", "permissions of the files that are made: an SQLite database, the event log, outputs",
 			func(s *Settings, text string) (err error) { s.Files.Mode, err = fileMode(text); return err }},
+		{"tasks.logs", "", "folder to which log text of tasks moves that is older than log_retention_days_db (surfin settings); empty: it stays in the database",
+			func(s *Settings, text string) error { s.Tasks.Logs = text; return nil }},
 		{"metrics.listen", "", "HOST:PORT at which a job that runs offers /metrics to Prometheus",
 			func(s *Settings, text string) error { s.Metrics.Listen = text; return listenAddress(text) }},
 		{"metrics.textfile", "", "file NAME.prom for the text file collector of node_exporter; jobs add up in it",

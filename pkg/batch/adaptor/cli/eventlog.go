@@ -93,7 +93,11 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 	case core.ObserverFailed:
 		l.log.ErrorContext(ctx, "an observer panicked", "observer", e.Observer, "event", e.Event, "error", oneLine(e.Err.Error()))
 	case core.HeartbeatFailed:
-		l.log.WarnContext(ctx, "a heartbeat did not reach the database", "execution", int64(e.Execution), "error", oneLine(e.Err.Error()))
+		args := []any{"error", oneLine(e.Err.Error())}
+		if e.Execution != 0 { // 0: it is that of a worker for its tasks
+			args = append([]any{"execution", int64(e.Execution)}, args...)
+		}
+		l.log.WarnContext(ctx, "a heartbeat did not reach the database", args...)
 	case core.ComponentLate: // the process ends with an error that says it
 	}
 }

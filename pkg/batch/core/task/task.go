@@ -165,7 +165,8 @@ func (t Task) Decode(into any) error {
 
 // Handler executes tasks of one type. An error, or a panic, is the outcome Failure; a
 // fatal BatchError is the end of the task. When ctx ends, its cause says why: the task was
-// canceled, its time is over, or the worker stops.
+// canceled, its time is over, or the worker stops. A handler that does not return soon then
+// is left behind, unless it is a core.Composite: what it runs has rules of its own.
 type Handler interface {
 	Execute(ctx context.Context, t Task) (Outcome, error)
 }

@@ -72,7 +72,7 @@ const lostOwner = "lost_owner"
 func (r *Repository) Reap(ctx context.Context, limit int, decide task.Decide) (int, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT id, epoch, worker FROM {task}
-		WHERE state = 'RUNNING' AND continuation_state = ? AND confirm_until < {now} ORDER BY id LIMIT ?`, confirming, limit)
+		WHERE state = 'RUNNING' AND continuation_state = ? AND confirm_until < `+r.graceAgo()+` ORDER BY id LIMIT ?`, confirming, limit)
 	if err != nil {
 		return 0, fmt.Errorf("look for tasks without an owner: %w", err)
 	}
@@ -87,6 +87,16 @@ func (r *Repository) Reap(ctx context.Context, limit int, decide task.Decide) (i
 		}
 	}
 	return n, nil
+}
+
+// graceAgo is the moment before which an execution must have been confirmed.
+func (r *Repository) graceAgo() string {
+	seconds := "COALESCE((SELECT CAST(value AS " + map[tx.Dialect]string{tx.SQLite: "INTEGER", tx.Postgres: "bigint"}[r.db.Dialect()] +
+		") FROM {setting} WHERE name = '" + task.ContinuationGrace + "'), 0)"
+	if r.db.Dialect() == tx.Postgres {
+		return "{now} - " + seconds + " * interval '1 second'"
+	}
+	return "{now} - " + seconds + " * 1000000"
 }
 
 // reap takes a task from its worker, unless that has confirmed meanwhile.
@@ -104,7 +114,7 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 		moved, refused := r.tasks.Move(ctx, guard.Request{
 			ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Set: r.ending(e), Trigger: lostOwner,
 			Where: []guard.Condition{ownedBy(ref.Worker), {
-				SQL: r.sql("continuation_state = ? AND confirm_until < {now}"), Args: []any{confirming}, Reason: "its worker has confirmed",
+				SQL: r.sql("continuation_state = ? AND confirm_until < " + r.graceAgo()), Args: []any{confirming}, Reason: "its worker has confirmed",
 			}},
 		})
 		if _, raced := errors.AsType[*core.TransitionError](refused); raced || moved.Answer != core.Applied {

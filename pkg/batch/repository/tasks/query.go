@@ -154,8 +154,8 @@ func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, 
 			return nil, fmt.Errorf("the stored outcome of attempt %d: %w", row.ID, err)
 		}
 		for _, log := range logs[row.ID] {
-			if log.Body != nil && log.Ordinal < len(list[i].Outcome.Artifacts) {
-				list[i].Outcome.Artifacts[log.Ordinal].Text = *log.Body
+			if log.Ordinal < len(list[i].Outcome.Artifacts) {
+				list[i].Outcome.Artifacts[log.Ordinal].Text = r.text(ctx, log)
 			}
 		}
 	}

@@ -24,6 +24,7 @@ type Repository struct {
 	gorm    *gorm.DB
 	names   *strings.Replacer
 	tasks   *guard.Table[task.State]
+	store   task.LogStore // nil: log text that was moved is not found here
 }
 
 var _ task.Repository = (*Repository)(nil)
@@ -39,7 +40,7 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	if db.Dialect() == tx.Postgres {
 		pairs[len(pairs)-1] = " FOR UPDATE"
 	}
-	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader"} {
+	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader", "setting"} {
 		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
 	}
 	return &Repository{

@@ -18,7 +18,7 @@ import (
 // delivery is a delivery as River stores it. All deliveries are of one kind: a leader of
 // River discards jobs of kinds that it does not know.
 type delivery struct {
-	// Work is KIND/ID: one value, which the index on args finds.
+	// Work is KIND/ID: one value, which an index of ours finds.
 	Work  string `json:"work"`
 	Epoch int64  `json:"epoch"`
 }

@@ -154,15 +154,7 @@ func (e *Engine) supersede(ctx context.Context, again []delivery) error {
 	if len(again) == 0 {
 		return nil
 	}
-	list, err := json.Marshal(again)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ConnOf(ctx, e.config.Database).ExecContext(ctx, `DELETE FROM `+e.config.Schema+`.river_job WHERE id IN (
-		SELECT j.id FROM jsonb_to_recordset($1::jsonb) d(work text, epoch bigint)
-		JOIN `+e.config.Schema+`.river_job j ON j.args @> jsonb_build_object('work', d.work) AND (j.args->>'epoch')::bigint < d.epoch
-		FOR UPDATE OF j SKIP LOCKED)`, string(list))
-	return err
+	return e.remove(ctx, again, `(j.args->>'epoch')::bigint < d.epoch`)
 }
 
 // Cancel implements engine.Engine.
@@ -170,18 +162,33 @@ func (e *Engine) Cancel(ctx context.Context, ds ...engine.Delivery) error {
 	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
 		return err
 	}
-	list, err := encode(ds)
+	if err := e.remove(ctx, deliveriesOf(ds), same+` AND j.state IN (`+waiting+`)`); err != nil {
+		return fmt.Errorf("engine river: cancel: %w", err)
+	}
+	return nil
+}
+
+const (
+	waiting = `'available', 'pending', 'retryable', 'scheduled'`
+	same    = `j.args->>'epoch' = d.epoch::text`
+)
+
+// jobs are the jobs of the work d.work. OFFSET 0 has PostgreSQL look into our index for each
+// work, and nowhere else, also where it knows little of the table.
+func (e *Engine) jobs() string {
+	return `SELECT * FROM ` + e.config.Schema + `.river_job WHERE args->>'work' = d.work OFFSET 0`
+}
+
+// remove deletes jobs of the works of ds. One that is locked is being fetched, or removed.
+func (e *Engine) remove(ctx context.Context, ds []delivery, condition string) error {
+	list, err := json.Marshal(ds)
 	if err != nil {
 		return err
 	}
 	_, err = tx.ConnOf(ctx, e.config.Database).ExecContext(ctx, `DELETE FROM `+e.config.Schema+`.river_job WHERE id IN (
-		SELECT j.id FROM jsonb_array_elements($1::jsonb) d(args)
-		JOIN `+e.config.Schema+`.river_job j ON j.args @> d.args AND j.state IN ('available', 'pending', 'retryable', 'scheduled')
-		FOR UPDATE OF j SKIP LOCKED)`, list)
-	if err != nil {
-		return fmt.Errorf("engine river: cancel: %w", err)
-	}
-	return nil
+		SELECT j.id FROM jsonb_to_recordset($1::jsonb) d(work text, epoch bigint), LATERAL (`+e.jobs()+` FOR UPDATE SKIP LOCKED) j
+		WHERE `+condition+`)`, string(list))
+	return err
 }
 
 // Missing implements engine.Engine. A delivery is there while its job waits, or has been
@@ -190,7 +197,7 @@ func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []
 	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
 		return nil, err
 	}
-	list, err := encode(ds)
+	list, err := json.Marshal(deliveriesOf(ds))
 	if err != nil {
 		return nil, err
 	}
@@ -199,11 +206,11 @@ func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []
 			err = fmt.Errorf("engine river: look for deliveries: %w", err)
 		}
 	}()
-	rows, err := tx.ConnOf(ctx, e.config.Database).QueryContext(ctx, `SELECT d.number FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY d(args, number)
-		WHERE NOT EXISTS (SELECT FROM `+e.config.Schema+`.river_job j WHERE j.args @> d.args AND (
-			j.state IN ('available', 'pending', 'retryable', 'scheduled')
-			OR j.state = 'running' AND j.attempted_at > now() - make_interval(secs => $2)))
-		ORDER BY d.number`, list, e.config.Grace.Seconds())
+	rows, err := tx.ConnOf(ctx, e.config.Database).QueryContext(ctx, `SELECT d.number
+		FROM ROWS FROM (jsonb_to_recordset($1::jsonb) AS (work text, epoch bigint)) WITH ORDINALITY d(work, epoch, number)
+		WHERE NOT EXISTS (SELECT FROM (`+e.jobs()+`) j WHERE `+same+` AND (
+			j.state IN (`+waiting+`) OR j.state = 'running' AND j.attempted_at > now() - make_interval(secs => $2)))
+		ORDER BY d.number`, string(list), e.config.Grace.Seconds())
 	if err != nil {
 		return nil, err
 	}
@@ -218,11 +225,10 @@ func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []
 	return missing, rows.Err()
 }
 
-func encode(ds []engine.Delivery) (string, error) {
+func deliveriesOf(ds []engine.Delivery) []delivery {
 	args := make([]delivery, len(ds))
 	for i, d := range ds {
 		args[i] = deliveryOf(d)
 	}
-	list, err := json.Marshal(args)
-	return string(list), err
+	return args
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func open(t *testing.T, url string) tx.Database {
+func open(t testing.TB, url string) tx.Database {
 	t.Helper()
 	p, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: url}})
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-func migrated(t *testing.T, c river.Config) *river.Engine {
+func migrated(t testing.TB, c river.Config) *river.Engine {
 	t.Helper()
 	e, err := river.New(c)
 	require.NoError(t, err)

@@ -34,12 +34,16 @@ func (e *Engine) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// version returns the version of the tables; 0: there are none.
+// ours is the index by which deliveries of a work are found. River's own index on args
+// searches its list of what was inserted lately from end to end: 5 ms for each work.
+const ours = "surfin_delivery_work"
+
+// version returns the version of the tables; 0: there are none, or not all.
 func (e *Engine) version(ctx context.Context) (schema bool, version int, err error) {
-	conn, table := tx.ConnOf(ctx, e.config.Database), false
+	conn, complete := tx.ConnOf(ctx, e.config.Database), false
 	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1),
-		pg_catalog.to_regclass($2) IS NOT NULL`, e.config.Schema, e.config.Schema+".river_migration").Scan(&schema, &table)
-	if err == nil && table {
+		pg_catalog.to_regclass($2) IS NOT NULL`, e.config.Schema, e.config.Schema+"."+ours).Scan(&schema, &complete)
+	if err == nil && complete {
 		err = conn.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM `+e.config.Schema+`.river_migration`).Scan(&version)
 	}
 	if err != nil {
@@ -91,6 +95,9 @@ func (e *Engine) Migrate(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	if _, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, `CREATE INDEX IF NOT EXISTS `+ours+` ON `+e.config.Schema+`.river_job ((args->>'work'))`)
 	return err
 }

@@ -105,7 +105,7 @@ func read(payload json.RawMessage) (p Payload, timeout time.Duration, err error)
 	}
 	u, err := url.Parse(p.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return p, 0, errors.New("url: it must be http://... or https://...")
+		return p, 0, errors.New("url: it must begin with http:// or https:// and name a host")
 	}
 	timeout = defaultTimeout
 	if p.Timeout != "" {

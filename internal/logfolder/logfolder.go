@@ -1,0 +1,66 @@
+// Package logfolder keeps log text of tasks as files in a folder.
+//
+// It imports core/task.
+package logfolder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// Folder is a task.LogStore. A reference is the name of a file in it.
+type Folder struct{ path string }
+
+var _ task.LogStore = Folder{}
+
+// New returns the store in the folder of that path, which Put makes where it is not there.
+func New(path string) Folder { return Folder{path} }
+
+// Put implements task.LogStore. The file has its whole text or is not there.
+func (f Folder) Put(_ context.Context, name, text string) (string, error) {
+	if name != filepath.Base(name) {
+		return "", fmt.Errorf("log %q: it must be the name of a file", name)
+	}
+	if err := os.MkdirAll(f.path, 0o750); err != nil {
+		return "", err
+	}
+	temp, err := os.CreateTemp(f.path, name+".part-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = temp.WriteString(text)
+	if err == nil {
+		err = temp.Sync()
+	}
+	err = errors.Join(err, temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), filepath.Join(f.path, name))
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(temp.Name()))
+	}
+	return name, f.sync()
+}
+
+// sync makes the names in the folder outlive a loss of power.
+func (f Folder) sync() error {
+	folder, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// Get implements task.LogStore.
+func (f Folder) Get(_ context.Context, ref string) (string, error) {
+	if ref != filepath.Base(ref) {
+		return "", fmt.Errorf("log %q: it must be the name of a file", ref)
+	}
+	text, err := os.ReadFile(filepath.Join(f.path, ref)) //nolint:gosec // a name in the folder
+	return string(text), err
+}

@@ -1,0 +1,55 @@
+package shell_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+func execute(ctx context.Context, payload string) (task.Outcome, error) {
+	o, err := shell.New().Execute(ctx, task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
+	return o, err
+}
+
+func TestAProcessIsRunAndItsOutputKept(t *testing.T) {
+	t.Parallel()
+	o, err := execute(t.Context(), `{"script": "echo $WORD; echo oops >&2", "env": {"WORD": "hello"}}`)
+	require.NoError(t, err)
+	require.Equal(t, task.OutcomeSuccess, o.Kind)
+	require.Equal(t, []task.Artifact{task.Stdout("hello"), task.Stderr("oops"), task.JSON(json.RawMessage(`{"exit_code":0}`))}, o.Artifacts)
+	o, err = execute(t.Context(), `{"command": ["sh", "-c", "echo no luck >&2; exit 3"]}`)
+	require.NoError(t, err)
+	require.Equal(t, task.OutcomeFailure, o.Kind)
+	require.Equal(t, "exit status 3: no luck", o.Reason)
+	o, err = execute(t.Context(), `{"command": ["no-such-program-here"]}`)
+	require.NoError(t, err)
+	require.Equal(t, task.OutcomeBlocked, o.Kind)
+}
+
+func TestAProcessEndsWithItsAttempt(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(100*time.Millisecond, func() { cancel(task.ErrCanceled) })
+	o, err := execute(ctx, `{"script": "sleep 60"}`)
+	require.NoError(t, err)
+	require.Equal(t, task.OutcomeFailure, o.Kind)
+	require.Contains(t, o.Reason, task.ErrCanceled.Error())
+}
+
+func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]string{
+		`{}`: "either", `{"command": ["x"], "script": "y"}`: "either", `{"script": "x", "grace": "-1s"}`: "grace",
+		`{"script": "x", "env": {"A=": ""}}`: "no name of a variable", `{"skript": "x"}`: "unknown field",
+	} {
+		o, err := execute(t.Context(), payload)
+		require.ErrorContains(t, err, want)
+		require.True(t, task.OutcomeOf(o, err).Fatal)
+	}
+}

@@ -1,0 +1,96 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The names of settings that are kept in the database, and read by the leader while it
+// works. They win over configuration files.
+const (
+	// LogRetention is for how many days log text stays in the database before it is moved to
+	// a file; 0: for ever.
+	LogRetention = "log_retention_days_db"
+	// ReassignAfter is for how many seconds a task may be assigned to a worker that is gone.
+	ReassignAfter = "reassign_after_seconds"
+	// ContinuationGrace is for how many seconds after its lease an execution is left to a
+	// worker that does not renew it.
+	ContinuationGrace = "continuation_grace"
+)
+
+// Setting is a value that processes share.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Default says that nobody set it.
+	Default   bool       `json:"default,omitempty"`
+	UpdatedAt *time.Time `json:"updated_at,omitempty"`
+	UpdatedBy string     `json:"updated_by,omitempty"`
+}
+
+// Settings keeps the settings.
+type Settings interface {
+	// Settings returns all settings, by name, with defaults for those that nobody set.
+	Settings(ctx context.Context) ([]Setting, error)
+	// Set changes one, in the name of actor, and notes it in the audit.
+	Set(ctx context.Context, name, value, actor string) error
+}
+
+// maxSetting bounds the values, so that no time overflows.
+const maxSetting = 100_000
+
+// ErrSetting says that a setting, or its value, is not allowed.
+var ErrSetting = errors.New("setting refused")
+
+// DefaultSettings are the settings that nobody changed.
+func DefaultSettings() []Setting {
+	return []Setting{
+		{Name: ContinuationGrace, Value: "0", Default: true}, {Name: LogRetention, Value: "0", Default: true}, {Name: ReassignAfter, Value: "30", Default: true},
+	}
+}
+
+// CheckSetting refuses unknown names, and values that are not numbers from 0 to 100000, with
+// an ErrSetting.
+func CheckSetting(name, value string) error {
+	all := DefaultSettings()
+	if !slices.ContainsFunc(all, func(s Setting) bool { return s.Name == name }) {
+		names := make([]string, len(all))
+		for i, s := range all {
+			names[i] = s.Name
+		}
+		return fmt.Errorf("%w: there is no %q; there are %q", ErrSetting, name, names)
+	}
+	if n, err := strconv.Atoi(value); err != nil || n < 0 || n > maxSetting {
+		return fmt.Errorf("%w: the value of %s is %q, and may be a number from 0 to %d", ErrSetting, name, value, maxSetting)
+	}
+	return nil
+}
+
+// SettingIn returns the number that a setting has in a list.
+func SettingIn(list []Setting, name string) int {
+	for _, s := range list {
+		if s.Name == name {
+			n, _ := strconv.Atoi(s.Value) //nolint:errcheck // it was checked when it was set
+			return n
+		}
+	}
+	return 0
+}
+
+// LogStore is where log text goes that is moved out of the database.
+type LogStore interface {
+	// Put stores the text under a name, and returns the reference by which Get finds it. It
+	// is on the disk when Put returns. The same text may be put again.
+	Put(ctx context.Context, name, text string) (ref string, err error)
+	Get(ctx context.Context, ref string) (string, error)
+}
+
+// Logs keeps log text.
+type Logs interface {
+	// MoveLogs moves the texts of at most limit logs that are older than age to the store.
+	MoveLogs(ctx context.Context, to LogStore, age time.Duration, limit int) (int, error)
+}

@@ -1,0 +1,53 @@
+package tasks
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+var (
+	_ task.Settings = (*Repository)(nil)
+	_ task.Logs     = (*Repository)(nil)
+)
+
+// Settings implements task.Settings.
+func (r *Repository) Settings(ctx context.Context) ([]task.Setting, error) {
+	var rows []struct {
+		Name, Value, UpdatedBy string
+		UpdatedAt              gormtx.Instant
+	}
+	if err := r.scan(ctx, &rows, "SELECT name, value, updated_by, updated_at FROM {setting}"); err != nil {
+		return nil, fmt.Errorf("read the settings: %w", err)
+	}
+	list := task.DefaultSettings()
+	for _, row := range rows {
+		i := slices.IndexFunc(list, func(s task.Setting) bool { return s.Name == row.Name })
+		if i >= 0 { // else it is of another version of the program
+			list[i] = task.Setting{Name: row.Name, Value: row.Value, UpdatedBy: row.UpdatedBy, UpdatedAt: timeOf(row.UpdatedAt)}
+		}
+	}
+	return list, nil
+}
+
+// Set implements task.Settings.
+func (r *Repository) Set(ctx context.Context, name, value, actor string) error {
+	if err := task.CheckSetting(name, value); err != nil {
+		return err
+	}
+	err := r.transact(ctx, func(ctx context.Context) error {
+		_, err := r.exec(ctx, `INSERT INTO {setting} (name, value, updated_at, updated_by) VALUES (?, ?, {now}, ?)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, updated_by = excluded.updated_by`, name, value, actor)
+		if err != nil {
+			return err
+		}
+		return r.audit(ctx, 0, "set", actor, "", "", 0, name+" = "+value)
+	})
+	if err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package tasks_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/logfolder"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+func TestSettingsAreCheckedAndKept(t *testing.T) {
+	each(t, func(s *scene) {
+		list, err := s.Settings(s.Context())
+		require.NoError(s, err)
+		require.Equal(s, task.DefaultSettings(), list)
+		require.NoError(s, s.Set(s.Context(), task.LogRetention, "7", "me"))
+		require.NoError(s, s.Set(s.Context(), task.LogRetention, "8", "you"))
+		list, err = s.Settings(s.Context())
+		require.NoError(s, err)
+		require.Equal(s, 8, task.SettingIn(list, task.LogRetention))
+		require.Equal(s, 30, task.SettingIn(list, task.ReassignAfter))
+		require.ErrorContains(s, s.Set(s.Context(), "colour", "red", "me"), `"colour"; there are ["continuation_grace"`)
+		require.ErrorIs(s, s.Set(s.Context(), task.LogRetention, "-1", "me"), task.ErrSetting)
+	})
+}
+
+// A worker that does not confirm is left alone for the grace that is set.
+func TestTheContinuationGraceIsHonoured(t *testing.T) {
+	each(t, func(s *scene) {
+		d := s.one(task.Spec{}, task.Budget{})
+		late := worker("late")
+		late.Lease = time.Millisecond
+		s.claim(d, late)
+		require.NoError(s, s.Set(s.Context(), task.ContinuationGrace, "3600", "me"))
+		require.Eventually(s, func() bool { n, err := s.Confirm(s.Context(), 10); return err != nil || n == 1 }, 10*time.Second, time.Millisecond)
+		n, err := s.Reap(s.Context(), 10, decide)
+		require.NoError(s, err)
+		require.Zero(s, n)
+		require.NoError(s, s.Set(s.Context(), task.ContinuationGrace, "0", "me"))
+		n, err = s.Reap(s.Context(), 10, decide)
+		require.NoError(s, err)
+		require.Equal(s, 1, n)
+	})
+}
+
+// Log text moves to files when it is old, and is still read from there.
+func TestOldLogTextMovesToFilesAndIsStillRead(t *testing.T) {
+	each(t, func(s *scene) {
+		d := s.one(task.Spec{}, task.Budget{})
+		s.end(s.claim(d, worker("a")).Ref, task.Success().WithArtifact(task.URL("https://x.y")).WithArtifact(task.Stdout("hello\n")))
+		folder := logfolder.New(filepath.Join(s.TempDir(), "logs"))
+		n, err := s.MoveLogs(s.Context(), folder, time.Hour, 10)
+		require.NoError(s, err)
+		require.Zero(s, n, "it is young")
+		for range 2 { // a process that is killed in between writes the file again
+			require.Eventually(s, func() bool { n, err = s.MoveLogs(s.Context(), folder, 0, 10); return err != nil || n == 1 }, 10*time.Second, time.Millisecond)
+			require.NoError(s, err)
+			_, err = s.db.Conn().ExecContext(s.Context(), "UPDATE surfin_task_log SET body = 'hello\n' WHERE body IS NULL")
+			require.NoError(s, err)
+		}
+		n, err = s.MoveLogs(s.Context(), folder, -time.Hour, 10)
+		require.NoError(s, err)
+		require.Equal(s, 1, n)
+		text := func(r task.Queries) string {
+			attempts, err := r.Attempts(s.Context(), d.ID)
+			require.NoError(s, err)
+			return attempts[0].Outcome.Artifacts[1].Text
+		}
+		require.Equal(s, "hello\n", text(s.WithLogs(folder)))
+		require.Contains(s, text(s.Repository), "(moved to attempt-")
+		require.Contains(s, text(s.WithLogs(logfolder.New(s.TempDir()))), "which cannot be read here")
+	})
+}

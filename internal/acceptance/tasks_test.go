@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -46,6 +47,7 @@ type taskFaults struct {
 	*scene
 	db      tx.Database
 	n       int
+	slots   string // of a worker; "": 2
 	workers []*process
 	all     []*process
 }
@@ -70,7 +72,7 @@ func newTaskFaults(t *testing.T, url string, n int) *taskFaults {
 }
 
 func (f *taskFaults) begin(i int) {
-	f.workers[i] = f.start("worker", "--slots", "2", "--poll", "50ms")
+	f.workers[i] = f.start("worker", "--slots", cmp.Or(f.slots, "2"), "--poll", "50ms")
 	f.all = append(f.all, f.workers[i])
 }
 

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -76,8 +77,19 @@ func (f *taskFaults) begin(i int) {
 	f.all = append(f.all, f.workers[i])
 }
 
-func (f *taskFaults) count(query string) int {
-	return int(f.ints(f.db, query, 1)[0])
+// count asks again while the database begins anew.
+func (f *taskFaults) count(query string) (n int) {
+	f.t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := f.db.Conn().QueryRowContext(context.Background(), query).Scan(&n)
+		if err == nil {
+			return n
+		}
+		if time.Since(began) > 30*time.Second {
+			f.t.Errorf("%s: %v", query, err)
+			return -1
+		}
+	}
 }
 
 // awaitDone returns when so many tasks have succeeded.

@@ -1,5 +1,5 @@
 // Package bench measures what nobody should have to wait for: launching a job and
-// looking at the history when that is long.
+// looking at the history when that is long, and tasks from their submission to their end.
 //
 //	make bench PKG=./bench/
 //
@@ -39,7 +39,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+func TestMain(m *testing.M) {
+	if engine := os.Getenv(asWorker); engine != "" {
+		if err := runWorker(engine); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(testdb.Main(m))
+}
 
 // past is how many executions the history has, but for two.
 const past = 10_000

@@ -6,6 +6,7 @@ package acceptance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,9 @@ var surfin string //nolint:gochecknoglobals // set once by TestMain
 func TestMain(m *testing.M) {
 	if os.Getenv(typedApp) != "" {
 		runTypedApp()
+	}
+	if os.Getenv(effectApp) != "" {
+		runEffectApp()
 	}
 	os.Exit(run(m))
 }
@@ -64,6 +68,8 @@ type scene struct {
 	dir string
 	url string
 	env []string
+	// program is what start runs; "": surfin.
+	program string
 }
 
 func newScene(t *testing.T, url string, files map[string]string) *scene {
@@ -105,7 +111,7 @@ func (o *output) String() string {
 
 func (s *scene) start(args ...string) *process {
 	s.t.Helper()
-	return s.startProgram(surfin, args...)
+	return s.startProgram(cmp.Or(s.program, surfin), args...)
 }
 
 func (s *scene) startProgram(program string, args ...string) *process {

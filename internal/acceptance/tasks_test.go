@@ -1,6 +1,8 @@
 package acceptance
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -46,6 +48,7 @@ type taskFaults struct {
 	*scene
 	db      tx.Database
 	n       int
+	slots   string // of a worker; "": 2
 	workers []*process
 	all     []*process
 }
@@ -70,12 +73,23 @@ func newTaskFaults(t *testing.T, url string, n int) *taskFaults {
 }
 
 func (f *taskFaults) begin(i int) {
-	f.workers[i] = f.start("worker", "--slots", "2", "--poll", "50ms")
+	f.workers[i] = f.start("worker", "--slots", cmp.Or(f.slots, "2"), "--poll", "50ms")
 	f.all = append(f.all, f.workers[i])
 }
 
-func (f *taskFaults) count(query string) int {
-	return int(f.ints(f.db, query, 1)[0])
+// count asks again while the database begins anew.
+func (f *taskFaults) count(query string) (n int) {
+	f.t.Helper()
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := f.db.Conn().QueryRowContext(context.Background(), query).Scan(&n)
+		if err == nil {
+			return n
+		}
+		if time.Since(began) > 30*time.Second {
+			f.t.Errorf("%s: %v", query, err)
+			return -1
+		}
+	}
 }
 
 // awaitDone returns when so many tasks have succeeded.

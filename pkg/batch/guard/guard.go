@@ -49,6 +49,8 @@ type Request struct {
 	Where []Condition
 	// Set has the columns that the move writes besides its own.
 	Set []Assignment
+	// With are done with the move, or the move is not made.
+	With []Step
 	// Trigger is what asked for the move, for logs and metrics; "": the move's name.
 	Trigger string
 }
@@ -112,10 +114,33 @@ func (t *Table[S]) Move(ctx context.Context, r Request) (Result[S], error) {
 		}
 	}
 	if err != nil {
-		return Result[S]{}, fmt.Errorf("%s %d: %s: %w", t.machine.Name(), r.ID, r.Move, err)
+		return Result[S]{}, t.failed(r, err)
 	}
 	t.observe(ctx, move, r, result)
 	return result, refused
+}
+
+// Try makes the move where the row can make it at once, and reports whether it has. Where it
+// has not, nothing is said of why, and nobody hears of it: ask Move.
+func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) {
+	move := t.machine.Move(r.Move)
+	if len(move.From) == 0 {
+		return Result[S]{}, false, fmt.Errorf("machine %s has no move %q", t.machine.Name(), r.Move)
+	}
+	var result Result[S]
+	err := t.update(ctx, move, r, &result)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Result[S]{}, false, nil
+	}
+	if err != nil {
+		return Result[S]{}, false, t.failed(r, err)
+	}
+	t.observe(ctx, move, r, result)
+	return result, true, nil
+}
+
+func (t *Table[S]) failed(r Request, err error) error {
+	return fmt.Errorf("%s %d: %s: %w", t.machine.Name(), r.ID, r.Move, err)
 }
 
 // errNoLonger says that a row moved between the UPDATE that did not find it and the look
@@ -202,7 +227,7 @@ func (t *Table[S]) setting(move core.Move[S], set []Assignment) *statement {
 	return s
 }
 
-// update is the guarded UPDATE; sql.ErrNoRows where it finds no row.
+// update is the guarded UPDATE, with its steps; sql.ErrNoRows where it finds no row.
 func (t *Table[S]) update(ctx context.Context, move core.Move[S], r Request, result *Result[S]) error {
 	s := t.setting(move, r.Set)
 	s.add(" WHERE id = ? AND ").arg(r.ID).states(texts(move.From))
@@ -210,10 +235,24 @@ func (t *Table[S]) update(ctx context.Context, move core.Move[S], r Request, res
 		s.add(" AND epoch = ?").arg(r.Epoch)
 	}
 	s.conditions(r.Where)
-	s.add(" RETURNING state_before, state, epoch, version")
-	row := tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...)
 	result.Answer = core.Applied
-	return row.Scan(&result.Current, &result.State, &result.Epoch, &result.Version)
+	into := []any{&result.Current, &result.State, &result.Epoch, &result.Version}
+	switch {
+	case len(r.With) == 0:
+		s.add(" RETURNING state_before, state, epoch, version")
+	case t.db.Dialect() == tx.Postgres:
+		s, into = withSteps(s, r.With, into)
+	default:
+		s.add(" RETURNING state_before, state, epoch, version")
+		return tx.NewManager(t.db).Do(ctx, tx.Attr{Propagation: tx.Nested}, func(ctx context.Context) error {
+			row := tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...)
+			if err := row.Scan(into...); err != nil {
+				return err
+			}
+			return t.steps(ctx, r)
+		})
+	}
+	return tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...).Scan(into...)
 }
 
 // classify reads why the UPDATE found no row.

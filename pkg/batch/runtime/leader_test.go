@@ -122,7 +122,7 @@ func TestAnotherLeadsWhenTheLeaderStops(t *testing.T) {
 // A leader whose database is fenced by another epoch does nothing more.
 func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 	eachLeaders(t, func(l *leaders) {
-		epoch, leads, err := l.repo.Lead(l.t.Context(), "paused", time.Millisecond)
+		epoch, leads, err := l.repo.Lead(l.t.Context(), "paused", time.Second)
 		require.NoError(l.t, err)
 		require.True(l.t, leads)
 		stop := l.run("b")

@@ -69,6 +69,9 @@ type claimed struct {
 // transaction.
 func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claimant, move guard.Request) (*task.Claimed, core.Answer, error) {
 	move.ID, move.Epoch = int64(d.ID), d.Epoch
+	if c, err := r.beginAtOnce(ctx, by, move); err != nil || c != nil {
+		return c, core.Applied, named(d.ID, err)
+	}
 	var result *task.Claimed
 	var moved guard.Result[task.State]
 	var refused error
@@ -96,6 +99,33 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 		return nil, "", named(d.ID, err)
 	}
 	return result, moved.Answer, refused
+}
+
+// beginAtOnce is begin in one statement, of a task whose group does not bound the attempts
+// of all its tasks; nil: begin finds out why not.
+func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move guard.Request) (*task.Claimed, error) {
+	var row claimed
+	var attempt task.AttemptID
+	move.Where = append(move.Where, guard.Condition{SQL: r.sql("(SELECT max_total_attempts FROM {task_group} WHERE id = group_id) = 0")})
+	move.With = []guard.Step{{
+		SQL: r.sql(`INSERT INTO {task_attempt} (task_id, group_id, number, epoch, state, worker, started_at)
+			SELECT id, group_id, tries, epoch, ?, worker, {now} FROM moved RETURNING id`),
+		Args: []any{task.AttemptRunning}, Into: []any{&attempt},
+	}, {
+		SQL: r.sql(`SELECT m.id, m.group_id, m.type, m.priority, m.payload, m.spec, m.timeout_us, m.state, m.epoch, m.version, m.attempt, m.attempts,
+			m.worker, m.continuation_state, m.next_run_at, m.deadline_at, m.last_error, m.created_at, m.updated_at, g.decider, {now}
+			FROM moved m JOIN {task_group} g ON g.id = m.group_id`),
+		Into: []any{
+			&row.Row.ID, &row.Row.GroupID, &row.Row.Type, &row.Row.Priority, &row.Row.Payload, &row.Row.Spec, &row.Row.TimeoutUs, &row.Row.State,
+			&row.Row.Epoch, &row.Row.Version, &row.Row.Attempt, &row.Row.Attempts, &row.Row.Worker, &row.Row.ContinuationState, &row.Row.NextRunAt,
+			&row.Row.DeadlineAt, &row.Row.LastError, &row.Row.CreatedAt, &row.Row.UpdatedAt, &row.Decider, &row.Now,
+		},
+	}}
+	_, made, err := r.tasks.Try(ctx, move)
+	if err != nil || !made {
+		return nil, err
+	}
+	return row.given(attempt, by)
 }
 
 // claimedBefore returns what the same worker has claimed in the epoch and executes, so that

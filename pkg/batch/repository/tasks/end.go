@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -17,7 +18,11 @@ import (
 func (r *Repository) End(ctx context.Context, ref task.Ref, o task.Outcome, decide task.Decide) (task.Ended, error) {
 	var ended task.Ended
 	var refused error
-	err := r.transact(ctx, func(ctx context.Context) (err error) {
+	within := r.transact
+	if o.Kind == task.OutcomeSuccess && !slices.ContainsFunc(o.Artifacts, task.Artifact.IsLog) {
+		within = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) } // it is one move
+	}
+	err := within(ctx, func(ctx context.Context) (err error) {
 		ended, refused = task.Ended{}, nil
 		ended, refused, err = r.end(ctx, ref, o, decide)
 		return err
@@ -38,14 +43,19 @@ func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, deci
 			return task.Ended{}, nil, err
 		}
 	}
+	ofAttempt, logs, err := r.endAttempt(e)
+	if err != nil {
+		return task.Ended{}, nil, err
+	}
 	moved, refused := r.tasks.Move(ctx, guard.Request{
-		ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Where: []guard.Condition{ownedBy(ref.Worker)}, Set: r.ending(e), Trigger: e.trigger,
+		ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Where: []guard.Condition{ownedBy(ref.Worker)}, Set: r.ending(e),
+		With: []guard.Step{ofAttempt}, Trigger: e.trigger,
 	})
 	ended := task.Ended{Answer: moved.Answer, State: moved.State, Decision: e.decision}
 	if moved.Answer != core.Applied {
 		return ended, refused, nil
 	}
-	return ended, nil, r.endAttempt(ctx, e)
+	return ended, nil, r.ended(ctx, e, logs)
 }
 
 // ending is how an attempt ends.
@@ -148,9 +158,9 @@ func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (
 	return c, err
 }
 
-// endAttempt ends the attempt that runs, and keeps its outcome, its log text and why what
-// comes next was chosen.
-func (r *Repository) endAttempt(ctx context.Context, e ending) error {
+// endAttempt returns the step that ends the attempt that runs and keeps its outcome, and
+// the log text that is kept apart from it.
+func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	state := task.AttemptSuccess
 	if e.decision != nil {
 		state = task.AttemptFailed
@@ -168,21 +178,25 @@ func (r *Repository) endAttempt(ctx context.Context, e ending) error {
 	}
 	outcome.Reason = storable(outcome.Reason)
 	text, err := json.Marshal(outcome)
-	if err != nil {
-		return err
+	var ended int
+	return guard.Step{
+		SQL: r.sql(`UPDATE {task_attempt} SET state = ?, outcome = ?, reason = ?, ended_at = {now} FROM moved
+			WHERE {task_attempt}.id = ? AND {task_attempt}.task_id = moved.id AND {task_attempt}.state = ? RETURNING 1`),
+		Args: []any{state, string(text), storable(e.reason), e.ref.Attempt, task.AttemptRunning}, Into: []any{&ended},
+	}, logs, err
+}
+
+// ended keeps the log text of an attempt, and why what comes next was chosen.
+func (r *Repository) ended(ctx context.Context, e ending, logs []taskLog) error {
+	if len(logs) > 0 {
+		if err := r.session(ctx).Create(&logs).Error; err != nil {
+			return err
+		}
 	}
-	n, err := r.exec(ctx, "UPDATE {task_attempt} SET state = ?, outcome = ?, reason = ?, ended_at = {now} WHERE id = ? AND task_id = ? AND state = ?",
-		state, string(text), storable(e.reason), e.ref.Attempt, e.ref.ID, task.AttemptRunning)
-	if err == nil && n != 1 {
-		err = fmt.Errorf("attempt %d is not the one that runs: %w", e.ref.Attempt, core.ErrLostOwner)
+	if e.decision == nil {
+		return nil
 	}
-	if err == nil && len(logs) > 0 {
-		err = r.session(ctx).Create(&logs).Error
-	}
-	if err == nil && e.decision != nil {
-		err = r.decided(ctx, decision{e.ref.ID, e.ref.Attempt, e.trigger, e.policy, *e.decision, e.spent})
-	}
-	return err
+	return r.decided(ctx, decision{e.ref.ID, e.ref.Attempt, e.trigger, e.policy, *e.decision, e.spent})
 }
 
 type decision struct {

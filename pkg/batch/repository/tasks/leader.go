@@ -15,7 +15,8 @@ var _ task.Leadership = (*Repository)(nil)
 
 // Lead implements task.Leadership: one guarded UPDATE.
 func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duration) (int64, bool, error) {
-	_, err := r.exec(ctx, "INSERT INTO {leader} (id, holder, epoch, lease_until) VALUES (1, '', 0, {now}) ON CONFLICT (id) DO NOTHING")
+	// The clock of SQLite stands still for a millisecond, in which {now} is not over yet.
+	_, err := r.exec(ctx, "INSERT INTO {leader} (id, holder, epoch, lease_until) VALUES (1, '', 0, {later}) ON CONFLICT (id) DO NOTHING", -time.Second.Microseconds())
 	if err != nil {
 		return 0, false, fmt.Errorf("lead: %w", err)
 	}

@@ -2,6 +2,7 @@ package tasks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -99,10 +100,14 @@ func (r *Repository) graceAgo() string {
 	return "{now} - " + seconds + " * 1000000"
 }
 
+// atOnce is the hint for the decider after the loss of a worker: the lease was wait enough.
+const atOnce = `{"delay_ms": 0}`
+
 // reap takes a task from its worker, unless that has confirmed meanwhile.
 func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide) (done bool, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
-		e := ending{ref: ref, outcome: task.Failure("worker " + ref.Worker + " did not renew its lease"), trigger: lostOwner}
+		lost := task.Failure("worker " + ref.Worker + " did not renew its lease").WithRetryHint(json.RawMessage(atOnce))
+		e := ending{ref: ref, outcome: lost, trigger: lostOwner}
 		e.reason = e.outcome.Reason
 		if err := r.decide(ctx, &e, decide); err != nil {
 			return err
@@ -121,10 +126,14 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 			return nil
 		}
 		done = true
+		var attempt task.AttemptID // that the decision is about
+		if err := r.scan(ctx, &attempt, "SELECT id FROM {task_attempt} WHERE task_id = ? AND state = ?", ref.ID, task.AttemptRunning); err != nil {
+			return err
+		}
 		if err := r.endLost(ctx, []task.ID{ref.ID}, e.reason); err != nil {
 			return err
 		}
-		if err := r.decided(ctx, decision{ref.ID, 0, lostOwner, e.policy, *e.decision, e.spent}); err != nil {
+		if err := r.decided(ctx, decision{ref.ID, attempt, lostOwner, e.policy, *e.decision, e.spent}); err != nil {
 			return err
 		}
 		return r.audit(ctx, ref.ID, e.move, "reaper", moved.Current, moved.State, moved.Epoch, e.reason)

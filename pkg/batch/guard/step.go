@@ -1,0 +1,73 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Step is a statement that belongs to a move. It finds the row, as it is after the move, in
+// "moved", and returns one row; where it does not, the move fails and is not made. On
+// PostgreSQL all steps and the move are one statement, so that a step sees other rows as
+// they were before; elsewhere they follow one another in one transaction.
+type Step struct {
+	// SQL is an INSERT or UPDATE with RETURNING, or a SELECT, with a ? for each argument.
+	SQL  string
+	Args []any
+	// Into are the destinations of what it returns.
+	Into []any
+}
+
+// notOne is what a step is told that does not return one row.
+const notOne = "a step of the move did not return one row"
+
+// withSteps makes one statement of an UPDATE and the steps. Where a step returns another
+// number of rows than one, a cast fails, and with it the whole statement.
+func withSteps(update *statement, steps []Step, into []any) (*statement, []any) {
+	s := &statement{}
+	s.add("WITH moved AS (" + update.sql.String() + " RETURNING *)").arg(update.args...)
+	columns, from := "", ""
+	checked := make([]int, len(steps))
+	for i, step := range steps {
+		name := fmt.Sprintf("step_%d", i)
+		s.add(", " + name + " AS (" + step.SQL + ")").arg(step.Args...)
+		columns += fmt.Sprintf(", CAST(CASE WHEN (SELECT count(*) FROM %[1]s) = 1 THEN '1' ELSE '%[2]s' END AS int), %[1]s.*", name, notOne)
+		from += " LEFT JOIN " + name + " ON true"
+		into = append(append(into, &checked[i]), step.Into...)
+	}
+	s.add(" SELECT moved.state_before, moved.state, moved.epoch, moved.version" + columns + " FROM moved" + from)
+	return s, into
+}
+
+// steps are done one after the other.
+func (t *Table[S]) steps(ctx context.Context, r Request) error {
+	for _, step := range r.With {
+		s := &statement{}
+		s.add("WITH moved AS (SELECT * FROM " + t.table + " WHERE id = ?) " + step.SQL).arg(r.ID).arg(step.Args...)
+		if err := t.one(ctx, s, step.Into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one scans the one row that a statement returns.
+func (t *Table[S]) one(ctx context.Context, s *statement, into []any) (err error) {
+	rows, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, s.text(t.db.Dialect()), s.args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	n := 0
+	for ; rows.Next(); n++ {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil || n == 1 {
+		return err
+	}
+	return errors.New(notOne)
+}

@@ -4,15 +4,21 @@ import "time"
 
 // period is a time in which a zone has one offset to UTC.
 type period struct {
-	start, end time.Time // zero: it has none
-	offset     time.Duration
+	end    time.Time // zero: it has none
+	offset time.Duration
 }
+
+// quarter is what clock changes are multiples of.
+const quarter = 15 * time.Minute
 
 // periodOf returns the period of an instant; its zone is the location of at.
 func periodOf(at time.Time) period {
-	start, end := at.ZoneBounds()
+	_, end := at.ZoneBounds()
 	_, offset := at.Zone()
-	return period{start: start, end: end, offset: time.Duration(offset) * time.Second}
+	if !end.IsZero() && !end.After(at) { // ZoneBounds errs at the end of some years after 2037
+		end = at.Truncate(quarter).Add(quarter)
+	}
+	return period{end: end, offset: time.Duration(offset) * time.Second}
 }
 
 // wall is what a clock with the offset of the period shows at an instant.
@@ -41,10 +47,10 @@ func (c *Cron) firstInstant(w time.Time) time.Time {
 	for at := w.Add(-widestOffset).In(c.zone); ; {
 		p := periodOf(at)
 		if p.has(w) {
-			if instant := p.instant(w); p.start.IsZero() || !instant.Before(p.start) {
+			if instant := p.instant(w); !instant.Before(at) {
 				return instant
 			}
-			return p.start // the clock jumped over w
+			return at // the period begins here: the clock jumped over w
 		}
 		at = p.end
 	}

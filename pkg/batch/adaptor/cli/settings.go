@@ -13,7 +13,7 @@ const sharedSettings = `Some settings are kept in the database, and shared by al
 
 // settingsCommand is the help on settings, and shows and changes those that processes share.
 func (c taskCommands) settingsCommand() *cobra.Command {
-	cmd := fileCommands{c.env}.settingsTopic()
+	cmd := fileCommands(c).settingsTopic()
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	list := &cobra.Command{

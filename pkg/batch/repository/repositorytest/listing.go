@@ -25,10 +25,8 @@ func listingTests() []test {
 	}
 }
 
-// filtersAgree holds random filters against the same selection in Go.
-func filtersAgree(b *bench) {
-	random := rand.New(rand.NewPCG(7, 11))
-	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+// randomExecutions launches executions of random jobs, and ends some.
+func randomExecutions(b *bench, random *rand.Rand, pick func(list ...string) string) {
 	for n := range int64(40) {
 		req := b.request("a", n/2)
 		req.JobName = pick("load", "report")
@@ -46,6 +44,13 @@ func filtersAgree(b *bench) {
 			b.change(jobRef(launched.Execution), core.JobChange{To: to, ExitCode: pick("FAILED", "RED", "BLUE")})
 		}
 	}
+}
+
+// filtersAgree holds random filters against the same selection in Go.
+func filtersAgree(b *bench) {
+	random := rand.New(rand.NewPCG(7, 11))
+	pick := func(list ...string) string { return list[random.IntN(len(list))] }
+	randomExecutions(b, random, pick)
 	d := b.db.Dialect()
 	at := "created_at + CAST((40 - id) % 7 AS integer) * 1000000"
 	if d == tx.Postgres {

@@ -26,14 +26,14 @@ import (
 // lost, leases end, tasks are canceled and run again. A tenth of SURFIN_SOAK is how many
 // cases there are of each database.
 func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
-	cases := 100
+	cases := 40
 	if given := os.Getenv("SURFIN_SOAK"); given != "" {
 		n, err := strconv.Atoi(given)
 		require.NoError(t, err)
 		cases = max(1, n/10)
 	}
 	if testing.Short() {
-		cases = 20
+		cases = 10
 	}
 	checks := flag.Lookup("rapid.checks")
 	given := checks.Value.String()

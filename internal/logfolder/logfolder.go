@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -21,7 +22,12 @@ var _ task.LogStore = Folder{}
 // New returns the store in the folder of that path, which Put makes where it is not there.
 func New(path string) Folder { return Folder{path} }
 
-// Put implements task.LogStore. The file has its whole text or is not there.
+// ErrOtherText says that the folder has another text under the name of a log: another
+// repository moves its logs there.
+var ErrOtherText = errors.New("the folder has another text under this name: give each repository a folder of its own (tasks.logs)")
+
+// Put implements task.LogStore. The file has its whole text or is not there. A file that is
+// there is never replaced: the same text is left as it is, another one is an ErrOtherText.
 func (f Folder) Put(_ context.Context, name, text string) (string, error) {
 	if name != filepath.Base(name) {
 		return "", fmt.Errorf("log %q: it must be the name of a file", name)
@@ -39,12 +45,23 @@ func (f Folder) Put(_ context.Context, name, text string) (string, error) {
 	}
 	err = errors.Join(err, temp.Close())
 	if err == nil {
-		err = os.Rename(temp.Name(), filepath.Join(f.path, name))
+		err = os.Link(temp.Name(), filepath.Join(f.path, name)) // unlike a rename it replaces nothing
 	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(temp.Name()))
+	if errors.Is(err, fs.ErrExist) {
+		err = f.isSame(name, text)
+	}
+	if err := errors.Join(err, os.Remove(temp.Name())); err != nil {
+		return "", fmt.Errorf("log %s: %w", filepath.Join(f.path, name), err)
 	}
 	return name, f.sync()
+}
+
+func (f Folder) isSame(name, text string) error {
+	found, err := os.ReadFile(filepath.Join(f.path, name)) //nolint:gosec // a name in the folder
+	if err == nil && string(found) != text {
+		err = ErrOtherText
+	}
+	return err
 }
 
 // sync makes the names in the folder outlive a loss of power.

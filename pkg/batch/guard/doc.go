@@ -1,5 +1,5 @@
 // Package guard moves rows of a table from state to state by one guarded UPDATE (rules
-// D3, R3): whoever finds no row has lost, or comes a second time, and is told which. The
+// D3, R3): a caller that finds no row has lost, or comes a second time, and the answer says which. The
 // framework's tasks move by it, and an application may let its own rows move by it, such
 // as orders that events come for twice and out of order.
 //

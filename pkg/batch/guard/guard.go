@@ -121,7 +121,7 @@ func (t *Table[S]) Move(ctx context.Context, r Request) (Result[S], error) {
 }
 
 // Try makes the move where the row can make it at once, and reports whether it has. Where it
-// has not, nothing is said of why, and nobody hears of it: ask Move.
+// has not, the observer does not hear of it; Move answers why.
 func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) {
 	move := t.machine.Move(r.Move)
 	if len(move.From) == 0 {

@@ -26,7 +26,7 @@ const (
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	// Default says that nobody set it.
+	// Default says that the value was never set.
 	Default   bool       `json:"default,omitempty"`
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 	UpdatedBy string     `json:"updated_by,omitempty"`
@@ -34,7 +34,7 @@ type Setting struct {
 
 // Settings keeps the settings.
 type Settings interface {
-	// Settings returns all settings, by name, with defaults for those that nobody set.
+	// Settings returns all settings, by name, with defaults for those that were never set.
 	Settings(ctx context.Context) ([]Setting, error)
 	// Set changes one, in the name of actor, and notes it in the audit.
 	Set(ctx context.Context, name, value, actor string) error
@@ -46,7 +46,7 @@ const maxSetting = 100_000
 // ErrSetting says that a setting, or its value, is not allowed.
 var ErrSetting = errors.New("setting refused")
 
-// DefaultSettings are the settings that nobody changed.
+// DefaultSettings are the settings with their defaults.
 func DefaultSettings() []Setting {
 	return []Setting{
 		{Name: ContinuationGrace, Value: "0", Default: true}, {Name: LogRetention, Value: "0", Default: true}, {Name: ReassignAfter, Value: "30", Default: true},

@@ -22,6 +22,9 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 		require.NoError(s, err)
 		require.Equal(s, 8, task.SettingIn(list, task.LogRetention))
 		require.Equal(s, 30, task.SettingIn(list, task.ReassignAfter))
+		var audited int
+		require.NoError(s, s.db.Conn().QueryRowContext(s.Context(), "SELECT count(*) FROM surfin_task_audit WHERE act = 'set' AND actor IN ('me', 'you')").Scan(&audited))
+		require.Equal(s, 2, audited)
 		require.ErrorContains(s, s.Set(s.Context(), "colour", "red", "me"), `"colour"; there are ["continuation_grace"`)
 		require.ErrorIs(s, s.Set(s.Context(), task.LogRetention, "-1", "me"), task.ErrSetting)
 	})

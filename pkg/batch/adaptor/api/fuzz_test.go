@@ -60,7 +60,7 @@ func (o *odd) send(t wanted, q request) {
 		}
 	}
 	before := ""
-	isOperator := q.authorization == "Bearer "+operatorToken
+	isOperator := q.authorization == "Bearer "+operatorToken || q.authorization == basic("anna", operatorToken)
 	if !isOperator {
 		before = o.everything(t)
 	}

@@ -339,7 +339,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 		returning += ", manager_id"
 		if m.move.To.IsOver() {
 			where += r.managerFirst()
-			args = append(args, m.id)
+			args = append(args, m.id, m.id)
 		}
 	}
 	var rows []stepExecution

@@ -98,6 +98,7 @@ func (c assignable) isDead(dead func(core.Owner) bool) bool {
 func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (bool, error) {
 	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)
+	m.race = true
 	switch {
 	case c.StopRequested:
 		m.move = core.Executions().Move(core.MoveStop)

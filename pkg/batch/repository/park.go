@@ -30,9 +30,11 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 			return err
 		}
 		if p.Stopping {
-			return r.stopUnassigned(ctx, ref.ID, l)
+			if err := r.stopUnassigned(ctx, ref.ID, l); err != nil {
+				return err
+			}
 		}
-		return nil
+		return r.announceResume(ctx, ref.ID)
 	})
 	refused, ok := errors.AsType[*refusalError](err)
 	switch {

@@ -2,13 +2,16 @@ package batch
 
 import (
 	"fmt"
+	"log/slog"
 	"reflect"
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
@@ -83,9 +86,37 @@ type taskParts struct {
 	Engine     engine.Engine
 	Catalog    *runtime.Catalog
 	Sweep      *runtime.Sweep
+	Steps      *runtime.StepTasks
 }
 
-func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
+// stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made
+// after it.
+type stepTasks struct{ *runtime.StepTasks }
+
+func newStepTasks() *stepTasks { return &stepTasks{} }
+
+// Handlers implements jobfile.Tasks. It is asked first, when a job is compiled.
+func (s *stepTasks) Handlers() (known []string, closed bool) {
+	if s.StepTasks == nil { // an application of fx that has no *App
+		return nil, true
+	}
+	return s.StepTasks.Handlers()
+}
+
+// taskNeeds is what tasks are made of.
+type taskNeeds struct {
+	fx.In
+	Settings   Settings
+	History    history
+	Repository *tasks.Repository
+	Engine     engine.Engine
+	Jobs       *operator.Service
+	Steps      *stepTasks
+	Observer   observing
+}
+
+func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
+	h, repository, e, jobs := n.History, n.Repository, n.Engine, n.Jobs
 	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
@@ -97,7 +128,22 @@ func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *op
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
 		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Settings: repository, Actor: operator.CurrentActor(),
 	})
-	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: runtime.NewSweep(h.Database, repository, e, decide)}, service, err
+	if err != nil {
+		return nil, nil, err
+	}
+	n.Steps.StepTasks, err = runtime.NewStepTasks(runtime.StepTasksConfig{
+		Service: service, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
+		Tasks: runtime.Tasks{Repository: repository, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
+		Name: func() (string, error) {
+			owner, err := job.CurrentOwner()
+			return workerName(owner), err
+		},
+		Local: func(source runtime.Source) (engine.Engine, error) {
+			return local.New(local.Config{Database: h.Database, Source: source, Log: slog.Default()})
+		},
+	})
+	sweep := runtime.NewSweep(h.Database, repository, e, decide)
+	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks}, service, err
 }
 
 // stockHandlers are those that every application has.

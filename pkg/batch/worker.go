@@ -41,6 +41,9 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
+	if config.Parts != nil && config.Tasks != nil {
+		defer a.parts.Tasks.Steps.Working(o.Types)()
+	}
 	if config.Tasks == nil {
 		return w.Run(ctx, stop)
 	}

@@ -118,11 +118,7 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 	err := r.transact(ctx, func(ctx context.Context) error {
 		moved, refused = r.tasks.Move(ctx, guard.Request{
 			ID: int64(id), Move: task.MoveRerun,
-			Where: []guard.Condition{{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not let go of it yet"}},
-			Set: []guard.Assignment{
-				guard.Set("attempts", 0), guard.Set("worker", ""), guard.SetSQL("deadline_at", "NULL"), guard.SetSQL("next_run_at", "NULL"),
-				guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), r.now("delivered_at"), r.now("updated_at"),
-			},
+			Where: []guard.Condition{r.letGoOf()}, Set: r.rerunning(),
 		})
 		if moved.Answer != core.Applied {
 			return nil

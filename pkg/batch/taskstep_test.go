@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -80,7 +81,7 @@ flow:
     sql: insert into answer values (${steps.square.out.total}, ${steps.square.out.succeeded}, ${steps.square.out.results ?? 'none'})
 `
 
-// Rule W10: a run without any worker executes the tasks itself; a failed one fails the step
+// Rules TS2, TS4, TS5: a run without any worker executes the tasks itself; a failed one fails the step
 // by name, and a restart attempts that one alone.
 func TestAStepOfTasksRunsThemItselfAndARestartRepeatsTheFailedOnes(t *testing.T) {
 	t.Parallel()
@@ -95,6 +96,10 @@ func TestAStepOfTasksRunsThemItselfAndARestartRepeatsTheFailedOnes(t *testing.T)
 		})
 		app, dir := app(t, url, s.handler())
 		file := write(t, dir, "job.yaml", squaresJob)
+		misspelt := write(t, dir, "misspelt.yaml", strings.Replace(squaresJob, "handler: square", "handler: sqare", 1))
+		_, err := app.Run(t.Context(), batch.RunRequest{File: misspelt})
+		require.ErrorContains(t, err, "misspelt.yaml:8:14: there is no handler sqare of tasks in this application")
+		require.ErrorContains(t, err, "did you mean square?")
 		exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
@@ -161,7 +166,7 @@ func until(t *testing.T, app *batch.App, status core.Status) (exec core.JobExecu
 	return exec
 }
 
-// Rule W10: on a worker the execution gives its slot up, is resumed when the last task is
+// Rules TS3, TS5: on a worker the execution gives its slot up, is resumed when the last task is
 // over, and in a stop cancels them; the restart attempts what was cancelled.
 func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	t.Parallel()

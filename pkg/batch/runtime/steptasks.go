@@ -128,6 +128,18 @@ func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) 
 	return s.config.Tasks.Repository.GroupOf(ctx, key)
 }
 
+// Handler implements step.TaskGroups.
+func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error) {
+	list, err := s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0].Spec.Type, nil
+}
+
 // Continue implements step.TaskGroups.
 func (s *StepTasks) Continue(
 	ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error,

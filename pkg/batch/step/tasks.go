@@ -32,6 +32,8 @@ type TaskGroups interface {
 	Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error)
 	// Results is as of task.Queries.
 	Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error)
+	// Handler is the type of the group's tasks.
+	Handler(ctx context.Context, id task.GroupID) (string, error)
 	// Elsewhere reports whether workers execute the tasks of the type: the step has nothing
 	// to do until they are over.
 	Elsewhere(handler string) bool
@@ -43,7 +45,7 @@ type TaskGroups interface {
 const MaxTasks = core.MaxPartitions
 
 // maxResults is how many bytes the results of tasks may have to be a result of their step.
-const maxResults = 64 << 10
+const maxResults = core.MaxContextBytes
 
 // maxNamed is how many tasks the failure of a step names.
 const maxNamed = 10
@@ -66,7 +68,7 @@ type TasksConfig struct {
 }
 
 // TasksStep submits a group of tasks, one for each item, and is over when the group is: a
-// core.Step of kind "tasks" (rule W10).
+// core.Step of kind "tasks" (rules TS1 to TS5).
 //
 // The group and the note of the step that it has one are one transaction. Where workers
 // execute the tasks the execution is parked meanwhile, if nothing else keeps it in this
@@ -230,12 +232,14 @@ const (
 
 // follow waits until the group is over.
 func (w *taskWait) follow(ctx context.Context) error {
-	handler := w.step.config.Handler
+	handler, err := w.groups.Handler(ctx, w.id) // that of the file may be another one by now
+	if err != nil {
+		return err
+	}
 	elsewhere := w.groups.Elsewhere(handler)
 	end := func() {}
 	defer func() { end() }()
 	if !elsewhere && !w.run.Stopping() {
-		var err error
 		if end, err = w.groups.Execute(ctx, w.id, handler); err != nil {
 			return err
 		}
@@ -347,10 +351,14 @@ func (w *taskWait) results(ctx context.Context) error {
 		return err
 	}
 	text, err := json.Marshal(values)
-	if err == nil && len(text) <= maxResults {
-		w.run.Step.Out["results"] = string(text)
+	if err != nil {
+		return err
 	}
-	return err
+	w.run.Step.Out["results"] = string(text)
+	if _, err := core.Results(w.run.Step.Out).Encode(); errors.Is(err, core.ErrContextTooLarge) {
+		delete(w.run.Step.Out, "results")
+	}
+	return nil
 }
 
 // wait waits until the group is looked at again.

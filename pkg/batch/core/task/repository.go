@@ -163,6 +163,8 @@ type Ref struct {
 	Attempt AttemptID
 	Worker  string
 	Epoch   int64
+	// Group is that of the task, where a step of a job waits for it; 0: no step does.
+	Group GroupID
 }
 
 // Claimed is what a worker executes.

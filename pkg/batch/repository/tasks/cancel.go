@@ -23,6 +23,9 @@ func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason strin
 		if err := r.endLost(ctx, []task.ID{id}, canceledReason(reason)); err != nil {
 			return err
 		}
+		if err := r.tasksMoved(ctx, id); err != nil {
+			return err
+		}
 		return r.audit(ctx, id, task.MoveCancel, actor, moved.Current, task.Canceled, moved.Epoch, reason)
 	})
 	if err != nil {
@@ -47,7 +50,10 @@ func (r *Repository) CancelGroup(ctx context.Context, id task.GroupID, actor, re
 		} else if err := r.requestCancel(ctx, id); err != nil {
 			return err
 		}
-		return r.cancelAll(ctx, id, actor, reason)
+		if err := r.cancelAll(ctx, id, actor, reason); err != nil {
+			return err
+		}
+		return r.groupMoved(ctx, id)
 	})
 	return answer, err
 }

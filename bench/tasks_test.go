@@ -32,6 +32,8 @@ const (
 	workSlots = 32
 	// asWorker has the test binary be a worker.
 	asWorker = "SURFIN_BENCH_WORKER"
+	// slotsOf is how many slots it has.
+	slotsOf = "SURFIN_BENCH_SLOTS"
 	// profileTo is a folder: workers write CPU profiles to it.
 	profileTo = "SURFIN_BENCH_PROFILE"
 )
@@ -44,7 +46,7 @@ func taskApp(ctx context.Context, engine, url string) (*batch.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	app, err := batch.New(ctx, s, river.Module(), batch.Handler("nothing", func() task.HandlerFunc { return nothing }))
+	app, err := batch.New(ctx, s, river.Module(), hashing(), batch.Handler("nothing", func() task.HandlerFunc { return nothing }))
 	if err != nil {
 		return nil, err
 	}
@@ -66,19 +68,23 @@ func runWorker(engine string) error {
 	slog.SetDefault(slog.New(slog.DiscardHandler)) // a line for each claim that was too late costs more than the claim
 	ctx, end := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer end()
+	slots, err := strconv.Atoi(os.Getenv(slotsOf))
+	if err != nil {
+		return err
+	}
 	app, err := taskApp(context.Background(), engine, os.Getenv("DATABASE_URL"))
 	if err != nil {
 		return err
 	}
-	return app.Work(context.Background(), ctx.Done(), runtime.Options{Slots: workSlots, Poll: 100 * time.Millisecond, Types: []string{"nothing"}})
+	return app.Work(context.Background(), ctx.Done(), runtime.Options{Slots: slots, Poll: 100 * time.Millisecond, Types: []string{"nothing"}})
 }
 
 // startWorkers starts two worker processes, and returns when both take tasks.
-func startWorkers(b *testing.B, app *batch.App, engine, url string) {
+func startWorkers(b *testing.B, app *batch.App, engine, url string, slots int) {
 	b.Helper()
 	for range 2 {
 		w := exec.Command(os.Args[0])
-		w.Env = append(os.Environ(), asWorker+"="+engine, "DATABASE_URL="+url)
+		w.Env = append(os.Environ(), asWorker+"="+engine, slotsOf+"="+strconv.Itoa(slots), "DATABASE_URL="+url)
 		w.Stderr = os.Stderr
 		require.NoError(b, w.Start())
 		b.Cleanup(func() {
@@ -90,7 +96,7 @@ func startWorkers(b *testing.B, app *batch.App, engine, url string) {
 		workers, err := app.Tasks.Workers(b.Context())
 		return err == nil && len(workers) == 2
 	}, time.Minute, 10*time.Millisecond)
-	submitTasks(b, app, 2*workSlots)
+	submitTasks(b, app, 2*slots)
 }
 
 // submitTasks submits a group of n tasks and waits for its end.
@@ -104,7 +110,7 @@ func submitTasks(b *testing.B, app *batch.App, n int) task.GroupID {
 		if status.Succeeded == n {
 			return accepted.Group
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(2*time.Millisecond + time.Duration(n)*10*time.Microsecond) // the question reads all tasks of the group
 	}
 }
 
@@ -131,7 +137,7 @@ func BenchmarkTasks(b *testing.B) {
 			app, err := taskApp(b.Context(), engine, url)
 			require.NoError(b, err)
 			b.Cleanup(func() { require.NoError(b, app.Close(context.Background())) })
-			startWorkers(b, app, engine, url)
+			startWorkers(b, app, engine, url, workSlots)
 			var group task.GroupID
 			b.ResetTimer()
 			for b.Loop() {
@@ -150,6 +156,35 @@ func BenchmarkTasks(b *testing.B) {
 			p50, p99 = waited(b, url, group)
 			b.ReportMetric(p50, "idle-p50-ms")
 			b.ReportMetric(p99, "idle-p99-ms")
+		})
+	}
+}
+
+// BenchmarkIdleStart is 200 tasks that are submitted one after the other to a worker of the
+// same process that has nothing to do.
+func BenchmarkIdleStart(b *testing.B) {
+	for _, engine := range []string{"river", "local"} {
+		b.Run(engine, func(b *testing.B) {
+			url := testdb.Postgres(b)
+			app, err := taskApp(b.Context(), engine, url)
+			require.NoError(b, err)
+			stop, ended := make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- app.Work(context.Background(), stop, runtime.Options{Slots: workSlots, Types: []string{"nothing"}})
+			}()
+			submitTasks(b, app, workSlots)
+			group := submitTasks(b, app, 1)
+			for b.Loop() {
+				for range paced {
+					submitTasks(b, app, 1)
+				}
+			}
+			p50, p99 := waited(b, url, group)
+			b.ReportMetric(p50, "idle-p50-ms")
+			b.ReportMetric(p99, "idle-p99-ms")
+			close(stop)
+			require.NoError(b, <-ended)
+			require.NoError(b, app.Close(context.Background()))
 		})
 	}
 }

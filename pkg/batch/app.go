@@ -94,8 +94,10 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 	return history{db}, err
 }
 
-func newRepository(h history, s Settings, o observing) (*repository.Repository, core.JobRepository) {
-	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer})
+// newRepository: the engine hears of the parts that a job plans here, also where a command
+// runs the job.
+func newRepository(h history, s Settings, o observing, e engine.Engine) (*repository.Repository, core.JobRepository) {
+	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}})
 	return r, r
 }
 

@@ -39,7 +39,8 @@ func newTaskRepository(h history, s Settings, o observing) (*tasks.Repository, t
 // newEngine makes the engine of the settings, for work in the repository's database.
 func newEngine(h history, t task.Repository, s Settings, built engines) (engine.Engine, error) {
 	if s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal {
-		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Repository: t}, Log: slog.Default()})
+		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read; that of the application announces to the engine
+		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Tasks: t, Parts: parts}, Log: slog.Default()})
 	}
 	names := []string{settings.EngineLocal}
 	for _, m := range built.List {

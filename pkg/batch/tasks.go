@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -11,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
@@ -106,22 +104,6 @@ func (s *stepTasks) Handlers() (known []string, closed bool) {
 	return s.StepTasks.Handlers()
 }
 
-// waiters have a worker resume an execution whose last task is over: it is delivered in the
-// transaction of that end. A worker that hears nothing finds it at its next look.
-type waiters struct {
-	executions *repository.Repository
-	engine     engine.Engine
-}
-
-// TasksEnded implements tasks.Waiters.
-func (w waiters) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
-	id, epoch, err := w.executions.TasksEnded(ctx, step)
-	if err != nil || id == 0 {
-		return err
-	}
-	return w.engine.Enqueue(ctx, engine.Delivery{Kind: engine.Resume, ID: int64(id), Epoch: epoch, Queue: runtime.WakeQueue})
-}
-
 // taskNeeds is what tasks are made of.
 type taskNeeds struct {
 	fx.In
@@ -151,7 +133,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	if err != nil {
 		return nil, nil, err
 	}
-	repository.SetWaiters(waiters{n.Executions, e})
+	repository.SetWaiters(n.Executions)
 	n.Steps.StepTasks, err = runtime.NewStepTasks(runtime.StepTasksConfig{
 		Service: service, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
 		Tasks: runtime.Tasks{Repository: repository, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},

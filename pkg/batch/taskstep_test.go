@@ -85,41 +85,39 @@ flow:
 // by name, and a restart attempts that one alone.
 func TestAStepOfTasksRunsThemItselfAndARestartRepeatsTheFailedOnes(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
-		t.Parallel()
-		s := newSquares()
-		s.set(func(_ context.Context, n int) error {
-			if n == 3 {
-				return errThree
-			}
-			return nil
-		})
-		app, dir := app(t, url, s.handler())
-		file := write(t, dir, "job.yaml", squaresJob)
-		misspelt := write(t, dir, "misspelt.yaml", strings.Replace(squaresJob, "handler: square", "handler: sqare", 1))
-		_, err := app.Run(t.Context(), batch.RunRequest{File: misspelt})
-		require.ErrorContains(t, err, "misspelt.yaml:8:14: there is no handler sqare of tasks in this application")
-		require.ErrorContains(t, err, "did you mean square?")
-		exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
-		require.NoError(t, err)
-		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "step square: 1 of 4 tasks of group 1 did not succeed: task 3 is FAILED: three is too many")
-		first := stepsOf(t, app, exec)["square"]
-		require.Equal(t, []int64{4, 3}, []int64{first.Counters.Read, first.Counters.Write})
-
-		write(t, dir, "job.yaml", squaresJob+"# the group stays, whatever the file's text\n")
-		s.set(nil)
-		exec, err = app.Run(t.Context(), batch.RunRequest{File: file})
-		require.NoError(t, err)
-		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
-		second := stepsOf(t, app, exec)["square"]
-		require.Equal(t, []int64{4, 4, 0, 1}, []int64{second.Total().Read, second.Total().Write, second.Counters.Read, second.Counters.Write})
-		require.Equal(t, map[int]int{1: 1, 2: 1, 3: 2, 4: 1}, s.counts())
-		require.Equal(t, "[1,4,9,16]", second.Out["results"])
-		groups, err := app.Tasks.Groups(t.Context(), 0, 0)
-		require.NoError(t, err)
-		require.Len(t, groups, 1)
+	url := testdb.SQLite(t)
+	s := newSquares()
+	s.set(func(_ context.Context, n int) error {
+		if n == 3 {
+			return errThree
+		}
+		return nil
 	})
+	app, dir := app(t, url, s.handler())
+	file := write(t, dir, "job.yaml", squaresJob)
+	misspelt := write(t, dir, "misspelt.yaml", strings.Replace(squaresJob, "handler: square", "handler: sqare", 1))
+	_, err := app.Run(t.Context(), batch.RunRequest{File: misspelt})
+	require.ErrorContains(t, err, "misspelt.yaml:8:14: there is no handler sqare of tasks in this application")
+	require.ErrorContains(t, err, "did you mean square?")
+	exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusFailed, exec.Status)
+	require.Contains(t, exec.Error, "step square: 1 of 4 tasks of group 1 did not succeed: task 3 is FAILED: three is too many")
+	first := stepsOf(t, app, exec)["square"]
+	require.Equal(t, []int64{4, 3}, []int64{first.Counters.Read, first.Counters.Write})
+
+	write(t, dir, "job.yaml", squaresJob+"# the group stays, whatever the file's text\n")
+	s.set(nil)
+	exec, err = app.Run(t.Context(), batch.RunRequest{File: file})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	second := stepsOf(t, app, exec)["square"]
+	require.Equal(t, []int64{4, 4, 0, 1}, []int64{second.Total().Read, second.Total().Write, second.Counters.Read, second.Counters.Write})
+	require.Equal(t, map[int]int{1: 1, 2: 1, 3: 2, 4: 1}, s.counts())
+	require.Equal(t, "[1,4,9,16]", second.Out["results"])
+	groups, err := app.Tasks.Groups(t.Context(), 0, 0)
+	require.NoError(t, err)
+	require.Len(t, groups, 1)
 }
 
 const errThree = testError("three is too many")
@@ -170,38 +168,36 @@ func until(t *testing.T, app *batch.App, status core.Status) (exec core.JobExecu
 // over, and in a stop cancels them; the restart attempts what was cancelled.
 func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
-		t.Parallel()
-		s := newSquares()
-		s.set(func(ctx context.Context, n int) error {
-			if n == 1 {
-				return nil
-			}
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-		files := fstest.MapFS{"squares.yaml": {Data: []byte(squaresJob)}}
-		app, _ := app(t, url, s.handler(), batch.JobFiles(batch.FS(files, "squares.yaml")))
-		require.NoError(t, app.Prepare(t.Context()))
-		working(t, app)
-		parked := launch(t, app)
-		require.Eventually(t, func() bool { return len(s.counts()) == 2 }, time.Minute, 10*time.Millisecond, "one slot: the second task hangs")
-		_, err := app.Stop(t.Context(), parked.ID)
-		require.NoError(t, err)
-		stopped := until(t, app, core.StatusStopped)
-		require.Equal(t, parked.ID, stopped.ID)
-		g, err := app.Tasks.Status(t.Context(), 2)
-		require.NoError(t, err)
-		require.Equal(t, task.GroupStatus{
-			ID: 2, State: task.GroupCancelled, Total: 4, Succeeded: 1, Canceled: 3, ByState: map[task.State]int{task.Succeeded: 1, task.Canceled: 3},
-		}, *g)
-
-		s.set(nil)
-		running, err := app.Restart(t.Context(), batch.RestartRequest{Execution: stopped.ID})
-		require.NoError(t, err)
-		exec, err := running.Wait()
-		require.NoError(t, err)
-		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
-		require.Equal(t, map[int]int{1: 1, 2: 2, 3: 1, 4: 1}, s.counts())
+	url := testdb.Postgres(t)
+	s := newSquares()
+	s.set(func(ctx context.Context, n int) error {
+		if n == 1 {
+			return nil
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
 	})
+	files := fstest.MapFS{"squares.yaml": {Data: []byte(squaresJob)}}
+	app, _ := app(t, url, s.handler(), batch.JobFiles(batch.FS(files, "squares.yaml")))
+	require.NoError(t, app.Prepare(t.Context()))
+	working(t, app)
+	parked := launch(t, app)
+	require.Eventually(t, func() bool { return len(s.counts()) == 2 }, time.Minute, 10*time.Millisecond, "one slot: the second task hangs")
+	_, err := app.Stop(t.Context(), parked.ID)
+	require.NoError(t, err)
+	stopped := until(t, app, core.StatusStopped)
+	require.Equal(t, parked.ID, stopped.ID)
+	g, err := app.Tasks.Status(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, task.GroupStatus{
+		ID: 2, State: task.GroupCancelled, Total: 4, Succeeded: 1, Canceled: 3, ByState: map[task.State]int{task.Succeeded: 1, task.Canceled: 3},
+	}, *g)
+
+	s.set(nil)
+	running, err := app.Restart(t.Context(), batch.RestartRequest{Execution: stopped.ID})
+	require.NoError(t, err)
+	exec, err := running.Wait()
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	require.Equal(t, map[int]int{1: 1, 2: 2, 3: 1, 4: 1}, s.counts())
 }

@@ -27,6 +27,7 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 		return err
 	}
 	s := a.parts.Settings
+	name := workerName(owner)
 	config := runtime.Config{Lease: s.Lease, Heartbeat: s.Heartbeat, Slots: o.Slots, Poll: o.Poll, Drain: o.Drain, Report: o.Report}
 	if !o.WithoutParts {
 		config.Parts = a.workOnParts(owner)
@@ -34,20 +35,17 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if o.Types == nil || len(o.Types) > 0 {
 		config.Tasks = &runtime.Tasks{
 			Repository: a.parts.Tasks.Repository, Engine: a.parts.Tasks.Engine, Database: a.parts.Tasks.Database, Catalog: a.parts.Tasks.Catalog,
-			Types: o.Types, Worker: workerName(owner), Version: programVersion(), Observer: a.parts.Observer,
+			Types: o.Types, Worker: name, Version: programVersion(), Observer: a.parts.Observer,
 		}
 	}
 	w, err := runtime.NewWorker(config)
 	if err != nil {
 		return err
 	}
-	if config.Parts != nil && config.Tasks != nil {
+	if config.Parts != nil && (o.Types == nil || len(o.Types) > 0) {
 		defer a.parts.Tasks.Steps.Working(o.Types)()
 	}
-	if config.Tasks == nil {
-		return w.Run(ctx, stop)
-	}
-	leader, err := a.leader(config, o.Report)
+	leader, err := a.leader(config, name)
 	if err != nil {
 		return err
 	}
@@ -69,14 +67,15 @@ const (
 )
 
 // leader does what one worker does for all of them.
-func (a *App) leader(config runtime.Config, report func(runtime.Event)) (*runtime.Leader, error) {
+func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error) {
+	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
-	duties := t.Sweep.Duties(t.Repository, lostAfter, lookForLost)
+	duties := append(t.Sweep.Duties(t.Repository, lostAfter, lookForLost), runtime.RedeliverReady(a.parts.Repository, t.Engine, lookForLost))
 	if folder != "" {
 		duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, logfolder.New(folder), lookForLogs))
 	}
 	c := runtime.LeaderConfig{
-		Leadership: t.Repository, Database: config.Tasks.Database, Holder: config.Tasks.Worker, Lease: config.Lease, Heartbeat: config.Heartbeat,
+		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
 	}
 	if report != nil {
 		c.Report = func(err error) { report(runtime.Event{What: "failed", Err: fmt.Errorf("lead: %w", err)}) }
@@ -94,7 +93,7 @@ func (a *App) leader(config runtime.Config, report func(runtime.Event)) (*runtim
 func (a *App) workOnParts(owner core.Owner) *runtime.Parts {
 	observer := a.parts.Observer
 	return &runtime.Parts{
-		Repository: a.parts.Repository, Job: a.Service.StoredJob, Owner: owner,
+		Repository: a.parts.Repository, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner,
 		Executor: func(t core.Transitions) core.StepExecutor {
 			return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 		},

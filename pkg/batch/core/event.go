@@ -222,6 +222,9 @@ type (
 		Current Status
 		Answer  Answer
 		Trigger string
+		// Race says that several processes try the same move, of which one is to succeed: the
+		// others' answer is no fault.
+		Race bool
 	}
 	// EventDead: an event of an inbox was offered in vain for the last time. What it says
 	// is not done; somebody must look (rule I4).

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -37,6 +38,10 @@ type Parks interface {
 	// one transaction. It is rejected if a stop was requested that the caller does not know
 	// of: see Parking.Stopping.
 	Park(ctx context.Context, ref JobRef, p Parking) (Answer, error)
+	// Ready returns what a worker may take now, behind the place after and at most limit of
+	// each kind: parts without an owner, or whose lease is over, and parked executions that
+	// wait for nothing any more.
+	Ready(ctx context.Context, after ReadyPlace, limit int) ([]Ready, error)
 	// Resumable returns parked executions that have no open partitions, oldest first, but
 	// for those with a definition whose hash is in except.
 	Resumable(ctx context.Context, limit int, except []string) ([]JobExecutionID, error)
@@ -54,6 +59,9 @@ type Parks interface {
 type AssignRequest struct {
 	Owner Owner
 	Lease time.Duration
+	// Part asks for this partition in this epoch, Epoch; 0: for any.
+	Part  StepExecutionID
+	Epoch int64
 	// MaxAttempts is how often a partition is assigned before it fails: a partition that
 	// kills its worker must not kill them all. 0: DefaultPartAttempts.
 	MaxAttempts int
@@ -79,13 +87,48 @@ type Assignment struct {
 	Shared []byte
 }
 
+// Ready is a partition, or a parked execution, that a worker may take now.
+type Ready struct {
+	// Part is the partition; 0: it is the execution.
+	Part StepExecutionID
+	// Execution is that of the partition, or the one that is parked.
+	Execution JobExecutionID
+	// Epoch is that of the row of the partition, or of the execution.
+	Epoch int64
+}
+
+// ReadyPlace is a place in the list of what is ready, which is in the order of ids.
+type ReadyPlace struct {
+	Part      StepExecutionID
+	Execution JobExecutionID
+}
+
+// NotNowError is the answer to a worker that asks for a partition whose lease has not
+// ended, or of a definition that the worker has excepted.
+type NotNowError struct {
+	Part       StepExecutionID
+	Definition string // the hash
+}
+
+// Error says what cannot be taken.
+func (e *NotNowError) Error() string {
+	return fmt.Sprintf("step execution %d cannot be taken now", e.Part)
+}
+
+// Announcer tells workers what is ready, in the transaction that ctx carries: of what is
+// rolled back they hear nothing. The same may be announced twice.
+type Announcer interface {
+	Announce(ctx context.Context, list ...Ready) error
+}
+
 // Assignments give partitions to workers. A partition has an owner, an epoch and a lease
 // of its own.
 type Assignments interface {
 	// AssignPartition takes a partition that no worker has, or whose worker is lost: the
 	// same record with a new epoch, at the position of its last commit. Lost ones that were
 	// assigned MaxAttempts times end FAILED, and those of a job that is to stop STOPPED.
-	// nil: there is none.
+	// nil: there is none. A *NotNowError of a partition that was asked for by its
+	// id, and is still to be had, but not now.
 	AssignPartition(ctx context.Context, req AssignRequest) (*Assignment, error)
 	// HeartbeatStep extends the lease of a partition and reads the stop flag of its job.
 	// ErrLostOwner if the guard finds no row.

@@ -53,6 +53,8 @@ type Request struct {
 	With []Step
 	// Trigger is what asked for the move, for logs and metrics; "": the move's name.
 	Trigger string
+	// Race says that others may try the same move: see core.Transitioned.
+	Race bool
 }
 
 // Condition is an expression of the row's columns with a ? for each argument.
@@ -314,7 +316,7 @@ func (t *Table[S]) classify(ctx context.Context, move core.Move[S], r Request) (
 func (t *Table[S]) observe(ctx context.Context, move core.Move[S], r Request, result Result[S]) {
 	event := core.Transitioned{
 		Machine: t.machine.Name(), Move: move.Name, ID: r.ID, To: core.Status(move.To), Current: core.Status(result.Current),
-		Answer: result.Answer, Trigger: r.Trigger,
+		Answer: result.Answer, Trigger: r.Trigger, Race: r.Race,
 	}
 	if event.Trigger == "" {
 		event.Trigger = move.Name

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -15,9 +16,10 @@ const assignLook = 100
 
 // assignable is a partition that a worker may get.
 type assignable struct {
-	Row           stepExecution `gorm:"embedded"`
-	Expired       bool
-	StopRequested bool
+	Row            stepExecution `gorm:"embedded"`
+	Expired        bool
+	StopRequested  bool
+	DefinitionHash string
 }
 
 // AssignPartition implements core.Assignments. What it read is compared again by the
@@ -27,17 +29,16 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 	if req.Lease <= 0 {
 		return nil, fmt.Errorf("assign a partition: a lease of %v is not positive", req.Lease)
 	}
-	var found []assignable
-	err := r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested
-		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
-		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' OR s.lease_until IS NOT NULL)
-		AND j.definition_hash NOT IN ? ORDER BY s.id LIMIT ?`, append([]string{"none"}, req.Except...), assignLook)
+	found, err := r.assignable(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("look for partitions: %w", err)
 	}
 	for _, c := range found {
 		dead := c.isDead(req.Dead)
-		if c.Row.Owner != "" && !c.Expired && !dead {
+		if held := c.Row.Owner != "" && !c.Expired && !dead; held || slices.Contains(req.Except, c.DefinitionHash) {
+			if req.Part != 0 {
+				return nil, &core.NotNowError{Part: c.Row.ID, Definition: c.DefinitionHash}
+			}
 			continue
 		}
 		taken, err := r.assign(ctx, c, dead, req)
@@ -49,6 +50,20 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 		}
 	}
 	return nil, nil
+}
+
+// assignable reads what the request may get: the one that it names, with whatever
+// definition, or some.
+func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (found []assignable, err error) {
+	which, args := "AND j.definition_hash NOT IN ?", []any{append([]string{"none"}, req.Except...), assignLook}
+	if req.Part != 0 {
+		which, args = "AND s.id = ? AND s.epoch = ?", []any{req.Part, req.Epoch, 1}
+	}
+	err = r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested, j.definition_hash
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
+		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' OR s.lease_until IS NOT NULL)
+		`+which+` ORDER BY s.id LIMIT ?`, args...)
+	return found, err
 }
 
 // stopLost ends the partitions of a parked execution that no worker has, or whose worker is
@@ -83,6 +98,7 @@ func (c assignable) isDead(dead func(core.Owner) bool) bool {
 func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (bool, error) {
 	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)
+	m.race = true
 	switch {
 	case c.StopRequested:
 		m.move = core.Executions().Move(core.MoveStop)
@@ -194,6 +210,11 @@ func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef, ref
 	m.set("error_text = ?", storable(refused))
 	m.set("assigned_count = assigned_count - 1") // no attempt of the partition failed
 	m.set("epoch = epoch + 1")
-	_, err := r.transition(ctx, m)
-	return err
+	return r.store.transact(ctx, func(ctx context.Context) error {
+		answer, err := r.transition(ctx, m)
+		if err != nil || answer != core.Applied {
+			return err
+		}
+		return r.announceStep(ctx, ref.ID)
+	})
 }

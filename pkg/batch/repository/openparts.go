@@ -15,14 +15,17 @@ import (
 // its manager first, since the end lowers the manager's count.
 
 // managerFirst is the condition by which the UPDATE that ends one step locks the step's
-// manager before the step itself; its bind variable is the id of the step. SQLite has
-// one writer, and nothing to lock.
+// manager before the step itself, and those that are parked beside it: of two parts that
+// end at once and are the last of their steps, the second sees that no other is open. Its
+// two bind variables are the id of the step. SQLite has one writer, and nothing to lock.
 func (r *Repository) managerFirst() string {
 	if r.store.db.Dialect() != tx.Postgres {
-		return " AND ? IS NOT NULL"
+		return " AND ? IS NOT NULL AND ? IS NOT NULL"
 	}
-	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
-		WHERE id = (SELECT manager_id FROM {step_execution} WHERE id = ?) FOR NO KEY UPDATE) AS m) >= 0`)
+	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution} WHERE id IN (
+		SELECT p.manager_id FROM {step_execution} p WHERE p.id = ? UNION
+		SELECT m.id FROM {step_execution} m WHERE m.status = 'PARKED' AND m.job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?))
+		ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
 // managersFirst does the same for the UPDATE that ends all steps of a job; its bind
@@ -36,7 +39,8 @@ func (r *Repository) managersFirst() string {
 }
 
 // countEnded lowers the counts of open partitions of the steps' managers, whatever move
-// ended the steps. The caller passes only rows that its transaction ended.
+// ended the steps. The caller passes only rows that its transaction ended. An execution
+// that waited for the last of them is announced.
 func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) error {
 	counts := map[core.StepExecutionID]int{}
 	for _, s := range steps {
@@ -45,9 +49,18 @@ func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) erro
 		}
 	}
 	for _, manager := range slices.SortedFunc(maps.Keys(counts), cmp.Compare) {
-		err := r.store.exec(ctx, "UPDATE {step_execution} SET open_parts = open_parts - ? WHERE id = ?", counts[manager], manager).Error
+		var left []stepExecution
+		err := r.store.scan(ctx, &left, "UPDATE {step_execution} SET open_parts = open_parts - ? WHERE id = ? RETURNING job_execution_id, open_parts", counts[manager], manager)
 		if err != nil {
 			return err
+		}
+		for _, m := range left {
+			if m.OpenParts > 0 {
+				continue
+			}
+			if err := r.announceResume(ctx, m.JobExecutionID); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Park implements core.Parks: the guarded UPDATE of the job, one of its open steps that
@@ -31,9 +30,11 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 			return err
 		}
 		if p.Stopping {
-			return r.stopUnassigned(ctx, ref.ID, l)
+			if err := r.stopUnassigned(ctx, ref.ID, l); err != nil {
+				return err
+			}
 		}
-		return nil
+		return r.announceResume(ctx, ref.ID)
 	})
 	refused, ok := errors.AsType[*refusalError](err)
 	switch {
@@ -88,32 +89,6 @@ const waitsFor = `(SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s
 // They are looked up by the step and by the group's states, so that no count has to be kept.
 const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
 	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
-
-// TasksEnded returns the execution whose parked step waited for tasks, and its epoch, if it
-// waits for nothing any more and can be resumed; 0: it waits, or is not parked. It is called in
-// the transaction that ended the tasks, behind their rows: the step's row is locked, so that
-// of two transactions that end the last tasks at once the second one sees what the first did.
-func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) (id core.JobExecutionID, epoch int64, err error) {
-	lock := ""
-	if r.store.db.Dialect() == tx.Postgres {
-		lock = " FOR NO KEY UPDATE"
-	}
-	var found []stepExecution
-	err = r.store.scan(ctx, &found, "SELECT id, job_execution_id FROM {step_execution} WHERE id = ? AND status = ?"+lock, step, core.StatusParked)
-	if err != nil || len(found) == 0 {
-		return 0, 0, err
-	}
-	var resumable []jobExecution
-	err = r.store.scan(ctx, &resumable, "SELECT id, epoch FROM {job_execution} WHERE id = ? AND owner = '' AND status IN ? AND NOT "+waits,
-		found[0].JobExecutionID, core.Executions().Move(core.MoveResume).From)
-	if err != nil {
-		return 0, 0, fmt.Errorf("look whether an execution waits for tasks: %w", err)
-	}
-	if len(resumable) == 0 {
-		return 0, 0, nil
-	}
-	return resumable[0].ID, resumable[0].Epoch, nil
-}
 
 // Resumable implements core.Parks.
 func (r *Repository) Resumable(ctx context.Context, limit int, except []string) ([]core.JobExecutionID, error) {

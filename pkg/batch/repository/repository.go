@@ -16,6 +16,9 @@ type Options struct {
 	Prefix string
 	// Observer hears of every transition and its answer; may be nil.
 	Observer core.Observer
+	// Announcer tells workers of parts and parked executions that wait for one; nil: nobody
+	// does, and they find them in the tables.
+	Announcer core.Announcer
 }
 
 // Repository is a core.JobRepository. It is safe for concurrent use.
@@ -23,8 +26,9 @@ type Options struct {
 // Every method uses the transaction that ctx carries for the repository's
 // database, if there is one, and else a connection or transaction of its own.
 type Repository struct {
-	store    *store
-	observer core.Observer
+	store     *store
+	observer  core.Observer
+	announcer core.Announcer // nil: none
 	// checkpoints are the texts of the one statement that is executed per chunk,
 	// without and with the execution context.
 	checkpoints [2]string
@@ -35,7 +39,7 @@ var _ core.JobRepository = (*Repository)(nil)
 // New returns the repository in db. It does no I/O: CheckSchema says whether the
 // tables are there.
 func New(db tx.Database, options Options) *Repository {
-	r := &Repository{store: newStore(db, options.Prefix), observer: core.Observers(options.Observer)}
+	r := &Repository{store: newStore(db, options.Prefix), observer: core.Observers(options.Observer), announcer: options.Announcer}
 	r.checkpoints = [2]string{r.checkpointSQL(false), r.checkpointSQL(true)}
 	return r
 }

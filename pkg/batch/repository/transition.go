@@ -139,6 +139,7 @@ type guardedMove struct {
 	visits         []core.FlowVisit // of the job's journal, stored with the move
 	sets           []string
 	args           []any
+	race           bool // others may make the same move, and to be late is no fault
 	// merge has changes of the job's context; nil: none.
 	merge *core.ExecutionContext
 	// condition is a further one on columns of the row; '': none.
@@ -200,6 +201,7 @@ type verdict struct {
 	answer  core.Answer
 	current core.Status // in which the row was found
 	err     error       // of a rejection
+	race    bool        // that of the move
 	failed  []audit     // unfinished steps that ended with their job
 }
 
@@ -218,6 +220,7 @@ func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answe
 	if err != nil {
 		return "", fmt.Errorf("%s %d: %s to %s: %w", m.machine, m.id, m.act, m.move.To, err)
 	}
+	v.race = m.race
 	r.answered(ctx, m.machine, m.id, m.move, m.act, v)
 	ended := core.Executions().Move(core.MoveEndWithJob)
 	for _, step := range v.failed {
@@ -240,7 +243,7 @@ func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
 
 func (r *Repository) answered(ctx context.Context, machine string, id int64, move core.Move[core.Status], act string, v verdict) {
 	r.notify(ctx, core.Transitioned{
-		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: v.current, Answer: v.answer, Trigger: act,
+		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: v.current, Answer: v.answer, Trigger: act, Race: v.race,
 	})
 }
 
@@ -300,7 +303,10 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 	}
 	if m.move.Name == core.MoveRequestStop && moved.FromStatus == core.StatusParked {
 		_, err := r.recorded(ctx, moved.Actor, func(ctx context.Context, l *ledger) error {
-			return r.stopUnassigned(ctx, moved.JobExecutionID, l)
+			if err := r.stopUnassigned(ctx, moved.JobExecutionID, l); err != nil {
+				return err
+			}
+			return r.announceStop(ctx, moved.JobExecutionID)
 		})
 		if err != nil {
 			return v, err
@@ -339,7 +345,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 		returning += ", manager_id"
 		if m.move.To.IsOver() {
 			where += r.managerFirst()
-			args = append(args, m.id)
+			args = append(args, m.id, m.id)
 		}
 	}
 	var rows []stepExecution

@@ -2,15 +2,38 @@ package runtime
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 )
 
-// WakeQueue is the queue of deliveries of parts and parked executions. They only have a
-// worker look for some at once: which there are, the tables say.
+// WakeQueue is the queue of deliveries of parts and parked executions. A worker takes the
+// one that is named, if the tables say that it is still to be had.
 const WakeQueue = "surfin.parts"
+
+// Announcer hands parts and parked executions that wait for a worker to an engine: a
+// core.Announcer.
+type Announcer struct{ Engine engine.Engine }
+
+// Announce implements core.Announcer.
+func (a Announcer) Announce(ctx context.Context, list ...core.Ready) error {
+	return a.Engine.Enqueue(ctx, readyDeliveries(list)...)
+}
+
+func readyDeliveries(list []core.Ready) []engine.Delivery {
+	ds := make([]engine.Delivery, len(list))
+	for i, r := range list {
+		d := engine.Delivery{Kind: engine.Part, ID: int64(r.Part), Epoch: r.Epoch, Queue: WakeQueue}
+		if r.Part == 0 {
+			d.Kind, d.ID = engine.Resume, int64(r.Execution)
+		}
+		ds[i] = d
+	}
+	return ds
+}
 
 // deliveries are those of tasks, as an engine carries them: each type is a queue.
 func deliveries(tasks []task.Delivery) []engine.Delivery {
@@ -27,14 +50,51 @@ func taskDelivery(d engine.Delivery) task.Delivery {
 	return task.Delivery{ID: task.ID(d.ID), Epoch: d.Epoch, Type: d.Queue, Priority: d.Priority, NotBefore: d.NotBefore}
 }
 
-// Waiting finds deliveries of tasks that wait in the repository, for an engine that has no
-// table of its own.
-type Waiting struct{ Repository task.Executions }
+// Waiting finds deliveries that wait in the repository, for an engine that has no table of
+// its own.
+type Waiting struct {
+	Tasks task.Executions
+	// Parts are parts and parked executions; nil: there are none.
+	Parts core.Parks
+}
 
-// Due returns deliveries of the queues that wait now, at most limit, by priority and age.
+// Due returns deliveries of the queues that wait now, at most limit, by priority. Those of
+// one priority are by age, tasks and others in turn, so that neither waits for all of the
+// other.
 func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error) {
-	found, err := w.Repository.Due(ctx, queues, limit)
-	return deliveries(found), err
+	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool { return q == WakeQueue })
+	var found []engine.Delivery
+	if len(types) > 0 {
+		list, err := w.Tasks.Due(ctx, types, limit)
+		if err != nil {
+			return nil, err
+		}
+		found = deliveries(list)
+	}
+	if len(types) == len(queues) || w.Parts == nil {
+		return found, nil
+	}
+	ready, err := w.Parts.Ready(ctx, core.ReadyPlace{}, limit)
+	if err != nil {
+		return nil, err
+	}
+	all := inTurn(found, readyDeliveries(ready))
+	return all[:min(len(all), limit)], nil
+}
+
+// inTurn merges two lists.
+func inTurn(a, b []engine.Delivery) []engine.Delivery {
+	all := make([]engine.Delivery, 0, len(a)+len(b))
+	for i := range max(len(a), len(b)) {
+		if i < len(b) {
+			all = append(all, b[i].Filled())
+		}
+		if i < len(a) {
+			all = append(all, a[i].Filled())
+		}
+	}
+	slices.SortStableFunc(all, func(x, y engine.Delivery) int { return x.Priority - y.Priority })
+	return all
 }
 
 // pauseOf is how long a delivery is left alone that cannot be taken now.

@@ -41,7 +41,7 @@ func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	})
 	p.config.Lease, p.config.Heartbeat = 6*time.Second, 300*time.Millisecond
 	far := testengine.On(t, gormdb.Config{URL: line.URL(), IdleInTransaction: p.config.Lease})
-	p.parts.Repository = far.Repository
+	p.parts.Repository, p.parts.Engine = far.Repository, deliverer(t, far)
 	p.parts.Executor = func(transitions core.Transitions) core.StepExecutor {
 		return step.NewSimpleStepExecutor(transitions, far.Database.Name(), nil)
 	}
@@ -75,7 +75,7 @@ func TestATaskWhoseLeaseCannotBeRenewedIsAttemptedAgain(t *testing.T) {
 	o.change = func(c *runtime.Config) {
 		c.Lease, c.Heartbeat = 6*time.Second, 300*time.Millisecond
 		c.Tasks.Repository, c.Tasks.Database = repo, far
-		c.Tasks.Engine, err = local.New(local.Config{Database: far, Source: runtime.Waiting{Repository: repo}, Scan: 20 * time.Millisecond})
+		c.Tasks.Engine, err = local.New(local.Config{Database: far, Source: runtime.Waiting{Tasks: repo}, Scan: 20 * time.Millisecond})
 		require.NoError(t, err)
 	}
 	stop := o.worker("a")

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,11 +10,14 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 )
 
 // Parts is what a worker needs for parts of steps, and for executions that wait for theirs.
 type Parts struct {
 	Repository core.JobRepository
+	// Engine delivers them. Required.
+	Engine engine.Engine
 	// Job rebuilds the job of an execution from the definition that is stored with it. Where
 	// it fails, the worker leaves all executions of that definition to others for a while.
 	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
@@ -33,31 +37,103 @@ type Parts struct {
 
 // partSource finds parts and parked executions, and runs them.
 type partSource struct {
-	parts            Parts
-	lease, heartbeat time.Duration
-	report           func(Event)
-	refused          refusals
+	parts                  Parts
+	lease, heartbeat, poll time.Duration
+	slots                  chan struct{}
+	report                 func(Event)
+	refused                refusals
 }
 
-func newPartSource(config Config) (*partSource, error) {
+func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
 	p := *config.Parts
-	if p.Repository == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
-		return nil, errors.New("a worker for parts needs a repository, jobs, an executor and an owner")
+	if p.Repository == nil || p.Engine == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
+		return nil, errors.New("a worker for parts needs a repository, an engine, jobs, an executor and an owner")
 	}
 	p.Services.Fill()
 	return &partSource{
-		parts: p, lease: config.Lease, heartbeat: config.Heartbeat, report: config.Report,
+		parts: p, lease: config.Lease, heartbeat: config.Heartbeat, poll: config.Poll, slots: slots, report: config.Report,
 		refused: refusals{first: max(config.Poll, firstRefusal), byHash: map[string]refusal{}},
 	}, nil
 }
 
-// next takes something to do; nil: there is nothing.
-func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
-	except, since := p.refused.hashes(time.Now()), p.clock().Now()
+// run takes deliveries until stop is closed, for a worker without tasks.
+func (p *partSource) run(ctx context.Context, stop <-chan struct{}) error {
+	return p.parts.Engine.Run(ctx, stop, engine.Subscription{Queues: []string{WakeQueue}, Slots: cap(p.slots)}, p.handler(ctx, stop))
+}
+
+// handler is the engine.Handler of parts and parked executions. What it begins ends with
+// ctx, and is given back when stop is closed.
+func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.Handler {
+	return func(_ context.Context, d engine.Delivery) engine.Answer {
+		select {
+		case <-stop:
+			return engine.RetryAfter(0)
+		default:
+		}
+		if !slot(ctx, p.slots, p.poll) {
+			return pauseOf(p.poll)
+		}
+		defer func() { <-p.slots }()
+		answer, err := p.handle(ctx, d, stop)
+		if err != nil && ctx.Err() == nil {
+			p.report(Event{What: "failed", Err: err})
+		}
+		return answer
+	}
+}
+
+func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan struct{}) (engine.Answer, error) {
+	if d.Kind == engine.Resume {
+		return p.handleResume(ctx, d, stop)
+	}
+	a, since, err := p.assign(ctx, d)
+	if later, ok := errors.AsType[*core.NotNowError](err); ok {
+		return pauseOf(cmp.Or(p.refused.left(later.Definition, time.Now()), p.lease/3)), nil
+	}
+	switch {
+	case err != nil:
+		return pauseOf(p.poll), err
+	case a == nil:
+		return engine.Drop(), nil
+	}
+	p.partition(ctx, a, since, stop)
+	return engine.Done(), nil
+}
+
+// assign takes the part of the delivery, or any part without one.
+func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*core.Assignment, time.Duration, error) {
+	since := p.clock().Now()
 	a, err := p.parts.Repository.AssignPartition(ctx, core.AssignRequest{
-		Owner: p.parts.Owner, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: except,
-		Dead: p.parts.Services.Owners.IsDead,
+		Owner: p.parts.Owner, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: p.refused.hashes(time.Now()),
+		Dead: p.parts.Services.Owners.IsDead, Part: core.StepExecutionID(d.ID), Epoch: d.Epoch,
 	})
+	return a, since, err
+}
+
+// handleResume resumes the execution of the delivery, if it is still parked in that epoch.
+func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <-chan struct{}) (engine.Answer, error) {
+	exec, err := p.parts.Repository.Execution(ctx, core.JobExecutionID(d.ID))
+	switch {
+	case errors.Is(err, core.ErrNotFound):
+		return engine.Drop(), nil
+	case err != nil:
+		return pauseOf(p.poll), err
+	case exec.Epoch != d.Epoch || exec.Owner != core.Owner{} || exec.Status.IsOver():
+		return engine.Drop(), nil
+	}
+	left := p.refused.left(exec.Definition.Hash, time.Now())
+	if p.parts.Resume == nil {
+		left = unknownPause
+	}
+	if left == 0 && p.resume(ctx, exec, stop) {
+		return engine.Done(), nil
+	}
+	return pauseOf(max(left, p.refused.left(exec.Definition.Hash, time.Now()))), nil
+}
+
+// next takes something to do that no delivery has told of; nil: there is nothing.
+func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
+	a, since, err := p.assign(ctx, engine.Delivery{})
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +143,7 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), er
 	if p.parts.Resume == nil {
 		return nil, nil
 	}
-	ids, err := p.parts.Repository.Resumable(ctx, 1, except)
+	ids, err := p.parts.Repository.Resumable(ctx, 1, p.refused.hashes(time.Now()))
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
@@ -78,27 +154,29 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), er
 	return func() { p.resume(ctx, exec, stop) }, nil
 }
 
-// resume resumes an execution. One whose job cannot be built here is left to others.
-func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, stop <-chan struct{}) {
+// resume resumes an execution. One whose job cannot be built here, or which fails, is left
+// to others: false.
+func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, stop <-chan struct{}) bool {
 	report := func(what string, err error) { p.report(Event{Execution: exec.ID, What: what, Err: err}) }
 	j, err := p.parts.Job(ctx, *exec)
 	if err != nil {
 		p.refused.add(exec.Definition.Hash, time.Now())
 		err = fmt.Errorf("build job %s: %w", exec.JobName, err)
 		report("refused", errors.Join(err, p.parts.Repository.RefuseResume(context.WithoutCancel(ctx), exec.ID, p.refusal(err))))
-		return
+		return false
 	}
 	err = p.parts.Resume(ctx, j, exec.ID, stop)
 	if _, taken := errors.AsType[*core.TransitionError](err); taken {
-		return
+		return true
 	}
 	if err != nil {
 		p.refused.add(exec.Definition.Hash, time.Now()) // it may be there again at once
 		report("failed", err)
-		return
+		return false
 	}
 	p.refused.remove(exec.Definition.Hash)
 	report("resumed", nil)
+	return true
 }
 
 // refusal is what is stored of work that this worker could not begin.

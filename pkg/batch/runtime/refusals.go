@@ -37,6 +37,13 @@ func (r *refusals) add(hash string, now time.Time) {
 	r.byHash[hash] = refusal{until: now.Add(pause), pause: pause}
 }
 
+// left is how long a definition is left alone from now on.
+func (r *refusals) left(hash string, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return max(0, r.byHash[hash].until.Sub(now))
+}
+
 func (r *refusals) remove(hash string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

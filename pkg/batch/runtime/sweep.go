@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -76,6 +77,42 @@ func (s *Sweep) Duties(settings task.Settings, waiting, every time.Duration) []D
 		duties = append(duties, duty("deliver lost tasks", waiting, s.Redeliver))
 	}
 	return duties
+}
+
+// readyLimit is how many parts and parked executions one call of RedeliverReady looks at.
+const readyLimit = 1000
+
+// RedeliverReady returns the leader's duty that delivers parts and parked executions which
+// wait for a worker, and which the engine will not deliver any more: their delivery was
+// lost, or the lease of their worker has ended. Of an engine that loses none it does
+// nothing. It goes through all that wait, readyLimit in one call.
+func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty {
+	var place core.ReadyPlace
+	return Duty{Name: "deliver lost parts", Every: every, Do: func(ctx context.Context) (bool, error) {
+		if !e.Capabilities().Loses {
+			return false, nil
+		}
+		list, err := parts.Ready(ctx, place, readyLimit)
+		if err != nil {
+			return false, err
+		}
+		if len(list) == 0 {
+			place = core.ReadyPlace{}
+			return false, nil
+		}
+		missing, err := e.Missing(ctx, readyDeliveries(list)...)
+		if err == nil {
+			err = e.Enqueue(ctx, missing...)
+		}
+		for _, r := range list {
+			if r.Part == 0 {
+				place.Execution = max(place.Execution, r.Execution)
+			} else {
+				place.Part = max(place.Part, r.Part)
+			}
+		}
+		return true, err
+	}}
 }
 
 // moveLimit is how many texts move in one transaction.

@@ -18,7 +18,8 @@ import (
 // Tasks is what a worker needs for tasks.
 type Tasks struct {
 	Repository task.Repository
-	Engine     engine.Engine
+	// Engine delivers them; that of Config.Parts, where there are both.
+	Engine engine.Engine
 	// Database is that of the repository.
 	Database tx.Database
 	Catalog  *Catalog
@@ -47,7 +48,7 @@ type taskSource struct {
 	handlers map[string]task.Handler
 	decide   task.Decide
 	sweep    *Sweep
-	wake     chan struct{} // receives when there may be parts
+	parts    engine.Handler // of other deliveries than tasks; nil: none
 	// stop and handling are of run, and working what it waits for: executions outlive the
 	// answers to their deliveries where they are idle.
 	stop     <-chan struct{}
@@ -88,7 +89,7 @@ func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	return &taskSource{
 		config: config, tasks: t, slots: slots, handlers: handlers, decide: decide,
 		sweep: NewSweep(t.Database, t.Repository, t.Engine, decide),
-		wake:  make(chan struct{}, 1), begun: make(chan struct{}), busy: map[engine.Key]bool{},
+		begun: make(chan struct{}), busy: map[engine.Key]bool{},
 	}, nil
 }
 
@@ -110,10 +111,11 @@ func (s *taskSource) setTenure(t *tenure) {
 	}
 }
 
-// run takes deliveries until stop is closed, and ends when nothing is in hand.
-func (s *taskSource) run(ctx context.Context, stop <-chan struct{}) error {
+// run takes deliveries until stop is closed, and ends when nothing is in hand. parts is the
+// handler of those that are no tasks; nil: none are taken.
+func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine.Handler) error {
 	subscription := engine.Subscription{Queues: slices.Clone(s.tasks.Types), Slots: s.config.Slots}
-	if s.config.Parts != nil {
+	if s.parts = parts; parts != nil {
 		subscription.Queues = append(subscription.Queues, WakeQueue)
 	}
 	if len(subscription.Queues) == 0 {
@@ -207,17 +209,13 @@ func (s *taskSource) tend(ctx context.Context) error {
 // handle is the engine.Handler: it answers when the work is over.
 func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answer {
 	if d.Kind != engine.Task {
-		select {
-		case s.wake <- struct{}{}:
-		default: // it looks anyway
-		}
-		return engine.Done()
+		return s.parts(ctx, d)
 	}
 	if s.handlers[d.Queue] == nil {
 		s.config.Report(Event{Task: &task.Task{ID: task.ID(d.ID), Spec: task.Spec{Type: d.Queue}}, What: "refused", Err: fmt.Errorf("no handler is registered for tasks of type %q", d.Queue)})
 		return pauseOf(unknownPause)
 	}
-	if !s.slot(ctx) {
+	if !slot(ctx, s.slots, s.config.Poll) {
 		return pauseOf(s.config.Poll)
 	}
 	t, answer, ok := s.permitted(d.Key())
@@ -275,12 +273,12 @@ func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 // unknownPause is how long a delivery is left to others of whose type there is no handler.
 const unknownPause = 10 * time.Second
 
-// slot waits a little for a slot, as parts may have them all.
-func (s *taskSource) slot(ctx context.Context) bool {
-	timer := time.NewTimer(s.config.Poll)
+// slot waits a little for a slot: a look for parts may have it.
+func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
-	case s.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false

@@ -29,11 +29,18 @@ type Config struct {
 	// Slots is how many parts, executions that are resumed, and tasks run at once; 0: 1.
 	Slots int
 	// Lease, Heartbeat and Poll are DefaultLease, DefaultHeartbeat and DefaultPoll where
-	// zero. The heartbeat must be shorter than half the lease.
+	// zero. The heartbeat must be shorter than half the lease. Poll is the time between two
+	// looks for retries that are due, and before what could not be done is tried again.
 	Lease, Heartbeat, Poll time.Duration
 	// Drain is how long tasks in hand may go on when the worker is to stop; 0: DefaultDrain,
 	// negative: not at all.
 	Drain time.Duration
+	// Sweep is the time between two looks for parts, and executions that wait for theirs,
+	// of which no delivery came; 0: a third of the lease. It finds those of a process of
+	// this machine that is dead, whose lease goes on, and what was planned without an
+	// engine. As all else is delivered, it need not be short; a third of the lease is no
+	// more than what the end of the lease may be late.
+	Sweep time.Duration
 	// Report is called with what went wrong and what was taken; nil: nothing is.
 	Report func(Event)
 }
@@ -93,7 +100,7 @@ func NewWorker(config Config) (*Worker, error) {
 	w := &Worker{config: config, slots: make(chan struct{}, config.Slots)}
 	var err error
 	if config.Parts != nil {
-		if w.parts, err = newPartSource(config); err != nil {
+		if w.parts, err = newPartSource(config, w.slots); err != nil {
 			return nil, err
 		}
 	}
@@ -116,6 +123,9 @@ func (c *Config) fill() {
 	if c.Poll == 0 {
 		c.Poll = DefaultPoll
 	}
+	if c.Sweep == 0 {
+		c.Sweep = c.Lease / 3
+	}
 	if c.Drain == 0 {
 		c.Drain = DefaultDrain
 	}
@@ -136,9 +146,7 @@ func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	r := &run{worker: w, stop: make(chan struct{}), failed: make(chan error, 2)}
 	defer r.running.Wait()
 	defer close(r.stop)
-	if w.tasks != nil {
-		r.running.Go(func() { r.end(w.tasks.run(ctx, r.stop)) })
-	}
+	r.running.Go(func() { r.end(r.deliveries(ctx)) })
 	return r.loop(ctx, stop)
 }
 
@@ -149,7 +157,20 @@ type run struct {
 	failed  chan error
 	running sync.WaitGroup
 	failing time.Time // when the first look failed since one succeeded
+	looked  time.Time // when the last look failed
 	tending sync.Mutex
+}
+
+// deliveries takes them from the engine until the worker stops.
+func (r *run) deliveries(ctx context.Context) error {
+	parts, tasks := r.worker.parts, r.worker.tasks
+	switch {
+	case tasks == nil:
+		return parts.run(ctx, r.stop)
+	case parts == nil:
+		return tasks.run(ctx, r.stop, nil)
+	}
+	return tasks.run(ctx, r.stop, parts.handler(ctx, r.stop))
 }
 
 func (r *run) end(err error) {
@@ -179,8 +200,6 @@ func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 			r.tend(ctx)
 		case <-look.C:
 			slots = r.wanted()
-		case <-r.woken():
-			slots = r.wanted()
 		case slots <- struct{}{}:
 			found, err := r.lookForParts(ctx)
 			if err != nil || ctx.Err() != nil {
@@ -188,7 +207,7 @@ func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 			}
 			if !found {
 				slots = nil
-				look.Reset(w.config.Poll)
+				look.Reset(r.nextLook())
 			}
 		}
 	}
@@ -202,11 +221,12 @@ func (r *run) wanted() chan<- struct{} {
 	return r.worker.slots
 }
 
-func (r *run) woken() <-chan struct{} {
-	if r.worker.tasks == nil {
-		return nil
+// nextLook is the time until the next look for parts, one that failed is soon made again.
+func (r *run) nextLook() time.Duration {
+	if r.failing.IsZero() {
+		return jittered(r.worker.config.Sweep)
 	}
-	return r.worker.tasks.wake
+	return r.worker.config.Poll
 }
 
 // lookForParts looks with a slot, which it gives back where there is nothing.
@@ -226,12 +246,13 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	case err == nil:
 		r.failing = time.Time{}
 	case ctx.Err() != nil:
-	case r.failing.IsZero():
-		r.failing = time.Now()
+	case r.failing.IsZero(), time.Since(r.looked) > w.config.Lease/2: // there was no slot to look with meanwhile
+		r.failing, r.looked = time.Now(), time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
 	case time.Since(r.failing) > w.config.Lease:
 		return false, fmt.Errorf("worker: %w", err)
 	default:
+		r.looked = time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
 	}
 	return false, nil

@@ -13,9 +13,11 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -52,7 +54,13 @@ type workplace struct {
 
 func newWorkplace(t *testing.T, url string, parts int, work core.TaskletFunc) *workplace {
 	t.Helper()
-	p := &workplace{Engine: testengine.New(t, url)}
+	e := testengine.New(t, url)
+	return workplaceOn(t, e, deliverer(t, e), parts, work)
+}
+
+func workplaceOn(t *testing.T, e *testengine.Engine, deliveries engine.Engine, parts int, work core.TaskletFunc) *workplace {
+	t.Helper()
+	p := &workplace{Engine: e}
 	inner := p.Tasklet("parts", tx.Attr{}, work)
 	outer, err := step.NewPartitioned(step.PartitionConfig{
 		Step: inner.Step, OnWorkers: true,
@@ -68,7 +76,7 @@ func newWorkplace(t *testing.T, url string, parts int, work core.TaskletFunc) *w
 	_, err = running.Wait()
 	require.Error(t, err)
 	p.parts = runtime.Parts{
-		Repository: p.Repository, Owner: core.Owner{Host: "here", PID: 7},
+		Repository: p.Repository, Engine: deliveries, Owner: core.Owner{Host: "here", PID: 7},
 		Job: func(context.Context, core.JobExecution) (*core.Job, error) { return p.job, nil },
 		Executor: func(transitions core.Transitions) core.StepExecutor {
 			return step.NewSimpleStepExecutor(transitions, p.Database.Name(), nil)
@@ -87,6 +95,14 @@ func newWorkplace(t *testing.T, url string, parts int, work core.TaskletFunc) *w
 		},
 	}
 	return p
+}
+
+// deliverer is an engine that finds parts and parked executions.
+func deliverer(t testing.TB, e *testengine.Engine) engine.Engine {
+	t.Helper()
+	made, err := local.New(local.Config{Database: e.Database, Source: runtime.Waiting{Parts: e.Repository}, Scan: 10 * time.Millisecond})
+	require.NoError(t, err)
+	return made
 }
 
 func (p *workplace) status() core.Status {

@@ -207,7 +207,7 @@ func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 
 func (l *eventLog) transitioned(ctx context.Context, e core.Transitioned) {
 	level := slog.LevelDebug
-	if e.Answer == core.Rejected {
+	if e.Answer == core.Rejected && !e.Race {
 		level = slog.LevelWarn
 	}
 	l.log.Log(ctx, level, "transition", "machine", e.Machine, "id", e.ID, "to", string(e.To),

@@ -59,7 +59,7 @@ second one cancels.`,
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.Slots, "slots", o.Slots, "run `N` tasks and parts at once")
-	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for work")
+	f.DurationVar(&o.Poll, "poll", o.Poll, "`TIME` between two looks for retries that are due")
 	f.DurationVar(&o.Drain, "drain", o.Drain, "`TIME` that tasks in hand have to end when the worker is stopped")
 	f.StringSliceVar(&o.Types, "types", nil, "only tasks of these `TYPES`")
 	f.StringSliceVar(&without, "without", nil, "leave `WORK` of this kind to others: tasks or parts")

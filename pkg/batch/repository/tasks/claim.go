@@ -15,13 +15,13 @@ import (
 // Claim implements task.Executions.
 func (r *Repository) Claim(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, core.Answer, error) {
 	return r.begin(ctx, d, by, guard.Request{
-		Move: task.MoveClaim, Where: r.claimable(), Set: append(r.assigning(by), r.starting()...),
+		Move: task.MoveClaim, Race: true, Where: r.claimable(), Set: append(r.assigning(by), r.starting()...),
 	})
 }
 
 // Assign implements task.Executions.
 func (r *Repository) Assign(ctx context.Context, d task.Delivery, by task.Claimant) (core.Answer, error) {
-	done, err := r.tasks.Move(ctx, guard.Request{ID: int64(d.ID), Move: task.MoveAssign, Epoch: d.Epoch, Where: r.claimable(), Set: r.assigning(by)})
+	done, err := r.tasks.Move(ctx, guard.Request{ID: int64(d.ID), Move: task.MoveAssign, Race: true, Epoch: d.Epoch, Where: r.claimable(), Set: r.assigning(by)})
 	return done.Answer, err
 }
 

@@ -14,21 +14,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// resumed keeps which executions can be resumed, as the transactions that end tasks find out.
-type resumed struct {
-	executions *repository.Repository
-	mu         sync.Mutex
-	ids        []core.JobExecutionID
+// told keeps which executions can be resumed, as the transactions that end tasks announce them.
+type told struct {
+	mu  sync.Mutex
+	ids []core.JobExecutionID
 }
 
-func (r *resumed) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
-	id, _, err := r.executions.TasksEnded(ctx, step)
-	if id != 0 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.ids = append(r.ids, id)
+func (r *told) Announce(_ context.Context, list ...core.Ready) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, ready := range list {
+		r.ids = append(r.ids, ready.Execution)
 	}
-	return err
+	return nil
 }
 
 // parkedFor is an execution that is parked, and whose step waits for a group.
@@ -61,9 +59,9 @@ func (s *scene) isBlocked() (blocked bool) {
 // last says that the execution can be resumed.
 func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 	each(t, func(s *scene) {
-		executions := repository.New(s.db, repository.Options{})
-		told := &resumed{executions: executions}
-		s.SetWaiters(told)
+		announced := &told{}
+		executions := repository.New(s.db, repository.Options{Announcer: announced})
+		s.SetWaiters(executions)
 		id, waiting := s.parkedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work"}, {Type: "work"}}})
 		first, second := s.claim(waiting[0], worker("a")), s.claim(waiting[1], worker("b"))
 		ended := make(chan error, 1)
@@ -80,7 +78,7 @@ func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 		})
 		require.NoError(s, err)
 		require.NoError(s, <-ended)
-		require.Equal(s, []core.JobExecutionID{id}, told.ids)
+		require.Equal(s, []core.JobExecutionID{id}, announced.ids)
 		list, err := executions.Resumable(s.Context(), 10, nil)
 		require.NoError(s, err)
 		require.Equal(s, []core.JobExecutionID{id}, list)
@@ -92,15 +90,18 @@ func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 // A stop ends the waiting, and a restart of the step has done again what did not succeed.
 func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 	each(t, func(s *scene) {
-		executions := repository.New(s.db, repository.Options{})
+		announced := &told{}
+		executions := repository.New(s.db, repository.Options{Announcer: announced})
 		id, waiting := s.parkedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work"}, {Type: "work"}, {Type: "work"}}})
 		held := s.claim(waiting[0], worker("a"))
 		s.end(s.claim(waiting[1], worker("b")).Ref, task.Success())
 		request := core.ResumeRequest{Owner: core.Owner{Host: "h", PID: 2}, Lease: time.Hour}
 		_, err := executions.Resume(s.Context(), id, request)
 		require.ErrorAs(s, err, new(*core.TransitionError))
+		require.Empty(s, announced.ids)
 		_, err = executions.RequestStop(s.Context(), id)
 		require.NoError(s, err)
+		require.Equal(s, []core.JobExecutionID{id}, announced.ids)
 		_, err = executions.Resume(s.Context(), id, request)
 		require.NoError(s, err)
 

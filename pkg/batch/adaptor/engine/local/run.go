@@ -14,7 +14,9 @@ const (
 	jitter = 10
 	// dropped is how many looks long a delivery is left alone that was dropped. Its work is
 	// mostly gone from the tables by then.
-	dropped = 5
+	dropped = 10
+	// failed is the time after a look that failed: the database may be away.
+	failed = time.Second
 	// spread is how much more than it can take a worker looks for where others take the
 	// same work, so that they do not all try the same rows.
 	spread = 4
@@ -128,6 +130,9 @@ func (r *run) look(ctx context.Context) {
 	}
 	found, err := r.engine.config.Source.Due(ctx, r.queues, limit)
 	if err != nil {
+		r.mu.Lock()
+		r.next = now.Add(max(failed, r.engine.config.Scan))
+		r.mu.Unlock()
 		if ctx.Err() == nil {
 			r.engine.config.Log.WarnContext(ctx, "engine local: look for work", "error", err.Error())
 		}

@@ -230,11 +230,11 @@ func (o *observer) forget(id core.JobExecutionID) jobInHand {
 
 func transitioned(e core.Transitioned) record {
 	r := begin("transition", "transition").at(slog.LevelDebug)
-	switch e.Answer {
-	case core.Applied:
-	case core.Duplicate:
+	switch {
+	case e.Answer == core.Applied, e.Race:
+	case e.Answer == core.Duplicate:
 		r = r.at(slog.LevelWarn)
-	case core.Rejected:
+	default:
 		r = r.at(slog.LevelError)
 	}
 	r.add(slog.String("machine", e.Machine), slog.Int64("id", e.ID), slog.String("trigger", e.Trigger), slog.String("to", string(e.To)))

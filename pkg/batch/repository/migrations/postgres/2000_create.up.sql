@@ -193,6 +193,8 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_ended" ON "{{prefix}}job_exe
 -- A handful of rows: the steps that are not over.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_open" ON "{{prefix}}step_execution" (job_execution_id, id)
     WHERE status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');
+-- Fewer: the steps that wait without a process.
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_parked" ON "{{prefix}}step_execution" (job_execution_id) WHERE status = 'PARKED';
 
 -- The parameters of the newest instance of a job that was deleted: the next one follows
 -- it. Rows with an older instance_id than the others of the job do not count.

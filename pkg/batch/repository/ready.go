@@ -1,0 +1,105 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// announceBatch is how many are announced at once.
+const announceBatch = 1000
+
+// announceParts announces new rows, in the transaction that inserts them.
+func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution) error {
+	if r.announcer == nil {
+		return nil
+	}
+	for batch := range slices.Chunk(rows, announceBatch) {
+		list := make([]core.Ready, len(batch))
+		for i, row := range batch {
+			list[i] = core.Ready{Part: row.ID, Execution: row.JobExecutionID, Epoch: row.Epoch}
+		}
+		if err := r.announcer.Announce(ctx, list...); err != nil {
+			return fmt.Errorf("announce partitions: %w", err)
+		}
+	}
+	return nil
+}
+
+// announceStep announces a part that has no owner any more, in the transaction that took it
+// away.
+func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) error {
+	return r.announce(ctx, `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch FROM {step_execution} s
+		WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep, id)
+}
+
+// announceResume announces an execution if it is parked and waits for nothing any more.
+// Whatever it waits for calls this in the transaction that ends it. On PostgreSQL that
+// transaction has locked the steps that are parked (managerFirst), and Park announces
+// behind its own locks of them: so one of two at once sees what the other did.
+func (r *Repository) announceResume(ctx context.Context, id core.JobExecutionID) error {
+	return r.announce(ctx, `SELECT id AS execution, epoch FROM {job_execution} WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits,
+		id, core.Executions().Move(core.MoveResume).From)
+}
+
+func (r *Repository) announce(ctx context.Context, text string, args ...any) error {
+	if r.announcer == nil {
+		return nil
+	}
+	var list []core.Ready
+	if err := r.store.scan(ctx, &list, text, args...); err != nil || len(list) == 0 {
+		return err
+	}
+	if err := r.announcer.Announce(ctx, list...); err != nil {
+		return fmt.Errorf("announce what is ready: %w", err)
+	}
+	return nil
+}
+
+// Ready implements core.Parks, with one statement for each kind.
+func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int) ([]core.Ready, error) {
+	var parts, parked []core.Ready
+	err := r.store.scan(ctx, &parts, `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
+		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND s.id > ? AND
+			(s.owner = '' OR s.lease_until <= {now}) ORDER BY s.id LIMIT ?`, after.Part, limit)
+	if err == nil {
+		err = r.store.scan(ctx, &parked, `SELECT id AS execution, epoch FROM {job_execution}
+			WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` ORDER BY id LIMIT ?`,
+			core.Executions().Move(core.MoveResume).From, after.Execution, limit)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for what is ready: %w", err)
+	}
+	return append(parked, parts...), nil
+}
+
+// TasksEnded announces the execution whose parked step waits for a group of tasks, if it waits
+// for nothing any more. It is called in the transaction that ended tasks of the group, behind
+// its writes, and locks the steps that are parked as the end of a part does.
+func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
+	lock := ""
+	if r.store.db.Dialect() == tx.Postgres {
+		lock = " FOR NO KEY UPDATE"
+	}
+	var parked []stepExecution
+	err := r.store.scan(ctx, &parked, `SELECT id, job_execution_id FROM {step_execution} WHERE status = 'PARKED' AND
+		job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?) ORDER BY id`+lock, step)
+	if err != nil {
+		return fmt.Errorf("lock what waits for tasks: %w", err)
+	}
+	if len(parked) == 0 {
+		return nil
+	}
+	return r.announceResume(ctx, parked[0].JobExecutionID)
+}
+
+// announceStop announces a parked execution that waited for tasks, and does so no more since
+// a stop was requested: who resumes it cancels them.
+func (r *Repository) announceStop(ctx context.Context, id core.JobExecutionID) error {
+	return r.announce(ctx, `SELECT id AS execution, epoch FROM {job_execution} WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
+		id, core.Executions().Move(core.MoveResume).From)
+}

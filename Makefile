@@ -18,13 +18,15 @@ TASK_FAULTS ?= 200
 PARALLEL ?= 4
 PACKAGES ?= 2
 # The race detector takes twice the time. It would look at nothing in the packages of PLAIN:
-# what they test runs in other processes, or is one scenario after the other of an engine
-# that the tests of pkg/batch run under it. `make test PKG=./internal/conformance` runs
-# any of them with it.
-PLAIN := internal/acceptance internal/conformance internal/testmodel internal/guide pkg/batch/batchtest cmd/surfin
+# what they test runs in other processes, or in one goroutine after the other, and what they
+# have in common with concurrent code is run under it by the tests of that. `make test
+# PKG=./internal/conformance` runs any of them with it.
+PLAIN := internal/acceptance internal/conformance internal/testmodel internal/guide pkg/batch/batchtest cmd/surfin \
+	pkg/batch/repository pkg/batch/adaptor/jobfile pkg/batch/adaptor/item/csv pkg/batch/chunk/redrive \
+	pkg/batch/adaptor/partition/keyrange internal/sqlvalue internal/migrator internal/errorclass internal/jsonfile
 RACY = $(shell $(GO) list ./... | grep -vxE "$$($(GO) list -m)/($$(echo $(PLAIN) | tr ' ' '|'))")
 # The packages that take longest begin first, so that the last ones to end are short.
-LONGEST := ./pkg/batch/repository ./pkg/batch/job ./pkg/batch/runtime
+LONGEST := ./pkg/batch/job ./pkg/batch/runtime ./pkg/batch/step ./pkg/batch/adaptor/cli
 TEST := $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel $(PARALLEL)
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # The race detector looks at our code: SQLite, which is C made Go, takes a multiple of the

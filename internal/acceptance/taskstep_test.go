@@ -18,6 +18,7 @@ import (
 func TestTheJobFileOfTasksRunsWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), nil)
+	s.env = []string{"SURFIN_TASKS_SHELL=true"}
 	for _, file := range []string{"jobs/tasks.yaml", "example/birdstrikes/data/birdstrikes.csv"} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		require.NoError(t, err)
@@ -47,7 +48,7 @@ func TestATaskOfAStepIsSubmittedOnceThoughTheProcessIsKilled(t *testing.T) {
 	kills, random := killsOf(t, 3, 20, 11)
 	kills = max(kills, 3)
 	s := newScene(t, testdb.SQLite(t), nil)
-	s.env = []string{"SURFIN_LEASE=3s", "SURFIN_HEARTBEAT=300ms"}
+	s.env = []string{"SURFIN_TASKS_SHELL=true", "SURFIN_LEASE=3s", "SURFIN_HEARTBEAT=300ms"}
 	var rows []string
 	for i := range n {
 		rows = append(rows, fmt.Sprintf("(%d, 'echo %d >> ran; sleep 0.1')", i, i))

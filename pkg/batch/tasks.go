@@ -119,7 +119,7 @@ type taskNeeds struct {
 
 func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
 	h, repository, e, jobs := n.History, n.Repository, n.Engine, n.Jobs
-	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository), r.Handlers...), r.Deciders)
+	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository, n.Settings.Tasks.Shell), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -149,11 +149,16 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks}, service, err
 }
 
-// stockHandlers are those that every application has.
-func stockHandlers(jobs *operator.Service, queries task.Queries) []runtime.NamedHandler {
+// stockHandlers are those that every application has. That of shell is off unless its
+// settings ask for it: who submits such a task runs anything.
+func stockHandlers(jobs *operator.Service, queries task.Queries, withShell bool) []runtime.NamedHandler {
+	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
+	if withShell {
+		off = ""
+	}
 	return []runtime.NamedHandler{
 		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, queries), nil }},
-		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }},
+		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }, Off: off},
 		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil), nil }},
 	}
 }

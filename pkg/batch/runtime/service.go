@@ -66,11 +66,11 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (*Accepte
 	}
 	var accepted Accepted
 	for _, t := range s.unknown(sub) {
-		text := fmt.Sprintf("tasks of type %q have no handler in this process (there are: %q)", t, s.catalog.Types())
+		text := s.catalog.lacks(t)
 		if !s.engine.Capabilities().Distributed {
 			return nil, refuse(ReasonUnknownType, errors.New(text))
 		}
-		accepted.Warnings = append(accepted.Warnings, text+": they wait for a worker that has one")
+		accepted.Warnings = append(accepted.Warnings, text+"; they wait for a worker that has one")
 	}
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		submitted, waiting, err := s.repository.Submit(ctx, sub)

@@ -32,7 +32,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newTasks, newApp),
+		fx.Provide(newRegistry, newProvider, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
 	)
 }
 
@@ -182,6 +182,7 @@ type serviceParts struct {
 	Checkpoints *repository.Checkpoints
 	Launcher    *job.Launcher
 	Engine      engine.Engine
+	Steps       *stepTasks
 	Carried     carried
 }
 
@@ -193,7 +194,7 @@ func newService(p serviceParts) (*operator.Service, error) {
 	return operator.New(operator.Config{
 		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
-		Definitions: p.Repository,
+		Definitions: p.Repository, Tasks: p.Steps,
 	})
 }
 

@@ -2,14 +2,18 @@ package batch
 
 import (
 	"fmt"
+	"log/slog"
 	"reflect"
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
@@ -83,10 +87,39 @@ type taskParts struct {
 	Engine     engine.Engine
 	Catalog    *runtime.Catalog
 	Sweep      *runtime.Sweep
+	Steps      *runtime.StepTasks
 }
 
-func newTasks(h history, s Settings, repository *tasks.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
-	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository, s.Tasks.Shell), r.Handlers...), r.Deciders)
+// stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made
+// after it.
+type stepTasks struct{ *runtime.StepTasks }
+
+func newStepTasks() *stepTasks { return &stepTasks{} }
+
+// Handlers implements jobfile.Tasks. It is asked first, when a job is compiled.
+func (s *stepTasks) Handlers() (known []string, closed bool) {
+	if s.StepTasks == nil { // an application of fx that has no *App
+		return nil, true
+	}
+	return s.StepTasks.Handlers()
+}
+
+// taskNeeds is what tasks are made of.
+type taskNeeds struct {
+	fx.In
+	Settings   Settings
+	History    history
+	Repository *tasks.Repository
+	Executions *repository.Repository
+	Engine     engine.Engine
+	Jobs       *operator.Service
+	Steps      *stepTasks
+	Observer   observing
+}
+
+func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
+	h, repository, e, jobs := n.History, n.Repository, n.Engine, n.Jobs
+	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository, n.Settings.Tasks.Shell), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +130,23 @@ func newTasks(h history, s Settings, repository *tasks.Repository, e engine.Engi
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
 		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Settings: repository, Actor: operator.CurrentActor(),
 	})
-	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: runtime.NewSweep(h.Database, repository, e, decide)}, service, err
+	if err != nil {
+		return nil, nil, err
+	}
+	repository.SetWaiters(n.Executions)
+	n.Steps.StepTasks, err = runtime.NewStepTasks(runtime.StepTasksConfig{
+		Service: service, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
+		Tasks: runtime.Tasks{Repository: repository, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
+		Name: func() (string, error) {
+			owner, err := job.CurrentOwner()
+			return workerName(owner), err
+		},
+		Local: func(source runtime.Source) (engine.Engine, error) {
+			return local.New(local.Config{Database: h.Database, Source: source, Log: slog.Default()})
+		},
+	})
+	sweep := runtime.NewSweep(h.Database, repository, e, decide)
+	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks}, service, err
 }
 
 // stockHandlers are those that every application has. That of shell is off unless its

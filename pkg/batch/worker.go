@@ -42,6 +42,9 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
+	if config.Parts != nil && (o.Types == nil || len(o.Types) > 0) {
+		defer a.parts.Tasks.Steps.Working(o.Types)()
+	}
 	leader, err := a.leader(config, name)
 	if err != nil {
 		return err

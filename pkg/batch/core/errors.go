@@ -15,7 +15,7 @@ var (
 	// ErrParked is returned by a step that waits for work of other processes, and by what
 	// runs such a step: it is not over. The execution is parked, and the step is executed
 	// again, in the same attempt, when the execution is resumed.
-	ErrParked = errors.New("it waits for partitions that run on workers")
+	ErrParked = errors.New("it waits for work of other processes")
 	// ErrLostOwner is returned by a guarded write that found the execution taken
 	// over by another owner: whoever gets it stops and rolls back (rule L2).
 	ErrLostOwner = errors.New("the execution was taken over by another owner")
@@ -70,8 +70,8 @@ type AlreadyRunningError struct {
 	JobName     string
 	Owner       Owner
 	LeaseUntil  time.Time
-	// Parked says that the execution has no owner: it waits for its partitions, and any
-	// process resumes it when they have ended.
+	// Parked says that the execution has no owner: it waits for its partitions or tasks, and
+	// any process resumes it when they have ended.
 	Parked bool
 	// OpenParts is how many of them are not over.
 	OpenParts int64
@@ -88,7 +88,7 @@ func (e *AlreadyRunningError) state() string {
 	case e.Parked && e.OpenParts == 0:
 		return fmt.Sprintf("execution %d is parked, and a worker resumes it", e.ExecutionID)
 	case e.Parked:
-		return fmt.Sprintf("execution %d is parked and waits for %d partitions that run on workers", e.ExecutionID, e.OpenParts)
+		return fmt.Sprintf("execution %d is parked and waits for %d partitions or tasks that workers have", e.ExecutionID, e.OpenParts)
 	}
 	clock := ""
 	if time.Now().After(e.LeaseUntil) {

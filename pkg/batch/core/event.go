@@ -151,6 +151,18 @@ type (
 		StepID    StepExecutionID
 		Err       error
 	}
+	// TasksSubmitted: a step has submitted a group of tasks, and waits for it. Warnings are
+	// about a handler that no process is known to have.
+	TasksSubmitted struct {
+		Execution JobExecutionID
+		JobName   string
+		Step      string
+		StepID    StepExecutionID
+		Group     int64
+		Handler   string
+		Tasks     int
+		Warnings  []string
+	}
 	// Decided: a decision was taken, or kept from an earlier execution.
 	Decided struct {
 		Execution JobExecutionID
@@ -266,6 +278,7 @@ func (StepPassed) event()      {}
 func (StepEnded) event()       {}
 func (ChunkCommitted) event()  {}
 func (ChunkRolledBack) event() {}
+func (TasksSubmitted) event()  {}
 func (Decided) event()         {}
 func (ElementSkipped) event()  {}
 func (GateChecked) event()     {}

@@ -252,6 +252,10 @@ const (
 // since their last record is not known.
 const LostOwner = "lost owner"
 
+// TasksKey is the key of the context of a step that submits tasks under which the number of
+// their group is.
+const TasksKey = "surfin.tasks"
+
 // ChildKey is the key of the context of a step that runs a job under which the parameters of
 // that job are stored when it is first started.
 const ChildKey = "surfin.child"

@@ -243,7 +243,7 @@ func (s *Service) readDefinition(p *history) {
 		return
 	}
 	p.uses = file.Uses(p.exec.Params)
-	if compiled, err := file.Compile(jobfile.Deps{Provider: s.config.Provider, Registry: s.config.Registry}); err == nil {
+	if compiled, err := file.Compile(s.deps(s.config.Registry)); err == nil {
 		p.job = compiled
 	}
 	if p.carried = carried; carried != nil {

@@ -191,6 +191,11 @@ func (p *history) positionOf(last core.StepExecution, reads string) string {
 	if database, _ := p.committedIn(last); database != "" {
 		return "what is committed in database " + database
 	}
+	if last.Context != nil {
+		if _, submitted := last.Context.Get(core.TasksKey); submitted {
+			return "the tasks that have succeeded"
+		}
+	}
 	return positionText(last.Position, reads)
 }
 

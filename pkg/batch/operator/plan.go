@@ -54,17 +54,19 @@ type DryRun struct {
 // DryStep is an entry of the plan, and what the first items of its step show.
 type DryStep struct {
 	PlanEntry
-	// Kind is chunk, tasklet, partition, job, flow; of an entry without a step decision or
+	// Kind is chunk, tasklet, tasks, partition, job, flow; of an entry without a step decision or
 	// condition; empty where the flow stops.
 	Kind string `json:"kind,omitempty"`
-	// Component is the tasklet.
+	// Component is the tasklet, or the handler of tasks.
 	Component  string   `json:"component,omitempty"`
 	Reader     *DryEnd  `json:"reader,omitempty"`
 	Processors []string `json:"processors,omitempty"`
 	Writers    []DryEnd `json:"writers,omitempty"`
 	// Partitions are those that it would have; the items are of the first one.
 	Partitions []string `json:"partitions,omitempty"`
-	Sampled    bool     `json:"sampled"`
+	// Tasks is how many tasks it would submit to Component.
+	Tasks   int  `json:"tasks,omitempty"`
+	Sampled bool `json:"sampled"`
 	// Waits says why there are no items: what the step works on is not known, or not
 	// there, before the steps before it have run.
 	Waits string `json:"waits,omitempty"`
@@ -160,7 +162,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 		return nil, err
 	}
 	params := choice.Params.Parameters
-	j, err := file.Compile(jobfile.Deps{Provider: s.config.Provider, Registry: s.config.Registry, FileMode: s.config.FileMode})
+	j, err := file.Compile(s.deps(s.config.Registry))
 	if err != nil {
 		return nil, err
 	}

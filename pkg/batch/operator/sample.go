@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
@@ -54,6 +55,9 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 			Steps: map[string]core.StepExecution{},
 		},
 	}
+	if tasks, ok := s.(submitter); ok {
+		return d.tasks(ctx, tasks, run, of)
+	}
 	var err error
 	if whole, ok := s.(interface{ Inner() core.Step }); ok {
 		sampled, is := whole.Inner().(*chunk.Step)
@@ -81,6 +85,27 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 		of.see(got)
 		return nil
 	})
+	return d.unable(ctx, of, err)
+}
+
+// submitter is a step whose work are tasks.
+type submitter interface {
+	Handler() string
+	Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
+}
+
+// tasks reads the items of a step whose work are tasks, and submits none.
+func (d *dryRun) tasks(ctx context.Context, s submitter, run *core.StepRun, of *DryStep) error {
+	of.Component = s.Handler()
+	own := *run
+	own.Services.Fill()
+	own.Step = &core.StepExecution{Name: of.Step, Context: core.NewExecutionContext()}
+	items, err := s.Items(ctx, &own)
+	of.Tasks = len(items)
+	if err != nil && len(d.needs(of.Step)) == 0 && of.Reader == nil && ctx.Err() == nil { // of the list: the launch has checked what it knows
+		of.Waits = err.Error()
+		return nil
+	}
 	return d.unable(ctx, of, err)
 }
 

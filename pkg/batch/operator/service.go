@@ -46,6 +46,9 @@ type Config struct {
 	// nil: there are none.
 	Checkpoints Checkpoints
 
+	// Tasks runs the steps whose work are tasks; nil: jobs can have none.
+	Tasks jobfile.Tasks
+
 	// Definitions are the jobs that are registered; nil: the service knows of none.
 	Definitions task.Definitions
 

@@ -74,12 +74,21 @@ func (l *ledger) noteSteps(job core.JobExecutionID, steps []stepExecution, act s
 	}
 }
 
-// waits is the condition that a job execution has a partition that is not over. While it
-// is parked none is added, so the answer can only change once.
-const waits = `EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)`
+// waits is the condition that a job execution waits for partitions or tasks: one that is
+// parked can be resumed where it does not. While it is parked no partition is added, so that
+// their answer can only change once. A group of tasks is not waited for once a stop was
+// requested: who resumes the execution cancels it.
+const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)
+	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `))`
 
-// waitsFor is how many such partitions there are.
-const waitsFor = `(SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED')`
+// waitsFor is how many such partitions and tasks there are.
+const waitsFor = `(SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') +
+	(SELECT count(*) ` + openTasks + `)`
+
+// openTasks are the tasks that are not over of the groups that parked steps have submitted.
+// They are looked up by the step and by the group's states, so that no count has to be kept.
+const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
+	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
 
 // Resumable implements core.Parks.
 func (r *Repository) Resumable(ctx context.Context, limit int, except []string) ([]core.JobExecutionID, error) {
@@ -167,7 +176,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 	return &core.TransitionError{
 		Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: found[0].Status, Epoch: found[0].Epoch,
-		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions",
+		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions or tasks",
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // announceBatch is how many are announced at once.
@@ -75,4 +76,31 @@ func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int
 		return nil, fmt.Errorf("look for what is ready: %w", err)
 	}
 	return append(parked, parts...), nil
+}
+
+// TasksEnded announces the execution whose parked step waits for a group of tasks, if it waits
+// for nothing any more. It is called in the transaction that ended tasks of the group, behind
+// its writes, and locks the steps that are parked as the end of a part does.
+func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
+	lock := ""
+	if r.store.db.Dialect() == tx.Postgres {
+		lock = " FOR NO KEY UPDATE"
+	}
+	var parked []stepExecution
+	err := r.store.scan(ctx, &parked, `SELECT id, job_execution_id FROM {step_execution} WHERE status = 'PARKED' AND
+		job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?) ORDER BY id`+lock, step)
+	if err != nil {
+		return fmt.Errorf("lock what waits for tasks: %w", err)
+	}
+	if len(parked) == 0 {
+		return nil
+	}
+	return r.announceResume(ctx, parked[0].JobExecutionID)
+}
+
+// announceStop announces a parked execution that waited for tasks, and does so no more since
+// a stop was requested: who resumes it cancels them.
+func (r *Repository) announceStop(ctx context.Context, id core.JobExecutionID) error {
+	return r.announce(ctx, `SELECT id AS execution, epoch FROM {job_execution} WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
+		id, core.Executions().Move(core.MoveResume).From)
 }

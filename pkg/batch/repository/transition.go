@@ -303,7 +303,10 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 	}
 	if m.move.Name == core.MoveRequestStop && moved.FromStatus == core.StatusParked {
 		_, err := r.recorded(ctx, moved.Actor, func(ctx context.Context, l *ledger) error {
-			return r.stopUnassigned(ctx, moved.JobExecutionID, l)
+			if err := r.stopUnassigned(ctx, moved.JobExecutionID, l); err != nil {
+				return err
+			}
+			return r.announceStop(ctx, moved.JobExecutionID)
 		})
 		if err != nil {
 			return v, err

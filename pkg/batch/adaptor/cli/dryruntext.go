@@ -50,6 +50,9 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 		}
 		line("%s: %s%s", plural(len(s.Partitions), "partition"), andWords(fewNames(s.Partitions)), first)
 	}
+	if s.Tasks > 0 {
+		line("%s for the handler %s", plural(s.Tasks, "task"), s.Component)
+	}
 	for _, w := range s.Writers {
 		line("writes to %s", c.dryEndText(w))
 	}
@@ -96,6 +99,12 @@ func dryHeadline(s *operator.DryStep) string {
 		return text + ": passed, an earlier attempt completed it or gave it up"
 	case s.Action == operator.PlanLimit:
 		return text + ": refused, its start_limit is used up"
+	case s.Kind == "tasks" && s.Action == operator.PlanResume:
+		text += ": would have tasks attempted again that did not succeed, or submit them where that was not done"
+	case s.Kind == "tasks" && s.Reader != nil:
+		text += ": would submit a task for each item of " + strings.TrimSpace(s.Reader.Component+" "+s.Reader.Target)
+	case s.Kind == "tasks":
+		text += ": would submit tasks"
 	case s.Reader != nil:
 		text += ": reads " + strings.TrimSpace(s.Reader.Component+" "+s.Reader.Target)
 		if len(s.Processors) > 0 {

@@ -69,6 +69,8 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 		l.log.DebugContext(ctx, "chunk rolled back", "step", e.Step, "error", oneLine(e.Err.Error()))
 	case core.Decided:
 		l.decided(ctx, e)
+	case core.TasksSubmitted:
+		l.tasksSubmitted(ctx, e)
 	case core.ElementSkipped:
 		l.elementSkipped(ctx, e)
 	case core.GateChecked:

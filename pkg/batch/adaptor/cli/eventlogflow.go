@@ -17,6 +17,13 @@ func (l *eventLog) decided(ctx context.Context, e core.Decided) {
 	l.log.InfoContext(ctx, verb, "element", e.Element, "verdict", e.Verdict)
 }
 
+func (l *eventLog) tasksSubmitted(ctx context.Context, e core.TasksSubmitted) {
+	l.log.InfoContext(ctx, "tasks submitted", "step", e.Step, "group", e.Group, "handler", e.Handler, "tasks", e.Tasks)
+	for _, warning := range e.Warnings {
+		l.log.WarnContext(ctx, warning, "step", e.Step, "group", e.Group)
+	}
+}
+
 func (l *eventLog) elementSkipped(ctx context.Context, e core.ElementSkipped) {
 	l.log.InfoContext(ctx, "passed by: its condition does not hold", "element", e.Element, "when", e.Condition)
 }

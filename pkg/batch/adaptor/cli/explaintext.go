@@ -39,7 +39,7 @@ func statusSentences(e *operator.Explanation) []string {
 	case core.StatusStarting:
 		return append([]string{what + " is about to start, since " + timeText(e.CreatedAt) + "."}, ownerText(e)...)
 	case core.StatusParked:
-		text := what + " is parked since it waits for partitions that other processes run"
+		text := what + " is parked since it waits for partitions or tasks that other processes run"
 		if e.StopRequested {
 			text += ", and was asked to stop"
 		}
@@ -187,7 +187,7 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	case s.Exit == core.ExitNoop:
 		return text + " did not run: its condition did not hold"
 	case s.Status == core.StatusParked:
-		text += " waits for its partitions"
+		text += " waits for its partitions or tasks"
 	case s.Status.IsRunning():
 		text += " is running"
 	default:

@@ -47,7 +47,7 @@ func (f *File) mayHaveWritten(ctx context.Context, r Restart, e *core.JobExecuti
 	}
 	for _, s := range steps {
 		step := was.stepNamed(s.Name)
-		isChunk := step != nil && step.child == nil && step.partitioner == nil && step.tasklet == nil
+		isChunk := step != nil && step.child == nil && step.partitioner == nil && step.tasklet == nil && step.tasks == nil
 		own := s.Counters
 		own.Rollback = 0
 		// The record of a step whose data is in another database may be older than its checkpoint.

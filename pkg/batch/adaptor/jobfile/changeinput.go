@@ -22,6 +22,9 @@ func (c *comparison) inputChanges(old, now *stepDef) []Change {
 	if old.child != nil {
 		return c.childChanges(old, now)
 	}
+	if old.tasks != nil {
+		return c.taskChanges(old, now)
+	}
 	changes := c.useChanges(old.name, "has planned its partitions", old.partitioner, now.partitioner, anyKey)
 	for i := range changes {
 		changes[i].Kept = "the partitions that are planned"

@@ -444,6 +444,8 @@ func (s *stepDef) kind() string {
 		return "partitioned step"
 	case s.tasklet != nil:
 		return "tasklet step"
+	case s.tasks != nil:
+		return "step of tasks"
 	}
 	return "chunk step"
 }

@@ -29,6 +29,8 @@ type stepDef struct {
 	writers    []*componentUse
 	tasklet    *componentUse
 	listeners  []*componentUse
+	// tasks is set for a step whose work are tasks.
+	tasks *tasksDef
 	// partitioner says what the parts are; nil: there are none.
 	partitioner *componentUse
 	part        map[string]expression.Var
@@ -64,10 +66,13 @@ func (l *loader) checkStep(s *stepDef) {
 	switch {
 	case m.Chunk != nil && m.Tasklet != nil:
 		l.problems.Add(m.Node.KeyOf("tasklet"), fmt.Sprintf("step %s has a chunk and a tasklet", s.name), "make it two steps")
+	case m.Tasks != nil && (m.Chunk != nil || m.Tasklet != nil):
+		l.problems.Add(m.Node.KeyOf("tasks"), fmt.Sprintf("step %s has tasks beside other work", s.name), "make it two steps")
+	case m.Node.Get("tasks") != nil:
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil && hasKeyOf(m.Node, reflect.TypeFor[chunkModel](), reflect.TypeFor[stepModel]()):
 		// reported: its keys belong in `chunk`
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil:
-		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s does nothing", s.name), "it needs `chunk` or `tasklet`")
+		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s does nothing", s.name), "it needs `chunk`, `tasklet` or `tasks`")
 	}
 	l.checkPositive(m.Node, "timeout", m.Timeout)
 	l.checkAtLeastOne(m.Node, "start_limit", m.StartLimit)
@@ -82,6 +87,9 @@ func (l *loader) checkStep(s *stepDef) {
 	}
 	if m.Chunk != nil {
 		l.checkChunk(s)
+	}
+	if m.Tasks != nil {
+		l.checkTasks(s)
 	}
 	for _, ref := range m.Listeners {
 		u := l.resolve(registry.KindListener, ref, s.location())

@@ -23,6 +23,8 @@ type Deps struct {
 	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
+	// Tasks are for steps whose work are tasks; nil: there can be none.
+	Tasks Tasks
 }
 
 // Compile makes the job. What the file asks of the databases and they cannot do
@@ -101,6 +103,7 @@ func (c *compiler) checkDatabases() {
 }
 
 func (c *compiler) checkStepDatabases(s *stepDef) {
+	c.checkHandler(s)
 	good := true
 	for _, u := range s.components() {
 		name, has := u.database()
@@ -218,6 +221,11 @@ func (f *File) bind(_ context.Context, params core.Parameters) error {
 	for _, s := range f.steps {
 		if s.child != nil {
 			f.bindChild(s.child, params, problems)
+		}
+		if s.tasks != nil {
+			if _, err := f.payloads(s, f.launchValues(params)); err != nil {
+				problems.Add(s.tasks.model.Items.node, err.Error(), "")
+			}
 		}
 	}
 	return problems.Err()

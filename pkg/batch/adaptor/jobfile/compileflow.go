@@ -107,6 +107,9 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 			Listeners: listeners, Expect: expect, Promote: promote,
 		})
 	}
+	if s.tasks != nil {
+		return c.tasks(s, a, step.TasksConfig{Expect: expect, Promote: promote, Listeners: listeners})
+	}
 	config := chunk.Config{
 		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.model.Timeout), Assemble: a.parts,
 		Listeners: listeners, Expect: expect, Promote: promote,

@@ -22,6 +22,7 @@ func modelDecoders() map[reflect.Type]strict.Form {
 		reflect.TypeFor[elementModel]():  decodeElement,
 		reflect.TypeFor[conditionText](): decodeCondition,
 		reflect.TypeFor[targetText]():    decodeTarget,
+		reflect.TypeFor[itemsModel]():    decodeItems,
 	}
 }
 
@@ -102,6 +103,26 @@ func decodeRefs(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Val
 	v.Set(reflect.ValueOf(refs))
 }
 
+// decodeItems reads a list of payloads, or a reader.
+func decodeItems(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	items := itemsModel{node: n}
+	switch {
+	case n.Bad:
+		return
+	case n.Kind == strict.List && len(n.Items) == 0:
+		d.Add(n, f.Key+" is an empty list", "each of its values is the payload of a task")
+	case n.Kind == strict.List:
+		items.list = n.Items
+	default:
+		ref, ok := readRef(d, n, f)
+		if !ok {
+			return
+		}
+		items.ref = ref
+	}
+	v.Set(reflect.ValueOf(items))
+}
+
 // decodeElement reads an element: the one key that names it says what it is.
 func decodeElement(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
 	if !d.Expect(n, strict.Map, f) {
@@ -123,7 +144,7 @@ func decodeElement(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.
 	case len(kinds) > 1:
 		second := n.KeyOf(string(kinds[1]))
 		d.Add(second, fmt.Sprintf("an element is one thing, and here are %s and %s", kinds[0], kinds[1]), "make it two elements")
-	case len(kinds) == 0 && !later && (n.Get("chunk") != nil || n.Get("tasklet") != nil):
+	case len(kinds) == 0 && !later && (n.Get("chunk") != nil || n.Get("tasklet") != nil || n.Get("tasks") != nil):
 		d.Add(n.Entries[0].Key, "this element has no `step`, which names it", "write - step: NAME")
 	case len(kinds) == 0 && !later && len(n.Entries) > 0:
 		d.Add(n.Entries[0].Key, "an element has one key that says what it is: "+kindList(), strict.Suggest(n.Entries[0].Key.Text, kindNames()))

@@ -358,6 +358,7 @@ func (l *loader) checkGroup(e *elementDef) {
 		m := inner.step.model
 		for key, why := range map[string]string{
 			"chunk":     "a chunk step has a transaction of its own per chunk",
+			"tasks":     "tasks have transactions of their own",
 			"partition": "parts work side by side, and a transaction has one connection",
 		} {
 			if m.Node.Get(key) != nil {

@@ -201,7 +201,7 @@ func (l *loader) load() {
 	l.declareParameters(f.model)
 	l.checkIncrementer()
 	l.checkSchedule()
-	l.checkBudget()
+	l.checkBudget(l.file.model.Budget)
 	l.checkExclusive()
 	f.types = &l.types
 	l.checkDefaults()

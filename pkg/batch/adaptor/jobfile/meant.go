@@ -20,6 +20,7 @@ func levels() []level {
 		{"the step, beside `chunk` or `tasklet`", reflect.TypeFor[stepModel]()},
 		{"`transaction`", reflect.TypeFor[transactionModel]()},
 		{"`partition`", reflect.TypeFor[partitionModel]()},
+		{"`tasks` of a step", reflect.TypeFor[tasksModel]()},
 		{"the top level of the file", reflect.TypeFor[jobModel]()},
 		{"`schedule`", reflect.TypeFor[scheduleModel]()},
 		{"`budget`", reflect.TypeFor[budgetModel]()},

@@ -44,14 +44,14 @@ type scheduleModel struct {
 	Parameters strict.OrderedMap[rawText] `key:"parameters" doc:"The values of the job's parameters; they may have ${schedule.date} and other names of the scheduled time."`
 }
 
-// budgetModel bounds what is spent on the tasks of a run.
+// budgetModel bounds what is spent on the tasks of a run, or of a step.
 type budgetModel struct {
 	strict.At
 
 	MaxAttempts      *int           `key:"max_attempts" default:"5" doc:"How often each task may be attempted."`
-	MaxTotalAttempts *int           `key:"max_total_attempts" doc:"How many attempts all tasks of the run may have [any number]."`
-	Deadline         *time.Duration `key:"deadline" doc:"How long after its submission the run may take [any time]; then its unfinished tasks are TIMED_OUT."`
-	MaxNoProgress    *int           `key:"max_no_progress" default:"50" doc:"How many attempts of the run may fail one after the other."`
+	MaxTotalAttempts *int           `key:"max_total_attempts" doc:"How many attempts all tasks together may have [any number]."`
+	Deadline         *time.Duration `key:"deadline" doc:"How long after their submission the tasks may take [any time]; then those that are unfinished are TIMED_OUT."`
+	MaxNoProgress    *int           `key:"max_no_progress" default:"50" doc:"How many attempts of all tasks may fail one after the other."`
 }
 
 // parameterModel declares a parameter. Its texts are read in parameters.go, as
@@ -106,6 +106,7 @@ type stepModel struct {
 	Step                 string                     `key:"step" required:"true" doc:"The step's name, an identifier that is there once in the file; not end, fail or stop."`
 	Chunk                *chunkModel                `key:"chunk" doc:"Read, process and write items, chunk by chunk."`
 	Tasklet              *componentRef              `key:"tasklet" kind:"tasklet" doc:"Do one thing."`
+	Tasks                *tasksModel                `key:"tasks" doc:"Have tasks executed by handlers, one for each item, and wait until all of them are over."`
 	Partition            *partitionModel            `key:"partition" doc:"Do the work in parts, side by side, each with components of its own."`
 	Transaction          *transactionModel          `key:"transaction" doc:"The transaction of the step."`
 	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"The listeners of what happens in the step, called in this order: one, or a list. Those of a partitioned step are called for each part."`
@@ -124,6 +125,22 @@ type partitionModel struct {
 	By      *componentRef `key:"by" kind:"partitioner" required:"true" doc:"What the parts are. It is asked once in an instance."`
 	Workers *int          `key:"workers" doc:"How many parts are worked on at once [the number of CPUs]."`
 	Remote  bool          `key:"remote" default:"false" doc:"Worker processes ('surfin worker') work on the parts, on this machine or others, and not the process that runs the job."`
+}
+
+// tasksModel is the work of a step that has tasks executed.
+type tasksModel struct {
+	strict.At
+
+	Handler string       `key:"handler" required:"true" doc:"The type of the tasks: shell, http_request, or one that the application registers."`
+	Items   itemsModel   `key:"items" required:"true" kind:"reader" doc:"One task for each: a list, whose values are the payloads (they may have ${...}), or a reader such as query, whose items are, as JSON objects."`
+	Budget  *budgetModel `key:"budget" doc:"What may be spent on the tasks [5 attempts for each]."`
+}
+
+// itemsModel is a list of payloads, or a reader.
+type itemsModel struct {
+	node *strict.Node
+	list []*strict.Node
+	ref  *componentRef
 }
 
 // decideModel is an element that only says where to go.

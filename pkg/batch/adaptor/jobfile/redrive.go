@@ -75,7 +75,7 @@ func (f *File) chunkStep(recorded string) (*stepDef, error) {
 		if s.name != name {
 			continue
 		}
-		if s.reader == nil {
+		if s.reader == nil || s.tasks != nil {
 			return nil, fmt.Errorf("step %s reads no items in %s: it is not a chunk step", name, f.Path())
 		}
 		return s, nil

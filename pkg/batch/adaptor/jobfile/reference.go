@@ -82,15 +82,18 @@ func jobFilePage(reg *registry.Registry) []byte {
 	p.printf("%s# The job file\n\nOne file, one job. Keys that are not named here are errors; at the top level those that begin with `x-` are ignored.\n", generated)
 	p.section("Job", "The top level of the file.", reflect.TypeFor[jobModel]())
 	p.section("Schedule", "When a job that is registered with a server is due: see [schedules](../jobfile.md#schedules). `surfin schedules` lists the next times.", reflect.TypeFor[scheduleModel]())
-	p.section("Budget", "What a server may spend on a run of the job.", reflect.TypeFor[budgetModel]())
+	p.section("Budget", "What a server may spend on a run of the job, or a step on its [tasks](#tasks).", reflect.TypeFor[budgetModel]())
 	p.section("Parameter", "An entry of `parameters`, by its name.", reflect.TypeFor[parameterModel]())
 	p.section("Row field", "A field of a row type: an entry of `types`, or of a component's `item`. The type alone may be written directly: `id: int`.", reflect.TypeFor[fieldModel]())
 	p.printf("\n## Elements\n\nAn element of a flow is one of [step](#step), [decide](#decide), [split](#split), [flow](#flow), [atomic](#atomic) and [job](#child-job): " +
 		"the key that has its name says which. Names are identifiers, there once in the file; `end`, `fail` and `stop` are none. " +
 		"A flow begins with its first element; elements lead to elements of the same list.\n")
-	p.section("Step", "Some work: a `chunk` or a `tasklet`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[stepModel]())
+	p.section("Step", "Some work: a `chunk`, a `tasklet` or `tasks`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[stepModel]())
 	p.section("Partition", "The parts of a step's work. Each part has a step execution STEP:PART of its own; a restart runs those that did not complete. "+
 		"The partitioner says what `${part.NAME}` is in the components of the step.", reflect.TypeFor[partitionModel]())
+	p.section("Tasks", "Tasks that [handlers](../howto/tasks.md) execute, one for each item; the step is over when all of them are, and fails if one has not succeeded. "+
+		"Its results are `steps.NAME.out.total`, `succeeded`, `failed`, `canceled` and `group`, ints, and `results`, the Json artifacts of the tasks in the order of the items, "+
+		"as the text of a JSON array (null where it has more than 64 KB).", reflect.TypeFor[tasksModel]())
 	p.section("Decide", "It leads to one of several elements: by `choose`, or by a `decider` with `next`.", reflect.TypeFor[decideModel]())
 	p.section("Choice", "One way of a decision.", reflect.TypeFor[choiceModel]())
 	p.section("Split", "Flows side by side.", reflect.TypeFor[splitModel]())
@@ -286,6 +289,8 @@ func typeWord(t reflect.Type, f strict.Field) string {
 		return f.Kind
 	case reflect.TypeFor[componentRefs]():
 		return f.Kind + ", or a list"
+	case reflect.TypeFor[itemsModel]():
+		return "list, or " + f.Kind
 	case reflect.TypeFor[nextModel]():
 		return "[next](#next)"
 	case reflect.TypeFor[rowModel]():
@@ -345,6 +350,8 @@ func sectionWord(t reflect.Type) string {
 		return "[budget](#budget)"
 	case reflect.TypeFor[elementModel]():
 		return "[element](#elements)"
+	case reflect.TypeFor[tasksModel]():
+		return "[tasks](#tasks)"
 	case reflect.TypeFor[partitionModel]():
 		return "[partition](#partition)"
 	case reflect.TypeFor[choiceModel]():

@@ -38,8 +38,9 @@ func (f *File) Schedule() *Schedule { return f.schedule }
 
 // Budget returns what may be spent on the runs of the job that a server starts, without
 // defaults filled in.
-func (f *File) Budget() task.Budget {
-	m := f.model.Budget
+func (f *File) Budget() task.Budget { return f.model.Budget.budget() }
+
+func (m *budgetModel) budget() task.Budget {
 	if m == nil {
 		return task.Budget{}
 	}
@@ -192,9 +193,8 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *strict.N
 	return t, ok
 }
 
-// checkBudget checks `budget`.
-func (l *loader) checkBudget() {
-	m := l.file.model.Budget
+// checkBudget checks a `budget`.
+func (l *loader) checkBudget(m *budgetModel) {
 	if m == nil {
 		return
 	}

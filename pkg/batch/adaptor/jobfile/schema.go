@@ -178,6 +178,8 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 	case reflect.TypeFor[componentRefs]():
 		one := b.components(kindOf(f))
 		return object{"anyOf": []any{one, object{"type": "array", "minItems": 1, "items": one}}}
+	case reflect.TypeFor[itemsModel]():
+		return object{"anyOf": []any{object{"type": "array", "minItems": 1}, b.components(kindOf(f))}}
 	case reflect.TypeFor[nextModel]():
 		return b.next()
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -33,6 +34,10 @@ type Submissions interface {
 	CancelGroup(ctx context.Context, id GroupID, actor, reason string) (core.Answer, error)
 	// Rerun makes MoveRerun: attempts are counted anew, and kept.
 	Rerun(ctx context.Context, id ID, actor, reason string) (core.Answer, []Delivery, error)
+	// Continue makes MoveRerun of all tasks of a group that ended without success, for a step
+	// that waits for the group from now on, and withdraws the cancellation of the group. left is how many of them their workers have
+	// not let go of yet: they are to be asked for again.
+	Continue(ctx context.Context, id GroupID, step core.StepExecutionID, actor, reason string) (left int, ds []Delivery, err error)
 }
 
 // Executions is what a worker asks for.
@@ -57,6 +62,8 @@ type Executions interface {
 	Leave(ctx context.Context, worker string) error
 	// Due returns deliveries that wait, of the types, oldest first within a priority.
 	Due(ctx context.Context, types []string, limit int) ([]Delivery, error)
+	// DueOf is Due of one group, whatever the types.
+	DueOf(ctx context.Context, group GroupID, limit int) ([]Delivery, error)
 }
 
 // Maintenance is what any process, or the leader, does for all. Every method does at most
@@ -93,6 +100,15 @@ type Queries interface {
 	Workers(ctx context.Context) ([]Worker, error)
 	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
 	WaitingTypes(ctx context.Context) ([]string, error)
+	// Results returns the values of the Json artifacts of a group's tasks, of the attempt that
+	// succeeded, in the order of the submission: for a task with several the last one, and null
+	// for one that has none or did not succeed. nil where they have more than limit bytes.
+	Results(ctx context.Context, id GroupID, limit int) ([]json.RawMessage, error)
+	// Unsuccessful returns tasks of a group that ended without success, in the order of the
+	// submission.
+	Unsuccessful(ctx context.Context, id GroupID, limit int) ([]Task, error)
+	// GroupOf returns the group that was submitted with an idempotency key; 0: there is none.
+	GroupOf(ctx context.Context, key string) (GroupID, error)
 }
 
 // Decide says what comes after an attempt that did not succeed.
@@ -108,6 +124,9 @@ type Submission struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	// Decider names a registered decider; "": the default one.
 	Decider string `json:"decider,omitempty"`
+	// Step is the step of a job that waits for the group; 0: none does. It is no part of what
+	// an idempotency key stands for: a restart of the step is another step execution.
+	Step core.StepExecutionID `json:"-"`
 }
 
 // ErrOtherSubmission says that an idempotency key was used for another submission.
@@ -146,6 +165,8 @@ type Ref struct {
 	Attempt AttemptID
 	Worker  string
 	Epoch   int64
+	// Group is that of the task, where a step of a job waits for it; 0: no step does.
+	Group GroupID
 }
 
 // Claimed is what a worker executes.

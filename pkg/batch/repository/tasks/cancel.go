@@ -23,6 +23,9 @@ func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason strin
 		if err := r.endLost(ctx, []task.ID{id}, canceledReason(reason)); err != nil {
 			return err
 		}
+		if err := r.tasksMoved(ctx, id); err != nil {
+			return err
+		}
 		return r.audit(ctx, id, task.MoveCancel, actor, moved.Current, task.Canceled, moved.Epoch, reason)
 	})
 	if err != nil {
@@ -47,7 +50,10 @@ func (r *Repository) CancelGroup(ctx context.Context, id task.GroupID, actor, re
 		} else if err := r.requestCancel(ctx, id); err != nil {
 			return err
 		}
-		return r.cancelAll(ctx, id, actor, reason)
+		if err := r.cancelAll(ctx, id, actor, reason); err != nil {
+			return err
+		}
+		return r.groupMoved(ctx, id)
 	})
 	return answer, err
 }
@@ -118,11 +124,7 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 	err := r.transact(ctx, func(ctx context.Context) error {
 		moved, refused = r.tasks.Move(ctx, guard.Request{
 			ID: int64(id), Move: task.MoveRerun,
-			Where: []guard.Condition{{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not let go of it yet"}},
-			Set: []guard.Assignment{
-				guard.Set("attempts", 0), guard.Set("worker", ""), guard.SetSQL("deadline_at", "NULL"), guard.SetSQL("next_run_at", "NULL"),
-				guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), r.now("delivered_at"), r.now("updated_at"),
-			},
+			Where: []guard.Condition{r.letGoOf()}, Set: r.rerunning(),
 		})
 		if moved.Answer != core.Applied {
 			return nil

@@ -19,7 +19,7 @@ func (r *Repository) End(ctx context.Context, ref task.Ref, o task.Outcome, deci
 	var ended task.Ended
 	var refused error
 	within := r.transact
-	if o.Kind == task.OutcomeSuccess && !slices.ContainsFunc(o.Artifacts, task.Artifact.IsLog) {
+	if o.Kind == task.OutcomeSuccess && ref.Group == 0 && !slices.ContainsFunc(o.Artifacts, task.Artifact.IsLog) {
 		within = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) } // it is one move
 	}
 	err := within(ctx, func(ctx context.Context) (err error) {
@@ -55,7 +55,10 @@ func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, deci
 	if moved.Answer != core.Applied {
 		return ended, refused, nil
 	}
-	return ended, nil, r.ended(ctx, e, logs)
+	if err := r.ended(ctx, e, logs); err != nil || ref.Group == 0 || !ended.State.IsOver() {
+		return ended, nil, err
+	}
+	return ended, nil, r.groupMoved(ctx, ref.Group)
 }
 
 // ending is how an attempt ends.

@@ -78,9 +78,18 @@ func (r *Repository) Due(ctx context.Context, types []string, limit int) ([]task
 	if len(types) == 0 {
 		return nil, nil
 	}
+	return r.due(ctx, "type IN ?", types, limit)
+}
+
+// DueOf implements task.Executions.
+func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) ([]task.Delivery, error) {
+	return r.due(ctx, "group_id = ?", group, limit)
+}
+
+func (r *Repository) due(ctx context.Context, which string, of any, limit int) ([]task.Delivery, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT id, epoch, type, priority, next_run_at FROM {task}
-		WHERE state IN ('PENDING', 'ORPHANED') AND type IN ? AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, types, limit)
+		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, of, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks that are due: %w", err)
 	}

@@ -136,6 +136,9 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 		if err := r.decided(ctx, decision{ref.ID, attempt, lostOwner, e.policy, *e.decision, e.spent}); err != nil {
 			return err
 		}
+		if err := r.tasksMoved(ctx, ref.ID); err != nil {
+			return err
+		}
 		return r.audit(ctx, ref.ID, e.move, "reaper", moved.Current, moved.State, moved.Epoch, e.reason)
 	})
 	return done && err == nil, err
@@ -153,14 +156,16 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 		if err != nil {
 			return err
 		}
-		for _, m := range moved {
+		ids := make([]task.ID, len(moved))
+		for i, m := range moved {
+			ids[i] = task.ID(m.ID)
 			err := r.decided(ctx, decision{task: task.ID(m.ID), trigger: "deadline", policy: "budget", decision: task.MarkDead(why), spent: task.Spent{Overdue: true}})
 			if err != nil {
 				return err
 			}
 		}
 		n = len(moved)
-		return nil
+		return r.tasksMoved(ctx, ids...)
 	})
 	return n, err
 }

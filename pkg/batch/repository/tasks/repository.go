@@ -25,6 +25,7 @@ type Repository struct {
 	names   *strings.Replacer
 	tasks   *guard.Table[task.State]
 	store   task.LogStore // nil: log text that was moved is not found here
+	waiters Waiters       // nil: no step waits for a group
 }
 
 var _ task.Repository = (*Repository)(nil)

@@ -21,6 +21,7 @@ type taskGroup struct {
 	MaxTotalAttempts  int64
 	DeadlineAt        gormtx.Instant
 	CancelRequestedAt gormtx.Instant
+	StepExecutionID   *core.StepExecutionID
 	CreatedAt         gormtx.Instant `gorm:"autoCreateTime:false"`
 	UpdatedAt         gormtx.Instant `gorm:"autoUpdateTime:false"`
 }

@@ -112,6 +112,9 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 		Title: s.Title, Budget: string(budget), Decider: s.Decider, TaskCount: int64(len(s.Tasks)), IdempotencyKey: textOrNil(s.IdempotencyKey),
 		RequestHash: hashOf(s), MaxTotalAttempts: int64(s.Budget.MaxTotalAttempts), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
 	}
+	if s.Step != 0 {
+		group.StepExecutionID = &s.Step
+	}
 	if s.Budget.Deadline > 0 {
 		group.DeadlineAt = gormtx.Clock(s.Budget.Deadline)
 	}

@@ -25,6 +25,7 @@ func Catalog() []Entry {
 		{"chunk.committed", "DEBUG", "job execution step step_execution duration_seconds " + counters},
 		{"chunk.rolled_back", "DEBUG", "job execution step step_execution [error]"},
 		{"decision.taken", "INFO", "job execution element verdict kept"},
+		{"tasks.submitted", "INFO; WARN if no worker has the handler", "job execution step group handler tasks [warning]"},
 		{"element.skipped", "INFO", "job execution element condition"},
 		{"gate.checked", "INFO; WARN if it does not hold", "job execution [step] gate held"},
 		{"stop.asked", "INFO", "execution"},

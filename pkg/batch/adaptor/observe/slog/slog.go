@@ -9,6 +9,7 @@ package slog
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +105,13 @@ func rare(e core.Event) record {
 	case core.Decided:
 		r = begin("decision.taken", "decision taken")
 		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("element", e.Element), slog.String("verdict", e.Verdict), slog.Bool("kept", e.Kept))
+	case core.TasksSubmitted:
+		r = begin("tasks.submitted", "tasks submitted")
+		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("step", e.Step), slog.Int64("group", e.Group), slog.String("handler", e.Handler), slog.Int("tasks", e.Tasks))
+		if len(e.Warnings) > 0 {
+			r = r.at(slog.LevelWarn)
+			r.add(slog.String("warning", strings.Join(e.Warnings, "; ")))
+		}
 	case core.ElementSkipped:
 		r = begin("element.skipped", "element skipped: its condition does not hold")
 		r.add(slog.String("job", e.JobName), execution(e.Execution), slog.String("element", e.Element), slog.String("condition", e.Condition))

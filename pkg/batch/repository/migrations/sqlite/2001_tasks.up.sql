@@ -12,9 +12,12 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}task_group" (
     max_total_attempts  INTEGER NOT NULL DEFAULT 0, -- of the budget; 0: none
     deadline_at         INTEGER,
     cancel_requested_at INTEGER,
+    step_execution_id   INTEGER, -- of the step that submitted it and waits for it; NULL: no step did
     created_at          INTEGER NOT NULL,
     updated_at          INTEGER NOT NULL
 ) STRICT;
+
+CREATE INDEX IF NOT EXISTS "{{prefix}}task_group_step" ON "{{prefix}}task_group" (step_execution_id) WHERE step_execution_id IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS "{{prefix}}task" (
     id                 INTEGER PRIMARY KEY AUTOINCREMENT,

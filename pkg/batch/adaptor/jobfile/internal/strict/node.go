@@ -88,6 +88,9 @@ func (n *Node) KeyOf(key string) *Node {
 	return n
 }
 
+// IsQuoted reports whether a scalar is written as a text: in quotes, or as a block.
+func (n *Node) IsQuoted() bool { return n.style != plain }
+
 // Comment returns the comment behind the node on its line; an expression with an
 // unquoted # lost its tail to it.
 func (n *Node) Comment() string { return n.comment }

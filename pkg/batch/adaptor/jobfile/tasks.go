@@ -1,0 +1,287 @@
+package jobfile
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+)
+
+// Tasks runs the steps whose work are tasks: a *runtime.StepTasks.
+type Tasks interface {
+	step.TaskGroups
+	// Handlers returns the types of tasks that have a handler in this process, and whether
+	// others cannot be executed.
+	Handlers() (known []string, closed bool)
+}
+
+// tasksDef is the checked work of a step whose work are tasks. The reader of its items is the
+// step's.
+type tasksDef struct {
+	model *tasksModel
+	// late are the values of the list that have ${...} in them.
+	late map[*strict.Node]*lateValue
+}
+
+// checkTasks checks `tasks`, and refuses what means nothing beside it.
+func (l *loader) checkTasks(s *stepDef) {
+	m := s.model
+	for key, why := range map[string]string{
+		"partition":   "each of its items is a task, which is the part of a worker",
+		"timeout":     "budget: {deadline: ...} bounds the tasks",
+		"transaction": "its tasks have transactions of their own",
+	} {
+		if m.Node.Get(key) != nil {
+			l.problems.Add(m.Node.KeyOf(key), fmt.Sprintf("%s is not for a step of tasks", key), why)
+		}
+	}
+	s.tasks = &tasksDef{model: m.Tasks, late: map[*strict.Node]*lateValue{}}
+	l.checkBudget(m.Tasks.Budget)
+	if at := m.Tasks.Node.Get("handler"); at != nil && at.Kind == strict.Scalar && strings.TrimSpace(at.Text) == "" && !at.Empty {
+		l.problems.Add(at, "handler: the name is empty", "it is the type of the tasks, such as shell")
+	}
+	for _, n := range m.Tasks.Items.list {
+		l.checkPayload(s, n)
+	}
+	if ref := m.Tasks.Items.ref; ref != nil {
+		s.reader = l.resolve(registry.KindReader, ref, s.location())
+		l.checkDatabaseFixed(s.reader)
+	}
+	if u := s.reader; u != nil && u.valid {
+		if out, ok := l.checkOutputType(u, nil); ok {
+			u.out = out
+		}
+	}
+	l.file.outs[s.name] = taskResults()
+}
+
+// taskResults are the named results of a step of tasks.
+func taskResults() *row.Schema {
+	var fields []row.Field
+	for _, name := range []string{"group", "total", "succeeded", "failed", "canceled"} {
+		fields = append(fields, row.Field{Name: name, Kind: row.Int})
+	}
+	schema, err := row.NewSchema(append(fields, row.Field{Name: "results", Kind: row.String, Nullable: true})...)
+	if err != nil {
+		panic(err) // the names above are wrong
+	}
+	return schema
+}
+
+// checkPayload compiles the texts in a payload.
+func (l *loader) checkPayload(s *stepDef, n *strict.Node) {
+	for _, item := range n.Items {
+		l.checkPayload(s, item)
+	}
+	for _, e := range n.Entries {
+		l.checkPayload(s, e.Value)
+	}
+	if n.Kind != strict.Scalar || n.Bad {
+		return
+	}
+	t, err := parseTemplate(n.Text)
+	if err != nil {
+		reportTemplate(l.problems, n, "items", err)
+		return
+	}
+	late, in := &lateValue{template: t}, l.scope(s.location())
+	for i := range t.holes {
+		h := &t.holes[i]
+		if h.prog, err = compileHole(l.problems, n, *h, in); err != nil {
+			return // reported
+		}
+		late.atStep = late.atStep || needsStep(h.prog)
+	}
+	s.tasks.late[n] = late
+}
+
+// payload makes the JSON of a value in the list of items.
+func (f *File) payload(s *stepDef, v *values, n *strict.Node) (any, error) {
+	switch n.Kind {
+	case strict.List:
+		list := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			value, err := f.payload(s, v, item)
+			if err != nil {
+				return nil, err
+			}
+			list[i] = value
+		}
+		return list, nil
+	case strict.Map:
+		object := make(map[string]any, len(n.Entries))
+		for _, e := range n.Entries {
+			value, err := f.payload(s, v, e.Value)
+			if err != nil {
+				return nil, err
+			}
+			object[e.Key.Text] = value
+		}
+		return object, nil
+	case strict.Scalar:
+	}
+	value, err := payloadScalar(v, n, s.tasks.late[n])
+	if err != nil {
+		return nil, fmt.Errorf("%s: items: %w", f.location(n), err)
+	}
+	return value, nil
+}
+
+// payloadScalar is a number, a truth or null where the text is written as JSON has those,
+// without quotes; a text that is one ${...} keeps its type.
+func payloadScalar(v *values, n *strict.Node, late *lateValue) (any, error) {
+	switch {
+	case late == nil: // reported
+		return n.Text, nil
+	case n.Empty:
+		return nil, nil
+	case len(late.holes) == 0 && !n.IsQuoted() && json.Valid([]byte(n.Text)):
+		return json.RawMessage(n.Text), nil
+	case len(late.holes) == 0:
+		return late.literal(), nil
+	case !late.whole():
+		value, _, err := v.render(late, false)
+		return value.Text, err
+	}
+	x, err := v.eval(late.holes[0])
+	switch x.(type) {
+	case nil, bool, int64, float64, string:
+		return x, err
+	}
+	return textOf(x), err
+}
+
+// payloads are those of the list, as far as the launch knows them.
+func (f *File) payloads(s *stepDef, v *values) ([]json.RawMessage, error) {
+	payloads := make([]json.RawMessage, 0, len(s.tasks.model.Items.list))
+	for _, n := range s.tasks.model.Items.list {
+		if !v.atStep && s.tasks.isLate(n) {
+			continue
+		}
+		value, err := f.payload(s, v, n)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: items: %w", f.location(n), err)
+		}
+		payloads = append(payloads, text)
+	}
+	return payloads, nil
+}
+
+// isLate reports whether a payload is known only when the step starts.
+func (d *tasksDef) isLate(n *strict.Node) bool {
+	return d.late[n] != nil && d.late[n].atStep || slices.ContainsFunc(n.Items, d.isLate) ||
+		slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return d.isLate(e.Value) })
+}
+
+// checkHandler refuses a handler that nobody can have.
+func (c *compiler) checkHandler(s *stepDef) {
+	if s.tasks == nil || c.deps.Tasks == nil {
+		return
+	}
+	known, closed := c.deps.Tasks.Handlers()
+	if handler := s.tasks.model.Handler; closed && !slices.Contains(known, handler) {
+		c.problems.Add(s.tasks.model.Node.Find("handler"), fmt.Sprintf("there is no handler %s of tasks in this application", handler), strict.Suggest(handler, known))
+	}
+}
+
+// tasks compiles a step of tasks.
+func (c *compiler) tasks(s *stepDef, a builder, config step.TasksConfig) (core.Step, error) {
+	if c.deps.Tasks == nil {
+		return nil, errors.New("this application cannot run a step of tasks")
+	}
+	config.Name, config.Handler, config.Budget, config.Groups = s.name, s.tasks.model.Handler, s.tasks.model.Budget.budget(), c.deps.Tasks
+	config.Items = func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
+		if s.reader == nil {
+			return c.file.payloads(s, c.file.viewValues(run.View()))
+		}
+		reader, err := one[item.Reader](ctx, a.forRun(run), run.View(), s.reader)
+		if err != nil {
+			return nil, err
+		}
+		return readPayloads(ctx, reader, s.reader.out)
+	}
+	return step.NewTasks(config)
+}
+
+// readPayloads reads all items, as JSON documents.
+func readPayloads(ctx context.Context, reader item.Reader, of item.Type) (payloads []json.RawMessage, err error) {
+	var documents payloadWriter
+	writer, err := of.ToDocuments(&documents)
+	if err != nil {
+		return nil, err
+	}
+	component := reader.Component()
+	if closer, ok := component.(item.Closer); ok {
+		defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
+	}
+	if opener, ok := component.(item.Opener); ok {
+		if err := opener.Open(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	const atOnce = 1000
+	items := reader.NewItems(atOnce)
+	for ended := false; !ended; {
+		items.Reset()
+		err := reader.Fill(ctx, items, atOnce)
+		if ended = err == io.EOF; err != nil && !ended { //nolint:errorlint // the end is io.EOF itself
+			return nil, fmt.Errorf("item %d: %w", len(documents)+items.Len()+1, err)
+		}
+		if err := writer.Write(ctx, items); err != nil {
+			return nil, err
+		}
+		if len(documents) > step.MaxTasks {
+			break // the step refuses them
+		}
+	}
+	return documents, nil
+}
+
+// payloadWriter keeps documents.
+type payloadWriter []json.RawMessage
+
+// WriteDocuments implements item.DocumentWriter.
+func (w *payloadWriter) WriteDocuments(_ context.Context, docs [][]byte) error {
+	for _, doc := range docs {
+		*w = append(*w, bytes.Clone(doc))
+	}
+	return nil
+}
+
+// taskChanges compares what a step has made its tasks of.
+func (c *comparison) taskChanges(old, now *stepDef) []Change {
+	const did = "has submitted its tasks"
+	changes := c.useChanges(old.name, did, old.reader, now.reader, anyKey)
+	refuse := func(at *strict.Node, what string) {
+		changes = append(changes, Change{Step: old.name, What: did + what, Refused: true, Place: c.place(at)})
+	}
+	was, is := old.tasks.model, now.tasks.model
+	if was.Handler != is.Handler {
+		refuse(is.Node.Find("handler"), fmt.Sprintf(" for the handler %s, and it is %s now", was.Handler, is.Handler))
+	}
+	if (old.reader == nil || now.reader == nil) && nodeText(was.Items.node) != nodeText(is.Items.node) {
+		refuse(is.Node.Find("items"), " with other items")
+	}
+	if was.Budget.budget() != is.Budget.budget() {
+		refuse(is.Node.Find("budget"), " with another budget")
+	}
+	for i := range changes {
+		changes[i].Kept = "the tasks that are submitted"
+	}
+	return changes
+}

@@ -1,0 +1,130 @@
+package tasks_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// told keeps which executions can be resumed, as the transactions that end tasks announce them.
+type told struct {
+	mu  sync.Mutex
+	ids []core.JobExecutionID
+}
+
+func (r *told) Announce(_ context.Context, list ...core.Ready) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, ready := range list {
+		r.ids = append(r.ids, ready.Execution)
+	}
+	return nil
+}
+
+// parkedFor is an execution that is parked, and whose step waits for a group.
+func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission) (core.JobExecutionID, []task.Delivery) {
+	s.Helper()
+	owner := core.Owner{Host: "h", PID: 1}
+	launched, err := executions.Launch(s.Context(), core.LaunchRequest{JobName: "waits", Restartable: true, Owner: owner, Lease: time.Hour})
+	require.NoError(s, err)
+	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+	_, err = executions.ChangeJob(s.Context(), ref, core.JobChange{To: core.StatusStarted})
+	require.NoError(s, err)
+	step, err := executions.StartStep(s.Context(), ref, core.StepStart{Name: "work"})
+	require.NoError(s, err)
+	sub.Step = step.ID
+	_, waiting := s.submit(sub)
+	_, err = executions.Park(s.Context(), ref, core.Parking{})
+	require.NoError(s, err)
+	return ref.ID, waiting
+}
+
+// isBlocked reports whether a connection to this database waits for a lock.
+func (s *scene) isBlocked() (blocked bool) {
+	s.Helper()
+	err := s.db.Conn().QueryRowContext(s.Context(), "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&blocked)
+	require.NoError(s, err)
+	return blocked
+}
+
+// Rule TS3: of two transactions that end the last two tasks at once, the one that commits
+// last says that the execution can be resumed.
+func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
+	each(t, func(s *scene) {
+		announced := &told{}
+		executions := repository.New(s.db, repository.Options{Announcer: announced})
+		s.SetWaiters(executions)
+		id, waiting := s.parkedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work"}, {Type: "work"}}})
+		first, second := s.claim(waiting[0], worker("a")), s.claim(waiting[1], worker("b"))
+		ended := make(chan error, 1)
+		err := tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {
+			_, err := s.End(ctx, first.Ref, task.Success(), decide)
+			go func() {
+				_, err := s.End(context.WithoutCancel(t.Context()), second.Ref, task.Failure("no"), func(task.Case) (string, task.Decision) { return "never", task.MarkDead("no") })
+				ended <- err
+			}()
+			if s.db.Dialect() == tx.Postgres {
+				require.Eventually(s, func() bool { return s.isBlocked() }, time.Minute, 5*time.Millisecond, "the second waits for what the first has locked")
+			}
+			return err
+		})
+		require.NoError(s, err)
+		require.NoError(s, <-ended)
+		require.Equal(s, []core.JobExecutionID{id}, announced.ids)
+		list, err := executions.Resumable(s.Context(), 10, nil)
+		require.NoError(s, err)
+		require.Equal(s, []core.JobExecutionID{id}, list)
+		_, err = executions.Resume(s.Context(), id, core.ResumeRequest{Owner: core.Owner{Host: "h", PID: 2}, Lease: time.Hour})
+		require.NoError(s, err)
+	})
+}
+
+// A stop ends the waiting, and a restart of the step has done again what did not succeed.
+func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
+	each(t, func(s *scene) {
+		announced := &told{}
+		executions := repository.New(s.db, repository.Options{Announcer: announced})
+		id, waiting := s.parkedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work"}, {Type: "work"}, {Type: "work"}}})
+		held := s.claim(waiting[0], worker("a"))
+		s.end(s.claim(waiting[1], worker("b")).Ref, task.Success())
+		request := core.ResumeRequest{Owner: core.Owner{Host: "h", PID: 2}, Lease: time.Hour}
+		_, err := executions.Resume(s.Context(), id, request)
+		require.ErrorAs(s, err, new(*core.TransitionError))
+		require.Empty(s, announced.ids)
+		_, err = executions.RequestStop(s.Context(), id)
+		require.NoError(s, err)
+		require.Equal(s, []core.JobExecutionID{id}, announced.ids)
+		_, err = executions.Resume(s.Context(), id, request)
+		require.NoError(s, err)
+
+		group := held.Task.GroupID
+		_, err = s.CancelGroup(s.Context(), group, "me", "stopped")
+		require.NoError(s, err)
+		left, ds, err := s.Continue(s.Context(), group, 77, "me", "restarted")
+		require.NoError(s, err)
+		require.Equal(s, 1, left, "its worker has it still")
+		require.Len(s, ds, 1)
+		_, err = s.End(s.Context(), held.Ref, task.Success(), decide)
+		require.Error(s, err)
+		left, again, err := s.Continue(s.Context(), group, 77, "me", "restarted")
+		require.NoError(s, err)
+		require.Zero(s, left)
+		for _, d := range append(ds, again...) {
+			s.end(s.claim(d, worker("c")).Ref, task.Success().WithArtifact(task.JSON([]byte(`{"n":1}`))))
+		}
+		g, err := s.Group(s.Context(), group)
+		require.NoError(s, err)
+		require.Equal(s, task.GroupCompleted, g.State, "its cancellation is withdrawn")
+		results, err := s.Results(s.Context(), group, 100)
+		require.NoError(s, err)
+		require.Equal(s, []string{`{"n":1}`, "null", `{"n":1}`}, []string{string(results[0]), string(results[1]), string(results[2])})
+	})
+}

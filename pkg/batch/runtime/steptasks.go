@@ -1,0 +1,221 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	goruntime "runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// StepTasksConfig is what StepTasks work with.
+type StepTasksConfig struct {
+	// Service submits; Tasks are those of a worker of this process, without an engine.
+	Service *TaskService
+	Tasks   Tasks
+	// Name makes the name of a worker, another one for each call.
+	Name func() (string, error)
+	// Local makes an engine that hands out what the source finds, in this process.
+	Local func(Source) (engine.Engine, error)
+	// Lease and Heartbeat are those of Config.
+	Lease, Heartbeat time.Duration
+}
+
+// Source finds deliveries that wait: see local.Source.
+type Source interface {
+	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
+}
+
+// StepTasks is what the steps of jobs whose work are tasks need: a step.TaskGroups. With a
+// distributed engine, and in a process with a worker that takes parts too, their tasks are left to workers; elsewhere
+// the step's own process executes them. It is safe for concurrent use.
+type StepTasks struct {
+	config  StepTasksConfig
+	manager *tx.Manager
+
+	mu      sync.Mutex
+	working map[string]int // workers of this process, by the type of tasks that they take
+}
+
+// NewStepTasks checks the configuration.
+func NewStepTasks(c StepTasksConfig) (*StepTasks, error) {
+	if c.Service == nil || c.Tasks.Repository == nil || c.Tasks.Database == nil || c.Tasks.Catalog == nil || c.Name == nil || c.Local == nil {
+		return nil, errors.New("the tasks of steps need a service, what a worker needs, its name and a local engine")
+	}
+	return &StepTasks{config: c, manager: tx.NewManager(c.Tasks.Database), working: map[string]int{}}, nil
+}
+
+// Handlers returns the types of tasks that have a handler in this process, and whether others
+// cannot be executed: with the local engine nobody else is known.
+func (s *StepTasks) Handlers() (known []string, closed bool) {
+	return s.config.Tasks.Catalog.Types(), !s.isDistributed()
+}
+
+func (s *StepTasks) isDistributed() bool {
+	return s.config.Service.engine.Capabilities().Distributed
+}
+
+// Working notes that this process has a worker that takes tasks of the types, nil: all, and
+// resumes executions, until done is called.
+func (s *StepTasks) Working(types []string) (done func()) {
+	if types == nil {
+		types = s.config.Tasks.Catalog.Types()
+	}
+	count := func(n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, t := range types {
+			s.working[t] += n
+		}
+	}
+	count(1)
+	return func() { count(-1) }
+}
+
+// Elsewhere implements step.TaskGroups.
+func (s *StepTasks) Elsewhere(handler string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.working[handler] > 0 || s.isDistributed()
+}
+
+// Submit implements step.TaskGroups.
+func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
+	var accepted *Accepted
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
+		if accepted, err = s.config.Service.Submit(ctx, sub); err != nil {
+			return err
+		}
+		if accepted.Duplicate {
+			return fmt.Errorf("group %d was submitted for this step before: restart the job", accepted.Group)
+		}
+		return store(ctx, accepted.Group)
+	})
+	if err != nil || !s.Elsewhere(sub.Type) {
+		return nil, err
+	}
+	return s.warnings(ctx, sub.Type)
+}
+
+// warnings says so where no worker that is alive takes tasks of the type.
+func (s *StepTasks) warnings(ctx context.Context, handler string) ([]string, error) {
+	s.mu.Lock()
+	here := s.working[handler] > 0
+	s.mu.Unlock()
+	if here {
+		return nil, nil
+	}
+	workers, err := s.config.Tasks.Repository.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == "ACTIVE" && slices.Contains(w.Types, handler) }) {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("no worker that is alive executes tasks of type %q: they wait for one", handler)}, nil
+}
+
+// Find implements step.TaskGroups.
+func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) {
+	return s.config.Tasks.Repository.GroupOf(ctx, key)
+}
+
+// Handler implements step.TaskGroups.
+func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error) {
+	list, err := s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0].Spec.Type, nil
+}
+
+// Continue implements step.TaskGroups.
+func (s *StepTasks) Continue(
+	ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error,
+) (left int, err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		var waiting []task.Delivery
+		left, waiting, err = s.config.Tasks.Repository.Continue(ctx, id, step, s.config.Service.actor, "its step was restarted")
+		if err != nil {
+			return err
+		}
+		if err := store(ctx, id); err != nil {
+			return err
+		}
+		return s.config.Service.engine.Enqueue(ctx, deliveries(waiting)...)
+	})
+	return left, err
+}
+
+// Cancel implements step.TaskGroups.
+func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) error {
+	_, err := s.config.Tasks.Repository.CancelGroup(ctx, id, s.config.Service.actor, reason)
+	return err
+}
+
+// Group implements step.TaskGroups.
+func (s *StepTasks) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
+	return s.config.Tasks.Repository.Group(ctx, id)
+}
+
+// Failed implements step.TaskGroups.
+func (s *StepTasks) Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error) {
+	return s.config.Tasks.Repository.Unsuccessful(ctx, id, limit)
+}
+
+// Results implements step.TaskGroups.
+func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error) {
+	return s.config.Tasks.Repository.Results(ctx, id, limit)
+}
+
+// groupSource finds what waits of one group.
+type groupSource struct {
+	repository task.Executions
+	id         task.GroupID
+}
+
+// Due implements Source.
+func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.Delivery, error) {
+	found, err := g.repository.DueOf(ctx, g.id, limit)
+	return deliveries(found), err
+}
+
+// Execute implements step.TaskGroups: a worker of this process takes the tasks of the group,
+// and no others, as many at once as there are CPUs. Others may take some of them too. end
+// returns when nothing is in hand; what is then is cancelled.
+func (s *StepTasks) Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error) {
+	tasks := s.config.Tasks
+	if tasks.Engine, err = s.config.Local(groupSource{tasks.Repository, id}); err != nil {
+		return nil, err
+	}
+	tasks.Types = []string{handler}
+	if tasks.Worker, err = s.config.Name(); err != nil {
+		return nil, err
+	}
+	w, err := NewWorker(Config{Tasks: &tasks, Slots: goruntime.GOMAXPROCS(0), Lease: s.config.Lease, Heartbeat: s.config.Heartbeat, Drain: -1})
+	if err != nil {
+		return nil, err
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := w.Run(ctx, stop); err != nil { // the step sees the database fail as well
+			core.Observers(tasks.Observer).Observe(ctx, core.HeartbeatFailed{Err: err})
+		}
+	}()
+	return func() {
+		close(stop)
+		<-done
+	}, nil
+}

@@ -1,0 +1,379 @@
+package step
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// TaskGroups submits the group of a step, and follows it: a *runtime.StepTasks.
+type TaskGroups interface {
+	// Submit stores the group and calls store with its number, in one transaction. The warnings
+	// are about handlers that are nowhere.
+	Submit(ctx context.Context, s task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error)
+	// Find returns the group that was submitted with the key; 0: none was.
+	Find(ctx context.Context, key string) (task.GroupID, error)
+	// Continue has the tasks of the group that ended without success attempted again, in one
+	// transaction with store. left is how many of them a worker has still: Continue is to be
+	// called again for those.
+	Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) (left int, err error)
+	// Cancel cancels what is not over of the group.
+	Cancel(ctx context.Context, id task.GroupID, reason string) error
+	// Group counts the tasks of the group.
+	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
+	// Failed returns tasks of the group that ended without success, at most limit, in the order
+	// of the submission.
+	Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error)
+	// Results is as of task.Queries.
+	Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error)
+	// Handler is the type of the group's tasks.
+	Handler(ctx context.Context, id task.GroupID) (string, error)
+	// Elsewhere reports whether workers execute the tasks of the type: the step has nothing
+	// to do until they are over.
+	Elsewhere(handler string) bool
+	// Execute executes the tasks of the group in this process, until end is called.
+	Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error)
+}
+
+// MaxTasks is how many tasks a step may have.
+const MaxTasks = core.MaxPartitions
+
+// maxResults is how many bytes the results of tasks may have to be a result of their step.
+const maxResults = core.MaxContextBytes
+
+// maxNamed is how many tasks the failure of a step names.
+const maxNamed = 10
+
+// TasksConfig describes a step whose work are tasks.
+type TasksConfig struct {
+	Name string
+	// Handler is the type of the tasks.
+	Handler string
+	Budget  task.Budget
+	// Items makes the payloads of the tasks. It is asked once: a restart keeps its tasks.
+	Items func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
+	// Groups is required.
+	Groups TaskGroups
+	// Expect is the step's gate, Promote what it copies to the job's context and Listeners
+	// makes its listeners; nil: none.
+	Expect    *core.Condition
+	Promote   *core.Promotion
+	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+}
+
+// TasksStep submits a group of tasks, one for each item, and is over when the group is: a
+// core.Step of kind "tasks" (rules TS1 to TS5).
+//
+// The group and the note of the step that it has one are one transaction. Where workers
+// execute the tasks the execution is parked meanwhile, if nothing else keeps it in this
+// process; else the step executes them here, or waits. A stop of the execution cancels the
+// group. A restart has the tasks attempted again that did not succeed.
+//
+// Its counters are the tasks (read) and those that succeeded (written). Its named results are
+// `group`, `total`, `succeeded`, `failed`, `canceled` and `results`, the Json artifacts of the
+// tasks in the order of the items as a JSON array, null for a task without one; it is absent
+// where it would have more than 64 KB.
+type TasksStep struct{ config TasksConfig }
+
+// NewTasks checks the configuration.
+func NewTasks(config TasksConfig) (*TasksStep, error) {
+	if config.Name == "" || config.Handler == "" || config.Items == nil || config.Groups == nil {
+		return nil, errors.New("a step of tasks needs a name, a handler, items and groups")
+	}
+	return &TasksStep{config: config}, nil
+}
+
+// Name is the step's name in its flow.
+func (s *TasksStep) Name() string { return s.config.Name }
+
+// Kind is "tasks".
+func (s *TasksStep) Kind() string { return "tasks" }
+
+// Handler is the type of the tasks.
+func (s *TasksStep) Handler() string { return s.config.Handler }
+
+// Expect is the step's gate.
+func (s *TasksStep) Expect() *core.Condition { return s.config.Expect }
+
+// Promote is what the step copies to the job's context.
+func (s *TasksStep) Promote() *core.Promotion { return s.config.Promote }
+
+// StepListeners makes the step's listeners.
+func (s *TasksStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+	return listenersOf(ctx, run, s.config.Listeners)
+}
+
+// Items are the payloads that the step would have: it reads and writes nothing else.
+func (s *TasksStep) Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
+	return s.config.Items(ctx, run)
+}
+
+// Execute submits the group, or continues that of an earlier attempt, and returns when it is
+// over. core.ErrParked says that workers have it.
+func (s *TasksStep) Execute(ctx context.Context, run *core.StepRun) error {
+	if run.Data.Group != nil {
+		return fmt.Errorf("step %s, whose work are tasks, in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
+	}
+	w := &taskWait{step: s, run: run, groups: s.config.Groups}
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	if w.id == 0 {
+		return nil // no item is no work
+	}
+	return w.follow(ctx)
+}
+
+// taskWait is one execution of a TasksStep.
+type taskWait struct {
+	step   *TasksStep
+	run    *core.StepRun
+	groups TaskGroups
+	id     task.GroupID // 0: there are no tasks
+	// left says that tasks are to be continued that their workers have still.
+	left bool
+	// canceled says that a stop of the execution has cancelled the group.
+	canceled bool
+}
+
+// begin finds the group of an earlier attempt, or submits one.
+func (w *taskWait) begin(ctx context.Context) error {
+	if w.run.Step.Context == nil {
+		w.run.Step.Context = core.NewExecutionContext()
+	}
+	if stored, ok := w.run.Step.Context.Get(core.TasksKey); ok {
+		id, is := stored.(int64)
+		if !is {
+			return fmt.Errorf("the step's context has a %T under %s", stored, core.TasksKey)
+		}
+		w.id = task.GroupID(id)
+	} else if w.run.Data.Earlier != nil { // whose commit may have been taken for lost
+		var err error
+		if w.id, err = w.groups.Find(ctx, w.key()); err != nil {
+			return err
+		}
+	}
+	switch {
+	case w.id == 0:
+		return w.submit(ctx)
+	case w.run.Data.Resumed:
+		return nil
+	}
+	return w.again(ctx)
+}
+
+// key is that of the execution, the step and its visit: the attempts of the step that continue
+// each other have the same. Of two processes that both believe to own the step one submits.
+func (w *taskWait) key() string { return fmt.Sprintf("surfin.step %d", w.run.Step.First) }
+
+// submit asks for the items, and submits a task for each.
+func (w *taskWait) submit(ctx context.Context) error {
+	items, err := callWithGrace(ctx, w.run, func(own *core.StepRun) ([]json.RawMessage, error) { return w.step.config.Items(ctx, own) })
+	switch {
+	case err != nil:
+		return fmt.Errorf("items: %w", err)
+	case len(items) > MaxTasks:
+		return fmt.Errorf("items: they are %d, and a step may have %d tasks", len(items), MaxTasks)
+	case len(items) == 0:
+		w.report(&task.Group{})
+		return nil
+	case w.run.Stopping():
+		return core.ErrStopped
+	}
+	job := w.run.Data.Job
+	s := task.Submission{
+		Title: fmt.Sprintf("step %s of job %s, execution %d", w.run.Step.Name, job.JobName, job.ID), Type: w.step.config.Handler,
+		Budget: w.step.config.Budget, Step: w.run.Step.ID, Tasks: make([]task.Spec, len(items)),
+		IdempotencyKey: w.key(),
+	}
+	for i, payload := range items {
+		s.Tasks[i] = task.Spec{Type: w.step.config.Handler, Payload: payload, Title: fmt.Sprintf("%s %d", w.run.Step.Name, i+1)}
+	}
+	warnings, err := w.groups.Submit(ctx, s, w.store)
+	if err != nil {
+		w.run.Step.Context.Delete(core.TasksKey) // there is no such group
+		return err
+	}
+	w.run.Step.Context.Stored()
+	w.run.Services.Observer.Observe(ctx, core.TasksSubmitted{
+		Execution: job.ID, JobName: job.JobName, Step: w.run.Step.Name, StepID: w.run.Step.ID, Group: int64(w.id), Handler: w.step.config.Handler,
+		Tasks: len(items), Warnings: warnings,
+	})
+	return nil
+}
+
+// store notes the group in the step's context, under the guard of the step's owner.
+func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
+	w.id = id
+	if err := w.run.Step.Context.Put(core.TasksKey, int64(id)); err != nil {
+		return err
+	}
+	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
+}
+
+// again has the tasks attempted again that an earlier attempt of the step left.
+func (w *taskWait) again(ctx context.Context) error {
+	left, err := w.groups.Continue(ctx, w.id, w.run.Step.ID, w.store)
+	w.left = left > 0
+	return err
+}
+
+// The time between two looks of a step that is not parked, at first and at most.
+const (
+	firstLook   = 20 * time.Millisecond
+	longestLook = time.Second
+)
+
+// follow waits until the group is over.
+func (w *taskWait) follow(ctx context.Context) error {
+	handler, err := w.groups.Handler(ctx, w.id) // that of the file may be another one by now
+	if err != nil {
+		return err
+	}
+	elsewhere := w.groups.Elsewhere(handler)
+	end := func() {}
+	defer func() { end() }()
+	if !elsewhere && !w.run.Stopping() {
+		if end, err = w.groups.Execute(ctx, w.id, handler); err != nil {
+			return err
+		}
+	}
+	for pause := firstLook; ; pause = min(2*pause, longestLook) {
+		over, err := w.look(ctx)
+		switch {
+		case err != nil || over:
+			return err
+		case w.releasing(), elsewhere && w.run.Data.MayPark && !w.left:
+			return core.ErrParked
+		}
+		if err := w.wait(ctx, pause); err != nil {
+			return err
+		}
+	}
+}
+
+// releasing reports whether another process is to go on with the step.
+func (w *taskWait) releasing() bool {
+	signal, ok := w.run.Services.Stop.(core.ReleaseSignal)
+	return ok && signal.Releasing()
+}
+
+// look reports whether the step is over, and how.
+func (w *taskWait) look(ctx context.Context) (over bool, err error) {
+	if w.run.Stopping() && !w.releasing() && !w.canceled {
+		if err := w.cancel(ctx); err != nil {
+			return true, err
+		}
+	}
+	if w.left && !w.canceled {
+		if err := w.again(ctx); err != nil || w.left {
+			return false, err
+		}
+	}
+	g, err := w.groups.Group(ctx, w.id)
+	if err != nil || !g.IsOver() {
+		return false, err
+	}
+	w.report(g)
+	return true, w.outcome(ctx, g)
+}
+
+// cancel cancels the group. One that is over stays as it is.
+func (w *taskWait) cancel(ctx context.Context) error {
+	w.canceled = true
+	err := w.groups.Cancel(ctx, w.id, fmt.Sprintf("execution %d of job %s was stopped", w.run.Data.Job.ID, w.run.Data.Job.JobName))
+	if _, over := errors.AsType[*task.GroupOverError](err); over {
+		return nil
+	}
+	return err
+}
+
+// report counts the tasks. What succeeded in earlier attempts is in Before.
+func (w *taskWait) report(g *task.Group) {
+	s := w.run.Step
+	s.Counters.Read = int64(g.Total) - s.Before.Read
+	s.Counters.Write = int64(g.Succeeded) - s.Before.Write
+	s.Out = map[string]any{
+		"group": int64(g.ID), "total": int64(g.Total), "succeeded": int64(g.Succeeded), "failed": int64(g.Failed), "canceled": int64(g.Canceled),
+	}
+}
+
+// outcome is how the step ends: a group of which a task did not succeed fails it.
+func (w *taskWait) outcome(ctx context.Context, g *task.Group) error {
+	if g.Succeeded == g.Total {
+		return w.results(ctx)
+	}
+	if w.canceled && g.State == task.GroupCancelled {
+		return core.ErrStopped
+	}
+	failed, err := w.groups.Failed(ctx, w.id, maxNamed)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d tasks of group %d did not succeed: ", g.Total-g.Succeeded, g.Total, w.id)
+	for i, t := range failed {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "task %d is %s", t.ID, t.State)
+		if t.LastError != "" {
+			fmt.Fprintf(&b, ": %s", shortened(t.LastError))
+		}
+	}
+	if more := g.Total - g.Succeeded - len(failed); more > 0 {
+		fmt.Fprintf(&b, "; and %d more", more)
+	}
+	return errors.New(b.String())
+}
+
+// maxReason is how many characters of the reason of each task a failure has.
+const maxReason = 200
+
+func shortened(text string) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > maxReason {
+		return string(runes[:maxReason-1]) + "…"
+	}
+	return string(runes)
+}
+
+// results puts the values that the tasks came to into the results of the step.
+func (w *taskWait) results(ctx context.Context) error {
+	values, err := w.groups.Results(ctx, w.id, maxResults)
+	if err != nil || values == nil {
+		return err
+	}
+	text, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	w.run.Step.Out["results"] = string(text)
+	if _, err := core.Results(w.run.Step.Out).Encode(); errors.Is(err, core.ErrContextTooLarge) {
+		delete(w.run.Step.Out, "results")
+	}
+	return nil
+}
+
+// wait waits until the group is looked at again.
+func (w *taskWait) wait(ctx context.Context, pause time.Duration) error {
+	stop := w.run.Services.Stop.Done()
+	if w.canceled {
+		stop = nil
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-stop:
+	case <-timer.C:
+	}
+	return nil
+}

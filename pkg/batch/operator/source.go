@@ -160,7 +160,7 @@ func (s *Service) compile(d definition, components *registry.Registry) (*core.Jo
 }
 
 func (s *Service) deps(components *registry.Registry) jobfile.Deps {
-	return jobfile.Deps{Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode}
+	return jobfile.Deps{Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode, Distributed: s.config.Distributed}
 }
 
 // located keeps where the file of a job is.

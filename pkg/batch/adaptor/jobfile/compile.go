@@ -23,6 +23,9 @@ type Deps struct {
 	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
+	// Distributed says that the engine's deliveries are meant for workers on many machines:
+	// child jobs with `remote: auto` run there.
+	Distributed bool
 }
 
 // Compile makes the job. What the file asks of the databases and they cannot do
@@ -201,18 +204,7 @@ func timeout(d *time.Duration) time.Duration {
 // not fit refuses the launch, before an execution exists.
 func (f *File) bind(_ context.Context, params core.Parameters) error {
 	problems := f.doc.NewCollector()
-	uses := f.listeners
-	for _, s := range f.steps {
-		uses = append(uses[:len(uses):len(uses)], s.components()...)
-	}
-	if f.flow != nil {
-		f.flow.walk(func(e *elementDef) {
-			if e.decider != nil {
-				uses = append(uses, e.decider)
-			}
-		})
-	}
-	for _, u := range uses {
+	for _, u := range f.components() {
 		f.config(u, f.launchValues(params), problems)
 	}
 	for _, s := range f.steps {

@@ -16,9 +16,18 @@ FROZEN ?= 200
 TASK_FAULTS ?= 200
 # Tests of a package side by side, and packages: on two cores most of them wait.
 PARALLEL ?= 4
-PACKAGES ?= 3
+PACKAGES ?= 2
+# The race detector takes twice the time. It would look at nothing in the packages of PLAIN:
+# what they test runs in other processes, or in one goroutine after the other, and what they
+# have in common with concurrent code is run under it by the tests of that. `make test
+# PKG=./internal/conformance` runs any of them with it.
+PLAIN := internal/acceptance internal/conformance internal/testmodel internal/guide pkg/batch/batchtest cmd/surfin \
+	pkg/batch/repository pkg/batch/adaptor/jobfile pkg/batch/adaptor/item/csv pkg/batch/chunk/redrive \
+	pkg/batch/adaptor/partition/keyrange internal/sqlvalue internal/migrator internal/errorclass internal/jsonfile
+RACY = $(shell $(GO) list ./... | grep -vxE "$$($(GO) list -m)/($$(echo $(PLAIN) | tr ' ' '|'))")
 # The packages that take longest begin first, so that the last ones to end are short.
-LONGEST := ./pkg/batch/batchtest ./pkg/batch/job ./internal/acceptance ./pkg/batch/repository ./internal/conformance ./pkg/batch/runtime
+LONGEST := ./pkg/batch/job ./pkg/batch/runtime ./pkg/batch/step ./pkg/batch/adaptor/cli
+TEST := $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel $(PARALLEL)
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # The race detector looks at our code: SQLite, which is C made Go, takes a multiple of the
 # time with it, and has locks of its own that it does not see. Nothing else may be left out:
@@ -33,7 +42,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test quick soak lint deadcode fmt vuln generate check-generated bench clean
+.PHONY: help build test test-plain test-race quick soak lint deadcode fmt vuln generate check-generated bench clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,10 +50,15 @@ help: ## show this list
 build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: without any C)
 	$(GO) build -tags full -o bin/surfin ./cmd/surfin
 
-test: ## run all tests with the race detector on SQLite and PostgreSQL (installs gcc, postgresql and pgbouncer if lacking); `make lint` vets them
+test: ## run all tests on SQLite and PostgreSQL, with the race detector (installs gcc, postgresql and pgbouncer if lacking); `make lint` vets them
 	tools/ensure gcc postgresql pgbouncer
-	CGO_ENABLED=1 $(SPARE) $(WITH_POSTGRES) $(GO) test -vet=off $(RACE) -timeout 20m -p $(PACKAGES) -parallel $(PARALLEL) $(FLAGS) \
-		$(if $(filter ./...,$(PKG)),$(LONGEST)) $(PKG)
+	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory -k -j2 -Otarget $(if $(filter ./...,$(PKG)),test-plain test-race,test-race)
+
+test-plain:
+	$(TEST) $(FLAGS) $(PLAIN:%=./%)
+
+test-race:
+	CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$(LONGEST) $(RACY),$(PKG))
 
 quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure postgresql pgbouncer
@@ -54,7 +68,9 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FR
 	tools/ensure postgresql pgbouncer
 	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
 		-run 'TasksAndPartsOverRiver|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'AnyProcessEndsAParked|LostItsLeaseCommitsNothingInTheOther' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/ ./internal/conformance/
+	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory test-race PKG="./internal/testmodel/ ./internal/conformance/ ./internal/acceptance/"
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'TestRepository/.*/the_largest_plan' $(FLAGS) ./pkg/batch/repository/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v \
 		-run 'RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep' $(FLAGS) ./pkg/batch/job/

@@ -52,6 +52,7 @@ func weave(ctx context.Context, url string, maxRetryDelay time.Duration, out io.
 		return err
 	}
 	s.AutoMigrate = "true"
+	s.Tasks.Shell = true // who submits tasks here is this program
 	app, err := batch.New(ctx, s, registrations(maxRetryDelay))
 	if err != nil {
 		return err

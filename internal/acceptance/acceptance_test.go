@@ -62,6 +62,22 @@ func build(to, folder string) (string, error) {
 	return string(out), err
 }
 
+// isSoak says that `make soak` runs, which leaves out nothing.
+func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
+
+// inTurn runs f on one database, and the next case on the other; a soak has both.
+func inTurn(t *testing.T, n int, f func(t *testing.T, url string)) {
+	t.Helper()
+	switch {
+	case isSoak():
+		testdb.Each(t, f)
+	case n%2 == 0:
+		t.Run("postgres", func(t *testing.T) { f(t, testdb.Postgres(t)) })
+	default:
+		t.Run("sqlite", func(t *testing.T) { f(t, testdb.SQLite(t)) })
+	}
+}
+
 // scene is a folder with a job file, and a database.
 type scene struct {
 	t   *testing.T
@@ -153,7 +169,7 @@ func (p *process) wait() (int, string) {
 
 // await returns when the process has written the text, or has ended.
 func (p *process) await(text string) {
-	for !strings.Contains(p.out.String(), text) && !p.waitFor(time.Millisecond) {
+	for !strings.Contains(p.out.String(), text) && !p.waitFor(5*time.Millisecond) {
 	}
 }
 

@@ -73,7 +73,7 @@ func (s *scene) awaitFile(name string) {
 	require.Eventually(s.t, func() bool {
 		data, err := os.ReadFile(filepath.Join(s.dir, name))
 		return err == nil && len(data) > 0
-	}, 20*time.Second, 5*time.Millisecond)
+	}, 20*time.Second, 10*time.Millisecond)
 }
 
 // deaf is a tasklet that ignores its context the first time.
@@ -132,7 +132,7 @@ func TestTheEndIsRecordedWhereOnlyTheHistoryWasAway(t *testing.T) {
 		var n int64
 		err := db.Conn().QueryRowContext(context.Background(), "select count(*) from got").Scan(&n)
 		return err == nil && n > 0
-	}, 20*time.Second, time.Millisecond)
+	}, 20*time.Second, 10*time.Millisecond)
 	line.Cut()
 	time.Sleep(2 * time.Second)
 	require.False(t, p.waitFor(0), p.out.String())

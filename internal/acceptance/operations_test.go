@@ -166,7 +166,7 @@ func (s *scene) lock(p *process, db tx.Database) (release func()) {
 		require.NoError(s.t, err)
 		require.Eventually(s.t, func() bool {
 			return s.ints(db, "select count(*) from pg_locks where not granted and relation = 'stamped'::regclass", 1)[0] > 0
-		}, time.Minute, time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 	} else { // SQLite does not tell who waits: a chunk takes a few milliseconds
 		require.False(s.t, p.waitFor(200*time.Millisecond))
 	}
@@ -189,7 +189,7 @@ flow:
   tasklet: {shell: {script: "test -e second && exit 0; touch second; echo waiting >&2; exec sleep 30"}}
 `)
 		p := s.start("run", "wait.yaml")
-		require.Eventually(t, func() bool { return s.exists("second") }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return s.exists("second") }, time.Minute, 10*time.Millisecond)
 		p.signal(syscall.SIGTERM)
 		p.waitFor(time.Second)
 		p.signal(syscall.SIGKILL)

@@ -145,5 +145,5 @@ func (s *scene) awaitRows(table string, n int64) {
 		var count int64
 		err := db.Conn().QueryRowContext(context.Background(), "select count(*) from "+table).Scan(&count)
 		return err == nil && count >= n
-	}, time.Minute, time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }

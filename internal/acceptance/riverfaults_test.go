@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+
 	"strings"
 	"sync"
 	"syscall"
@@ -39,7 +40,7 @@ func newEffects() (effects, error) {
 // Execute implements task.Handler. Its effect is there once, however often it is called.
 func (e effects) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	_, err := e.pool.Exec(ctx, `WITH called AS (INSERT INTO calls (task) VALUES ($1))
-		INSERT INTO effects (task) SELECT $1 FROM (SELECT pg_sleep(0.05)) AS work ON CONFLICT DO NOTHING`, int64(t.ID))
+		INSERT INTO effects (task) SELECT $1 FROM (SELECT pg_sleep(0.2)) AS work ON CONFLICT DO NOTHING`, int64(t.ID))
 	return task.Success(), err
 }
 
@@ -63,8 +64,9 @@ const riverLease = 6 * time.Second
 
 // TestNothingIsLostOrDoubledByTasksAndPartsOverRiver: three workers have tasks, and a job
 // of 64 parts, whose deliveries come twice; random ones are killed, those that lead are frozen beyond
-// their lease and wake, and PostgreSQL crashes. SURFIN_RIVER_TASKS is how many tasks there
-// are, a fault for each 100 of them.
+// their lease and wake, and PostgreSQL crashes or is restarted. SURFIN_RIVER_TASKS is how
+// many tasks there are, a fault for each 100 of them. Of a killed worker, what it had must
+// run elsewhere before the next fault; a frozen one may wake while PostgreSQL begins anew.
 func TestNothingIsLostOrDoubledByTasksAndPartsOverRiver(t *testing.T) {
 	t.Parallel()
 	n := envInt(t, "SURFIN_RIVER_TASKS", 300)
@@ -73,14 +75,19 @@ func TestNothingIsLostOrDoubledByTasksAndPartsOverRiver(t *testing.T) {
 	for fault := range n / 100 {
 		f.awaitDone(100*fault + 30)
 		f.double()
-		switch fault % 3 {
-		case 0:
+		switch fault % 5 {
+		case 0, 3:
 			f.killAndMeasure(rand.IntN(len(f.workers)))
 		case 1:
-			f.freezeLeader()
+			f.freezeLeader(func() {})
 		case 2:
 			f.finishJob(job) // a COMMIT that a crash leaves in doubt is for an operator to judge
 			f.crash()
+		case 4:
+			f.freezeLeader(func() {
+				f.kill(rand.IntN(len(f.workers)))
+				require.NoError(t, f.cluster.Restart(t.Context()))
+			})
 		}
 	}
 	f.awaitEnd()
@@ -90,8 +97,11 @@ func TestNothingIsLostOrDoubledByTasksAndPartsOverRiver(t *testing.T) {
 
 type riverFaults struct {
 	*taskFaults
+	cluster    *pgcluster.Cluster
 	repository *repository.Repository
 	killed     []death
+	crashes    int
+	frozen     int       // leaders
 	waited     sync.Once // for the job that was started
 }
 
@@ -110,9 +120,9 @@ func newRiverFaults(t *testing.T, n int) *riverFaults {
 	s.program, err = os.Executable()
 	require.NoError(t, err)
 	s.env = []string{
-		effectApp + "=1", "SURFIN_ENGINE=river", "SURFIN_HEARTBEAT=1s", "SURFIN_LEASE=" + riverLease.String(),
+		effectApp + "=1", "SURFIN_LOG_LEVEL=debug", "SURFIN_ENGINE=river", "SURFIN_HEARTBEAT=1s", "SURFIN_LEASE=" + riverLease.String(),
 	}
-	f := &riverFaults{taskFaults: &taskFaults{scene: s, n: n, slots: "8", workers: make([]*process, 3)}}
+	f := &riverFaults{cluster: cluster, taskFaults: &taskFaults{scene: s, n: n, slots: "8", workers: make([]*process, 3)}}
 	f.db, f.repository = s.open()
 	for _, sql := range []string{
 		"CREATE TABLE calls (task bigint)", "CREATE TABLE effects (task bigint PRIMARY KEY)", "CREATE TABLE target (id bigint)",
@@ -143,35 +153,32 @@ func (f *riverFaults) double() {
 	f.t.Logf("%d deliveries come twice", n)
 }
 
+// killAndMeasure kills a worker and returns when what it had runs elsewhere.
 func (f *riverFaults) killAndMeasure(i int) {
 	f.t.Helper()
 	d := death{pid: f.workers[i].Process.Pid}
 	require.NoError(f.t, f.db.Conn().QueryRowContext(f.t.Context(), "SELECT clock_timestamp()::text").Scan(&d.at))
 	f.killed = append(f.killed, d)
 	f.kill(i)
+	waits := fmt.Sprintf(`SELECT count(*) FROM surfin_task t JOIN surfin_task_attempt a ON a.task_id = t.id
+		WHERE a.worker LIKE '%%/%d/%%' AND a.state <> 'SUCCESS' AND t.state <> 'SUCCEEDED' AND NOT EXISTS (SELECT FROM surfin_task_attempt n
+			WHERE n.task_id = a.task_id AND n.number > a.number)`, d.pid)
+	require.Eventually(f.t, func() bool { return f.count(waits) == 0 }, 10*riverLease, 20*time.Millisecond, f.logs())
 }
 
 // freezeLeader stops the worker that leads until another one does, and what it had is
-// taken back, and lets it go on.
-func (f *riverFaults) freezeLeader() {
+// taken back; it lets it go on after a further fault.
+func (f *riverFaults) freezeLeader(further func()) {
 	f.t.Helper()
-	var holder string
-	var epoch int
-	require.Eventually(f.t, func() bool {
-		return f.db.Conn().QueryRowContext(f.t.Context(), "SELECT holder, epoch FROM surfin_leader").Scan(&holder, &epoch) == nil
-	}, time.Minute, 20*time.Millisecond, "nobody leads\n"+f.logs())
-	for i, p := range f.workers {
-		if !strings.Contains(holder, fmt.Sprintf("/%d/", p.Process.Pid)) {
-			continue
-		}
-		p.signal(syscall.SIGSTOP)
-		held := fmt.Sprintf("SELECT count(*) FROM surfin_task WHERE state = 'RUNNING' AND worker LIKE '%%/%d/%%'", p.Process.Pid)
-		other := fmt.Sprintf("SELECT count(*) FROM surfin_leader WHERE epoch > %d", epoch)
-		require.Eventually(f.t, func() bool { return f.count(held) == 0 && f.count(other) == 1 }, 4*riverLease, 20*time.Millisecond,
-			"worker %d leads though it is frozen", i)
-		p.signal(syscall.SIGCONT)
-		return
-	}
+	leads, epoch := f.leader(f.db, f.workers)
+	leads.signal(syscall.SIGSTOP)
+	held := fmt.Sprintf("SELECT count(*) FROM surfin_task WHERE state = 'RUNNING' AND worker LIKE '%%/%d/%%'", leads.Process.Pid)
+	other := fmt.Sprintf("SELECT count(*) FROM surfin_leader WHERE epoch > %d", epoch)
+	require.Eventually(f.t, func() bool { return f.count(held) == 0 && f.count(other) == 1 }, 4*riverLease, 20*time.Millisecond,
+		"process %d leads though it is frozen", leads.Process.Pid)
+	further()
+	leads.signal(syscall.SIGCONT)
+	f.frozen++
 }
 
 // crash kills a process of PostgreSQL: it ends all connections, and recovers.
@@ -185,6 +192,7 @@ func (f *riverFaults) crash() {
 		err := f.db.Conn().QueryRowContext(context.Background(), "SELECT pg_backend_pid()").Scan(&again)
 		return err == nil && again != pid
 	}, time.Minute, 20*time.Millisecond)
+	f.crashes++
 }
 
 func (f *riverFaults) awaitEnd() {
@@ -240,6 +248,7 @@ func (f *riverFaults) assertNothingLostOrDoubled() {
 	for _, found := range regexp.MustCompile(`machine=task .*answer=(\w+)`).FindAllStringSubmatch(logs, -1) {
 		answers[found[1]]++
 	}
+	require.Equal(f.t, f.n/100, f.frozen+len(f.killed)+f.crashes, "each fault happened")
 	require.Positive(f.t, answers["duplicate"]+answers["rejected"], "deliveries came twice, and nobody was told")
 	f.t.Logf("%d tasks, %d attempts, %d calls, %d taken back; answers: %v", f.n, f.count("SELECT count(*) FROM surfin_task_attempt"), f.count("SELECT count(*) FROM calls"),
 		f.count("SELECT count(*) FROM surfin_task_decision WHERE trigger = 'lost_owner'"), answers)

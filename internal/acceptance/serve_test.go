@@ -118,7 +118,7 @@ func TestARequestThatIsRepeatedAfterAKillStartsOneExecution(t *testing.T) {
 			require.Eventually(t, func() bool {
 				e, err := r.Execution(t.Context(), executions[0].ID)
 				return err == nil && e.Status.IsOver()
-			}, 30*time.Second, 5*time.Millisecond)
+			}, 30*time.Second, 10*time.Millisecond)
 			if e, err := r.Execution(t.Context(), executions[0].ID); err == nil && e.Status == core.StatusFailed {
 				status, restarted := server.post(fmt.Sprintf("/v1/executions/%d/abandon", e.ID), "", "")
 				require.Equal(t, http.StatusOK, status, "%v", restarted)

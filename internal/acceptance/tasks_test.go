@@ -56,7 +56,7 @@ type taskFaults struct {
 func newTaskFaults(t *testing.T, url string, n int) *taskFaults {
 	t.Helper()
 	s := newScene(t, url, nil)
-	s.env = []string{"SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms"}
+	s.env = []string{"SURFIN_TASKS_SHELL=true", "SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms"}
 	var tasks []string
 	for i := range n {
 		tasks = append(tasks, fmt.Sprintf(`{"payload": {"script": "echo %d >> ran; sleep 0.2"}}`, i))

@@ -103,7 +103,7 @@ func TestAParkedExecutionNeedsNoManager(t *testing.T) {
 			require.Eventually(t, func() bool {
 				exec, err := r.Execution(t.Context(), id)
 				return err == nil && exec.Status == core.StatusParked
-			}, 30*time.Second, 5*time.Millisecond)
+			}, 30*time.Second, 10*time.Millisecond)
 			manager.signal(sig)
 			worker := s.worker()
 			require.Eventually(t, func() bool {

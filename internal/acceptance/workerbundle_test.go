@@ -67,7 +67,7 @@ func TestAWorkerReadsNoJobFile(t *testing.T) {
 				require.Eventually(t, func() bool {
 					exec, err := r.Execution(t.Context(), 1)
 					return err == nil && exec.Status == core.StatusParked
-				}, 30*time.Second, 5*time.Millisecond)
+				}, 30*time.Second, 10*time.Millisecond)
 				manager.signal(syscall.SIGKILL)
 				manager.wait()
 				for _, file := range []string{"parts.yaml", "jobs/below.yaml", "deep.yaml"} {
@@ -116,7 +116,7 @@ func TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash(t *testing.T) {
 		require.Eventually(t, func() bool {
 			exec, err := r.Execution(t.Context(), 1)
 			return err == nil && exec.Status == core.StatusParked
-		}, 30*time.Second, 5*time.Millisecond)
+		}, 30*time.Second, 10*time.Millisecond)
 		replace := func(old, with string) {
 			_, err := db.Conn().ExecContext(t.Context(), "update surfin_job_execution set definition_files = replace(definition_files, '"+old+"', '"+with+"')")
 			require.NoError(t, err)

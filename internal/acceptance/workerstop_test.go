@@ -19,7 +19,7 @@ func (s *scene) awaitStatus(r *repository.Repository, id core.JobExecutionID, st
 	require.Eventually(s.t, func() bool {
 		exec, err := r.Execution(s.t.Context(), id)
 		return err == nil && exec.Status == status
-	}, 60*time.Second, 5*time.Millisecond, "execution %d is not %s", id, status)
+	}, 60*time.Second, 10*time.Millisecond, "execution %d is not %s", id, status)
 }
 
 // parkedAlone is an execution that is parked, and whose process is dead.
@@ -67,10 +67,10 @@ func TestAParkedExecutionIsStoppedWithoutAWorker(t *testing.T) {
 func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
-	for _, command := range []string{"stop 1", "stop 1 --wait 1m", "recover", "restart 1", "run parts.yaml into=target"} {
+	for i, command := range []string{"stop 1", "stop 1 --wait 1m", "recover", "restart 1", "run parts.yaml into=target"} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, url string) {
+			inTurn(t, i, func(t *testing.T, url string) {
 				t.Parallel()
 				s := newRemoteScene(t, url, rows, 10)
 				db, r := s.open()

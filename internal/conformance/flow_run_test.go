@@ -58,6 +58,9 @@ func flowFamily(t *testing.T) func(t *testing.T, d document) {
 		each(t, func(t *testing.T, p place) {
 			runs++
 			r := &flowRun{t: t, engine: p.engine, scenario: s, name: fmt.Sprintf("flow_%d", runs)}
+			if p.engine.Database.Dialect() == tx.SQLite {
+				r.check = noticed(t)
+			}
 			r.run()
 		})
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // lifeFamily runs scenarios of a job and of what is done to it: each has a job of
@@ -34,7 +35,12 @@ func lifeFamily(t *testing.T) func(t *testing.T, d document) {
 		}
 		each(t, func(t *testing.T, p place) {
 			runs++
-			newLifeRun(t, p, s, fmt.Sprintf("life_%d", runs)).run()
+			r := newLifeRun(t, p, s, fmt.Sprintf("life_%d", runs))
+			if p.engine.Database.Dialect() == tx.SQLite {
+				r.addStranger()
+				r.check = noticed(t)
+			}
+			r.run()
 		})
 	}
 }

@@ -11,67 +11,71 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // other is the name of an execution of another job, which is never what is expected.
 const other = "an execution of another job"
 
-// TestEveryPinnedExpectationIsNoticed alters what the scenarios of flows and of the
-// lifecycle pin, one value after the other, and compares again: the altered one must
-// not hold. A runner that does not look at a key would pass whatever the key says.
-func TestEveryPinnedExpectationIsNoticed(t *testing.T) {
-	t.Parallel()
-	url := testdb.SQLite(t)
-	p := place{testengine.New(t, url), url}
-	keys := map[string]bool{}
-	for _, dir := range []string{scenarioFolder(t), "own"} {
-		files, err := readFolder(dir)
-		require.NoError(t, err)
-		for i, d := range slices.Concat(ofFamily(files, "flow"), ofFamily(files, "lifecycle")) {
-			t.Run(d.id, func(t *testing.T) {
-				name := fmt.Sprintf("noticed_%s_%d", strings.ReplaceAll(dir, "/", ""), i)
-				alterEach(t, p, d, name, keys)
-			})
-		}
-	}
-	for _, key := range keysOf(reflect.TypeFor[lifeExpectation]()) {
-		assert.True(t, keys[key], "no scenario pins %s: nobody knows whether it is looked at", key)
-	}
-}
-
-func alterEach(t *testing.T, p place, d document, name string, keys map[string]bool) {
-	check := func(e any, failure error, problems func() []string) {
+// noticed alters what a scenario pins, one value after the other, once it holds, and
+// compares again: the altered one must not hold. A runner that does not look at a key
+// would pass whatever the key says. The scenarios of flows and of the lifecycle do so on
+// SQLite.
+func noticed(t *testing.T) checker {
+	return func(e any, failure error, problems func() []string) {
 		for _, change := range alterations(reflect.ValueOf(e).Elem(), failure) {
-			keys[change.key] = true
 			undo := change.apply()
 			assert.NotEmpty(t, problems(), "an altered %s was not noticed", change.key)
 			undo()
 		}
 		assert.Empty(t, problems(), "after the alterations were undone")
 	}
-	if strings.HasPrefix(d.id, "flow") {
-		s, err := decodeFlow(d)
-		require.NoError(t, err)
-		if reason, err := s.differing(); err == nil && reason == "" && s.Elements != nil {
-			r := &flowRun{t: t, engine: p.engine, scenario: s, name: "job" + name, check: check}
-			r.run()
-		}
-		return
-	}
-	s, err := decodeLife(d)
-	require.NoError(t, err)
-	if reason, err := s.differing(); err != nil || reason != "" {
-		return
-	}
-	r := newLifeRun(t, p, s, name)
+}
+
+// addStranger makes an execution of another job, which altered names stand for.
+func (r *lifeRun) addStranger() {
 	seed := action{Params: parameters{"strange": {kind: core.TypeInt, text: "1"}}}
-	stranger := &lifeRun{t: t, engine: p.engine, scenario: &lifeScenario{Actions: []action{seed}}, name: name + "_other"}
+	stranger := &lifeRun{t: r.t, engine: r.engine, scenario: &lifeScenario{Actions: []action{seed}}, name: r.name + "_other"}
 	r.aliases[other] = stranger.seedOp(&seed).exec.ID
-	r.check = check
-	r.run()
+}
+
+// TestEveryKeyIsPinnedByAScenario: each key of an expectation is altered in a scenario
+// that runs, so that it is known to be looked at.
+func TestEveryKeyIsPinnedByAScenario(t *testing.T) {
+	t.Parallel()
+	keys := map[string]bool{}
+	pinned := func(expectation any) {
+		for _, change := range alterations(reflect.ValueOf(expectation).Elem(), nil) {
+			keys[change.key] = true
+		}
+	}
+	for _, dir := range []string{scenarioFolder(t), "own"} {
+		files, err := readFolder(dir)
+		require.NoError(t, err)
+		for _, d := range ofFamily(files, "flow") {
+			s, err := decodeFlow(d)
+			require.NoError(t, err)
+			if reason, err := s.differing(); err != nil || reason != "" {
+				continue
+			}
+			for i := range s.Runs {
+				pinned(&s.Runs[i].Expect)
+			}
+		}
+		for _, d := range ofFamily(files, "lifecycle") {
+			s, err := decodeLife(d)
+			require.NoError(t, err)
+			if reason, err := s.differing(); err != nil || reason != "" {
+				continue
+			}
+			for i := range s.Actions {
+				pinned(&s.Actions[i].Expect)
+			}
+		}
+	}
+	for _, key := range keysOf(reflect.TypeFor[lifeExpectation]()) {
+		assert.True(t, keys[key], "no scenario pins %s: nobody knows whether it is looked at", key)
+	}
 }
 
 // alteration makes one pinned value wrong, until it is undone.

@@ -9,6 +9,12 @@
 //
 // so that a cluster of their own is stopped at the end.
 //
+// Where SURFIN_TEST_TEMPLATES is set (internal/testdb/cluster does), the databases have
+// the repository's tables already: to make them took longer than many a test. Without it
+// they are empty. A test works with both, for whoever uses a repository migrates it. One
+// that is about missing tables, or about two histories that write to one database (those
+// of a template have one identity), asks for EachEmpty, EmptySQLite or EmptyPostgres.
+//
 // It imports the PostgreSQL driver and internal/testdb/pgcluster. Only tests import it.
 package testdb
 
@@ -34,6 +40,14 @@ import (
 
 // Variable names the environment variable with the admin URL of a server.
 const Variable = "SURFIN_TEST_POSTGRES"
+
+// Templates names the environment variable with a folder in which SQLiteTemplate is; the
+// server has PostgresTemplate then.
+const (
+	Templates        = "SURFIN_TEST_TEMPLATES"
+	SQLiteTemplate   = "template.db"
+	PostgresTemplate = "surfin_template"
+)
 
 // own is what the tests of this process share. A test binary has one TestMain and many
 // tests that share the server, so that it cannot be in one of them.
@@ -67,22 +81,61 @@ func Main(m *testing.M) int {
 }
 
 // Each runs f as a subtest per database, "sqlite" and "postgres", each time with
-// the URL of an empty database.
+// the URL of a database of its own.
 func Each(t *testing.T, f func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, SQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { f(t, Postgres(t)) })
 }
 
-// SQLite returns the URL of a file, not yet there, in a folder of the test's own.
+// EachEmpty is Each with databases that have no tables.
+func EachEmpty(t *testing.T, f func(t *testing.T, url string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { f(t, EmptySQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { f(t, EmptyPostgres(t)) })
+}
+
+// SQLite returns the URL of a file in a folder of the test's own.
 func SQLite(t testing.TB) string {
+	t.Helper()
+	url := EmptySQLite(t)
+	folder := os.Getenv(Templates)
+	if folder == "" {
+		return url
+	}
+	text, err := os.ReadFile(filepath.Join(folder, SQLiteTemplate)) //nolint:gosec // of internal/testdb/cluster
+	if err == nil {
+		err = os.WriteFile(strings.TrimPrefix(url, "sqlite:"), text, 0o600)
+	}
+	if err != nil {
+		t.Fatalf("copy the template of SQLite: %v", err)
+	}
+	return url
+}
+
+// EmptySQLite returns the URL of a file, not yet there, in a folder of the test's own.
+func EmptySQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
 }
 
-// Postgres returns the URL of an empty database, dropped when the test ends. It
-// fails the test where there is no PostgreSQL: a skip would look like a success.
+// Postgres returns the URL of a database, dropped when the test ends. It fails the test
+// where there is no PostgreSQL: a skip would look like a success.
 func Postgres(t testing.TB) string {
+	t.Helper()
+	if os.Getenv(Templates) == "" {
+		return EmptyPostgres(t)
+	}
+	return postgres(t, PostgresTemplate)
+}
+
+// EmptyPostgres is Postgres with a database that has no tables.
+func EmptyPostgres(t testing.TB) string {
+	t.Helper()
+	return postgres(t, "template0")
+}
+
+func postgres(t testing.TB, template string) string {
 	t.Helper()
 	admin, err := adminURL()
 	if err != nil {
@@ -97,7 +150,9 @@ func Postgres(t testing.TB) string {
 		t.Fatalf("name of the test database: %v", err)
 	}
 	name := "surfin_test_" + hex.EncodeToString(random)
-	if err := administrate(admin, func(c *pgx.Conn) string { return "CREATE DATABASE " + name + " TEMPLATE template0" + strategy(c) }); err != nil {
+	if err := administrate(admin, func(c *pgx.Conn) string {
+		return "CREATE DATABASE " + name + " TEMPLATE " + template + strategy(c)
+	}); err != nil {
 		t.Fatalf("create the test database: %v", err)
 	}
 	t.Cleanup(func() {

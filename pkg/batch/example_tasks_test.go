@@ -132,6 +132,7 @@ func taskExample(opts ...fx.Option) (app *batch.App, done func()) {
 	dir, remove := testexample.Dir()
 	ctx := context.Background()
 	s := testexample.Must(settings.Load(settings.Source{Dir: dir})) // an application calls batch.LoadSettings
+	s.Tasks.Shell = true                                            // off unless asked for: such a task is any command
 	app = testexample.Must(batch.New(ctx, s, opts...))
 	testexample.Check(app.Prepare(ctx))
 	return app, func() {

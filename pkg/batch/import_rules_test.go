@@ -67,7 +67,7 @@ func rooms() []room {
 		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
 		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
 		// HTTP: the rules of running are the service's.
-		{path: "pkg/batch/adaptor/api/...", may: []string{core, "pkg/batch/operator/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},
+		{path: "pkg/batch/adaptor/api/...", may: []string{core, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
 		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "pkg/batch/adaptor/api/...", ours}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "pkg/batch/runtime/engine", ours}},

@@ -73,10 +73,10 @@ func TestStepsWaitForTheConnectionsOfALentPool(t *testing.T) {
 // Rule R8: what is beside the pool sees what the pool's sessions see.
 func TestTheHistoryIsWhereTheSessionsOfALentPoolLook(t *testing.T) {
 	t.Parallel()
-	for kind := range lentPools(t, testdb.Postgres(t), 5, "") {
+	for kind := range lentPools(t, testdb.EmptyPostgres(t), 5, "") {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			url := testdb.Postgres(t)
+			url := testdb.EmptyPostgres(t)
 			setup, err := sql.Open("pgx", url)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, setup.Close()) }()

@@ -85,8 +85,8 @@ type taskParts struct {
 	Sweep      *runtime.Sweep
 }
 
-func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
-	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository), r.Handlers...), r.Deciders)
+func newTasks(h history, s Settings, repository *tasks.Repository, e engine.Engine, jobs *operator.Service, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
+	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository, s.Tasks.Shell), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,11 +100,16 @@ func newTasks(h history, repository *tasks.Repository, e engine.Engine, jobs *op
 	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: runtime.NewSweep(h.Database, repository, e, decide)}, service, err
 }
 
-// stockHandlers are those that every application has.
-func stockHandlers(jobs *operator.Service, queries task.Queries) []runtime.NamedHandler {
+// stockHandlers are those that every application has. That of shell is off unless its
+// settings ask for it: who submits such a task runs anything.
+func stockHandlers(jobs *operator.Service, queries task.Queries, withShell bool) []runtime.NamedHandler {
+	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
+	if withShell {
+		off = ""
+	}
 	return []runtime.NamedHandler{
 		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, queries), nil }},
-		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }},
+		{Type: shell.Type, New: func() (task.Handler, error) { return shell.New(), nil }, Off: off},
 		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil), nil }},
 	}
 }

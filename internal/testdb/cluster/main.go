@@ -7,10 +7,13 @@
 // Temporary files of the command and of the server are in memory (TMPDIR below
 // /dev/shm) where there is room; those of `go build` stay where they are (GOTMPDIR).
 //
+// Its databases are made of templates that have the repository's tables
+// (SURFIN_TEST_TEMPLATES; see internal/testdb).
+//
 // Without a command it prints the URL and runs until it is interrupted. A server
 // that SURFIN_TEST_POSTGRES names already is used as it is.
 //
-// It imports internal/testdb and internal/testdb/pgcluster.
+// It imports internal/testdb, internal/testdb/pgcluster, the repository and its databases.
 package main
 
 import (
@@ -55,6 +58,11 @@ func run(args []string) (code int, err error) {
 		}
 		defer func() { err = errors.Join(err, cluster.Stop()) }()
 		admin = cluster.URL()
+		remove, terr := makeTemplates(ctx, admin)
+		if terr != nil {
+			return 1, terr
+		}
+		defer func() { err = errors.Join(err, remove()) }()
 	}
 	fmt.Fprintln(os.Stderr, testdb.Variable+"="+admin)
 	if len(args) == 0 {

@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -100,6 +101,36 @@ func (c *Cluster) launch(bin string, port int, who account) error {
 		args = append(args, "-c", setting)
 	}
 	return c.supervise(who, "INT", args...)
+}
+
+// Restart ends all sessions as an administrator's restart does, which rolls back what they
+// have not committed, and returns when the server accepts connections again.
+func (c *Cluster) Restart(ctx context.Context) error {
+	before, err := c.startedAt(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := io.WriteString(c.stdin, "again\n"); err != nil {
+		return fmt.Errorf("restart the server: %w", err)
+	}
+	for {
+		now, err := c.startedAt(ctx)
+		if err == nil && now != before {
+			return nil
+		}
+		if ctx.Err() != nil { // until then a session may still end with the old server
+			return fmt.Errorf("restart the server: %w", errors.Join(context.Cause(ctx), err))
+		}
+	}
+}
+
+func (c *Cluster) startedAt(ctx context.Context) (at string, err error) {
+	conn, err := c.connect(ctx, c.url)
+	if err != nil {
+		return "", err
+	}
+	err = conn.QueryRow(ctx, "SELECT pg_postmaster_start_time()::text").Scan(&at)
+	return at, errors.Join(err, conn.Close(ctx))
 }
 
 // ready waits for the first connection that succeeds, and prepares the server with it.

@@ -23,18 +23,21 @@ const (
 // process is a server program that runs in a folder of its own.
 type process struct {
 	dir   string
-	stdin io.Closer
+	stdin io.WriteCloser
 	done  chan error
 }
 
 func newProcess(dir string) process { return process{dir: dir, done: make(chan error, 1)} }
 
 // supervisor runs the server until its own standard input ends, which happens
-// when we close it and also when we are killed.
-const supervisor = `"$@" >"$SURFIN_PG_DIR/log" 2>&1 </dev/null & pid=$!
-cat >/dev/null
+// when we close it and also when we are killed. At a line it starts the server anew.
+const supervisor = `while
+"$@" >>"$SURFIN_PG_DIR/log" 2>&1 </dev/null & pid=$!
+read -r again
 kill -"$SURFIN_PG_SIGNAL" $pid 2>/dev/null
 wait $pid
+[ -n "$again" ]
+do :; done
 rm -rf "$SURFIN_PG_DIR"`
 
 // supervise starts the command, which the signal ends.

@@ -10,8 +10,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// parkedPoll is the time between two looks at an execution that is parked.
-const parkedPoll = time.Second
+const (
+	// parkedLook is the time between two looks of who waits for the end of a parked
+	// execution: one SELECT by its key, so that a command ends soon after its job.
+	parkedLook = 200 * time.Millisecond
+	// parkedPoll is the time between two of its tries to resume the execution, which workers
+	// do by themselves.
+	parkedPoll = time.Second
+)
 
 // park releases an execution whose walk waits for partitions. A stop that was requested
 // meanwhile is stored with it: partitions that no worker has taken end STOPPED.
@@ -142,15 +148,15 @@ func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExe
 
 // await is afterPark. Without here it resumes the execution only to stop it.
 func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}, here bool) (*core.JobExecution, error) {
-	asked := stop
+	asked, tried := stop, time.Now()
 	for {
-		timer := time.NewTimer(parkedPoll)
+		timer := time.NewTimer(parkedLook)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return exec, fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, context.Cause(ctx))
 		case <-asked:
-			asked = nil
+			asked, tried = nil, time.Time{}
 			if err := requestStop(ctx, l.config.Repository, exec.ID); err != nil {
 				return exec, err
 			}
@@ -163,12 +169,17 @@ func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecuti
 			return exec, err
 		case now.Status.IsOver():
 			return now, nil
-		case now.Owner != core.Owner{}: // it ends what a lost owner left, as a launch would
+		case time.Since(tried) < parkedPoll:
+			continue
+		}
+		tried = time.Now()
+		if now.Owner != (core.Owner{}) { // it ends what a lost owner left, as a launch would
 			if _, err := l.config.Repository.Recover(ctx, l.config.Owner.String(), l.config.Dead); err != nil {
 				return exec, err
 			}
 			continue
-		case !here && !now.StopRequested:
+		}
+		if !here && !now.StopRequested {
 			continue
 		}
 		now, err = l.Resume(ctx, j, exec.ID, Resumption{Stop: stop})

@@ -75,7 +75,7 @@ func (s *Service) Register(ctx context.Context, req RegisterRequest) (*Registere
 	if _, err := s.compile(d, s.config.Registry); err != nil {
 		return nil, err
 	}
-	made, err := s.config.Definitions.Register(ctx, definitionOf(d.file), s.config.Actor)
+	made, err := s.config.Definitions.Register(ctx, definitionOf(d.file), s.actor(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -113,31 +113,46 @@ func (s *Service) definitions(ctx context.Context, filter task.DefinitionFilter)
 // Enable lets the schedule of a registered job be heeded from now on: what was due while it
 // was disabled is not caught up. A name that is not registered is refused.
 func (s *Service) Enable(ctx context.Context, name string) (*DefinitionView, error) {
+	view, _, err := s.EnableAnswer(ctx, name)
+	return view, err
+}
+
+// EnableAnswer is Enable that says whether it was so already.
+func (s *Service) EnableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, true)
 }
 
 // Disable lets the schedule of a registered job be ignored. What runs, and what was
 // submitted, goes on; it can still be started by its name.
 func (s *Service) Disable(ctx context.Context, name string) (*DefinitionView, error) {
+	view, _, err := s.DisableAnswer(ctx, name)
+	return view, err
+}
+
+// DisableAnswer is Disable that says whether it was so already.
+func (s *Service) DisableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, false)
 }
 
-func (s *Service) setEnabled(ctx context.Context, name string, enabled bool) (*DefinitionView, error) {
+func (s *Service) setEnabled(ctx context.Context, name string, enabled bool) (*DefinitionView, core.Answer, error) {
 	if s.config.Definitions == nil {
-		return nil, errNoDefinitions
+		return nil, "", errNoDefinitions
 	}
 	if err := s.Prepare(ctx); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	d, _, err := s.config.Definitions.EnableDefinition(ctx, name, enabled, s.config.Actor)
+	d, changed, err := s.config.Definitions.EnableDefinition(ctx, name, enabled, s.actor(ctx))
 	if errors.Is(err, core.ErrNotFound) {
-		return nil, &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
+		return nil, "", &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	view := definitionView(d)
-	return &view, nil
+	if !changed {
+		return &view, core.Duplicate, nil
+	}
+	return &view, core.Applied, nil
 }
 
 // registered finds a job by the name under which it is registered; ok is false where it is

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -124,8 +126,45 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	if elsewhere, err := h.isElsewhere(ctx, last); err != nil || elsewhere {
 		return nil, last, err
 	}
+	if unheard, err := h.failedUnheard(ctx, t.ID, last, asked); err != nil || unheard {
+		return nil, last, err
+	}
 	running, err := h.service.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID)})
 	return running, last, err
+}
+
+// failedUnheard reports whether the job itself failed, may not be restarted for that, and no
+// attempt of the task has said so: the worker went away in between.
+func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobExecution, asked JobTask) (bool, error) {
+	if asked.Retry || h.tasks == nil || e.Status != core.StatusFailed || e.Error == lostOwnerText || strings.Contains(e.Error, errTaskLost.Error()) {
+		return false, nil
+	}
+	attempts, err := h.tasks.Attempts(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(attempts, func(a task.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
+}
+
+// endOfExecution is the artifact of an attempt whose execution is over.
+type endOfExecution struct {
+	JobExecution core.JobExecutionID `json:"job_execution"`
+	Status       core.Status         `json:"status"`
+	ExitCode     string              `json:"exit_code"`
+}
+
+// reported returns the execution that an outcome is about; 0: none.
+func reported(o *task.Outcome) core.JobExecutionID {
+	if o == nil {
+		return 0
+	}
+	for _, a := range o.Artifacts {
+		var end endOfExecution
+		if a.Kind == task.KindJSON && json.Unmarshal(a.JSON, &end) == nil && end.JobExecution != 0 {
+			return end.JobExecution
+		}
+	}
+	return 0
 }
 
 // isElsewhere reports whether a process runs the execution.
@@ -187,7 +226,7 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 
 // outcome says what the end of an execution is to its task.
 func (h jobHandler) outcome(ctx context.Context, e *core.JobExecution, asked JobTask) task.Outcome {
-	ref, err := json.Marshal(map[string]any{"job_execution": e.ID, "status": e.Status, "exit_code": e.ExitCode})
+	ref, err := json.Marshal(endOfExecution{e.ID, e.Status, e.ExitCode})
 	o := task.Success()
 	switch {
 	case e.Status == core.StatusCompleted:

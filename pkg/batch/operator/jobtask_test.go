@@ -13,6 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 )
 
 // carry gives the service a job of the name daily, whose step runs a statement.
@@ -133,5 +135,41 @@ func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 		}
 		require.Equal(t, task.OutcomeSuccess, (<-done).Kind)
 		require.Len(t, s.executions(), 1)
+	})
+}
+
+// A job that failed by itself is not restarted because its worker died before it said so; one
+// whose failure was told is, when the task is asked for again.
+func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url)
+		s.carry("insert into missing values (1)")
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		require.NoError(t, err)
+		payload := json.RawMessage(`{"job": "daily", "params": {"day": "2026-11-20"}}`)
+		_, waiting, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Payload: payload}}})
+		require.NoError(t, err)
+		by := task.Claimant{Worker: "w", Capacity: 1, Types: []string{task.TypeJob}, Lease: time.Minute}
+		claimed, _, err := queue.Claim(t.Context(), waiting[0], by)
+		require.NoError(t, err)
+		handler := NewJobHandler(s.s, queue)
+		var o task.Outcome
+		for range 2 { // the first worker dies before it tells
+			o, err = handler.Execute(t.Context(), claimed.Task)
+			require.NoError(t, err)
+			require.True(t, o.Fatal)
+			require.Contains(t, o.Reason, "missing")
+			require.Len(t, s.executions(), 1)
+		}
+		_, err = queue.End(t.Context(), claimed.Ref, o, func(c task.Case) (string, task.Decision) {
+			return "backoff", task.Backoff{}.Decide(c)
+		})
+		require.NoError(t, err)
+		_, _, err = queue.Rerun(t.Context(), claimed.Task.ID, "anna", "again")
+		require.NoError(t, err)
+		_, err = handler.Execute(t.Context(), claimed.Task)
+		require.NoError(t, err)
+		require.Len(t, s.executions(), 2)
 	})
 }

@@ -55,14 +55,15 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 // assignable reads what the request may get: the one that it names, with whatever
 // definition, or some.
 func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (found []assignable, err error) {
-	which, args := "AND j.definition_hash NOT IN ?", []any{append([]string{"none"}, req.Except...), assignLook}
-	if req.Part != 0 {
-		which, args = "AND s.id = ? AND s.epoch = ?", []any{req.Part, req.Epoch, 1}
+	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
+	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ?", []any{req.Part, req.Epoch}
+	if req.Part == 0 { // the first ones by their index, as in Ready
+		which = `s.id IN (SELECT s.id FROM {step_execution} s WHERE ` + may + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
+			FROM {job_execution} WHERE id = s.job_execution_id) = 1 ORDER BY s.id LIMIT ?)`
+		args = []any{append([]string{"none"}, req.Except...), assignLook}
 	}
 	err = r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested, j.definition_hash
-		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
-		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND (s.owner = '' OR s.lease_until IS NOT NULL)
-		`+which+` ORDER BY s.id LIMIT ?`, args...)
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE `+which+` ORDER BY s.id`, args...)
 	return found, err
 }
 

@@ -436,7 +436,7 @@ func TestACheckpointThatIsNotWhereTheStepCommittedIsMissed(t *testing.T) {
 func TestTwoRepositoriesShareADatabaseOfData(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		one, two := connectCross(t, testdb.SQLite(t), url), connectCross(t, testdb.SQLite(t), url)
+		one, two := connectCross(t, testdb.EmptySQLite(t), url), connectCross(t, testdb.EmptySQLite(t), url)
 		for i, c := range []*cross{one, two} {
 			require.NoError(t, c.repo.Migrate(t.Context()))
 			require.NoError(t, c.stores.Migrate(t.Context(), "data"))

@@ -61,10 +61,11 @@ func (r *Repository) announce(ctx context.Context, text string, args ...any) err
 // Ready implements core.Parks, with one statement for each kind.
 func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int) ([]core.Ready, error) {
 	var parts, parked []core.Ready
-	err := r.store.scan(ctx, &parts, `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch
-		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
-		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND j.active = 1 AND s.id > ? AND
-			(s.owner = '' OR s.lease_until <= {now}) ORDER BY s.id LIMIT ?`, after.Part, limit)
+	// The job is asked for each part, and not joined: then the first parts are found by their
+	// index, and not the parts of all active jobs read and sorted.
+	err := r.store.scan(ctx, &parts, `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch FROM {step_execution} s
+		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
+			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 ORDER BY s.id LIMIT ?`, after.Part, limit)
 	if err == nil {
 		err = r.store.scan(ctx, &parked, `SELECT id AS execution, epoch FROM {job_execution}
 			WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` ORDER BY id LIMIT ?`,

@@ -16,7 +16,7 @@ import (
 
 func TestMissingSchemaNamesTheCommandThatMakesIt(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		repo := repository.New(connect(t, url), repository.Options{})
 		err := repo.CheckSchema(t.Context())
 		require.ErrorIs(t, err, core.ErrSchemaMissing)
@@ -31,7 +31,7 @@ func TestMissingSchemaNamesTheCommandThatMakesIt(t *testing.T) {
 
 func TestSchemaVersionsAreJudged(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		db := connect(t, url)
 		repo := repository.New(db, repository.Options{})
 		require.NoError(t, repo.Migrate(t.Context()))
@@ -88,7 +88,7 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 
 func TestSchemaWithAddedColumnsAndTablesIsUsedByAnOlderBinary(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		db := connect(t, url)
 		repo := repository.New(db, repository.Options{})
 		require.NoError(t, repo.Migrate(t.Context()))
@@ -126,7 +126,7 @@ func run(t *testing.T, repo core.JobRepository) core.JobExecutionID {
 
 func TestProcessesThatMigrateAtOnceBothSucceed(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		const processes = 4
 		errs := make(chan error, processes)
 		for range processes {
@@ -141,7 +141,7 @@ func TestProcessesThatMigrateAtOnceBothSucceed(t *testing.T) {
 
 func TestRepositoriesWithOtherPrefixesLiveSideBySide(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		db := connect(t, url)
 		for _, prefix := range []string{"", "batch_", "x"} {
 			repo := repository.New(db, repository.Options{Prefix: prefix})
@@ -171,7 +171,7 @@ func hot() map[string][]string {
 
 func TestNoIndexHoldsAColumnThatAChunkOrHeartbeatChanges(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		db := connect(t, url)
 		require.NoError(t, repository.New(db, repository.Options{}).Migrate(t.Context()))
 		for table, columns := range hot() {
@@ -194,7 +194,7 @@ func TestNoIndexHoldsAColumnThatAChunkOrHeartbeatChanges(t *testing.T) {
 
 func TestEveryForeignKeyBeginsAnIndex(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		db := connect(t, url)
 		require.NoError(t, repository.New(db, repository.Options{}).Migrate(t.Context()))
 		keys := 0
@@ -233,7 +233,7 @@ func TestDialectsHaveTheSameColumns(t *testing.T) {
 		}
 		return all
 	}
-	require.Equal(t, columns(t, testdb.SQLite(t)), columns(t, testdb.Postgres(t)))
+	require.Equal(t, columns(t, testdb.EmptySQLite(t)), columns(t, testdb.EmptyPostgres(t)))
 }
 
 func query(t *testing.T, db tx.Database, text map[tx.Dialect]string, args ...any) (values []string) {

@@ -81,7 +81,7 @@ func TestAWorkerWithoutAHandlerOfItsTypesIsRefused(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		config := runtime.Config{Tasks: &runtime.Tasks{Repository: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: "w", Types: []string{"work", "wrok"}}}
 		_, err := runtime.NewWorker(config)
-		require.ErrorContains(o, err, `no handler is registered for tasks of type "wrok" (there are: ["work"])`)
+		require.ErrorContains(o, err, `tasks of type "wrok" have no handler in this process (there are: ["work"])`)
 		_, err = runtime.NewWorker(runtime.Config{})
 		require.ErrorContains(o, err, "needs parts or tasks")
 	}, func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })

@@ -15,6 +15,9 @@ import (
 type NamedHandler struct {
 	Type string
 	New  func() (task.Handler, error)
+	// Off says how the handler is switched on, where no worker of this process executes
+	// tasks of the type; "": it is on.
+	Off string
 }
 
 // NamedDecider is a decider that submissions name.
@@ -31,11 +34,13 @@ const DefaultDecider = "backoff"
 type Catalog struct {
 	handlers map[string]func() (task.Handler, error)
 	deciders map[string]func() (task.Decider, error)
+	// off are the types of handlers that are switched off, and how they are switched on.
+	off map[string]string
 }
 
 // NewCatalog refuses names that are empty, or used twice.
 func NewCatalog(handlers []NamedHandler, deciders []NamedDecider) (*Catalog, error) {
-	c := &Catalog{handlers: map[string]func() (task.Handler, error){}, deciders: map[string]func() (task.Decider, error){}}
+	c := &Catalog{handlers: map[string]func() (task.Handler, error){}, deciders: map[string]func() (task.Decider, error){}, off: map[string]string{}}
 	var errs []error
 	for _, h := range handlers {
 		errs = append(errs, put(c.handlers, "handler of tasks", h.Type, h.New))
@@ -45,6 +50,12 @@ func NewCatalog(handlers []NamedHandler, deciders []NamedDecider) (*Catalog, err
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
+	}
+	for _, h := range handlers {
+		if h.Off != "" {
+			c.off[h.Type] = h.Off
+			delete(c.handlers, h.Type)
+		}
 	}
 	if c.deciders[DefaultDecider] == nil {
 		c.deciders[DefaultDecider] = func() (task.Decider, error) { return task.Backoff{}, nil }
@@ -66,6 +77,14 @@ func put[T any](into map[string]func() (T, error), what, name string, make func(
 // Types returns the types of tasks that have a handler, sorted.
 func (c *Catalog) Types() []string { return sortedNames(c.handlers) }
 
+// lacks says that this process executes no tasks of the type.
+func (c *Catalog) lacks(taskType string) string {
+	if how, off := c.off[taskType]; off {
+		return fmt.Sprintf("the handler of tasks of type %q is switched off in this process: %s", taskType, how)
+	}
+	return fmt.Sprintf("tasks of type %q have no handler in this process (there are: %q)", taskType, c.Types())
+}
+
 // Deciders returns the names of the deciders, sorted.
 func (c *Catalog) Deciders() []string { return sortedNames(c.deciders) }
 
@@ -85,7 +104,7 @@ func (c *Catalog) handlersOf(types []string) (map[string]task.Handler, error) {
 	for _, t := range types {
 		construct, ok := c.handlers[t]
 		if !ok {
-			errs = append(errs, fmt.Errorf("no handler is registered for tasks of type %q (there are: %q)", t, c.Types()))
+			errs = append(errs, errors.New(c.lacks(t)))
 			continue
 		}
 		h, err := construct()

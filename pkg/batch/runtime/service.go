@@ -65,12 +65,12 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (*Accepte
 		return nil, refuse(ReasonInvalid, errors.Join(wrong...), wrong...)
 	}
 	var accepted Accepted
-	for _, t := range s.unknown(sub) {
-		text := fmt.Sprintf("tasks of type %q have no handler in this process (there are: %q)", t, s.catalog.Types())
-		if !s.engine.Capabilities().Distributed {
-			return nil, refuse(ReasonUnknownType, errors.New(text))
-		}
-		accepted.Warnings = append(accepted.Warnings, text+": they wait for a worker that has one")
+	unknown := s.unknown(sub)
+	if len(unknown) > 0 && !s.engine.Capabilities().Distributed {
+		return nil, refuse(ReasonUnknownType, errors.New(s.catalog.lacks(unknown[0])))
+	}
+	for _, t := range unknown {
+		accepted.Warnings = append(accepted.Warnings, s.catalog.lacks(t)+"; they wait for a worker that has one")
 	}
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		submitted, waiting, err := s.repository.Submit(ctx, sub)
@@ -78,12 +78,34 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (*Accepte
 			return err
 		}
 		accepted.Submitted = *submitted
+		if accepted.Warnings, err = s.warnings(ctx, sub, accepted.Warnings); err != nil {
+			return err
+		}
 		return s.engine.Enqueue(ctx, deliveries(waiting)...)
 	})
 	if err != nil {
 		return nil, refusalOf(err)
 	}
 	return &accepted, nil
+}
+
+// warnings adds the types that no live worker executes, where workers are other processes.
+func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
+	if !s.engine.Capabilities().Distributed {
+		return list, nil
+	}
+	workers, err := s.repository.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var warned []string
+	for _, spec := range sub.Tasks {
+		if t := spec.Type; !slices.Contains(warned, t) && slices.Contains(s.catalog.Types(), t) && !isExecuted(workers, t) {
+			warned = append(warned, t)
+			list = append(list, fmt.Sprintf("no live worker executes tasks of type %q now; they wait for one", t))
+		}
+	}
+	return list, nil
 }
 
 // wrong returns all that is wrong with the submission.
@@ -266,6 +288,27 @@ func (s *TaskService) Workers(ctx context.Context) ([]task.Worker, error) {
 	return list, refusalOf(err)
 }
 
+// WaitingTypes returns the types of tasks that wait to be executed and that no live worker
+// executes, sorted.
+func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
+	waiting, err := s.repository.WaitingTypes(ctx)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	workers, err := s.repository.Workers(ctx)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return slices.DeleteFunc(waiting, func(t string) bool { return isExecuted(workers, t) }), nil
+}
+
+// isExecuted reports whether a live worker executes tasks of the type.
+func isExecuted(workers []task.Worker, taskType string) bool {
+	return slices.ContainsFunc(workers, func(w task.Worker) bool {
+		return w.State == task.WorkerActive && slices.Contains(w.Types, taskType)
+	})
+}
+
 // Settings returns the settings that processes share.
 func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
 	list, err := s.settings.Settings(ctx)
@@ -273,8 +316,8 @@ func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
 }
 
 // Set changes a setting that processes share: the leader reads it at its next look.
-func (s *TaskService) Set(ctx context.Context, name, value string) error {
-	err := s.settings.Set(ctx, name, value, s.actor)
+func (s *TaskService) Set(ctx context.Context, name, value string, by By) error {
+	err := s.settings.Set(ctx, name, value, s.who(by))
 	if errors.Is(err, task.ErrSetting) {
 		return refuse(ReasonInvalid, err)
 	}

@@ -212,7 +212,7 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 		return s.parts(ctx, d)
 	}
 	if s.handlers[d.Queue] == nil {
-		s.config.Report(Event{Task: &task.Task{ID: task.ID(d.ID), Spec: task.Spec{Type: d.Queue}}, What: "refused", Err: fmt.Errorf("no handler is registered for tasks of type %q", d.Queue)})
+		s.config.Report(Event{Task: &task.Task{ID: task.ID(d.ID), Spec: task.Spec{Type: d.Queue}}, What: "refused", Err: errors.New(s.tasks.Catalog.lacks(d.Queue))})
 		return pauseOf(unknownPause)
 	}
 	if !slot(ctx, s.slots, s.config.Poll) {

@@ -130,6 +130,9 @@ type Files struct {
 type Tasks struct {
 	// Logs is the folder to which old log text moves; "": it stays in the database.
 	Logs string
+	// Shell lets workers execute tasks of type shell: whoever may submit a task runs what
+	// the user of the worker may.
+	Shell bool
 }
 
 // AutoMigrate is when the repository's schema is made or updated on start.
@@ -227,6 +230,8 @@ func catalog() []setting {
 			func(s *Settings, text string) (err error) { s.Files.Mode, err = fileMode(text); return err }},
 		{"tasks.logs", "", "folder to which log text of tasks moves that is older than log_retention_days_db (surfin settings); empty: it stays in the database",
 			func(s *Settings, text string) error { s.Tasks.Logs = text; return nil }},
+		{"tasks.shell", "false", "workers execute tasks of type shell; whoever may submit tasks then runs anything that the user of the worker may",
+			func(s *Settings, text string) (err error) { s.Tasks.Shell, err = yesOrNo(text); return err }},
 		{"metrics.listen", "", "HOST:PORT at which a job that runs offers /metrics to Prometheus",
 			func(s *Settings, text string) error { s.Metrics.Listen = text; return listenAddress(text) }},
 		{"metrics.textfile", "", "file NAME.prom for the text file collector of node_exporter; jobs add up in it",

@@ -12,7 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -23,6 +25,8 @@ type Config struct {
 	Planner *operator.Service
 	// Jobs are those that may be run.
 	Jobs *operator.Catalog
+	// Tasks is the service of tasks.
+	Tasks *runtime.TaskService
 	// Clients are who may call it; none: it may be read without a token, and changes nothing.
 	Clients []settings.Client
 	// Rate is how many requests a second one client may make.
@@ -46,8 +50,8 @@ type api struct {
 // New returns the handler of the API. What requests start goes on until it is over, or
 // the service is closed; Serve does more.
 func New(config Config) (http.Handler, error) {
-	if config.Service == nil || config.Jobs == nil || config.Rate < 1 {
-		return nil, errors.New("the API needs a service, a catalog of jobs and a rate")
+	if config.Service == nil || config.Jobs == nil || config.Tasks == nil || config.Rate < 1 {
+		return nil, errors.New("the API needs a service, a catalog of jobs, a service of tasks and a rate")
 	}
 	if config.Planner == nil {
 		config.Planner = config.Service
@@ -83,6 +87,7 @@ func Document() ([]byte, error) { return (&api{}).register(http.NewServeMux()) }
 func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[operator.Parameters](), reflect.TypeFor[map[string]any]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[task.Artifact](), reflect.TypeFor[artifactForm]())
 	h := humago.New(mux, huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -100,6 +105,9 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	a.addExecutions(h)
 	a.addSkips(h)
 	a.addActs(h)
+	a.addTasks(h)
+	a.addWorkers(h)
+	a.addDefinitions(h)
 	document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)

@@ -6,5 +6,5 @@
 // A client names jobs by their names, never files. Errors are problem details (RFC 9457).
 // [Document] is the description of it, as OpenAPI.
 //
-// It imports core, operator, settings, adaptor/jobfile and huma.
+// It imports core, operator, runtime, settings, adaptor/jobfile and huma.
 package api

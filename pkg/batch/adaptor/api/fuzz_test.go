@@ -86,7 +86,7 @@ func (o *odd) send(t wanted, q request) {
 // everything is what a request could change, as far as nothing runs.
 func (o *odd) everything(t wanted) string {
 	var all strings.Builder
-	for _, table := range []string{"job_instance", "client_request"} {
+	for _, table := range []string{"job_instance", "client_request", "task_group", "task", "task_audit", "setting", "job_definition"} {
 		rows, err := o.db.Conn().QueryContext(context.Background(), "select * from surfin_"+table+" order by 1, 2")
 		if err != nil {
 			t.Fatalf("%v", err)
@@ -128,7 +128,7 @@ func values() *rapid.Generator[string] {
 
 // bodies are JSON, more or less.
 func bodies() *rapid.Generator[string] {
-	names := rapid.OneOf(rapid.SampledFrom([]string{"params", "again", "next", "from_start", "accept_changes", "sample", "step", "edited", "file"}), rapid.String())
+	names := rapid.OneOf(rapid.SampledFrom([]string{"params", "again", "next", "from_start", "accept_changes", "sample", "step", "edited", "file", "reason", "type", "tasks", "payload", "title", "value"}), rapid.String())
 	leaf := rapid.OneOf(
 		rapid.Map(values(), func(s string) any { return s }), rapid.Map(rapid.Float64(), func(f float64) any { return f }),
 		rapid.Map(rapid.Int64(), func(i int64) any { return i }), rapid.Map(rapid.Bool(), func(b bool) any { return b }), rapid.Just[any](nil),

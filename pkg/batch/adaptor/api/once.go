@@ -50,7 +50,7 @@ func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 // has gone.
 func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	who := callerOf(ctx).name
-	ctx, cancel := context.WithTimeout(operator.WithActor(context.WithoutCancel(ctx), "API client "+who), requestTime)
+	ctx, cancel := context.WithTimeout(operator.WithActor(context.WithoutCancel(ctx), actorOf(ctx)), requestTime)
 	defer cancel()
 	if key == "" {
 		body, err := do(ctx, core.RequestKey{})
@@ -89,6 +89,9 @@ func once[T any](a *api, ctx context.Context, key string, what request, do func(
 	}
 	return replay[T](text, repeated)
 }
+
+// actorOf is in whose name a request acts.
+func actorOf(ctx context.Context) string { return "API client " + callerOf(ctx).name }
 
 // replay is the answer that was kept.
 func replay[T any](text string, repeated bool) (*keyed[T], error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
 // Problem is why a request was refused (RFC 9457). What follows the standard's members is
@@ -38,6 +39,7 @@ func (a *api) problem(ctx context.Context, err error) error {
 	}
 	var known *Problem
 	var refused *operator.Refusal
+	var refusedTask *runtime.TaskRefusal
 	var wrong *operator.RequestError
 	var problems jobfile.Problems
 	switch {
@@ -45,6 +47,8 @@ func (a *api) problem(ctx context.Context, err error) error {
 		return known
 	case errors.As(err, &refused):
 		return refusal(refused)
+	case errors.As(err, &refusedTask):
+		return taskRefusal(refusedTask)
 	case errors.As(err, &wrong):
 		p := newProblem(http.StatusUnprocessableEntity, wrong.Error())
 		p.Errors = []*huma.ErrorDetail{{Message: wrong.Reason, Location: wrong.Field, Value: wrong.Value}}
@@ -77,6 +81,23 @@ func refusal(r *operator.Refusal) *Problem {
 		for _, one := range problems {
 			p.Details = append(p.Details, secret.Text(one.Error()))
 		}
+	}
+	return p
+}
+
+func taskRefusal(r *runtime.TaskRefusal) *Problem {
+	status := http.StatusConflict
+	switch r.Reason {
+	case runtime.ReasonInvalid, runtime.ReasonUnknownType:
+		status = http.StatusUnprocessableEntity
+	case runtime.ReasonNotFound:
+		status = http.StatusNotFound
+	case runtime.ReasonIllegalState, runtime.ReasonOver, runtime.ReasonOtherSubmission:
+	}
+	p := newProblem(status, r.Error())
+	p.Reason = operator.Reason(r.Reason)
+	for _, d := range r.Details {
+		p.Details = append(p.Details, secret.Text(d))
 	}
 	return p
 }

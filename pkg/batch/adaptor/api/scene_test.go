@@ -146,7 +146,7 @@ func (s *scene) config(change ...func(*api.Config)) (api.Config, *batch.App) {
 	require.NoError(s.t, err)
 	catalog, err := operator.NewCatalog(registry, nil, s.dir)
 	require.NoError(s.t, err)
-	config := api.Config{Service: app.Service, Jobs: catalog, Clients: clients(), Rate: 1e6, Log: slog.New(slog.NewTextHandler(s.log, nil))}
+	config := api.Config{Service: app.Service, Jobs: catalog, Tasks: app.Tasks, Clients: clients(), Rate: 1e6, Log: slog.New(slog.NewTextHandler(s.log, nil))}
 	for _, f := range change {
 		f(&config)
 	}

@@ -131,7 +131,7 @@ func TestResultsAreJSONEvenWhereThereIsNothing(t *testing.T) {
 
 func TestCommandsThatOnlyReadMakeNoDatabase(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, testdb.SQLite(t), nil)
+	s := newScene(t, testdb.EmptySQLite(t), nil)
 	require.Equal(t, cli.ExitCompleted, s.run("list").code)
 	require.Equal(t, cli.ExitUsage, s.run("show", "1").code)
 	require.Equal(t, cli.ExitUsage, s.run("restart", "1").code)

@@ -78,7 +78,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string) error {
 		c.announceAPI(ctx, at, catalog)
 		return c.withPlanner(ctx, func(planner *operator.Service) error {
 			return api.Serve(ctx, signals.stop, at, api.Config{
-				Service: s.Service, Planner: planner, Jobs: catalog, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
+				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
 			})
 		})
 	})

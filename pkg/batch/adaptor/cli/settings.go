@@ -33,7 +33,7 @@ func (c taskCommands) settingsCommand() *cobra.Command {
 		Use: "set NAME VALUE", Short: "Change a setting that is kept in the database", Args: cobra.ExactArgs(2),
 		Example: "  " + c.env.app.Name + " settings set log_retention_days_db 14",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.with(cmd.Context(), func(s *runtime.TaskService) error { return s.Set(cmd.Context(), args[0], args[1]) })
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error { return s.Set(cmd.Context(), args[0], args[1], runtime.By{}) })
 		},
 	}
 	cmd.AddCommand(list, set)

@@ -95,6 +95,13 @@ func (c taskCommands) workersCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				waiting, err := s.WaitingTypes(cmd.Context())
+				if err != nil {
+					return err
+				}
+				for _, t := range waiting {
+					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("tasks of type %q wait, and no live worker executes them", t))
+				}
 				if c.env.format == formatJSON {
 					return c.env.printJSON(append([]task.Worker{}, workers...))
 				}

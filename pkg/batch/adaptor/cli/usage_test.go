@@ -12,7 +12,7 @@ import (
 
 func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, testdb.SQLite(t), map[string]string{"load.yaml": loadJob, "numbers.csv": numbers})
+	s := newScene(t, testdb.EmptySQLite(t), map[string]string{"load.yaml": loadJob, "numbers.csv": numbers})
 	for _, c := range []struct {
 		args []string
 		want string
@@ -87,7 +87,7 @@ func TestAnUnreachableDatabaseIsOneClearLine(t *testing.T) {
 
 func TestPostgresWithoutSchemaNamesTheCommandThatMakesIt(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, testdb.Postgres(t), map[string]string{"load.yaml": loadJob, "numbers.csv": numbers})
+	s := newScene(t, testdb.EmptyPostgres(t), map[string]string{"load.yaml": loadJob, "numbers.csv": numbers})
 	r := s.run("run", "load.yaml")
 	require.Equal(t, cli.ExitFailed, r.code)
 	require.Contains(t, r.err, "the repository's schema is missing or outdated")

@@ -91,6 +91,8 @@ type Queries interface {
 	Attempts(ctx context.Context, id ID) ([]Attempt, error)
 	Decisions(ctx context.Context, id ID) ([]DecisionRecord, error)
 	Workers(ctx context.Context) ([]Worker, error)
+	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
+	WaitingTypes(ctx context.Context) ([]string, error)
 }
 
 // Decide says what comes after an attempt that did not succeed.
@@ -231,6 +233,9 @@ type DecisionRecord struct {
 	Spent     Spent     `json:"spent"`
 	DecidedAt time.Time `json:"decided_at"`
 }
+
+// WorkerActive is the state of a worker that is alive.
+const WorkerActive = "ACTIVE"
 
 // Worker is a process that executes tasks.
 type Worker struct {

@@ -197,6 +197,16 @@ func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]task.Decision
 	return list, nil
 }
 
+// WaitingTypes implements task.Queries.
+func (r *Repository) WaitingTypes(ctx context.Context) ([]string, error) {
+	var types []string
+	err := r.scan(ctx, &types, "SELECT DISTINCT type FROM {task} WHERE state IN ('PENDING', 'ORPHANED', 'RETRY_SCHEDULED') ORDER BY type")
+	if err != nil {
+		return nil, fmt.Errorf("list the types of waiting tasks: %w", err)
+	}
+	return types, nil
+}
+
 // Workers implements task.Queries: those that are active first, then by name.
 func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	var rows []struct {

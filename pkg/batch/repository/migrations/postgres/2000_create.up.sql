@@ -193,6 +193,9 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_ended" ON "{{prefix}}job_exe
 -- A handful of rows: the steps that are not over.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_open" ON "{{prefix}}step_execution" (job_execution_id, id)
     WHERE status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');
+-- The parts that are not over, by age: workers ask for the first ones that wait.
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_part" ON "{{prefix}}step_execution" (id)
+    WHERE manager_id IS NOT NULL AND status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');
 -- Fewer: the steps that wait without a process.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_parked" ON "{{prefix}}step_execution" (job_execution_id) WHERE status = 'PARKED';
 

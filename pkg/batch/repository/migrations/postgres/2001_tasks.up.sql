@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}task" (
     UNIQUE (group_id, ordinal)
 ) WITH (fillfactor = 70);
 
-CREATE INDEX IF NOT EXISTS "{{prefix}}task_due" ON "{{prefix}}task" (state, next_run_at);
+CREATE INDEX IF NOT EXISTS "{{prefix}}task_due" ON "{{prefix}}task" (state, next_run_at) WHERE next_run_at IS NOT NULL; -- most tasks have none
 CREATE INDEX IF NOT EXISTS "{{prefix}}task_waiting" ON "{{prefix}}task" (type, priority, id) WHERE state IN ('PENDING', 'ORPHANED');
 CREATE INDEX IF NOT EXISTS "{{prefix}}task_held" ON "{{prefix}}task" (worker, state) WHERE state IN ('ASSIGNED', 'RUNNING');
 CREATE INDEX IF NOT EXISTS "{{prefix}}task_group_state" ON "{{prefix}}task" (group_id, state);

@@ -1,0 +1,84 @@
+package acceptance
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+const minutelyJob = `
+job: tick
+schedule: {cron: "* * * * *", timezone: UTC, catch_up: all, overlap: allow, parameters: {at: "${schedule.key}"}}
+parameters:
+  at: {type: string}
+flow:
+- step: note
+  tasklet: {sql: "insert into ticks values (${params.at})"}
+`
+
+// TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen: a job is due each minute of
+// the last half hour, and the worker that leads is frozen while it submits the runs, until
+// another one leads, and wakes (rules S2, S5). SURFIN_FROZEN is how often (2).
+func TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.Postgres(t), map[string]string{"tick.yaml": minutelyJob})
+	s.env = []string{"SURFIN_LEASE=3s", "SURFIN_HEARTBEAT=200ms"}
+	db, _ := s.open()
+	execute := func(sql string) {
+		t.Helper()
+		_, err := db.Conn().ExecContext(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	execute("CREATE TABLE ticks (at text)")
+	code, out := s.run("register", "tick.yaml")
+	require.Zero(t, code, out)
+	workers := make([]*process, 3)
+	for i := range workers {
+		workers[i] = s.start("worker", "--slots", "2", "--poll", "50ms")
+	}
+	frozen := 0
+	for round := range min(envInt(t, "SURFIN_FROZEN", 2), 20) {
+		leader, epoch := s.leader(db, workers)
+		execute("UPDATE surfin_job_definition SET scheduled_until = scheduled_until - interval '30 minutes' * " + fmt.Sprint(round+1))
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the moment of the freeze is what is random here
+		leader.signal(syscall.SIGSTOP)
+		next := func() bool { _, now := s.leader(db, workers); return now > epoch }
+		require.Eventually(t, next, time.Minute, 20*time.Millisecond, "round %d: nobody leads", round)
+		leader.signal(syscall.SIGCONT)
+		frozen++
+	}
+	require.Positive(t, frozen)
+	missing := `SELECT count(*) FROM generate_series((SELECT min(at) FROM ticks)::timestamp,
+		(SELECT scheduled_until AT TIME ZONE 'UTC' FROM surfin_job_definition), interval '1 minute') minute
+		WHERE NOT EXISTS (SELECT FROM ticks WHERE at::timestamp = minute)`
+	require.Eventually(t, func() bool { return s.ints(db, missing, 1)[0] == 0 }, 2*time.Minute, 100*time.Millisecond)
+	counted := s.ints(db, "SELECT count(*), count(DISTINCT at) FROM ticks", 2)
+	require.GreaterOrEqual(t, counted[0], int64(30))
+	require.Equal(t, counted[0], counted[1], "a scheduled run is there twice")
+	t.Logf("%d scheduled runs, %d leaders frozen", counted[0], frozen)
+}
+
+// leader returns the worker that leads, and its epoch.
+func (s *scene) leader(db tx.Database, workers []*process) (leads *process, epoch int) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		var holder string
+		err := db.Conn().QueryRowContext(s.t.Context(), "SELECT holder, epoch FROM surfin_leader").Scan(&holder, &epoch)
+		i := slices.IndexFunc(workers, func(p *process) bool { return strings.Contains(holder, fmt.Sprintf("/%d/", p.Process.Pid)) })
+		if err != nil || i < 0 {
+			return false
+		}
+		leads = workers[i]
+		return true
+	}, time.Minute, 20*time.Millisecond)
+	return leads, epoch
+}

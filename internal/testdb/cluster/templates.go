@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+)
+
+// makeTemplates makes a database of each kind with the repository's tables, and says
+// where they are (testdb.Templates), until remove is called.
+func makeTemplates(ctx context.Context, admin string) (remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "surfin-templates-")
+	if err != nil {
+		return nil, fmt.Errorf("folder of templates: %w", err)
+	}
+	remove = func() error { return os.RemoveAll(dir) }
+	lite := "sqlite:" + filepath.Join(dir, testdb.SQLiteTemplate)
+	server, err := emptyTemplate(ctx, admin)
+	if err == nil {
+		err = migrate(ctx, lite, server)
+	}
+	if err == nil {
+		err = os.Setenv(testdb.Templates, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("templates of the test databases: %w", err), remove())
+	}
+	return remove, nil
+}
+
+func emptyTemplate(ctx context.Context, admin string) (string, error) {
+	u, err := url.Parse(admin)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", testdb.Variable, err)
+	}
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "CREATE DATABASE "+testdb.PostgresTemplate+" TEMPLATE template0")
+	u.Path = "/" + testdb.PostgresTemplate
+	return u.String(), errors.Join(err, conn.Close(ctx))
+}
+
+func migrate(ctx context.Context, urls ...string) error {
+	for _, at := range urls {
+		provider, err := gormdb.Open(ctx, map[string]gormdb.Config{"template": {URL: at}})
+		if err != nil {
+			return err
+		}
+		db, err := provider.Database("template")
+		if err == nil {
+			err = repository.New(db, repository.Options{}).Migrate(ctx)
+		}
+		if err := errors.Join(err, provider.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

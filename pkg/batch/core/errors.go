@@ -70,8 +70,8 @@ type AlreadyRunningError struct {
 	JobName     string
 	Owner       Owner
 	LeaseUntil  time.Time
-	// Parked says that the execution has no owner: it waits for its partitions or tasks, and
-	// any process resumes it when they have ended.
+	// Parked says that the execution has no owner: it waits for its partitions, tasks and
+	// child jobs, and any process resumes it when they have ended.
 	Parked bool
 	// OpenParts is how many of them are not over.
 	OpenParts int64
@@ -88,7 +88,7 @@ func (e *AlreadyRunningError) state() string {
 	case e.Parked && e.OpenParts == 0:
 		return fmt.Sprintf("execution %d is parked, and a worker resumes it", e.ExecutionID)
 	case e.Parked:
-		return fmt.Sprintf("execution %d is parked and waits for %d partitions or tasks that workers have", e.ExecutionID, e.OpenParts)
+		return fmt.Sprintf("execution %d is parked and waits for %d partitions, tasks or child jobs that run on workers", e.ExecutionID, e.OpenParts)
 	}
 	clock := ""
 	if time.Now().After(e.LeaseUntil) {

@@ -8,7 +8,7 @@ type NewestAttempt struct {
 	// Lost says that the execution runs, and that its owner is dead or its lease over: a
 	// launch takes it over.
 	Lost bool
-	// OpenParts is how many partitions a parked execution waits for.
+	// OpenParts is how many partitions and child jobs a parked execution waits for.
 	OpenParts int64
 	// Uncertain says that the outcome of a step is not known.
 	Uncertain bool

@@ -22,6 +22,10 @@ type Resumed struct {
 	Execution *JobExecution
 	// Steps are its steps that were parked.
 	Steps []StepExecution
+	// First says that it was launched for workers, and has not begun. Previous is the
+	// instance's execution before it then; nil: there is none.
+	First    bool
+	Previous *JobExecution
 }
 
 // ResumeRequest names who resumes an execution.
@@ -42,13 +46,16 @@ type Parks interface {
 	// each kind: parts without an owner, or whose lease is over, and parked executions that
 	// wait for nothing any more.
 	Ready(ctx context.Context, after ReadyPlace, limit int) ([]Ready, error)
-	// Resumable returns parked executions that have no open partitions, oldest first, but
-	// for those with a definition whose hash is in except.
+	// Resumable returns parked executions that wait for nothing, oldest first, but for those
+	// with a definition whose hash is in except.
 	Resumable(ctx context.Context, limit int, except []string) ([]JobExecutionID, error)
 	// RefuseResume stores with a parked execution why a process that should resume it could
 	// not. A resume clears it. An execution that is not parked any more keeps what it has.
 	RefuseResume(ctx context.Context, id JobExecutionID, reason string) error
-	// Resume takes a parked execution that has no open partitions, in the same attempt: it
+	// RecoverChildren ends, as Operations.Recover does, the executions of child jobs whose
+	// owner is lost and whose parent is parked: no other process waits for them.
+	RecoverChildren(ctx context.Context, actor string, dead func(Owner) bool) error
+	// Resume takes a parked execution that waits for nothing, in the same attempt: it
 	// is STARTED again, or STOPPING if a stop was requested. Of several processes at once
 	// one succeeds; the others get a *TransitionError. Where a stop was requested, it first
 	// ends the partitions whose worker is lost.

@@ -33,6 +33,8 @@ type LaunchRequest struct {
 	// Dead reports whether an owner is known to be dead: its execution is then
 	// taken over before its lease expired. nil: no owner is known to be dead.
 	Dead func(Owner) bool
+	// ForWorkers makes an execution that is PARKED and has no owner: a worker begins it.
+	ForWorkers bool
 	// Exclusive is the key that no other active execution of the job may have; "": any may
 	// run beside the new one.
 	Exclusive ExclusiveKey
@@ -189,6 +191,9 @@ type ExecutionFilter struct {
 	RedriveOf JobExecutionID
 	// Task selects the executions that a task ran.
 	Task int64
+	// Parent selects the child jobs of an execution, and ParentCall those of one of its steps.
+	Parent     JobExecutionID
+	ParentCall StepExecutionID
 	// Limit is the page size; 0 means 50.
 	Limit int
 }

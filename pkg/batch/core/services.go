@@ -140,9 +140,23 @@ type OwnersFunc func(Owner) bool
 // IsDead calls f.
 func (f OwnersFunc) IsDead(o Owner) bool { return f(o) }
 
-// JobRunner runs a job to its end in this process: a *job.Launcher.
+// JobRunner runs jobs for steps: a *job.Launcher.
 type JobRunner interface {
+	// Run runs a job to its end in this process.
 	Run(ctx context.Context, j *Job, params Parameters, stop <-chan struct{}) (*JobExecution, error)
+	// RunOnWorkers has worker processes run a child job, and returns its execution when it is
+	// over. ErrParked: it is not, and the caller's execution can be parked until then.
+	RunOnWorkers(ctx context.Context, j *Job, params Parameters, w WorkersRequest) (*JobExecution, error)
+}
+
+// WorkersRequest is what JobRunner.RunOnWorkers is asked for beside the job.
+type WorkersRequest struct {
+	// Stop asks for a stop of the child, as that of JobRunner.Run.
+	Stop <-chan struct{}
+	// MayPark says that the caller's execution can be parked.
+	MayPark bool
+	// Resumed says that the caller's execution was parked: the child has been launched.
+	Resumed bool
 }
 
 // ErrNoService refuses a step that needs what its launcher does not have.
@@ -194,6 +208,10 @@ func (refusing) Execute(context.Context, Step, *StepRun) (*StepExecution, error)
 
 func (refusing) Run(context.Context, *Job, Parameters, <-chan struct{}) (*JobExecution, error) {
 	return nil, fmt.Errorf("run a job for a step: %w", ErrNoService)
+}
+
+func (refusing) RunOnWorkers(context.Context, *Job, Parameters, WorkersRequest) (*JobExecution, error) {
+	return nil, fmt.Errorf("run a job on workers for a step: %w", ErrNoService)
 }
 
 func (refusing) OpenAttempts(context.Context, JobInstanceID, string, StepExecutionID, StepExecutionID) (string, []Owner, error) {

@@ -28,7 +28,7 @@ type run struct {
 	lease         *lease.Keeper
 	// lost ends the work of a run that may not continue it.
 	lost context.CancelCauseFunc
-	// resumed is set for an execution that was parked. resuming says that the walk has not
+	// resumed is set for an execution that was parked, also before it began. resuming says that the walk has not
 	// come to the step that waited.
 	resumed  *core.Resumed
 	resuming bool
@@ -166,7 +166,7 @@ func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 // begin reads the history and records the start. It returns the context of the
 // work.
 func (r *run) begin(ctx context.Context) (context.Context, error) {
-	if r.resumed != nil {
+	if r.continues() {
 		return ctx, r.resume(ctx)
 	}
 	if r.previous != nil {
@@ -179,20 +179,32 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 			return ctx, fmt.Errorf("read the history of the instance: %w", err)
 		}
 	}
+	if err := r.started(ctx); err != nil {
+		return ctx, err
+	}
+	return core.Enter(ctx, r.config.Observer, core.JobStarted{Execution: *r.exec, Restarted: r.previous != nil}), nil
+}
+
+// started records the start. That of an execution that a worker begins is recorded by its
+// resume.
+func (r *run) started(ctx context.Context) error {
+	if r.resumed != nil {
+		return r.beginHere(ctx)
+	}
 	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
 	if found, mine := core.FoundIn(err); mine && found == core.StatusStopping { // before it began
 		r.askStop()
 	} else if err != nil {
-		return ctx, fmt.Errorf("record the start: %w", err)
+		return fmt.Errorf("record the start: %w", err)
 	}
 	r.exec.Status = core.StatusStarted
 	r.exec.StartedAt = time.Now().UTC()
-	return core.Enter(ctx, r.config.Observer, core.JobStarted{Execution: *r.exec, Restarted: r.previous != nil}), nil
+	return nil
 }
 
 // flow walks the job's flow and checks its gate.
 func (r *run) flow(ctx context.Context, listeners *listeners) (core.Outcome, error) {
-	if r.resumed == nil {
+	if !r.continues() {
 		if err := listeners.before(ctx, r); err != nil {
 			return core.Outcome{}, err
 		}

@@ -162,24 +162,8 @@ func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, err
 
 // prepare checks the job and creates its execution.
 func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
-	if err := validate(j); err != nil {
-		return nil, fmt.Errorf("job %s: %w", j.Name, err)
-	}
-	if j.Bind != nil {
-		if err := j.Bind(ctx, params); err != nil {
-			return nil, err
-		}
-	}
-	taken, err := l.checkRestart(ctx, j, params)
-	if err != nil {
-		return nil, fmt.Errorf("job %s: %w", j.Name, err)
-	}
-	key, err := exclusiveKey(j, params)
-	if err != nil {
-		return nil, err
-	}
 	since := l.clock().Now()
-	launched, err := l.launch(ctx, j, params, key)
+	launched, taken, err := l.create(ctx, j, params, false)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +173,28 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 	r := newRun(l, j, launched, since, stop)
 	r.newDefinition = taken
 	return r, nil
+}
+
+// create checks the job and creates its execution, and returns the steps that take the new
+// definition.
+func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, taken []string, err error) {
+	if err := validate(j); err != nil {
+		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	if j.Bind != nil {
+		if err := j.Bind(ctx, params); err != nil {
+			return launched, nil, err
+		}
+	}
+	if taken, err = l.checkRestart(ctx, j, params); err != nil {
+		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	key, err := exclusiveKey(j, params)
+	if err != nil {
+		return launched, nil, err
+	}
+	launched, err = l.launch(ctx, j, params, key, forWorkers)
+	return launched, taken, err
 }
 
 // checkRestart has the job compared with the last attempt of the instance, if that will
@@ -205,7 +211,13 @@ func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Pa
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash:
+	}
+	return l.compare(ctx, j, last, params)
+}
+
+// compare has the job compared with an attempt that it follows.
+func (l *Launcher) compare(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters) ([]string, error) {
+	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash {
 		return nil, nil
 	}
 	history := core.History{Records: l.config.Repository, Database: l.config.Repository.Database()}
@@ -271,12 +283,12 @@ func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error
 // launch creates the execution. It waits for a lost owner's open transaction no
 // longer than two leases: PostgreSQL ends that transaction within one (rule L7);
 // on SQLite it holds the database for as long as its process is frozen.
-func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, key core.ExclusiveKey) (core.Launched, error) {
+func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, key core.ExclusiveKey, forWorkers bool) (core.Launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key,
+		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers,
 		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request,
 	})
 }

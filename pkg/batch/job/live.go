@@ -86,7 +86,7 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 		run.Data.NewDefinition = slices.Contains(l.run.newDefinition, at.Step.Name())
 	}
 	record, err := l.run.config.Executor.Execute(ctx, at.Step, run)
-	if remote, is := at.Step.(interface{ OnWorkers() bool }); err == nil && is && remote.OnWorkers() {
+	if err == nil && onWorkers(at.Step) {
 		err = l.run.refresh(context.WithoutCancel(ctx))
 	}
 	if w.group != nil {
@@ -124,7 +124,7 @@ func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
 	run := &core.StepRun{
 		Data: core.StepContext{
 			Job: r.jobNow(), JobRef: r.ref, Steps: r.progress.seen(), Last: w.last, Outcome: r.ended,
-			Parts: r.progress.parts(at.Step.Name()), Visit: w.visitOf(at), MayPark: w.id == "" && r.exec.Parent == 0,
+			Parts: r.progress.parts(at.Step.Name()), Visit: w.visitOf(at), MayPark: w.id == "" && (r.exec.Parent == 0 || r.resumed != nil),
 			AcceptChanges: r.launcher.options.AcceptChanges,
 		},
 		Services: core.StepServices{

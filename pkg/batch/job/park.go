@@ -84,10 +84,25 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	if resumed.Execution.Context == nil {
 		resumed.Execution.Context = core.NewExecutionContext()
 	}
-	r := newRun(l, j, core.Launched{Execution: resumed.Execution}, since, o.Stop)
+	r := newRun(l, j, core.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
 	r.stop.release = o.Release
 	r.resumed = &resumed
 	return r.run(ctx)
+}
+
+// continues reports whether the execution had begun before it was parked.
+func (r *run) continues() bool { return r.resumed != nil && !r.resumed.First }
+
+// beginHere begins an execution that was launched for workers. The launch has compared its
+// definition; which steps take the new one is found again.
+func (r *run) beginHere(ctx context.Context) (err error) {
+	if r.previous != nil {
+		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params)
+	}
+	if r.exec.StopRequested {
+		r.askStop()
+	}
+	return err
 }
 
 // resume reads the history of an execution that was parked. The walk replays it up to the
@@ -128,6 +143,11 @@ func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested
 // no other process does. Closing stop asks for a stop of the execution. The end of ctx
 // leaves it parked.
 func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
+	return l.await(ctx, j, exec, stop, true)
+}
+
+// await is afterPark. Without here it resumes the execution only to stop it.
+func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}, here bool) (*core.JobExecution, error) {
 	asked, tried := stop, time.Now()
 	for {
 		timer := time.NewTimer(parkedLook)
@@ -157,6 +177,9 @@ func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExe
 			if _, err := l.config.Repository.Recover(ctx, l.config.Owner.String(), l.config.Dead); err != nil {
 				return exec, err
 			}
+			continue
+		}
+		if !here && !now.StopRequested {
 			continue
 		}
 		now, err = l.Resume(ctx, j, exec.ID, Resumption{Stop: stop})

@@ -28,8 +28,10 @@ type PlanEntry struct {
 	// Step is the name of the step; empty for other elements. Kind is the kind of the
 	// step, or of what is asked: decision, condition.
 	Step, Kind string
-	Act        PlanAct
-	Certainty  Certainty
+	// OnWorkers says that worker processes do the work of the step.
+	OnWorkers bool
+	Act       PlanAct
+	Certainty Certainty
 	// Text is the condition of an entry that is CertainIf, or the element whose outcome
 	// decides about one that is CertainAfter.
 	Text string

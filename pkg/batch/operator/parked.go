@@ -57,6 +57,9 @@ func (s *Service) endParked(ctx context.Context, e *core.JobExecution) (*core.Jo
 	if !isParked(e) || !e.StopRequested || s.config.Launcher == nil {
 		return e, nil
 	}
+	if err := s.endChildren(ctx, e.ID); err != nil {
+		return e, err
+	}
 	j, err := s.StoredJob(ctx, *e)
 	if err != nil {
 		return e, &NotEndedError{Execution: e.ID, Err: err}
@@ -69,6 +72,20 @@ func (s *Service) endParked(ctx context.Context, e *core.JobExecution) (*core.Jo
 		ended = e
 	}
 	return ended, err
+}
+
+// endChildren ends the child jobs that are parked and asked to stop, as their parent.
+func (s *Service) endChildren(ctx context.Context, parent core.JobExecutionID) error {
+	children, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Parent: parent, Statuses: core.Executions().Move(core.MoveResume).From})
+	if err != nil {
+		return err
+	}
+	for i := range children {
+		if _, err := s.endParked(ctx, &children[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // endAllParked is endParked of all executions, and returns those that are over.

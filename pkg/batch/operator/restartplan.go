@@ -65,6 +65,8 @@ type PlanEntry struct {
 	Via []PlanEdge `json:"via,omitempty"`
 	// MayRepeat says that a loop may come to the element again.
 	MayRepeat bool `json:"may_repeat,omitempty"`
+	// OnWorkers says that worker processes do the work of the step.
+	OnWorkers bool `json:"on_workers,omitempty"`
 }
 
 // PlanEdge is a transition behind an outcome that is not known.
@@ -118,7 +120,7 @@ func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *c
 }
 
 func planEntry(e job.PlanEntry) PlanEntry {
-	entry := PlanEntry{Element: e.Element, Step: e.Step, Action: e.Act, Certainty: e.Certainty, Text: e.Text, If: e.If, MayRepeat: e.MayRepeat}
+	entry := PlanEntry{Element: e.Element, Step: e.Step, Action: e.Act, Certainty: e.Certainty, Text: e.Text, If: e.If, MayRepeat: e.MayRepeat, OnWorkers: e.OnWorkers}
 	for _, edge := range e.Via {
 		entry.Via = append(entry.Via, PlanEdge(edge))
 	}

@@ -27,6 +27,8 @@ type Config struct {
 	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
+	// Distributed is jobfile.Deps.Distributed.
+	Distributed bool
 
 	// Files are the job files that the application carries, and the jobs that package
 	// define has made, by the names of their jobs; nil: none.

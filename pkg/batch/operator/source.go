@@ -160,7 +160,9 @@ func (s *Service) compile(d definition, components *registry.Registry) (*core.Jo
 }
 
 func (s *Service) deps(components *registry.Registry) jobfile.Deps {
-	return jobfile.Deps{Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode, Tasks: s.config.Tasks}
+	return jobfile.Deps{
+		Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode, Tasks: s.config.Tasks, Distributed: s.config.Distributed,
+	}
 }
 
 // located keeps where the file of a job is.

@@ -94,6 +94,12 @@ func (r *Repository) selected(filter core.ExecutionFilter) (where []string, args
 	if filter.Task != 0 {
 		and("task_id = ?", filter.Task)
 	}
+	if filter.Parent != 0 {
+		and("parent_id = ?", filter.Parent)
+	}
+	if filter.ParentCall != 0 {
+		and("parent_call = ?", filter.ParentCall)
+	}
 	if filter.Before > 0 {
 		and("id < ?", filter.Before)
 	}

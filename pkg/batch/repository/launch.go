@@ -287,12 +287,18 @@ func (l *launch) insert(ctx context.Context) error {
 		if err := l.inheritStop(ctx, &row); err != nil {
 			return err
 		}
+		if row.StopRequested && l.req.ForWorkers { // nobody would have to do anything
+			return &refusalError{fmt.Errorf("not begun: %w", core.ErrStopped)}
+		}
 	}
 	if l.req.RedriveOf != 0 {
 		row.RedriveOf = &l.req.RedriveOf
 	}
 	if l.req.Task != 0 {
 		row.TaskID = &l.req.Task
+	}
+	if l.req.ForWorkers {
+		row.Status, row.Owner, row.LeaseUntil = core.StatusParked, "", instant{}
 	}
 	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
 	if err := l.repo.store.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
@@ -315,9 +321,11 @@ func (l *launch) insert(ctx context.Context) error {
 			return err
 		}
 	}
-	l.ledger.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.Move[core.Status]{To: core.StatusStarting})
-	l.launched.Execution, err = row.record(l.req.Params)
-	return err
+	l.ledger.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.Move[core.Status]{To: row.Status})
+	if l.launched.Execution, err = row.record(l.req.Params); err != nil || !l.req.ForWorkers {
+		return err
+	}
+	return l.repo.announceResume(ctx, row.ID)
 }
 
 // markFromStart notes in the job context that everything before this execution is

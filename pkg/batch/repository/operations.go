@@ -17,8 +17,8 @@ const jobAbandoned = "the job was abandoned"
 // Abandon implements core.Operations: one guarded UPDATE, one of the steps, and
 // their audit rows, in one transaction. In STOPPING the epoch is raised, and that
 // of every unfinished step, so that the owner commits nothing more: a chunk that
-// it is just committing either counts or rolls back with its rows (rule L5). An
-// execution that is abandoned already is a success.
+// it is just committing either counts or rolls back with its rows (rule L5). Its child
+// jobs are asked to stop. An execution that is abandoned already is a success.
 //
 // The instance is locked as a launch does it, so that the execution is still the newest
 // when it is abandoned. The refusal of an older one is a *core.NotNewestError, of a running or completed one a *core.TransitionError and a *core.AlreadyRunningError, of
@@ -39,7 +39,10 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 		return err
 	})
 	var refused *core.TransitionError
-	if err == nil && answer == core.Applied || err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
+	if err == nil && answer == core.Applied {
+		return r.stopChildren(ctx, id)
+	}
+	if err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
 		return err
 	}
 	exec, readErr := r.Execution(ctx, id)
@@ -139,23 +142,31 @@ type lostCandidate struct {
 
 // lostCandidates returns the executions that may have been left alone.
 func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
-	var held []lostCandidate
-	err := r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE status IN ?",
-		running())
+	lost, err := r.lostOf(ctx, "status IN ?", dead)
 	if err != nil {
 		return nil, err
-	}
-	var lost []lostCandidate
-	for _, c := range held {
-		c.dead = dead != nil && dead(core.ParseOwner(c.Row.Owner))
-		if c.dead || c.Expired {
-			lost = append(lost, c)
-		}
 	}
 	var over []lostCandidate
 	err = r.store.scan(ctx, &over, `SELECT e.id, e.status, e.owner, e.epoch FROM {job_execution} e
 		WHERE e.id IN (SELECT job_execution_id FROM {step_execution} WHERE `+openStep+`) AND e.status NOT IN ?`, running())
 	return append(lost, over...), err
+}
+
+// lostOf returns those that run and whose owner is lost, of the executions of a condition
+// whose bind variable are the statuses.
+func (r *Repository) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
+	var held []lostCandidate
+	err = r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE "+condition, running())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range held {
+		c.dead = dead != nil && c.Row.Owner != "" && dead(core.ParseOwner(c.Row.Owner))
+		if c.dead || c.Expired {
+			lost = append(lost, c)
+		}
+	}
+	return lost, nil
 }
 
 // recover ends one of them, and reports whether there was something to end.

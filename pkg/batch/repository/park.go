@@ -74,21 +74,25 @@ func (l *ledger) noteSteps(job core.JobExecutionID, steps []stepExecution, act s
 	}
 }
 
-// waits is the condition that a job execution waits for partitions or tasks: one that is
-// parked can be resumed where it does not. While it is parked no partition is added, so that
+// waits is the condition that a job execution waits for partitions, tasks or child jobs: one
+// that is parked can be resumed where it does not. While it is parked none is added, so that
 // their answer can only change once. A group of tasks is not waited for once a stop was
 // requested: who resumes the execution cancels it.
 const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)
-	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `))`
+	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `)
+	OR EXISTS (SELECT 1 ` + openChildren + `))`
 
-// waitsFor is how many such partitions and tasks there are.
-const waitsFor = `(SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') +
-	(SELECT count(*) ` + openTasks + `)`
+// waitsFor is how many such partitions, tasks and child jobs there are.
+const waitsFor = `((SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') +
+	(SELECT count(*) ` + openTasks + `) + (SELECT count(*) ` + openChildren + `))`
 
 // openTasks are the tasks that are not over of the groups that parked steps have submitted.
 // They are looked up by the step and by the group's states, so that no count has to be kept.
 const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
 	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
+
+// openChildren are the child jobs that are not over.
+const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
 // Resumable implements core.Parks.
 func (r *Repository) Resumable(ctx context.Context, limit int, except []string) ([]core.JobExecutionID, error) {
@@ -119,7 +123,11 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 	if err := r.stopLost(ctx, id, req.Dead); err != nil {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
+	var before []jobExecution // it begins where it has not started
 	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) error {
+		if err := r.store.scan(ctx, &before, "SELECT instance_id, started_at FROM {job_execution} WHERE id = ?", id); err != nil {
+			return err
+		}
 		if err := r.resumeJob(ctx, id, req, l); err != nil {
 			return err
 		}
@@ -137,6 +145,12 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 		return core.Resumed{}, err
 	}
 	resumed := core.Resumed{Execution: exec}
+	if len(before) > 0 && before[0].StartedAt.IsZero() {
+		resumed.First = true
+		if resumed.Previous, err = r.before(ctx, exec); err != nil {
+			return core.Resumed{}, err
+		}
+	}
 	for _, s := range steps {
 		if !s.Status.IsOver() && s.Manager == 0 {
 			resumed.Steps = append(resumed.Steps, s)
@@ -150,7 +164,8 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	var rows []jobExecution
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET status_before = status,
 			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
-			last_epoch = epoch, epoch = epoch + 1, owner = ?, lease_until = {later}, error_text = ''
+			last_epoch = epoch, epoch = epoch + 1, owner = ?, lease_until = {later}, error_text = '',
+			started_at = COALESCE(started_at, {now})
 		WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` RETURNING status, status_before, epoch`,
 		stop.To, start.To, stop.Name, start.Name, req.Owner.String(), req.Lease.Microseconds(), id, start.From)
 	if err != nil {
@@ -176,7 +191,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 	return &core.TransitionError{
 		Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: found[0].Status, Epoch: found[0].Epoch,
-		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions or tasks",
+		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions, tasks or child jobs",
 	}
 }
 

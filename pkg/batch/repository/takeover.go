@@ -12,20 +12,26 @@ import (
 // execution that has moved, and for one whose owner has renewed its lease, unless that
 // owner is known to be dead.
 func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
+	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, core.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
+	if act != actTakeOver { // which has locked the row: its parent must not follow
+		first, args = r.parentFirst(), append(args, row.ID)
+	}
 	var jobs []jobExecution
 	err := r.store.scan(ctx, &jobs, `UPDATE {job_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
 			epoch = epoch + 1, active = NULL, ended_at = {now}
-		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? AND (? OR lease_until <= {now})
-		RETURNING status_before, epoch, ended_at`,
-		core.StatusFailed, core.ExitFailed, lostOwner, core.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead)
+		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? AND (? OR lease_until <= {now})`+first+`
+		RETURNING status_before, epoch, ended_at`, args...)
 	if err != nil || len(jobs) == 0 {
 		return nil, err
 	}
 	l.note(jobMachine, int64(row.ID), audit{
 		JobExecutionID: row.ID, FromStatus: jobs[0].StatusBefore, Epoch: jobs[0].Epoch, Detail: "from " + row.Owner,
 	}, act, core.Executions().Move(core.MoveTakeOver))
-	return &jobs[0], r.endSteps(ctx, row.ID, lostOwner, act, l)
+	if err := r.endSteps(ctx, row.ID, lostOwner, act, l); err != nil {
+		return nil, err
+	}
+	return &jobs[0], r.childEnded(ctx, row.ID)
 }
 
 // endSteps ends every unfinished step of the job execution, and notes it.

@@ -62,17 +62,7 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (c
 	if err != nil {
 		return answer, err
 	}
-	var children []core.JobExecutionID
-	err = r.store.scan(ctx, &children, "SELECT id FROM {job_execution} WHERE parent_id = ? AND active = 1", id)
-	if err != nil {
-		return answer, fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
-	}
-	for _, child := range children {
-		if _, err := r.RequestStop(ctx, child); err != nil && !hasEnded(err) {
-			return answer, err
-		}
-	}
-	return answer, nil
+	return answer, r.stopChildren(ctx, id)
 }
 
 // hasEnded reports whether a move was rejected because the execution is over.
@@ -306,6 +296,9 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 			if err := r.stopUnassigned(ctx, moved.JobExecutionID, l); err != nil {
 				return err
 			}
+			if err := r.stopUnbegun(ctx, moved.JobExecutionID, l); err != nil {
+				return err
+			}
 			return r.announceStop(ctx, moved.JobExecutionID)
 		})
 		if err != nil {
@@ -313,6 +306,9 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 		}
 	}
 	if m.machine == jobMachine && m.move.To.IsOver() {
+		if err := r.childEnded(ctx, moved.JobExecutionID); err != nil {
+			return v, err
+		}
 		reason := cmp.Or(m.reason, jobIsOver)
 		steps, err := r.failSteps(ctx, moved.JobExecutionID, reason)
 		if err != nil {
@@ -347,6 +343,10 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 			where += r.managerFirst()
 			args = append(args, m.id, m.id)
 		}
+	}
+	if m.machine == jobMachine && (m.move.To.IsOver() || m.move.Name == core.MoveRequestStop) {
+		where += r.parentFirst()
+		args = append(args, m.id)
 	}
 	var rows []stepExecution
 	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") + " WHERE " + where + " RETURNING " + returning

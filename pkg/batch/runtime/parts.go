@@ -25,7 +25,7 @@ type Parts struct {
 	Executor func(transitions core.Transitions) core.StepExecutor
 	// Services are what partitions work with: Stores, Observer, Owners and Spawner.
 	Services core.StepServices
-	// Resume resumes an execution that has no open partitions, of the job that Job made; nil:
+	// Resume resumes an execution that waits for nothing, or begins a child job, of the job that Job made; nil:
 	// this worker resumes none. A *core.TransitionError says that another process does. When
 	// stop is closed, it parks the execution again.
 	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
@@ -142,6 +142,9 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), er
 	}
 	if p.parts.Resume == nil {
 		return nil, nil
+	}
+	if err := p.parts.Repository.RecoverChildren(ctx, p.parts.Owner.String(), p.parts.Services.Owners.IsDead); err != nil {
+		return nil, err
 	}
 	ids, err := p.parts.Repository.Resumable(ctx, 1, p.refused.hashes(time.Now()))
 	if err != nil || len(ids) == 0 {

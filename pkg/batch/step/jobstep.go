@@ -20,6 +20,10 @@ type JobConfig struct {
 	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
 	// Timeout ends the child, and the step with a failure, when it is over; 0: none.
 	Timeout time.Duration
+	// OnWorkers has worker processes run the child, which must have a job file, since they
+	// build it from the definition that is stored. An attempt with --accept-changes runs it
+	// in its own process all the same.
+	OnWorkers bool
 	// Expect is the step's gate, Promote what it copies to the job's context and
 	// Listeners makes its listeners; nil: none.
 	Expect    *core.Condition
@@ -27,7 +31,7 @@ type JobConfig struct {
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
 }
 
-// JobStep runs a child job in this process: a core.Step of kind "job". The child has
+// JobStep runs a child job, in this process or on workers: a core.Step of kind "job". The child has
 // an instance and executions of its own. Its parameters are stored before it starts,
 // and are the same on every restart of the step, so that the same child instance
 // continues where it ended (rule F2).
@@ -43,6 +47,8 @@ func NewJob(config JobConfig) (*JobStep, error) {
 		return nil, errors.New("a job step needs a name")
 	case config.Job == nil:
 		return nil, fmt.Errorf("job step %s has no job", config.Name)
+	case config.OnWorkers && config.Job.Definition.Text == "":
+		return nil, fmt.Errorf("job step %s: workers cannot build job %s, which has no job file: run it in this process", config.Name, config.Job.Name)
 	}
 	return &JobStep{config: config}, nil
 }
@@ -55,6 +61,9 @@ func (s *JobStep) Kind() string { return "job" }
 
 // Child is the job that the step runs.
 func (s *JobStep) Child() *core.Job { return s.config.Job }
+
+// OnWorkers reports whether worker processes run the child.
+func (s *JobStep) OnWorkers() bool { return s.config.OnWorkers }
 
 // Timeout is the configured limit; 0 means none.
 func (s *JobStep) Timeout() time.Duration { return s.config.Timeout }
@@ -85,7 +94,10 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 	}
 	job := *s.config.Job
 	job.Parent, job.ParentCall, job.ParentAnew = run.Data.Job.ID, run.Step.First, run.Data.Job.AnewSince()
-	child, err := run.Services.Jobs.Run(ctx, &job, params, run.Services.Stop.Done())
+	child, err := s.run(ctx, run, &job, params)
+	if errors.Is(err, core.ErrParked) {
+		return core.ErrParked
+	}
 	var complete *core.InstanceCompleteError
 	if errors.As(err, &complete) {
 		if call := complete.Execution.ParentCall; call == 0 || call != run.Step.First {
@@ -100,6 +112,15 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 		return s.refused(err)
 	}
 	return s.outcome(run, child)
+}
+
+// run runs the child where it is to run.
+func (s *JobStep) run(ctx context.Context, run *core.StepRun, child *core.Job, params core.Parameters) (*core.JobExecution, error) {
+	stop := run.Services.Stop.Done()
+	if !s.config.OnWorkers || run.Data.AcceptChanges {
+		return run.Services.Jobs.Run(ctx, child, params, stop)
+	}
+	return run.Services.Jobs.RunOnWorkers(ctx, child, params, core.WorkersRequest{Stop: stop, MayPark: run.Data.MayPark, Resumed: run.Data.Resumed})
 }
 
 // completed refuses a child that completed, though not for this step: to take it for
@@ -161,7 +182,7 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
 	}
-	if run.Data.Earlier != nil && !run.Data.NewDefinition {
+	if run.Data.Resumed || run.Data.Earlier != nil && !run.Data.NewDefinition {
 		if text, ok := run.Step.Context.Get(core.ChildKey); ok {
 			return decodeParameters(text)
 		}

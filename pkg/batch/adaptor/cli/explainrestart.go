@@ -172,6 +172,9 @@ func entryName(e operator.PlanEntry) string {
 	if e.If != "" {
 		name += " (if " + e.If + ")"
 	}
+	if e.OnWorkers {
+		name += " (on workers)"
+	}
 	return name + repeatText(e)
 }
 

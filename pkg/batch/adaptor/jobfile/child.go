@@ -58,6 +58,7 @@ func (l *loader) checkChildFile(e *elementDef) {
 	if at := m.Node.Get("file"); m.File != "" && at != nil {
 		child.file = l.loadChild(at, m.File)
 	}
+	l.checkRemote(e)
 	p := location{element: e, step: e.name}
 	var known []core.ParameterSpec
 	if child.file != nil {

@@ -25,6 +25,9 @@ type Deps struct {
 	FileMode fs.FileMode
 	// Tasks are for steps whose work are tasks; nil: there can be none.
 	Tasks Tasks
+	// Distributed says that the engine's deliveries are meant for workers on many machines:
+	// child jobs with `remote: auto` run there.
+	Distributed bool
 }
 
 // Compile makes the job. What the file asks of the databases and they cannot do
@@ -204,18 +207,7 @@ func timeout(d *time.Duration) time.Duration {
 // not fit refuses the launch, before an execution exists.
 func (f *File) bind(_ context.Context, params core.Parameters) error {
 	problems := f.doc.NewCollector()
-	uses := f.listeners
-	for _, s := range f.steps {
-		uses = append(uses[:len(uses):len(uses)], s.components()...)
-	}
-	if f.flow != nil {
-		f.flow.walk(func(e *elementDef) {
-			if e.decider != nil {
-				uses = append(uses, e.decider)
-			}
-		})
-	}
-	for _, u := range uses {
+	for _, u := range f.components() {
 		f.config(u, f.launchValues(params), problems)
 	}
 	for _, s := range f.steps {

@@ -135,7 +135,7 @@ func (c *compiler) child(s *stepDef) (core.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	return step.NewJob(step.JobConfig{Name: s.name, Job: compiled, Params: func(_ context.Context, view *core.View) (core.Parameters, error) {
+	return step.NewJob(step.JobConfig{Name: s.name, Job: compiled, OnWorkers: c.onWorkers(s.child), Params: func(_ context.Context, view *core.View) (core.Parameters, error) {
 		return c.file.childParameters(s.child, view)
 	}})
 }

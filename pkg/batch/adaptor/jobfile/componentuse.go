@@ -3,6 +3,7 @@ package jobfile
 import (
 	"errors"
 	"reflect"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -112,4 +113,20 @@ func (u *componentUse) database() (name string, has bool) {
 		return "", false
 	}
 	return reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).String(), true
+}
+
+// components are all uses of components in the file, without those of its child jobs.
+func (f *File) components() []*componentUse {
+	uses := slices.Clone(f.listeners)
+	for _, s := range f.steps {
+		uses = append(uses, s.components()...)
+	}
+	if f.flow != nil {
+		f.flow.walk(func(e *elementDef) {
+			if e.decider != nil {
+				uses = append(uses, e.decider)
+			}
+		})
+	}
+	return uses
 }

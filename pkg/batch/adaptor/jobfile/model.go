@@ -197,6 +197,7 @@ type childModel struct {
 	File       string                     `key:"file" required:"true" doc:"The job file, relative to this file."`
 	Parameters strict.OrderedMap[rawText] `key:"parameters" doc:"The parameters of the job; they may have ${...}, and are fixed when it is first started."`
 	StartLimit *int                       `key:"start_limit" doc:"How often the job may be attempted in one instance [none]."`
+	Remote     string                     `key:"remote" enum:"auto,true,false" default:"false" doc:"Worker processes ('surfin worker') run the job, on this machine or others, and not the process that runs this one. With auto they do where the engine is a distributed one and every component of the job may work elsewhere."`
 	elementKeys
 }
 

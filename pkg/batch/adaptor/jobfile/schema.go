@@ -148,7 +148,7 @@ func (b *schemaBuilder) value(t reflect.Type, f strict.Field) object {
 		case f.Kind == matcherKind:
 			return b.class()
 		case len(f.Enum) > 0:
-			return b.orText(object{"enum": f.Enum}, "")
+			return b.orText(object{"enum": enumValues(f.Enum)}, "")
 		}
 		return text()
 	}
@@ -340,4 +340,17 @@ func (b *schemaBuilder) next() object {
 		"propertyNames": object{"not": object{"enum": reserved()}},
 	}
 	return object{"anyOf": []any{object{"type": "string"}, b.longTarget(), patterns}}
+}
+
+// enumValues are the texts of an enum; true and false are values of YAML as well.
+func enumValues(texts []string) []any {
+	var values []any
+	for _, text := range texts {
+		switch text {
+		case "true", "false":
+			values = append(values, text == "true")
+		}
+		values = append(values, text)
+	}
+	return values
 }

@@ -58,6 +58,9 @@ type Component struct {
 	// NoTransaction says that a tasklet works on connections of its own or on no
 	// database: its step's propagation is NOT_SUPPORTED unless the job file says more.
 	NoTransaction bool
+	// Local says that the component works only in the process that runs the job, as it uses
+	// what that one has in memory: a child job with it is not run by workers.
+	Local bool
 	// StandardExits says that the component gives no exit code of its own: COMPLETED, FAILED
 	// and what the framework gives are all. A job file whose `next` waits for another one is
 	// refused.

@@ -157,7 +157,7 @@ func operationCost(b *bench) {
 	require.NoError(b, err)
 	w.take()
 	require.NoError(b, b.repo.Abandon(b.ctx, ref.ID, operator))
-	require.Len(b, w.take(), 8, "three that lock the newest attempt, two guarded updates, three batches of audit rows")
+	require.Len(b, w.take(), 9, "three that lock the newest attempt, two guarded updates, three batches of audit rows, the child jobs")
 	_, err = b.repo.Recover(b.ctx, operator, nil)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 2, "nothing is lost")

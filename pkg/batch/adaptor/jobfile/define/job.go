@@ -290,6 +290,9 @@ type With struct {
 	Transaction *Transaction
 	// Partition says that the step's work is done in parts.
 	Partition *Partition
+	// Remote says who runs a child job: "true", "false" or "auto" (see the key remote of job
+	// files); empty: "false".
+	Remote string
 	// Timeout is how long the step may run.
 	Timeout time.Duration
 	// Expect is an expression that must hold when the step's work is done.

@@ -300,6 +300,7 @@ func (r *render) more(o *object, with With) {
 		partition.flag("remote", p.Remote)
 		*o = append(*o, pair{"partition", partition})
 	}
+	o.put("remote", with.Remote)
 	if with.Transaction != nil {
 		r.value(o, "transaction", *with.Transaction)
 	}

@@ -1,0 +1,71 @@
+package jobfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/step"
+)
+
+// TestWhoRunsAChildJob: what the key says, the engine, and the components of the child.
+func TestWhoRunsAChildJob(t *testing.T) {
+	t.Parallel()
+	engine := testengine.New(t, testdb.SQLite(t))
+	reg := (&bench{}).registry(t)
+	local := reg.Map(func(c registry.Component) registry.Component {
+		c.Local = c.Name == "idle"
+		return c
+	})
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	write("leaf.yaml", "job: leaf\nflow:\n- {step: a, tasklet: idle}\n")
+	write("child.yaml", "job: child\nflow:\n- {job: leaf, file: leaf.yaml}\n")
+	parent := func(remote string) string {
+		return write("parent.yaml", "job: parent\nflow:\n- job: call\n  file: child.yaml\n"+remote)
+	}
+	for _, c := range []struct {
+		remote             string
+		local, distributed bool
+		want               bool
+	}{
+		{remote: "", distributed: true, want: false},
+		{remote: "  remote: false\n", distributed: true, want: false},
+		{remote: "  remote: true\n", want: true},
+		{remote: "  remote: auto\n", want: false},
+		{remote: "  remote: auto\n", distributed: true, want: true},
+		{remote: "  remote: auto\n", distributed: true, local: true, want: false},
+	} {
+		use := reg
+		if c.local {
+			use = local
+		}
+		f, err := jobfile.Load(parent(c.remote), use)
+		require.NoError(t, err, c)
+		j, err := f.Compile(jobfile.Deps{Provider: engine.Provider, Registry: use, Distributed: c.distributed})
+		require.NoError(t, err, c)
+		require.Equal(t, c.want, j.Flow.Steps()[0].(*step.JobStep).OnWorkers(), c)
+	}
+
+	for text, said := range map[string]string{
+		"  remote: true\n":  "remote: job child has the tasklet idle, which works only in the process that runs the job",
+		"  remote: maybe\n": "auto, true, false",
+	} {
+		_, err := jobfile.Load(parent(text), local)
+		var problems jobfile.Problems
+		require.ErrorAs(t, err, &problems)
+		require.Len(t, problems, 1)
+		require.Equal(t, [2]int{5, 11}, [2]int{problems[0].Line, problems[0].Col})
+		require.Contains(t, problems.Error(), said)
+	}
+}

@@ -1,0 +1,114 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// RunOnWorkers implements core.JobRunner. The execution of the child is PARKED from the
+// start, so that any worker begins it. One whose worker is lost is followed by another, at
+// most core.DefaultPartAttempts times in all.
+//
+// Where an earlier attempt of the caller, whose process is lost, left a child that still
+// runs, RunOnWorkers waits for that one first, and does not park meanwhile.
+func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Parameters, w core.WorkersRequest) (*core.JobExecution, error) {
+	ctx, err := l.apart(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	var last *core.JobExecution
+	if w.Resumed {
+		if last, err = l.child(ctx, j); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		if last == nil {
+			last, err = l.launchForWorkers(ctx, j, params)
+			if err != nil {
+				return last, err
+			}
+		}
+		again := false
+		switch own := last.Parent == j.Parent; {
+		case last.Status.IsOver() && own:
+			if again, err = l.lostBefore(ctx, j, last, w.Stop); err != nil || !again {
+				return last, err
+			}
+		case last.Status.IsOver():
+			again = true // that of an earlier attempt
+		case w.MayPark && own:
+			return last, core.ErrParked
+		default:
+			if last, err = l.await(ctx, j, last, w.Stop, false); err != nil {
+				return last, err
+			}
+		}
+		if again {
+			last = nil
+		}
+	}
+}
+
+// launchForWorkers launches the child, or returns the execution that an earlier attempt of
+// the caller left.
+func (l *Launcher) launchForWorkers(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
+	launched, _, err := l.create(ctx, j, params, true)
+	running, is := errors.AsType[*core.AlreadyRunningError](err)
+	if !is {
+		return launched.Execution, err
+	}
+	left, failure := l.config.Repository.Execution(ctx, running.ExecutionID)
+	switch {
+	case failure != nil:
+		return nil, errors.Join(err, failure)
+	case left.Parent == 0 || left.ParentCall != j.ParentCall:
+		return nil, err
+	}
+	return left, nil
+}
+
+// child returns the newest execution that the caller's step has launched; nil: there is none.
+func (l *Launcher) child(ctx context.Context, j *core.Job) (*core.JobExecution, error) {
+	list, err := l.children(ctx, j)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+func (l *Launcher) children(ctx context.Context, j *core.Job) ([]core.JobExecution, error) {
+	list, err := l.config.Repository.Executions(ctx, core.ExecutionFilter{Parent: j.Parent, ParentCall: j.ParentCall})
+	if err != nil {
+		return nil, fmt.Errorf("read the executions of child job %s: %w", j.Name, err)
+	}
+	return list, nil
+}
+
+// lostBefore reports whether the child ended since its worker was lost, and another one may
+// be launched.
+func (l *Launcher) lostBefore(ctx context.Context, j *core.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
+	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || core.StopOn(stop).Requested() {
+		return false, nil
+	}
+	list, err := l.children(ctx, j)
+	if err != nil {
+		return false, err
+	}
+	lost := 0
+	for _, e := range list {
+		if e.Error == core.LostOwner {
+			lost++
+		}
+	}
+	return lost < core.DefaultPartAttempts, nil
+}
+
+// onWorkers reports whether worker processes do the work of a step.
+func onWorkers(s core.Step) bool {
+	remote, is := s.(interface{ OnWorkers() bool })
+	return is && remote.OnWorkers()
+}

@@ -1,0 +1,82 @@
+package repository
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// parentFirst is the condition by which the UPDATE that ends a child job locks its parent
+// before the child itself: a parent that is parked at the same time either sees that the
+// child is over, or is seen parked by the child. Its bind variable is the id of the child.
+// SQLite has one writer, and nothing to lock.
+func (r *Repository) parentFirst() string {
+	if r.store.db.Dialect() != tx.Postgres {
+		return " AND ? IS NOT NULL"
+	}
+	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {job_execution}
+		WHERE id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?) FOR NO KEY UPDATE) AS p) >= 0`)
+}
+
+// childEnded announces the parent of a child job that this transaction ended, if it waited
+// for nothing else.
+func (r *Repository) childEnded(ctx context.Context, id core.JobExecutionID) error {
+	return r.announce(ctx, `SELECT id AS execution, epoch FROM {job_execution}
+		WHERE id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?) AND owner = '' AND status IN ? AND NOT `+waits,
+		id, core.Executions().Move(core.MoveResume).From)
+}
+
+// stopUnbegun ends an execution that was launched for workers, and which none has begun.
+func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l *ledger) error {
+	stop := core.Executions().Move(core.MoveStop)
+	var rows []jobExecution
+	err := r.store.scan(ctx, &rows, `UPDATE {job_execution}
+		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, active = NULL, ended_at = {now}
+		WHERE id = ? AND owner = '' AND started_at IS NULL AND status IN ? RETURNING status_before, epoch`,
+		stop.To, core.ExitStopped, notBegun, stop.Name, id, stop.From)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].StatusBefore, Epoch: rows[0].Epoch}, actRequestStop, stop)
+	return r.childEnded(ctx, id)
+}
+
+// stopChildren asks the child jobs that run to stop.
+func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID) error {
+	var children []core.JobExecutionID
+	err := r.store.scan(ctx, &children, "SELECT id FROM {job_execution} WHERE parent_id = ? AND active = 1", id)
+	if err != nil {
+		return fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
+	}
+	for _, child := range children {
+		if _, err := r.RequestStop(ctx, child); err != nil && !hasEnded(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// RecoverChildren implements core.Parks.
+func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
+	lost, err := r.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
+	if err != nil {
+		return fmt.Errorf("look for child jobs whose owner is lost: %w", err)
+	}
+	for _, c := range lost {
+		if _, err := r.recover(ctx, c, actor); err != nil {
+			return fmt.Errorf("recover job execution %d: %w", c.Row.ID, err)
+		}
+	}
+	return nil
+}
+
+// before returns the execution of the instance before this one; nil: there is none.
+func (r *Repository) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+	list, err := r.Executions(ctx, core.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}

@@ -1,0 +1,105 @@
+package repository_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// family is a parent that runs, and a child that was launched for workers.
+type family struct {
+	*testing.T
+	db            tx.Database
+	repo          *repository.Repository
+	heard         *heard
+	parent, child core.JobRef
+}
+
+func newFamily(t *testing.T, name string, db tx.Database) *family {
+	t.Helper()
+	f := &family{T: t, db: db, heard: &heard{}}
+	f.repo = repository.New(db, repository.Options{Announcer: f.heard})
+	require.NoError(t, f.repo.Migrate(t.Context()))
+	me := core.Owner{Host: "here", PID: 1}
+	launch := func(req core.LaunchRequest) core.JobRef {
+		req.Owner, req.Lease, req.JobName = me, time.Hour, name+req.JobName
+		launched, err := f.repo.Launch(t.Context(), req)
+		require.NoError(t, err)
+		return core.JobRef{ID: launched.Execution.ID, Owner: me, Epoch: launched.Execution.Epoch}
+	}
+	f.parent = launch(core.LaunchRequest{JobName: "parent"})
+	_, err := f.repo.ChangeJob(t.Context(), f.parent, core.JobChange{To: core.StatusStarted})
+	require.NoError(t, err)
+	f.child = launch(core.LaunchRequest{JobName: "child", Parent: f.parent.ID, ForWorkers: true})
+	require.Equal(t, []core.Ready{{Execution: f.child.ID, Epoch: f.child.Epoch}}, f.heard.list)
+	return f
+}
+
+// begin has a worker begin the child.
+func (f *family) begin() {
+	f.Helper()
+	resumed, err := f.repo.Resume(f.Context(), f.child.ID, core.ResumeRequest{Owner: f.child.Owner, Lease: time.Hour})
+	require.NoError(f, err)
+	require.True(f, resumed.First)
+	f.child.Epoch = resumed.Execution.Epoch
+}
+
+func (f *family) park() error {
+	_, err := f.repo.Park(f.Context(), f.parent, core.Parking{})
+	return err
+}
+
+// TestTheEndOfAChildAnnouncesItsParkedParent, whatever the end is; also one at the same time
+// as the parent is parked, where the transaction of neither sees that of the other (rule P7).
+func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(f *family) error{
+		"it completes at once": func(f *family) error {
+			f.begin()
+			first, parked := make(chan struct{}), make(chan error, 1)
+			go func() {
+				<-first
+				parked <- f.park()
+			}()
+			err := tx.NewManager(f.db).Do(f.Context(), tx.Attr{}, func(ctx context.Context) error {
+				_, err := f.repo.ChangeJob(ctx, f.child, core.JobChange{To: core.StatusCompleted})
+				close(first)
+				time.Sleep(100 * time.Millisecond) // the park is to wait for the lock; without a lock it would be over
+				return err
+			})
+			require.NoError(f, <-parked)
+			return err
+		},
+		"it is lost": func(f *family) error {
+			f.begin()
+			require.NoError(f, f.park())
+			require.NoError(f, f.repo.RecoverChildren(f.Context(), "test", nil))
+			require.Len(f, f.heard.list, 1, "its lease lives")
+			return f.repo.RecoverChildren(f.Context(), "test", func(core.Owner) bool { return true })
+		},
+		"it is stopped before it begins": func(f *family) error {
+			require.NoError(f, f.park())
+			_, err := f.repo.RequestStop(f.Context(), f.child.ID)
+			return err
+		},
+	}
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		for name, end := range ends {
+			f := newFamily(t, name, db)
+			require.NoError(t, end(f), name)
+			require.Equal(t, []core.Ready{{Execution: f.parent.ID, Epoch: f.parent.Epoch}}, f.heard.list[1:], name)
+			resumed, err := f.repo.Resume(t.Context(), f.parent.ID, core.ResumeRequest{Owner: f.parent.Owner, Lease: time.Hour})
+			require.NoError(t, err, name)
+			require.False(t, resumed.First, name)
+			_, err = f.repo.ChangeJob(t.Context(), core.JobRef{ID: f.parent.ID, Owner: f.parent.Owner, Epoch: resumed.Execution.Epoch}, core.JobChange{To: core.StatusFailed})
+			require.NoError(t, err, name)
+		}
+	})
+}

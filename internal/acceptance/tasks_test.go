@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -151,6 +152,15 @@ func (f *taskFaults) logs() string {
 	return b.String()
 }
 
+// shell runs a line that is no command of surfin in the scene's folder.
+func (s *scene) shell(line string) {
+	s.t.Helper()
+	cmd := exec.CommandContext(s.t.Context(), "sh", "-c", line)
+	cmd.Dir = s.dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(s.t, err, "%s\n%s", line, out)
+}
+
 // TestTheCommandsOfTheTasksPageDoWhatItSays runs them from the top to the bottom.
 func TestTheCommandsOfTheTasksPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
@@ -168,6 +178,10 @@ func TestTheCommandsOfTheTasksPageDoWhatItSays(t *testing.T) {
 			for line := range strings.Lines(b.text) {
 				if words, ok := strings.CutSuffix(strings.TrimSpace(line), " &"); ok {
 					s.start(commandWords(t, words)...).await("waiting for work")
+					continue
+				}
+				if !strings.HasPrefix(line, "surfin ") {
+					s.shell(line)
 					continue
 				}
 				code, out := s.run(commandWords(t, line)...)

@@ -104,6 +104,14 @@ func (s *stepTasks) Handlers() (known []string, closed bool) {
 	return s.StepTasks.Handlers()
 }
 
+// HandlerOff implements jobfile.Tasks.
+func (s *stepTasks) HandlerOff(handler string) (how string) {
+	if s.StepTasks == nil {
+		return ""
+	}
+	return s.StepTasks.HandlerOff(handler)
+}
+
 // taskNeeds is what tasks are made of.
 type taskNeeds struct {
 	fx.In

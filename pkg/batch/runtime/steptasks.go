@@ -59,6 +59,11 @@ func (s *StepTasks) Handlers() (known []string, closed bool) {
 	return s.config.Tasks.Catalog.Types(), !s.isDistributed()
 }
 
+// HandlerOff returns how the handler of a type is switched on; "": it is on, or there is none.
+func (s *StepTasks) HandlerOff(handler string) (how string) {
+	return s.config.Tasks.Catalog.off[handler]
+}
+
 func (s *StepTasks) isDistributed() bool {
 	return s.config.Service.engine.Capabilities().Distributed
 }

@@ -24,6 +24,9 @@ type Tasks interface {
 	// Handlers returns the types of tasks that have a handler in this process, and whether
 	// others cannot be executed.
 	Handlers() (known []string, closed bool)
+	// HandlerOff returns how a handler is switched on that this process has and does not use;
+	// "": it has none of the type, or uses it.
+	HandlerOff(handler string) (how string)
 }
 
 // tasksDef is the checked work of a step whose work are tasks. The reader of its items is the
@@ -194,9 +197,15 @@ func (c *compiler) checkHandler(s *stepDef) {
 		return
 	}
 	known, closed := c.deps.Tasks.Handlers()
-	if handler := s.tasks.model.Handler; closed && !slices.Contains(known, handler) {
-		c.problems.Add(s.tasks.model.Node.Find("handler"), fmt.Sprintf("there is no handler %s of tasks in this application", handler), strict.Suggest(handler, known))
+	handler, at := s.tasks.model.Handler, s.tasks.model.Node.Find("handler")
+	if !closed || slices.Contains(known, handler) {
+		return
 	}
+	if how := c.deps.Tasks.HandlerOff(handler); how != "" {
+		c.problems.Add(at, fmt.Sprintf("the handler %s of tasks is switched off", handler), how)
+		return
+	}
+	c.problems.Add(at, fmt.Sprintf("there is no handler %s of tasks in this application", handler), strict.Suggest(handler, known))
 }
 
 // tasks compiles a step of tasks.

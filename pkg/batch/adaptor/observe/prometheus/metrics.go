@@ -64,7 +64,7 @@ const (
 func catalog() []entry {
 	job, step, kind := []string{"job_name"}, []string{"job_name", "step"}, []string{"job_name", "step", "kind"}
 	return []entry{
-		{transitions, counter, []string{"machine", "trigger", "result"}, "Guarded changes of status, by their answer: applied, duplicate or rejected."},
+		{transitions, counter, []string{"machine", "trigger", "result"}, "Guarded changes of status, by their answer: applied, duplicate or rejected; raced where another process won a move that several try."},
 		{jobStarts, counter, []string{"job_name", "restarted"}, "Job executions that began; restarted is true for an instance's second and following."},
 		{jobExecutions, counter, []string{"job_name", "status", "exit_code"}, "Job executions that ended."},
 		{jobDuration, histogram, []string{"job_name", "status"}, "Time from start to end of a job execution."},

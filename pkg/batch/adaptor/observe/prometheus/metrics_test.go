@@ -219,6 +219,18 @@ func TestRefusedAndRepeatedTransitionsAreCounted(t *testing.T) {
 	})
 }
 
+func TestALostRaceIsNoDuplicate(t *testing.T) {
+	t.Parallel()
+	m := prometheus.New()
+	for _, answer := range []core.Answer{core.Applied, core.Duplicate, core.Rejected} {
+		tell(m, core.Transitioned{Machine: "task", Trigger: "claim", Answer: answer, Race: true})
+	}
+	s := gather(t, m)
+	require.EqualValues(t, 1, s.sum("surfin_transitions_total", `result="applied"`))
+	require.EqualValues(t, 2, s.sum("surfin_transitions_total", `result="raced"`))
+	require.EqualValues(t, 3, s.sum("surfin_transitions_total"))
+}
+
 func TestPartitionsAreOneSeriesAndCountedOnce(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"partition", ""} {

@@ -96,7 +96,7 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 	case core.StopAsked:
 		m.count(stopsAsked, 1, m.jobName(e.Execution))
 	case core.Transitioned:
-		m.count(transitions, 1, e.Machine, e.Trigger, string(e.Answer))
+		m.count(transitions, 1, e.Machine, e.Trigger, resultOf(e))
 	case core.EventDead:
 		m.count(eventsDead, 1, e.Machine, e.Topic)
 	case core.OwnerLost:
@@ -226,3 +226,12 @@ func stepLabel(name string) string {
 }
 
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// resultOf is the answer of a transition. A race that another process won is expected, so it
+// must not look like a fault to the alerts.
+func resultOf(e core.Transitioned) string {
+	if e.Race && e.Answer != core.Applied {
+		return "raced"
+	}
+	return string(e.Answer)
+}

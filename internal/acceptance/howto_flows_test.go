@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -71,11 +70,7 @@ func (s *scene) runLines(b block) (printed string) {
 		if strings.HasPrefix(line, "surfin ") {
 			code, out = s.run(commandWords(s.t, line)...)
 		} else {
-			cmd := exec.Command("sh", "-c", line)
-			cmd.Dir = s.dir
-			text, err := cmd.CombinedOutput()
-			require.NoError(s.t, err, "%s\n%s", line, text)
-			out = string(text)
+			out = s.shell(line)
 		}
 		if i == len(lines)-1 {
 			require.Equal(s.t, want, code, "%s\n%s", line, out)

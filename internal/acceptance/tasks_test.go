@@ -152,13 +152,15 @@ func (f *taskFaults) logs() string {
 	return b.String()
 }
 
-// shell runs a line that is no command of surfin in the scene's folder.
-func (s *scene) shell(line string) {
+// shell runs a line that is no command of surfin in the scene's folder, and returns what it
+// printed.
+func (s *scene) shell(line string) string {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "sh", "-c", line)
 	cmd.Dir = s.dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(s.t, err, "%s\n%s", line, out)
+	return string(out)
 }
 
 // TestTheCommandsOfTheTasksPageDoWhatItSays runs them from the top to the bottom.

@@ -26,7 +26,7 @@ import (
 // lost, leases end, tasks are canceled and run again. A tenth of SURFIN_SOAK is how many
 // cases there are of each database.
 func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
-	cases := 40
+	cases := 20
 	if given := os.Getenv("SURFIN_SOAK"); given != "" {
 		n, err := strconv.Atoi(given)
 		require.NoError(t, err)

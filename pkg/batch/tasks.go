@@ -90,6 +90,7 @@ type taskParts struct {
 	Catalog    *runtime.Catalog
 	Sweep      *runtime.Sweep
 	Steps      *runtime.StepTasks
+	Events     *inbox.Events
 }
 
 // stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made
@@ -137,9 +138,10 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	if err != nil {
 		return nil, nil, err
 	}
+	events := inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix))
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
 		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Actor: operator.CurrentActor(),
-		Events: inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix)),
+		Events: events,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -157,7 +159,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 		},
 	})
 	sweep := runtime.NewSweep(h.Database, stored, e, decide)
-	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks}, service, err
+	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events}, service, err
 }
 
 // stockHandlers are those that every application has. That of shell is off unless its

@@ -111,6 +111,17 @@ func (b *Events) Forget(ctx context.Context, age time.Duration, limit int) (int,
 	return int(n), err
 }
 
+// Purge is Forget, and notes in the audit how many events actor deleted.
+func (b *Events) Purge(ctx context.Context, age time.Duration, limit int, actor string) (n int, err error) {
+	err = b.manager.Do(ctx, b.attr(), func(ctx context.Context) (err error) {
+		if n, err = b.Forget(ctx, age, limit); err != nil || n == 0 {
+			return err
+		}
+		return b.noted(ctx, "purge", actor, fmt.Sprintf("%d processed events", n))
+	})
+	return n, err
+}
+
 // noted writes to the audit what was done to events.
 func (b *Events) noted(ctx context.Context, act, actor, detail string) error {
 	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql("INSERT INTO {audit} (at, task_id, act, actor, detail) VALUES ({now}, 0, ?, ?, ?)"), act, actor, detail)

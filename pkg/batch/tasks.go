@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -88,6 +90,7 @@ type taskParts struct {
 	Catalog    *runtime.Catalog
 	Sweep      *runtime.Sweep
 	Steps      *runtime.StepTasks
+	Events     *inbox.Events
 }
 
 // stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made
@@ -126,8 +129,8 @@ type taskNeeds struct {
 }
 
 func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
-	h, repository, e, jobs := n.History, n.Repository, n.Engine, n.Jobs
-	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, repository, n.Settings.Tasks.Shell), r.Handlers...), r.Deciders)
+	h, stored, e, jobs := n.History, n.Repository, n.Engine, n.Jobs
+	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, stored, n.Settings.Tasks.Shell), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -135,16 +138,18 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	if err != nil {
 		return nil, nil, err
 	}
+	events := inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix))
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: repository, Engine: e, Database: h.Database, Catalog: catalog, Settings: repository, Actor: operator.CurrentActor(),
+		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Actor: operator.CurrentActor(),
+		Events: events,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	repository.SetWaiters(n.Executions)
+	stored.SetWaiters(n.Executions)
 	n.Steps.StepTasks, err = runtime.NewStepTasks(runtime.StepTasksConfig{
 		Service: service, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
-		Tasks: runtime.Tasks{Repository: repository, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
+		Tasks: runtime.Tasks{Repository: stored, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
 		Name: func() (string, error) {
 			owner, err := job.CurrentOwner()
 			return workerName(owner), err
@@ -153,8 +158,8 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 			return local.New(local.Config{Database: h.Database, Source: source, Log: slog.Default()})
 		},
 	})
-	sweep := runtime.NewSweep(h.Database, repository, e, decide)
-	return &taskParts{Database: h.Database, Repository: repository, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks}, service, err
+	sweep := runtime.NewSweep(h.Database, stored, e, decide)
+	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events}, service, err
 }
 
 // stockHandlers are those that every application has. That of shell is off unless its

@@ -62,6 +62,7 @@ const (
 	lostAfter   = time.Minute
 	lookForLost = 10 * time.Second
 	lookForLogs = time.Minute
+	lookForOld  = time.Minute
 	// lookForTimes is that between two looks for scheduled times that are due.
 	lookForTimes = time.Second
 )
@@ -74,6 +75,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	if folder != "" {
 		duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, logfolder.New(folder), lookForLogs))
 	}
+	duties = append(duties, runtime.PurgeOld(t.Repository, lookForOld, a.purgeJobs, a.purgeTasks, a.purgeEvents))
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
 	}
@@ -123,4 +125,24 @@ func programVersion() string {
 		return ""
 	}
 	return info.Main.Version
+}
+
+// purgeBatch is how many groups or events one transaction of the leader deletes.
+const purgeBatch = 100
+
+// The purges of the leader. Executions go first, so that the tasks of their steps can follow.
+
+func (a *App) purgeJobs(ctx context.Context, age time.Duration) (more bool, err error) {
+	purged, err := a.Service.Purge(ctx, operator.PurgeRequest{EndedBefore: time.Now().Add(-age), Batches: 1})
+	return purged.Executions > 0, err
+}
+
+func (a *App) purgeTasks(ctx context.Context, age time.Duration) (more bool, err error) {
+	n, err := a.parts.Tasks.Repository.PurgeTasks(ctx, age, purgeBatch, operator.CurrentActor())
+	return n == purgeBatch, err
+}
+
+func (a *App) purgeEvents(ctx context.Context, age time.Duration) (more bool, err error) {
+	n, err := a.parts.Tasks.Events.Purge(ctx, age, purgeBatch, operator.CurrentActor())
+	return n == purgeBatch, err
 }

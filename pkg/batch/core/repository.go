@@ -328,6 +328,9 @@ type PurgeFilter struct {
 	DryRun bool
 	// Batch is how many executions one transaction deletes; 0: 500.
 	Batch int
+	// Batches is after how many batches that deleted something it ends; 0: when no more is
+	// there.
+	Batches int
 }
 
 // Purged is what was deleted.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
@@ -13,27 +14,53 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// Events are all events of a database, whatever rows they are for. It is safe for concurrent
+// use, by many processes.
+type Events struct {
+	db      tx.Database
+	manager *tx.Manager
+	names   *strings.Replacer
+}
+
+// NewEvents returns the events of db, whose table has a name that begins with prefix. It does
+// no I/O.
+func NewEvents(db tx.Database, prefix string) *Events { return newEvents(db, prefix, "") }
+
+// newEvents knows the quoted name of the table of rows as well.
+func newEvents(db tx.Database, prefix, rows string) *Events {
+	lock := ""
+	if db.Dialect() == tx.Postgres {
+		lock = " FOR UPDATE OF e SKIP LOCKED"
+	}
+	return &Events{
+		db: db, manager: tx.NewManager(db),
+		names: strings.NewReplacer("{event}", db.Dialect().Quote(prefix+"event"), "{audit}", db.Dialect().Quote(prefix+"task_audit"), "{rows}", rows,
+			"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{skip_locked}", lock),
+	}
+}
+
 // Dead is an event that is offered no more.
 type Dead struct {
 	Event
-	LastError string
-	DeadAt    time.Time
+	LastError string    `json:"last_error,omitempty"`
+	DeadAt    time.Time `json:"dead_at"`
 }
 
-// Dead returns the dead events of a topic, the newest first, at most limit.
-func (b *Inbox[S]) Dead(ctx context.Context, topic string, limit int) (list []Dead, err error) {
-	rows, err := tx.ConnOf(ctx, b.db).QueryContext(ctx, b.sql(`SELECT id, subject, dedupe_key, payload, offers, created_at, last_error, dead_at
-		FROM {event} WHERE topic = ? AND dead_at IS NOT NULL ORDER BY id DESC LIMIT ?`), topic, limit)
+// Dead returns the dead events of a topic, "": of all, the newest first, at most limit.
+func (b *Events) Dead(ctx context.Context, topic string, limit int) (list []Dead, err error) {
+	rows, err := tx.ConnOf(ctx, b.db).QueryContext(ctx, b.sql(`SELECT id, topic, subject, dedupe_key, payload, offers, created_at, last_error, dead_at
+		FROM {event} WHERE (topic = ? OR ? = '') AND dead_at IS NOT NULL ORDER BY id DESC LIMIT ?`), topic, topic, limit)
 	if err != nil {
-		return nil, fmt.Errorf("dead events of topic %s: %w", topic, err)
+		return nil, fmt.Errorf("dead events of topic %q: %w", topic, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	list = []Dead{}
 	for rows.Next() {
-		d := Dead{Event: Event{Topic: topic}}
+		var d Dead
 		var payload string
 		var received, died gormtx.Instant
-		if err := rows.Scan(&d.ID, &d.Subject, &d.DedupeKey, &payload, &d.Offers, &received, &d.LastError, &died); err != nil {
-			return nil, fmt.Errorf("dead events of topic %s: %w", topic, err)
+		if err := rows.Scan(&d.ID, &d.Topic, &d.Subject, &d.DedupeKey, &payload, &d.Offers, &received, &d.LastError, &died); err != nil {
+			return nil, fmt.Errorf("dead events of topic %q: %w", topic, err)
 		}
 		d.Payload, d.ReceivedAt, d.DeadAt = json.RawMessage(payload), received.Time, died.Time
 		list = append(list, d)
@@ -42,14 +69,18 @@ func (b *Inbox[S]) Dead(ctx context.Context, topic string, limit int) (list []De
 }
 
 // Revive makes a dead event be offered again, as often and as long as a new one. One that is
-// not dead is core.Duplicate; an unknown id is core.ErrNotFound.
-func (b *Inbox[S]) Revive(ctx context.Context, id int64) (core.Answer, error) {
+// not dead is core.Duplicate; an unknown id is core.ErrNotFound. The audit says that actor did
+// it, and why.
+func (b *Events) Revive(ctx context.Context, id int64, actor, reason string) (core.Answer, error) {
 	var revived bool
 	err := b.manager.Do(ctx, b.attr(), func(ctx context.Context) error {
 		var found int64
 		err := b.row(ctx, `UPDATE {event} SET dead_at = NULL, offers = 0, offer_after = ?, next_offer_at = NULL, created_at = {now}
 			WHERE id = ? AND dead_at IS NOT NULL RETURNING id`, anyRow, id).Scan(&found)
-		if revived = err == nil; !errors.Is(err, sql.ErrNoRows) {
+		if revived = err == nil; revived {
+			return b.noted(ctx, "offer", actor, strings.TrimSuffix(fmt.Sprintf("event %d: %s", id, reason), ": "))
+		}
+		if !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		err = b.row(ctx, "SELECT id FROM {event} WHERE id = ?", id).Scan(&found)
@@ -70,7 +101,7 @@ func (b *Inbox[S]) Revive(ctx context.Context, id int64) (core.Answer, error) {
 // Forget deletes events that were processed longer than age ago, at most limit, and returns
 // how many. An event that is sent again after that is a new one: choose an age beyond what a
 // sender repeats. Its row's machine still ignores what it has passed.
-func (b *Inbox[S]) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
+func (b *Events) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
 	result, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql(`DELETE FROM {event} WHERE id IN (
 		SELECT e.id FROM {event} e WHERE e.processed_at < {later} ORDER BY e.processed_at LIMIT ?{skip_locked})`), -age.Microseconds(), limit)
 	if err != nil {
@@ -78,4 +109,37 @@ func (b *Inbox[S]) Forget(ctx context.Context, age time.Duration, limit int) (in
 	}
 	n, err := result.RowsAffected()
 	return int(n), err
+}
+
+// Purge is Forget, and notes in the audit how many events actor deleted.
+func (b *Events) Purge(ctx context.Context, age time.Duration, limit int, actor string) (n int, err error) {
+	err = b.manager.Do(ctx, b.attr(), func(ctx context.Context) (err error) {
+		if n, err = b.Forget(ctx, age, limit); err != nil || n == 0 {
+			return err
+		}
+		return b.noted(ctx, "purge", actor, fmt.Sprintf("%d processed events", n))
+	})
+	return n, err
+}
+
+// noted writes to the audit what was done to events.
+func (b *Events) noted(ctx context.Context, act, actor, detail string) error {
+	_, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql("INSERT INTO {audit} (at, task_id, act, actor, detail) VALUES ({now}, 0, ?, ?, ?)"), act, actor, detail)
+	return err
+}
+
+// sql fills in names, and writes bind variables as the database takes them.
+func (b *Events) sql(text string) string { return b.db.Dialect().Bind(b.names.Replace(text)) }
+
+func (b *Events) row(ctx context.Context, text string, args ...any) *sql.Row {
+	return tx.ConnOf(ctx, b.db).QueryRowContext(ctx, b.sql(text), args...)
+}
+
+// attr asks for READ COMMITTED by name, as the repository does: a row that another
+// transaction has just moved must be seen.
+func (b *Events) attr() tx.Attr {
+	if b.db.Dialect() == tx.Postgres {
+		return tx.Attr{Isolation: sql.LevelReadCommitted}
+	}
+	return tx.Attr{}
 }

@@ -13,21 +13,17 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Inbox keeps the events for the rows of one guarded table, in that table's database. It is
 // safe for concurrent use, by many processes.
 type Inbox[S ~string] struct {
+	*Events
 	rows     *guard.Table[S]
-	db       tx.Database
-	manager  *tx.Manager
 	options  Options
 	observer core.Observer
-	names    *strings.Replacer
 }
 
 // Options are what an inbox does differently from the defaults.
@@ -52,33 +48,25 @@ func New[S ~string](rows *guard.Table[S], prefix string, o Options) *Inbox[S] {
 	o.TTL = cmp.Or(o.TTL, 72*time.Hour)
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	db := rows.Database()
-	lock := ""
-	if db.Dialect() == tx.Postgres {
-		lock = " FOR UPDATE OF e SKIP LOCKED"
-	}
-	return &Inbox[S]{
-		rows: rows, db: db, manager: tx.NewManager(db), options: o, observer: core.Observers(o.Observer),
-		names: strings.NewReplacer("{event}", db.Dialect().Quote(prefix+"event"), "{rows}", rows.Name(),
-			"{now}", gormtx.Now(db.Dialect()), "{later}", gormtx.Later(db.Dialect()), "{skip_locked}", lock),
-	}
+	return &Inbox[S]{Events: newEvents(db, prefix, rows.Name()), rows: rows, options: o, observer: core.Observers(o.Observer)}
 }
 
 // Event is something that happened to a row, as a sender tells it.
 type Event struct {
 	// Topic selects the handler. It may have 100 bytes.
-	Topic string
+	Topic string `json:"topic"`
 	// Subject is the id of the row. The row may not be there yet.
-	Subject int64
+	Subject int64 `json:"subject"`
 	// DedupeKey is the same whenever the event is sent, and no other event of the database
 	// has it, of whatever topic. It may have 200 bytes.
-	DedupeKey string
+	DedupeKey string `json:"dedupe_key"`
 	// Payload is JSON of at most 1 MiB, or empty.
-	Payload json.RawMessage
+	Payload json.RawMessage `json:"payload,omitempty"`
 
 	// ID, Offers (this one included) and ReceivedAt are filled in when it is offered.
-	ID         int64
-	Offers     int
-	ReceivedAt time.Time
+	ID         int64     `json:"id"`
+	Offers     int       `json:"offers"`
+	ReceivedAt time.Time `json:"received_at"`
 }
 
 // Decode reads the payload into a value. An absent payload is an error.
@@ -184,20 +172,4 @@ func decoded(payload json.RawMessage) (any, error) {
 	d.UseNumber()
 	err := d.Decode(&v)
 	return v, err
-}
-
-// sql fills in names, and writes bind variables as the database takes them.
-func (b *Inbox[S]) sql(text string) string { return b.db.Dialect().Bind(b.names.Replace(text)) }
-
-func (b *Inbox[S]) row(ctx context.Context, text string, args ...any) *sql.Row {
-	return tx.ConnOf(ctx, b.db).QueryRowContext(ctx, b.sql(text), args...)
-}
-
-// attr asks for READ COMMITTED by name, as the repository does: a row that another
-// transaction has just moved must be seen.
-func (b *Inbox[S]) attr() tx.Attr {
-	if b.db.Dialect() == tx.Postgres {
-		return tx.Attr{Isolation: sql.LevelReadCommitted}
-	}
-	return tx.Attr{}
 }

@@ -203,7 +203,7 @@ func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 		return purged, err
 	}
 	deleted, err := s.config.Repository.Purge(ctx, core.PurgeFilter{
-		Instance: req.Instance, JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun,
+		Instance: req.Instance, JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun, Batches: req.Batches,
 	}, s.actor(ctx))
 	purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems = deleted.Instances, deleted.Executions, deleted.Steps, deleted.SkippedItems
 	if s.config.Launcher != nil {

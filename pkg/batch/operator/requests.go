@@ -190,6 +190,8 @@ type PurgeRequest struct {
 	KeepLast int `json:"keep_last,omitempty"`
 	// DryRun counts only.
 	DryRun bool `json:"dry_run,omitempty"`
+	// Batches is after how many batches of 500 executions it ends; 0: when no more is there.
+	Batches int `json:"-"`
 }
 
 // Purged is what was deleted.

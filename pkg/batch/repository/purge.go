@@ -102,7 +102,7 @@ type purgeable struct {
 // run goes through the executions by the time of their end, from the oldest on.
 func (p *purge) run(ctx context.Context) error {
 	var last purgeable
-	for {
+	for batches := 0; ; {
 		page, err := p.page(ctx, last)
 		if err != nil || len(page) == 0 {
 			return err
@@ -125,8 +125,14 @@ func (p *purge) run(ctx context.Context) error {
 		if len(instances) == 0 {
 			continue
 		}
+		before := p.done.Executions
 		if err := p.batch(ctx, instances); err != nil {
 			return err
+		}
+		if p.done.Executions > before {
+			if batches++; batches == p.filter.Batches {
+				return nil
+			}
 		}
 	}
 }

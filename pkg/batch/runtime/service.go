@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -22,6 +23,8 @@ type TaskServiceConfig struct {
 	Catalog  *Catalog
 	// Settings are those that processes share; required.
 	Settings task.Settings
+	// Events are those of inboxes; nil: they cannot be operated.
+	Events *inbox.Events
 	// Actor is who acts where a request does not say; required.
 	Actor string
 }
@@ -36,6 +39,7 @@ type TaskService struct {
 	manager    *tx.Manager
 	catalog    *Catalog
 	settings   task.Settings
+	events     *inbox.Events
 	actor      string
 }
 
@@ -44,7 +48,7 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Settings == nil || c.Actor == "" {
 		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog, settings and an actor")
 	}
-	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, actor: c.Actor}, nil
+	return &TaskService{repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, events: c.Events, actor: c.Actor}, nil
 }
 
 // Accepted is the answer to a submission.

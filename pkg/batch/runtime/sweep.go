@@ -132,6 +132,28 @@ func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every ti
 	}}
 }
 
+// PurgeOld returns the duty that deletes what has been over for longer than the setting
+// history_retention_days says. Each of the purges deletes one batch, and reports whether more
+// may be there.
+func PurgeOld(settings task.Settings, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
+	return Duty{Name: "purge the history", Every: every, Do: func(ctx context.Context) (bool, error) {
+		list, err := settings.Settings(ctx)
+		days := task.SettingIn(list, task.HistoryRetention)
+		if err != nil || days == 0 {
+			return false, err
+		}
+		again := false
+		for _, purge := range purges {
+			more, err := purge(ctx, time.Duration(days)*24*time.Hour)
+			if err != nil {
+				return false, err
+			}
+			again = again || more
+		}
+		return again, nil
+	}}
+}
+
 // Orphans delivers tasks anew that were assigned longer than after ago to workers that are
 // gone. It is the leader's.
 func (s *Sweep) Orphans(ctx context.Context, after time.Duration) (int, error) {

@@ -154,7 +154,9 @@ func (c operateCommands) purgeCommand() *cobra.Command {
 		Long: `Deletes executions that ended more than AGE ago, with their parameters, steps,
 skipped items and checkpoints; an instance goes with its last execution, and may
 then run again. What runs is never deleted. The audit stays, and so does what the
-next instance of a job with an incrementer follows.
+next instance of a job with an incrementer follows. Tasks and events of inboxes are
+deleted by the leader of the workers only, which deletes old executions as well, where
+"settings set history_retention_days" says after how many days.
 
 --instance deletes one instance with all of its executions, whatever their age and
 status: what it committed elsewhere stays, and it begins anew when it is run again.`,

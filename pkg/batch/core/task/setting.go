@@ -15,6 +15,9 @@ const (
 	// LogRetention is for how many days log text stays in the database before it is moved to
 	// a file; 0: for ever.
 	LogRetention = "log_retention_days_db"
+	// HistoryRetention is for how many days what is over stays in the database before it is
+	// deleted: executions, tasks, processed events and keys of requests; 0: for ever.
+	HistoryRetention = "history_retention_days"
 	// ReassignAfter is for how many seconds a task may be assigned to a worker that is gone.
 	ReassignAfter = "reassign_after_seconds"
 	// ContinuationGrace is for how many seconds after its lease an execution is left to a
@@ -49,7 +52,8 @@ var ErrSetting = errors.New("setting refused")
 // DefaultSettings are the settings with their defaults.
 func DefaultSettings() []Setting {
 	return []Setting{
-		{Name: ContinuationGrace, Value: "0", Default: true}, {Name: LogRetention, Value: "0", Default: true}, {Name: ReassignAfter, Value: "30", Default: true},
+		{Name: ContinuationGrace, Value: "0", Default: true}, {Name: HistoryRetention, Value: "0", Default: true},
+		{Name: LogRetention, Value: "0", Default: true}, {Name: ReassignAfter, Value: "30", Default: true},
 	}
 }
 
@@ -93,4 +97,12 @@ type LogStore interface {
 type Logs interface {
 	// MoveLogs moves the texts of at most limit logs that are older than age to the store.
 	MoveLogs(ctx context.Context, to LogStore, age time.Duration, limit int) (int, error)
+}
+
+// Purges deletes what is over.
+type Purges interface {
+	// PurgeTasks deletes at most limit groups with their tasks, attempts, decisions and log
+	// text, of which every task ended longer ago than age and which no step execution has
+	// submitted that is still there. It notes each in the audit, and returns how many.
+	PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (int, error)
 }

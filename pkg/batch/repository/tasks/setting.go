@@ -12,6 +12,7 @@ import (
 var (
 	_ task.Settings = (*Repository)(nil)
 	_ task.Logs     = (*Repository)(nil)
+	_ task.Purges   = (*Repository)(nil)
 )
 
 // Settings implements task.Settings.

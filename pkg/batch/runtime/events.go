@@ -1,0 +1,36 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/inbox"
+)
+
+var errNoEvents = errors.New("this service was made without the events of inboxes")
+
+// DeadEvents returns events of inboxes that are offered no more, the newest first, at most
+// limit. A topic of "" is every topic.
+func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) ([]inbox.Dead, error) {
+	switch {
+	case s.events == nil:
+		return nil, errNoEvents
+	case limit < 1:
+		return nil, refuse(ReasonInvalid, fmt.Errorf("limit: it is %d, and must be at least 1", limit))
+	}
+	return s.events.Dead(ctx, topic, limit)
+}
+
+// OfferEvent has a dead event offered again, as often and as long as a new one. The answer to
+// one that is not dead is "duplicate".
+func (s *TaskService) OfferEvent(ctx context.Context, id int64, by By) (*Acted, error) {
+	if s.events == nil {
+		return nil, errNoEvents
+	}
+	answer, err := s.events.Revive(ctx, id, s.who(by), by.Reason)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	return &Acted{Answer: string(answer)}, nil
+}

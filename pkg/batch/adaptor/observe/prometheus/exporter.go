@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // defaultEvery is the time between two writings of the text file.
@@ -78,7 +79,7 @@ func NewExporter(config ExporterConfig) (*Exporter, error) {
 func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 	e.metrics.Observe(ctx, event)
 	e.counted.Store(true)
-	if _, begins := event.(core.JobStarted); !begins {
+	if !begins(event) {
 		return
 	}
 	e.mu.Lock()
@@ -89,12 +90,25 @@ func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 	}
 }
 
+// begins reports whether this process works from now on: commands that only look or cancel must
+// not take the address of one that works.
+func begins(event core.Event) bool {
+	switch e := event.(type) {
+	case core.JobStarted:
+		return true
+	case core.Transitioned:
+		return e.Machine == "task" && (e.Move == task.MoveClaim || e.Move == task.MoveAssign) && e.Answer == core.Applied
+	default:
+		return false
+	}
+}
+
 // Handler serves the metrics, for an HTTP server of the application's own.
 func (e *Exporter) Handler() http.Handler {
 	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{})
 }
 
-// Address is where the listener is; empty before the first job, and where there is
+// Address is where the listener is; empty before the first job or task, and where there is
 // none.
 func (e *Exporter) Address() string {
 	e.mu.Lock()

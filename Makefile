@@ -67,7 +67,7 @@ quick: ## run all tests without the race detector, leaving out the long ones
 soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FROZEN (200), TASK_FAULTS (200) and SOAK (10000) random cases; hours
 	tools/ensure postgresql pgbouncer
 	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
-		-run 'TasksAndPartsOverRiver|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
+		-run 'TasksAndPartsOverRiver|NoScheduledRunIsMissing|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'AnyProcessEndsAParked|LostItsLeaseCommitsNothingInTheOther' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/ ./internal/conformance/
 	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory test-race PKG="./internal/testmodel/ ./internal/conformance/ ./internal/acceptance/"

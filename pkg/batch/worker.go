@@ -94,13 +94,16 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 
 func (a *App) workOnParts(owner core.Owner) *runtime.Parts {
 	observer := a.parts.Observer
+	executor := func(t core.Transitions) core.StepExecutor {
+		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
+	}
 	return &runtime.Parts{
-		Repository: a.parts.Repository, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner,
-		Executor: func(t core.Transitions) core.StepExecutor {
-			return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
-		},
+		Repository: a.parts.Repository, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
 		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Resume:   a.resume,
+		Branch: func(ctx context.Context, j *core.Job, of *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
+			return a.parts.Launcher.Branch(ctx, j, of, job.BranchRequest{Since: since, Release: stop, Executor: executor})
+		},
 	}
 }
 

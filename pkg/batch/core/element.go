@@ -37,7 +37,10 @@ type SplitElement struct {
 	Branches []Flow
 	// Workers is how many branches run at once; 0: all.
 	Workers int
-	Next    []Transition
+	// OnWorkers has worker processes walk the branches (rule P8): Workers counts for nothing
+	// then. Nothing inside may wait for workers in its turn.
+	OnWorkers bool
+	Next      []Transition
 }
 
 // FlowElement is a flow as a node. Its outcome is that of the flow's end.

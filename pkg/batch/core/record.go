@@ -92,7 +92,8 @@ type StepExecution struct {
 	JobExecutionID JobExecutionID
 	JobName        string
 	Name           string
-	// Visit is the visit of the flow that the step is.
+	// Visit is the visit of the flow that the step is. Of a part that walks a branch of a
+	// split it has the log of that branch alone.
 	Visit    Visit
 	Status   Status
 	ExitCode string
@@ -116,6 +117,9 @@ type StepExecution struct {
 
 	// Manager is the step execution that planned this partition; 0: it is none.
 	Manager StepExecutionID
+	// Branch is the part whose worker walks the branch that this step is in (rule P8); 0: it is
+	// in none.
+	Branch StepExecutionID
 	// LeaseUntil is the end of a partition's own lease; zero: it has none, and belongs to
 	// the owner of the job.
 	LeaseUntil time.Time
@@ -129,6 +133,9 @@ type StepExecution struct {
 	StartedAt time.Time
 	EndedAt   time.Time
 }
+
+// IsBranch reports whether it is the part that walks a branch of a split.
+func (s StepExecution) IsBranch() bool { return s.Manager != 0 && s.Visit.Flow != "" }
 
 // Clone returns a copy that shares nothing with s but its position.
 func (s StepExecution) Clone() StepExecution {

@@ -13,6 +13,9 @@ type JobRef struct {
 	ID    JobExecutionID
 	Owner Owner
 	Epoch int64
+	// Branch is the part whose worker walks a branch of a split (rule P8): Owner and Epoch are
+	// those of the part then, and what the walk writes is guarded by it. 0: the job's own.
+	Branch StepExecutionID
 }
 
 // StepRef is the guard of a write about a step execution.
@@ -122,6 +125,8 @@ type StepChange struct {
 	Gate    string // empty leaves it
 	Context *ExecutionContext
 	Out     map[string]any
+	// Visits are rows of the journal that are stored with the change.
+	Visits []FlowVisit
 }
 
 // Transitions changes the status of executions: each is one guarded UPDATE.
@@ -130,8 +135,8 @@ type Transitions interface {
 	// very move was made before, in the same epoch. A Rejected answer comes with a
 	// *TransitionError (wrapping ErrLostOwner where owner or epoch differ).
 	ChangeJob(ctx context.Context, ref JobRef, change JobChange) (Answer, error)
-	// StartStep inserts a step execution in STARTED under the guard of its job, with
-	// the job's owner and epoch, counters of zero, and the position and context of
+	// StartStep inserts a step execution in STARTED under the guard of its job, or of the part
+	// that walks its branch, with that owner and epoch, counters of zero, and the position and context of
 	// start.Earlier where it is not nil. Rows of the journal are stored with it.
 	StartStep(ctx context.Context, job JobRef, start StepStart) (*StepExecution, error)
 	// EndStep moves a step execution to its final status, or from FAILED or STOPPED

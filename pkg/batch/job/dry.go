@@ -184,7 +184,7 @@ func (d *dry) noop(_ context.Context, w *walk, at *core.StepElement) (result, er
 }
 
 func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
-	entry := PlanEntry{Step: at.Step.Name(), Kind: at.Step.Kind(), OnWorkers: onWorkers(at.Step)}
+	entry := PlanEntry{Step: at.Step.Name(), Kind: at.Step.Kind(), OnWorkers: w.onWorkers || onWorkers(at.Step)}
 	act := PlanRun
 	if before.Last.ID != 0 {
 		entry.Before = &before.Last

@@ -32,6 +32,10 @@ type run struct {
 	// come to the step that waited.
 	resumed  *core.Resumed
 	resuming bool
+	// part is the part of a split whose branch this run walks (rule P8); nil: it runs the job.
+	// root is the log of that branch.
+	part *core.StepExecution
+	root string
 	// ended is how the flow ended, for what runs after it; nil before.
 	ended *core.Outcome
 	// contextMu guards exec.Context, which branches of a split share.
@@ -50,10 +54,28 @@ func newRun(l *Launcher, j *core.Job, launched core.Launched, since time.Duratio
 	return r
 }
 
-// run runs the execution to its end. Its heartbeats continue while a cancelled run
-// cleans up: they end with the work, or with the ownership. Work that may not continue, as
-// the owner is lost or the lease not renewed, ends at once, with what comes after it.
+// run runs the execution to its end.
 func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
+	var out core.Outcome
+	err := r.owning(ctx, func(ctx, owned context.Context) (err error) {
+		out, err = r.work(ctx, owned)
+		return err
+	})
+	if errors.Is(err, core.ErrLostOwner) {
+		r.config.Observer.Observe(ctx, core.OwnerLost{Execution: r.exec.ID})
+		return r.exec, fmt.Errorf("job %s, execution %d: %w", r.job.Name, r.exec.ID, err)
+	}
+	if errors.Is(err, core.ErrParked) {
+		return r.exec, r.park(ctx)
+	}
+	return r.exec, r.end(ctx, out, err)
+}
+
+// owning calls f with the context of the work, and one that ends with the ownership alone.
+// Heartbeats continue while a cancelled run cleans up: they end with the work, or with the
+// ownership. Work that may not continue, as the owner is lost or the lease not renewed, ends
+// at once, with what comes after it.
+func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) error) error {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
 	r.lost = lost
@@ -63,18 +85,11 @@ func (r *run) run(ctx context.Context) (*core.JobExecution, error) {
 	r.lease.Start(owned)
 	defer r.lease.Wait()
 	relayed := r.relay(owned)
-	out, err := r.work(runCtx, owned)
+	err := f(runCtx, owned)
 	r.lease.Stop()
 	lost(nil)
 	<-relayed
-	if errors.Is(err, core.ErrLostOwner) {
-		r.config.Observer.Observe(ctx, core.OwnerLost{Execution: r.exec.ID})
-		return r.exec, fmt.Errorf("job %s, execution %d: %w", r.job.Name, r.exec.ID, err)
-	}
-	if errors.Is(err, core.ErrParked) {
-		return r.exec, r.park(ctx)
-	}
-	return r.exec, r.end(ctx, out, err)
+	return err
 }
 
 // work marks the execution started, walks the flow, and does what comes after it:

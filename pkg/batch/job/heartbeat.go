@@ -15,7 +15,7 @@ func (r *run) newLease(since time.Duration) *lease.Keeper {
 	return lease.New(lease.Config{
 		Clock: r.launcher.clock(), Lease: r.config.Lease, Heartbeat: r.config.Heartbeat, Since: since, End: func(cause error) { r.lost(cause) },
 		Beat: func(ctx context.Context) error {
-			stop, err := r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
+			stop, err := r.beat(ctx)
 			if stop {
 				r.askStop()
 			}
@@ -25,6 +25,14 @@ func (r *run) newLease(since time.Duration) *lease.Keeper {
 			r.config.Observer.Observe(context.Background(), core.HeartbeatFailed{Execution: r.exec.ID, Err: err})
 		},
 	})
+}
+
+// beat extends the lease of the execution, or of the part whose branch is walked.
+func (r *run) beat(ctx context.Context) (stop bool, err error) {
+	if r.part != nil {
+		return r.config.Repository.HeartbeatStep(ctx, r.partRef(), r.config.Lease)
+	}
+	return r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
 }
 
 // stopSignal is a stop request from either side: the caller's channel or the

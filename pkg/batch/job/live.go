@@ -18,7 +18,7 @@ type live struct{ run *run }
 func (l *live) stopping() bool { return !l.run.resuming && l.run.stop.requested() }
 
 func (l *live) passed(ctx context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
-	if l.run.resuming { // this attempt has passed or run it before
+	if l.run.resuming || l.run.part != nil && s.JobExecutionID == l.run.exec.ID { // this attempt has passed or run it before
 		return
 	}
 	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Visit: w.visitOf(at), Step: s})
@@ -65,7 +65,7 @@ func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result,
 
 func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
 	run := l.stepRun(w, at)
-	if run.Data.MayPark && w.group == nil {
+	if w.group == nil && (run.Data.MayPark || l.run.part != nil && w.id == l.run.root) {
 		if l.run.releasing() {
 			return result{}, core.ErrParked
 		}
@@ -79,8 +79,8 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 		}
 	}
 	if l.run.waitedFor(before.Last.ID) {
-		l.run.resuming = false
-		l.resumeStep(run, before.Last)
+		l.run.came(before.Last.ID)
+		l.resumeStep(at.Step, run, before.Last)
 	} else if before.Last.ID != 0 && !isDone(before.Last) {
 		run.Data.Earlier = resumed(before.Last, run.Data.Parts)
 		run.Data.NewDefinition = slices.Contains(l.run.newDefinition, at.Step.Name())
@@ -109,10 +109,12 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 	return known(outcomeOf(record)), nil
 }
 
-// resumeStep makes the run that of a step which was parked, in the same attempt.
-func (l *live) resumeStep(run *core.StepRun, record core.StepExecution) {
+// resumeStep makes the run that of a step which was parked, in the same attempt. One made of
+// other steps in a branch whose lease could not be renewed goes on with those of this attempt.
+func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
-	if record.First != record.ID {
+	_, composite := s.(core.Composite)
+	if record.First != record.ID || composite && l.run.part != nil {
 		run.Data.Earlier = &record
 	}
 }
@@ -277,15 +279,20 @@ func (s *flowStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if err != nil {
 		return err
 	}
-	run.Step.ExitCode = r.out.ExitCode
-	switch r.out.Status {
+	return endOf(run, r.out)
+}
+
+// endOf ends a step as the flows in it did.
+func endOf(run *core.StepRun, out core.Outcome) error {
+	run.Step.ExitCode = out.ExitCode
+	switch out.Status {
 	case core.StatusCompleted:
 		return nil
 	case core.StatusStopped:
 		return core.ErrStopped
 	case core.StatusUnknown:
-		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, r.out.Message)
+		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, out.Message)
 	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
-	return errors.New(r.out.Message)
+	return errors.New(out.Message)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -125,7 +126,7 @@ func (r *run) resume(ctx context.Context) error {
 
 // waitedFor reports whether the step execution is the one that was parked.
 func (r *run) waitedFor(id core.StepExecutionID) bool {
-	if !r.resuming {
+	if r.resumed == nil || !r.resuming && r.part == nil {
 		return false
 	}
 	for _, s := range r.resumed.Steps {
@@ -134,6 +135,12 @@ func (r *run) waitedFor(id core.StepExecutionID) bool {
 		}
 	}
 	return false
+}
+
+// came notes that the walk has come to the step that was parked.
+func (r *run) came(id core.StepExecutionID) {
+	r.resuming = false
+	r.resumed.Steps = slices.DeleteFunc(r.resumed.Steps, func(s core.StepExecution) bool { return s.ID == id })
 }
 
 // releasing reports whether the execution is to be given back, and not stopped.

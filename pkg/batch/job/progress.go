@@ -28,6 +28,13 @@ func newProgress(history map[string]core.StepHistory) *progress {
 	return &progress{history: history, steps: map[string]core.StepExecution{}}
 }
 
+// clone returns what is known of steps, for a plan beside the walk.
+func (p *progress) clone() *progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &progress{history: maps.Clone(p.history), steps: maps.Clone(p.steps)}
+}
+
 // note keeps a row of the journal until something else is written (rule F5).
 func (p *progress) note(rows ...core.FlowVisit) {
 	p.mu.Lock()

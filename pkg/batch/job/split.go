@@ -21,6 +21,10 @@ type branch struct {
 // split runs the branches side by side and waits for all. The outcome is the most
 // severe one; an error (of the record, or a refusal) ends the whole flow.
 func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks []*walk) (result, error) {
+	before := w.splitBefore(at)
+	if before != nil || at.OnWorkers && l.run.part == nil {
+		return l.splitOnWorkers(ctx, w, at, walks, before)
+	}
 	branches := make([]*branch, len(walks))
 	workers := at.Workers
 	if workers <= 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
@@ -35,7 +36,9 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 			r, err = w.visit(ctx, at)
 			return r, true, err
 		}
-		w.port.decided(ctx, w, at, e.Verdict, true)
+		if !w.stands(e) {
+			w.port.decided(ctx, w, at, e.Verdict, true)
+		}
 		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: e.Verdict}), false, nil
 	case *core.SplitElement, *core.FlowElement:
 		return w.inside(ctx, at, e, nil)
@@ -55,7 +58,7 @@ func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) 
 	isOver := e.record != nil && e.record.Status.IsOver()
 	isOld := isOver && w.isOfEarlierRound(e)
 	switch {
-	case isOver && (w.run.resuming || isDone(*e.record) && (!at.AllowStartIfComplete || isOld)):
+	case isOver && (w.stands(e) || isDone(*e.record) && (!at.AllowStartIfComplete || isOld)):
 		return w.pass(ctx, at, *e.record), false, nil
 	case isOld: // it failed, and a transition led on from that
 		w.run.progress.recordSkipped(*e.record)
@@ -64,6 +67,13 @@ func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) 
 	}
 	r, err := w.visitStep(ctx, at)
 	return r, true, err
+}
+
+// stands reports whether this very attempt has visited the entry before its walk went to
+// another process: what it visited stands, but for a step whose worker was lost.
+func (w *walk) stands(e *entry) bool {
+	lost := e.record != nil && e.record.Status == core.StatusFailed && e.record.Error == core.LostOwner
+	return w.run.resuming || w.run.part != nil && e.Execution == w.run.exec.ID && !lost
 }
 
 // isOfEarlierRound reports whether a loop came, behind the entry, to an earlier element
@@ -86,7 +96,7 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 // to a restart point, which another verdict would miss (rule F3). So is a verdict that led
 // on and is unknown to the definition of today.
 func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry) bool {
-	if w.run.resuming { // what was visited stands
+	if w.stands(e) {
 		return false
 	}
 	if _, ok := core.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.followed != "" { // the definition has the way no longer
@@ -103,7 +113,7 @@ func (w *walk) isBehindRun(e *entry) bool {
 	for i := range w.log.entries {
 		before = before || w.log.entries[i].Ordinal < e.Ordinal && w.log.entries[i].behind == e.Ordinal
 	}
-	return before && !w.run.resuming && w.last != nil && w.last.JobExecutionID == w.run.exec.ID
+	return before && !w.stands(e) && w.last != nil && w.last.JobExecutionID == w.run.exec.ID
 }
 
 // endsOtherwise reports whether the verdict ends the flow other than COMPLETED.
@@ -269,7 +279,9 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 	v := w.visitOf(at)
 	var subs []*walk
 	for branch, flow := range core.Flows(at) {
-		subs = append(subs, w.inner(flow, v, branch, cmp.Or(e, adopted), e != nil))
+		sub := w.inner(flow, v, branch, cmp.Or(e, adopted), e != nil)
+		sub.onWorkers = w.onWorkers || isOnWorkers(at)
+		subs = append(subs, sub)
 	}
 	var kind core.VisitKind
 	switch at := at.(type) {
@@ -289,7 +301,7 @@ func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (
 	for _, sub := range subs {
 		ran, passed = ran || sub.ran, passed && sub.isPassed()
 	}
-	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && !passed {
+	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && !passed && !r.recorded {
 		w.port.note(w, core.FlowVisit{Visit: v, Kind: kind, Verdict: verdictOf(r.out)})
 	}
 	return r, ran, err
@@ -301,11 +313,11 @@ func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, is
 	sub := &walk{
 		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under, lost: w.lost,
 		edges:  map[string][]PlanEdge{flow.Elements[0].ElementName(): w.edgesTo(v.Element)},
-		looped: w.looped || w.flow.IsInLoop(v.Element),
+		looped: w.looped || w.flow.IsInLoop(v.Element), within: attempts{w.run.exec.ID, math.MaxInt64}, onWorkers: w.onWorkers,
 	}
 	if before != nil {
-		sub.id = before.inner.Inner(branch)
-		sub.log = w.run.journal.log(flow, sub.id, before.inside)
+		sub.id, sub.within = before.inner.Inner(branch), before.inside
+		sub.log = w.run.journal.log(flow, sub.id, sub.within)
 		sub.ended = isReplayed && len(before.outs) > 0
 		sub.history = isReplayed && (w.isOfEarlierRound(before) || before.isCommittedGroup(flow))
 	}

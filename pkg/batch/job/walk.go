@@ -33,6 +33,10 @@ type walk struct {
 	group *attempted
 	// history says that all of the log is of an earlier round of a loop around the flow.
 	history bool
+	// within are the attempts whose rows count in the log.
+	within attempts
+	// onWorkers says that workers walk the flow, or a branch around it.
+	onWorkers bool
 	// looped says that a loop around the flow comes to it more than once.
 	looped bool
 	// ran says that something in the flow ran in this attempt, and ended that the journal
@@ -58,6 +62,8 @@ type result struct {
 	unknown string
 	// refused says that a plan came to a step that would be refused: the way ends there.
 	refused bool
+	// recorded says that the visit is a step execution, which has the end of it.
+	recorded bool
 }
 
 // isCertain reports whether a plan knows the way to the element at hand.

@@ -62,7 +62,7 @@ func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (fo
 			FROM {job_execution} WHERE id = s.job_execution_id) = 1 ORDER BY s.id LIMIT ?)`
 		args = []any{append([]string{"none"}, req.Except...), assignLook}
 	}
-	err = r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested, j.definition_hash
+	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested, j.definition_hash
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE `+which+` ORDER BY s.id`, args...)
 	return found, err
 }
@@ -71,7 +71,7 @@ func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (fo
 // lost, if a stop was requested. Without an owner are those that were given back after that.
 func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
 	var found []assignable
-	err := r.store.scan(ctx, &found, `SELECT s.id, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
+	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
 		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
 	if err != nil {
@@ -124,7 +124,13 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 	if c.Row.Owner != "" && !dead {
 		m.condition = "lease_until <= {now}"
 	}
-	answer, err := r.transition(ctx, m)
+	var answer core.Answer
+	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
+		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied || m.move.Name != core.MoveAssign || c.Row.Flow == "" {
+			return err
+		}
+		return r.takeBranch(ctx, c.Row.ID, req.Owner, l)
+	})
 	if _, lost := errors.AsType[*core.TransitionError](err); lost { // another worker was faster
 		return false, nil
 	}
@@ -211,11 +217,15 @@ func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef, ref
 	m.set("error_text = ?", storable(refused))
 	m.set("assigned_count = assigned_count - 1") // no attempt of the partition failed
 	m.set("epoch = epoch + 1")
-	return r.store.transact(ctx, func(ctx context.Context) error {
+	_, err := r.recorded(ctx, ref.Owner.String(), func(ctx context.Context, l *ledger) error {
 		answer, err := r.transition(ctx, m)
 		if err != nil || answer != core.Applied {
 			return err
 		}
+		if err := r.parkSteps(ctx, walkOf{ofBranch, int64(ref.ID)}, l); err != nil {
+			return err
+		}
 		return r.announceStep(ctx, ref.ID)
 	})
+	return err
 }

@@ -13,13 +13,14 @@ import (
 
 // Visits implements core.Journal with one statement. The database reads the whole
 // journal of the instance and returns a row per attempt, flow, element and kind: a
-// loop of many rounds around a step is one row. Each visit of a split or a flow has a
+// loop of many rounds around a step is one row, and so is a step that ran again in its visit as its
+// worker was lost. Each visit of a split or a flow has a
 // log of its own, and rows of its own.
 func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
 	var rows []journalRow
 	err := r.store.scan(ctx, &rows, `SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
 		SELECT v.*, ROW_NUMBER() OVER (PARTITION BY job_execution_id, flow, element,
-			CASE WHEN kind IN ('stop', 'jump', 'turn', 'adopt') THEN kind ELSE '' END ORDER BY ordinal DESC) AS place
+			CASE WHEN kind IN ('stop', 'jump', 'turn', 'adopt') THEN kind ELSE '' END ORDER BY ordinal DESC, step_id DESC) AS place
 		FROM (
 			SELECT s.job_execution_id, s.flow, s.ordinal, s.element, 'step' AS kind, '' AS verdict, '' AS target, s.id AS step_id
 			FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id

@@ -28,25 +28,28 @@ func (r *Repository) managerFirst() string {
 		ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
-// managersFirst does the same for the UPDATE that ends all steps of a job; its bind
-// variable is the id of the job execution.
-func (r *Repository) managersFirst() string {
+// managersFirst does the same for the UPDATE that ends all steps of a job, or of a branch:
+// column says which it is, and its bind variable is the id.
+func (r *Repository) managersFirst(column string) string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
 	}
 	return r.store.sql(` AND (SELECT count(*) FROM (SELECT id FROM {step_execution}
-		WHERE job_execution_id = ? AND open_parts > 0 ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
+		WHERE ` + column + ` = ? AND open_parts > 0 ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
 // countEnded lowers the counts of open partitions of the steps' managers, whatever move
-// ended the steps. The caller passes only rows that its transaction ended. An execution
-// that waited for the last of them is announced.
+// ended the steps. The caller passes only rows that its transaction ended. What is not over of
+// a branch ends with its part. An execution that waited for the last of them is announced.
 func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) error {
 	counts := map[core.StepExecutionID]int{}
 	for _, s := range steps {
-		if id := s.manager(); id != 0 {
+		if id := idOf(s.ManagerID); id != 0 {
 			counts[id]++
 		}
+	}
+	if err := r.endBranches(ctx, steps); err != nil {
+		return err
 	}
 	for _, manager := range slices.SortedFunc(maps.Keys(counts), cmp.Compare) {
 		var left []stepExecution
@@ -103,13 +106,13 @@ func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, ended_at = {now}
-		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL`+r.managersFirst()+`
-		RETURNING id, status_before, epoch, manager_id`,
+		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NOT NULL`+r.managersFirst(ofJob)+`
+		RETURNING id, job_execution_id, status_before, epoch, manager_id, flow`,
 		stop.To, core.ExitStopped, notBegun, stop.Name, job, core.StatusStarting, job)
 	if err != nil {
 		return err
 	}
-	l.noteSteps(job, steps, actEndStep, stop)
+	l.noteSteps(steps, actEndStep, stop)
 	return r.countEnded(ctx, steps)
 }
 

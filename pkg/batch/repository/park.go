@@ -26,7 +26,7 @@ func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) 
 		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied {
 			return refusal(err)
 		}
-		if err := r.parkSteps(ctx, ref, l); err != nil {
+		if err := r.parkSteps(ctx, walkOf{ofJob, int64(ref.ID)}, l); err != nil {
 			return err
 		}
 		if p.Stopping {
@@ -54,22 +54,38 @@ func refusal(err error) error {
 	return &refusalError{err}
 }
 
-func (r *Repository) parkSteps(ctx context.Context, ref core.JobRef, l *ledger) error {
+// parkSteps parks what is not over of a job's own walk, or of a branch.
+func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
 	park := core.Executions().Move(core.MovePark)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, owner = ''
-		WHERE job_execution_id = ? AND `+openStep+` AND status IN ? AND manager_id IS NULL
-		RETURNING id, status_before, epoch`, park.To, park.Name, ref.ID, park.From)
-	l.noteSteps(ref.ID, steps, actPark, park)
+		WHERE `+of.column+` = ? AND `+openStep+` AND status IN ? AND manager_id IS NULL`+of.condition()+`
+		RETURNING id, job_execution_id, status_before, epoch`, park.To, park.Name, of.id, park.From)
+	l.noteSteps(steps, actPark, park)
 	return err
 }
 
+// walkOf is a walk whose steps are moved together: that of a job, or that of a branch which a
+// worker walks.
+type walkOf struct {
+	column string
+	id     int64
+}
+
+// condition leaves out of the steps of a job those of branches that workers walk.
+func (w walkOf) condition() string {
+	if w.column == ofJob {
+		return " AND branch_id IS NULL"
+	}
+	return ""
+}
+
 // noteSteps notes a move of several steps.
-func (l *ledger) noteSteps(job core.JobExecutionID, steps []stepExecution, act string, move core.Move[core.Status]) {
+func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[core.Status]) {
 	for _, s := range steps {
 		l.note(stepMachine, int64(s.ID), audit{
-			JobExecutionID: job, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
+			JobExecutionID: s.JobExecutionID, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
 		}, act, move)
 	}
 }
@@ -131,7 +147,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 		if err := r.resumeJob(ctx, id, req, l); err != nil {
 			return err
 		}
-		return r.resumeSteps(ctx, id, req.Owner, l)
+		return r.resumeSteps(ctx, walkOf{ofJob, int64(id)}, req.Owner, l)
 	})
 	if err != nil {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
@@ -152,7 +168,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 		}
 	}
 	for _, s := range steps {
-		if !s.Status.IsOver() && s.Manager == 0 {
+		if !s.Status.IsOver() && s.Manager == 0 && s.Branch == 0 {
 			resumed.Steps = append(resumed.Steps, s)
 		}
 	}
@@ -195,13 +211,13 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 }
 
-func (r *Repository) resumeSteps(ctx context.Context, id core.JobExecutionID, owner core.Owner, l *ledger) error {
+func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) error {
 	resume := core.Executions().Move(core.MoveResume)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, epoch = epoch + 1, owner = ?
-		WHERE job_execution_id = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL
-		RETURNING id, status_before, epoch`, resume.To, resume.Name, owner.String(), id, core.StatusParked)
-	l.noteSteps(id, steps, actResume, resume)
+		WHERE `+of.column+` = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL`+of.condition()+`
+		RETURNING id, job_execution_id, status_before, epoch`, resume.To, resume.Name, owner.String(), of.id, core.StatusParked)
+	l.noteSteps(steps, actResume, resume)
 	return err
 }

@@ -135,7 +135,7 @@ func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error
 		if err != nil {
 			return nil, fmt.Errorf("partition %s: %w", part.Name, err)
 		}
-		row.Status, row.LastMove = core.StatusStarting, ""
+		row.Status, row.LastMove, row.Flow = core.StatusStarting, "", part.Flow
 		if plan.Manager.ID != 0 {
 			row.ManagerID = &plan.Manager.ID
 		}
@@ -158,7 +158,7 @@ func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error
 // would take seconds for a large plan.
 func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
-	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(10)) {
+	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(11)) {
 		for _, row := range batch {
 			row.JobName = jobName
 			byName[row.Name] = row
@@ -179,13 +179,13 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 	for _, row := range batch {
 		fields := []any{
 			int64(row.JobExecutionID), row.JobName, row.Name, string(row.Status), row.Owner, row.Epoch,
-			row.Position, row.Context, row.BeforeCounts, row.firstID(),
+			row.Position, row.Context, row.BeforeCounts, row.firstID(), row.Flow,
 		}
-		values = append(values, r.store.valuesRow(len(args), len(fields), "{now}", strconv.FormatInt(row.LastEpoch, 10), row.managerSQL()))
+		values = append(values, r.store.valuesRow(len(args), len(fields), "{now}", strconv.FormatInt(row.LastEpoch, 10), idSQL(row.ManagerID), idSQL(row.BranchID)))
 		args = append(args, fields...)
 	}
 	text := r.store.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
-		before_counts, first_id, started_at, last_epoch, manager_id)
+		before_counts, first_id, flow, started_at, last_epoch, manager_id, branch_id)
 		VALUES ` + strings.Join(values, ", ") + " RETURNING id, name, started_at")
 	found, err := tx.ConnOf(ctx, r.store.db).QueryContext(ctx, text, args...)
 	if err != nil {
@@ -208,12 +208,12 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 	return found.Err()
 }
 
-// managerSQL is the column's value as a literal: it is the same in all rows of a plan.
-func (s *stepExecution) managerSQL() string {
-	if s.ManagerID == nil {
+// idSQL is a column's value as a literal: it is the same in all rows of a plan.
+func idSQL(id *core.StepExecutionID) string {
+	if id == nil {
 		return "NULL"
 	}
-	return strconv.FormatInt(int64(*s.ManagerID), 10)
+	return strconv.FormatInt(int64(*id), 10)
 }
 
 // firstID is the column's value.

@@ -103,6 +103,7 @@ type stepExecution struct {
 	LastEpoch int64
 
 	ManagerID     *core.StepExecutionID // of a partition, else NULL
+	BranchID      *core.StepExecutionID // of a step in a branch that a worker walks, else NULL
 	LeaseUntil    instant               // of a partition that a worker has, else NULL
 	AssignedCount int
 	AssignedFrom  string // the worker that lost it
@@ -213,7 +214,7 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 		Visit:    core.Visit{Flow: s.Flow, Ordinal: s.Ordinal, Element: s.Element},
 		Counters: s.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
 		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
-		Manager: s.manager(), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
+		Manager: idOf(s.ManagerID), Branch: idOf(s.BranchID), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
 		AssignedFrom: s.assignedFrom(),
 	}, nil
 }
@@ -227,12 +228,12 @@ func (s *stepExecution) assignedFrom() []core.Owner {
 	return owners
 }
 
-// manager is the step execution that planned this partition; 0: it is none.
-func (s *stepExecution) manager() core.StepExecutionID {
-	if s.ManagerID == nil {
+// idOf is the id in a column that may be NULL; 0: it is.
+func idOf(column *core.StepExecutionID) core.StepExecutionID {
+	if column == nil {
 		return 0
 	}
-	return *s.ManagerID
+	return *column
 }
 
 // first is the first attempt; 0 where it is not known.

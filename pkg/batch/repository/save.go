@@ -13,6 +13,9 @@ import (
 // merges the changed keys and writes the context. It touches no indexed column and leaves
 // no audit row; a context that did not change costs no statement.
 func (r *Repository) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
+	if ref.Branch != 0 {
+		return r.PromotePartition(ctx, core.StepRef{ID: ref.Branch, Owner: ref.Owner, Epoch: ref.Epoch}, c)
+	}
 	err := r.mergeContext(ctx, c, "id = ? AND owner = ? AND epoch = ? AND status IN ?", ref.ID, ref.Owner.String(), ref.Epoch, running())
 	if err != nil {
 		return fmt.Errorf("context of job execution %d: %w", ref.ID, err)

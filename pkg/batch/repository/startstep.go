@@ -8,6 +8,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // StartStep implements core.Transitions. The guarded UPDATE of the job execution
@@ -71,6 +72,9 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
 		Owner: job.Owner.String(), Epoch: job.Epoch, LastMove: core.MoveStart, LastEpoch: job.Epoch, StartedAt: clock(0),
 	}
+	if job.Branch != 0 {
+		row.BranchID = &job.Branch
+	}
 	if earlier == nil {
 		row.FirstID = new(core.StepExecutionID)
 		return row, nil
@@ -99,14 +103,39 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 // holdJob locks the job execution's row under its guard for so many new steps; nil
 // if it finds none.
 func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int) (*jobExecution, error) {
+	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
+	if job.Branch != 0 {
+		held, err := r.holdBranch(ctx, job)
+		if err != nil || !held {
+			return nil, err
+		}
+		guarded, args = "active = 1", args[:2]
+	}
 	var rows []jobExecution
-	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET step_count = step_count + ?
-		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? RETURNING job_name`,
-		steps, job.ID, job.Owner.String(), job.Epoch, stepStates())
+	err := r.store.scan(ctx, &rows, "UPDATE {job_execution} SET step_count = step_count + ? WHERE id = ? AND "+guarded+" RETURNING job_name", args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	return &rows[0], nil
+}
+
+// holdBranch locks the row of the job, and then that of the part which walks the branch, under
+// its guard: who takes the part from its worker either comes before it, and the step is
+// refused, or after it, and finds the step.
+func (r *Repository) holdBranch(ctx context.Context, job core.JobRef) (bool, error) {
+	lock := ""
+	if r.store.db.Dialect() == tx.Postgres {
+		lock = " FOR NO KEY UPDATE"
+	}
+	var found []int64
+	err := r.store.scan(ctx, &found, "SELECT id FROM {job_execution} WHERE id = ? AND active = 1"+lock, job.ID)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	found = nil
+	err = r.store.scan(ctx, &found, "SELECT id FROM {step_execution} WHERE id = ? AND "+ownEpoch+" AND status IN ?"+lock,
+		job.Branch, job.Owner.String(), job.Epoch, job.Epoch, stepStates())
+	return len(found) > 0, err
 }
 
 func stepStates() []core.Status { return core.MoveTo(core.StatusCompleted).From }
@@ -118,12 +147,15 @@ func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, 
 		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: core.MoveTo(core.StatusStarted),
 		guard: &guard{job.Owner.String(), job.Epoch},
 	}
+	if job.Branch != 0 {
+		m.machine, m.table, m.id = stepMachine, "{step_execution}", int64(job.Branch)
+	}
 	v, err := r.classify(ctx, m, core.Executions())
 	if err != nil {
 		return v, err
 	}
 	if v.err == nil {
-		v.err = &core.TransitionError{Machine: jobMachine, ID: m.id, Move: m.move.Name, To: core.StatusStarted, Current: v.current}
+		v.err = &core.TransitionError{Machine: m.machine, ID: m.id, Move: m.move.Name, To: core.StatusStarted, Current: v.current}
 	}
 	if refused, ok := errors.AsType[*core.TransitionError](v.err); ok && v.current != "" {
 		refused.From, refused.Reason = stepStates(), "a step may not start now"

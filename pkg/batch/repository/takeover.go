@@ -37,20 +37,31 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 // endSteps ends every unfinished step of the job execution, and notes it.
 func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
 	steps, err := r.failSteps(ctx, id, reason)
-	l.noteSteps(id, steps, act, core.Executions().Move(core.MoveEndWithJob))
+	l.noteSteps(steps, act, core.Executions().Move(core.MoveEndWithJob))
 	return err
 }
+
+// The columns by which failOpen finds the steps.
+const (
+	ofJob    = "job_execution_id"
+	ofBranch = "branch_id"
+)
 
 // failSteps ends every unfinished step of the job execution and raises its epoch,
 // so that a process that still runs it commits nothing more. It returns id,
 // status_before and epoch of each.
 func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
+	return r.failOpen(ctx, ofJob, int64(id), openStep, reason)
+}
+
+// failOpen is failSteps for the steps of a job or of a branch, in states that are not over.
+func (r *Repository) failOpen(ctx context.Context, column string, id int64, states, reason string) ([]stepExecution, error) {
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
 			epoch = epoch + 1, ended_at = {now}
-		WHERE job_execution_id = ? AND `+openStep+r.managersFirst()+`
-		RETURNING id, status_before, epoch, manager_id`,
+		WHERE `+column+` = ? AND `+states+r.managersFirst(column)+`
+		RETURNING id, job_execution_id, status_before, epoch, manager_id, flow`,
 		core.StatusFailed, core.ExitFailed, reason, core.MoveEndWithJob, id, id)
 	if err != nil {
 		return nil, err

@@ -106,6 +106,7 @@ func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.
 	if change.To.IsOver() {
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	}
+	m.visits = change.Visits
 	return r.transition(ctx, m)
 }
 
@@ -284,6 +285,7 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row stepExecution) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
+		row.ID = core.StepExecutionID(m.id)
 		if err := r.countEnded(ctx, []stepExecution{row}); err != nil {
 			return v, err
 		}
@@ -338,7 +340,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 		where, args = where+" AND "+m.condition, append(args, m.conditionArgs...)
 	}
 	if m.machine == stepMachine {
-		returning += ", manager_id"
+		returning += ", manager_id, flow"
 		if m.move.To.IsOver() {
 			where += r.managerFirst()
 			args = append(args, m.id, m.id)

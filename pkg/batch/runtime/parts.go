@@ -29,6 +29,11 @@ type Parts struct {
 	// this worker resumes none. A *core.TransitionError says that another process does. When
 	// stop is closed, it parks the execution again.
 	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
+	// Branch walks the branch of a split whose part was assigned, of the job that Job made, and
+	// returns the part as it ended; nil: it gave it back. The executor is that of Executor,
+	// since is when the part was asked for, and when stop is closed the part is given back. nil:
+	// a part of that kind is refused.
+	Branch func(ctx context.Context, j *core.Job, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
 	// Owner names this process. Required.
 	Owner core.Owner
 	// MaxAttempts is that of core.AssignRequest.
@@ -96,7 +101,7 @@ func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan 
 	case a == nil:
 		return engine.Drop(), nil
 	}
-	p.partition(ctx, a, since, stop)
+	p.part(ctx, a, since, stop)
 	return engine.Done(), nil
 }
 
@@ -138,7 +143,7 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), er
 		return nil, err
 	}
 	if a != nil {
-		return func() { p.partition(ctx, a, since, stop) }, nil
+		return func() { p.part(ctx, a, since, stop) }, nil
 	}
 	if p.parts.Resume == nil {
 		return nil, nil
@@ -187,21 +192,60 @@ func (p *partSource) refusal(err error) string {
 	return fmt.Sprintf("refused by worker %d on %s: %v", p.parts.Owner.PID, p.parts.Owner.Host, err)
 }
 
-// partition runs one partition, which was asked for at the clock's time since. One that
-// cannot be built here is given back for others, and one whose lease cannot be renewed.
-func (p *partSource) partition(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
+// part does one part, which was asked for at the clock's time since: it runs a partition, or
+// walks a branch. One that cannot be built here is given back for others, and one whose lease
+// cannot be renewed.
+func (p *partSource) part(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
 	report := func(what string, err error) {
 		p.report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
 	}
 	report("taken", nil)
-	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
-	inner, run, err := p.rebuild(ctx, a)
+	work, err := p.workOf(ctx, a, since, stop)
 	if err != nil {
 		p.refused.add(a.Job.Definition.Hash, time.Now())
-		report("refused", errors.Join(err, p.parts.Repository.ReleasePartition(context.WithoutCancel(ctx), ref, p.refusal(err))))
+		report("refused", errors.Join(err, p.parts.Repository.ReleasePartition(context.WithoutCancel(ctx), refOf(a), p.refusal(err))))
 		return
 	}
 	p.refused.remove(a.Job.Definition.Hash)
+	ended, err := work()
+	switch {
+	case errors.Is(err, core.ErrLostOwner):
+		report("lost", err)
+	case err != nil:
+		report("failed", err)
+	case ended == nil:
+		report("released", nil)
+	default:
+		a.Step = *ended
+		report("ended", nil)
+	}
+}
+
+func refOf(a *core.Assignment) core.StepRef {
+	return core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+}
+
+// workOf makes what does a part: it returns the part as it ended, or nil where it was given
+// back. The error says why it cannot be done here.
+func (p *partSource) workOf(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) (func() (*core.StepExecution, error), error) {
+	j, err := p.parts.Job(ctx, a.Job)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("build job %s: %w", a.Job.JobName, err)
+	case a.Step.IsBranch() && p.parts.Branch == nil:
+		return nil, fmt.Errorf("part %s is a branch of a split, which this worker does not walk", a.Step.Name)
+	case a.Step.IsBranch():
+		return func() (*core.StepExecution, error) { return p.parts.Branch(ctx, j, a, since, stop) }, nil
+	}
+	inner, run, err := p.rebuild(j, a)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*core.StepExecution, error) { return p.partition(ctx, inner, run, a, since, stop) }, nil
+}
+
+// partition runs one partition.
+func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.StepRun, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	asked := newStop(stop)
@@ -213,23 +257,16 @@ func (p *partSource) partition(ctx context.Context, a *core.Assignment, since ti
 	record, err := p.parts.Executor(ends).Execute(working, inner, run)
 	keeper.Stop()
 	keeper.Wait()
-	switch {
-	case errors.Is(err, core.ErrLostOwner):
-		report("lost", err)
-	case err != nil:
-		report("failed", err)
-	case ends.released:
-		report("released", nil)
-	default:
-		a.Step = *record
-		report("ended", nil)
+	if err != nil || ends.released {
+		return nil, err
 	}
+	return record, nil
 }
 
 // newLease returns what keeps the lease of a partition that was asked for at the clock's
 // time since. end ends its work.
 func (p *partSource) newLease(a *core.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
-	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	ref := refOf(a)
 	return lease.New(lease.Config{
 		Clock: p.clock(), Lease: p.lease, Heartbeat: p.heartbeat, Since: since, End: func(cause error) { end(cause) },
 		Beat: func(ctx context.Context) error {
@@ -249,11 +286,7 @@ func (p *partSource) clock() lease.Clock { return lease.Clock{Rested: p.parts.Re
 
 // rebuild makes the step of a partition from the stored definition, and its run from
 // what the step that planned it has stored.
-func (p *partSource) rebuild(ctx context.Context, a *core.Assignment) (core.Step, *core.StepRun, error) {
-	j, err := p.parts.Job(ctx, a.Job)
-	if err != nil {
-		return nil, nil, fmt.Errorf("build job %s: %w", a.Job.JobName, err)
-	}
+func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.StepRun, error) {
 	inner, err := innerStep(j, a.Manager.Name)
 	if err != nil {
 		return nil, nil, err
@@ -267,7 +300,7 @@ func (p *partSource) rebuild(ctx context.Context, a *core.Assignment) (core.Step
 	data.Part = partOf(a)
 	services := p.parts.Services
 	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository, p.parts.Repository, p.parts.Repository
-	ref := core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+	ref := refOf(a)
 	services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
 		promoted := core.NewExecutionContext()
 		for key, value := range values {

@@ -19,48 +19,12 @@ type workerPartitions struct{ poll time.Duration }
 // ForWorkers is true: any worker may take a partition.
 func (w *workerPartitions) ForWorkers() bool { return true }
 
-// Run returns how the partitions ended, once all of them have. When a stop is asked for,
-// those end STOPPED that no worker has taken, or that one has given back since; the others
-// see the request themselves.
+// Run returns how the partitions ended, once all of them have.
 func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) ([]core.PartitionResult, error) {
-	run := work.Run
-	for {
-		stopping := run.Stopping() && !run.Data.MayPark
-		if stopping {
-			if err := run.Services.Plans.StopPartitions(ctx, run.Data.JobRef); err != nil {
-				return nil, err
-			}
-		}
-		open, err := run.Services.Plans.OpenParts(ctx, run.Step.ID)
-		switch {
-		case err != nil:
-			return nil, err
-		case open == 0:
-			return w.results(ctx, run)
-		case run.Data.MayPark:
-			return nil, core.ErrParked
-		}
-		if err := w.wait(ctx, run, stopping); err != nil {
-			return nil, err
-		}
+	if err := work.Run.AwaitParts(ctx, w.poll); err != nil {
+		return nil, err
 	}
-}
-
-// wait waits until the partitions are looked at again.
-func (w *workerPartitions) wait(ctx context.Context, run *core.StepRun, stopped bool) error {
-	stop := run.Services.Stop.Done()
-	if stopped {
-		stop = nil
-	}
-	timer := time.NewTimer(w.poll)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-stop:
-	case <-timer.C:
-	}
-	return nil
+	return w.results(ctx, work.Run)
 }
 
 func (w *workerPartitions) results(ctx context.Context, run *core.StepRun) ([]core.PartitionResult, error) {

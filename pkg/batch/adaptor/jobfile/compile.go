@@ -26,7 +26,7 @@ type Deps struct {
 	// Tasks are for steps whose work are tasks; nil: there can be none.
 	Tasks Tasks
 	// Distributed says that the engine's deliveries are meant for workers on many machines:
-	// child jobs with `remote: auto` run there.
+	// child jobs and splits with `remote: auto` run there.
 	Distributed bool
 }
 

@@ -41,13 +41,16 @@ func (c *compiler) flows(lists []*listDef) ([]core.Flow, error) {
 // element compiles an element with the flows in it.
 func (c *compiler) element(e *elementDef) (core.Element, error) {
 	when := e.when.compiled(c.file)
+	remote, distributed := c.splitOnWorkers(e), c.deps.Distributed
+	c.deps.Distributed = distributed && !remote // what is in a branch on workers runs with its worker
 	inner, err := c.flows(e.lists)
+	c.deps.Distributed = distributed
 	if err != nil {
 		return nil, err
 	}
 	switch e.kind {
 	case splitKind:
-		return &core.SplitElement{Name: e.name, When: when, Branches: inner, Next: e.edges}, nil
+		return &core.SplitElement{Name: e.name, When: when, Branches: inner, OnWorkers: remote, Next: e.edges}, nil
 	case flowKind:
 		return &core.FlowElement{Name: e.name, When: when, Flow: inner[0], Next: e.edges}, nil
 	case atomicKind:

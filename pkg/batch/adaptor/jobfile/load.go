@@ -214,5 +214,6 @@ func (l *loader) load() {
 	f.expect = l.condition(f.model.Expect, "expect", location{afterFlow: true})
 	l.checkFlow()
 	l.checkFiles()
+	l.checkRemoteSplits()
 	l.checkStepRefs()
 }

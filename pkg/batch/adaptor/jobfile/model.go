@@ -167,6 +167,7 @@ type splitModel struct {
 
 	Split    string           `key:"split" required:"true" doc:"The split's name, an identifier that is there once in the file."`
 	Branches [][]elementModel `key:"branches" item:"a branch" required:"true" doc:"Lists of elements, which run side by side; the split has the outcome of the most severe."`
+	Remote   string           `key:"remote" enum:"auto,true,false" default:"false" doc:"Worker processes ('surfin worker') run the branches, on this machine or others, and not the process that runs the job. With auto they do where the engine is a distributed one, every component of the branches may work elsewhere, and nothing in them waits for workers itself."`
 	elementKeys
 }
 

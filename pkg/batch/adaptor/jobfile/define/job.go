@@ -290,8 +290,8 @@ type With struct {
 	Transaction *Transaction
 	// Partition says that the step's work is done in parts.
 	Partition *Partition
-	// Remote says who runs a child job: "true", "false" or "auto" (see the key remote of job
-	// files); empty: "false".
+	// Remote says who runs a child job, or the branches of a split: "true", "false" or "auto"
+	// (see the key remote of job files); empty: "false".
 	Remote string
 	// Timeout is how long the step may run.
 	Timeout time.Duration

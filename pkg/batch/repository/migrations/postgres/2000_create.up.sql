@@ -71,7 +71,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     job_execution_id   bigint NOT NULL REFERENCES "{{prefix}}job_execution" (id),
     job_name           text NOT NULL,
     name               text NOT NULL,
-    -- The visit of the flow that the step is: see flow_visit. ordinal 0: none, as a partition.
+    -- The visit of the flow that the step is: see flow_visit. ordinal 0: none, as a partition;
+    -- flow is the log of the branch then, if the part walks one.
     flow               text NOT NULL DEFAULT '',
     ordinal            bigint NOT NULL DEFAULT 0,
     element            text NOT NULL DEFAULT '',
@@ -104,6 +105,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     last_epoch         bigint NOT NULL DEFAULT 0,
     -- Of a partition: the step that planned it, its own lease, how often it was assigned.
     manager_id         bigint,
+    -- Of a step in a branch that a worker walks: the part of that branch.
+    branch_id          bigint,
     lease_until        timestamptz,
     assigned_count     bigint NOT NULL DEFAULT 0,
     assigned_from      text NOT NULL DEFAULT '',
@@ -120,6 +123,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_manager" ON "{{prefix}}step_execution" (manager_id, id) WHERE manager_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_branch" ON "{{prefix}}step_execution" (branch_id, id) WHERE branch_id IS NOT NULL;
 
 -- The journal of the flow, together with step_execution.flow and ordinal: what a walk
 -- visited that has no step execution. flow is '' for the job's own flow.

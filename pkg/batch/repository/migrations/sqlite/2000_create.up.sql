@@ -72,7 +72,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     job_execution_id   INTEGER NOT NULL REFERENCES "{{prefix}}job_execution" (id),
     job_name           TEXT NOT NULL,
     name               TEXT NOT NULL,
-    -- The visit of the flow that the step is: see flow_visit. ordinal 0: none, as a partition.
+    -- The visit of the flow that the step is: see flow_visit. ordinal 0: none, as a partition;
+    -- flow is the log of the branch then, if the part walks one.
     flow               TEXT NOT NULL DEFAULT '',
     ordinal            INTEGER NOT NULL DEFAULT 0,
     element            TEXT NOT NULL DEFAULT '',
@@ -105,6 +106,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
     last_epoch         INTEGER NOT NULL DEFAULT 0,
     -- Of a partition: the step that planned it, its own lease, how often it was assigned.
     manager_id         INTEGER,
+    -- Of a step in a branch that a worker walks: the part of that branch.
+    branch_id          INTEGER,
     lease_until        INTEGER,
     assigned_count     INTEGER NOT NULL DEFAULT 0,
     assigned_from      TEXT NOT NULL DEFAULT '',
@@ -121,6 +124,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}step_execution" (
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_job" ON "{{prefix}}step_execution" (job_execution_id, id);
 
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_manager" ON "{{prefix}}step_execution" (manager_id, id) WHERE manager_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_branch" ON "{{prefix}}step_execution" (branch_id, id) WHERE branch_id IS NOT NULL;
 
 -- The journal of the flow, together with step_execution.flow and ordinal: what a walk
 -- visited that has no step execution. flow is '' for the job's own flow.

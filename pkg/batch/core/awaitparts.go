@@ -1,0 +1,51 @@
+package core
+
+import (
+	"context"
+	"time"
+)
+
+// AwaitParts returns nil when no part is open that the step has planned for workers, and
+// ErrParked where the execution can be parked until then. Elsewhere, as in a child job of the
+// same process, the step keeps its place, and AwaitParts looks every poll. When a stop is
+// asked for, the parts end STOPPED that no worker has taken, or that one has given back since;
+// the others see the request themselves.
+func (r *StepRun) AwaitParts(ctx context.Context, poll time.Duration) error {
+	for {
+		stopping := r.Stopping() && !r.Data.MayPark
+		if stopping {
+			if err := r.Services.Plans.StopPartitions(ctx, r.Data.JobRef); err != nil {
+				return err
+			}
+		}
+		open, err := r.Services.Plans.OpenParts(ctx, r.Step.ID)
+		switch {
+		case err != nil:
+			return err
+		case open == 0:
+			return nil
+		case r.Data.MayPark:
+			return ErrParked
+		}
+		if err := r.waitForParts(ctx, poll, stopping); err != nil {
+			return err
+		}
+	}
+}
+
+// waitForParts waits until the parts are looked at again.
+func (r *StepRun) waitForParts(ctx context.Context, poll time.Duration, stopped bool) error {
+	stop := r.Services.Stop.Done()
+	if stopped {
+		stop = nil
+	}
+	timer := time.NewTimer(poll)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-stop:
+	case <-timer.C:
+	}
+	return nil
+}

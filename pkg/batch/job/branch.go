@@ -1,0 +1,206 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// BranchRequest is what Launcher.Branch is asked for beside the part.
+type BranchRequest struct {
+	// Since is the time of the launcher's clock before the part was asked for.
+	Since time.Duration
+	// Release gives the part back: between two steps of the branch, or within one of them behind
+	// its last commit. A step made of other steps, or a flow or group in the branch, is finished
+	// first. It may be nil.
+	Release <-chan struct{}
+	// Executor makes the step executor that records in the transitions.
+	Executor func(transitions core.Transitions) core.StepExecutor
+}
+
+// Branch walks the branch of a split whose part was assigned to the launcher's process, from
+// where a process before it came, and ends the part. j is the job as its stored definition has
+// it, bound to the execution's parameters. It returns the part as it ended, and nil where it
+// gave the part back: it was asked to, or the lease could not be renewed.
+//
+// The steps of the branch belong to the execution, under the guard of the part (core.JobRef).
+func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, o BranchRequest) (*core.StepExecution, error) {
+	var shared branches
+	if err := json.Unmarshal(a.Shared, &shared); err != nil {
+		return nil, fmt.Errorf("part %s: what its split has stored: %w", a.Step.Name, err)
+	}
+	flow, err := branchFlow(j, a)
+	if err != nil {
+		return nil, err
+	}
+	index := core.PartitionOf(a.Manager.Name, a.Step).Index
+	if index >= len(shared.Walks) {
+		return nil, fmt.Errorf("part %s: its split has stored %d branches", a.Step.Name, len(shared.Walks))
+	}
+	r := l.branchRun(j, a, &shared, o)
+	var out core.Outcome
+	var end walked
+	err = r.owning(ctx, func(ctx, _ context.Context) (err error) {
+		out, end, err = r.walkBranch(ctx, flow, &shared, shared.Walks[index])
+		if r.wasStopped(ctx, err) {
+			out, err = stopped("stopped on request"), nil
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, core.ErrLostOwner):
+		return nil, fmt.Errorf("part %s: %w", a.Step.Name, err)
+	case errors.Is(err, core.ErrParked), r.lease.Err() != nil:
+		return nil, r.release(ctx)
+	case err != nil:
+		out, end.Broken = failed(err), true
+	}
+	return r.endBranch(ctx, out, end)
+}
+
+// branchFlow finds the flow of the part's branch.
+func branchFlow(j *core.Job, a *core.Assignment) (core.Flow, error) {
+	at := findSplit(j.Flow, a.Manager.Name)
+	if index := core.PartitionOf(a.Manager.Name, a.Step).Index; at != nil && index < len(at.Branches) {
+		return at.Branches[index], nil
+	}
+	return core.Flow{}, fmt.Errorf("job %s has no split %s with the branch of part %s", j.Name, a.Manager.Name, a.Step.Name)
+}
+
+func findSplit(flow core.Flow, name string) *core.SplitElement {
+	for _, at := range flow.Elements {
+		if split, is := at.(*core.SplitElement); is && split.Name == name {
+			return split
+		}
+		for _, inner := range core.Flows(at) {
+			if found := findSplit(inner, name); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// branchRun is the run of the execution as far as the branch is concerned.
+func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, o BranchRequest) *run {
+	exec := a.Job.Clone()
+	exec.Status = core.StatusStarted // though it is parked: this part of it works
+	exec.Context = core.NewExecutionContext()
+	if at := shared.Data.Job; at != nil && at.Context != nil { // also what is not stored
+		exec.Context = at.Context
+	}
+	if a.Job.Context != nil {
+		exec.Context.Refresh(a.Job.Context)
+	}
+	r := newRun(l.With(Options{AcceptChanges: shared.Data.AcceptChanges}), j, core.Launched{Execution: &exec}, o.Since, nil)
+	r.ref = core.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
+	r.part, r.root, r.newDefinition = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
+	r.stop.release = o.Release
+	r.config.Executor = o.Executor(&cutting{Transitions: r.config.Repository, lease: r.lease})
+	return r
+}
+
+// partRef is the guard of the part whose branch is walked.
+func (r *run) partRef() core.StepRef {
+	return core.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
+}
+
+// cutting does not record a step that failed because the lease of its part could not be
+// renewed: it is parked when the part is given back, or lost with it.
+type cutting struct {
+	core.Transitions
+	lease core.Lease
+}
+
+// EndStep implements core.Transitions.
+func (c *cutting) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+	if change.To == core.StatusFailed && c.lease.Err() != nil {
+		return core.Applied, nil
+	}
+	return c.Transitions.EndStep(ctx, ref, change)
+}
+
+// walkBranch reads what is known of the branch, and walks it.
+func (r *run) walkBranch(ctx context.Context, flow core.Flow, shared *branches, from branchWalk) (core.Outcome, walked, error) {
+	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
+	if err != nil {
+		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
+	}
+	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
+		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
+	}
+	steps, err := r.config.Repository.Steps(ctx, r.exec.ID)
+	if err != nil {
+		return core.Outcome{}, walked{}, err
+	}
+	r.resumed = &core.Resumed{Execution: r.exec, Steps: slices.DeleteFunc(steps, func(s core.StepExecution) bool {
+		return s.Branch != r.part.ID || s.Status.IsOver() // what is left was given back
+	})}
+	r.progress = newProgress(history)
+	for _, s := range shared.Data.Steps {
+		r.progress.recordSkipped(s)
+	}
+	w := &walk{
+		run: r, port: &live{r}, flow: flow, id: r.root, last: shared.Data.Last, within: attempts{from.From, from.To},
+		ended: from.Ended, history: from.History, looped: from.Looped, onWorkers: true,
+	}
+	w.log = r.journal.log(flow, w.id, w.within)
+	var end result
+	err = exception.Guard(func() (err error) {
+		end, err = w.walk(ctx)
+		return err
+	})
+	known := walked{Step: end.out.Step, Ran: w.ran}
+	if w.last != nil {
+		known.Last = w.last.ID
+	}
+	for name, s := range r.progress.seen() {
+		if before, there := shared.Data.Steps[name]; !there || before.ID != s.ID {
+			known.Steps = append(known.Steps, s.ID)
+		}
+	}
+	slices.Sort(known.Steps)
+	return end.out, known, err
+}
+
+// release gives the part back, with the step in which the walk ended.
+func (r *run) release(ctx context.Context) error {
+	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		return r.config.Repository.ReleasePartition(ctx, r.partRef(), "")
+	})
+	if err != nil {
+		return fmt.Errorf("give part %s back: %w", r.part.Name, err)
+	}
+	return nil
+}
+
+// endBranch records the end of the part, with the rows of the journal that wait.
+func (r *run) endBranch(ctx context.Context, out core.Outcome, end walked) (*core.StepExecution, error) {
+	text, err := json.Marshal(end)
+	if err != nil {
+		return nil, fmt.Errorf("part %s: %w", r.part.Name, err)
+	}
+	change := core.StepChange{
+		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Out: map[string]any{walkedKey: string(text)}, Closed: true,
+		Visits: r.progress.unwrittenVisits(), Context: r.part.Context,
+	}
+	err = r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
+		_, err := r.config.Repository.EndStep(ctx, r.partRef(), change)
+		return err
+	})
+	ended := r.part.Clone()
+	ended.Status, ended.ExitCode, ended.Error, ended.Out = change.To, change.ExitCode, change.Error, change.Out
+	if err != nil {
+		r.config.Observer.Observe(ctx, core.EndNotRecorded{
+			Execution: r.exec.ID, JobName: r.job.Name, Step: r.part.Name, StepID: r.part.ID, To: out.Status, Err: err,
+		})
+		return nil, fmt.Errorf("part %s: record its end: %w", r.part.Name, err)
+	}
+	return &ended, nil
+}

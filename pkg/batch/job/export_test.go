@@ -1,0 +1,6 @@
+package job
+
+import "time"
+
+// ClockNow is the time of the launcher's clock.
+func ClockNow(l *Launcher) time.Duration { return l.clock().Now() }

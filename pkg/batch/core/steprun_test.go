@@ -40,7 +40,7 @@ func fullStepContext(t *testing.T) core.StepContext {
 		ID: 5, First: 4, JobExecutionID: 3, JobName: "load", Name: "s", Visit: core.Visit{Flow: "f", Ordinal: 1, Element: "s"}, Status: core.StatusFailed, ExitCode: "FAILED", Error: "it broke",
 		Counters: counters, Before: counters, InHand: counters, Gate: "read > 0: holds", Position: item.Position(`{"v":1,"items":7}`),
 		Context: memory(t), Out: map[string]any{"int": int64(1) << 60, "float": 3.0, "list": []any{int64(1), 1.5, nil, "x"}},
-		Owner: owner, Epoch: 2, Manager: 6, LeaseUntil: at, AssignedFrom: []core.Owner{owner}, Assigned: 1, OpenParts: 2, StartedAt: at, EndedAt: at.Add(time.Second),
+		Owner: owner, Epoch: 2, Manager: 6, Branch: 7, LeaseUntil: at, AssignedFrom: []core.Owner{owner}, Assigned: 1, OpenParts: 2, StartedAt: at, EndedAt: at.Add(time.Second),
 	}
 	records := map[string]core.StepExecution{"s": record, "none": {}}
 	return core.StepContext{

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -254,5 +255,102 @@ func TestABranchGoesOnWhereItsWorkerWasLost(t *testing.T) {
 		require.Equal(t, 1, counts["a"])
 		require.Equal(t, 1, counts["which"])
 		require.EqualValues(t, []int64{5}, b.e.Ints("select count(*) from done"))
+	})
+}
+
+// TestABranchThatIsGivenBackGoesOnInTheSameAttempt: a chunk step behind its last commit, by
+// another worker, in the same step execution.
+func TestABranchThatIsGivenBackGoesOnInTheSameAttempt(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		b := newBranching(t, url)
+		b.e.Exec("CREATE TABLE got (n bigint NOT NULL)")
+		release := make(chan struct{})
+		once := sync.OnceFunc(func() { close(release) })
+		chunk := testengine.Chunk(b.e, "load", 2, func() (item.ItemReader[int64], item.ItemProcessor[int64, int64], item.ItemWriter[int64]) {
+			return &upTo{last: 10, heed: func(n int64) {
+				if n == 5 {
+					once()
+				}
+			}}, unchanged{}, inserting{b.e}
+		})
+		chunk.Next = []core.Transition{to("b")}
+		j := testengine.Job("given back")
+		j.Flow.Elements = []core.Element{&core.SplitElement{Name: "both", OnWorkers: true, Branches: []core.Flow{
+			{Elements: []core.Element{b.step("a", to("load")), chunk, b.step("b")}}, {Elements: []core.Element{b.step("c")}},
+		}}}
+		r := b.launch(t, j)
+		<-b.parked
+		first := b.take(t, worker(1))
+		part, err := b.walk(t.Context(), j, first, release)
+		require.NoError(t, err)
+		require.Nil(t, part)
+		parked := b.e.Step(&first.Job, "load")
+		require.Equal(t, core.StatusParked, parked.Status)
+		for pid := range 2 {
+			part, err = b.walk(t.Context(), j, b.take(t, worker(2+pid)), nil)
+			require.NoError(t, err)
+			require.Equal(t, core.StatusCompleted, part.Status, part.Error)
+		}
+		exec := r.wait(t)
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		require.ElementsMatch(t, []string{"a", "b", "c"}, b.took())
+		loaded := b.e.Step(exec, "load")
+		require.Equal(t, parked.ID, loaded.ID)
+		require.EqualValues(t, 10, loaded.Counters.Write)
+		require.Equal(t, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, b.e.Ints("SELECT n FROM got ORDER BY n"))
+	})
+}
+
+// TestAStopReachesTheBranches: the one that nobody has taken ends with the request, and the
+// other one at its next element. The plan of a restart says what workers will do, and a plan
+// passes what is complete.
+func TestAStopReachesTheBranches(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		b := newBranching(t, url)
+		var stop sync.WaitGroup
+		stop.Add(1)
+		b.do["a"] = func(ctx context.Context, _ *core.StepContribution) error {
+			stop.Wait()
+			return nil
+		}
+		j := b.split("stops", true)
+		r := b.launch(t, j)
+		id := <-b.parked
+		a := b.take(t, worker(1))
+		walked := make(chan error, 1)
+		go func() {
+			part, err := b.walk(t.Context(), j, a, nil)
+			if err == nil && part.Status != core.StatusStopped {
+				err = fmt.Errorf("the part is %s: %s", part.Status, part.Error)
+			}
+			walked <- err
+		}()
+		_, err := b.e.Repository.RequestStop(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusStopped, b.e.Step(&a.Job, "both:2").Status)
+		require.Nil(t, b.take(t, worker(2)))
+		require.Eventually(t, func() bool {
+			for _, event := range b.e.Events() {
+				if _, is := event.(core.StopAsked); is {
+					return true
+				}
+			}
+			return false
+		}, time.Minute, 5*time.Millisecond)
+		stop.Done()
+		require.NoError(t, <-walked)
+		exec := r.wait(t)
+		require.Equal(t, core.StatusStopped, exec.Status, exec.Error)
+		require.Equal(t, []string{"first", "a"}, b.took())
+
+		plan, err := job.NewPlan(t.Context(), b.e.Repository, j, exec, nil)
+		require.NoError(t, err)
+		said := map[string]string{}
+		for _, e := range plan.Entries {
+			said[e.Element] = fmt.Sprint(e.Act, " ", e.OnWorkers)
+		}
+		require.Equal(t, map[string]string{"first": "pass false", "a": "pass false", "which": "ask false", "b": "run true", "c": "run true", "last": "run false"}, said)
 	})
 }

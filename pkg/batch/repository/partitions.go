@@ -158,7 +158,7 @@ func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error
 // would take seconds for a large plan.
 func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
-	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(11)) {
+	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(len(rows[0].planned()))) {
 		for _, row := range batch {
 			row.JobName = jobName
 			byName[row.Name] = row
@@ -177,11 +177,12 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 	var args []any
 	values := make([]string, 0, len(batch))
 	for _, row := range batch {
-		fields := []any{
-			int64(row.JobExecutionID), row.JobName, row.Name, string(row.Status), row.Owner, row.Epoch,
-			row.Position, row.Context, row.BeforeCounts, row.firstID(), row.Flow,
+		fields := row.planned()
+		literals := []string{"{now}", strconv.FormatInt(row.LastEpoch, 10), idSQL(row.ManagerID), idSQL(row.BranchID)}
+		if row.Flow == "" {
+			literals = append([]string{"''"}, literals...)
 		}
-		values = append(values, r.store.valuesRow(len(args), len(fields), "{now}", strconv.FormatInt(row.LastEpoch, 10), idSQL(row.ManagerID), idSQL(row.BranchID)))
+		values = append(values, r.store.valuesRow(len(args), len(fields), literals...))
 		args = append(args, fields...)
 	}
 	text := r.store.sql(`INSERT INTO {step_execution} (job_execution_id, job_name, name, status, owner, epoch, position, context,
@@ -206,6 +207,19 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 		byName[name].ID, byName[name].StartedAt = core.StepExecutionID(id), at
 	}
 	return found.Err()
+}
+
+// planned are the values of a row of a plan that differ from row to row. Only a branch has a
+// log.
+func (s *stepExecution) planned() []any {
+	fields := []any{
+		int64(s.JobExecutionID), s.JobName, s.Name, string(s.Status), s.Owner, s.Epoch,
+		s.Position, s.Context, s.BeforeCounts, s.firstID(),
+	}
+	if s.Flow != "" {
+		fields = append(fields, s.Flow)
+	}
+	return fields
 }
 
 // idSQL is a column's value as a literal: it is the same in all rows of a plan.

@@ -92,6 +92,9 @@ func dryHeadline(s *operator.DryStep) string {
 		return "Condition of " + s.Element + ": asked when the flow comes to it"
 	}
 	text := fmt.Sprintf("Step %s (%s)", s.Step, s.Kind)
+	if s.OnWorkers {
+		text = fmt.Sprintf("Step %s (%s, on workers)", s.Step, s.Kind)
+	}
 	switch {
 	case s.Action == operator.PlanSkip:
 		text += ": not run, its condition does not hold"

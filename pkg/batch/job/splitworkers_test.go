@@ -26,6 +26,7 @@ type branching struct {
 	parked <-chan core.JobExecutionID
 	mu     sync.Mutex
 	ran    []string
+	attr   tx.Attr // of the steps
 	// do is what steps do, by name; nil: nothing.
 	do map[string]func(ctx context.Context, c *core.StepContribution) error
 }
@@ -52,7 +53,7 @@ func (b *branching) step(name string, next ...core.Transition) *core.StepElement
 		return err
 	})
 	s, err := step.NewTasklet(step.TaskletConfig{
-		Name: name, Database: b.e.Database, Promote: &core.Promotion{Keys: map[string]string{"key": name}},
+		Name: name, Database: b.e.Database, Attr: b.attr, Promote: &core.Promotion{Keys: map[string]string{"key": name}},
 		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) { return work, nil },
 	})
 	require.NoError(b.e.T, err)
@@ -309,10 +310,11 @@ func TestAStopReachesTheBranches(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		b := newBranching(t, url)
-		var stop sync.WaitGroup
-		stop.Add(1)
-		b.do["a"] = func(ctx context.Context, _ *core.StepContribution) error {
-			stop.Wait()
+		b.attr.Propagation = tx.NotSupported // SQLite has one writer
+		reached, stop := make(chan struct{}), make(chan struct{})
+		b.do["a"] = func(context.Context, *core.StepContribution) error {
+			close(reached)
+			<-stop
 			return nil
 		}
 		j := b.split("stops", true)
@@ -327,6 +329,7 @@ func TestAStopReachesTheBranches(t *testing.T) {
 			}
 			walked <- err
 		}()
+		<-reached
 		_, err := b.e.Repository.RequestStop(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusStopped, b.e.Step(&a.Job, "both:2").Status)
@@ -339,7 +342,7 @@ func TestAStopReachesTheBranches(t *testing.T) {
 			}
 			return false
 		}, time.Minute, 5*time.Millisecond)
-		stop.Done()
+		close(stop)
 		require.NoError(t, <-walked)
 		exec := r.wait(t)
 		require.Equal(t, core.StatusStopped, exec.Status, exec.Error)

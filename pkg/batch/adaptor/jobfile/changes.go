@@ -263,7 +263,7 @@ func (c *comparison) changesOfUnread(unread error) []Change {
 		step, _, isPart := strings.Cut(name, ":")
 		now := c.after.stepNamed(name)
 		switch {
-		case isPart && c.history[step].Last.ID != 0, now == nil && c.after.isFinally(name):
+		case isPart && c.history[step].Last.ID != 0, now == nil && c.after.isFinally(name), c.isSplit(name):
 		case isOver(h.Last) && now == nil:
 			changes = append(changes, Change{Step: name, What: "has completed, and is not in the file any more", Refused: true})
 		case isOver(h.Last):
@@ -277,6 +277,16 @@ func (c *comparison) changesOfUnread(unread error) []Change {
 		}
 	}
 	return changes
+}
+
+// isSplit reports whether the record is that of a split on workers: its steps say what it did.
+func (c *comparison) isSplit(name string) bool {
+	for part, h := range c.history {
+		if h.Last.IsBranch() && strings.HasPrefix(part, core.PartName(name, "")) {
+			return true
+		}
+	}
+	return false
 }
 
 // isFinally reports whether the step is one of those that begin anew in each execution.

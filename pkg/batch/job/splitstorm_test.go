@@ -1,0 +1,88 @@
+package job_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// TestWorkersTakeBranchesFromEachOther at any moment, as if they were dead, and give them back:
+// each step is committed once, each promotion is kept, and no lock waits for another.
+func TestWorkersTakeBranchesFromEachOther(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		const branches, steps = 4, 4
+		b := newBranching(t, url)
+		split := &core.SplitElement{Name: "both", OnWorkers: true}
+		for i := range branches {
+			var flow core.Flow
+			for k := range steps {
+				name := fmt.Sprintf("s%d_%d", i, k)
+				b.do[name] = func(_ context.Context, c *core.StepContribution) error { return c.Context.Put("key", name) }
+				flow.Elements = append(flow.Elements, b.step(name, to(fmt.Sprintf("s%d_%d", i, k+1))))
+			}
+			flow.Elements[steps-1].(*core.StepElement).Next = nil
+			split.Branches = append(split.Branches, flow)
+		}
+		j := testengine.Job("storm")
+		j.Flow.Elements = []core.Element{split}
+		r := b.launch(t, j)
+		<-b.parked
+		var workers sync.WaitGroup
+		for w := range branches {
+			workers.Go(func() {
+				for pid := 1000 * w; !r.isOver(5 * time.Millisecond); pid++ {
+					b.storm(t, j, worker(pid))
+				}
+			})
+		}
+		exec := r.wait(t)
+		workers.Wait()
+		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+		stored, err := b.e.Repository.Execution(t.Context(), exec.ID)
+		require.NoError(t, err)
+		require.Len(t, stored.Context.Keys(), branches*steps)
+		require.Equal(t, []int64{branches * steps}, b.e.Ints("select count(*) from done"))
+		require.Equal(t, []int64{branches * steps}, b.e.Ints("select count(distinct name) from done"))
+	})
+}
+
+// isOver waits a little for the end.
+func (r *running) isOver(d time.Duration) bool {
+	select {
+	case <-r.done:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// storm takes a part, whoever has it, and walks its branch for a while.
+func (b *branching) storm(t *testing.T, j *core.Job, owner core.Owner) {
+	t.Helper()
+	a, err := b.e.Repository.AssignPartition(t.Context(), core.AssignRequest{
+		Owner: owner, Lease: time.Minute, MaxAttempts: 1000, Dead: func(core.Owner) bool { return rand.IntN(2) == 0 },
+	})
+	if err != nil || a == nil {
+		require.NoError(t, err)
+		return
+	}
+	release := make(chan struct{})
+	if rand.IntN(3) == 0 {
+		timer := time.AfterFunc(time.Duration(rand.IntN(50))*time.Millisecond, func() { close(release) })
+		defer timer.Stop()
+	}
+	if _, err = b.walk(t.Context(), j, a, release); err != nil && !errors.Is(err, core.ErrLostOwner) {
+		t.Error(err)
+	}
+}

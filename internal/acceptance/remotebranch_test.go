@@ -81,6 +81,7 @@ func TestBranchesRunOnWorkersThatAreKilled(t *testing.T) {
 		require.Equal(t, []string{"before", "once", "then"}, s.lines(db, "select name from done order by name"))
 
 		_, explained := s.run("explain", fmt.Sprint(failed.ID))
+		require.Contains(t, explained, "Step both FAILED; 1 of 2 branches complete, 2 is FAILED")
 		require.Contains(t, explained, "other (on workers)")
 		require.NoError(t, os.Remove(filepath.Join(s.dir, "broken")))
 		code, out = s.run("restart", fmt.Sprint(failed.ID))

@@ -92,6 +92,9 @@ type Assignment struct {
 	Job     JobExecution
 	// Shared is PartitionPlan.Shared.
 	Shared []byte
+	// Resumed are the guards of the steps of a branch that were given back with its part, and
+	// which go on in the same attempt.
+	Resumed []StepRef
 }
 
 // Ready is a partition, or a parked execution, that a worker may take now.

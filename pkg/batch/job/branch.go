@@ -47,7 +47,7 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	var out core.Outcome
 	var end walked
 	err = r.owning(ctx, func(ctx, _ context.Context) (err error) {
-		out, end, err = r.walkBranch(ctx, flow, &shared, shared.Walks[index])
+		out, end, err = r.walkBranch(ctx, flow, a, &shared, shared.Walks[index])
 		if r.wasStopped(ctx, err) {
 			out, err = stopped("stopped on request"), nil
 		}
@@ -127,7 +127,7 @@ func (c *cutting) EndStep(ctx context.Context, ref core.StepRef, change core.Ste
 }
 
 // walkBranch reads what is known of the branch, and walks it.
-func (r *run) walkBranch(ctx context.Context, flow core.Flow, shared *branches, from branchWalk) (core.Outcome, walked, error) {
+func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
 	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
 		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
@@ -135,13 +135,7 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, shared *branches, 
 	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
 		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
 	}
-	steps, err := r.config.Repository.Steps(ctx, r.exec.ID)
-	if err != nil {
-		return core.Outcome{}, walked{}, err
-	}
-	r.resumed = &core.Resumed{Execution: r.exec, Steps: slices.DeleteFunc(steps, func(s core.StepExecution) bool {
-		return s.Branch != r.part.ID || s.Status.IsOver() // what is left was given back
-	})}
+	r.resumed = &core.Resumed{Execution: r.exec, Steps: resumedSteps(history, a.Resumed)}
 	r.progress = newProgress(history)
 	for _, s := range shared.Data.Steps {
 		r.progress.recordSkipped(s)
@@ -167,6 +161,21 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, shared *branches, 
 	}
 	slices.Sort(known.Steps)
 	return end.out, known, err
+}
+
+// resumedSteps are the steps of the history that go on, under their guards. Another worker may
+// have taken them since, and its guards are not ours.
+func resumedSteps(history map[string]core.StepHistory, refs []core.StepRef) (steps []core.StepExecution) {
+	for name, h := range history {
+		for _, ref := range refs {
+			if h.Last.ID == ref.ID {
+				h.Last.Owner, h.Last.Epoch = ref.Owner, ref.Epoch
+				history[name] = h
+				steps = append(steps, h.Last)
+			}
+		}
+	}
+	return steps
 }
 
 // release gives the part back, with the step in which the walk ended.

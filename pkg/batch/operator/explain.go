@@ -332,7 +332,9 @@ func (p *history) result(s core.StepExecution) StepView {
 		if view.Partitions == nil {
 			view.Partitions = &PartitionsView{Statuses: map[core.Status]int{}}
 		}
-		of := p.result(p.partAt(name))
+		record := p.partAt(name)
+		of := p.result(record)
+		view.Partitions.Branches = view.Partitions.Branches || record.IsBranch()
 		of.Step = part
 		view.Partitions.Total++
 		view.Partitions.Statuses[of.Status]++

@@ -176,6 +176,7 @@ func (s *Service) partitionedView(step partitioned, all bool) StepView {
 	for i := range step.parts {
 		part := &step.parts[i]
 		p.Statuses[part.Status]++
+		p.Branches = p.Branches || part.IsBranch()
 		view := s.stepView(part)
 		if all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part) {
 			p.List = append(p.List, view)

@@ -94,6 +94,8 @@ type (
 	PartitionsView struct {
 		Total    int                 `json:"total"`
 		Statuses map[core.Status]int `json:"statuses"`
+		// Branches says that they are the branches of a split on workers, by their numbers.
+		Branches bool `json:"branches,omitempty"`
 		// List has the partitions that failed, those that workers have and those that a worker
 		// could not begin, or all of them where they were asked for.
 		List []StepView `json:"list"`

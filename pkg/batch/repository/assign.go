@@ -41,13 +41,22 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 			}
 			continue
 		}
-		taken, err := r.assign(ctx, c, dead, req)
+		taken, resumed, err := r.assign(ctx, c, dead, req)
 		if err != nil {
 			return nil, fmt.Errorf("assign step execution %d: %w", c.Row.ID, err)
 		}
-		if taken {
-			return r.assignment(ctx, c.Row.ID)
+		if !taken {
+			continue
 		}
+		a, err := r.assignment(ctx, c.Row.ID)
+		if err != nil {
+			return nil, err
+		}
+		if a.Step.Owner.String() != req.Owner.String() || a.Step.Epoch != c.Row.Epoch+1 { // another worker has taken it since
+			continue
+		}
+		a.Resumed = resumed
+		return a, nil
 	}
 	return nil, nil
 }
@@ -82,7 +91,7 @@ func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead 
 		if c.Row.Owner != "" && !c.Expired && !isDead {
 			continue
 		}
-		if _, err := r.assign(ctx, c, isDead, core.AssignRequest{}); err != nil {
+		if _, _, err := r.assign(ctx, c, isDead, core.AssignRequest{}); err != nil {
 			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
 		}
 	}
@@ -95,8 +104,8 @@ func (c assignable) isDead(dead func(core.Owner) bool) bool {
 }
 
 // assign makes the move that is due for a partition. It reports whether the caller owns
-// the partition now.
-func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (bool, error) {
+// the partition now, and which steps of a branch it goes on with.
+func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (taken bool, resumed []core.StepRef, err error) {
 	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)
 	m.race = true
@@ -125,16 +134,17 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 		m.condition = "lease_until <= {now}"
 	}
 	var answer core.Answer
-	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
+	_, err = r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
 		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied || m.move.Name != core.MoveAssign || c.Row.Flow == "" {
 			return err
 		}
-		return r.takeBranch(ctx, c.Row.ID, req.Owner, l)
+		resumed, err = r.takeBranch(ctx, c.Row.ID, req.Owner, l)
+		return err
 	})
 	if _, lost := errors.AsType[*core.TransitionError](err); lost { // another worker was faster
-		return false, nil
+		return false, nil, nil
 	}
-	return err == nil && answer == core.Applied && m.move.Name == core.MoveAssign, err
+	return err == nil && answer == core.Applied && m.move.Name == core.MoveAssign, resumed, err
 }
 
 // assignment reads what the worker needs.

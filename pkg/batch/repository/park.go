@@ -147,7 +147,8 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 		if err := r.resumeJob(ctx, id, req, l); err != nil {
 			return err
 		}
-		return r.resumeSteps(ctx, walkOf{ofJob, int64(id)}, req.Owner, l)
+		_, err := r.resumeSteps(ctx, walkOf{ofJob, int64(id)}, req.Owner, l)
+		return err
 	})
 	if err != nil {
 		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
@@ -159,6 +160,9 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 	steps, err := r.Steps(ctx, id)
 	if err != nil {
 		return core.Resumed{}, err
+	}
+	if exec.Owner.String() != req.Owner.String() { // its lease was over before it was read
+		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, core.ErrLostOwner)
 	}
 	resumed := core.Resumed{Execution: exec}
 	if len(before) > 0 && before[0].StartedAt.IsZero() {
@@ -211,7 +215,8 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 }
 
-func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) error {
+// resumeSteps gives an owner the parked steps of a walk, and returns their guards.
+func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]core.StepRef, error) {
 	resume := core.Executions().Move(core.MoveResume)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
@@ -219,5 +224,9 @@ func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owne
 		WHERE `+of.column+` = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL`+of.condition()+`
 		RETURNING id, job_execution_id, status_before, epoch`, resume.To, resume.Name, owner.String(), of.id, core.StatusParked)
 	l.noteSteps(steps, actResume, resume)
-	return err
+	refs := make([]core.StepRef, len(steps))
+	for i, s := range steps {
+		refs[i] = core.StepRef{ID: s.ID, Owner: owner, Epoch: s.Epoch}
+	}
+	return refs, err
 }

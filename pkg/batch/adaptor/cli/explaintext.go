@@ -197,7 +197,7 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 		text += ": " + countersText(s)
 	}
 	if s.Partitions != nil {
-		return text + "; " + partitionsText(s.Partitions.List)
+		return text + "; " + partitionsText(s.Partitions)
 	}
 	switch {
 	case s.Status == core.StatusCompleted || s.Kind != "chunk":
@@ -232,7 +232,8 @@ func countersText(s operator.StepView) string {
 }
 
 // partitionsText counts what is complete and names what is not.
-func partitionsText(parts []operator.StepView) string {
+func partitionsText(ps *operator.PartitionsView) string {
+	parts := ps.List
 	done := 0
 	var names []string
 	for _, part := range parts {
@@ -249,7 +250,7 @@ func partitionsText(parts []operator.StepView) string {
 		}
 		names = append(names, name)
 	}
-	text := fmt.Sprintf("%s of %s complete", count(int64(done)), plural(len(parts), "partition"))
+	text := fmt.Sprintf("%s of %s complete", count(int64(done)), partsWord(ps, len(parts)))
 	if len(names) == 0 {
 		return text
 	}

@@ -17,7 +17,7 @@ const maxFailedPartitions = 20
 func (env *environment) partitionText(step operator.StepView, current core.JobExecutionID, all bool) string {
 	var b strings.Builder
 	ps := step.Partitions
-	fmt.Fprintf(&b, "%s: %s: %s\n", step.Step, plural(ps.Total, "partition"), statusCounts(ps.Statuses))
+	fmt.Fprintf(&b, "%s: %s: %s\n", step.Step, partsWord(ps, ps.Total), statusCounts(ps.Statuses))
 	shown, left := ps.List, 0
 	if !all {
 		left = max(0, len(shown)-maxFailedPartitions)
@@ -38,6 +38,17 @@ func (env *environment) partitionText(step operator.StepView, current core.JobEx
 		fmt.Fprintf(&b, "and %d more that failed or are at work:  %s\n", left, env.command("show", idText(current), "--partitions"))
 	}
 	return b.String()
+}
+
+// partsWord is so many partitions, or branches of a split.
+func partsWord(ps *operator.PartitionsView, n int) string {
+	switch {
+	case !ps.Branches:
+		return plural(n, "partition")
+	case n == 1:
+		return "1 branch"
+	}
+	return count(int64(n)) + " branches"
 }
 
 // workerLeaseText says how long the lease of a part lasts; of one that is over, why no other

@@ -88,7 +88,7 @@ func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) (
 
 func (r *Repository) due(ctx context.Context, which string, of any, limit int) ([]task.Delivery, error) {
 	var rows []taskRow
-	err := r.scan(ctx, &rows, `SELECT id, epoch, type, priority, next_run_at FROM {task}
+	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task}
 		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, of, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks that are due: %w", err)

@@ -72,6 +72,10 @@ func (row *taskRow) record() (*task.Task, error) {
 	return t, nil
 }
 
+// forDelivery are the columns of a delivery. One that is made anew has the time of the
+// submission, so that it goes before what was submitted later; a first one goes at once.
+const forDelivery = "id, epoch, type, priority, CASE WHEN next_run_at IS NULL AND epoch > 1 THEN created_at ELSE next_run_at END AS next_run_at"
+
 func (row *taskRow) delivery() task.Delivery {
 	return task.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
 }

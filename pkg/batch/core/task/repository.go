@@ -145,9 +145,9 @@ type Delivery struct {
 	Epoch    int64
 	Type     string
 	Priority int
-	// NotBefore is the time before which it is not to be delivered: that of the retry, or of
-	// the submission where it is delivered anew. Those of a priority go in the order of it.
-	// Zero: now.
+	// NotBefore is the time before which it is not to be delivered: that of a retry, or of
+	// the submission where it is delivered anew and due. Those of a priority go in the order
+	// of it. Zero: now.
 	NotBefore time.Time
 }
 

@@ -96,7 +96,7 @@ func (s *StepTasks) Elsewhere(handler string) bool {
 func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
 	var accepted *Accepted
 	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
-		if accepted, err = s.config.Service.Submit(ctx, sub); err != nil {
+		if accepted, err = s.config.Service.submit(ctx, sub); err != nil {
 			return err
 		}
 		if accepted.Duplicate {

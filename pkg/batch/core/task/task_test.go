@@ -27,9 +27,9 @@ func TestTheTransitionTableOfTasks(t *testing.T) {
 		task.RetryScheduled: "due>PENDING cancel>CANCELED deadline>TIMED_OUT",
 		task.Orphaned:       "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
 		task.Succeeded:      "",
-		task.Failed:         "rerun>PENDING",
-		task.TimedOut:       "rerun>PENDING",
-		task.Canceled:       "rerun>PENDING",
+		task.Failed:         "rerun>PENDING rerun_later>RETRY_SCHEDULED",
+		task.TimedOut:       "rerun>PENDING rerun_later>RETRY_SCHEDULED",
+		task.Canceled:       "rerun>PENDING rerun_later>RETRY_SCHEDULED",
 	}
 	machine := task.Machine()
 	for _, state := range task.States() {

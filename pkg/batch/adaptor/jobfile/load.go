@@ -34,6 +34,7 @@ type File struct {
 	expect        *condition
 	schedule      *Schedule           // nil: none
 	exclusive     *expression.Program // the key; nil: the file has none
+	badDefaults   bool                // the file's defaults have a mistake
 }
 
 // Path returns the file as it was given.

@@ -22,7 +22,7 @@ type jobModel struct {
 	Types       strict.OrderedMap[rowModel]       `key:"types" doc:"Row types by name, for the 'item' of components."`
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
-	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else."`
+	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else, key by key."`
 	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
 	Schedule    *scheduleModel                    `key:"schedule" doc:"When a server starts the job [never]. The commands that run a job do not heed it."`
 	Budget      *budgetModel                      `key:"budget" doc:"What a server may spend on a run of the job."`
@@ -72,15 +72,22 @@ type parameterModel struct {
 	Max         *rawText `key:"max" doc:"The greatest value (int, float, date, timestamp, duration)."`
 }
 
-// defaultsModel is what steps use that say nothing else. A key of a step replaces
-// the whole default, it is never merged with it.
+// defaultsModel is what steps use that say nothing else, key by key: see mergeDefaults.
 type defaultsModel struct {
 	strict.At
-	_ strict.Extra `later:"timeout transaction"`
 
-	Chunk chunkDefaults           `key:"chunk" doc:"Keys of chunks; each replaces its default by itself."`
-	Retry *config.ItemRetryConfig `key:"retry" doc:"The retry of chunks that have none."`
-	Skip  *config.ItemSkipConfig  `key:"skip" doc:"The skip of chunks that have none."`
+	Chunk       chunkDefaults           `key:"chunk" doc:"Keys of chunks."`
+	Retry       *config.ItemRetryConfig `key:"retry" doc:"Keys of the retry of chunks."`
+	Skip        *config.ItemSkipConfig  `key:"skip" doc:"Keys of the skip of chunks."`
+	Timeout     *time.Duration          `key:"timeout" doc:"The timeout of steps with a chunk or a tasklet [none]."`
+	Transaction *transactionDefaults    `key:"transaction" doc:"Keys of the transaction of steps and of atomic groups. A step in a group, and a tasklet without a transaction, take none of them."`
+}
+
+// transactionDefaults are the keys of a transaction that may have a default of the file's
+// own. They are embedded in transactionModel.
+type transactionDefaults struct {
+	Isolation string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
+	Timeout   *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]; in a chunk step, that of each chunk."`
 }
 
 // chunkDefaults are the keys of a chunk that may have a default of the file's
@@ -217,10 +224,9 @@ type chunkModel struct {
 type transactionModel struct {
 	strict.At
 
-	Propagation string         `key:"propagation" enum:"REQUIRED,REQUIRES_NEW,NESTED,NOT_SUPPORTED,SUPPORTS,MANDATORY,NEVER" doc:"How a tasklet relates to a transaction around it [REQUIRED, for tasklets that need none NOT_SUPPORTED]. Not for chunk steps."`
-	Isolation   string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
-	ReadOnly    bool           `key:"read_only" default:"false" doc:"Refuse writes. Not for chunk steps, which commit their position."`
-	Timeout     *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]; in a chunk step, that of each chunk."`
+	Propagation string `key:"propagation" enum:"REQUIRED,REQUIRES_NEW,NESTED,NOT_SUPPORTED,SUPPORTS,MANDATORY,NEVER" doc:"How a tasklet relates to a transaction around it [REQUIRED, for tasklets that need none NOT_SUPPORTED]. Not for chunk steps."`
+	transactionDefaults
+	ReadOnly bool `key:"read_only" default:"false" doc:"Refuse writes. Not for chunk steps, which commit their position."`
 }
 
 // targetModel is the long form of a target: {end: {exit: CODE}}.

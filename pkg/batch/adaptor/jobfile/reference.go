@@ -105,7 +105,7 @@ func jobFilePage(reg *registry.Registry) []byte {
 	p.section("Backoff", "The waits between attempts.", reflect.TypeFor[config.Backoff]())
 	p.section("Skip", "One limit counts the items that failed in reader, processor and writer. A bare number is `limit`.", reflect.TypeFor[config.ItemSkipConfig]())
 	p.classes(reg)
-	p.section("Defaults", "What steps use that say nothing else: a step's key replaces the whole default and is never merged with it. The keys of `chunk` are replaced one by one.", reflect.TypeFor[defaultsModel]())
+	p.section("Defaults", "What steps use that say nothing else. It is merged with what a step says, key by key: also in `retry`, `skip`, `backoff` and `transaction`. A list is one value.", reflect.TypeFor[defaultsModel]())
 	p.section("Transaction", "The transaction of a tasklet step, or of each chunk.", reflect.TypeFor[transactionModel]())
 	p.printf("\n## Next\n\nA target is the name of an element of the same list, `end`, `fail`, `stop`, or one of the maps below. `next: TARGET` follows success. " +
 		"`next: {PATTERN: TARGET}` follows an exit code that matches (`*` any characters, `?` one; the most specific pattern wins); " +

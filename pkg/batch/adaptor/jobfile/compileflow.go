@@ -47,7 +47,11 @@ func (c *compiler) element(e *elementDef) (core.Element, error) {
 	}
 	switch e.kind {
 	case splitKind:
-		return &core.SplitElement{Name: e.name, When: when, Branches: inner, Next: e.edges}, nil
+		split := &core.SplitElement{Name: e.name, When: when, Branches: inner, Next: e.edges}
+		if n := e.model.split.Parallel; n != nil {
+			split.Workers = *n
+		}
+		return split, nil
 	case flowKind:
 		return &core.FlowElement{Name: e.name, When: when, Flow: inner[0], Next: e.edges}, nil
 	case atomicKind:

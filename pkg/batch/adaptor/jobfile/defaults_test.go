@@ -55,7 +55,7 @@ func TestADefaultThatTheDatabaseLacksIsReportedWhereItIsWritten(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.SQLite(t))
 	for text, at := range map[string]string{
-		"job: x\ndefaults: {transaction: {isolation: repeatable_read}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n":                      "job.yaml:2:37: transaction: ",
+		"job: x\ndefaults: {transaction: {isolation: repeatable_read}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n":                       "job.yaml:2:37: transaction: ",
 		"job: x\ndefaults: {transaction: {isolation: repeatable_read}}\nflow: [{atomic: a, steps: [{step: b, tasklet: {sql: select 1}}]}]\n": "job.yaml:2:37: transaction: ",
 	} {
 		file, err := jobfile.Parse("job.yaml", []byte(text), shipped(t))

@@ -41,6 +41,8 @@ func otherNames(in reflect.Type) map[string][]string {
 			"processor": {"processors", "transform", "transforms", "process"},
 			"size":      {"chunk_size", "batch_size", "commit_interval", "batch"},
 		}
+	case reflect.TypeFor[splitModel]():
+		return map[string][]string{"parallel": {"workers", "concurrency"}, "branches": {"flows", "steps"}}
 	case reflect.TypeFor[decideModel]():
 		return map[string][]string{"choose": {"cases", "choices", "options", "switch", "branches"}}
 	case reflect.TypeFor[stepModel]():

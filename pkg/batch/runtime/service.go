@@ -69,7 +69,7 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (*Accepte
 	return s.submit(ctx, sub, ownKeyed(sub)...)
 }
 
-// ownKeyed returns what uses the keys of steps and schedules.
+// ownKeyed returns what uses the keys of steps and schedules, and their names of queues.
 func ownKeyed(sub task.Submission) (wrong []error) {
 	check := func(where, key string) {
 		if strings.HasPrefix(key, ownKeys) {
@@ -79,6 +79,9 @@ func ownKeyed(sub task.Submission) (wrong []error) {
 	check("", sub.IdempotencyKey)
 	for i, spec := range sub.Tasks {
 		check(fmt.Sprintf("tasks[%d]: ", i), spec.IdempotencyKey)
+		if t := spec.TypeOr(sub.Type); strings.HasPrefix(t, ownKeys) {
+			wrong = append(wrong, fmt.Errorf("tasks[%d]: type: %q begins with %q, as queues of the framework do", i, t, ownKeys))
+		}
 	}
 	return wrong
 }

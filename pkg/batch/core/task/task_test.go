@@ -87,6 +87,10 @@ func TestASpecThatCannotBeStoredIsRefusedWithEveryReason(t *testing.T) {
 		require.ErrorContains(t, err, part)
 	}
 	require.NoError(t, task.Spec{Type: "x"}.Check())
+	latin := json.RawMessage("\"\xff\"") // which PostgreSQL takes no more than a NUL
+	require.ErrorContains(t, task.Spec{Type: "x", Payload: latin}.Check(), "payload: it is not JSON in UTF-8")
+	require.ErrorContains(t, task.Success().WithArtifact(task.JSON(latin)).Check(), "artifact 0: its value is not JSON in UTF-8")
+	require.ErrorContains(t, task.Failure("no").WithRetryHint(latin).Check(), "retry_hint: it is not JSON in UTF-8")
 }
 
 func TestAnArtifactIsATaggedValue(t *testing.T) {

@@ -32,8 +32,9 @@ LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # The race detector looks at our code: SQLite, which is C made Go, takes a multiple of the
 # time with it, and has locks of its own that it does not see. Nothing else may be left out:
 # of a generic function in the standard library the linker may take the copy of a package
-# that is not looked at, and races are seen that there are not.
-RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false \
+# that is not looked at, and races are seen that there are not. checkptr, which comes with
+# it, looks at unsafe pointers: we have none.
+RACE := -race -gcflags=all=-d=checkptr=0 -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false \
 	-gcflags=modernc.org/memory=-race=false
 # Tests live in small heaps: with the default of 100 a fifth of their time went into
 # collecting garbage. A program with the race detector would sleep for a second at its end.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -48,7 +47,7 @@ flow:
 // twice. The branch that fails fails the job; a restart runs what is left of that branch alone.
 func TestBranchesRunOnWorkersThatAreKilled(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{
 			"branches.yaml": remoteBranches, "broken": "",

@@ -71,6 +71,10 @@ func (l *loader) checkRemoteSplits() {
 			return
 		}
 		at := e.model.node.Get("remote")
+		if n := e.model.node.Get("parallel"); n != nil {
+			l.problems.Add(n, fmt.Sprintf("parallel: the branches of split %s run on workers, whose slots say how many run at once", e.name),
+				"parallel is for branches in the process of the job: remote: false, or auto where that is so")
+		}
 		if u := e.localComponent(); u != nil {
 			l.problems.Add(at, fmt.Sprintf("remote: split %s has the %s, which works only in the process that runs the job", e.name, u.what),
 				"with auto, or without remote, the branches run in the process of the job")

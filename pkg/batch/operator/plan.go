@@ -68,7 +68,7 @@ type DryStep struct {
 	Tasks int `json:"tasks,omitempty"`
 	// Warnings say that no worker that is alive would execute them.
 	Warnings []string `json:"warnings,omitempty"`
-	Sampled bool `json:"sampled"`
+	Sampled  bool     `json:"sampled"`
 	// Waits says why there are no items: what the step works on is not known, or not
 	// there, before the steps before it have run.
 	Waits string `json:"waits,omitempty"`

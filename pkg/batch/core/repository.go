@@ -241,6 +241,9 @@ type BulkExplorer interface {
 	// with what a launch would judge it by. The executions have neither parameters nor
 	// context nor the text of a definition. dead is as in LaunchRequest.
 	NewestAttempts(ctx context.Context, dead func(Owner) bool, ids ...JobInstanceID) (map[JobInstanceID]NewestAttempt, error)
+	// StepWork returns what the steps of several job executions have submitted that is no
+	// partition.
+	StepWork(ctx context.Context, ids ...JobExecutionID) (StepWork, error)
 	// LastExecutions returns the newest execution of each of the instances that has one.
 	LastExecutions(ctx context.Context, ids ...JobInstanceID) (map[JobInstanceID]JobExecution, error)
 	// SkipCounts counts the skipped items of a job execution, by step, phase and

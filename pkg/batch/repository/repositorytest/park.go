@@ -63,7 +63,7 @@ func parkAndResume(b *bench) {
 	running, ok := errors.AsType[*core.AlreadyRunningError](err)
 	require.True(b, ok, "%v", err)
 	require.True(b, running.Parked)
-	require.EqualValues(b, len(planned), running.OpenParts)
+	require.EqualValues(b, len(planned), running.Open.Parts)
 	ended, err := b.repo.Recover(b.ctx, operator, nil)
 	require.NoError(b, err)
 	require.Empty(b, ended)

@@ -50,6 +50,8 @@ type LaunchRequest struct {
 	// FromStart makes an attempt that resumes nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool
+	// Actor is who asked the owner for the launch, for the audit; "": the owner did so by itself.
+	Actor string
 	// Request is the request of a client that the launch is for; zero: none. A
 	// *RequestStartedError where it has started an execution before.
 	Request RequestKey
@@ -91,8 +93,8 @@ type Launches interface {
 	// no other process can write, and take an execution over, meanwhile (rule L9).
 	WriterHeld() time.Duration
 	// RequestStop asks the owner of a running execution to stop, from any process, and
-	// with it those of the child jobs that it runs.
-	RequestStop(ctx context.Context, id JobExecutionID) (Answer, error)
+	// with it those of the child jobs that it runs. The audit names the actor.
+	RequestStop(ctx context.Context, id JobExecutionID, actor string) (Answer, error)
 }
 
 // JobChange is a transition of a job execution.

@@ -28,7 +28,7 @@ func (s *Service) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Exec
 	if e.Status.IsOver() {
 		return s.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 	}
-	answer, asking := s.config.Repository.RequestStop(ctx, id)
+	answer, asking := s.config.Repository.RequestStop(ctx, id, s.actor(ctx))
 	if e, err = s.config.Repository.Execution(ctx, id); err != nil {
 		return nil, answer, errors.Join(asking, err)
 	}

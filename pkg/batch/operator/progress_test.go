@@ -125,7 +125,7 @@ func TestProgressOfARunningJobIsMeasuredFromRefreshToRefresh(t *testing.T) {
 		r.gate <- struct{}{}
 		<-r.reached
 		clock = clock.Add(time.Second)
-		_, err = e.Repository.RequestStop(ctx, 2)
+		_, err = e.Repository.RequestStop(ctx, 2, "test")
 		require.NoError(t, err)
 		records, err = m.Refresh(ctx)
 		require.NoError(t, err)

@@ -328,7 +328,11 @@ func (l *launch) insert(ctx context.Context) error {
 			return err
 		}
 	}
-	l.ledger.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.Move[core.Status]{To: row.Status})
+	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
+	if l.req.Actor != "" {
+		launched.Detail = storable("for " + l.req.Actor)
+	}
+	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
 	if l.launched.Execution, err = row.record(l.req.Params); err != nil || !l.req.ForWorkers {
 		return err
 	}

@@ -155,9 +155,11 @@ type Delivery struct {
 // Claimant is a worker. Lease is how long it owns what it claims without a heartbeat,
 // Grace how much longer nobody takes it over (continuation_grace).
 type Claimant struct {
-	Worker       string
-	Capacity     int
-	Types        []string
+	Worker   string
+	Capacity int
+	Types    []string
+	// Parts says that it takes parts of steps, and continues parked executions.
+	Parts        bool
 	Version      string
 	Lease, Grace time.Duration
 }
@@ -266,6 +268,7 @@ type Worker struct {
 	Name        string    `json:"name"`
 	Capacity    int       `json:"capacity"`
 	Types       []string  `json:"types"`
+	Parts       bool      `json:"parts"` // it takes parts of steps, and continues parked executions
 	Version     string    `json:"version"`
 	State       string    `json:"state"` // ACTIVE, GONE (it left), LOST (its lease ended)
 	Executing   int       `json:"executing"`

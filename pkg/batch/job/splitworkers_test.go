@@ -330,7 +330,7 @@ func TestAStopReachesTheBranches(t *testing.T) {
 			walked <- err
 		}()
 		<-reached
-		_, err := b.e.Repository.RequestStop(t.Context(), id)
+		_, err := b.e.Repository.RequestStop(t.Context(), id, "test")
 		require.NoError(t, err)
 		require.Equal(t, core.StatusStopped, b.e.Step(&a.Job, "both:2").Status)
 		require.Nil(t, b.take(t, worker(2)))

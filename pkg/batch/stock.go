@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
@@ -29,7 +30,7 @@ import (
 // sources are the migrations that the application carries.
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
-		csv.Components(), json.Components(), query.Components(), table.Components(),
+		csv.Components(), json.Components(), text.Components(), query.Components(), table.Components(),
 		filter.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		check.Components(), compare.Components(), fail.Components(), filetask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(),

@@ -103,22 +103,26 @@ func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int
 
 // TasksEnded announces the execution whose parked step waits for a group of tasks, if it waits
 // for nothing any more. It is called in the transaction that ended tasks of the group, behind
-// its writes, and locks the steps that are parked as the end of a part does.
+// its writes. It locks the step whatever its status is, and those that are parked beside it, as
+// the end of a part does (managerFirst): a park of the step at the same time is waited for, or
+// waits, and one of the two sees what the other did.
 func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
 		lock = " FOR NO KEY UPDATE"
 	}
-	var parked []stepExecution
-	err := r.store.scan(ctx, &parked, `SELECT id, job_execution_id FROM {step_execution} WHERE status = 'PARKED' AND
-		job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?) ORDER BY id`+lock, step)
+	var locked []stepExecution
+	err := r.store.scan(ctx, &locked, `SELECT id, job_execution_id, status FROM {step_execution} WHERE id = ? OR status = 'PARKED' AND
+		job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?) ORDER BY id`+lock, step, step)
 	if err != nil {
 		return fmt.Errorf("lock what waits for tasks: %w", err)
 	}
-	if len(parked) == 0 {
-		return nil
+	for _, s := range locked {
+		if s.Status == core.StatusParked {
+			return r.announceResume(ctx, s.JobExecutionID)
+		}
 	}
-	return r.announceResume(ctx, parked[0].JobExecutionID)
+	return nil
 }
 
 // announceStop announces a parked execution that waited for tasks, and does so no more since

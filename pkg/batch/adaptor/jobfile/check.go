@@ -41,6 +41,9 @@ type stepDef struct {
 	chunk chunkDefaults
 	retry *config.ItemRetryConfig
 	skip  *config.ItemSkipConfig
+	// timeout and transaction are those of the step, with the defaults of the file.
+	timeout     *time.Duration
+	transaction *transactionModel
 }
 
 // components returns those of the step, in the order of the pipeline.
@@ -80,6 +83,7 @@ func (l *loader) checkStep(s *stepDef) {
 	if m.Transaction != nil {
 		l.checkTransaction(s)
 	}
+	l.inherit(s)
 	if m.Partition != nil {
 		l.checkPartition(s)
 	}

@@ -19,6 +19,7 @@ type taskGroup struct {
 	IdempotencyKey    *string
 	RequestHash       string
 	MaxTotalAttempts  int64
+	CountedAfter      task.AttemptID `gorm:"default:0"`
 	DeadlineAt        gormtx.Instant
 	CancelRequestedAt gormtx.Instant
 	StepExecutionID   *core.StepExecutionID

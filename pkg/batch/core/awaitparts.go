@@ -7,10 +7,17 @@ import (
 
 // AwaitParts returns nil when no part is open that the step has planned for workers, and
 // ErrParked where the execution can be parked until then. Elsewhere, as in a child job of the
-// same process, the step keeps its place, and AwaitParts looks every poll. When a stop is
-// asked for, the parts end STOPPED that no worker has taken, or that one has given back since;
+// same process, the step waits without the slot of its worker, and AwaitParts looks every poll.
+// When a stop is asked for, the parts end STOPPED that no worker has taken, or that one has given back since;
 // the others see the request themselves.
 func (r *StepRun) AwaitParts(ctx context.Context, poll time.Duration) error {
+	if r.Data.MayPark {
+		return r.awaitParts(ctx, poll)
+	}
+	return WithoutSlot(ctx, func() error { return r.awaitParts(ctx, poll) })
+}
+
+func (r *StepRun) awaitParts(ctx context.Context, poll time.Duration) error {
 	for {
 		stopping := r.Stopping() && !r.Data.MayPark
 		if stopping {

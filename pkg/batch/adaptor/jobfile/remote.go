@@ -81,7 +81,7 @@ func (l *loader) checkRemoteSplits() {
 		}
 		for _, branch := range e.lists {
 			if inner, why := branch.waitsForWorkers(); inner != nil {
-				l.problems.Add(at, fmt.Sprintf("remote: split %s has %s in line %d, %s: a worker cannot wait for workers", e.name, inner.Text, inner.Line, why),
+				l.problems.Add(at, fmt.Sprintf("remote: split %s has %s in line %d, %s: a branch on workers cannot wait for workers", e.name, inner.Text, inner.Line, why),
 					"let one of them run in its own process: take remote away from the split or from what is in it")
 				return
 			}

@@ -128,7 +128,7 @@ func TestWhoRunsTheBranchesOfASplit(t *testing.T) {
 		at                  int
 	}{
 		{"remote: true", step, "remote: split both has the tasklet idle, which works only in the process that runs the job", local, 11},
-		{"remote: true", call + "true}", "remote: split both has call in line 7, which runs on workers: a worker cannot wait for workers", reg, 11},
+		{"remote: true", call + "true}", "remote: split both has call in line 7, which runs on workers: a branch on workers cannot wait for workers", reg, 11},
 		{"remote: true", "{job: call, file: child.yaml}", "remote: split both has call in line 7, whose element leaf waits for workers", reg, 11},
 		{"remote: true", "{split: inner, remote: true, branches: [[" + step + "]]}", "remote: split both has inner in line 7, whose branches run on workers", reg, 11},
 		{"remote: maybe", step, "auto, true, false", reg, 11},

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -113,6 +115,14 @@ func (s *stepTasks) HandlerOff(handler string) (how string) {
 		return ""
 	}
 	return s.StepTasks.HandlerOff(handler)
+}
+
+// GiveUp implements jobfile.Tasks.
+func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
+	if s.StepTasks == nil {
+		return nil
+	}
+	return s.StepTasks.GiveUp(ctx, instance, reason)
 }
 
 // taskNeeds is what tasks are made of.

@@ -242,3 +242,28 @@ func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, map[int]int{1: 1, 2: 1}, s.counts())
 }
+
+// Rule TS5: a process that is lost between the submission of a group and the park leaves the
+// tasks to workers, and who abandons the execution ends them.
+func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
+	t.Parallel()
+	app, _ := app(t, testdb.SQLite(t), newSquares().handler())
+	require.NoError(t, app.Prepare(t.Context()))
+	owner := core.Owner{Host: "h", PID: 1}
+	launched, err := app.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "lost", Restartable: true, Owner: owner, Lease: time.Hour})
+	require.NoError(t, err)
+	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+	require.NoError(t, err)
+	step, err := app.Repository.StartStep(t.Context(), ref, core.StepStart{Name: "square"})
+	require.NoError(t, err)
+	accepted, err := app.Tasks.Submit(t.Context(), task.Submission{Step: step.ID, Tasks: []task.Spec{{Type: "square"}, {Type: "square"}}})
+	require.NoError(t, err)
+	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusFailed})
+	require.NoError(t, err)
+	_, err = app.Abandon(t.Context(), ref.ID)
+	require.NoError(t, err)
+	g, err := app.Tasks.Status(t.Context(), accepted.Group)
+	require.NoError(t, err)
+	require.Equal(t, 2, g.Canceled)
+}

@@ -165,6 +165,21 @@ func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) 
 	return err
 }
 
+// GiveUp implements jobfile.Tasks.
+func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
+	ids, err := s.config.Tasks.Repository.OpenGroupsOf(ctx, instance)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		err := s.Cancel(ctx, id, reason)
+		if _, over := errors.AsType[*task.GroupOverError](err); err != nil && !over {
+			return err
+		}
+	}
+	return nil
+}
+
 // Group implements step.TaskGroups.
 func (s *StepTasks) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
 	return s.config.Tasks.Repository.Group(ctx, id)

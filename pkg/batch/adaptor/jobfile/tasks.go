@@ -27,6 +27,8 @@ type Tasks interface {
 	// HandlerOff returns how a handler is switched on that this process has and does not use;
 	// "": it has none of the type, or uses it.
 	HandlerOff(handler string) (how string)
+	// GiveUp cancels what is not over of the groups of a job instance that does not go on.
+	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
 }
 
 // tasksDef is the checked work of a step whose work are tasks. The reader of its items is the

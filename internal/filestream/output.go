@@ -237,6 +237,10 @@ func (o *Output) cut(at OutputPosition) error {
 
 func (o *Output) compressed() bool { return gzipped(o.cfg.Path, o.cfg.Compression) }
 
+// SetTrailer replaces the trailer of the configuration: one that depends on what is written.
+// It is called before Open with what the position stands for, and before Finish.
+func (o *Output) SetTrailer(text []byte) { o.cfg.Trailer = text }
+
 // Finished reports that the file is in view and complete.
 func (o *Output) Finished() bool { return o.finished }
 

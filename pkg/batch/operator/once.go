@@ -2,9 +2,12 @@ package operator
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Act is what a client asked for under a key.
@@ -14,6 +17,9 @@ type Act struct {
 	Fingerprint string
 	// Do does it, and returns the answer, which is not empty.
 	Do func(ctx context.Context) (answer string, err error)
+	// OneTransaction says that all that Do changes is in the transaction of its context, in the
+	// repository's database: it is done and its answer kept in one. Do starts no execution then.
+	OneTransaction bool
 	// Refused returns the answer to an error of Do that is to be kept as well; false: it is
 	// not kept, and the act may be tried again.
 	Refused func(err error) (answer string, kept bool)
@@ -26,14 +32,18 @@ type Act struct {
 // the same one, from whatever process, and does nothing. An execution is started at most
 // once, however many processes are asked at the same time, and whenever one of them dies
 // (rule L11): the launch, which must have the key, records in its own transaction that it
-// was for this request. An act that starts nothing, and whose process died before its answer
-// was kept, is done again.
+// was for this request. An act of one transaction is done at most once as well: of two at the
+// same time the second waits, and has the answer of the first. Any other act that starts
+// nothing, and whose process died before its answer was kept, is done again.
 //
 // repeated says that the answer was kept before. A key that was used for another request is
 // a Refusal (ReasonKeyReused).
 func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	if err := s.Prepare(ctx); err != nil {
 		return "", false, err
+	}
+	if act.OneTransaction {
+		return s.onceTogether(ctx, act)
 	}
 	known, err := s.claim(ctx, act)
 	switch {
@@ -51,6 +61,51 @@ func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bo
 	}
 	kept, err := s.config.Repository.AnswerRequest(ctx, act.Key, answer)
 	return kept, false, err
+}
+
+// onceTogether is Once of an act of one transaction. A refusal is kept in another one, since
+// nothing of what was refused may stay: where the same request was done meanwhile, the answer
+// is that of the other.
+func (s *Service) onceTogether(ctx context.Context, act Act) (answer string, repeated bool, err error) {
+	var refused error
+	answer, repeated, err = s.claimAndKeep(ctx, act, func(ctx context.Context) (string, error) {
+		answer, failure := act.Do(ctx)
+		refused = failure
+		return answer, failure
+	})
+	if refused == nil {
+		return answer, repeated, err
+	}
+	text, kept := act.Refused(refused)
+	if !kept {
+		return "", false, refused
+	}
+	return s.claimAndKeep(ctx, act, func(context.Context) (string, error) { return text, nil })
+}
+
+// claimAndKeep claims the request, and keeps the answer that do gives, in one transaction. A
+// request that has an answer has that one.
+func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
+	db, err := s.config.Provider.Database(s.config.Database)
+	if err != nil {
+		return "", false, fmt.Errorf("the database of requests: %w", err)
+	}
+	attr := tx.Attr{}
+	if db.Dialect() == tx.Postgres {
+		attr.Isolation = sql.LevelReadCommitted
+	}
+	err = tx.NewManager(db).Do(ctx, attr, func(ctx context.Context) error {
+		known, err := s.claim(ctx, act) // of two at once the second waits here
+		if answer, repeated = known.Answer, known.Answer != ""; err != nil || repeated {
+			return err
+		}
+		if answer, err = do(ctx); err != nil {
+			return err
+		}
+		answer, err = s.config.Repository.AnswerRequest(ctx, act.Key, answer)
+		return err
+	})
+	return answer, repeated, err
 }
 
 func (s *Service) claim(ctx context.Context, act Act) (core.ClientRequest, error) {

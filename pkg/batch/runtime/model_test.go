@@ -48,7 +48,7 @@ func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 				rt.Repeat(map[string]func(*rapid.T){
 					"": func(*rapid.T) { m.invariants() }, "submit": m.submit, "claim": m.claim, "claim without reply": m.claimBlindly,
 					"end": m.end, "end again": m.endAgain, "heartbeat": m.heartbeat, "recover": m.recover, "due": m.due, "look": m.look,
-					"redeliver": m.redeliver, "cancel": m.cancel, "cancel group": m.cancelGroup, "rerun": m.rerun,
+					"redeliver": m.redeliver, "cancel": m.cancel, "cancel group": m.cancelGroup, "rerun": m.rerun, "restart": m.restart,
 				})
 				m.finish()
 			})
@@ -251,6 +251,15 @@ func (m *model) rerun(t *rapid.T) {
 	m.refusable(err)
 }
 
+// restart is that of a step which waits for the group.
+func (m *model) restart(t *rapid.T) {
+	if rapid.IntRange(0, 5).Draw(t, "rarely") > 0 {
+		t.Skip("rarely")
+	}
+	_, err := m.repo.Continue(context.Background(), rapid.SampledFrom(m.groups).Draw(t, "group"), 1, "me", "restarted")
+	m.ok(err)
+}
+
 // invariants hold after each step.
 func (m *model) invariants() {
 	if len(m.groups) == 0 {
@@ -281,7 +290,7 @@ func (m *model) invariants() {
 		if n := m.number(fmt.Sprintf("SELECT count(*) FROM surfin_task WHERE group_id = %d AND attempts > %d", g, b.MaxAttempts)); n != 0 {
 			m.t.Fatalf("%d tasks of group %d were attempted more often than %d times", n, g, b.MaxAttempts)
 		}
-		n := m.number(fmt.Sprintf("SELECT count(*) FROM surfin_task_attempt WHERE group_id = %d", g))
+		n := m.number(fmt.Sprintf("SELECT count(*) FROM surfin_task_attempt WHERE group_id = %d AND id > (SELECT counted_after FROM surfin_task_group WHERE id = %d)", g, g))
 		if b.MaxTotalAttempts > 0 && n > b.MaxTotalAttempts {
 			m.t.Fatalf("group %d was attempted %d times, and may be %d times", g, n, b.MaxTotalAttempts)
 		}
@@ -315,8 +324,12 @@ func (m *model) finish() {
 					mine = append(mine, ref)
 				}
 			}
-			_, err := m.repo.Heartbeat(context.Background(), task.Claimant{Worker: name, Types: []string{"work"}, Lease: time.Microsecond}, mine)
+			lost, err := m.repo.Heartbeat(context.Background(), task.Claimant{Worker: name, Types: []string{"work"}, Lease: time.Microsecond}, mine)
 			m.ok(err)
+			for _, l := range lost {
+				_, err := m.repo.End(context.Background(), l.Ref, task.Failure("lost"), m.decide)
+				m.refusable(err)
+			}
 		}
 		m.recover(m.t)
 		m.due(m.t)

@@ -32,7 +32,7 @@ const (
 type TaskRefusal struct {
 	Reason TaskReason
 	Err    error
-	// Details are what is wrong one by one, such as "tasks[2]: payload: it is not JSON".
+	// Details are what is wrong one by one, such as "tasks[2]: payload: it is not JSON in UTF-8".
 	Details []string
 }
 

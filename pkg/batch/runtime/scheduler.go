@@ -106,7 +106,7 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 		}
 		for i := range run.Tasks {
 			run.Tasks[i].JobDefinition, run.Tasks[i].ScheduledFor = d.ID, at.Key
-			run.Tasks[i].IdempotencyKey = fmt.Sprintf("time:%d:%s", d.ID, at.Key)
+			run.Tasks[i].IdempotencyKey = fmt.Sprintf(ownKeys+"time %d %s", d.ID, at.Key)
 		}
 		runs = append(runs, run)
 	}
@@ -145,7 +145,7 @@ func (s *Scheduler) submitAll(ctx context.Context, d task.Definition, due schedu
 			left = append(left, due.Times[i].Key)
 			continue
 		}
-		_, err := s.config.Tasks.Submit(ctx, run)
+		_, err := s.config.Tasks.submit(ctx, run)
 		if errors.Is(err, task.ErrOtherSubmission) { // this local time was run before, by another zone or version
 			left = append(left, due.Times[i].Key)
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -58,14 +59,40 @@ type Accepted struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
+// ownKeys is how idempotency keys begin by which steps and schedules find their tasks again.
+const ownKeys = "surfin."
+
 // Submit stores a group of tasks, which workers execute from then on. It is refused as a
-// whole, with everything that is wrong with any of its tasks.
+// whole, with everything that is wrong with any of its tasks. Keys that begin with "surfin."
+// are not for callers.
 func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (*Accepted, error) {
+	return s.submit(ctx, sub, ownKeyed(sub)...)
+}
+
+// ownKeyed returns what uses the keys of steps and schedules, and their names of queues.
+func ownKeyed(sub task.Submission) (wrong []error) {
+	check := func(where, key string) {
+		if strings.HasPrefix(key, ownKeys) {
+			wrong = append(wrong, fmt.Errorf("%sidempotency_key: %q begins with %q, as the keys of steps and schedules do: choose another one", where, key, ownKeys))
+		}
+	}
+	check("", sub.IdempotencyKey)
+	for i, spec := range sub.Tasks {
+		check(fmt.Sprintf("tasks[%d]: ", i), spec.IdempotencyKey)
+		if t := spec.TypeOr(sub.Type); strings.HasPrefix(t, ownKeys) {
+			wrong = append(wrong, fmt.Errorf("tasks[%d]: type: %q begins with %q, as queues of the framework do", i, t, ownKeys))
+		}
+	}
+	return wrong
+}
+
+// submit is Submit, refused with what is wrong already as well.
+func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...error) (*Accepted, error) {
 	sub.Tasks = slices.Clone(sub.Tasks)
 	for i, spec := range sub.Tasks {
 		sub.Tasks[i].Type = spec.TypeOr(sub.Type)
 	}
-	if wrong := s.wrong(sub); len(wrong) > 0 {
+	if wrong = append(wrong, s.wrong(sub)...); len(wrong) > 0 {
 		return nil, refuse(ReasonInvalid, errors.Join(wrong...), wrong...)
 	}
 	var accepted Accepted

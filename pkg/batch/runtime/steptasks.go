@@ -96,7 +96,7 @@ func (s *StepTasks) Elsewhere(handler string) bool {
 func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
 	var accepted *Accepted
 	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
-		if accepted, err = s.config.Service.Submit(ctx, sub); err != nil {
+		if accepted, err = s.config.Service.submit(ctx, sub); err != nil {
 			return err
 		}
 		if accepted.Duplicate {
@@ -149,12 +149,9 @@ func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error
 }
 
 // Continue implements step.TaskGroups.
-func (s *StepTasks) Continue(
-	ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error,
-) (left int, err error) {
-	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-		var waiting []task.Delivery
-		left, waiting, err = s.config.Tasks.Repository.Continue(ctx, id, step, s.config.Service.actor, "its step was restarted")
+func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
+	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		waiting, err := s.config.Tasks.Repository.Continue(ctx, id, step, s.config.Service.actor, "its step was restarted")
 		if err != nil {
 			return err
 		}
@@ -163,7 +160,6 @@ func (s *StepTasks) Continue(
 		}
 		return s.config.Service.engine.Enqueue(ctx, deliveries(waiting)...)
 	})
-	return left, err
 }
 
 // Cancel implements step.TaskGroups.

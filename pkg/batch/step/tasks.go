@@ -20,9 +20,8 @@ type TaskGroups interface {
 	// Find returns the group that was submitted with the key; 0: none was.
 	Find(ctx context.Context, key string) (task.GroupID, error)
 	// Continue has the tasks of the group that ended without success attempted again, in one
-	// transaction with store. left is how many of them a worker has still: Continue is to be
-	// called again for those.
-	Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) (left int, err error)
+	// transaction with store.
+	Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error
 	// Cancel cancels what is not over of the group.
 	Cancel(ctx context.Context, id task.GroupID, reason string) error
 	// Group counts the tasks of the group.
@@ -136,8 +135,6 @@ type taskWait struct {
 	run    *core.StepRun
 	groups TaskGroups
 	id     task.GroupID // 0: there are no tasks
-	// left says that tasks are to be continued that their workers have still.
-	left bool
 	// canceled says that a stop of the execution has cancelled the group.
 	canceled bool
 }
@@ -165,7 +162,7 @@ func (w *taskWait) begin(ctx context.Context) error {
 	case w.run.Data.Resumed:
 		return nil
 	}
-	return w.again(ctx)
+	return w.groups.Continue(ctx, w.id, w.run.Step.ID, w.store)
 }
 
 // key is that of the execution, the step and its visit: the attempts of the step that continue
@@ -217,13 +214,6 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
 
-// again has the tasks attempted again that an earlier attempt of the step left.
-func (w *taskWait) again(ctx context.Context) error {
-	left, err := w.groups.Continue(ctx, w.id, w.run.Step.ID, w.store)
-	w.left = left > 0
-	return err
-}
-
 // The time between two looks of a step that is not parked, at first and at most.
 const (
 	firstLook   = 20 * time.Millisecond
@@ -249,7 +239,7 @@ func (w *taskWait) follow(ctx context.Context) error {
 		switch {
 		case err != nil || over:
 			return err
-		case w.releasing(), elsewhere && w.run.Data.MayPark && !w.left:
+		case w.releasing(), elsewhere && w.run.Data.MayPark:
 			return core.ErrParked
 		}
 		if err := w.wait(ctx, pause); err != nil {
@@ -269,11 +259,6 @@ func (w *taskWait) look(ctx context.Context) (over bool, err error) {
 	if w.run.Stopping() && !w.releasing() && !w.canceled {
 		if err := w.cancel(ctx); err != nil {
 			return true, err
-		}
-	}
-	if w.left && !w.canceled {
-		if err := w.again(ctx); err != nil || w.left {
-			return false, err
 		}
 	}
 	g, err := w.groups.Group(ctx, w.id)

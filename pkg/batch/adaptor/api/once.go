@@ -49,6 +49,15 @@ func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 // once does what the request asks for, once where it has a key. It goes on though the client
 // has gone.
 func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
+	return keyedAct(a, ctx, key, what, false, do)
+}
+
+// together is once of what is done in one transaction, with the keeping of its answer.
+func together[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
+	return keyedAct(a, ctx, key, what, true, do)
+}
+
+func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneTransaction bool, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	who := callerOf(ctx).name
 	ctx, cancel := context.WithTimeout(operator.WithActor(context.WithoutCancel(ctx), actorOf(ctx)), requestTime)
 	defer cancel()
@@ -64,7 +73,7 @@ func once[T any](a *api, ctx context.Context, key string, what request, do func(
 	if err != nil {
 		return nil, a.problem(ctx, err)
 	}
-	act := operator.Act{Key: core.RequestKey{Client: who, Key: key}, Fingerprint: fingerprint}
+	act := operator.Act{Key: core.RequestKey{Client: who, Key: key}, Fingerprint: fingerprint, OneTransaction: oneTransaction}
 	act.Do = func(ctx context.Context) (string, error) {
 		body, err := do(ctx, act.Key)
 		if err != nil {

@@ -92,3 +92,26 @@ func TestAKeyIsThatOfItsClient(t *testing.T) {
 	s.as(viewerToken, "POST", "/v1/recover", nil, keyHeader, "a").is(http.StatusForbidden)
 	s.as("", "POST", "/v1/recover", nil, keyHeader, "a").is(http.StatusUnauthorized)
 }
+
+// Rule L11: of one request that comes several times at once each has the answer that something
+// was done, though what is done can be done only once.
+func TestOneActOnATaskHasOneAnswerThoughItIsAskedForTogether(t *testing.T) {
+	t.Parallel()
+	const each = 6
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url).serve()
+		task := fmt.Sprintf("/v1/tasks/%v", s.call("POST", "/v1/tasks", `{"type": "http_request", "delay": "1h"}`).is(200).body["tasks"].([]any)[0])
+		for i, act := range []string{"/cancel", "/rerun", "/cancel", "/rerun"} {
+			var all sync.WaitGroup
+			replies := make([]*reply, each)
+			for n := range each {
+				all.Go(func() { replies[n] = s.call("POST", task+act, nil, keyHeader, fmt.Sprint(act, i)) })
+			}
+			all.Wait()
+			for _, r := range replies {
+				r.is(200).says(`"applied":true`)
+			}
+		}
+	})
+}

@@ -117,13 +117,13 @@ func (a *api) addSubmissions(h huma.API) {
 	const text = "Workers execute it from then on. With the header Idempotency-Key, or an idempotency_key in the body, it is submitted once. What is wrong is refused as a whole."
 	huma.Register(h, post(h, "submit-task", "/v1/tasks", "Submit a task", "A group of one. "+text),
 		func(ctx context.Context, in *submitOneInput) (*keyed[submitted], error) {
-			return once(a, ctx, in.Key, request{"submit-task", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
+			return together(a, ctx, in.Key, request{"submit-task", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
 				return a.submit(ctx, runtime.SubmitRequest{Tasks: []*runtime.SpecForm{&in.Body}}, key)
 			})
 		})
 	huma.Register(h, post(h, "submit-group", "/v1/groups", "Submit tasks as a group", "With a budget for all of them. "+text),
 		func(ctx context.Context, in *submitInput) (*keyed[submitted], error) {
-			return once(a, ctx, in.Key, request{"submit-group", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
+			return together(a, ctx, in.Key, request{"submit-group", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
 				return a.submit(ctx, in.Body, key)
 			})
 		})
@@ -132,19 +132,19 @@ func (a *api) addSubmissions(h huma.API) {
 func (a *api) addTaskActs(h huma.API) {
 	huma.Register(h, post(h, "cancel-task", "/v1/tasks/{task}/cancel", "Cancel a task", "The worker that executes it hears of it at its next heartbeat. One that is over is refused."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
-			return once(a, ctx, in.Key, request{"cancel-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+			return together(a, ctx, in.Key, request{"cancel-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Cancel)(ctx, in.Body)
 			})
 		})
 	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "One that failed, ran out of time or was cancelled. Attempts are counted anew, and kept."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
-			return once(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+			return together(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Rerun)(ctx, in.Body)
 			})
 		})
 	huma.Register(h, post(h, "cancel-group", "/v1/groups/{group}/cancel", "Cancel what is unfinished of a group", "One that is over is refused."),
 		func(ctx context.Context, in *groupActInput) (*keyed[taskActed], error) {
-			return once(a, ctx, in.Key, request{"cancel-group", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+			return together(a, ctx, in.Key, request{"cancel-group", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
 				got, err := actedOnTask(in.ID, a.Tasks.CancelGroup)(ctx, in.Body)
 				if err != nil {
 					return nil, err

@@ -73,7 +73,7 @@ func (a *api) addWorkers(h huma.API) {
 		})
 	huma.Register(h, post(h, "change-setting", "/v1/settings/{name}", "Change a setting that processes share", "The leader reads it at its next look."),
 		func(ctx context.Context, in *setInput) (*keyed[changed], error) {
-			return once(a, ctx, in.Key, request{"change-setting", in.Name, in.Body}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
+			return together(a, ctx, in.Key, request{"change-setting", in.Name, in.Body}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
 				if err := noNUL("value", in.Body.Value); err != nil {
 					return nil, err
 				}
@@ -119,7 +119,7 @@ func (a *api) addDefinitions(h huma.API) {
 func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.Context, string) (*operator.DefinitionView, core.Answer, error)) {
 	huma.Register(h, post(h, act+"-definition", "/v1/definitions/{job}/"+act, summary, text),
 		func(ctx context.Context, in *switchInput) (*keyed[changed], error) {
-			return once(a, ctx, in.Key, request{act + "-definition", in.Job, nil}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
+			return together(a, ctx, in.Key, request{act + "-definition", in.Job, nil}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
 				view, answered, err := do(ctx, in.Job)
 				if err != nil {
 					return nil, err

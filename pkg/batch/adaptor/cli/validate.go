@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -10,14 +11,18 @@ import (
 )
 
 func (c fileCommands) validateCommand() *cobra.Command {
-	return &cobra.Command{
+	var expand bool
+	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check job files without running anything",
 		Long: `Checks job files as run does before anything runs: keys, types, expressions, and
 whether readers, processors and writers fit together, and whether there are
 handlers for steps of tasks. Everything wrong is reported, with its place. No
 database is opened: with an engine that reaches other programs, a handler that
-this one lacks is a note, since their workers may have it.`,
+this one lacks is a note, since their workers may have it.
+
+With --expand the jobs are printed as they are after include and templates: job files
+that mean the same, in the folder of the job file. Several are documents of one output.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage(errors.New("which job files?"), "usage:  "+cmd.UseLine())
@@ -25,12 +30,14 @@ this one lacks is a note, since their workers may have it.`,
 			return nil
 		},
 		ValidArgsFunction: completeJobFiles,
-		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args) },
+		RunE:              func(_ *cobra.Command, args []string) error { return c.validate(args, expand) },
 	}
+	cmd.Flags().BoolVar(&expand, "expand", false, "print the jobs as they are after include and templates")
+	return cmd
 }
 
 // validate continues after a file with problems: all of them are reported.
-func (c fileCommands) validate(paths []string) error {
+func (c fileCommands) validate(paths []string, expand bool) error {
 	var wrong []error
 	for _, path := range paths {
 		file, err := c.env.loadJobFile(path)
@@ -44,8 +51,21 @@ func (c fileCommands) validate(paths []string) error {
 			wrong = append(wrong, usage(err))
 			continue
 		}
-		if err := c.env.print(text + notes); err != nil {
+		if expand {
+			expanded, err := file.Expanded()
+			if err != nil {
+				return err
+			}
+			text = string(expanded)
+			if len(paths) > 1 {
+				text = "---\n" + text
+			}
+		}
+		if err := c.env.print(text); err != nil {
 			return err
+		}
+		if _, err := io.WriteString(c.env.err, notes); err != nil {
+			return fmt.Errorf("print the notes: %w", err)
 		}
 	}
 	if len(wrong) == 0 {

@@ -125,7 +125,7 @@ func (c *compiler) checkStepDatabases(s *stepDef) {
 	if err != nil {
 		return // reported
 	}
-	if t := s.model.Transaction; t != nil {
+	if t := c.file.transaction(s); t != nil {
 		c.checkAttr(t, db, c.attr(s))
 	}
 	if p := s.model.Partition; p != nil && p.Workers != nil {
@@ -143,8 +143,10 @@ func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) 
 	}
 	at := t.Node
 	for _, key := range []string{"propagation", "read_only", "isolation"} {
-		if t.Node.Get(key) != nil {
-			at = t.Node.Get(key)
+		for _, node := range []*strict.Node{c.file.model.Defaults.Node.Get("transaction"), t.Node} {
+			if written := node.Get(key); written != nil {
+				at = written
+			}
 		}
 	}
 	c.problems.Add(at, "transaction: "+err.Error(), "")
@@ -163,10 +165,7 @@ func (c *compiler) database(s *stepDef) string {
 
 // attr is the transaction of a tasklet step, or of each chunk.
 func (c *compiler) attr(s *stepDef) tx.Attr {
-	attr := tx.Attr{}
-	if t := s.model.Transaction; t != nil {
-		attr = t.attr()
-	}
+	attr := c.file.transaction(s).attr()
 	if attr.Propagation == "" && s.tasklet != nil && s.tasklet.component.NoTransaction {
 		attr.Propagation = tx.NotSupported
 	}

@@ -99,7 +99,7 @@ func (l *loader) checkStepFiles(s *stepDef) {
 	for _, w := range s.writers {
 		for _, f := range w.files() {
 			if first, twice := known[l.fileKey(f)]; twice {
-				l.problems.Add(f.node, fmt.Sprintf("%s is also the file of %s in line %d", f.node.Text, first.use.what, first.node.Line), "a file belongs to one writer, and is not read by its own step")
+				l.problems.Add(f.node, fmt.Sprintf("%s is also the file of %s %s", f.node.Text, first.use.what, first.node.In(f.node)), "a file belongs to one writer, and is not read by its own step")
 				continue
 			}
 			known[l.fileKey(f)] = f
@@ -127,7 +127,7 @@ func (l *loader) checkBranchFiles(e *elementDef) {
 		})
 		for key, f := range own {
 			if first, twice := known[key]; twice {
-				l.problems.Add(f.node, fmt.Sprintf("%s is also written in another branch of split %s, in line %d", f.node.Text, e.name, first.node.Line), "branches run at once, and a file belongs to one writer")
+				l.problems.Add(f.node, fmt.Sprintf("%s is also written in another branch of split %s, %s", f.node.Text, e.name, first.node.In(f.node)), "branches run at once, and a file belongs to one writer")
 				continue
 			}
 			known[key] = f

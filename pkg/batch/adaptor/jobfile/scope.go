@@ -18,7 +18,7 @@ import (
 // laterNames are names of expressions that jobfile.md knows and this version does
 // not: namespaces, and fields of `job`.
 func laterNames() (namespaces, job []string) {
-	return []string{"secret", "with"}, []string{"time"}
+	return []string{"secret"}, []string{"time"}
 }
 
 // outcomeFields are the names of `job` that say how the flow ended.
@@ -85,7 +85,7 @@ func (l *loader) scope(p location) *names {
 			scope[name] = v
 		}
 	}
-	for _, name := range namespaces {
+	for _, name := range append(namespaces, "with") {
 		scope[name] = expression.Var{Open: true}
 	}
 	return &names{scope: scope, refusal: p.refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
@@ -98,6 +98,9 @@ func (l *loader) unknown(p location) []string {
 	var list []string
 	if p.unknown {
 		list = append(list, "part.")
+	}
+	if l.brokenUses {
+		list = append(list, "steps.")
 	}
 	for _, name := range l.invalidTasklets {
 		list = append(list, "steps."+name+".out.")
@@ -113,6 +116,8 @@ func (p location) refusal(path string) string {
 	namespaces, fields := laterNames()
 	head, rest, _ := strings.Cut(path, ".")
 	switch {
+	case head == "with":
+		return path + " is only known in the steps of a template, as ${" + path + "}"
 	case slices.Contains(namespaces, head), head == "job" && slices.Contains(fields, rest):
 		return path + " is not supported by this version yet"
 	case head == "job" && slices.Contains(outcomeFields(), rest) && !p.knowsOutcome():

@@ -77,12 +77,12 @@ func (o Outcome) Check() error {
 			return fmt.Errorf("artifact %d: %w", i, err)
 		}
 	}
-	if len(o.RetryHint) > 0 && !json.Valid(o.RetryHint) {
-		return fmt.Errorf("retry_hint: it is not JSON")
+	if len(o.RetryHint) > 0 && !isJSON(o.RetryHint) {
+		return fmt.Errorf("retry_hint: it is not JSON in UTF-8")
 	}
 	for i, way := range o.Alternatives {
-		if !json.Valid(way) {
-			return fmt.Errorf("alternative %d: it is not JSON", i)
+		if !isJSON(way) {
+			return fmt.Errorf("alternative %d: it is not JSON in UTF-8", i)
 		}
 	}
 	return nil
@@ -152,8 +152,8 @@ func (a Artifact) check() error {
 	case KindStdout, KindStderr, KindFilePath, KindURL:
 		return nil
 	case KindJSON:
-		if !json.Valid(a.JSON) {
-			return fmt.Errorf("its value is not JSON")
+		if !isJSON(a.JSON) {
+			return fmt.Errorf("its value is not JSON in UTF-8")
 		}
 		return nil
 	}

@@ -35,9 +35,10 @@ type Submissions interface {
 	// Rerun makes MoveRerun: attempts are counted anew, and kept.
 	Rerun(ctx context.Context, id ID, actor, reason string) (core.Answer, []Delivery, error)
 	// Continue makes MoveRerun of all tasks of a group that ended without success, for a step
-	// that waits for the group from now on, and withdraws the cancellation of the group. left is how many of them their workers have
-	// not let go of yet: they are to be asked for again.
-	Continue(ctx context.Context, id GroupID, step core.StepExecutionID, actor, reason string) (left int, ds []Delivery, err error)
+	// that waits for the group from now on, and withdraws the cancellation of the group. It makes
+	// MoveRerunLater of those that their workers have not let go of. The budget of the group
+	// begins anew: attempts and deadline are counted from now on.
+	Continue(ctx context.Context, id GroupID, step core.StepExecutionID, actor, reason string) ([]Delivery, error)
 }
 
 // Executions is what a worker asks for.
@@ -145,7 +146,9 @@ type Delivery struct {
 	Epoch    int64
 	Type     string
 	Priority int
-	// NotBefore is the time before which it is not to be delivered; zero: now.
+	// NotBefore is the time before which it is not to be delivered: that of a retry, or of
+	// the submission where it is delivered anew and due. Those of a priority go in the order
+	// of it. Zero: now.
 	NotBefore time.Time
 }
 

@@ -57,6 +57,9 @@ const (
 	MoveOrphan    = "orphan"
 	MoveRedeliver = "redeliver"
 	MoveRerun     = "rerun"
+	// MoveRerunLater is MoveRerun of a task that its worker has not let go of: it waits for
+	// that, at most until the lease of the worker is over.
+	MoveRerunLater = "rerun_later"
 	// MoveCancel ends a task on request, MoveDeadline one that nobody executes when the
 	// deadline of its group has passed.
 	MoveCancel   = "cancel"
@@ -95,6 +98,8 @@ func Machine() core.Machine[State] {
 			"the leader: the engine lost the delivery", "it waited too long", "two deliveries that both begin the task"),
 		core.Move[State]{Name: MoveRerun, From: []State{Failed, TimedOut, Canceled}, To: Pending, Intent: core.IntentTake}.Because(
 			"an operator", "the worker has let go, or its lease is over", "an attempt beside one that still runs; a re-run of a success"),
+		core.Move[State]{Name: MoveRerunLater, From: []State{Failed, TimedOut, Canceled}, To: RetryScheduled, Intent: core.IntentTake}.Because(
+			"a restart of the step that waits for its group", "", "an attempt beside one that still runs; a re-run of a success"),
 		core.Move[State]{Name: MoveCancel, From: append([]State{Running}, idle...), To: Canceled, Intent: core.IntentEnd}.Because(
 			"a user, or the cancellation of the group", "", "a success that is recorded after the cancellation"),
 		core.Move[State]{Name: MoveDeadline, From: idle, To: TimedOut, Intent: core.IntentEnd}.Because(

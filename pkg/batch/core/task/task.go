@@ -101,8 +101,8 @@ func (s Spec) Check() error {
 	}{{"payload", s.Payload}, {"goal", s.Goal}, {"constraints", s.Constraints}, {"seed_action_hint", s.SeedActionHint}, {"dependencies_hint", s.DependenciesHint}} {
 		if len(doc.json) > maxPayload {
 			wrong("%s: it has %d bytes, and may have %d", doc.name, len(doc.json), maxPayload)
-		} else if len(doc.json) > 0 && !json.Valid(doc.json) {
-			wrong("%s: it is not JSON", doc.name)
+		} else if len(doc.json) > 0 && !isJSON(doc.json) {
+			wrong("%s: it is not JSON in UTF-8", doc.name)
 		}
 	}
 	if s.Priority != 0 && (s.Priority < FirstPriority || s.Priority > LastPriority) {
@@ -116,6 +116,9 @@ func (s Spec) Check() error {
 	}
 	return errors.Join(errs...)
 }
+
+// isJSON reports whether every database takes the document.
+func isJSON(doc json.RawMessage) bool { return json.Valid(doc) && utf8.Valid(doc) }
 
 func isStorable(text string) bool {
 	if !utf8.ValidString(text) {

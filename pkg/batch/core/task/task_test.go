@@ -27,9 +27,9 @@ func TestTheTransitionTableOfTasks(t *testing.T) {
 		task.RetryScheduled: "due>PENDING cancel>CANCELED deadline>TIMED_OUT",
 		task.Orphaned:       "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
 		task.Succeeded:      "",
-		task.Failed:         "rerun>PENDING",
-		task.TimedOut:       "rerun>PENDING",
-		task.Canceled:       "rerun>PENDING",
+		task.Failed:         "rerun>PENDING rerun_later>RETRY_SCHEDULED",
+		task.TimedOut:       "rerun>PENDING rerun_later>RETRY_SCHEDULED",
+		task.Canceled:       "rerun>PENDING rerun_later>RETRY_SCHEDULED",
 	}
 	machine := task.Machine()
 	for _, state := range task.States() {
@@ -87,6 +87,10 @@ func TestASpecThatCannotBeStoredIsRefusedWithEveryReason(t *testing.T) {
 		require.ErrorContains(t, err, part)
 	}
 	require.NoError(t, task.Spec{Type: "x"}.Check())
+	latin := json.RawMessage("\"\xff\"") // which PostgreSQL takes no more than a NUL
+	require.ErrorContains(t, task.Spec{Type: "x", Payload: latin}.Check(), "payload: it is not JSON in UTF-8")
+	require.ErrorContains(t, task.Success().WithArtifact(task.JSON(latin)).Check(), "artifact 0: its value is not JSON in UTF-8")
+	require.ErrorContains(t, task.Failure("no").WithRetryHint(latin).Check(), "retry_hint: it is not JSON in UTF-8")
 }
 
 func TestAnArtifactIsATaggedValue(t *testing.T) {

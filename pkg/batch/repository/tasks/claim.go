@@ -77,6 +77,9 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	var moved guard.Result[task.State]
 	var refused error
 	err := r.transact(ctx, func(ctx context.Context) (err error) {
+		if err := r.lockBounded(ctx, d.ID); err != nil {
+			return err
+		}
 		moved, refused = r.tasks.Move(ctx, move)
 		if moved.Answer == core.Duplicate && moved.State == task.Running {
 			result, err = r.claimedBefore(ctx, d, by)
@@ -176,8 +179,14 @@ func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant
 	return row.given(attempt.ID, by)
 }
 
-// isOverBudget ends a task whose group has had all its attempts. The group's row is locked,
-// so that two claims do not both take the last one.
+// lockBounded locks the row of the task's group where that bounds the attempts of all its
+// tasks, so that two claims do not both take the last one. Groups are locked before tasks.
+func (r *Repository) lockBounded(ctx context.Context, id task.ID) error {
+	var locked []task.GroupID
+	return r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND max_total_attempts > 0{lock}", id)
+}
+
+// isOverBudget ends a task whose group has had all its attempts. The group's row is locked.
 func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Claimant) (bool, error) {
 	if row.MaxTotalAttempts == 0 {
 		return false, nil
@@ -187,7 +196,7 @@ func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Cla
 		return false, err
 	}
 	var n int
-	if err := r.scan(ctx, &n, "SELECT count(*) FROM {task_attempt} WHERE group_id = ?", row.Row.GroupID); err != nil {
+	if err := r.scan(ctx, &n, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", row.Row.GroupID, group.CountedAfter); err != nil {
 		return false, err
 	}
 	var budget task.Budget

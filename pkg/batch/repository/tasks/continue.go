@@ -20,53 +20,98 @@ func (r *Repository) rerunning() []guard.Assignment {
 	return append(r.delivering(), guard.Set("attempts", 0), guard.SetSQL("deadline_at", "NULL"), guard.SetSQL("next_run_at", "NULL"))
 }
 
+// rerunningLater does so when the worker has let go of the task, or its lease is over.
+func (r *Repository) rerunningLater() []guard.Assignment {
+	return []guard.Assignment{guard.SetSQL("next_run_at", "lease_until"), r.now("updated_at")}
+}
+
+// countAnew begins the budget of a group anew: attempts until now do not count any more.
+func (r *Repository) countAnew(ctx context.Context, id task.GroupID) error {
+	_, err := r.exec(ctx, "UPDATE {task_group} SET updated_at = {now}, counted_after = (SELECT COALESCE(max(id), 0) FROM {task_attempt} WHERE group_id = ?) WHERE id = ?", id, id)
+	return err
+}
+
 // Continue implements task.Submissions. The group's row is locked first, as by CancelGroup.
-func (r *Repository) Continue(
-	ctx context.Context, id task.GroupID, step core.StepExecutionID, actor, reason string,
-) (left int, ds []task.Delivery, err error) {
+func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, actor, reason string) (ds []task.Delivery, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
-		left, ds = 0, nil
-		if _, err := r.lockGroup(ctx, id); err != nil {
+		group, err := r.lockGroup(ctx, id)
+		if err != nil {
 			return err
 		}
-		_, err := r.exec(ctx, "UPDATE {task_group} SET step_execution_id = ?, cancel_requested_at = NULL, updated_at = {now} WHERE id = ?", step, id)
-		if err != nil {
+		if _, err := r.exec(ctx, "UPDATE {task_group} SET step_execution_id = ?, cancel_requested_at = NULL WHERE id = ?", step, id); err != nil {
+			return err
+		}
+		if err := r.countAnew(ctx, id); err != nil {
 			return err
 		}
 		if ds, err = r.rerunAll(ctx, id, actor, reason); err != nil {
 			return err
 		}
-		return r.scan(ctx, &left, "SELECT count(*) FROM {task} WHERE group_id = ? AND state IN ?", id, unsuccessful())
+		return r.renew(ctx, group)
 	})
 	if err != nil {
-		return 0, nil, fmt.Errorf("continue group %d: %w", id, err)
+		return nil, fmt.Errorf("continue group %d: %w", id, err)
 	}
-	return left, ds, nil
+	return ds, nil
 }
 
-// rerunAll makes MoveRerun of what no worker has any more.
+// rerunAll makes MoveRerun of what no worker has any more, and MoveRerunLater of the rest.
+// Rows that a worker is just letting go of are waited for.
 func (r *Repository) rerunAll(ctx context.Context, id task.GroupID, actor, reason string) (ds []task.Delivery, err error) {
+	var locked []task.ID
+	if err := r.scan(ctx, &locked, "SELECT id FROM {task} WHERE group_id = ? AND state IN ? ORDER BY id{lock}", id, unsuccessful()); err != nil || len(locked) == 0 {
+		return nil, err
+	}
+	ofGroup := guard.Condition{SQL: "group_id = ?", Args: []any{id}}
+	again := guard.Bulk{Move: task.MoveRerun, Where: []guard.Condition{ofGroup, r.letGoOf()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
+	err = r.moveEach(ctx, again, actor, reason, func(ids []int64) error {
+		waiting, err := r.byID(ctx, ids)
+		ds = append(ds, waiting...)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	later := guard.Bulk{Move: task.MoveRerunLater, Where: []guard.Condition{ofGroup}, Limit: bulk, Set: r.rerunningLater(), Trigger: "continue_group"}
+	return ds, r.moveEach(ctx, later, actor, reason, func([]int64) error { return nil })
+}
+
+// moveEach moves all rows that a bulk is about, and calls done with those of each statement.
+func (r *Repository) moveEach(ctx context.Context, b guard.Bulk, actor, reason string, done func(ids []int64) error) error {
 	for {
-		moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
-			Move: task.MoveRerun, Where: []guard.Condition{{SQL: "group_id = ?", Args: []any{id}}, r.letGoOf()}, Limit: bulk,
-			Set: r.rerunning(), Trigger: "continue_group",
-		})
+		moved, err := r.tasks.MoveAll(ctx, b)
 		if err != nil || len(moved) == 0 {
-			return ds, err
+			return err
 		}
 		ids := make([]int64, len(moved))
 		for i, m := range moved {
 			ids[i] = m.ID
-			if err := r.audit(ctx, task.ID(m.ID), "continue_group", actor, m.Before, task.Pending, m.Epoch, reason); err != nil {
-				return nil, err
+			if err := r.audit(ctx, task.ID(m.ID), b.Trigger, actor, m.Before, r.tasks.Machine().Move(b.Move).To, m.Epoch, reason); err != nil {
+				return err
 			}
 		}
-		waiting, err := r.byID(ctx, ids)
-		if err != nil {
-			return nil, err
+		if err := done(ids); err != nil {
+			return err
 		}
-		ds = append(ds, waiting...)
 	}
+}
+
+// renew gives all that is not over of a group its attempts and its deadline anew.
+func (r *Repository) renew(ctx context.Context, group *taskGroup) error {
+	var budget task.Budget
+	if err := json.Unmarshal([]byte(group.Budget), &budget); err != nil {
+		return fmt.Errorf("the stored budget of group %d: %w", group.ID, err)
+	}
+	deadline, args := "NULL", []any{}
+	if budget.Deadline > 0 {
+		deadline, args = "{later}", []any{budget.Deadline.Microseconds()}
+	}
+	over := []task.State{task.Succeeded, task.Failed, task.TimedOut, task.Canceled}
+	_, err := r.exec(ctx, "UPDATE {task} SET attempts = 0, deadline_at = "+deadline+" WHERE group_id = ? AND state NOT IN ?", append(args, group.ID, over)...)
+	if err == nil {
+		_, err = r.exec(ctx, "UPDATE {task_group} SET deadline_at = "+deadline+" WHERE id = ?", append(args, group.ID)...)
+	}
+	return err
 }
 
 // Results implements task.Queries.

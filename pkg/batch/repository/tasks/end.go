@@ -126,9 +126,10 @@ func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (
 		Budget           string
 		Decider          string
 		MaxTotalAttempts int64
+		CountedAfter     task.AttemptID
 		Overdue          bool
 	}
-	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.decider, g.max_total_attempts,
+	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.decider, g.max_total_attempts, g.counted_after,
 		CASE WHEN t.deadline_at IS NOT NULL AND t.deadline_at <= {now} THEN 1 ELSE 0 END = 1 AS overdue
 		FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?`,
 		ref.ID, ref.Epoch, ref.Worker, task.Running)
@@ -151,13 +152,13 @@ func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (
 	}
 	c.Spent = task.Spent{Attempts: row.Row.Attempts, Overdue: row.Overdue}
 	if row.MaxTotalAttempts > 0 {
-		if err := r.scan(ctx, &c.Spent.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ?", row.Row.GroupID); err != nil {
+		if err := r.scan(ctx, &c.Spent.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", row.Row.GroupID, row.CountedAfter); err != nil {
 			return nil, err
 		}
 	}
-	err = r.scan(ctx, &c.Spent.NoProgress, `SELECT 1 + count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND state = ? AND ended_at >=
+	err = r.scan(ctx, &c.Spent.NoProgress, `SELECT 1 + count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND id > ? AND state = ? AND ended_at >=
 		COALESCE((SELECT max(ended_at) FROM {task_attempt} WHERE group_id = ? AND state = ?), (SELECT created_at FROM {task_group} WHERE id = ?)) LIMIT ?) AS failed`,
-		row.Row.GroupID, task.AttemptFailed, row.Row.GroupID, task.AttemptSuccess, row.Row.GroupID, c.Budget.MaxNoProgress)
+		row.Row.GroupID, row.CountedAfter, task.AttemptFailed, row.Row.GroupID, task.AttemptSuccess, row.Row.GroupID, c.Budget.MaxNoProgress)
 	return c, err
 }
 
@@ -229,7 +230,8 @@ func (r *Repository) decided(ctx context.Context, d decision) error {
 // letGo notes that a worker works no more on what was taken from it: it may be run again
 // before the lease ends.
 func (r *Repository) letGo(ctx context.Context, ref task.Ref) error {
-	_, err := r.exec(ctx, "UPDATE {task} SET lease_until = NULL, confirm_until = NULL WHERE id = ? AND worker = ? AND epoch = ? AND state = ?",
-		ref.ID, ref.Worker, ref.Epoch, task.Canceled)
+	_, err := r.exec(ctx, `UPDATE {task} SET lease_until = NULL, confirm_until = NULL, next_run_at = CASE WHEN state = ? THEN {now} ELSE next_run_at END
+		WHERE id = ? AND worker = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)`,
+		task.RetryScheduled, ref.ID, ref.Worker, ref.Epoch, task.Canceled, ref.Epoch+1, task.MoveRerunLater)
 	return named(ref.ID, err)
 }

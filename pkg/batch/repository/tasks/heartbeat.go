@@ -51,12 +51,14 @@ func (r *Repository) lost(ctx context.Context, held []task.Ref, kept []taskRow) 
 		if epochs[ref.ID] == ref.Epoch {
 			continue
 		}
-		var rows []taskRow
-		if err := r.scan(ctx, &rows, "SELECT id, state, epoch FROM {task} WHERE id = ?", ref.ID); err != nil {
+		var canceled int // though it may wait already to be executed again
+		err := r.scan(ctx, &canceled, "SELECT count(*) FROM {task} WHERE id = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)",
+			ref.ID, ref.Epoch, task.Canceled, ref.Epoch+1, task.MoveRerunLater)
+		if err != nil {
 			return nil, fmt.Errorf("heartbeat of worker %s: %w", ref.Worker, err)
 		}
 		cause := core.ErrLostOwner
-		if len(rows) == 1 && rows[0].State == task.Canceled && rows[0].Epoch == ref.Epoch {
+		if canceled > 0 {
 			cause = task.ErrCanceled
 		}
 		lost = append(lost, task.Lost{Ref: ref, Cause: cause})
@@ -88,7 +90,7 @@ func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) (
 
 func (r *Repository) due(ctx context.Context, which string, of any, limit int) ([]task.Delivery, error) {
 	var rows []taskRow
-	err := r.scan(ctx, &rows, `SELECT id, epoch, type, priority, next_run_at FROM {task}
+	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task}
 		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, of, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks that are due: %w", err)

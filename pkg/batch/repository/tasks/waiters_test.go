@@ -32,6 +32,15 @@ func (r *told) Announce(_ context.Context, list ...core.Ready) error {
 // parkedFor is an execution that is parked, and whose step waits for a group.
 func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission) (core.JobExecutionID, []task.Delivery) {
 	s.Helper()
+	ref, waiting := s.startedFor(executions, sub)
+	_, err := executions.Park(s.Context(), ref, core.Parking{})
+	require.NoError(s, err)
+	return ref.ID, waiting
+}
+
+// startedFor is an execution that is not parked yet, and whose step waits for a group.
+func (s *scene) startedFor(executions *repository.Repository, sub task.Submission) (core.JobRef, []task.Delivery) {
+	s.Helper()
 	owner := core.Owner{Host: "h", PID: 1}
 	launched, err := executions.Launch(s.Context(), core.LaunchRequest{JobName: "waits", Restartable: true, Owner: owner, Lease: time.Hour})
 	require.NoError(s, err)
@@ -42,9 +51,7 @@ func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission
 	require.NoError(s, err)
 	sub.Step = step.ID
 	_, waiting := s.submit(sub)
-	_, err = executions.Park(s.Context(), ref, core.Parking{})
-	require.NoError(s, err)
-	return ref.ID, waiting
+	return ref, waiting
 }
 
 // isBlocked reports whether a connection to this database waits for a lock.
@@ -87,6 +94,32 @@ func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 	})
 }
 
+// Rule TS3: of the end of the last task and a park at the same time, one sees the other.
+func TestAnExecutionThatIsParkedWhileItsLastTaskEndsIsAnnounced(t *testing.T) {
+	each(t, func(s *scene) {
+		announced := &told{}
+		executions := repository.New(s.db, repository.Options{Announcer: announced})
+		s.SetWaiters(executions)
+		ref, waiting := s.startedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work"}}})
+		last := s.claim(waiting[0], worker("a"))
+		parked := make(chan error, 1)
+		err := tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {
+			_, err := s.End(ctx, last.Ref, task.Success(), decide)
+			go func() {
+				_, err := executions.Park(context.WithoutCancel(t.Context()), ref, core.Parking{})
+				parked <- err
+			}()
+			if s.db.Dialect() == tx.Postgres {
+				require.Eventually(s, func() bool { return s.isBlocked() || len(parked) > 0 }, time.Minute, 5*time.Millisecond)
+			}
+			return err
+		})
+		require.NoError(s, err)
+		require.NoError(s, <-parked)
+		require.Equal(s, []core.JobExecutionID{ref.ID}, announced.ids)
+	})
+}
+
 // A stop ends the waiting, and a restart of the step has done again what did not succeed.
 func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 	each(t, func(s *scene) {
@@ -108,15 +141,20 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 		group := held.Task.GroupID
 		_, err = s.CancelGroup(s.Context(), group, "me", "stopped")
 		require.NoError(s, err)
-		left, ds, err := s.Continue(s.Context(), group, 77, "me", "restarted")
+		ds, err := s.Continue(s.Context(), group, 77, "me", "restarted")
 		require.NoError(s, err)
-		require.Equal(s, 1, left, "its worker has it still")
-		require.Len(s, ds, 1)
+		require.Len(s, ds, 1, "the worker of the other has it still")
+		again, err := s.MakeDue(s.Context(), 10)
+		require.NoError(s, err)
+		require.Empty(s, again)
+		lost, err := s.Heartbeat(s.Context(), worker("a"), []task.Ref{held.Ref})
+		require.NoError(s, err)
+		require.Equal(s, []task.Lost{{Ref: held.Ref, Cause: task.ErrCanceled}}, lost)
 		_, err = s.End(s.Context(), held.Ref, task.Success(), decide)
 		require.Error(s, err)
-		left, again, err := s.Continue(s.Context(), group, 77, "me", "restarted")
+		again, err = s.MakeDue(s.Context(), 10)
 		require.NoError(s, err)
-		require.Zero(s, left)
+		require.Len(s, again, 1, "its worker has let go")
 		for _, d := range append(ds, again...) {
 			s.end(s.claim(d, worker("c")).Ref, task.Success().WithArtifact(task.JSON([]byte(`{"n":1}`))))
 		}

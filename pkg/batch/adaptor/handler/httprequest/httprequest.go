@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -162,7 +163,7 @@ func (p Payload) outcome(answer *http.Response) task.Outcome {
 func artifact(kind string, body []byte) task.Artifact {
 	media, _, err := mime.ParseMediaType(kind)
 	isJSON := err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
-	if isJSON && len(body) <= keptBytes && json.Valid(body) {
+	if isJSON && len(body) <= keptBytes && json.Valid(body) && utf8.Valid(body) {
 		return task.JSON(body)
 	}
 	if len(body) > keptBytes {

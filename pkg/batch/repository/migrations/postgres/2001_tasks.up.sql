@@ -10,6 +10,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}task_group" (
     idempotency_key     text UNIQUE,
     request_hash        text NOT NULL DEFAULT '', -- of what was submitted under the key
     max_total_attempts  bigint NOT NULL DEFAULT 0, -- of the budget; 0: none
+    counted_after       bigint NOT NULL DEFAULT 0, -- the newest attempt when the budget began anew
     deadline_at         timestamptz,
     cancel_requested_at timestamptz,
     step_execution_id   bigint, -- of the step that submitted it and waits for it; NULL: no step did

@@ -10,6 +10,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}task_group" (
     idempotency_key     TEXT UNIQUE,
     request_hash        TEXT NOT NULL DEFAULT '', -- of what was submitted under the key
     max_total_attempts  INTEGER NOT NULL DEFAULT 0, -- of the budget; 0: none
+    counted_after       INTEGER NOT NULL DEFAULT 0, -- the newest attempt when the budget began anew
     deadline_at         INTEGER,
     cancel_requested_at INTEGER,
     step_execution_id   INTEGER, -- of the step that submitted it and waits for it; NULL: no step did

@@ -214,3 +214,40 @@ func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	require.Equal(t, map[int]int{1: 1, 2: 2, 3: 1, 4: 1}, s.counts())
 }
+
+const waitsJob = `
+job: squares
+flow:
+- split: both
+  branches:
+  - - step: square
+      tasks: {handler: square, items: [{N: 1}, {N: 2}]}
+  - - step: parts
+      partition: {by: {count: 2}, remote: true}
+      tasklet: {sql: select 1}
+- flow: nested
+  steps:
+  - job: kid
+    file: kid.yaml
+    remote: true
+`
+
+// What waits in its process for the work of workers has no slot meanwhile: a worker with one
+// comes to the end of it.
+func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
+	t.Parallel()
+	s := newSquares()
+	files := fstest.MapFS{"squares.yaml": {Data: []byte(waitsJob)}, "kid.yaml": {Data: []byte("job: kid\nflow:\n- step: one\n  tasklet: {sql: select 1}\n")}}
+	app, _ := app(t, testdb.SQLite(t), s.handler(), batch.JobFiles(batch.FS(files, "squares.yaml")))
+	require.NoError(t, app.Prepare(t.Context()))
+	working(t, app)
+	payload, err := json.Marshal(map[string]any{"job": "squares"})
+	require.NoError(t, err)
+	_, err = app.Tasks.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Payload: payload}}})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		e, err := app.Repository.Execution(t.Context(), 1)
+		return err == nil && e.Status == core.StatusCompleted
+	}, time.Minute, 20*time.Millisecond)
+	require.Equal(t, map[int]int{1: 1, 2: 1}, s.counts())
+}

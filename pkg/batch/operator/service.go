@@ -27,6 +27,8 @@ type Config struct {
 	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
+	// Secrets is jobfile.Deps.Secrets.
+	Secrets jobfile.Secrets
 	// Distributed is jobfile.Deps.Distributed.
 	Distributed bool
 

@@ -256,6 +256,7 @@ func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 // move is allowed. Statuses only move forward within an epoch, so the loop ends.
 func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := core.Executions()
+	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
 	for range len(machine.Moves()) {
 		if len(m.move.From) > 0 {
 			moved, row, err := r.update(ctx, m)

@@ -230,7 +230,7 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	answered := make(chan engine.Answer, 1)
 	s.working.Go(func() {
 		defer e.end(nil)
-		defer e.release()
+		defer e.place.end()
 		answer, recorded := pauseOf(s.config.Poll), true
 		if t.add(e) {
 			answer, recorded = e.work()
@@ -241,7 +241,7 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	})
 	select {
 	case answer = <-answered:
-	case <-e.idle:
+	case <-e.place.left:
 		answer = engine.Done()
 		select {
 		case answer = <-answered: // it is over

@@ -164,6 +164,9 @@ type run struct {
 // deliveries takes them from the engine until the worker stops.
 func (r *run) deliveries(ctx context.Context) error {
 	parts, tasks := r.worker.parts, r.worker.tasks
+	if parts != nil {
+		defer parts.working.Wait()
+	}
 	switch {
 	case tasks == nil:
 		return parts.run(ctx, r.stop)
@@ -236,8 +239,9 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	if work != nil {
 		r.failing = time.Time{}
 		r.running.Go(func() {
-			defer func() { <-w.slots }()
-			work()
+			own := newPlace(w.slots)
+			defer own.end()
+			work(core.WithSlot(ctx, own))
 		})
 		return true, nil
 	}

@@ -11,9 +11,9 @@ import (
 type (
 	literal string
 	quoted  string
-	list   []any
-	object []pair
-	pair   struct {
+	list    []any
+	object  []pair
+	pair    struct {
 		key   string
 		value any
 	}

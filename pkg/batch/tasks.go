@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -165,6 +166,14 @@ func (s *stepTasks) HandlerWarnings(ctx context.Context, handler string) (warnin
 		return nil, nil
 	}
 	return s.StepTasks.HandlerWarnings(ctx, handler)
+}
+
+// GiveUp implements jobfile.Tasks.
+func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
+	if s.StepTasks == nil {
+		return nil
+	}
+	return s.StepTasks.GiveUp(ctx, instance, reason)
 }
 
 // taskNeeds is what tasks are made of.

@@ -251,3 +251,49 @@ func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 	require.Equal(t, map[int]int{1: 1, 2: 1}, s.counts())
 }
+
+// Rule TS5: a process that is lost between the submission of a group and the park leaves the
+// tasks to workers, and who abandons the execution ends them.
+func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
+	t.Parallel()
+	app, _ := app(t, testdb.SQLite(t), newSquares().handler())
+	require.NoError(t, app.Prepare(t.Context()))
+	owner := core.Owner{Host: "h", PID: 1}
+	launched, err := app.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "lost", Restartable: true, Owner: owner, Lease: time.Hour})
+	require.NoError(t, err)
+	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+	require.NoError(t, err)
+	step, err := app.Repository.StartStep(t.Context(), ref, core.StepStart{Name: "square"})
+	require.NoError(t, err)
+	accepted, err := app.Tasks.Submit(t.Context(), task.Submission{Step: step.ID, Tasks: []task.Spec{{Type: "square"}, {Type: "square"}}})
+	require.NoError(t, err)
+	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusFailed, Error: "lost"})
+	require.NoError(t, err)
+	_, err = app.Abandon(t.Context(), ref.ID)
+	require.NoError(t, err)
+	g, err := app.Tasks.Status(t.Context(), accepted.Group)
+	require.NoError(t, err)
+	require.Equal(t, 2, g.Canceled)
+}
+
+// Rule TS5: a step that begins anew does not work beside what its earlier group has left.
+func TestAStepOfTasksThatBeginsAnewCancelsItsEarlierGroup(t *testing.T) {
+	t.Parallel()
+	s := newSquares()
+	app, dir := app(t, testdb.SQLite(t), s.handler())
+	file := write(t, dir, "job.yaml", squaresJob+"  expect: false\n")
+	exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusFailed, exec.Status)
+	earlier := stepsOf(t, app, exec)["square"].ID
+	left, err := app.Tasks.Submit(t.Context(), task.Submission{Step: earlier, Tasks: []task.Spec{{Type: "square"}}})
+	require.NoError(t, err)
+	write(t, dir, "job.yaml", strings.Replace(squaresJob, "create table", "drop table if exists number; drop table if exists answer; create table", 1))
+	exec, err = app.Run(t.Context(), batch.RunRequest{File: file, FromStart: true})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	g, err := app.Tasks.Status(t.Context(), left.Group)
+	require.NoError(t, err)
+	require.Equal(t, 1, g.Canceled)
+}

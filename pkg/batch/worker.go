@@ -49,6 +49,7 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
+	a.parts.Observer.Observe(ctx, core.WorkerStarted{Worker: name})
 	ended := make(chan struct{})
 	var leading sync.WaitGroup
 	leading.Go(func() { leader.Run(ctx, ended) })

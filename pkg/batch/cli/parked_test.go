@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Rule W11: what is parked, and no worker that is alive continues it, is shown so, and a worker that takes parts
+// Rule W12: what is parked, and no worker that is alive continues it, is shown so, and a worker that takes parts
 // only is one.
 func TestAnExecutionThatIsParkedWithoutALiveWorkerIsShownSo(t *testing.T) {
 	t.Setenv("DATABASE_URL", testdb.SQLite(t))
@@ -33,7 +34,12 @@ func TestAnExecutionThatIsParkedWithoutALiveWorkerIsShownSo(t *testing.T) {
 	parent := write("parent.yaml", "job: parent\nflow:\n- job: work\n  file: child.yaml\n  remote: true\n")
 	s, err := settings.Load(settings.Source{Dir: dir, Environ: os.Environ()})
 	require.NoError(t, err)
-	app, err := batch.New(t.Context(), s)
+	var started atomic.Int64
+	app, err := batch.New(t.Context(), s, batch.Observe(core.ObserverFunc(func(_ context.Context, e core.Event) {
+		if _, is := e.(core.WorkerStarted); is {
+			started.Add(1)
+		}
+	})))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
 	running, err := app.Start(t.Context(), batch.RunRequest{File: parent})
@@ -75,6 +81,7 @@ func TestAnExecutionThatIsParkedWithoutALiveWorkerIsShownSo(t *testing.T) {
 	require.Len(t, workers, 1)
 	require.True(t, workers[0].Parts)
 	require.Empty(t, workers[0].Types)
+	require.EqualValues(t, 1, started.Load(), "observers hear of a worker before its first work")
 	close(stop)
 	require.NoError(t, <-ended)
 }

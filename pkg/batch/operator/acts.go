@@ -138,7 +138,10 @@ func (s *Service) abandon(ctx context.Context, e *core.JobExecution) (*core.JobE
 	if after.Status != core.StatusAbandoned { // it is past that, which the repository calls no error
 		return nil, s.notAbandoned(ctx, &core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
 	}
-	return after, nil
+	if s.config.Tasks != nil { // also where it was abandoned before: a process may have died in between
+		err = s.config.Tasks.GiveUp(ctx, after.InstanceID, fmt.Sprintf("execution %d of job %s was abandoned", id, after.JobName))
+	}
+	return after, err
 }
 
 // notAbandoned says why an execution cannot be given up.

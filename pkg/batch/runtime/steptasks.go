@@ -95,7 +95,14 @@ func (s *StepTasks) Elsewhere(handler string) bool {
 // Submit implements step.TaskGroups.
 func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
 	var accepted *Accepted
-	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		left, err := s.config.Tasks.Repository.OpenGroupsBefore(ctx, sub.Step)
+		if err != nil {
+			return err
+		}
+		if err := s.cancelAll(ctx, left, "its step began anew"); err != nil {
+			return err
+		}
 		if accepted, err = s.config.Service.submit(ctx, sub); err != nil {
 			return err
 		}
@@ -166,6 +173,26 @@ func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.Ste
 func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) error {
 	_, err := s.config.Tasks.Repository.CancelGroup(ctx, id, s.config.Service.actor, reason)
 	return err
+}
+
+// GiveUp implements jobfile.Tasks.
+func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
+	ids, err := s.config.Tasks.Repository.OpenGroupsOf(ctx, instance)
+	if err != nil {
+		return err
+	}
+	return s.cancelAll(ctx, ids, reason)
+}
+
+// cancelAll cancels groups. Those that are over stay as they are.
+func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason string) error {
+	for _, id := range ids {
+		err := s.Cancel(ctx, id, reason)
+		if _, over := errors.AsType[*task.GroupOverError](err); err != nil && !over {
+			return err
+		}
+	}
+	return nil
 }
 
 // Group implements step.TaskGroups.

@@ -77,8 +77,11 @@ func (a *api) addWorkers(h huma.API) {
 				if err := noNUL("value", in.Body.Value); err != nil {
 					return nil, err
 				}
-				err := a.Tasks.Set(ctx, in.Name, in.Body.Value, runtime.By{Actor: actorOf(ctx)})
-				return &changed{in.Name, in.Body.Value, true}, err
+				acted, err := a.Tasks.Set(ctx, in.Name, in.Body.Value, runtime.By{Actor: actorOf(ctx)})
+				if err != nil {
+					return nil, err
+				}
+				return &changed{in.Name, in.Body.Value, acted.Answer == string(core.Applied)}, nil
 			})
 		})
 }

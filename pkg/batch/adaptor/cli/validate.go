@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,6 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 			wrong = append(wrong, usage(err))
 			continue
 		}
-		text += notes
 		if expand {
 			expanded, err := file.Expanded()
 			if err != nil {
@@ -63,6 +63,9 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 		}
 		if err := c.env.print(text); err != nil {
 			return err
+		}
+		if _, err := io.WriteString(c.env.err, notes); err != nil {
+			return fmt.Errorf("print the notes: %w", err)
 		}
 	}
 	if len(wrong) == 0 {

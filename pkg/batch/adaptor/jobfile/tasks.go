@@ -25,6 +25,8 @@ type Tasks interface {
 	// HandlerWarnings says so where only workers execute tasks of the type, and none that is
 	// alive does.
 	HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error)
+	// GiveUp cancels what is not over of the groups of a job instance that does not go on.
+	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
 }
 
 // tasksDef is the checked work of a step whose work are tasks. The reader of its items is the

@@ -108,6 +108,11 @@ type Queries interface {
 	// Unsuccessful returns tasks of a group that ended without success, in the order of the
 	// submission.
 	Unsuccessful(ctx context.Context, id GroupID, limit int) ([]Task, error)
+	// OpenGroupsOf returns the groups with tasks that are not over of the steps of a job instance.
+	OpenGroupsOf(ctx context.Context, instance core.JobInstanceID) ([]GroupID, error)
+	// OpenGroupsBefore returns those of the same step of the instance, from before this step
+	// execution.
+	OpenGroupsBefore(ctx context.Context, step core.StepExecutionID) ([]GroupID, error)
 	// GroupOf returns the group that was submitted with an idempotency key; 0: there is none.
 	GroupOf(ctx context.Context, key string) (GroupID, error)
 }

@@ -65,7 +65,9 @@ func build(to, folder string) (string, error) {
 // isSoak says that `make soak` runs, which leaves out nothing.
 func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
 
-// inTurn runs f on one database, and the next case on the other; a soak has both.
+// inTurn runs f on one database, PostgreSQL where n is even, and the next case or test on the
+// other; a soak has both. It is for what the processes and commands do: that the repository
+// and the databases do the same is tested by theirs.
 func inTurn(t *testing.T, n int, f func(t *testing.T, url string)) {
 	t.Helper()
 	switch {

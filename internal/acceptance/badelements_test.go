@@ -7,14 +7,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
 // In a file of one line the index and the offset say which element was skipped.
 func TestAnElementOfAFileOfOneLineIsFoundAndRedriven(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		s := newScene(t, url, map[string]string{
 			"load.yaml": `job: load
 flow:

@@ -83,7 +83,7 @@ func TestTheExampleDoesTheSameWithItsOwnTypes(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "birdstrikes")
 	out, err := build(program, "example/birdstrikes")
 	require.NoError(t, err, out)
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		s := newBirdstrikes(t, url)
 		code, out := s.startProgram(program, "run", "example/birdstrikes/birdstrikes.yaml").wait()
 		require.Zero(t, code, out)

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
 // callJob runs a child whose second step kills the process that runs it, the first time.
@@ -35,7 +33,7 @@ flow:
 // run say is what the child's launch would, though no record says which execution the child has.
 func TestTheChangedFileOfAKilledChildIsRefusedWhereARestartIsExplained(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"outer.yaml": callJob, "inner.yaml": killedChild})
 		code, out := s.run("run", "outer.yaml")

@@ -79,7 +79,7 @@ flow:
 // instance ends its execution, which then explains why it waits.
 func TestAKilledProcessDoesNotKeepTheKey(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"waiting.yaml": waitingJob})
 		_, r := s.open()

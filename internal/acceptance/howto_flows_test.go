@@ -9,18 +9,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
 // TestTheCommandsOfTheHowTosPrintWhatIsShown runs the pages from the top
-// to the bottom, on both databases.
+// to the bottom, each on one of the databases.
 func TestTheCommandsOfTheHowTosPrintWhatIsShown(t *testing.T) {
 	t.Parallel()
-	for _, page := range []string{"flows.md", "partitions.md", "bad-data.md"} {
+	for i, page := range []string{"flows.md", "partitions.md", "bad-data.md"} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
-			testdb.Each(t, func(t *testing.T, url string) {
+			inTurn(t, i, func(t *testing.T, url string) {
 				s := newScene(t, url, nil)
 				code, out := s.run("migrate")
 				require.Zero(t, code, out)

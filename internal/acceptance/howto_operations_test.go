@@ -66,7 +66,7 @@ func (s *scene) writeNamed(list []block) {
 // or that the process in the background was killed before.
 func TestTheCommandsOfTheOperationsPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, nil)
 		page := blocks(t, "operations.md")

@@ -118,7 +118,7 @@ flow:
 		{"parameter out of its limits", "parameter size: ", []string{"load.yaml", "input=in.csv", "size=0"}, 2},
 		{"parameter of another name", "parameter inptu", []string{"load.yaml", "inptu=in.csv", "input=in.csv"}, 2},
 	}
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		s := newScene(t, url, files)
 		for _, c := range cases {
 			code, out := s.run(append([]string{"run"}, c.args...)...)

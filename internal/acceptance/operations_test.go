@@ -114,9 +114,9 @@ func (s *scene) assertStamped(db tx.Database) {
 // systemd end a process that does not end: here its chunk waits for a lock.
 func TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState(t *testing.T) {
 	t.Parallel()
-	for _, way := range []string{"restart", "run", "recover"} {
+	for i, way := range []string{"restart", "run", "recover"} {
 		t.Run(way, func(t *testing.T) {
-			testdb.Each(t, func(t *testing.T, url string) {
+			inTurn(t, i, func(t *testing.T, url string) {
 				t.Parallel()
 				s, db := newStampedScene(t, url)
 				p := s.start("run", "stamped.yaml")
@@ -177,7 +177,7 @@ func (s *scene) lock(p *process, db tx.Database) (release func()) {
 // that cannot is killed; either way the job can be restarted.
 func TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, nil)
 		s.write("wait.yaml", `
@@ -265,7 +265,7 @@ flow:
 func TestAStopReachesEveryBranchAndPartition(t *testing.T) {
 	t.Parallel()
 	const rows = 5_000
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"sides.yaml": sideBySideJob})
 		for part := range 4 {

@@ -96,7 +96,7 @@ func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) 
 func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	t.Parallel()
 	const rows = 400
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newPartsScene(t, url, rows, 1000)
 		s.write(partFile(5), strings.Replace(partText(5, rows), "5000217,", "5oooo217,", 1))
@@ -135,7 +135,7 @@ func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newPartsScene(t, url, rows, 50)
 		s.write("parts.yaml", strings.Replace(s.read("parts.yaml"), "(id bigint,", "(id bigint unique,", 1))
@@ -163,7 +163,7 @@ func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newPartsScene(t, url, rows, 50)
 		s.write(partFile(5), strings.Replace(partText(5, rows), "5000217,", "5oooo217,", 1))

@@ -120,7 +120,7 @@ func TestChildJobsRunOnWorkersThatAreKilled(t *testing.T) {
 // for a child of its own. A restart goes on with the same children.
 func TestAStopOfAParkedParentReachesItsChild(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s, r := newRemoteChildScene(t, url)
 		s.write("again", "")

@@ -280,7 +280,7 @@ func (f *riverFaults) assertTakenOver(d death) {
 		COALESCE(max(extract(epoch FROM (SELECT min(started_at) FROM surfin_task_attempt n WHERE n.task_id = a.task_id AND n.number = a.number + 1) - '%[2]s')), 0)::float8
 		FROM surfin_task_attempt a WHERE worker LIKE '%%/%[1]d/%%' AND state = 'FAILED' AND ended_at > '%[2]s'`, d.pid, d.at)).Scan(&n, &back, &again))
 	f.t.Logf("killed worker %d had %d tasks: the last was taken back after %.2f s, and ran elsewhere after %.2f s", d.pid, n, back, again)
-	if os.Getenv("SURFIN_RIVER_TASKS") != "" { // beside other tests the machine is busy; what is back waits behind what waited before it
-		require.Less(f.t, back, (riverLease + 2*time.Second).Seconds())
+	if os.Getenv("SURFIN_RIVER_TASKS") != "" { // beside other tests the machine is busy
+		require.Less(f.t, again, (riverLease + 2*time.Second).Seconds())
 	}
 }

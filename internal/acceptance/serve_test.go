@@ -80,7 +80,7 @@ flow:
 func TestARequestThatIsRepeatedAfterAKillStartsOneExecution(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"jobs/quick.yaml": servedJob})
 		s.env = []string{"SURFIN_API_OPERATOR_TOKENS_CI=" + serveToken}
@@ -157,7 +157,7 @@ func TestServeIsRefusedWhereItWouldBeOpenToOthersOrHasNoJobs(t *testing.T) {
 // A comment before a block says what the answer has, or that it has it after a while.
 func TestTheCallsOfTheAPIPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, nil)
 		require.NoError(t, os.MkdirAll(filepath.Join(s.dir, "jobs"), 0o700))

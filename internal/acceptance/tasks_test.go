@@ -166,7 +166,7 @@ func (s *scene) shell(line string) string {
 // TestTheCommandsOfTheTasksPageDoWhatItSays runs them from the top to the bottom.
 func TestTheCommandsOfTheTasksPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, nil)
 		for _, b := range blocks(t, "tasks.md") {

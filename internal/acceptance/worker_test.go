@@ -90,7 +90,7 @@ func (s *scene) assertOneAttempt(r *repository.Repository) {
 func TestAParkedExecutionNeedsNoManager(t *testing.T) {
 	t.Parallel()
 	const rows = 800
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newRemoteScene(t, url, rows, 10)
 		db, r := s.open()
@@ -132,7 +132,7 @@ func isAtWork(p core.StepExecution) bool {
 func TestEightPartsRunOnTwoWorkersThoughOneIsKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newRemoteScene(t, url, rows, 10)
 		db, r := s.open()
@@ -160,7 +160,7 @@ func TestEightPartsRunOnTwoWorkersThoughOneIsKilled(t *testing.T) {
 func TestAWorkerThatStopsGivesItsPartsBack(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newRemoteScene(t, url, rows, 10)
 		db, r := s.open()
@@ -185,7 +185,7 @@ func TestAWorkerThatStopsGivesItsPartsBack(t *testing.T) {
 func TestAStopReachesPartsOnWorkers(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newRemoteScene(t, url, rows, 10)
 		db, r := s.open()

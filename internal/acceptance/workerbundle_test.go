@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -43,18 +42,21 @@ flow:
 func TestAWorkerReadsNoJobFile(t *testing.T) {
 	t.Parallel()
 	const rows = 100
-	for name, damage := range map[string]func(t *testing.T, path string){
-		"deleted": func(t *testing.T, path string) {
+	for i, c := range []struct {
+		name   string
+		damage func(t *testing.T, path string)
+	}{
+		{"deleted", func(t *testing.T, path string) {
 			t.Helper()
 			require.NoError(t, os.Remove(path))
-		},
-		"changed": func(t *testing.T, path string) {
+		}},
+		{"changed", func(t *testing.T, path string) {
 			t.Helper()
 			require.NoError(t, os.WriteFile(path, []byte("job: below\nflow:\n- {step: below, tasklet: {shell: \"exit 1\"}}\n"), 0o600))
-		},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			testdb.Each(t, func(t *testing.T, url string) {
+		t.Run(c.name, func(t *testing.T) {
+			inTurn(t, i, func(t *testing.T, url string) {
 				t.Parallel()
 				s := newRemoteScene(t, url, rows, 10)
 				s.write("parts.yaml", strings.TrimRight(s.read("parts.yaml"), "\n")+"\n- {job: below, file: jobs/below.yaml}\n")
@@ -71,7 +73,7 @@ func TestAWorkerReadsNoJobFile(t *testing.T) {
 				manager.signal(syscall.SIGKILL)
 				manager.wait()
 				for _, file := range []string{"parts.yaml", "jobs/below.yaml", "deep.yaml"} {
-					damage(t, filepath.Join(s.dir, file))
+					c.damage(t, filepath.Join(s.dir, file))
 				}
 				s.worker()
 				require.Eventually(t, func() bool {
@@ -106,7 +108,7 @@ func TestAWorkerReadsNoJobFile(t *testing.T) {
 func TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash(t *testing.T) {
 	t.Parallel()
 	const rows = 20
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newRemoteScene(t, url, rows, 10)
 		s.write("parts.yaml", strings.TrimRight(s.read("parts.yaml"), "\n")+"\n- {job: deep, file: deep.yaml}\n")

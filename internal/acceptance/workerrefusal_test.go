@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -25,7 +24,7 @@ flow:
 // it runs the parts.
 func TestAUserSeesWhyNoWorkerTakesAPart(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"job.yaml": otherJob, "surfin.yaml": "databases:\n  other: sqlite:other.db\n"})
 		code, out := s.run("migrate")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
@@ -36,7 +35,7 @@ func (s *scene) parkedAlone(r *repository.Repository) {
 func TestAParkedExecutionIsStoppedWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	const rows = 400
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newRemoteScene(t, url, rows, 10)
 		db, r := s.open()
@@ -79,7 +78,7 @@ func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 				s.awaitParts(r, worker, 2, isAtWork)
 				worker.signal(syscall.SIGKILL)
 				worker.wait()
-				_, err := r.RequestStop(t.Context(), 1)
+				_, err := r.RequestStop(t.Context(), 1, "test")
 				require.NoError(t, err)
 				s.awaitStatus(r, 1, core.StatusStopping)
 
@@ -110,7 +109,7 @@ flow:
 // TestAWaitingRunHearsThatItsExecutionIsOver though it is asked to stop before it looks.
 func TestAWaitingRunHearsThatItsExecutionIsOver(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"quick.yaml": quickJob})
 		_, r := s.open()

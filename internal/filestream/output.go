@@ -127,6 +127,9 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	return o.takeUp(ctx, *at)
 }
 
+// MakeFolder makes the folder where it lacks, so that it survives a crash.
+func MakeFolder(dir string) error { return (&Output{disk: system{}}).makeFolder(dir) }
+
 // makeFolder makes the folder where it lacks, so that it survives a crash.
 func (o *Output) makeFolder(dir string) error {
 	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -236,6 +239,10 @@ func (o *Output) cut(at OutputPosition) error {
 }
 
 func (o *Output) compressed() bool { return gzipped(o.cfg.Path, o.cfg.Compression) }
+
+// SetTrailer replaces the trailer of the configuration: one that depends on what is written.
+// It is called before Open with what the position stands for, and before Finish.
+func (o *Output) SetTrailer(text []byte) { o.cfg.Trailer = text }
 
 // Finished reports that the file is in view and complete.
 func (o *Output) Finished() bool { return o.finished }

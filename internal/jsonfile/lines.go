@@ -25,7 +25,7 @@ func (lines) begin(context.Context, *Reader) error { return nil }
 
 func (l lines) next(ctx context.Context, r *Reader) ([]byte, error) {
 	for {
-		line, err := l.read(ctx, r)
+		line, err := r.in.Line(ctx, r.at.Offset, r.cfg.MaxLine)
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				err = fmt.Errorf("%s:%d: %w", r.cfg.Path, r.at.Lines+1, err)
@@ -43,31 +43,6 @@ func (l lines) next(ctx context.Context, r *Reader) ([]byte, error) {
 			r.found(start, doc, 0)
 			return doc, nil
 		}
-	}
-}
-
-// read returns the line at the reader's place, its end included; nil: it is too long.
-func (lines) read(ctx context.Context, r *Reader) ([]byte, error) {
-	for searched := 0; ; {
-		text := r.in.Buffered(r.at.Offset)
-		end := bytes.IndexByte(text[searched:], '\n') + 1
-		if end > 0 {
-			end += searched
-		}
-		if searched = len(text); end == 0 && int64(searched) <= r.cfg.MaxLine {
-			err := r.in.More(ctx)
-			if err == nil {
-				continue
-			}
-			if !errors.Is(err, io.EOF) || searched == 0 {
-				return nil, err
-			}
-			text, end = r.in.Buffered(r.at.Offset), searched
-		}
-		if end == 0 || int64(end) > r.cfg.MaxLine {
-			return nil, nil
-		}
-		return text[:end], nil
 	}
 }
 

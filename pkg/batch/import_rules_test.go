@@ -117,6 +117,7 @@ func libraries() []guarded {
 	drivers := []string{
 		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...",
 		"pkg/batch/adaptor/item/table/...", "pkg/batch/adaptor/item/query/...", "pkg/batch/adaptor/tasklet/sql/...",
+		"pkg/batch/adaptor/tasklet/compare/...",
 		"pkg/batch/adaptor/engine/river/...",
 	}
 	screens := []string{"pkg/batch/adaptor/cli/..."}

@@ -9,11 +9,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/keyrange"
 	partquery "github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/check"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/compare"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
+	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
@@ -25,13 +30,13 @@ import (
 // sources are the migrations that the application carries.
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
-		csv.Components(), json.Components(), query.Components(), table.Components(),
+		csv.Components(), json.Components(), text.Components(), query.Components(), table.Components(),
 		filter.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
-		migration.Components(sources), shell.Components(), sqltask.Components(),
+		check.Components(), compare.Components(), fail.Components(), filetask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(),
 	)
 	for i := range list {
-		list[i].StandardExits = true
+		list[i].StandardExits = list[i].Name != "fail"
 	}
 	return list
 }

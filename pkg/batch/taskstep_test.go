@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
@@ -187,7 +188,15 @@ func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	working(t, app)
 	parked := launch(t, app)
 	require.Eventually(t, func() bool { return len(s.counts()) == 2 }, time.Minute, 10*time.Millisecond, "one slot: the second task hangs")
-	_, err := app.Stop(t.Context(), parked.ID)
+	shown, err := app.Show(t.Context(), operator.ShowRequest{Execution: parked.ID})
+	require.NoError(t, err)
+	require.Equal(t, &operator.StepTasks{Group: 2, States: map[string]int{"SUCCEEDED": 1, "RUNNING": 1, "PENDING": 2}}, shown.Steps[1].Tasks)
+	one := 1
+	require.Equal(t, &operator.Waiting{OpenWork: core.OpenWork{Tasks: 3}, Engine: "local", Workers: &one}, shown.Waiting)
+	progress, err := app.Progress(t.Context(), operator.ProgressRequest{})
+	require.NoError(t, err)
+	require.Equal(t, shown.Steps[1].Tasks, progress[0].Tasks)
+	_, err = app.Stop(t.Context(), parked.ID)
 	require.NoError(t, err)
 	stopped := until(t, app, core.StatusStopped)
 	require.Equal(t, parked.ID, stopped.ID)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,12 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
-
-// sqliteFile is the URL of a file that is not there yet.
-func sqliteFile(t testing.TB) string {
-	t.Helper()
-	return "sqlite:" + filepath.Join(t.TempDir(), "data.db")
-}
 
 // soakVariable is set by `make soak`.
 const soakVariable = "SURFIN_SOAK"
@@ -38,13 +31,13 @@ func acrossDatabases(t *testing.T, thorough bool, describe func(c *batchtest.Cra
 	soak := os.Getenv(soakVariable) != ""
 	for _, pair := range []struct {
 		name          string
-		history, data func(*testing.T) func(testing.TB) string
+		history, data func(testing.TB) string
 		every         int
 	}{
-		{"sqlite and postgres", sqliteFiles, postgresSchemas, 2},
-		{"postgres and sqlite", postgresSchemas, sqliteFiles, 3},
-		{"two sqlite files", sqliteFiles, sqliteFiles, 3},
-		{"two postgres databases", postgresSchemas, postgresSchemas, 4},
+		{"sqlite and postgres", testdb.SQLite, testdb.EmptyPostgres, 2},
+		{"postgres and sqlite", testdb.Postgres, testdb.EmptySQLite, 3},
+		{"two sqlite files", testdb.SQLite, testdb.EmptySQLite, 3},
+		{"two postgres databases", testdb.Postgres, testdb.EmptyPostgres, 4},
 	} {
 		t.Run(pair.name, func(t *testing.T) {
 			if testing.Short() && pair.name != "sqlite and postgres" {
@@ -54,26 +47,14 @@ func acrossDatabases(t *testing.T, thorough bool, describe func(c *batchtest.Cra
 			if chosen := thorough && pair.name == "two sqlite files"; same && !chosen && !soak {
 				t.Skip("one pair of one kind runs with the other job, and all of them in make soak")
 			}
-			history, data := pair.history(t), pair.data(t)
 			batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
-				c.Database = history
-				c.Databases = map[string]func(testing.TB) string{"data": data}
+				c.Database = pair.history
+				c.Databases = map[string]func(testing.TB) string{"data": pair.data}
 				c.Every = unlessSoak(pair.every)
 				describe(c)
 			})
 		})
 	}
-}
-
-func sqliteFiles(*testing.T) func(testing.TB) string { return sqliteFile }
-
-// postgresSchemas makes a database, in the test's own process only, and in it a schema for
-// each run.
-func postgresSchemas(t *testing.T) func(testing.TB) string {
-	if batchtest.InCrash() {
-		return nil
-	}
-	return batchtest.Postgres(testdb.Postgres(t))
 }
 
 const crossJob = `
@@ -165,7 +146,7 @@ func (nowhere) Write(context.Context, []int) error { return nil }
 
 func TestASkipInAnotherDatabaseIsInTheHistoryBeforeTheStepEnds(t *testing.T) {
 	t.Parallel()
-	e := batchtest.New(t, batchtest.OnDatabase("data", sqliteFile(t)))
+	e := batchtest.New(t, batchtest.OnDatabase("data", testdb.EmptySQLite(t)))
 	seen := 0
 	step, err := chunk.New(chunk.Config{
 		Name: "load", Size: 2, Database: e.Database("data"), Skip: chunk.LimitSkip{Limit: 1, Skippable: func(error) bool { return true }},

@@ -16,7 +16,7 @@ import (
 // step is committed (rules C18, F4a): the record of a process that died may not know.
 func TestACorrectedStepWithDataInAnotherDatabaseIsJudgedByItsCheckpoint(t *testing.T) {
 	t.Parallel()
-	postgres, sqlite := testdb.Postgres, sqliteFile
+	postgres, sqlite := testdb.Postgres, testdb.EmptySQLite
 	for name, urls := range map[string][2]string{
 		"sqlite and postgres": {sqlite(t), postgres(t)}, "postgres and sqlite": {postgres(t), sqlite(t)},
 	} {

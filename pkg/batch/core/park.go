@@ -102,6 +102,9 @@ type Ready struct {
 	Execution JobExecutionID
 	// Epoch is that of the row of the partition, or of the execution.
 	Epoch int64
+	// Since is the time of its place among those that wait: that of the execution's launch,
+	// so that what was begun goes first. Zero: now, for parts that are new.
+	Since time.Time
 }
 
 // ReadyPlace is a place in the list of what is ready, which is in the order of ids.

@@ -27,7 +27,7 @@ func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		for seed := range flowsOn(url, 6, 1, 10) {
+		for seed := range flowsOn(url, 4, 1, 10) {
 			for _, wild := range []bool{false, true} {
 				require.NoError(t, plannedCase(t.Context(), e, uint64(seed), wild), "seed %d, wild: %v", seed, wild)
 			}

@@ -58,7 +58,7 @@ func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		for seed := range flowsOn(url, 9, 10, 10) {
+		for seed := range flowsOn(url, 6, 10, 10) {
 			require.NoError(t, randomCase(t, e, uint64(seed)), "seed %d", seed)
 		}
 	})

@@ -86,7 +86,7 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 		},
 		"it is stopped before it begins": func(f *family) error {
 			require.NoError(f, f.park())
-			_, err := f.repo.RequestStop(f.Context(), f.child.ID)
+			_, err := f.repo.RequestStop(f.Context(), f.child.ID, "test")
 			return err
 		},
 	}

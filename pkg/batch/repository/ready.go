@@ -32,8 +32,7 @@ func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution) e
 // announceStep announces a part that has no owner any more, in the transaction that took it
 // away.
 func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) error {
-	return r.announce(ctx, `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch FROM {step_execution} s
-		WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep, id)
+	return r.announce(ctx, readyPart+` WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep, id)
 }
 
 // announceResume announces an execution if it is parked and waits for nothing any more.
@@ -41,16 +40,42 @@ func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) 
 // transaction has locked the steps that are parked (managerFirst), and Park announces
 // behind its own locks of them: so one of two at once sees what the other did.
 func (r *Repository) announceResume(ctx context.Context, id core.JobExecutionID) error {
-	return r.announce(ctx, `SELECT id AS execution, epoch FROM {job_execution} WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits,
+	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits,
 		id, core.Executions().Move(core.MoveResume).From)
+}
+
+// readyPart and readyExecution select the columns of a readyRow.
+const (
+	readyPart = `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch,
+		(SELECT e.created_at FROM {job_execution} e WHERE e.id = s.job_execution_id) AS since FROM {step_execution} s`
+	readyExecution = `SELECT id AS execution, epoch, created_at AS since FROM {job_execution}`
+)
+
+type readyRow struct {
+	Part      core.StepExecutionID
+	Execution core.JobExecutionID
+	Epoch     int64
+	Since     instant
+}
+
+func (r *Repository) ready(ctx context.Context, text string, args ...any) ([]core.Ready, error) {
+	var rows []readyRow
+	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
+		return nil, err
+	}
+	list := make([]core.Ready, len(rows))
+	for i, row := range rows {
+		list[i] = core.Ready{Part: row.Part, Execution: row.Execution, Epoch: row.Epoch, Since: row.Since.Time}
+	}
+	return list, nil
 }
 
 func (r *Repository) announce(ctx context.Context, text string, args ...any) error {
 	if r.announcer == nil {
 		return nil
 	}
-	var list []core.Ready
-	if err := r.store.scan(ctx, &list, text, args...); err != nil || len(list) == 0 {
+	list, err := r.ready(ctx, text, args...)
+	if err != nil || len(list) == 0 {
 		return err
 	}
 	if err := r.announcer.Announce(ctx, list...); err != nil {
@@ -61,15 +86,13 @@ func (r *Repository) announce(ctx context.Context, text string, args ...any) err
 
 // Ready implements core.Parks, with one statement for each kind.
 func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int) ([]core.Ready, error) {
-	var parts, parked []core.Ready
 	// The job is asked for each part, and not joined: then the first parts are found by their
 	// index, and not the parts of all active jobs read and sorted.
-	err := r.store.scan(ctx, &parts, `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch FROM {step_execution} s
-		WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
+	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
 			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 ORDER BY s.id LIMIT ?`, after.Part, limit)
+	var parked []core.Ready
 	if err == nil {
-		err = r.store.scan(ctx, &parked, `SELECT id AS execution, epoch FROM {job_execution}
-			WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` ORDER BY id LIMIT ?`,
+		parked, err = r.ready(ctx, readyExecution+` WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` ORDER BY id LIMIT ?`,
 			core.Executions().Move(core.MoveResume).From, after.Execution, limit)
 	}
 	if err != nil {
@@ -105,6 +128,6 @@ func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) 
 // announceStop announces a parked execution that waited for tasks, and does so no more since
 // a stop was requested: who resumes it cancels them.
 func (r *Repository) announceStop(ctx context.Context, id core.JobExecutionID) error {
-	return r.announce(ctx, `SELECT id AS execution, epoch FROM {job_execution} WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
+	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
 		id, core.Executions().Move(core.MoveResume).From)
 }

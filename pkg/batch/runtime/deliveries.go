@@ -26,7 +26,7 @@ func (a Announcer) Announce(ctx context.Context, list ...core.Ready) error {
 func readyDeliveries(list []core.Ready) []engine.Delivery {
 	ds := make([]engine.Delivery, len(list))
 	for i, r := range list {
-		d := engine.Delivery{Kind: engine.Part, ID: int64(r.Part), Epoch: r.Epoch, Queue: WakeQueue}
+		d := engine.Delivery{Kind: engine.Part, ID: int64(r.Part), Epoch: r.Epoch, Queue: WakeQueue, NotBefore: r.Since}
 		if r.Part == 0 {
 			d.Kind, d.ID = engine.Resume, int64(r.Execution)
 		}

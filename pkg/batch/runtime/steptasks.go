@@ -61,7 +61,7 @@ func (s *StepTasks) Handlers() (known []string, closed bool) {
 
 // HandlerOff returns how the handler of a type is switched on; "": it is on, or there is none.
 func (s *StepTasks) HandlerOff(handler string) (how string) {
-	return s.config.Tasks.Catalog.off[handler]
+	return s.config.Tasks.Catalog.HandlerOff(handler)
 }
 
 func (s *StepTasks) isDistributed() bool {
@@ -111,14 +111,17 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 		}
 		return store(ctx, accepted.Group)
 	})
-	if err != nil || !s.Elsewhere(sub.Type) {
+	if err != nil {
 		return nil, err
 	}
-	return s.warnings(ctx, sub.Type)
+	return s.HandlerWarnings(ctx, sub.Type)
 }
 
-// warnings says so where no worker that is alive takes tasks of the type.
-func (s *StepTasks) warnings(ctx context.Context, handler string) ([]string, error) {
+// HandlerWarnings says so where only workers execute tasks of the type, and none that is alive does.
+func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]string, error) {
+	if !s.Elsewhere(handler) {
+		return nil, nil
+	}
 	s.mu.Lock()
 	here := s.working[handler] > 0
 	s.mu.Unlock()

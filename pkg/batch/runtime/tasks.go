@@ -23,7 +23,8 @@ type Tasks struct {
 	// Database is that of the repository.
 	Database tx.Database
 	Catalog  *Catalog
-	// Types are those that the worker takes; nil: all of the catalog.
+	// Types are those that the worker takes; nil: all of the catalog. Without any it has a heartbeat only: others
+	// see that it takes parts.
 	Types []string
 	// Worker names this process among all workers, Version its program.
 	Worker, Version string
@@ -97,7 +98,7 @@ func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Da
 
 func (s *taskSource) claimant() task.Claimant {
 	return task.Claimant{
-		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Version: s.tasks.Version,
+		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Parts: s.config.Parts != nil, Version: s.tasks.Version,
 		Lease: s.config.Lease, Grace: s.tasks.Grace,
 	}
 }

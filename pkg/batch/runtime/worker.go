@@ -87,7 +87,7 @@ type Worker struct {
 
 // NewWorker checks the configuration and fills in the defaults.
 func NewWorker(config Config) (*Worker, error) {
-	if config.Parts == nil && config.Tasks == nil {
+	if config.Parts == nil && (config.Tasks == nil || config.Tasks.Types != nil && len(config.Tasks.Types) == 0) {
 		return nil, errors.New("a worker needs parts or tasks to work on")
 	}
 	if config.Slots < 0 {
@@ -265,7 +265,7 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 // tend does what any process does for all tasks, unless it is at it still.
 func (r *run) tend(ctx context.Context) {
 	tasks := r.worker.tasks
-	if tasks == nil || !r.tending.TryLock() {
+	if tasks == nil || len(tasks.tasks.Types) == 0 || !r.tending.TryLock() {
 		return
 	}
 	r.running.Go(func() {

@@ -18,6 +18,7 @@ type (
 		Name        string    `json:"name"`
 		State       string    `json:"state" doc:"ACTIVE, GONE (it left) or LOST (its lease ended)"`
 		Types       []string  `json:"types" doc:"The types of tasks that it executes"`
+		Parts       bool      `json:"parts" doc:"It takes parts of steps, and continues parked executions"`
 		Capacity    int       `json:"capacity"`
 		Executing   int       `json:"executing"`
 		Version     string    `json:"version"`
@@ -89,7 +90,7 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}
 	waiting, err := a.Tasks.WaitingTypes(ctx)
 	return &workerList{views(workers, func(w task.Worker) workerView {
-		return workerView{w.Name, w.State, append([]string{}, w.Types...), w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
+		return workerView{w.Name, w.State, append([]string{}, w.Types...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
 	}), append([]string{}, waiting...)}, err
 }
 

@@ -70,6 +70,9 @@ func TestValidateChecksEveryFile(t *testing.T) {
 	require.Equal(t, "DIR/load.yaml: ok (job load: load, last)\n", r.out)
 	require.Contains(t, r.err, "DIR/bad.yaml:1:6: ")
 	require.Equal(t, cli.ExitCompleted, s.run("validate", "load.yaml").code)
+	r = s.run("validate", "--expand", "load.yaml", "load.yaml")
+	require.Equal(t, cli.ExitCompleted, r.code, r.err)
+	require.Equal(t, 2, strings.Count(r.out, "---\njob: "), r.out)
 }
 
 func TestAnUnreachableDatabaseIsOneClearLine(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 const (
@@ -26,21 +27,88 @@ type edit struct {
 	old, now int // the number of the line, 1-based; of a line that is in one text only, that before which it is
 }
 
-// diff is a unified diff of the two job files, of the parts in which a change is refused;
-// empty: the definition was made in Go, or no line is different there.
+// diff is a unified diff of the two job files and of what they include, of the parts in which
+// a change is refused; empty: the definition was made in Go, or no line is different there.
 func (c *comparison) diff(changes []Change) string {
 	if c.after.from.made {
 		return ""
 	}
-	hunks := hunksOf(lineEdits(splitText(c.before.doc.Text), splitText(c.after.doc.Text)))
-	if near := slices.DeleteFunc(slices.Clone(hunks), func(h []edit) bool { return !c.isRefused(changes, h) }); len(near) > 0 {
-		hunks = near
+	var all, refused []fileDiff
+	for _, d := range c.fileDiffs() {
+		if len(d.hunks) == 0 {
+			continue
+		}
+		all = append(all, d)
+		d.hunks = slices.DeleteFunc(slices.Clone(d.hunks), func(h []edit) bool { return !c.isRefused(changes, d, h) })
+		if len(d.hunks) > 0 {
+			refused = append(refused, d)
+		}
 	}
-	if len(hunks) == 0 {
+	if len(refused) > 0 {
+		all = refused
+	}
+	var lines []string
+	for _, d := range all {
+		lines = append(lines, d.lines(c.last)...)
+	}
+	if len(lines) > maxDiff {
+		lines = append(lines[:maxDiff], fmt.Sprintf("... and %d more lines", len(lines)-maxDiff))
+	}
+	if len(lines) == 0 {
 		return ""
 	}
-	lines := []string{fmt.Sprintf("--- execution %d", c.last), "+++ " + c.after.doc.Path}
-	for _, h := range hunks {
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// fileDiff is what is different in one file; before is nil where the file is new, and after
+// where it is gone.
+type fileDiff struct {
+	before, after *strict.Document
+	hunks         [][]edit
+}
+
+// fileDiffs compares the job files, and the files of one name that they include.
+func (c *comparison) fileDiffs() []fileDiff {
+	diffs := []fileDiff{{before: c.before.doc, after: c.after.doc}}
+	for _, i := range c.after.included {
+		diffs = append(diffs, fileDiff{before: c.before.includedDoc(i.name), after: i.doc})
+	}
+	for _, i := range c.before.included {
+		if c.after.includedDoc(i.name) == nil {
+			diffs = append(diffs, fileDiff{before: i.doc})
+		}
+	}
+	for i, d := range diffs {
+		diffs[i].hunks = hunksOf(lineEdits(linesOf(d.before), linesOf(d.after)))
+	}
+	return diffs
+}
+
+// includedDoc is the included file of a name; nil: there is none.
+func (f *File) includedDoc(name string) *strict.Document {
+	for _, i := range f.included {
+		if i.name == name {
+			return i.doc
+		}
+	}
+	return nil
+}
+
+func linesOf(doc *strict.Document) []string {
+	if doc == nil {
+		return nil
+	}
+	return splitText(doc.Text)
+}
+
+// lines is the diff as text.
+func (d fileDiff) lines(last core.JobExecutionID) []string {
+	path := "(not included any more)"
+	if d.after != nil {
+		path = d.after.Path
+	}
+	lines := []string{fmt.Sprintf("--- execution %d", last), "+++ " + path}
+	for _, h := range d.hunks {
 		olds, news := 0, 0
 		for _, e := range h {
 			if e.kind != '+' {
@@ -55,21 +123,18 @@ func (c *comparison) diff(changes []Change) string {
 			lines = append(lines, string(e.kind)+secret.Line(e.text))
 		}
 	}
-	if len(lines) > maxDiff {
-		lines = append(lines[:maxDiff], fmt.Sprintf("... and %d more lines", len(lines)-maxDiff))
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return lines
 }
 
 // isRefused reports whether a part of the diff is about a step whose change is refused.
-func (c *comparison) isRefused(changes []Change, hunk []edit) bool {
+func (c *comparison) isRefused(changes []Change, d fileDiff, hunk []edit) bool {
 	for _, change := range changes {
 		if !change.Refused || change.Step == "" {
 			continue
 		}
 		old, now := c.before.stepNamed(change.Step), c.after.stepNamed(change.Step)
 		for _, e := range hunk {
-			if e.kind == '-' && old.spans(e.old) || e.kind == '+' && now.spans(e.now) {
+			if e.kind == '-' && old.spans(d.before, e.old) || e.kind == '+' && now.spans(d.after, e.now) {
 				return true
 			}
 		}
@@ -77,25 +142,9 @@ func (c *comparison) isRefused(changes []Change, hunk []edit) bool {
 	return false
 }
 
-// spans reports whether the line of the file is one of the step.
-func (s *stepDef) spans(line int) bool {
-	if s == nil {
-		return false
-	}
-	node := s.element.model.node
-	return line >= node.Line && line <= lastLine(node)
-}
-
-// lastLine is the last line of a value of a file.
-func lastLine(n *strict.Node) int {
-	last := n.Line + strings.Count(strings.TrimRight(n.Text, "\n"), "\n")
-	for _, item := range n.Items {
-		last = max(last, lastLine(item))
-	}
-	for _, e := range n.Entries {
-		last = max(last, lastLine(e.Value))
-	}
-	return last
+// spans reports whether a line of a file is one of the step.
+func (s *stepDef) spans(doc *strict.Document, line int) bool {
+	return s != nil && s.element.model.node.HasLine(doc, line)
 }
 
 func splitText(text string) []string {

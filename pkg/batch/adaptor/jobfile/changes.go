@@ -462,5 +462,5 @@ func (c *comparison) place(n *strict.Node) string {
 	if place := c.after.doc.Place(n); place != "" {
 		return place
 	}
-	return fmt.Sprintf("%s:%d:%d", c.after.doc.Path, n.Line, n.Col)
+	return n.Position(c.after.doc.Path)
 }

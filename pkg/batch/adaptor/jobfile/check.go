@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -40,6 +41,9 @@ type stepDef struct {
 	chunk chunkDefaults
 	retry *config.ItemRetryConfig
 	skip  *config.ItemSkipConfig
+	// timeout and transaction are those of the step, with the defaults of the file.
+	timeout     *time.Duration
+	transaction *transactionModel
 }
 
 // components returns those of the step, in the order of the pipeline.
@@ -79,6 +83,7 @@ func (l *loader) checkStep(s *stepDef) {
 	if m.Transaction != nil {
 		l.checkTransaction(s)
 	}
+	l.inherit(s)
 	if m.Partition != nil {
 		l.checkPartition(s)
 	}
@@ -202,6 +207,14 @@ func (l *loader) checkTasklet(s *stepDef) {
 		if _, err := u.outputType(nil); err != nil {
 			u.reportConfig(l.problems, err)
 		}
+	}
+	if list := u.component.Results; list != nil {
+		schema, err := row.NewSchema(list...)
+		if err != nil {
+			l.problems.Add(u.ref.at, u.what+": its results: "+err.Error(), "this is a mistake in the component")
+			return
+		}
+		l.file.outs[s.name] = schema
 	}
 	if u.component.Config == nil {
 		return

@@ -47,7 +47,11 @@ func (c *compiler) element(e *elementDef) (core.Element, error) {
 	}
 	switch e.kind {
 	case splitKind:
-		return &core.SplitElement{Name: e.name, When: when, Branches: inner, Next: e.edges}, nil
+		split := &core.SplitElement{Name: e.name, When: when, Branches: inner, Next: e.edges}
+		if n := e.model.split.Parallel; n != nil {
+			split.Workers = *n
+		}
+		return split, nil
 	case flowKind:
 		return &core.FlowElement{Name: e.name, When: when, Flow: inner[0], Next: e.edges}, nil
 	case atomicKind:
@@ -103,7 +107,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 	}
 	if s.tasklet != nil {
 		return step.NewTasklet(step.TaskletConfig{
-			Name: s.name, Database: db, Attr: c.attr(s), Timeout: timeout(s.model.Timeout), Assemble: a.tasklet,
+			Name: s.name, Database: db, Attr: c.attr(s), Timeout: timeout(s.timeout), Assemble: a.tasklet,
 			Listeners: listeners, Expect: expect, Promote: promote,
 		})
 	}
@@ -111,7 +115,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 		return c.tasks(s, a, step.TasksConfig{Expect: expect, Promote: promote, Listeners: listeners})
 	}
 	config := chunk.Config{
-		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.model.Timeout), Assemble: a.parts,
+		Name: s.name, Size: *s.chunk.Size, Database: db, Attr: c.attr(s), Timeout: timeout(s.timeout), Assemble: a.parts,
 		Listeners: listeners, Expect: expect, Promote: promote,
 	}
 	if s.hasTargets() {
@@ -183,7 +187,7 @@ func (c *compiler) group(e *elementDef, when *core.Condition, inner core.Flow) (
 	if err != nil {
 		return nil, err
 	}
-	manager, attr := tx.NewManager(db), e.model.atomic.Transaction.attr()
+	manager, attr := tx.NewManager(db), c.file.groupTransaction(e).attr()
 	return &core.AtomicElement{
 		Name: e.name, When: when, Flow: inner, Database: db.Name(), Next: e.edges,
 		Snapshot: db.Dialect() == tx.Postgres && attr.Isolation >= sql.LevelRepeatableRead,
@@ -230,7 +234,7 @@ func (c *compiler) checkGroup(e *elementDef) {
 	if err != nil {
 		return // reported
 	}
-	if t := e.model.atomic.Transaction; t != nil {
+	if t := c.file.groupTransaction(e); t != nil {
 		c.checkAttr(t, db, t.attr())
 	}
 	for _, inner := range e.lists[0].elements {

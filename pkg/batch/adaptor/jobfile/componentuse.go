@@ -66,7 +66,7 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *co
 		node: ref.node, late: map[*strict.Node]*lateValue{}, env: l.env(at),
 	}
 	if u.node == nil {
-		u.node = &strict.Node{Kind: strict.Map, Line: ref.at.Line, Col: ref.at.Col}
+		u.node = ref.at.Beside(strict.Map)
 	}
 	if component.Config == nil {
 		u.valid = true
@@ -76,6 +76,7 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *co
 		}
 		return u
 	}
+	at.config = true
 	b := &binding{file: l.file, use: u, collector: l.problems, scope: l.scope(at), types: &l.types, env: u.env, lenient: l.lenient}
 	u.cfg, u.valid = b.decode()
 	return u

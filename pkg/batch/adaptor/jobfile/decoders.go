@@ -23,7 +23,20 @@ func modelDecoders() map[reflect.Type]strict.Form {
 		reflect.TypeFor[conditionText](): decodeCondition,
 		reflect.TypeFor[targetText]():    decodeTarget,
 		reflect.TypeFor[itemsModel]():    decodeItems,
+		reflect.TypeFor[anyValue]():      keepNode[anyValue],
+		reflect.TypeFor[argumentLists](): keepNode[argumentLists],
+		reflect.TypeFor[templateSteps](): keepNode[templateSteps],
+		reflect.TypeFor[includeModel]():  keepNode[includeModel],
 	}
+}
+
+// keepNode keeps a value as it is, for who reads it later.
+func keepNode[T ~struct{ node *strict.Node }](d *strict.Decoder, n *strict.Node, _ strict.Field, v reflect.Value) {
+	if n.Bad {
+		d.Reported()
+		return
+	}
+	v.Set(reflect.ValueOf(T{node: n}))
 }
 
 func decodeRaw(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
@@ -129,26 +142,20 @@ func decodeElement(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.
 		return
 	}
 	var kinds []elementKind
-	later := false
 	for _, e := range n.Entries {
-		switch {
-		case e.Key.Bad:
-		case slices.Contains(elementKinds(), elementKind(e.Key.Text)):
+		if !e.Key.Bad && isElementKind(e.Key.Text) {
 			kinds = append(kinds, elementKind(e.Key.Text))
-		case slices.Contains(laterElements(), e.Key.Text):
-			d.Add(e.Key, e.Key.Text+": this version does not support it yet", "")
-			later = true
 		}
 	}
 	switch {
 	case len(kinds) > 1:
 		second := n.KeyOf(string(kinds[1]))
 		d.Add(second, fmt.Sprintf("an element is one thing, and here are %s and %s", kinds[0], kinds[1]), "make it two elements")
-	case len(kinds) == 0 && !later && (n.Get("chunk") != nil || n.Get("tasklet") != nil || n.Get("tasks") != nil):
+	case len(kinds) == 0 && (n.Get("chunk") != nil || n.Get("tasklet") != nil || n.Get("tasks") != nil):
 		d.Add(n.Entries[0].Key, "this element has no `step`, which names it", "write - step: NAME")
-	case len(kinds) == 0 && !later && len(n.Entries) > 0:
-		d.Add(n.Entries[0].Key, "an element has one key that says what it is: "+kindList(), strict.Suggest(n.Entries[0].Key.Text, kindNames()))
-	case len(kinds) == 0 && !later:
+	case len(kinds) == 0 && len(n.Entries) > 0:
+		d.Add(n.Entries[0].Key, "an element has one key that says what it is: "+kindList(), strict.Suggest(n.Entries[0].Key.Text, append(kindNames(), "use")))
+	case len(kinds) == 0:
 		d.Add(n, "an element has one key that says what it is: "+kindList(), "")
 	case len(kinds) == 1:
 		m := elementModel{kind: kinds[0], node: n}

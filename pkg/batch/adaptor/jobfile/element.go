@@ -27,9 +27,6 @@ func elementKinds() []elementKind {
 	return []elementKind{stepKind, decideKind, splitKind, flowKind, atomicKind, jobKind}
 }
 
-// laterElements are keys of elements that this version does not have.
-func laterElements() []string { return []string{"use", "for_each", "with", "parallel"} }
-
 func kindNames() []string {
 	var names []string
 	for _, kind := range elementKinds() {
@@ -38,8 +35,8 @@ func kindNames() []string {
 	return names
 }
 
-// kindList is the names of the kinds, for messages.
-func kindList() string { return strings.Join(kindNames(), ", ") }
+// kindList is the names of the kinds and of the use of a template, for messages.
+func kindList() string { return strings.Join(append(kindNames(), "use"), ", ") }
 
 // article is how messages call an element of the kind.
 func (k elementKind) article() string {
@@ -202,7 +199,7 @@ func (l *loader) declareElements() {
 func (l *loader) declareList(models []elementModel, at *strict.Node, what string, of *elementDef) *listDef {
 	list := &listDef{parent: of}
 	l.nameLog(list)
-	if at != nil && at.Kind == strict.List && len(at.Items) == 0 {
+	if at != nil && at.Kind == strict.List && len(at.Items) == 0 && !l.brokenUses {
 		l.problems.Add(at, what+" is empty", "it needs at least one element")
 	}
 	for i := range models {
@@ -238,7 +235,7 @@ func (l *loader) refuse(n *strict.Node) {
 	if n == nil {
 		return
 	}
-	for _, key := range append(kindNames(), laterElements()...) {
+	for _, key := range kindNames() {
 		if name := n.Get(key); name != nil {
 			l.refused[name.Text] = true
 		}
@@ -283,6 +280,7 @@ func (l *loader) declareBranches(e *elementDef) {
 	if len(at.Items) == 0 {
 		l.problems.Add(at, "split "+e.name+" has no branches", "branches are lists of elements, which run side by side")
 	}
+	l.checkAtLeastOne(e.model.node, "parallel", e.model.split.Parallel)
 	for i, branch := range e.model.split.Branches {
 		e.lists = append(e.lists, l.declareList(branch, at.Items[i], fmt.Sprintf("branch %d of split %s", i+1, e.name), e))
 	}
@@ -304,7 +302,11 @@ func (l *loader) declareName(m *elementModel, name string, at *strict.Node) bool
 	case slices.Contains(reserved(), name):
 		l.problems.Add(at, fmt.Sprintf("%s cannot be named %s", m.kind.article(), name), "end, fail and stop are where a flow ends")
 	case other != nil:
-		l.problems.Add(at, fmt.Sprintf("there are two elements named %s", name), fmt.Sprintf("the other one is in line %d", other.at.Line))
+		hint := "the other one is " + other.at.In(at)
+		if use := other.at.Use(); use != nil && at.Use() != nil {
+			hint = "the other one came through " + use.What + " " + use.At.In(at) + ": a template that is used twice has an argument in its names, such as " + name + "_${with.NAME}"
+		}
+		l.problems.Add(at, fmt.Sprintf("there are two elements named %s", name), hint)
 		l.refused[name] = true
 		return false
 	default:

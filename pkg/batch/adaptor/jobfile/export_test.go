@@ -2,12 +2,16 @@ package jobfile
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Bind is what a compiled job's Bind does, without compiling.
-func Bind(ctx context.Context, f *File, params core.Parameters) error { return f.bind(ctx, params) }
+func Bind(ctx context.Context, f *File, params core.Parameters) error {
+	return f.bind(ctx, nil, params)
+}
 
 // StepConfig is the config of a tasklet step as it is known at load.
 func StepConfig(f *File, step string) any {
@@ -31,4 +35,19 @@ func MayPrecede(f *File, before, after string) bool {
 		}
 	})
 	return mayPrecede(a, b)
+}
+
+// WithDefaults shows what a step runs with: its timeout, transaction, chunk, retry and skip.
+func WithDefaults(f *File, step string) string {
+	var b strings.Builder
+	for _, s := range f.steps {
+		if s.name != step {
+			continue
+		}
+		fmt.Fprintf(&b, "timeout %v, transaction %+v", timeout(s.timeout), f.transaction(s).attr())
+		if s.model.Chunk != nil {
+			fmt.Fprintf(&b, ", size %d, %s, retry %+v, skip %+v", *s.chunk.Size, s.chunk.Isolate, *s.retry, *s.skip)
+		}
+	}
+	return b.String()
 }

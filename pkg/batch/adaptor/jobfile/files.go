@@ -99,7 +99,7 @@ func (l *loader) checkStepFiles(s *stepDef) {
 	for _, w := range s.writers {
 		for _, f := range w.files() {
 			if first, twice := known[l.fileKey(f)]; twice {
-				l.problems.Add(f.node, fmt.Sprintf("%s is also the file of %s in line %d", f.node.Text, first.use.what, first.node.Line), "a file belongs to one writer, and is not read by its own step")
+				l.problems.Add(f.node, fmt.Sprintf("%s is also the file of %s %s", f.node.Text, first.use.what, first.node.In(f.node)), "a file belongs to one writer, and is not read by its own step")
 				continue
 			}
 			known[l.fileKey(f)] = f
@@ -127,7 +127,7 @@ func (l *loader) checkBranchFiles(e *elementDef) {
 		})
 		for key, f := range own {
 			if first, twice := known[key]; twice {
-				l.problems.Add(f.node, fmt.Sprintf("%s is also written in another branch of split %s, in line %d", f.node.Text, e.name, first.node.Line), "branches run at once, and a file belongs to one writer")
+				l.problems.Add(f.node, fmt.Sprintf("%s is also written in another branch of split %s, %s", f.node.Text, e.name, first.node.In(f.node)), "branches run at once, and a file belongs to one writer")
 				continue
 			}
 			known[key] = f
@@ -173,7 +173,7 @@ func (s *stepDef) checkBound(uses []*componentUse, configs []any) error {
 }
 
 // targets are the files that the step's writers write, in the order of the writers.
-func (a builder) targets(_ context.Context, run *core.StepRun) ([]string, error) {
+func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
 	problems := a.file.doc.NewCollector()
 	var list []string
 	for _, w := range a.step.writers {
@@ -181,7 +181,7 @@ func (a builder) targets(_ context.Context, run *core.StepRun) ([]string, error)
 		if len(files) == 0 {
 			continue
 		}
-		cfg := a.file.config(w, a.file.viewValues(run.View()), problems)
+		cfg := a.file.config(w, a.file.viewValues(run.View()).with(ctx, a.deps.Secrets), problems)
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}

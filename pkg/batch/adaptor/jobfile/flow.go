@@ -18,7 +18,7 @@ func (l *loader) checkFlow() {
 	if l.problems.Reports() == before {
 		l.checkStops(l.file.flow, false)
 	}
-	l.brokenFlow = l.brokenFlow || l.problems.Reports() > before || len(l.refused) > 0
+	l.brokenFlow = l.brokenFlow || l.brokenUses || l.problems.Reports() > before || len(l.refused) > 0
 	if l.brokenFlow {
 		return
 	}
@@ -165,7 +165,7 @@ func (l *loader) checkTargetHere(e *elementDef, name string, at *strict.Node, ke
 	}
 	allowed := append(e.list.names(), also...)
 	switch {
-	case l.refused[name]: // it was wrong itself
+	case l.refused[name], l.brokenUses && l.elements[name] == nil: // it was wrong itself
 	case l.elements[name] != nil:
 		l.problems.Add(at, fmt.Sprintf("%s: %s is in another flow", key, name), "one flow cannot lead into another; "+strict.Suggest("", allowed))
 	default:

@@ -34,6 +34,8 @@ type File struct {
 	expect        *condition
 	schedule      *Schedule           // nil: none
 	exclusive     *expression.Program // the key; nil: the file has none
+	included      []included          // the files that it includes, at any depth
+	badDefaults   bool                // the file's defaults have a mistake
 }
 
 // Path returns the file as it was given.
@@ -62,8 +64,8 @@ func (f *File) Steps() []string {
 	return names
 }
 
-// Definition returns the texts of the file and of the files of its child jobs, at any
-// depth, and one hash of them (rule F4).
+// Definition returns the texts of the file, of the files that it includes and of those of
+// its child jobs, at any depth, and one hash of them (rule F4).
 func (f *File) Definition() core.Definition {
 	files := map[string]core.DefinitionFile{}
 	f.addFiles("", files)
@@ -72,6 +74,10 @@ func (f *File) Definition() core.Definition {
 
 // addFiles adds the files that this one names. name is its own.
 func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {
+	for _, i := range f.included {
+		at := nameFrom(name, i.name)
+		files[at] = core.DefinitionFile{Name: at, Text: i.doc.Text, Path: i.from.location()}
+	}
 	for _, s := range f.steps {
 		if s.child == nil || s.child.file == nil {
 			continue
@@ -181,6 +187,8 @@ type loader struct {
 	// brokenFlow says that elements or targets are wrong, so that nothing more can be
 	// said about the graph.
 	brokenFlow bool
+	// brokenUses says that the use of a template is wrong, so that not all elements are known.
+	brokenUses bool
 	// parents are the files from the first one to this, each the parent of the next.
 	parents    []string
 	childFiles *childFiles
@@ -190,6 +198,10 @@ type loader struct {
 
 func (l *loader) load() {
 	f := l.file
+	if !l.includeFiles() {
+		return
+	}
+	l.expandTemplates()
 	f.model = &jobModel{}
 	d := &strict.Decoder{Collector: l.problems, Forms: modelDecoders(), Scalar: l.fixed, Meant: meantKey}
 	d.Decode(f.doc.Root, "a job file", reflect.ValueOf(f.model).Elem())

@@ -66,7 +66,7 @@ func (f *File) location(n *strict.Node) string {
 	if f.doc.Describe != nil {
 		return f.doc.Place(n)
 	}
-	return fmt.Sprintf("%s:%d:%d", f.Path(), n.Line, n.Col)
+	return n.Position(f.Path())
 }
 
 // texted is a file system of texts by name.

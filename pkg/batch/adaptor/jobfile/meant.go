@@ -41,6 +41,8 @@ func otherNames(in reflect.Type) map[string][]string {
 			"processor": {"processors", "transform", "transforms", "process"},
 			"size":      {"chunk_size", "batch_size", "commit_interval", "batch"},
 		}
+	case reflect.TypeFor[splitModel]():
+		return map[string][]string{"parallel": {"workers", "concurrency"}, "branches": {"flows", "steps"}}
 	case reflect.TypeFor[decideModel]():
 		return map[string][]string{"choose": {"cases", "choices", "options", "switch", "branches"}}
 	case reflect.TypeFor[stepModel]():
@@ -60,16 +62,33 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 			return name, ""
 		}
 	}
-	if in == reflect.TypeFor[jobModel]() && hasKey(reflect.TypeFor[chunkDefaults](), key) {
-		return "", key + " belongs in `chunk` of a step, or for all steps in `defaults: {chunk: ...}`"
-	}
-	if in == reflect.TypeFor[jobModel]() && hasKey(reflect.TypeFor[defaultsModel](), key) {
-		return "", key + " belongs in `chunk` of a step, or for all steps in `defaults`"
+	if hint := meantDefault(key, in); hint != "" {
+		return "", hint
 	}
 	if _, isElement := strict.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
 		return "", "" // a key of a step means nothing for the other elements
 	}
 	return "", belongs(key, in)
+}
+
+// meantDefault says where a key belongs that is written at the top level or in `defaults`.
+func meantDefault(key string, in reflect.Type) string {
+	ofChunk, isDefault := hasKey(reflect.TypeFor[chunkDefaults](), key), hasKey(reflect.TypeFor[defaultsModel](), key)
+	switch {
+	case in == reflect.TypeFor[jobModel]() && ofChunk:
+		return key + " belongs in `chunk` of a step, or for all steps in `defaults: {chunk: ...}`"
+	case in == reflect.TypeFor[jobModel]() && key == "transaction":
+		return key + " belongs in a step, or for all steps in `defaults`"
+	case in == reflect.TypeFor[jobModel]() && isDefault:
+		return key + " belongs in `chunk` of a step, or for all steps in `defaults`"
+	case in == reflect.TypeFor[defaultsModel]() && ofChunk:
+		return key + " belongs in `chunk` of `defaults`"
+	case in == reflect.TypeFor[chunkDefaults]() && isDefault:
+		return key + " belongs in `defaults` itself"
+	case in == reflect.TypeFor[transactionDefaults]() && hasKey(reflect.TypeFor[transactionModel](), key):
+		return key + " is said by each step itself"
+	}
+	return ""
 }
 
 // belongs says where a key belongs that struct type in does not have; "": that is not known.

@@ -14,15 +14,17 @@ import (
 // jobModel is a job file.
 type jobModel struct {
 	strict.At
-	_ strict.Extra `later:"include templates timezone" ignore:"x-"`
+	_ strict.Extra `later:"timezone" ignore:"x-"`
 
 	Job         string                            `key:"job" required:"true" doc:"The job's name: letters, digits, '_', '-' and '.', beginning with a letter."`
 	Description string                            `key:"description" doc:"What the job is for, in a sentence."`
+	Include     includeModel                      `key:"include" doc:"Files that give types, templates and defaults, relative to this one: a path, or a list [none]."`
 	Parameters  strict.OrderedMap[parameterModel] `key:"parameters" doc:"The parameters of a launch, by name."`
 	Types       strict.OrderedMap[rowModel]       `key:"types" doc:"Row types by name, for the 'item' of components."`
+	Templates   strict.OrderedMap[templateModel]  `key:"templates" doc:"Elements with arguments, by name, for 'use' in a flow."`
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
-	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else."`
+	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else, key by key."`
 	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
 	Schedule    *scheduleModel                    `key:"schedule" doc:"When a server starts the job [never]. The commands that run a job do not heed it."`
 	Budget      *budgetModel                      `key:"budget" doc:"What a server may spend on a run of the job."`
@@ -72,15 +74,22 @@ type parameterModel struct {
 	Max         *rawText `key:"max" doc:"The greatest value (int, float, date, timestamp, duration)."`
 }
 
-// defaultsModel is what steps use that say nothing else. A key of a step replaces
-// the whole default, it is never merged with it.
+// defaultsModel is what steps use that say nothing else, key by key: see mergeDefaults.
 type defaultsModel struct {
 	strict.At
-	_ strict.Extra `later:"timeout transaction"`
 
-	Chunk chunkDefaults           `key:"chunk" doc:"Keys of chunks; each replaces its default by itself."`
-	Retry *config.ItemRetryConfig `key:"retry" doc:"The retry of chunks that have none."`
-	Skip  *config.ItemSkipConfig  `key:"skip" doc:"The skip of chunks that have none."`
+	Chunk       chunkDefaults           `key:"chunk" doc:"Keys of chunks."`
+	Retry       *config.ItemRetryConfig `key:"retry" doc:"Keys of the retry of chunks."`
+	Skip        *config.ItemSkipConfig  `key:"skip" doc:"Keys of the skip of chunks."`
+	Timeout     *time.Duration          `key:"timeout" doc:"The timeout of steps with a chunk or a tasklet [none]."`
+	Transaction *transactionDefaults    `key:"transaction" doc:"Keys of the transaction of steps and of atomic groups. A step in a group, and a tasklet without a transaction, take none of them."`
+}
+
+// transactionDefaults are the keys of a transaction that may have a default of the file's
+// own. They are embedded in transactionModel.
+type transactionDefaults struct {
+	Isolation string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
+	Timeout   *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]; in a chunk step, that of each chunk."`
 }
 
 // chunkDefaults are the keys of a chunk that may have a default of the file's
@@ -167,6 +176,7 @@ type splitModel struct {
 
 	Split    string           `key:"split" required:"true" doc:"The split's name, an identifier that is there once in the file."`
 	Branches [][]elementModel `key:"branches" item:"a branch" required:"true" doc:"Lists of elements, which run side by side; the split has the outcome of the most severe."`
+	Parallel *int             `key:"parallel" doc:"How many branches run at once [all]."`
 	elementKeys
 }
 
@@ -217,10 +227,9 @@ type chunkModel struct {
 type transactionModel struct {
 	strict.At
 
-	Propagation string         `key:"propagation" enum:"REQUIRED,REQUIRES_NEW,NESTED,NOT_SUPPORTED,SUPPORTS,MANDATORY,NEVER" doc:"How a tasklet relates to a transaction around it [REQUIRED, for tasklets that need none NOT_SUPPORTED]. Not for chunk steps."`
-	Isolation   string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
-	ReadOnly    bool           `key:"read_only" default:"false" doc:"Refuse writes. Not for chunk steps, which commit their position."`
-	Timeout     *time.Duration `key:"timeout" doc:"The longest that the transaction may take [none]; in a chunk step, that of each chunk."`
+	Propagation string `key:"propagation" enum:"REQUIRED,REQUIRES_NEW,NESTED,NOT_SUPPORTED,SUPPORTS,MANDATORY,NEVER" doc:"How a tasklet relates to a transaction around it [REQUIRED, for tasklets that need none NOT_SUPPORTED]. Not for chunk steps."`
+	transactionDefaults
+	ReadOnly bool `key:"read_only" default:"false" doc:"Refuse writes. Not for chunk steps, which commit their position."`
 }
 
 // targetModel is the long form of a target: {end: {exit: CODE}}.
@@ -259,6 +268,50 @@ type fieldModel struct {
 
 	Optional bool `key:"optional" doc:"The source may lack the column or the key; the field is null then, and its type says null."`
 }
+
+// templateModel is a list of elements with arguments.
+type templateModel struct {
+	strict.At
+
+	Doc   string                           `key:"doc" doc:"What it is for."`
+	With  strict.OrderedMap[argumentModel] `key:"with" doc:"The arguments by name. '${with.NAME}' in the steps, also in names and keys, is replaced when the file is loaded."`
+	Steps templateSteps                    `key:"steps" required:"true" doc:"The elements that a use of the template stands for."`
+}
+
+// argumentModel is an argument of a template.
+type argumentModel struct {
+	strict.At
+
+	Type    string   `key:"type" required:"true" main:"true" doc:"A type of parameters, or list or map: a value with all that is in it."`
+	Doc     string   `key:"doc" doc:"What it means."`
+	Default anyValue `key:"default" doc:"The value if none is given [one must be given]."`
+	Enum    []string `key:"enum" doc:"The values allowed [any]."`
+}
+
+// useModel is an element that stands for those of a template. The loader replaces it before
+// elements are decoded.
+type useModel struct {
+	strict.At
+
+	Use      string        `key:"use" required:"true" doc:"The name of the template."`
+	With     anyValue      `key:"with" doc:"The arguments by name."`
+	ForEach  argumentLists `key:"for_each" doc:"A list of arguments: the template is used once with each of them, beside those of 'with', in order."`
+	Parallel *int          `key:"parallel" doc:"How many of 'for_each' run at once: they are the branches of a split then [1: one after the other]."`
+	As       string        `key:"as" doc:"The name of the split, or of a flow around the elements [the template's name; without 'as', 'when', 'next' and 'parallel' the elements stand in the place of the use]."`
+	elementKeys
+}
+
+// anyValue is a value of any kind.
+type anyValue struct{ node *strict.Node }
+
+// argumentLists is what for_each takes.
+type argumentLists struct{ node *strict.Node }
+
+// templateSteps are the elements of a template, which may have ${with.NAME} anywhere.
+type templateSteps struct{ node *strict.Node }
+
+// includeModel is the files of `include`.
+type includeModel anyValue
 
 // rowModel is a row type: fields in order.
 type rowModel strict.OrderedMap[fieldModel]

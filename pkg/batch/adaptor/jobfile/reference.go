@@ -86,7 +86,7 @@ func jobFilePage(reg *registry.Registry) []byte {
 	p.section("Parameter", "An entry of `parameters`, by its name.", reflect.TypeFor[parameterModel]())
 	p.section("Row field", "A field of a row type: an entry of `types`, or of a component's `item`. The type alone may be written directly: `id: int`.", reflect.TypeFor[fieldModel]())
 	p.printf("\n## Elements\n\nAn element of a flow is one of [step](#step), [decide](#decide), [split](#split), [flow](#flow), [atomic](#atomic) and [job](#child-job): " +
-		"the key that has its name says which. Names are identifiers, there once in the file; `end`, `fail` and `stop` are none. " +
+		"the key that has its name says which. [use](#use) stands for elements of a template. Names are identifiers, there once in the file; `end`, `fail` and `stop` are none. " +
 		"A flow begins with its first element; elements lead to elements of the same list.\n")
 	p.section("Step", "Some work: a `chunk`, a `tasklet` or `tasks`. A component is written `name` or `{name: {its config}}`.", reflect.TypeFor[stepModel]())
 	p.section("Partition", "The parts of a step's work. Each part has a step execution STEP:PART of its own; a restart runs those that did not complete. "+
@@ -100,12 +100,15 @@ func jobFilePage(reg *registry.Registry) []byte {
 	p.section("Flow", "A flow as one element.", reflect.TypeFor[flowModel]())
 	p.section("Atomic", "Tasklet steps in one transaction: all of them commit, or none does. They work in one database.", reflect.TypeFor[atomicModel]())
 	p.section("Child job", "Another job file as one element, with an instance and executions of its own. Its results are `steps.NAME.out.execution`, `status` and `exit`, as texts.", reflect.TypeFor[childModel]())
+	p.section("Use", "It stands for the elements of a [template](#template): they are in its place, in a flow of the name `as`, or with `parallel` in a split.", reflect.TypeFor[useModel]())
+	p.section("Template", "An entry of `templates`, by its name: elements with arguments. It is expanded when the file is loaded; `surfin validate --expand FILE` shows the job without templates.", reflect.TypeFor[templateModel]())
+	p.section("Argument", "An argument of a template. The type alone may be written directly: `table: string`.", reflect.TypeFor[argumentModel]())
 	p.section("Chunk", "The work of a chunk step.", reflect.TypeFor[chunkModel]())
 	p.section("Retry", "Errors of reader and processor are tried again item by item, those of the writer with the whole chunk in a new transaction. A bare number is `limit`.", reflect.TypeFor[config.ItemRetryConfig]())
 	p.section("Backoff", "The waits between attempts.", reflect.TypeFor[config.Backoff]())
 	p.section("Skip", "One limit counts the items that failed in reader, processor and writer. A bare number is `limit`.", reflect.TypeFor[config.ItemSkipConfig]())
 	p.classes(reg)
-	p.section("Defaults", "What steps use that say nothing else: a step's key replaces the whole default and is never merged with it. The keys of `chunk` are replaced one by one.", reflect.TypeFor[defaultsModel]())
+	p.section("Defaults", "What steps use that say nothing else. It is merged with what a step says, key by key: also in `retry`, `skip`, `backoff` and `transaction`. A list is one value.", reflect.TypeFor[defaultsModel]())
 	p.section("Transaction", "The transaction of a tasklet step, or of each chunk.", reflect.TypeFor[transactionModel]())
 	p.printf("\n## Next\n\nA target is the name of an element of the same list, `end`, `fail`, `stop`, or one of the maps below. `next: TARGET` follows success. " +
 		"`next: {PATTERN: TARGET}` follows an exit code that matches (`*` any characters, `?` one; the most specific pattern wins); " +
@@ -143,8 +146,10 @@ func (p *page) expressions() {
 		"In SQL it becomes a bind variable. Keys of type *expression* are expressions themselves, over `item`, `meta`, `params` and `job`, without `${ }`. " +
 		"An expression with `, : # ? ! * { [` or a leading quote goes in quotes or in a `|` block.\n\n" +
 		"| name | value | known |\n|---|---|---|\n" +
+		"| `with.NAME` | an argument of a template, in its steps | when the file is loaded |\n" +
 		"| `params.NAME` | a parameter; one of type path is absolute | at launch |\n" +
 		"| `env.NAME` | a variable of the environment; it must be set | at launch |\n" +
+		"| `secret.NAME` | a secret, in the configs of components; it is masked wherever it is shown or stored | at launch |\n" +
 		"| `job.name` | the job's name | at launch |\n" +
 		"| `job.execution` | the number of the execution | at the start of the step |\n")
 	for _, f := range stepFields() {
@@ -372,6 +377,18 @@ func sectionWord(t reflect.Type) string {
 		return "[skip](#skip)"
 	case reflect.TypeFor[defaultsModel]():
 		return "[defaults](#defaults)"
+	case reflect.TypeFor[templateModel]():
+		return "[template](#template)"
+	case reflect.TypeFor[argumentModel]():
+		return "[argument](#argument), or its type"
+	case reflect.TypeFor[templateSteps]():
+		return "list of [element](#elements)"
+	case reflect.TypeFor[anyValue]():
+		return "any value"
+	case reflect.TypeFor[argumentLists]():
+		return "list of maps"
+	case reflect.TypeFor[includeModel]():
+		return "path, or a list"
 	}
 	return keysBelow
 }

@@ -3,6 +3,7 @@ package jobfile
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -11,39 +12,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// checkDefaults checks the file's `defaults` where they are written, once.
-func (l *loader) checkDefaults() {
-	d := &l.file.model.Defaults
-	if d.Node == nil {
-		return
-	}
-	if at := d.Node.Get("chunk"); at != nil {
-		l.checkChunkKeys(at, d.Chunk)
-	}
-	l.checkRetry(d.Node.Get("retry"), d.Retry)
-	l.checkSkip(d.Node.Get("skip"), d.Skip)
-}
-
 // checkRetrySkip checks the keys of a chunk, and completes them by the defaults.
 func (l *loader) checkRetrySkip(s *stepDef) {
-	m, d := s.model.Chunk, &l.file.model.Defaults
+	m, d := s.model.Chunk, l.file.defaults()
+	s.chunk = m.chunkDefaults
+	mergeDefaults(m.Node, reflect.ValueOf(&s.chunk).Elem(), d.Node.Get("chunk"), reflect.ValueOf(d.Chunk))
+	s.retry = merged(m.Node.Get("retry"), m.Retry, d.Node.Get("retry"), d.Retry)
+	s.skip = merged(m.Node.Get("skip"), m.Skip, d.Node.Get("skip"), d.Skip)
 	l.checkChunkKeys(m.Node, m.chunkDefaults)
-	l.checkRetry(m.Node.Get("retry"), m.Retry)
-	l.checkSkip(m.Node.Get("skip"), m.Skip)
-	s.chunk, s.retry, s.skip = m.chunkDefaults, m.Retry, m.Skip
-	for key, inherit := range map[string]func(){
-		"size":                   func() { s.chunk.Size = d.Chunk.Size },
-		"isolate":                func() { s.chunk.Isolate = d.Chunk.Isolate },
-		"reprocess":              func() { s.chunk.Reprocess = d.Chunk.Reprocess },
-		"process_in_transaction": func() { s.chunk.ProcessInTransaction = d.Chunk.ProcessInTransaction },
-		"concurrency":            func() { s.chunk.Concurrency = d.Chunk.Concurrency },
-		"retry":                  func() { s.retry = d.Retry },
-		"skip":                   func() { s.skip = d.Skip },
-	} {
-		if m.Node.Get(key) == nil {
-			inherit()
-		}
-	}
+	l.checkRetry(m.Node.Get("retry"), s.retry)
+	l.checkSkip(m.Node.Get("skip"), s.skip)
 	if !s.chunk.ProcessInTransaction {
 		return
 	}

@@ -180,6 +180,15 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 		return object{"anyOf": []any{one, object{"type": "array", "minItems": 1, "items": one}}}
 	case reflect.TypeFor[itemsModel]():
 		return object{"anyOf": []any{object{"type": "array", "minItems": 1}, b.components(kindOf(f))}}
+	case reflect.TypeFor[anyValue]():
+		return object{}
+	case reflect.TypeFor[includeModel]():
+		path := object{"type": "string", "minLength": 1}
+		return object{"anyOf": []any{path, object{"type": "array", "minItems": 1, "items": path}}}
+	case reflect.TypeFor[argumentLists]():
+		return object{"anyOf": []any{object{"type": "string", "pattern": `^\$\{`}, object{"type": "array", "minItems": 1, "items": object{"type": "object"}}}}
+	case reflect.TypeFor[templateSteps](): // ${with.NAME} may stand for any value
+		return object{"type": "array", "minItems": 1, "items": object{"type": "object"}}
 	case reflect.TypeFor[nextModel]():
 		return b.next()
 	}
@@ -314,6 +323,7 @@ func (b *schemaBuilder) element() object {
 			m := elementModel{kind: kind}
 			choices = append(choices, b.structure(m.model().Type()))
 		}
+		choices = append(choices, b.structure(reflect.TypeFor[useModel]()))
 		b.defs["element"] = object{"anyOf": choices, "description": "An element of a flow: one of " + kindList() + "."}
 	}
 	return object{"$ref": "#/$defs/element"}

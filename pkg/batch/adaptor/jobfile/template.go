@@ -62,7 +62,7 @@ type templateError struct {
 func (e *templateError) Error() string { return e.msg }
 
 // braces is a value in the notation of template languages.
-var braces = regexp.MustCompile(`\{\{-?\s*((?:params|job|env|steps|context|part|item)\.[^{}]*?)\s*-?\}\}`)
+var braces = regexp.MustCompile(`\{\{-?\s*((?:params|job|env|steps|context|part|item|with|secret)\.[^{}]*?)\s*-?\}\}`)
 
 // reportTemplate reports an error of parseTemplate.
 func reportTemplate(c *strict.Collector, n *strict.Node, key string, err error) {

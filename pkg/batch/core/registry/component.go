@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -65,6 +66,10 @@ type Component struct {
 	// and what the framework gives are all. A job file whose `next` waits for another one is
 	// refused.
 	StandardExits bool
+	// Results are the named results that a tasklet has in every StepContribution.Out where it
+	// completes: ${steps.NAME.out.KEY} has their types. nil: they are texts, or the fields of
+	// the config's [item.Type] with the key `out`.
+	Results []row.Field
 	// Types returns the component's output type at load: for a reader in is nil;
 	// for a writer the result is ignored (return in). cfg is a pointer to Config,
 	// decoded but for its late-bound values. An error refuses the job file at the

@@ -151,16 +151,20 @@ type Delivery struct {
 	Epoch    int64
 	Type     string
 	Priority int
-	// NotBefore is the time before which it is not to be delivered; zero: now.
+	// NotBefore is the time before which it is not to be delivered: that of a retry, or of
+	// the submission where it is delivered anew and due. Those of a priority go in the order
+	// of it. Zero: now.
 	NotBefore time.Time
 }
 
 // Claimant is a worker. Lease is how long it owns what it claims without a heartbeat,
 // Grace how much longer nobody takes it over (continuation_grace).
 type Claimant struct {
-	Worker       string
-	Capacity     int
-	Types        []string
+	Worker   string
+	Capacity int
+	Types    []string
+	// Parts says that it takes parts of steps, and continues parked executions.
+	Parts        bool
 	Version      string
 	Lease, Grace time.Duration
 }
@@ -269,6 +273,7 @@ type Worker struct {
 	Name        string    `json:"name"`
 	Capacity    int       `json:"capacity"`
 	Types       []string  `json:"types"`
+	Parts       bool      `json:"parts"` // it takes parts of steps, and continues parked executions
 	Version     string    `json:"version"`
 	State       string    `json:"state"` // ACTIVE, GONE (it left), LOST (its lease ended)
 	Executing   int       `json:"executing"`

@@ -147,6 +147,6 @@ func (r *Repository) byID(ctx context.Context, ids []int64) ([]task.Delivery, er
 		return nil, nil
 	}
 	var rows []taskRow
-	err := r.scan(ctx, &rows, "SELECT id, epoch, type, priority, next_run_at FROM {task} WHERE id IN ? ORDER BY id", ids)
+	err := r.scan(ctx, &rows, "SELECT "+forDelivery+" FROM {task} WHERE id IN ? ORDER BY id", ids)
 	return deliveries(rows), err
 }

@@ -15,11 +15,11 @@ func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []tas
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, version, started_at, heartbeat_at, lease_until)
-		VALUES (?, ?, ?, ?, {now}, {now}, {later})
-		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, version = excluded.version,
+	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, parts, version, started_at, heartbeat_at, lease_until)
+		VALUES (?, ?, ?, ?, ?, {now}, {now}, {later})
+		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, parts = excluded.parts, version = excluded.version,
 			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL`,
-		by.Worker, by.Capacity, string(types), by.Version, by.Lease.Microseconds())
+		by.Worker, by.Capacity, string(types), by.Parts, by.Version, by.Lease.Microseconds())
 	if err != nil {
 		return nil, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
 	}
@@ -90,7 +90,7 @@ func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) (
 
 func (r *Repository) due(ctx context.Context, which string, of any, limit int) ([]task.Delivery, error) {
 	var rows []taskRow
-	err := r.scan(ctx, &rows, `SELECT id, epoch, type, priority, next_run_at FROM {task}
+	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task}
 		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, of, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks that are due: %w", err)

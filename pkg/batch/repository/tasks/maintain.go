@@ -173,7 +173,7 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 // Waiting implements task.Maintenance.
 func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int) ([]task.Delivery, error) {
 	var rows []taskRow
-	err := r.scan(ctx, &rows, `SELECT id, epoch, type, priority, next_run_at FROM {task} WHERE state IN ('PENDING', 'ORPHANED')
+	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task} WHERE state IN ('PENDING', 'ORPHANED')
 		AND delivered_at <= {later} AND (next_run_at IS NULL OR next_run_at <= {later}) ORDER BY delivered_at LIMIT ?`,
 		-after.Microseconds(), -after.Microseconds(), limit)
 	if err != nil {

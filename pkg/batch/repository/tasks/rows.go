@@ -73,6 +73,11 @@ func (row *taskRow) record() (*task.Task, error) {
 	return t, nil
 }
 
+// forDelivery are the columns of a delivery. One that is made anew has the time of the
+// submission, so that it goes before what was submitted later; a first one, and one that
+// is for later, goes at its own time.
+const forDelivery = "id, epoch, type, priority, CASE WHEN epoch > 1 AND COALESCE(next_run_at <= {now}, TRUE) THEN created_at ELSE next_run_at END AS next_run_at"
+
 func (row *taskRow) delivery() task.Delivery {
 	return task.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
 }

@@ -41,8 +41,9 @@ type Delivery struct {
 	// Priority orders deliveries that wait in a queue: FirstPriority to LastPriority;
 	// 0: DefaultPriority.
 	Priority int
-	// NotBefore is the earliest time of the delivery; zero: now. It may come later by
-	// [Capabilities].Late.
+	// NotBefore is the earliest time of the delivery, and its place: those of a priority go
+	// in the order of it. One in the past stands for work that has waited since then. Zero:
+	// now. The delivery may come later by [Capabilities].Late.
 	NotBefore time.Time
 }
 

@@ -46,3 +46,32 @@ func TestARequestToCancelThatComesBeforeTheStatementIsRepeated(t *testing.T) {
 		return nil
 	}))
 }
+
+// brokenConn loses the connection at a statement, some time after it was sent.
+type brokenConn struct{ net.Conn }
+
+func (c brokenConn) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("pg_sleep")) {
+		time.Sleep(100 * time.Millisecond)
+		return 0, c.Close()
+	}
+	return c.Conn.Write(b)
+}
+
+// A connection that is lost after the timeout is lost by it, for all the caller knows.
+func TestAConnectionThatIsLostAtATimeoutTellsTheTimeout(t *testing.T) {
+	t.Parallel()
+	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
+		dial := config.ConnConfig.DialFunc
+		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			return brokenConn{conn}, err
+		}
+	})
+	db := birds(t, openWith(t, Config{Lent: Lend(pool)}))
+	err := tx.NewManager(db).Do(t.Context(), tx.Attr{Timeout: 20 * time.Millisecond}, func(ctx context.Context) error {
+		_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "SELECT pg_sleep(60)")
+		return err
+	})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}

@@ -18,6 +18,9 @@
 // A script of several statements outside a transaction runs in one of its own,
 // all or nothing, as PostgreSQL does it.
 //
+// Statements are prepared and cached per connection, up to a hundred (sqlitekept.go). SQLite
+// prepares one anew by itself when the schema is another.
+//
 // synchronous is FULL: in WAL mode NORMAL may lose the last commits at a power
 // cut, and a commit that is recorded must have happened.
 //

@@ -301,6 +301,7 @@ type liteConn struct {
 	// watch is the writing transaction in progress, or nil.
 	watch   *sqliteTx
 	trace   trace
+	kept    kept
 	closed  bool
 	writing writing
 }
@@ -313,7 +314,7 @@ func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical
 		if !ok {
 			return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
 		}
-		l := &liteConn{modernc: own, writing: writing{time: w, wait: wait}}
+		l := &liteConn{modernc: own, kept: kept{}, writing: writing{time: w, wait: wait}}
 		l.trace = trace{renew: l.renew, keeps: keepsSQLite, known: map[string]bool{}}
 		return l, nil
 	}
@@ -370,7 +371,7 @@ func (c *liteConn) close() error {
 		return nil
 	}
 	c.closed = true
-	return c.modernc.Close()
+	return errors.Join(c.kept.close(), c.modernc.Close())
 }
 
 // renew gives the connection up: another one is opened in no time, and nothing says
@@ -382,6 +383,9 @@ func (c *liteConn) ExecContext(ctx context.Context, query string, args []driver.
 		return nil, err
 	}
 	defer c.writing.statement()()
+	if keepsPrepared(query) {
+		return c.kept.exec(ctx, c.modernc, query, args)
+	}
 	return c.modernc.ExecContext(ctx, query, args)
 }
 
@@ -390,6 +394,9 @@ func (c *liteConn) QueryContext(ctx context.Context, query string, args []driver
 		return nil, err
 	}
 	defer c.writing.statement()()
+	if keepsPrepared(query) {
+		return c.kept.query(ctx, c.modernc, query, args)
+	}
 	return c.modernc.QueryContext(ctx, query, args)
 }
 

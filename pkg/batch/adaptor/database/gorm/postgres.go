@@ -245,14 +245,19 @@ func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, opts *sql.TxOpti
 	if !inTime() {
 		(<-late)()
 	}
-	return t, err
+	return t, explainPostgres(ctx, err)
 }
 
 // explainPostgres adds the end of the context to the answer of a server that was
-// asked to cancel.
+// asked to cancel, and to the loss of the connection that the end brings about where
+// the server is slow to answer. What else the server says stays what it says.
 func explainPostgres(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause != nil && dberr.IsCanceled(err) && !errors.Is(err, cause) {
-		return fmt.Errorf("%w: %w", cause, err)
+	cause := ctx.Err()
+	if err == nil || cause == nil || errors.Is(err, cause) {
+		return err
 	}
-	return err
+	if said := dberr.SQLState(err) != ""; said && !dberr.IsCanceled(err) && !dberr.IsConnectionLost(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
 }

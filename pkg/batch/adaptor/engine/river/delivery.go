@@ -79,7 +79,11 @@ func (schedule) InsertBegin(_ context.Context, params *rivertype.JobInsertParams
 	now := time.Now()
 	switch {
 	case params.ScheduledAt == nil || !params.ScheduledAt.After(now):
-		past := now.Add(-skew)
+		since := now
+		if params.ScheduledAt != nil {
+			since = *params.ScheduledAt
+		}
+		past := since.Add(-skew)
 		params.ScheduledAt, params.State = &past, rivertype.JobStateAvailable
 	case params.ScheduledAt.Before(now.Add(soon)):
 		params.State = rivertype.JobStateAvailable

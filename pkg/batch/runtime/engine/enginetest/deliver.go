@@ -18,6 +18,7 @@ func deliveries() []test {
 		{"a delivery is as it was given", unchanged},
 		{"a delivery waits for its time", notBefore},
 		{"priorities come in order", priorities},
+		{"what has waited longest comes first", longestFirst},
 		{"a worker gets the queues that it subscribed to", queues},
 		{"names of queues may have any characters", anyQueue},
 		{"a delivery comes again after a while, and holds no slot meanwhile", retried},
@@ -78,6 +79,25 @@ func priorities(b *bed) {
 	close(free)
 	b.until("all are done", func() bool { return b.number("state = 'done'") == 6 })
 	require.Equal(b, []int64{9, 1, 2, 5, 3, 4}, w.ids())
+}
+
+func longestFirst(b *bed) {
+	free := make(chan struct{})
+	w := b.work(1, []string{"a"}, func(ctx context.Context, d engine.Delivery) engine.Answer {
+		<-free
+		return b.takeAndEnd(ctx, d)
+	})
+	b.submit(b.Context(), task(9))
+	b.until("the slot is full", func() bool { return w.has(9) })
+	b.submit(b.Context(), task(1))
+	for id, ago := range map[int64]time.Duration{2: time.Hour, 3: time.Minute} {
+		d := task(id)
+		d.NotBefore = time.Now().Add(-ago)
+		b.submit(b.Context(), d)
+	}
+	close(free)
+	b.until("all are done", func() bool { return b.number("state = 'done'") == 4 })
+	require.Equal(b, []int64{9, 2, 3, 1}, w.ids())
 }
 
 func queues(b *bed) {

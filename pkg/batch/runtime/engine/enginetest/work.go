@@ -40,11 +40,11 @@ func (w *Work) Add(ctx context.Context, ds ...engine.Delivery) error {
 			marks[i] = w.db.Dialect().Placeholder(len(args) + i + 1)
 		}
 		rows = append(rows, "("+strings.Join(marks, ",")+",'waiting','',0)")
-		due := int64(0)
-		if !d.NotBefore.IsZero() {
-			due = d.NotBefore.UnixMicro()
+		due := d.NotBefore
+		if due.IsZero() {
+			due = time.Now()
 		}
-		args = append(args, string(d.Kind), d.ID, d.Epoch, d.Queue, d.Priority, due)
+		args = append(args, string(d.Kind), d.ID, d.Epoch, d.Queue, d.Priority, due.UnixMicro())
 	}
 	return w.exec(ctx, "insert into enginetest_work (kind, id, epoch, queue, priority, due, state, taken_by, takes) values "+strings.Join(rows, ","), args...)
 }

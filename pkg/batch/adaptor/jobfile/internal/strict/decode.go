@@ -52,7 +52,7 @@ func (d *Decoder) Reported() { d.bad = true }
 
 // Default sets v to what its own tags say of missing keys, at the place of n.
 func (d *Decoder) Default(n *Node, what string, v reflect.Value) bool {
-	empty := &Node{Kind: Map, Line: n.Line, Col: n.Col}
+	empty := n.Beside(Map)
 	return d.Decode(empty, what, v)
 }
 
@@ -190,7 +190,7 @@ func (d *Decoder) structure(n *Node, f Field, v reflect.Value) {
 
 // restOf returns the entries of n that are no keys of fields.
 func restOf(n *Node, keys Keys) *Node {
-	rest := &Node{Kind: Map, Line: n.Line, Col: n.Col}
+	rest := n.Beside(Map)
 	for _, e := range n.Entries {
 		if _, known := keys.Find(e.Key.Text); !known && !e.Key.Bad {
 			rest.Entries = append(rest.Entries, e)
@@ -293,7 +293,7 @@ func (d *Decoder) byDefault(n *Node, f Field, v reflect.Value) {
 
 // moveTo gives n and all in it the place of at.
 func moveTo(n, at *Node) {
-	n.Line, n.Col, n.style = at.Line, at.Col, folded
+	n.Line, n.Col, n.style, n.doc, n.use = at.Line, at.Col, folded, at.doc, at.use
 	for _, item := range n.Items {
 		moveTo(item, at)
 	}

@@ -57,6 +57,12 @@ type Node struct {
 
 	style   style
 	comment string // after it on its line
+	// doc is where it is written; nil: it stands for no text of a file.
+	doc *Document
+	// use is how it came into the document; nil: it is written there.
+	use *Use
+	// origin is what its text was put together from; nil: it is as written.
+	origin *origin
 }
 
 // Entry is one key of a map.
@@ -110,7 +116,7 @@ func (n *Node) Find(path string) *Node {
 
 // WithText returns a scalar that stands for text at the place of n: for defaults.
 func (n *Node) WithText(text string) *Node {
-	return &Node{Kind: Scalar, Line: n.Line, Col: n.Col, Text: text, style: folded}
+	return n.Plain(text)
 }
 
 // Document is a parsed file.
@@ -156,6 +162,7 @@ func (d *Document) clamp(line, col int) (int, int) {
 // locate finds byte offset of the node's text in the file. Where quotes or folds
 // hide it, it is the beginning of the node.
 func (d *Document) locate(n *Node, offset int) (line, col int) {
+	n, offset = n.source(offset)
 	if offset < 0 || offset > len(n.Text) || n.Line < 1 || n.Line > len(d.lines) {
 		return n.Line, n.Col
 	}

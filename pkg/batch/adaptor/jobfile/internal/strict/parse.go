@@ -49,7 +49,7 @@ func Parse(path string, text []byte) (*Document, *Collector) {
 		c.add(1, 1, "the file is empty", "a job file begins with `job: NAME`")
 		return d, c
 	}
-	r := resolver{c: c, within: map[*yaml.Node]bool{}}
+	r := resolver{doc: d, c: c, within: map[*yaml.Node]bool{}}
 	d.Root = r.node(root.Content[0])
 	if r.count > maxNodes {
 		d.Root = nil
@@ -105,6 +105,7 @@ func invalidAt(text []byte) (line, col int) {
 
 // resolver turns yaml's nodes into ours.
 type resolver struct {
+	doc    *Document
 	c      *Collector
 	within map[*yaml.Node]bool // anchors being resolved
 	count  int
@@ -113,7 +114,7 @@ type resolver struct {
 }
 
 func (r *resolver) node(y *yaml.Node) *Node {
-	n := &Node{Line: y.Line, Col: y.Column, comment: strings.TrimSpace(y.LineComment)}
+	n := &Node{doc: r.doc, Line: y.Line, Col: y.Column, comment: strings.TrimSpace(y.LineComment)}
 	if r.count++; r.count > maxNodes {
 		n.Kind, n.Bad = Scalar, true
 		return n
@@ -220,7 +221,7 @@ func (r *resolver) mapping(y *yaml.Node, n *Node) {
 		key, value := y.Content[i], y.Content[i+1]
 		if key.Tag == "!!merge" && key.Kind == yaml.ScalarNode {
 			for _, e := range r.merge(value) {
-				add(e, &Node{Line: key.Line, Col: key.Column})
+				add(e, &Node{doc: r.doc, Line: key.Line, Col: key.Column})
 			}
 			continue
 		}

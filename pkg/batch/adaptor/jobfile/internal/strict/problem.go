@@ -24,6 +24,9 @@ type Problem struct {
 	// Place says where it is in a definition that was made in Go, where a line tells
 	// nothing: "job bill: step load: chunk.writer". It is empty for a file.
 	Place string
+	// Through says by which uses of templates it is there, if it is written in one:
+	// "through use load in job.yaml:12:3".
+	Through string
 }
 
 // Error returns "file:line:col: message", the line with a caret, and the hint; of a
@@ -39,6 +42,9 @@ func (p Problem) Error() string {
 	fmt.Fprintf(&b, "\n%s%s\n%s| %s^", gutter, line, strings.Repeat(" ", len(gutter)-2), caret)
 	if p.Hint != "" {
 		b.WriteString(" " + p.Hint)
+	}
+	if p.Through != "" {
+		fmt.Fprintf(&b, "\n%s| %s", strings.Repeat(" ", len(gutter)-2), p.Through)
 	}
 	return b.String()
 }
@@ -100,35 +106,66 @@ func (ps Problems) Error() string {
 type Collector struct {
 	doc  *Document
 	list Problems
-	seen map[Problem]bool
+	// seen is the place in list of each problem, without what it is there through; more are
+	// the other uses through which it is there.
+	seen map[Problem]int
+	more []map[string]bool
 	// reports counts the problems, with those that were reported before: a value that is used
 	// twice is wrong twice.
 	reports int
 }
 
 // NewCollector returns a collector without problems.
-func (d *Document) NewCollector() *Collector { return &Collector{doc: d, seen: map[Problem]bool{}} }
+func (d *Document) NewCollector() *Collector { return &Collector{doc: d, seen: map[Problem]int{}} }
 
 // Add reports a problem at the node.
-func (c *Collector) Add(n *Node, msg, hint string) {
-	c.report(n.Line, n.Col, msg, hint, c.doc.Place(n))
-}
+func (c *Collector) Add(n *Node, msg, hint string) { c.report(c.docOf(n), n, n.Line, n.Col, msg, hint) }
 
 // AddAt reports a problem at byte offset of the node's text.
 func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
-	line, col := c.doc.locate(n, offset)
-	c.report(line, col, msg, hint, c.doc.Place(n))
+	doc := c.docOf(n)
+	line, col := doc.locate(n, offset)
+	c.report(doc, n, line, col, msg, hint)
 }
 
-func (c *Collector) add(line, col int, msg, hint string) { c.report(line, col, msg, hint, "") }
+func (c *Collector) add(line, col int, msg, hint string) { c.report(c.doc, nil, line, col, msg, hint) }
 
-func (c *Collector) report(line, col int, msg, hint, place string) {
-	line, col = c.doc.clamp(line, col)
+// Merge adds the problems of another document.
+func (c *Collector) Merge(other *Collector) {
+	for _, p := range other.list {
+		c.put(p)
+	}
+}
+
+func (c *Collector) docOf(n *Node) *Document {
+	if n.doc != nil {
+		return n.doc
+	}
+	return c.doc
+}
+
+func (c *Collector) report(doc *Document, n *Node, line, col int, msg, hint string) {
+	line, col = doc.clamp(line, col)
+	p := Problem{File: doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: doc.lines[line-1]}
+	if n != nil {
+		p.Place, p.Through = c.doc.Place(n), n.through()
+	}
+	c.put(p)
+}
+
+// put keeps a problem once, through however many uses of a template it is there.
+func (c *Collector) put(p Problem) {
 	c.reports++
-	p := Problem{File: c.doc.Path, Line: line, Col: col, Msg: msg, Hint: hint, Excerpt: c.doc.lines[line-1], Place: place}
-	if !c.seen[p] {
-		c.seen[p] = true
-		c.list = append(c.list, p)
+	key := p
+	key.Through = ""
+	i, known := c.seen[key]
+	if !known {
+		i = len(c.list)
+		c.seen[key] = i
+		c.list, c.more = append(c.list, p), append(c.more, map[string]bool{})
+	}
+	if p.Through != c.list[i].Through && c.list[i].Through != "" {
+		c.more[i][p.Through] = true
 	}
 }
 
@@ -136,14 +173,25 @@ func (c *Collector) report(line, col int, msg, hint, place string) {
 // is used twice.
 func (c *Collector) Reports() int { return c.reports }
 
-// Err returns all problems by position, or nil.
+// Err returns all problems by position, or nil: first those of the collector's document.
 func (c *Collector) Err() error {
 	if len(c.list) == 0 {
 		return nil
 	}
 	list := slices.Clone(c.list)
+	for i, more := range c.more {
+		if len(more) > 0 {
+			list[i].Through += fmt.Sprintf(", and %d more", len(more))
+		}
+	}
+	isOther := func(p Problem) int {
+		if p.File == c.doc.Path {
+			return 0
+		}
+		return 1
+	}
 	slices.SortStableFunc(list, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+		return cmp.Or(cmp.Compare(isOther(a), isOther(b)), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 	return list
 }

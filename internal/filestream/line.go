@@ -1,0 +1,36 @@
+package filestream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+)
+
+// Line returns the line that begins at offset, which is buffered or next, with its end; nil
+// if it has more than longest bytes: SkipLine passes it. The last line may have no end. It
+// returns io.EOF behind the last one. The input must have no Max, and keep what begins at
+// offset. The line is void at the next call.
+func (in *Input) Line(ctx context.Context, offset, longest int64) ([]byte, error) {
+	for searched := 0; ; {
+		text := in.Buffered(offset)
+		end := bytes.IndexByte(text[searched:], '\n') + 1
+		if end > 0 {
+			end += searched
+		}
+		if searched = len(text); end == 0 && int64(searched) <= longest {
+			err := in.More(ctx)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, io.EOF) || searched == 0 {
+				return nil, err
+			}
+			text, end = in.Buffered(offset), searched
+		}
+		if end == 0 || int64(end) > longest {
+			return nil, nil
+		}
+		return text[:end], nil
+	}
+}

@@ -1,0 +1,152 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// keptStatements and longestStatement bound what a connection to SQLite keeps prepared.
+const (
+	keptStatements   = 100
+	longestStatement = 4096
+)
+
+// kept has the statements of a connection to SQLite that are prepared and not in use, by
+// their text: to parse and plan one takes longer than to run it. SQLite itself prepares
+// one anew that was planned for another schema or setting. Each is used by one caller at
+// a time, and closed when it failed. pgx does the same for PostgreSQL.
+type kept map[string]preparedStmt
+
+// preparedStmt is a prepared statement of modernc.
+type preparedStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// keepsPrepared reports a text that is worth it, and safe: one statement on rows. A pragma
+// may do its work while it is prepared.
+func keepsPrepared(query string) bool {
+	if len(query) > longestStatement || strings.IndexByte(query, ';') >= 0 {
+		return false
+	}
+	keeps := false
+	words(query, func(word string) bool {
+		switch word {
+		case "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "WITH", "VALUES":
+			keeps = true
+		}
+		return false
+	})
+	return keeps
+}
+
+// take returns a statement that nobody else uses.
+func (k kept) take(ctx context.Context, conn modernc, query string) (preparedStmt, error) {
+	if stmt, ok := k[query]; ok {
+		delete(k, query)
+		return stmt, nil
+	}
+	stmt, err := conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	prepared, ok := stmt.(preparedStmt)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the statement is a %T, and should be modernc's", stmt), stmt.Close())
+	}
+	return prepared, nil
+}
+
+// put takes a statement back that has run.
+func (k kept) put(query string, stmt preparedStmt) error {
+	if _, ok := k[query]; ok { // it ran while rows of the other one were open
+		return stmt.Close()
+	}
+	if len(k) >= keptStatements {
+		for text, other := range k { // any
+			delete(k, text)
+			if err := other.Close(); err != nil {
+				return errors.Join(err, stmt.Close())
+			}
+			break
+		}
+	}
+	k[query] = stmt
+	return nil
+}
+
+// close closes them all. SQLite keeps the file of a connection open while it has one.
+func (k kept) close() error {
+	var errs []error
+	for text, stmt := range k {
+		delete(k, text)
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (k kept) exec(ctx context.Context, conn modernc, query string, args []driver.NamedValue) (driver.Result, error) {
+	stmt, err := k.take(ctx, conn, query)
+	if err != nil {
+		return nil, err
+	}
+	result, err := stmt.ExecContext(ctx, args)
+	if err != nil {
+		_ = stmt.Close() //nolint:errcheck // it says again what has failed
+		return nil, err
+	}
+	return result, k.put(query, stmt)
+}
+
+func (k kept) query(ctx context.Context, conn modernc, query string, args []driver.NamedValue) (driver.Rows, error) {
+	stmt, err := k.take(ctx, conn, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := stmt.QueryContext(ctx, args)
+	if err != nil {
+		_ = stmt.Close() //nolint:errcheck // it says again what has failed
+		return nil, err
+	}
+	typed, ok := rows.(typedRows)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the rows are %T, and should be modernc's", rows), rows.Close(), stmt.Close())
+	}
+	return &keptRows{typed, func(err error) error {
+		if err != nil {
+			_ = stmt.Close() //nolint:errcheck // likewise
+			return err
+		}
+		return k.put(query, stmt)
+	}}, nil
+}
+
+// typedRows is what modernc's rows can do.
+type typedRows interface {
+	driver.Rows
+	driver.RowsColumnTypeDatabaseTypeName
+	driver.RowsColumnTypeLength
+	driver.RowsColumnTypeNullable
+	driver.RowsColumnTypePrecisionScale
+	driver.RowsColumnTypeScanType
+}
+
+// keptRows gives its statement back when it is closed.
+type keptRows struct {
+	typedRows
+	giveBack func(err error) error // nil: it has
+}
+
+// Close closes the rows. database/sql calls it once or more.
+func (r *keptRows) Close() error {
+	if r.giveBack == nil {
+		return nil
+	}
+	giveBack := r.giveBack
+	r.giveBack = nil
+	return giveBack(r.typedRows.Close())
+}

@@ -1,0 +1,160 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// file reads the lines of a file. Offsets are those of filestream.Input.
+type file struct {
+	name, path, compression, encoding string
+	longest                           registry.Size
+	accept                            bool // changes of the file
+
+	in   *filestream.Input
+	at   int64 // offset of the next line, and lines before it
+	past int64
+	line int64 // number of the last line
+	dead error // nothing can be read any more
+	// last is where the last line stands; lost is the one that was given up last.
+	last, length int64
+	lost         *item.RawText
+}
+
+// filePosition is where a file goes on.
+type filePosition struct {
+	filestream.InputPosition
+	Lines int64 `json:"lines"`
+}
+
+// Meta returns where the last line is.
+func (f *file) Meta() item.Meta { return item.Meta{Path: f.path, Line: f.line} }
+
+// AcceptChanges implements item.ChangesAccepter.
+func (f *file) AcceptChanges() { f.accept = true }
+
+func (f *file) open(ctx context.Context, at *filePosition) error {
+	if f.longest == 0 {
+		f.longest = defaultMaxLine
+	}
+	cfg := filestream.InputConfig{Path: f.path, Compression: f.compression, Encoding: f.encoding, Accept: f.accept, Lines: true}
+	var from *filestream.InputPosition
+	if at != nil {
+		from = &at.InputPosition
+	}
+	in, err := filestream.OpenInput(ctx, cfg, from)
+	if err != nil {
+		f.in = nil
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	f.in, f.dead = in, nil
+	if at == nil {
+		f.goTo(in.Start(), 0)
+	} else {
+		f.goTo(at.Offset, at.Lines)
+	}
+	return nil
+}
+
+func (f *file) goTo(offset, lines int64) {
+	f.in.Rewind(offset)
+	f.in.Keep(offset)
+	f.at, f.past, f.line, f.lost = offset, lines, lines, nil
+}
+
+// next returns the next line without its end; io.EOF behind the last one. A line that is too
+// long is consumed.
+func (f *file) next(ctx context.Context) (string, error) {
+	if f.in == nil {
+		return "", fmt.Errorf("%s: the reader is not open", f.name)
+	}
+	if f.dead != nil {
+		return "", f.dead
+	}
+	text, err := f.in.Line(ctx, f.at, int64(f.longest))
+	switch {
+	case errors.Is(err, io.EOF):
+		return "", err
+	case err != nil:
+		return "", fmt.Errorf("%s: %s:%d: %w", f.name, f.path, f.past+1, err)
+	case text == nil:
+		return "", f.skip(ctx)
+	}
+	f.lost = nil
+	whole := withoutEnd(text)
+	f.last, f.length = f.at, int64(len(whole))
+	f.move(int64(len(text)))
+	return string(whole), nil
+}
+
+func (f *file) move(size int64) {
+	f.at += size
+	f.past++
+	f.line = f.past
+	f.in.Keep(f.at)
+}
+
+// skip passes a line that is too long.
+func (f *file) skip(ctx context.Context) error {
+	end, err := f.in.SkipLine(ctx, f.at)
+	if err != nil { // some of it is forgotten, so that it cannot be read again
+		return f.broken(f.past+1, err)
+	}
+	size := end - f.at
+	f.move(size)
+	raw := f.in.Skipped().Raw()
+	f.lost = &raw
+	return f.invalid(fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, f.longest))
+}
+
+// broken ends the reading for good.
+func (f *file) broken(line int64, err error) error {
+	f.dead = fmt.Errorf("%s: %s:%d: %w", f.name, f.path, line, err)
+	return f.dead
+}
+
+func (f *file) invalid(err error) error {
+	return item.Consumed(f.Meta(), exception.InvalidItem("", exception.ClassParse, err))
+}
+
+// RawText implements item.RawReader: the last line.
+func (f *file) RawText() item.RawText {
+	if f.lost != nil {
+		return *f.lost
+	}
+	return item.RawText{Text: string(f.in.Buffered(f.last)[:f.length]), Offset: f.last, Length: f.length}
+}
+
+// OpenRaw implements item.RawOpener.
+func (f *file) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
+	if f.longest == 0 {
+		f.longest = defaultMaxLine
+	}
+	f.path, f.in, f.dead = meta.Path, filestream.TextInput(raw.Text, raw.Offset), nil
+	f.goTo(raw.Offset, max(meta.Line-1, 0))
+	return nil
+}
+
+func (f *file) position() (filePosition, error) {
+	if f.in == nil {
+		return filePosition{}, fmt.Errorf("%s: the reader is not open", f.name)
+	}
+	return filePosition{InputPosition: f.in.Position(f.at), Lines: f.past}, nil
+}
+
+// Close closes the file.
+func (f *file) Close(context.Context) error {
+	if f.in == nil {
+		return nil
+	}
+	in := f.in
+	f.in = nil
+	return in.Close()
+}

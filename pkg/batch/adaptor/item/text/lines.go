@@ -1,0 +1,167 @@
+package text
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// LinesConfig configures the reader `lines`.
+type LinesConfig struct {
+	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Field       string        `key:"field" default:"line" doc:"The name of the field that has the line, a string."`
+	Encoding    string        `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
+	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     registry.Size `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
+}
+
+// Validate reports a key whose value means nothing.
+func (c *LinesConfig) Validate() error { return errors.Join(checkFile(c.Encoding, c.MaxLine)...) }
+
+// LinesWriterConfig configures the writer `lines`.
+type LinesWriterConfig struct {
+	Path        string `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	LineEnd     string `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	Encoding    string `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+}
+
+// Validate reports a key whose value means nothing.
+func (c *LinesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0)...) }
+
+func linesComponents() []registry.Component {
+	return []registry.Component{
+		{
+			Kind: registry.KindReader, Name: "lines",
+			Summary: "Reads a text file, a line for each item.",
+			Doc: `Each line is a row with one string field, empty lines too. A line that is too long, or not in
+the encoding, is an invalid item, named by path:line. A plain UTF-8 file restarts by a
+seek. A file that changed since the last attempt is refused.`,
+			Example: "lines: in.log",
+			Config:  reflect.TypeFor[LinesConfig](),
+			Types:   func(cfg any, _ item.Type) (item.Type, error) { return lineType(cfg.(*LinesConfig).Field) },
+			New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
+				return NewLinesReader(*cfg.(*LinesConfig))
+			},
+		},
+		{
+			Kind: registry.KindWriter, Name: "lines",
+			Summary: "Writes a text file, a line for each item.",
+			Doc: `The items have one field, as those of the reader lines, or those of a map with only: true. Its
+text is the line; a null is an empty one, and a text with a line end is an invalid item. The
+file is in view only when the step is complete. Each chunk costs one fsync.`,
+			Example: "lines: out/names.txt",
+			Config:  reflect.TypeFor[LinesWriterConfig](),
+			Types:   func(_ any, in item.Type) (item.Type, error) { return in, oneField(in) },
+			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+				return NewLinesWriter(*cfg.(*LinesWriterConfig), b)
+			},
+		},
+	}
+}
+
+func lineType(field string) (item.Type, error) {
+	if field == "" {
+		field = "line"
+	}
+	schema, err := row.NewSchema(row.Field{Name: field, Kind: row.String})
+	if err != nil {
+		return nil, err
+	}
+	return item.RowOf("", schema), nil
+}
+
+// oneField refuses items that are no single value.
+func oneField(in item.Type) error {
+	if err := named(in, ""); err != nil {
+		return errors.Unwrap(err)
+	}
+	if n := in.Schema().Len(); n != 1 {
+		return fmt.Errorf("a line is one field, and the items have %d: %s; put a map with only: true before it", n, in.Schema())
+	}
+	return nil
+}
+
+// NewLinesReader returns a reader of lines.
+func NewLinesReader(cfg LinesConfig) (item.Reader, error) {
+	err := cfg.Validate()
+	var itemType item.Type
+	if err == nil {
+		itemType, err = lineType(cfg.Field)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lines: %w", err)
+	}
+	return itemType.FromRecords(&lines{
+		file:   file{name: "lines", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, longest: cfg.MaxLine},
+		schema: itemType.Schema(),
+	})
+}
+
+// lines is the item.RecordReader of whole lines.
+type lines struct {
+	file
+	schema *row.Schema
+}
+
+// Schema returns the one field.
+func (r *lines) Schema() *row.Schema { return r.schema }
+
+// Open opens the file.
+func (r *lines) Open(ctx context.Context, at item.Position) error {
+	if at == nil {
+		return r.open(ctx, nil)
+	}
+	var pos filePosition
+	if err := json.Unmarshal(at, &pos); err != nil {
+		return fmt.Errorf("lines: cannot restart: its position is not readable: %w", err)
+	}
+	return r.open(ctx, &pos)
+}
+
+// ReadRecord reads the next line.
+func (r *lines) ReadRecord(ctx context.Context, dst []row.Value) error {
+	text, err := r.next(ctx)
+	if err != nil {
+		return err
+	}
+	if !utf8.ValidString(text) {
+		return r.invalid(errors.New("the line is not valid UTF-8 (see the key encoding)"))
+	}
+	dst[0] = row.StringValue(text)
+	return nil
+}
+
+// Position returns where the next line starts.
+func (r *lines) Position() (item.Position, error) {
+	at, err := r.position()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(at)
+}
+
+// NewLinesWriter returns a writer of items of the type use.In, which have one field. The
+// file belongs to use.Attempt (rule C15b).
+func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writer, error) {
+	err := cfg.Validate()
+	if err == nil {
+		err = oneField(use.In)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lines: %w", err)
+	}
+	return newWriter(outConfig{
+		name: "lines", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
+		put: func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
+			return appendText(dst, schema.Field(0), record[0])
+		},
+	}, use)
+}

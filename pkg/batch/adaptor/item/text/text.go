@@ -1,0 +1,183 @@
+// Package text reads and writes files of lines: the components `fixed`, whose records have
+// their fields at fixed places, and `lines`, whose items are whole lines. A file of any size
+// takes the memory of one line.
+//
+// It imports core with its folders, internal/filestream and internal/nearest.
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// Trailer is the line at the end of a file that says what the file must have.
+type Trailer struct {
+	Begins string `key:"begins" main:"true" required:"true" literal:"true" doc:"What the line begins with, and no record does."`
+	Count  string `key:"count" doc:"Where the number of records stands: FIRST-LAST, characters of the line from 1. The writer fills it up with zeros."`
+}
+
+// ReaderConfig configures the reader `fixed`.
+type ReaderConfig struct {
+	Path        string            `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Item        item.Type         `key:"item" required:"true" doc:"The type of the items."`
+	Columns     map[string]Column `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9."`
+	Record      string            `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
+	Header      string            `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
+	HeaderLines int               `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
+	Trailer     *Trailer          `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more behind it, the step fails."`
+	Short       bool              `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
+	Encoding    string            `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
+	Compression string            `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
+	MaxLine     registry.Size     `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
+}
+
+// defaultMaxLine is the longest line where MaxLine is 0.
+const defaultMaxLine registry.Size = 1 << 20
+
+// Validate reports a key whose value means nothing.
+func (c *ReaderConfig) Validate() error {
+	errs := checkFile(c.Encoding, c.MaxLine)
+	if c.HeaderLines < 0 {
+		errs = append(errs, &registry.ConfigError{Key: "header_lines", Err: errors.New("it is negative")})
+	}
+	if c.Header != "" && c.HeaderLines > 1 {
+		errs = append(errs, &registry.ConfigError{Key: "header_lines", Err: errors.New("header says that there is one line; give one of the two")})
+	}
+	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
+}
+
+func checkFile(encoding string, longest registry.Size) (errs []error) {
+	if longest < 0 {
+		errs = append(errs, &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")})
+	}
+	if err := filestream.CheckEncoding(encoding); err != nil {
+		errs = append(errs, &registry.ConfigError{Key: "encoding", Err: err})
+	}
+	return errs
+}
+
+// checkMarks refuses lines that could not be told apart.
+func checkMarks(record, header string, trailer *Trailer) (errs []error) {
+	if trailer == nil {
+		trailer = &Trailer{}
+	}
+	for key, text := range map[string]string{"record": record, "header": header, "trailer.begins": trailer.Begins} {
+		if strings.ContainsAny(text, "\r\n") {
+			errs = append(errs, &registry.ConfigError{Key: key, Err: errors.New("it has a line end")})
+		}
+	}
+	if record != "" && trailer.Begins != "" && (strings.HasPrefix(record, trailer.Begins) || strings.HasPrefix(trailer.Begins, record)) {
+		errs = append(errs, &registry.ConfigError{Key: "trailer.begins", Err: fmt.Errorf("%q cannot be told from %q, which a record begins with", trailer.Begins, record)})
+	}
+	if trailer.Count == "" {
+		return errs
+	}
+	at, err := spanOf(trailer.Count)
+	switch {
+	case err == nil && at.first <= len([]rune(trailer.Begins)):
+		err = fmt.Errorf("it begins at %d, where %q still stands", at.first, trailer.Begins)
+	}
+	if err != nil {
+		errs = append(errs, &registry.ConfigError{Key: "trailer.count", Err: err})
+	}
+	return errs
+}
+
+// WriterConfig configures the writer `fixed`.
+type WriterConfig struct {
+	Path        string            `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Columns     map[string]Column `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
+	Record      string            `key:"record" literal:"true" doc:"What each record begins with."`
+	Header      string            `key:"header" doc:"The first line, such as H${params.date}."`
+	Trailer     *Trailer          `key:"trailer" doc:"The last line."`
+	LineEnd     string            `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	Encoding    string            `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression string            `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+}
+
+// Validate reports a key whose value means nothing.
+func (c *WriterConfig) Validate() error {
+	return errors.Join(append(checkFile(c.Encoding, 0), checkMarks(c.Record, c.Header, c.Trailer)...)...)
+}
+
+// Components describes the readers and writers.
+func Components() []registry.Component {
+	return append(linesComponents(), registry.Component{
+		Kind: registry.KindReader, Name: "fixed",
+		Summary: "Reads records whose fields have fixed places in a line.",
+		Doc: `Places are counted in characters, from 1, whatever the encoding. A value is the text of its
+column without what fills it up (pad): behind it, or before it where it stands right.
+A blank column is null, for a string field only with nulls: [""]. Empty lines are ignored.
+
+A line that is too short, begins with another text than record says, or has a value that
+does not fit, is an invalid item, named by path:line; reading goes on at the next line.
+A header that is not there, a trailer that is missing, has another number of records (those
+that could not be read count, too) or is not the last line fail the step: the file is not whole.
+
+A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.`,
+		Example: `fixed: {path: in.txt, item: {id: int, name: string}, columns: {id: {at: 2-10, pad: "0"}, name: 11-40}, record: D, header: H, trailer: {begins: T, count: 2-8}}`,
+		Config:  reflect.TypeFor[ReaderConfig](),
+		Types: func(cfg any, _ item.Type) (item.Type, error) {
+			c := cfg.(*ReaderConfig)
+			_, err := readerLayout(c, c.Item)
+			return c.Item, err
+		},
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return NewReader(*cfg.(*ReaderConfig), b.Out)
+		},
+	}, registry.Component{
+		Kind: registry.KindWriter, Name: "fixed",
+		Summary: "Writes records whose fields have fixed places in a line.",
+		Doc: `Each record is a line: record, and each field in its column, filled up with pad. What stands
+between the columns is blank. A value that is longer than its column, or has a line end, is
+an invalid item. A null is blank, or the first of the field's nulls.
+
+The trailer has the number of records in the file, restarts counted in. The file is in view
+only when the step is complete. Each chunk costs one fsync.`,
+		Example: `fixed: {path: out/pay.txt, columns: {id: {at: 2-10, pad: "0"}, name: 11-40}, record: D, header: H, trailer: {begins: T, count: 2-8}}`,
+		Config:  reflect.TypeFor[WriterConfig](),
+		Types: func(cfg any, in item.Type) (item.Type, error) {
+			c := cfg.(*WriterConfig)
+			_, err := writerLayout(c, in)
+			return in, err
+		},
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return NewWriter(*cfg.(*WriterConfig), b)
+		},
+	})
+}
+
+func readerLayout(cfg *ReaderConfig, itemType item.Type) (*layout, error) {
+	if err := named(itemType, "item"); err != nil {
+		return nil, err
+	}
+	return newLayout(cfg.Columns, cfg.Record, itemType.Schema(), true)
+}
+
+func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
+	if err := named(in, "columns"); err != nil {
+		return nil, err
+	}
+	return newLayout(cfg.Columns, cfg.Record, in.Schema(), false)
+}
+
+// named refuses item types whose fields are not known.
+func named(itemType item.Type, key string) error {
+	switch {
+	case itemType == nil:
+		return &registry.ConfigError{Key: key, Err: errors.New("the type of the items is missing: a line has no header that would name the fields")}
+	case itemType.Schema() == nil:
+		_, err := itemType.FromRecords(nil)
+		return &registry.ConfigError{Key: key, Err: err}
+	case itemType.Schema().IsOpen():
+		return &registry.ConfigError{Key: key, Err: errors.New("the fields of the items are known only when they are read; name them by item in the reader, or by a map with only: true")}
+	}
+	return nil
+}

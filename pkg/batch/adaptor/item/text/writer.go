@@ -1,0 +1,273 @@
+package text
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// NewWriter returns a writer of items of the type use.In. The file belongs to use.Attempt
+// (rule C15b).
+func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error) {
+	err := cfg.Validate()
+	var l *layout
+	if err == nil {
+		l, err = writerLayout(&cfg, use.In)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fixed: %w", err)
+	}
+	return newWriter(outConfig{
+		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
+		header: cfg.Header, put: l.appendRecord,
+		trailer: func(records int64) (string, error) { return trailerLine(cfg.Trailer, records) },
+		form:    map[string]string{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)},
+	}, use)
+}
+
+// trailerLine returns the last line of a file with so many records; "": there is none.
+func trailerLine(t *Trailer, records int64) (string, error) {
+	if t == nil {
+		return "", nil
+	}
+	if t.Count == "" {
+		return t.Begins, nil
+	}
+	at, err := spanOf(t.Count)
+	if err != nil {
+		return "", err
+	}
+	n := strconv.FormatInt(records, 10)
+	if len(n) > at.width() {
+		return "", fmt.Errorf("the file has %d records, and the trailer has place for %d digits (count at %s)", records, at.width(), at)
+	}
+	between := at.first - 1 - len([]rune(t.Begins))
+	return t.Begins + strings.Repeat(" ", between) + strings.Repeat("0", at.width()-len(n)) + n, nil
+}
+
+// String lists the columns as a file has them from its beginning to its end.
+func (l *layout) String() string {
+	texts := make([]string, len(l.cells))
+	for i, c := range l.cells {
+		texts[i] = fmt.Sprintf("%s %s", c.name, c.span)
+		if c.right {
+			texts[i] += " right"
+		}
+		if c.pad != ' ' {
+			texts[i] += " pad " + strconv.Quote(string(c.pad))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// appendRecord appends the line of a record.
+func (l *layout) appendRecord(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
+	dst = append(dst, l.mark...)
+	at := len([]rune(l.mark)) + 1
+	var text []byte
+	for _, c := range l.cells {
+		for ; at < c.first; at++ {
+			dst = append(dst, ' ')
+		}
+		var err error
+		if text, err = appendText(text[:0], schema.Field(c.field), record[c.field]); err != nil {
+			return dst, err
+		}
+		if record[c.field].IsNull() {
+			c.pad = ' ' // zeros would be a value
+		}
+		if dst, err = c.appendTo(dst, string(text)); err != nil {
+			return dst, err
+		}
+		at = c.last + 1
+	}
+	return dst, nil
+}
+
+// appendText appends the text of a value, which must fit into a line.
+func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
+	if err := v.Finite(); err != nil { // the reader would refuse its text
+		return dst, fmt.Errorf("field %s: %w", f.Name, err)
+	}
+	begin := len(dst)
+	dst = f.AppendText(dst, v)
+	if bytes.ContainsAny(dst[begin:], "\r\n") {
+		return dst, fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", f.Name)
+	}
+	return dst, nil
+}
+
+// outConfig is what the writers differ by.
+type outConfig struct {
+	name, path, compression, encoding, lineEnd string
+	header                                     string // "": there is none
+	// put appends the line of a record.
+	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
+	// trailer is the last line of a file with so many records; nil, "": there is none.
+	trailer func(records int64) (string, error)
+	form    filestream.Form
+}
+
+// writer is the item.RecordWriter.
+type writer struct {
+	cfg     outConfig
+	end     string
+	enc     *filestream.Encoder
+	out     *filestream.Output
+	records int64 // in the file
+	line    []byte
+	buf     []byte
+}
+
+// writerPosition is the writer's item.Position.
+type writerPosition struct {
+	filestream.OutputPosition
+	Records int64 `json:"records"`
+}
+
+func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
+	enc, err := filestream.NewEncoder(cfg.encoding)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.name, err)
+	}
+	w := &writer{cfg: cfg, enc: enc, end: "\n"}
+	if cfg.lineEnd == "crlf" {
+		w.end = "\r\n"
+	}
+	form := filestream.Form{
+		filestream.FormWriter: cfg.name, "line_end": cmp.Or(cfg.lineEnd, "lf"), "encoding": filestream.CanonicalEncoding(cfg.encoding),
+	}
+	for name, value := range cfg.form {
+		form[name] = value
+	}
+	w.out = filestream.NewOutput(filestream.OutputConfig{
+		Path: cfg.path, Compression: cfg.compression, Form: form, Mode: use.FileMode, Attempt: use.Attempt,
+	})
+	return use.In.ToRecords(w)
+}
+
+// Open starts the file, or takes up what is committed.
+func (w *writer) Open(ctx context.Context, at item.Position) error {
+	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
+}
+
+// Rewind forgets what was written since at (item.Rewinder).
+func (w *writer) Rewind(_ context.Context, at item.Position) error {
+	return w.start(at, w.out.Rewind)
+}
+
+func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
+	w.records = 0
+	var pos writerPosition
+	var from *filestream.OutputPosition
+	if at != nil {
+		if err := json.Unmarshal(at, &pos); err != nil {
+			return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
+		}
+		w.records, from = pos.Records, &pos.OutputPosition
+	}
+	if err := w.setTrailer(); err != nil {
+		return w.named(err)
+	}
+	if err := place(from); err != nil || pos.Offset > 0 || w.out.Finished() {
+		return w.named(err)
+	}
+	w.buf = append(w.buf[:0], w.enc.BOM()...)
+	if w.cfg.header != "" {
+		if err := w.encode([]byte(w.cfg.header)); err != nil {
+			return w.named(fmt.Errorf("the header: %w", err))
+		}
+	}
+	_, err := w.out.Write(w.buf)
+	return w.named(err)
+}
+
+// setTrailer tells the file how it ends with the records that it has.
+func (w *writer) setTrailer() error {
+	if w.cfg.trailer == nil {
+		return nil
+	}
+	text, err := w.cfg.trailer(w.records)
+	if err != nil || text == "" {
+		return err
+	}
+	w.buf = w.buf[:0]
+	if err := w.encode([]byte(text)); err != nil {
+		return fmt.Errorf("the trailer: %w", err)
+	}
+	w.out.SetTrailer(slices.Clone(w.buf))
+	return nil
+}
+
+// encode appends a line to the buffer.
+func (w *writer) encode(line []byte) error {
+	if bytes.ContainsAny(line, "\r\n") {
+		return fmt.Errorf("%.80q has a line end", line)
+	}
+	encoded, err := w.enc.Encode(append(line, w.end...))
+	if err != nil {
+		return err
+	}
+	w.buf = append(w.buf, encoded...)
+	return nil
+}
+
+// WriteRecords appends the records. All of them are encoded first: one that cannot be
+// leaves the file as it was.
+func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
+	w.buf = w.buf[:0]
+	for _, record := range records {
+		var err error
+		if w.line, err = w.cfg.put(w.line[:0], schema, record); err == nil {
+			err = w.encode(w.line)
+		}
+		if err != nil {
+			return exception.InvalidItem(w.cfg.name, exception.ClassInvalidItem, err)
+		}
+	}
+	if _, err := w.out.Write(w.buf); err != nil {
+		return w.named(err)
+	}
+	w.records += int64(len(records))
+	return nil
+}
+
+// Prepare makes the chunk survive a crash (item.Preparer).
+func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
+
+// Position returns the end of the records.
+func (w *writer) Position() (item.Position, error) {
+	return json.Marshal(writerPosition{OutputPosition: w.out.Position(), Records: w.records})
+}
+
+// Release removes what earlier attempts left (item.Releaser).
+func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
+
+// Finish writes the trailer and renames the file into view.
+func (w *writer) Finish(context.Context) error {
+	if err := w.setTrailer(); err != nil {
+		return w.named(err)
+	}
+	return w.named(w.out.Finish())
+}
+
+// Close closes the file.
+func (w *writer) Close(context.Context) error { return w.out.Close() }
+
+func (w *writer) named(err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", w.cfg.name, err)
+	}
+	return nil
+}

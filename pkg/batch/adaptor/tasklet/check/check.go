@@ -1,0 +1,206 @@
+// Package check is the tasklet `check`: it asks whether the rows of a table keep the rules that
+// everything behind it relies on, and stores those that do not.
+//
+// It imports core, tx and helpers of internal; gormdb gives it its connections.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Severity is what rows that break a rule do to the step.
+type Severity string
+
+// The severities. The zero value means Error.
+const (
+	Error Severity = "error"
+	Warn  Severity = "warn"
+)
+
+// Config configures the tasklet.
+type Config struct {
+	Table          string                  `key:"table" main:"true" doc:"The table whose rows are checked, or schema.table."`
+	SQL            registry.SQL            `key:"sql" doc:"A SELECT whose rows are checked, instead of a table."`
+	Unique         []string                `key:"unique" doc:"Columns of which no two rows have the same value; several with a comma between them are unique together. A row with a null in them is not compared."`
+	NotNull        []string                `key:"not_null" doc:"Columns without nulls."`
+	AcceptedValues map[string][]string     `key:"accepted_values" doc:"Column to the values that it may have, compared as text; a null is not judged."`
+	Relationships  map[string]string       `key:"relationships" doc:"Column to TABLE.COLUMN of the same database, where each of its values must be; a null is not judged."`
+	None           map[string]registry.SQL `key:"none" doc:"Name to a SELECT that must answer no row: a rule of your own."`
+	Severity       Severity                `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step, when all checks were made; warn counts only."`
+	Store          string                  `key:"store" doc:"The table to which rows that break a rule are added, with the ids of the run; it is made if it is absent. Without it they are counted only."`
+	Show           int                     `key:"show" default:"3" doc:"How many of the rows of each broken rule the message has; 0: none, for data that no log may have."`
+	Database       string                  `key:"database" doc:"The database; default: the job's."`
+}
+
+// mostShown bounds the messages.
+const mostShown = 20
+
+// Validate checks what needs no database.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
+	rowwise := len(c.Unique)+len(c.NotNull)+len(c.AcceptedValues)+len(c.Relationships) > 0
+	switch {
+	case !rowwise && len(c.None) == 0:
+		bad("table", "there is nothing to check: add unique, not_null, accepted_values, relationships or none")
+	case rowwise && c.Table == "" && c.SQL.IsZero():
+		bad("table", "there is neither a table nor a SELECT whose rows could be checked")
+	case !rowwise && (c.Table != "" || !c.SQL.IsZero()):
+		bad("none", "its statements name their own tables: leave table and sql out, or add unique, not_null, accepted_values or relationships")
+	}
+	if c.Table != "" && !c.SQL.IsZero() {
+		bad("sql", "there is a table as well: make it two steps")
+	}
+	for _, list := range c.Unique {
+		for _, name := range columnsOf(list) {
+			if name == "" {
+				bad("unique", "%q has an empty name of a column", list)
+			}
+		}
+	}
+	for column, values := range c.AcceptedValues {
+		if len(values) == 0 {
+			bad("accepted_values."+column, "the list is empty: nothing would be accepted")
+		}
+	}
+	for column, parent := range c.Relationships {
+		if at := strings.LastIndexByte(parent, '.'); at < 1 || at == len(parent)-1 {
+			bad("relationships."+column, "%q is not TABLE.COLUMN, such as customer.id", parent)
+		}
+	}
+	if c.Show < 0 || c.Show > mostShown {
+		bad("show", "%d is not between 0 and %d", c.Show, mostShown)
+	}
+	if c.Severity != "" && c.Severity != Error && c.Severity != Warn {
+		bad("severity", "%q is unknown (allowed: error, warn)", c.Severity)
+	}
+	return errors.Join(errs...)
+}
+
+func columnsOf(list string) []string {
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	return names
+}
+
+// results are what the step tells.
+func results() []row.Field {
+	return []row.Field{
+		{Name: "checks", Kind: row.Int}, {Name: "broken", Kind: row.Int}, {Name: "failed", Kind: row.Int},
+		{Name: "rows", Kind: row.Int}, {Name: "message", Kind: row.String},
+	}
+}
+
+// Components describes the tasklet.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "check", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Summary: "checks the rows of a table: unique, not null, accepted values, relationships",
+		Doc: `All checks are made, in one snapshot of the database, before the step fails: its message has each
+rule that is broken, with the number of rows and the first ones. ` + "`severity: warn`" + ` only counts, and
+a decision may ask for the results: ` + "`checks`" + `, how many were made, ` + "`broken`" + `, how many did not hold,
+` + "`failed`" + `, the rows that broke one (a row counts once for each), ` + "`rows`" + `, how many there are,
+and ` + "`message`" + `. A rule for errors and one for warnings are two steps.
+
+With ` + "`store`" + ` the rows are kept, in a table of the same database: ` + "`execution`, `step_execution`, `job`,\n`step`, `check_name`, `failed_row` (JSON) and `stored_at`" + `. They are committed together, before the
+step fails. Each attempt adds its own (rule TL1); delete old ones as you like.
+
+Without a ` + "`transaction`" + ` the step has none. In a group that is ` + "`atomic`" + `, or with one, it sees what the
+transaction has written so far, so that it can refuse it; what it stores then goes with the transaction,
+so ` + "`store`" + ` needs ` + "`severity: warn`" + ` there.`,
+		Example: "tasklet:\n  check:\n    table: strikes\n    unique: [id]\n    not_null: [id, airport]\n    accepted_values: {phase: [Climb, Approach]}\n    relationships: {airport: airports.code}\n    none:\n      no_future: select * from strikes where flown > ${params.date}\n    store: check_failures",
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			c := cfg.(*Config)
+			db, err := b.FindDatabase(c.Database)
+			if err != nil {
+				return nil, err
+			}
+			return New(db, *c)
+		},
+	}}
+}
+
+// tasklet makes the checks.
+type tasklet struct {
+	db     tx.Database
+	config Config
+}
+
+// New checks config.
+func New(db tx.Database, config Config) (core.Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &tasklet{db: db, config: config}, nil
+}
+
+// Execute makes all checks. It fails where one does not hold, unless they only warn.
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	tx.Authored(ctx)
+	r := &run{db: t.db, config: &t.config, step: c.Step}
+	if c.View != nil && c.View.Job != nil {
+		r.job = c.View.Job.JobName
+	}
+	if err := t.inSnapshot(ctx, r.all); err != nil {
+		return fmt.Errorf("check: %w", err)
+	}
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	c.Out["checks"], c.Out["broken"], c.Out["failed"] = int64(r.checks), int64(len(r.broken)), r.failed
+	c.Out["rows"], c.Out["message"] = r.rows, strings.Join(r.broken, "; ")
+	c.Counters.Read += r.rows
+	if t.config.Store != "" {
+		c.Counters.Write += r.failed
+	}
+	if len(r.broken) == 0 || t.config.Severity == Warn {
+		return nil
+	}
+	return fmt.Errorf("check: %d of %d checks failed: %s%s", len(r.broken), r.checks, strings.Join(r.broken, "; "), t.where(c.Step))
+}
+
+// where says how the stored rows are looked at.
+func (t *tasklet) where(s core.StepExecution) string {
+	if t.config.Store == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (all are in table %s: step_execution = %d)", t.config.Store, s.ID)
+}
+
+// inSnapshot runs f in the transaction that is there, or in one of its own, in which all
+// checks see the same rows.
+func (t *tasklet) inSnapshot(ctx context.Context, f func(ctx context.Context) error) error {
+	stores := t.config.Store != ""
+	if current, in := tx.From(ctx, t.db.Name()); in {
+		switch {
+		case stores && t.config.Severity != Warn:
+			return errors.New("store: the rows would be rolled back with the step's transaction: leave `transaction` out, or say `severity: warn`")
+		case stores && current.ReadOnly():
+			return errors.New("store: the step's transaction is read-only")
+		}
+		return f(ctx)
+	}
+	if stores {
+		if err := createStore(ctx, t.db, t.config.Store); err != nil {
+			return err
+		}
+	}
+	attr := tx.Attr{ReadOnly: !stores}
+	if t.db.Dialect() == tx.Postgres {
+		attr.Isolation = snapshotIsolation
+	}
+	return tx.NewManager(t.db).Do(ctx, attr, f)
+}

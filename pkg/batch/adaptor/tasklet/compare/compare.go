@@ -1,0 +1,171 @@
+// Package compare is the tasklet `compare`: it tells what differs between the rows of two tables or
+// queries, of one database or of two, in one pass over both.
+//
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
+// connections.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Severity is what a difference does to the step.
+type Severity string
+
+// The severities. The zero value means Error.
+const (
+	Error Severity = "error"
+	Warn  Severity = "warn"
+)
+
+// Side is one of the two things that are compared.
+type Side struct {
+	Table    string       `key:"table" main:"true" doc:"The table, or schema.table."`
+	SQL      registry.SQL `key:"sql" doc:"A SELECT, instead of a table; an ORDER BY of its own has no effect."`
+	Database string       `key:"database" doc:"The database; default: the job's."`
+}
+
+// Config configures the tasklet.
+type Config struct {
+	Left     Side     `key:"left" required:"true" doc:"The one side."`
+	Right    Side     `key:"right" required:"true" doc:"The other side."`
+	Key      []string `key:"key" doc:"The columns, never null, that together tell one row from another, of one name on both sides. Without it each side is one row, such as of counts and sums, compared column by column in their order."`
+	Columns  []string `key:"columns" doc:"The columns that are compared, besides the key; default: all, which both sides must have."`
+	Sums     []string `key:"sums" doc:"Columns of numbers whose exact sums are compared and shown as well."`
+	Severity Severity `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step where the sides differ; warn only counts."`
+	Show     int      `key:"show" default:"5" doc:"How many differences the message has; 0: none, for data that no log may have."`
+}
+
+const mostShown = 100
+
+// Validate checks what needs no database.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
+	for name, side := range map[string]Side{"left": c.Left, "right": c.Right} {
+		switch {
+		case side.Table == "" && side.SQL.IsZero():
+			bad(name, "there is neither a table nor a SELECT")
+		case side.Table != "" && !side.SQL.IsZero():
+			bad(name+".sql", "there is a table as well: name one of them")
+		case side.Table != "" && len(c.Key) == 0:
+			bad(name+".table", "the rows of a table are told apart by a `key`")
+		}
+	}
+	for i, k := range c.Key {
+		if slices.Contains(c.Key[:i], k) {
+			bad("key", "column %s is there twice", k)
+		}
+	}
+	if len(c.Key) == 0 && len(c.Columns)+len(c.Sums) > 0 {
+		bad("key", "columns and sums are those of rows with a key")
+	}
+	if c.Show < 0 || c.Show > mostShown {
+		bad("show", "%d is not between 0 and %d", c.Show, mostShown)
+	}
+	if c.Severity != "" && c.Severity != Error && c.Severity != Warn {
+		bad("severity", "%q is unknown (allowed: error, warn)", c.Severity)
+	}
+	return errors.Join(errs...)
+}
+
+// results are what the step tells.
+func results() []row.Field {
+	var fields []row.Field
+	for _, name := range []string{"left", "right", "equal", "differing", "only_left", "only_right"} {
+		fields = append(fields, row.Field{Name: name, Kind: row.Int})
+	}
+	return append(fields, row.Field{Name: "sums", Kind: row.String}, row.Field{Name: "message", Kind: row.String})
+}
+
+// Components describes the tasklet.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "compare", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Summary: "compares the rows of two tables or queries, of one database or two",
+		Doc: `Each side is one statement in the order of the key, and both are read side by side: memory does not
+grow with the rows, and an index on the key saves the sort. The message has the counts and the first
+differences. The results are ` + "`left` and `right`" + `, the rows of each, ` + "`equal`, `differing`, `only_left`,\n`only_right`" + `, the sums as JSON in ` + "`sums`" + ` (` + "`{\"amount\": [\"10.00\", \"9.99\"]}`" + `), and ` + "`message`" + `.
+
+Values are compared by what they are, not by how a database writes them: 1, 1.0 and the decimal 1.00
+are equal, true is 1, a time is an instant in UTC, a date is its midnight; a text that is a number, or a
+time, equals that. Two nulls are equal. Columns have the same names on both sides, in any case of letters;
+rename them with AS.
+
+Keys are numbers, times or texts, of one kind on both sides (cast them where they are not), and texts are
+in the order of their bytes. A key that is null, there twice, or not in order is an error.
+What a side sees is one moment, that of its statement, and the two moments are not the same one; what the
+step's own transaction has written is not seen, so that a ` + "`transaction`" + ` is refused.
+The step reads only: a restart compares again.`,
+		Example: "tasklet:\n  compare:\n    left: {database: legacy, sql: \"select id, name, saldo as balance from kunde\"}\n    right: {database: core, table: customer}\n    key: [id]\n    sums: [balance]",
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			c := cfg.(*Config)
+			var sides [2]tx.Database
+			for i, side := range []Side{c.Left, c.Right} {
+				db, err := b.FindDatabase(side.Database)
+				if err != nil {
+					return nil, &registry.ConfigError{Key: sideName(i) + ".database", Err: errors.Unwrap(err)}
+				}
+				sides[i] = db
+			}
+			return New(sides[0], sides[1], *c)
+		},
+	}}
+}
+
+func sideName(i int) string { return [...]string{"left", "right"}[i] }
+
+// tasklet compares.
+type tasklet struct {
+	config Config
+	sides  [2]tx.Database
+}
+
+// New checks config.
+func New(left, right tx.Database, config Config) (core.Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &tasklet{config: config, sides: [2]tx.Database{left, right}}, nil
+}
+
+// Execute compares, and fails where the sides differ, unless differences only warn.
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err error) {
+	for _, db := range t.sides {
+		if _, in := tx.From(ctx, db.Name()); in {
+			return fmt.Errorf("compare: it reads database %s outside of the step's transaction: leave `transaction` out", db.Name())
+		}
+	}
+	m := &merge{config: &t.config, stop: c.Stop}
+	for i, from := range []Side{t.config.Left, t.config.Right} {
+		s, err := openSide(ctx, t.sides[i], from, t.config.Key)
+		if err != nil {
+			return fmt.Errorf("compare: the %s: %w", sideName(i), errors.Join(err, m.close()))
+		}
+		m.sides[i] = s
+	}
+	err = m.run()
+	if err = errors.Join(err, m.close()); err != nil {
+		return fmt.Errorf("compare: %w", err)
+	}
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	m.report(c.Out)
+	c.Counters.Read += m.rows[0] + m.rows[1]
+	if message := m.message(); message != "" && t.config.Severity != Warn {
+		return fmt.Errorf("compare: the sides differ: %s", message)
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package compare_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/compare"
+	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
+
+// compared is a job that compares table a of the default database with table b of another one.
+func compared(name, config string) string {
+	return fmt.Sprintf("job: %s\nflow:\n- step: compare\n  tasklet:\n    compare:\n      left: {sql: \"select * from a where id < ${params.below}\"}\n      right: {database: other, table: b}\n%s\nparameters: {below: {type: int, default: 100}}\n", name, config)
+}
+
+func TestRowsOfTwoDatabasesAreComparedByKeyAndValue(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := batchtest.New(t, batchtest.On(url), batchtest.OnDatabase("other", testdb.SQLite(t)))
+		e.Exec("create table a (id bigint, part varchar(10), amount numeric(10,2), born date, at timestamp, good boolean, note text)")
+		e.Exec("insert into a values (1, 'a', 1.10, '2026-01-02', '2026-01-02 03:04:05', true, null), (2, 'Z', 2, '2026-01-03', null, false, 'x'), (2, 'a', 0.1, null, null, null, 'same'), (10, 'ä', 7, null, null, null, '')")
+		e.ExecOn("other", "create table b (ID integer, part text, amount text, born text, at text, good int, note text)")
+		e.ExecOn("other", "insert into b values (10, 'ä', 7.0, null, null, null, null), (1, 'a', '1.1', '2026-01-02', '2026-01-02T03:04:05Z', 1, null), (2, 'a', 0.1, null, null, null, 'same'), (3, 'b', 0.2, null, null, null, null)")
+		r := e.Job(e.File("c.yaml", compared("c", "      key: [id, part]\n      sums: [amount]"))).Failed("4 rows and 4, 2 equal, 1 with other values, 1 only left, 1 only right; the sum of amount is 10.2 and 8.4; " +
+			`only left: id 2, part "Z"; only right: ID 3, part "b"; id 10, part "ä": note "" and null`)
+		out := r.Step("compare").Out
+		require.Equal(t, []any{int64(4), int64(4), int64(2), int64(1), int64(1), int64(1), `{"amount":["10.2","8.4"]}`},
+			[]any{out["left"], out["right"], out["equal"], out["differing"], out["only_left"], out["only_right"], out["sums"]})
+		e.Job(e.File("same.yaml", compared("same", "      key: [id, part]\n      columns: [amount]\n      severity: warn")), "below=2").Completed()
+	})
+}
+
+func TestWithoutAKeyEachSideIsOneRow(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := batchtest.New(t, batchtest.On(url))
+		e.Exec("create table a (id int, amount numeric(10,2))")
+		e.Exec("insert into a values (1, 1.5), (2, 2)")
+		text := "job: %s\nflow:\n- step: compare\n  tasklet:\n    compare: {left: {sql: \"select count(*), sum(amount) from a\"}, right: {sql: \"%s\"}}\n"
+		e.Job(e.File("same.yaml", fmt.Sprintf(text, "same", "select 2 as n, 3.5 as total"))).Completed()
+		e.Job(e.File("other.yaml", fmt.Sprintf(text, "other", "select 2 as n, 3.4 as total"))).Failed("column 2 (sum")
+		e.Job(e.File("many.yaml", fmt.Sprintf(text, "many", "select id, amount from a"))).Failed("the right answered more than one row: name the `key`")
+		e.Job(e.File("none.yaml", fmt.Sprintf(text, "none", "select id, amount from a where id > 9"))).Failed("the right answered no row")
+	})
+}
+
+func TestAKeyThatAMergeWouldMisreadIsRefused(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := batchtest.New(t, batchtest.On(url))
+		for i, c := range []struct{ left, right, want string }{
+			{"select 1 as k union all select 1", "select 1 as k", "the left: the key is not unique: k 1 is there twice"},
+			{"select 1 as k", "select cast(null as integer) as k", "the right: the key k is null"},
+			{"select 1 as k", "select cast('1' as text) as k", "which have no common order: cast one of them"},
+			{"select 1 as k", "select 1 as kk", "the right: there is no column k, which is of the key (did you mean kk?)"},
+			{"select 1 as k, 2 as v", "select 1 as k, 2 as w", "the right has no column v"},
+		} {
+			text := fmt.Sprintf("job: j%d\nflow:\n- step: compare\n  tasklet:\n    compare: {left: {sql: \"%s\"}, right: {sql: \"%s\"}, key: [k]}\n", i, c.left, c.right)
+			e.Job(e.File(fmt.Sprintf("%d.yaml", i), text)).Failed(c.want)
+		}
+	})
+}
+
+func TestAStopIsHeardAndATransactionRefused(t *testing.T) {
+	t.Parallel()
+	_, db := testengine.Database(t, testdb.SQLite(t))
+	numbers := compare.Side{SQL: registry.SQL{Parts: []string{"with recursive n(k) as (select 1 union all select k + 1 from n where k < 10000) select k from n"}}}
+	task, err := compare.New(db, db, compare.Config{Left: numbers, Right: numbers, Key: []string{"k"}})
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	close(stop)
+	require.ErrorIs(t, task.Execute(t.Context(), &core.StepContribution{Stop: stop}), core.ErrStopped)
+	err = tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error { return task.Execute(ctx, &core.StepContribution{}) })
+	require.ErrorContains(t, err, "leave `transaction` out")
+}
+
+// 40 MB on each side pass through a heap that does not grow by as much.
+func TestMemoryDoesNotGrowWithTheRows(t *testing.T) { //nolint:paralleltest // it measures the heap
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		const rows = 40_000
+		pad := "substr(cast(k + 1000000000 as text) || '" + strings.Repeat("x", 1000) + "', 1, 1000)"
+		numbers := compare.Side{SQL: registry.SQL{Parts: []string{fmt.Sprintf(
+			"with recursive n(k) as (select 1 union all select k + 1 from n where k < %d) select k, %s as t from n", rows, pad)}}}
+		task, err := compare.New(db, db, compare.Config{Left: numbers, Right: numbers, Key: []string{"k"}, Sums: []string{"k"}})
+		require.NoError(t, err)
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		c := &core.StepContribution{}
+		require.NoError(t, task.Execute(t.Context(), c))
+		runtime.ReadMemStats(&after)
+		require.EqualValues(t, rows, c.Out["equal"])
+		require.Less(t, after.HeapSys, before.HeapSys+30<<20)
+	})
+}
+
+func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
+	t.Parallel()
+	sql := registry.SQL{Parts: []string{"select 1"}}
+	side := compare.Side{SQL: sql}
+	for key, c := range map[string]compare.Config{
+		"left":       {Right: side},
+		"right.sql":  {Left: side, Right: compare.Side{Table: "a", SQL: sql}},
+		"left.table": {Left: compare.Side{Table: "a"}, Right: side},
+		"key":        {Left: side, Right: side, Sums: []string{"a"}},
+		"show":       {Left: side, Right: side, Show: -1},
+	} {
+		var at *registry.ConfigError
+		require.ErrorAs(t, c.Validate(), &at)
+		require.Equal(t, key, at.Key)
+	}
+}

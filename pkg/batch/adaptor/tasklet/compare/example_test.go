@@ -1,0 +1,22 @@
+package compare_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/compare"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// The step fails, and says what differs.
+func ExampleNew() {
+	_, db, done := testexample.SQLite("create table old(id int, name text)", "create table new(id int, name text)",
+		"insert into old values (1, 'Ada'), (2, 'Grace')", "insert into new values (2, 'Joan')")
+	defer done()
+	tasklet := testexample.Must(compare.New(db, db, compare.Config{
+		Left: compare.Side{Table: "old"}, Right: compare.Side{Table: "new"}, Key: []string{"id"}, Show: 5,
+	}))
+	fmt.Println(tasklet.Execute(context.Background(), &core.StepContribution{}))
+	// Output: compare: the sides differ: 2 rows and 1, 0 equal, 1 with other values, 1 only left, 0 only right; only left: id 1; id 2: name "Grace" and "Joan"
+}

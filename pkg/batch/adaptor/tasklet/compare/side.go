@@ -1,0 +1,176 @@
+package compare
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// side is the stream of one side's rows, in the order of the key.
+type side struct {
+	rows  *sql.Rows
+	types []*sql.ColumnType
+	names []string
+	// keys are the places of the key.
+	keys    []int
+	cells   []any
+	targets []any
+	// row is the current one, before the one before it; nil: there is none.
+	row, before []value
+}
+
+// openSide starts the statement of a side.
+func openSide(ctx context.Context, db tx.Database, from Side, key []string) (*side, error) {
+	tx.Authored(ctx)
+	statement := from.SQL
+	if from.Table != "" {
+		statement = registry.SQL{Parts: []string{"select * from " + db.Dialect().Quote(from.Table)}}
+	}
+	text, args := statement.Render(db.Dialect().Placeholder)
+	bind := sqlvalue.SQLite
+	if db.Dialect() == tx.Postgres {
+		bind = sqlvalue.Postgres
+	}
+	args, err := sqlvalue.Args(args, bind)
+	if err != nil {
+		return nil, err
+	}
+	if db.Dialect() == tx.Postgres { // what was prepared before a migration would not do
+		args = append([]any{pgx.QueryExecModeDescribeExec}, args...)
+	}
+	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
+	s := &side{}
+	if len(key) > 0 {
+		// The columns first: how a key is ordered depends on its type.
+		if err := s.open(ctx, db, source+" limit 0", args); err != nil {
+			return nil, err
+		}
+		order, err := s.findKey(db.Dialect(), key)
+		if err := errors.Join(err, s.rows.Close()); err != nil {
+			return nil, err
+		}
+		source += " order by " + order
+	}
+	return s, s.open(ctx, db, source, args)
+}
+
+func (s *side) open(ctx context.Context, db tx.Database, text string, args []any) (err error) {
+	if s.rows, err = db.Conn().QueryContext(ctx, text, args...); err != nil { //nolint:sqlclosecheck,rowserrcheck // close and next do
+		return err
+	}
+	if s.types, err = s.rows.ColumnTypes(); err != nil {
+		return errors.Join(err, s.rows.Close())
+	}
+	s.names = make([]string, len(s.types))
+	s.cells, s.targets = make([]any, len(s.types)), make([]any, len(s.types))
+	for i, t := range s.types {
+		s.names[i], s.targets[i] = t.Name(), &s.cells[i]
+	}
+	return nil
+}
+
+// findKey finds the columns of the key, and how the database orders them as order does.
+func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
+	var errs []error
+	columns := make([]string, len(key))
+	for i, name := range key {
+		at := s.find(name)
+		if at < 0 {
+			errs = append(errs, fmt.Errorf("there is no column %s, which is of the key%s", name, nearest.Hint(name, s.names)))
+			continue
+		}
+		s.keys = append(s.keys, at)
+		columns[i] = `q."` + strings.ReplaceAll(s.names[at], `"`, `""`) + `"`
+		switch {
+		case dialect == tx.SQLite:
+			columns[i] += " collate binary"
+		case !isOrdered(s.types[at].DatabaseTypeName()):
+			columns[i] = "cast(" + columns[i] + ` as text) collate "C"`
+		}
+	}
+	return strings.Join(columns, ", "), errors.Join(errs...)
+}
+
+// isOrdered reports the types of PostgreSQL whose own order is that of their values here.
+func isOrdered(typ string) bool {
+	return slices.Contains([]string{"INT2", "INT4", "INT8", "FLOAT4", "FLOAT8", "NUMERIC", "BOOL", "DATE", "TIMESTAMP", "TIMESTAMPTZ"}, typ)
+}
+
+func (s *side) find(name string) int {
+	return slices.IndexFunc(s.names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// next goes to the next row; at the end row is nil.
+func (s *side) next() error {
+	s.before, s.row = s.row, nil
+	if !s.rows.Next() {
+		return s.rows.Err()
+	}
+	if err := s.rows.Scan(s.targets...); err != nil {
+		return err
+	}
+	sqlvalue.Scanned(s.types, s.cells)
+	s.row = make([]value, len(s.cells))
+	for i, x := range s.cells {
+		typ := s.types[i].DatabaseTypeName()
+		if padded, is := x.(string); is && typ == "BPCHAR" {
+			x = strings.TrimRight(padded, " ")
+		}
+		s.row[i] = valueOf(x, typ == "NUMERIC")
+	}
+	return s.checkKey()
+}
+
+// checkKey refuses what a merge would misread.
+func (s *side) checkKey() error {
+	for i, at := range s.keys {
+		if s.row[at].kind == null {
+			return fmt.Errorf("the key %s is null in some row", s.names[s.keys[i]])
+		}
+	}
+	if s.before == nil || len(s.keys) == 0 {
+		return nil
+	}
+	c, err := orderOf(s.names, s.before, s.keys, s.row, s.keys)
+	switch {
+	case err != nil:
+		return err
+	case c == 0:
+		return fmt.Errorf("the key is not unique: %s is there twice", s.keyText())
+	case c > 0:
+		return fmt.Errorf("the rows do not come in the order of the key, at %s: cast the key to text in a SELECT", s.keyText())
+	}
+	return nil
+}
+
+// orderOf compares two keys.
+func orderOf(names []string, a []value, of []int, b []value, in []int) (int, error) {
+	for i := range of {
+		x, y := a[of[i]], b[in[i]]
+		if x.kind != y.kind {
+			return 0, fmt.Errorf("key %s: %s is a %s, and %s a %s, which have no common order: cast one of them in a SELECT", names[of[i]], x, x.kind, y, y.kind)
+		}
+		if c := order(x, y); c != 0 {
+			return c, nil
+		}
+	}
+	return 0, nil
+}
+
+func (s *side) keyText() string {
+	parts := make([]string, len(s.keys))
+	for i, at := range s.keys {
+		parts[i] = s.names[at] + " " + s.row[at].String()
+	}
+	return strings.Join(parts, ", ")
+}

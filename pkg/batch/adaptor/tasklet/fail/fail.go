@@ -1,0 +1,66 @@
+// Package fail is the tasklet `fail`: it fails its step with a message and an exit code.
+//
+// It imports core and core/registry.
+package fail
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// Config configures the tasklet.
+type Config struct {
+	Message string `key:"message" main:"true" required:"true" doc:"What the step's error says."`
+	If      *bool  `key:"if" doc:"Whether to fail: ${...} of a condition, which each attempt asks anew; default: always."`
+	Exit    string `key:"exit" default:"FAILED" doc:"The step's exit code, which next may go by."`
+}
+
+// Validate checks the exit code.
+func (c *Config) Validate() error {
+	if strings.TrimSpace(c.Message) == "" {
+		return &registry.ConfigError{Key: "message", Err: errors.New("it is empty: say what is wrong, and what to do")}
+	}
+	if err := core.CheckExitCode(c.Exit); err != nil {
+		return &registry.ConfigError{Key: "exit", Err: err}
+	}
+	if slices.Contains([]string{core.ExitCompleted, core.ExitNoop, core.ExitStopped}, c.Exit) {
+		return &registry.ConfigError{Key: "exit", Err: fmt.Errorf("%s is the exit code of a step that has not failed", c.Exit)}
+	}
+	return nil
+}
+
+// Components describes the tasklet.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "fail", Config: reflect.TypeFor[Config](), NoTransaction: true,
+		Summary: "fails the step, with a message and an exit code",
+		Doc: `A restart comes to the step that failed, and asks its ` + "`if`" + ` anew. (The ` + "`when`" + ` of a step that has begun
+is not asked again: rule F3.) To end a job without a step of its own, and without a message,
+there is the target ` + "`{fail: {exit: CODE}}`" + `. What belongs to the numbers of one step is its ` + "`expect`" + `.`,
+		Example: "tasklet:\n  fail:\n    if: ${params.date < date('2026-01-01')}\n    message: \"there are no strikes of ${params.date}: choose a later date\"\n    exit: NO_DATA",
+		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+	}}
+}
+
+// New checks config.
+func New(config Config) (core.Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return core.TaskletFunc(func(_ context.Context, c *core.StepContribution) error {
+		if config.If != nil && !*config.If {
+			return nil
+		}
+		c.ExitCode = cmp.Or(config.Exit, core.ExitFailed)
+		return exception.Fatal("", errors.New(config.Message))
+	}), nil
+}

@@ -272,7 +272,10 @@ func (l *launch) insert(ctx context.Context) error {
 		LeaseUntil: clock(l.req.Lease), JobTime: clock(0), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive,
 	}
 	if p := l.launched.Previous; p != nil {
-		row.Attempt, row.Epoch, row.LastEpoch, row.JobTime = p.Attempt+1, p.Epoch, p.Epoch, instant{Time: p.Time}
+		row.Attempt, row.Epoch, row.LastEpoch = p.Attempt+1, p.Epoch, p.Epoch
+		if !p.Time.IsZero() {
+			row.JobTime = instant{Time: p.Time}
+		}
 		l.req.FromStart = l.req.FromStart || p.Parent < l.req.ParentAnew
 		if !l.req.FromStart {
 			text, err := p.Context.Encode()

@@ -127,6 +127,9 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	return o.takeUp(ctx, *at)
 }
 
+// MakeFolder makes the folder where it lacks, so that it survives a crash.
+func MakeFolder(dir string) error { return (&Output{disk: system{}}).makeFolder(dir) }
+
 // makeFolder makes the folder where it lacks, so that it survives a crash.
 func (o *Output) makeFolder(dir string) error {
 	if _, err := os.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {

@@ -246,9 +246,11 @@ func (system) Sync(f *os.File) error        { return f.Sync() }
 func (system) Rename(from, to string) error { return os.Rename(from, to) }
 func (system) Remove(name string) error     { return os.Remove(name) }
 
+func (system) SyncDir(dir string) error { return SyncDir(dir) }
+
 // SyncDir makes new names in dir survive a crash. Windows has no such call, and
 // keeps names in order by itself.
-func (system) SyncDir(dir string) error {
+func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -193,6 +194,7 @@ type serviceParts struct {
 	Launcher    *job.Launcher
 	Engine      engine.Engine
 	Steps       *stepTasks
+	Workers     *tasks.Repository
 	Vault       *secret.Vault
 	Carried     carried
 }
@@ -205,7 +207,8 @@ func newService(p serviceParts) (*operator.Service, error) {
 	return operator.New(operator.Config{
 		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
-		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed, Secrets: p.Vault,
+		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
+		Workers: p.Workers, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
 	})
 }
 

@@ -18,9 +18,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/check"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/compare"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
+	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/waitfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -32,7 +34,7 @@ func stock(sources []migration.Source) []registry.Component {
 		csv.Components(), json.Components(), text.Components(), query.Components(), table.Components(),
 		filter.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
-		check.Components(), compare.Components(), fail.Components(), migration.Components(sources), shell.Components(), sqltask.Components(),
+		check.Components(), compare.Components(), fail.Components(), filetask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
 	)
 	for i := range list {
 		list[i].StandardExits = list[i].Name != "fail"

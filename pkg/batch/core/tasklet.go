@@ -32,6 +32,11 @@ type StepContribution struct {
 	Out map[string]any
 	// Context is the step's execution context, kept over restarts.
 	Context *ExecutionContext
+	// Save stores Context at once, as long as the step belongs to this process: an attempt
+	// after a crash finds what was saved. Without it, Context is stored when the step ends. A
+	// tasklet calls it before it changes what no transaction undoes. It is part of the
+	// transaction that ctx carries. nil: nothing is stored, as in a test of the tasklet alone.
+	Save func(ctx context.Context) error
 	// Step and Params tell the tasklet where it runs.
 	Step   StepExecution
 	Params Parameters

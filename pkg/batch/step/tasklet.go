@@ -98,6 +98,13 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 	view, seen := run.View(), *record
 	view.Step = &seen
 	c := &core.StepContribution{Context: record.Context, Step: seen, Params: run.Data.Job.Params, View: view, Stop: run.Services.Stop.Done()}
+	c.Save = func(ctx context.Context) error {
+		if err := run.Services.Plans.SaveStepContext(ctx, run.Ref, record.Context); err != nil {
+			return fmt.Errorf("save the context of the step: %w", err)
+		}
+		record.Context.Stored()
+		return nil
+	}
 	if err := run.Services.Lease.Err(); err != nil { // what has no transaction has no guard
 		return err
 	}

@@ -28,9 +28,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/check"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/compare"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
+	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/waitfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -43,7 +45,7 @@ func shipped(t *testing.T) *registry.Registry {
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
 		csv.Components(), filter.Components(), json.Components(), mapping.Components(), query.Components(),
-		table.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
+		table.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)
 	require.NoError(t, err)

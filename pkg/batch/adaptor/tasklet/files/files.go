@@ -1,0 +1,200 @@
+// Package filetask is the tasklet `files`: it moves, copies, deletes, compresses, decompresses and
+// checks files, so that a step that died in the middle can be run again (rules TL3 and TL4).
+//
+// It imports core, core/registry and internal/filestream.
+package filetask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config configures the tasklet. One of the first six says what is done, to the file, or to all
+// files that a pattern matches.
+type Config struct {
+	Move     string `key:"move" path:"true" doc:"Files to move."`
+	Copy     string `key:"copy" path:"true" doc:"Files to copy."`
+	Delete   string `key:"delete" path:"true" doc:"Files to delete."`
+	Gzip     string `key:"gzip" path:"true" doc:"Files to compress, each to NAME.gz."`
+	Gunzip   string `key:"gunzip" path:"true" doc:"Files NAME.gz to decompress."`
+	Checksum string `key:"checksum" path:"true" doc:"Files whose checksums are computed."`
+
+	To        string `key:"to" path:"true" doc:"The folder of the results; it is made if it is absent. Without it gzip and gunzip work beside their files."`
+	As        string `key:"as" path:"true" doc:"The name of the result, instead of a folder, where there is one file. Of checksum the list to write, which sha256sum -c and its kin read."`
+	Overwrite bool   `key:"overwrite" default:"false" doc:"Replace files that are there already."`
+	Keep      bool   `key:"keep" default:"false" doc:"gzip and gunzip: keep the files that they were made of."`
+	Missing   string `key:"missing" default:"error" enum:"error,ignore" doc:"What it means that there is no such file: error fails the step."`
+	Algorithm string `key:"algorithm" default:"sha256" enum:"sha256,sha512,sha1,md5" doc:"The checksum's."`
+	Equals    string `key:"equals" doc:"checksum of one file: what it must be, as hexadecimal digits; else the step fails."`
+}
+
+// The operations, by their keys.
+const (
+	opMove     = "move"
+	opCopy     = "copy"
+	opDelete   = "delete"
+	opGzip     = "gzip"
+	opGunzip   = "gunzip"
+	opChecksum = "checksum"
+)
+
+// operation returns what is done and to which files; "" where it is not one thing.
+func (c *Config) operation() (op, pattern string, several bool) {
+	for _, o := range []struct{ op, pattern string }{
+		{opMove, c.Move}, {opCopy, c.Copy}, {opDelete, c.Delete}, {opGzip, c.Gzip}, {opGunzip, c.Gunzip}, {opChecksum, c.Checksum},
+	} {
+		if o.pattern != "" {
+			several = op != ""
+			op, pattern = o.op, o.pattern
+		}
+	}
+	return op, pattern, several
+}
+
+// Validate checks that there is one thing to do, and what belongs to it.
+func (c *Config) Validate() error {
+	op, pattern, several := c.operation()
+	bad := func(key, format string, args ...any) error {
+		return &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
+	}
+	switch {
+	case op == "":
+		return bad("move", "there is nothing to do: say move, copy, delete, gzip, gunzip or checksum, with a file or a pattern")
+	case several:
+		return bad(op, "a step does one thing: make it two steps")
+	case strings.Contains(pattern, "**"):
+		return bad(op, "%q: ** would be the same as *, one folder; name the folders, such as */*.csv", pattern)
+	}
+	var errs []error
+	if _, err := filepath.Match(pattern, ""); err != nil {
+		errs = append(errs, bad(op, "%q is no pattern: a [ needs its ] (a literal [ is written \\[)", pattern))
+	}
+	only := func(key string, set bool, ops ...string) {
+		if set && !slices.Contains(ops, op) {
+			errs = append(errs, bad(key, "it is for %s, and means nothing to %s", strings.Join(ops, " and "), op))
+		}
+	}
+	only("to", c.To != "", opMove, opCopy, opGzip, opGunzip)
+	only("as", c.As != "", opMove, opCopy, opGzip, opGunzip, opChecksum)
+	only("keep", c.Keep, opGzip, opGunzip)
+	only("overwrite", c.Overwrite, opMove, opCopy, opGzip, opGunzip, opChecksum)
+	only("equals", c.Equals != "", opChecksum)
+	switch {
+	case c.To != "" && c.As != "":
+		errs = append(errs, bad("as", "there is a folder as well: name one of them"))
+	case c.To == "" && c.As == "" && (op == opMove || op == opCopy):
+		errs = append(errs, bad("to", "%s needs a folder (to), or the name of the result (as)", op))
+	}
+	if !slices.Contains([]string{"", "error", "ignore"}, c.Missing) {
+		errs = append(errs, bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing))
+	}
+	if _, ok := newHash(c.Algorithm); !ok {
+		errs = append(errs, bad("algorithm", "%q is unknown (allowed: sha256, sha512, sha1, md5)", c.Algorithm))
+	}
+	return errors.Join(errs...)
+}
+
+// results are what the step tells.
+func results() []row.Field {
+	return []row.Field{
+		{Name: "files", Kind: row.Int}, {Name: "bytes", Kind: row.Int},
+		{Name: "path", Kind: row.String, Nullable: true}, {Name: "checksum", Kind: row.String, Nullable: true},
+	}
+}
+
+// Components describes the tasklet.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "files", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Summary: "moves, copies, deletes, compresses or checks files",
+		Doc: `A pattern has * for any run of characters but /, ? for one, and [a-z] for one of a range; a file
+that has the pattern as its name is meant itself. Folders that match are passed over; what else is no
+regular file is an error. gzip passes over what ends in .gz, and gunzip what does not.
+
+A file that is there is never replaced unless ` + "`overwrite`" + ` says so: all of them are looked for before
+anything is done. A target that has the right content already is done. A result is written
+beside its place as ` + "`.NAME.surfin-...`" + `, synced, and renamed, so that its name is that of a whole file;
+only then is what it was made of removed. A file that changes meanwhile fails the step, and stays.
+
+A step that died in the middle is run again, or goes on after a failure, and ends right: what is done
+stays so, what is left is done, with the files that are there then (rule TL3). The results are ` + "`files` and `bytes`" + `
+that this attempt dealt with, and of one file ` + "`path`" + `, the result's, and ` + "`checksum`" + `.`,
+		Example: "tasklet:\n  files: {move: \"in/*.csv\", to: done}",
+		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+	}}
+}
+
+// tasklet does it.
+type tasklet struct {
+	config Config
+	// around is what every change of the disk goes through: tests stop it there.
+	around func(call, name string, change func() error) error
+}
+
+// New checks config.
+func New(config Config) (core.Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &tasklet{config: config, around: func(_, _ string, change func() error) error { return change() }}, nil
+}
+
+// begunKey is in the step's context once files were found: what is missing then, an earlier
+// attempt has dealt with.
+const begunKey = "surfin.files.begun"
+
+// Execute deals with all files.
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	op, pattern, _ := t.config.operation()
+	r := &run{tasklet: t, op: op, stop: c.Stop, scope: int64(c.Step.First), begun: isBegun(c)}
+	if r.scope == 0 {
+		r.scope = int64(c.Step.ID)
+	}
+	err := r.all(ctx, pattern, func() error { return markBegun(ctx, c) })
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	c.Out["files"], c.Out["bytes"], c.Out["path"], c.Out["checksum"] = r.files, r.bytes, nil, nil
+	if r.path != "" {
+		c.Out["path"] = r.path
+	}
+	if r.checksum != "" {
+		c.Out["checksum"] = r.checksum
+	}
+	c.Counters.Read += r.files
+	if err != nil {
+		return fmt.Errorf("files: %s: %w", op, err)
+	}
+	return nil
+}
+
+func isBegun(c *core.StepContribution) bool {
+	if c.Context == nil {
+		return false
+	}
+	_, begun := c.Context.Get(begunKey)
+	return begun
+}
+
+// markBegun stores that files were found, before the first of them is touched.
+func markBegun(ctx context.Context, c *core.StepContribution) error {
+	if c.Context == nil || isBegun(c) {
+		return nil
+	}
+	if err := c.Context.Put(begunKey, true); err != nil {
+		return err
+	}
+	if c.Save == nil {
+		return nil
+	}
+	return c.Save(ctx)
+}

@@ -1,0 +1,312 @@
+package filetask
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/md5"
+	"crypto/rand"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
+)
+
+// move gives a file its new name; where that is on another disk, it is copied.
+func (r *run) move(ctx context.Context, j job) error {
+	err := r.publish(j.from, j.to)
+	if errors.Is(err, syscall.EXDEV) {
+		return r.write(ctx, j)
+	}
+	return err
+}
+
+// publish gives a whole file a name, which no other file loses unless it may. Where it can be, the
+// old name stays until it is removed: with a link the system itself refuses a name that is taken.
+func (r *run) publish(from, to string) error {
+	if !r.config.Overwrite {
+		err := r.around("link", from, func() error { return os.Link(from, to) })
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, fs.ErrExist):
+			return fmt.Errorf("%s has come since the step began: %w", to, fs.ErrExist)
+		}
+		// No links here, as on FAT, or not for this user.
+		if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(fmt.Errorf("%s has come since the step began: %w", to, fs.ErrExist), err)
+		}
+	}
+	return r.around("rename", from, func() error { return os.Rename(from, to) })
+}
+
+// write makes a result from its file: whole, synced, and then with its name.
+func (r *run) write(ctx context.Context, j job) error {
+	in, err := os.Open(j.from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	temp := filepath.Join(filepath.Dir(j.to), "."+filepath.Base(j.to)+r.mark()+rand.Text()[:8])
+	fill := func(out io.Writer) error { return r.convert(out, r.reader(ctx, in)) }
+	if err := r.writeTemp(temp, j.info.Mode().Perm(), fill); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", j.from, err), r.remove(temp))
+	}
+	if err := unchanged(in, j); err != nil {
+		return errors.Join(err, r.remove(temp))
+	}
+	if r.op == opMove {
+		if err := os.Chtimes(temp, j.info.ModTime(), j.info.ModTime()); err != nil {
+			return errors.Join(err, r.remove(temp))
+		}
+	}
+	return errors.Join(r.publish(temp, j.to), r.remove(temp))
+}
+
+// unchanged refuses a file that somebody wrote to, or replaced, while it was read.
+func unchanged(in *os.File, j job) error {
+	opened, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(j.from)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(opened, named) || named.Size() != j.info.Size() || !named.ModTime().Equal(j.info.ModTime()) {
+		return fmt.Errorf("%s has changed while it was read: wait until it is whole, as the tasklet wait_file does", j.from)
+	}
+	return nil
+}
+
+// writeTemp writes a file of its own, synced.
+func (r *run) writeTemp(name string, mode fs.FileMode, fill func(io.Writer) error) error {
+	return r.around("write", name, func() error {
+		out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		err = fill(out)
+		if err == nil {
+			err = out.Chmod(mode)
+		}
+		if err == nil {
+			err = out.Sync()
+		}
+		return errors.Join(err, out.Close())
+	})
+}
+
+// convert copies, compresses or decompresses.
+func (r *run) convert(out io.Writer, in io.Reader) error {
+	switch r.op {
+	case opGzip:
+		z := gzip.NewWriter(out)
+		if _, err := io.Copy(z, in); err != nil {
+			return err
+		}
+		return z.Close()
+	case opGunzip:
+		z, err := gzip.NewReader(bufio.NewReader(in))
+		if err != nil {
+			return fmt.Errorf("it is not compressed with gzip: %w", err)
+		}
+		in = z
+	}
+	_, err := io.Copy(out, in)
+	return err
+}
+
+// sameContent reports whether the result of a file is in another one already.
+func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err error) {
+	a, err := os.Open(from)
+	if err != nil {
+		return false, err
+	}
+	defer a.Close() //nolint:errcheck // it is only read
+	b, err := os.Open(to)
+	if err != nil {
+		return false, err
+	}
+	defer b.Close() //nolint:errcheck // likewise
+	left, right := r.reader(ctx, a), r.reader(ctx, b)
+	switch r.op {
+	case opGzip:
+		if right, err = gzip.NewReader(bufio.NewReader(right)); err != nil {
+			return false, nil //nolint:nilerr // it is another file, then
+		}
+	case opGunzip:
+		if left, err = gzip.NewReader(bufio.NewReader(left)); err != nil {
+			return false, fmt.Errorf("%s is not compressed with gzip: %w", from, err)
+		}
+	default:
+		if differs, err := sizesDiffer(a, b); err != nil || differs {
+			return false, err
+		}
+	}
+	same, err = equal(left, right)
+	if stopped := r.heed(ctx); stopped != nil {
+		return false, stopped
+	}
+	if err != nil && r.op == opGzip {
+		return false, nil // the end of a compressed file is not there
+	}
+	return same, err
+}
+
+func sizesDiffer(a, b *os.File) (bool, error) {
+	x, err := a.Stat()
+	if err != nil {
+		return false, err
+	}
+	y, err := b.Stat()
+	return err == nil && x.Size() != y.Size(), err
+}
+
+// equal reports whether two streams have the same bytes. One that is cut short is an error.
+func equal(a, b io.Reader) (bool, error) {
+	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+	for {
+		n, endA, err := fill(a, x)
+		if err != nil {
+			return false, err
+		}
+		m, endB, err := fill(b, y)
+		if err != nil || !bytes.Equal(x[:n], y[:m]) {
+			return false, err
+		}
+		if endA && endB {
+			return true, nil
+		}
+	}
+}
+
+// fill reads until p is full or the stream has ended.
+func fill(in io.Reader, p []byte) (n int, end bool, err error) {
+	for n < len(p) {
+		m, err := in.Read(p[n:])
+		n += m
+		if err == io.EOF { //nolint:errorlint // the end is io.EOF itself
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
+	}
+	return n, false, nil
+}
+
+// reader reads until the context ends or a stop was asked for.
+func (r *run) reader(ctx context.Context, in io.Reader) io.Reader {
+	return readerFunc(func(p []byte) (int, error) {
+		if err := r.heed(ctx); err != nil {
+			return 0, err
+		}
+		return in.Read(p)
+	})
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// newHash returns the hash of an algorithm; "" is sha256.
+func newHash(algorithm string) (hash.Hash, bool) {
+	switch cmp.Or(algorithm, "sha256") {
+	case "sha256":
+		return sha256.New(), true
+	case "sha512":
+		return sha512.New(), true
+	case "sha1":
+		return sha1.New(), true //nolint:gosec // what a sender has computed is compared
+	case "md5":
+		return md5.New(), true //nolint:gosec // likewise
+	}
+	return nil, false
+}
+
+// checksums computes all checksums, and writes their list where that is asked for.
+func (r *run) checksums(ctx context.Context, jobs []job) error {
+	if r.config.Equals != "" && len(jobs) > 1 {
+		return fmt.Errorf("equals: %d files match, and it is the checksum of one", len(jobs))
+	}
+	var list strings.Builder
+	for _, j := range jobs {
+		sum, err := r.sum(ctx, j.from)
+		if err != nil {
+			return err
+		}
+		r.files++
+		r.bytes += j.info.Size()
+		r.checksum = sum
+		name := j.from
+		if rel, err := filepath.Rel(filepath.Dir(r.config.As), j.from); err == nil && r.config.As != "" {
+			name = rel
+		}
+		fmt.Fprintf(&list, "%s  %s\n", sum, filepath.ToSlash(name))
+	}
+	if len(jobs) > 1 {
+		r.checksum = ""
+	}
+	if r.config.Equals != "" && !strings.EqualFold(r.config.Equals, r.checksum) {
+		return fmt.Errorf("%s has the %s checksum %s, and %s is expected: it is not the file that was sent, or not all of it",
+			jobs[0].from, cmp.Or(r.config.Algorithm, "sha256"), r.checksum, strings.ToLower(r.config.Equals))
+	}
+	if r.config.As == "" {
+		return nil
+	}
+	r.path = r.config.As
+	return r.writeList(list.String())
+}
+
+func (r *run) sum(ctx context.Context, name string) (string, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	h, _ := newHash(r.config.Algorithm)
+	if _, err := io.Copy(h, r.reader(ctx, in)); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// writeList writes the list of checksums, unless it is there.
+func (r *run) writeList(text string) error {
+	to := r.config.As
+	was, err := os.ReadFile(to)
+	switch {
+	case err == nil && string(was) == text:
+		return nil
+	case err == nil && !r.config.Overwrite:
+		return fmt.Errorf("%s is there already, with other checksums: take it away, or say `overwrite: true`", to)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	temp := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+r.mark()+rand.Text()[:8])
+	if err := r.around("mkdir", filepath.Dir(to), func() error { return filestream.MakeFolder(filepath.Dir(to)) }); err != nil {
+		return err
+	}
+	err = r.writeTemp(temp, 0o644, func(out io.Writer) error {
+		_, err := io.WriteString(out, text)
+		return err
+	})
+	if err == nil {
+		err = r.publish(temp, to)
+	}
+	return errors.Join(err, r.remove(temp), r.syncDir(filepath.Dir(to)))
+}

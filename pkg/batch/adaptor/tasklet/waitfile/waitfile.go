@@ -1,0 +1,213 @@
+// Package waitfile is the tasklet `wait_file`: it waits until files are there and nobody writes to
+// them any more.
+//
+// It imports core and core/registry.
+package waitfile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config configures the tasklet.
+type Config struct {
+	Path    string        `key:"path" main:"true" path:"true" required:"true" doc:"The file, or a pattern with *, ? and [a-z]."`
+	Count   int           `key:"count" default:"1" doc:"How many files must be there, at least."`
+	Stable  time.Duration `key:"stable" default:"5s" doc:"How long their names, sizes and times must have been the same; 0s: not at all, for files that come by a rename."`
+	Poll    time.Duration `key:"poll" default:"1s" doc:"The time between two looks."`
+	Timeout time.Duration `key:"timeout" default:"1h" doc:"How long an attempt waits; 0s: for ever."`
+	Missing string        `key:"missing" default:"error" enum:"error,ignore" doc:"What it means that the time is over: error fails the step; ignore completes it, with out.found = false."`
+}
+
+// The defaults of durations, for Go.
+const defaultPoll = time.Second
+
+// Validate checks pattern and durations.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
+	switch _, err := filepath.Match(c.Path, ""); {
+	case c.Path == "":
+		bad("path", "there is no file to wait for")
+	case err != nil:
+		bad("path", "%q is no pattern: a [ needs its ] (a literal [ is written \\[)", c.Path)
+	case strings.Contains(c.Path, "**"):
+		bad("path", "%q: ** would be the same as *, one folder; name the folders, such as */*.csv", c.Path)
+	}
+	if c.Count < 0 {
+		bad("count", "%d is less than 0", c.Count)
+	}
+	for key, d := range map[string]time.Duration{"stable": c.Stable, "poll": c.Poll, "timeout": c.Timeout} {
+		if d < 0 {
+			bad(key, "%s is less than 0", d)
+		}
+	}
+	if c.Timeout > 0 && c.Stable >= c.Timeout {
+		bad("stable", "%s is as long as the timeout of %s: it could never be over", c.Stable, c.Timeout)
+	}
+	if !slices.Contains([]string{"", "error", "ignore"}, c.Missing) {
+		bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing)
+	}
+	return errors.Join(errs...)
+}
+
+// results are what the step tells.
+func results() []row.Field {
+	return []row.Field{
+		{Name: "found", Kind: row.Bool}, {Name: "files", Kind: row.Int}, {Name: "bytes", Kind: row.Int}, {Name: "path", Kind: row.String, Nullable: true},
+	}
+}
+
+// Components describes the tasklet.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "wait_file", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Summary: "waits until a file is there, and whole",
+		Doc: `It looks at the folder now and then: that works on every kind of disk. Files count that are regular,
+also by a symbolic link; folders do not. The results are ` + "`found`, `files` and `bytes`" + `, and of one file its ` + "`path`" + `.
+
+Meanwhile the step holds no transaction, and the lease of the execution is renewed as ever. A stop ends the
+wait at once. Each attempt waits anew, for its whole ` + "`timeout`" + ` (rule TL5). That is an error of the class timeout.
+Who writes a file can make it appear whole, by a rename: then ` + "`stable: 0s`" + ` is enough.`,
+		Example: "tasklet:\n  wait_file: {path: \"in/strikes_${params.year}*.csv\", stable: 30s, timeout: 4h}",
+		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+	}}
+}
+
+// tasklet waits.
+type tasklet struct{ config Config }
+
+// New checks config.
+func New(config Config) (core.Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config.Count, config.Poll = max(config.Count, 1), cmp.Or(config.Poll, defaultPoll)
+	return &tasklet{config: config}, nil
+}
+
+// seen is what a look finds of a file.
+type seen struct {
+	size int64
+	time int64 // of the last change, in nanoseconds
+}
+
+// Execute waits.
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	began := time.Now()
+	var files map[string]seen
+	since := began
+	for {
+		found, err := t.look()
+		if err != nil {
+			return fmt.Errorf("wait_file: %w", err)
+		}
+		now := time.Now()
+		if files == nil || !maps.Equal(files, found) {
+			files, since = found, now
+		}
+		if len(files) >= t.config.Count && now.Sub(since) >= t.config.Stable {
+			t.report(c, files, true)
+			return nil
+		}
+		wait := t.config.Poll
+		if t.config.Timeout > 0 {
+			left := t.config.Timeout - now.Sub(began)
+			if left <= 0 {
+				t.report(c, files, false)
+				return t.late(files)
+			}
+			wait = min(wait, left)
+		}
+		if err := sleep(ctx, c.Stop, wait); err != nil {
+			return fmt.Errorf("wait_file: %w", err)
+		}
+	}
+}
+
+// sleep waits, until the context ends or a stop was asked for.
+func sleep(ctx context.Context, stop <-chan struct{}, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-stop:
+		return core.ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// look finds the files that are there now.
+func (t *tasklet) look() (map[string]seen, error) {
+	names := []string{t.config.Path}
+	if _, err := os.Lstat(t.config.Path); err != nil { // else the pattern is a name
+		if names, err = filepath.Glob(t.config.Path); err != nil {
+			return nil, err
+		}
+	}
+	files := make(map[string]seen, len(names))
+	for _, name := range names {
+		info, err := os.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // since, or a link to nothing
+			continue
+		case err != nil:
+			return nil, err
+		case info.Mode().IsRegular():
+			files[name] = seen{info.Size(), info.ModTime().UnixNano()}
+		}
+	}
+	return files, nil
+}
+
+func (t *tasklet) report(c *core.StepContribution, files map[string]seen, found bool) {
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	var bytes int64
+	c.Out["path"] = nil
+	for name, f := range files {
+		bytes += f.size
+		if len(files) == 1 {
+			c.Out["path"] = name
+		}
+	}
+	c.Out["found"], c.Out["files"], c.Out["bytes"] = found, int64(len(files)), bytes
+}
+
+// late is what it means that the time is over.
+func (t *tasklet) late(files map[string]seen) error {
+	if t.config.Missing == "ignore" {
+		return nil
+	}
+	what := fmt.Sprintf("there is no file %s", t.config.Path)
+	switch {
+	case len(files) >= t.config.Count:
+		what = fmt.Sprintf("somebody still writes to %s: it was never the same for %s", t.config.Path, t.config.Stable)
+	case len(files) > 0:
+		what = fmt.Sprintf("there is %d of the %d files %s", len(files), t.config.Count, t.config.Path)
+	}
+	return &exception.BatchError{
+		Op: "wait_file", Class: "timeout", Retryable: true,
+		Err: fmt.Errorf("%s after %s: a restart waits again", what, t.config.Timeout),
+	}
+}

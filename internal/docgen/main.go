@@ -138,7 +138,7 @@ func settingsPage() []byte {
 
 func functionsPage() []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# Functions of expressions\n\nThe operators are in the [guide](../jobfile.md#expressions). `today()` may be used in the\ndefaults of parameters only: a restart must compute what the first attempt computed.\n\n| function |\n|---|\n")
+	b.WriteString(generated + "# Functions of expressions\n\nThe operators are in the [guide](../jobfile.md#expressions). `today()` and `now()` may be used in the\ndefaults of parameters only: a restart must compute what the first attempt computed.\n\n| function |\n|---|\n")
 	for _, f := range expression.Functions() {
 		use, meaning, _ := strings.Cut(f, ": ")
 		fmt.Fprintf(&b, "| `%s`", use)

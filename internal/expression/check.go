@@ -62,7 +62,7 @@ func (f facts) or(g facts) facts {
 type checker struct {
 	text   string
 	root   node
-	today  *Var              // nil: today() is not allowed
+	clock  map[string]bool   // Today and Now, where they are allowed
 	uses   map[string]evalFn // by path
 	locals []local           // innermost last
 	slots  int               // of all let names so far

@@ -79,7 +79,7 @@ func TestAMistakeIsReportedAtItsByteInTheText(t *testing.T) {
 		"params.year.»month":                      "params.year is an int and has no field month",
 		"params.name.»upper()":                    "a value has no methods",
 		"»uper(params.name)":                      "unknown function uper; did you mean upper?",
-		"»now() > params.at":                      "gives the same answer whenever it is evaluated",
+		"»now() > params.at":                      "expression gives the same answer whenever it is evaluated",
 		"»today() > params.day":                   "only for the default of a parameter",
 		"»env('HOME')":                            "unknown function env",
 		"»today()":                                "restart tomorrow",

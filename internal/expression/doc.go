@@ -45,8 +45,8 @@
 //
 // # Determinism
 //
-// There is no now(), no environment and no randomness. today() is there only
-// where the scope holds [Today] (defaults of parameters).
+// There is no environment and no randomness. today() and now() are there only
+// where the scope holds [Today] and [Now] (defaults of parameters).
 //
 // Programs are immutable: any number of goroutines may evaluate one at a time.
 // A [Frame] belongs to one goroutine.

@@ -26,7 +26,7 @@ func Functions() []string {
 	for _, name := range sortedNames(all) {
 		usages = append(usages, all[name].usage)
 	}
-	return append(usages, "today()")
+	return append(usages, Today, Now)
 }
 
 func functions() map[string]function {
@@ -47,8 +47,8 @@ type call struct {
 }
 
 func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
-	if name == "today" {
-		return c.callToday(at, nodes)
+	if name == "today" || name == "now" {
+		return c.callClock(at, name, nodes)
 	}
 	all := functions()
 	f, ok := all[name]
@@ -89,17 +89,22 @@ func unknownFunction(at int, name string, names []string) error {
 	return e
 }
 
-// callToday reads the variable Today, which only some scopes have: a job must
+// callClock reads the variable Today or Now, which only some scopes have: a job must
 // give the same answers tomorrow when it is restarted.
-func (c *checker) callToday(at int, nodes []ast.Node) (*typed, error) {
-	if c.today == nil {
-		return nil, errorf(at, "today() is only for the default of a parameter: a restart tomorrow must see the same day")
+func (c *checker) callClock(at int, name string, nodes []ast.Node) (*typed, error) {
+	variable, kind, why := Today, row.DateKind, ": a restart tomorrow must see the same day"
+	if name == "now" {
+		variable, kind = Now, row.Timestamp
+		why = ", since any other expression gives the same answer whenever it is evaluated: write job.time for the time of the job"
+	}
+	if !c.clock[variable] {
+		return nil, errorf(at, "%s is only for the default of a parameter%s", variable, why)
 	}
 	if len(nodes) > 0 {
-		return nil, errorf(at, "today() takes no arguments")
+		return nil, errorf(at, "%s takes no arguments", variable)
 	}
-	c.uses[Today] = lookup([]string{Today}, row.DateKind, false)(at)
-	return &typed{kind: row.DateKind, eval: c.uses[Today]}, nil
+	c.uses[variable] = lookup([]string{variable}, kind, false)(at)
+	return &typed{kind: kind, eval: c.uses[variable]}, nil
 }
 
 // is reports whether argument i has one of the kinds.

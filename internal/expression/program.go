@@ -13,25 +13,33 @@ type Program struct {
 	text   string
 	root   *typed
 	uses   []string
+	clock  bool     // it uses today() or now()
 	opaque []string // the path of the one variable that is the whole expression
 }
 
 // Compile checks text against the scope. An error is an *Error.
 func Compile(text string, scope Scope) (*Program, error) {
-	c := &checker{text: text, root: scopeNode(Var{Fields: scope}, nil)}
-	if v, ok := scope[Today]; ok {
-		c.today = &v
+	c := &checker{text: text, root: scopeNode(Var{Fields: scope}, nil), clock: map[string]bool{}}
+	for _, name := range []string{Today, Now} {
+		_, c.clock[name] = scope[name]
 	}
 	root, err := c.compile()
 	if err != nil {
 		return nil, err
 	}
 	p := &Program{text: text, root: root, uses: sortedNames(c.uses)}
+	for _, name := range []string{Today, Now} {
+		_, used := c.uses[name]
+		p.clock = p.clock || used
+	}
 	if root.kind == kindOpaque {
 		p.opaque = root.opaquePath
 	}
 	return p, nil
 }
+
+// UsesClock reports whether the value depends on when it is computed: on Today or Now.
+func (p *Program) UsesClock() bool { return p.clock }
 
 // Text returns the expression as written.
 func (p *Program) Text() string { return p.text }

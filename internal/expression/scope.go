@@ -15,6 +15,9 @@ import (
 // expression otherwise.
 const Today = "today()"
 
+// Now is the same for now(): a variable of type time.Time.
+const Now = "now()"
+
 // Var is one name of a [Scope]: a value of Type, or a namespace of more names.
 type Var struct {
 	// Type is string, bool, any int, uint or float type, row.Date, time.Time,
@@ -161,7 +164,7 @@ func namespace(fields map[string]node) node {
 func sortedNames[T any](m map[string]T) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
-		if name != Today {
+		if name != Today && name != Now {
 			names = append(names, name)
 		}
 	}

@@ -128,7 +128,7 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	t.Parallel()
 	none := batch.TaskletOf(nothing)
-	job := batch.NewJob("everything").Describe("all there is: \"1\"").Database("default").
+	job := batch.NewJob("everything").Describe("all there is: \"1\"").Database("default").Timezone("Europe/Berlin").Timeout(time.Hour).
 		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate, Default: "${today()}", Doc: "the day"}).
 		Parameter(batch.Parameter{Name: "n", Type: core.TypeInt, Default: 3, Min: 1, Max: 9, NotIdentifying: true}).
 		Parameter(batch.Parameter{Name: "kind", Type: core.TypeString, Enum: []string{"a", "b"}, Optional: true}).

@@ -24,6 +24,9 @@ type Job struct {
 	// BeforeJob and AfterJob; nil: there are none. Those that are a Closer are closed.
 	Listeners  func(ctx context.Context, v *View) ([]any, error)
 	Definition Definition
+	// Timeout is the longest that an execution of the flow may take; then it is FAILED. 0: it
+	// may take any time.
+	Timeout time.Duration
 	// Restartable is false for jobs whose failed instances must not run again.
 	Restartable bool
 	// Incrementer makes the parameters of the next instance; nil: there is none.

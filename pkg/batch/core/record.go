@@ -57,7 +57,9 @@ type JobExecution struct {
 	Exclusive ExclusiveKey
 	// Gate says how the job's `expect` was answered; empty: it has none, or was not
 	// asked.
-	Gate      string
+	Gate string
+	// Time is when the instance was first launched: the same in all its attempts.
+	Time      time.Time
 	CreatedAt time.Time
 	StartedAt time.Time // zero before it started
 	EndedAt   time.Time // zero while it runs

@@ -104,7 +104,7 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	var out core.Outcome
 	listeners, err := r.listeners(ctx)
 	if err == nil {
-		out, err = r.flow(ctx, listeners)
+		out, err = r.flowInTime(ctx, listeners)
 	}
 	if errors.Is(err, core.ErrLostOwner) {
 		return out, errors.Join(err, listeners.close(cleanupCtx))
@@ -215,6 +215,24 @@ func (r *run) started(ctx context.Context) error {
 	r.exec.Status = core.StatusStarted
 	r.exec.StartedAt = time.Now().UTC()
 	return nil
+}
+
+// flowInTime is flow within the job's timeout. What comes after it has its own time. An
+// execution that was parked beyond it fails when it is resumed.
+func (r *run) flowInTime(ctx context.Context, listeners *listeners) (core.Outcome, error) {
+	limit := r.job.Timeout
+	if limit <= 0 {
+		return r.flow(ctx, listeners)
+	}
+	over := fmt.Errorf("job %s ran into its timeout of %v", r.job.Name, limit)
+	timed, cancel := context.WithDeadlineCause(ctx, r.exec.StartedAt.Add(limit), over)
+	defer cancel()
+	out, err := r.flow(timed, listeners)
+	inTime := !errors.Is(context.Cause(timed), over) || err == nil && out.Status != core.StatusFailed
+	if inTime || errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrParked) {
+		return out, err
+	}
+	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: over.Error(), Step: out.Step}, nil
 }
 
 // flow walks the job's flow and checks its gate.

@@ -276,10 +276,13 @@ func (l *launch) insert(ctx context.Context) error {
 		DefinitionHash: l.req.Definition.Hash, DefinitionText: l.req.Definition.Text,
 		DefinitionPath: l.req.Definition.Path, DefinitionFiles: files,
 		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
-		LeaseUntil: clock(l.req.Lease), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive,
+		LeaseUntil: clock(l.req.Lease), JobTime: clock(0), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive,
 	}
 	if p := l.launched.Previous; p != nil {
 		row.Attempt, row.Epoch, row.LastEpoch = p.Attempt+1, p.Epoch, p.Epoch
+		if !p.Time.IsZero() {
+			row.JobTime = instant{Time: p.Time}
+		}
 		l.req.FromStart = l.req.FromStart || p.Parent < l.req.ParentAnew
 		if !l.req.FromStart {
 			text, err := p.Context.Encode()
@@ -307,7 +310,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if l.req.ForWorkers {
 		row.Status, row.Owner, row.LeaseUntil = core.StatusParked, "", instant{}
 	}
-	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "created_at"}}}
+	returning := clause.Returning{Columns: []clause.Column{{Name: "id"}, {Name: "lease_until"}, {Name: "job_time"}, {Name: "created_at"}}}
 	if err := l.repo.store.session(ctx).Clauses(returning).Create(&row).Error; err != nil {
 		return err
 	}

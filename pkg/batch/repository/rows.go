@@ -42,6 +42,7 @@ type jobExecution struct {
 	StopRequested   bool
 	StepCount       int64 // of started steps; written under the guard of StartStep
 	LeaseUntil      instant
+	JobTime         instant // when the instance was first launched
 	CreatedAt       instant
 	StartedAt       instant
 	EndedAt         instant
@@ -175,7 +176,7 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: j.located(params),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,
 		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
-		Attempt: j.Attempt, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
+		Attempt: j.Attempt, Time: j.JobTime.Time, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
 	}, nil
 }
 

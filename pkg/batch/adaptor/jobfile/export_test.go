@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -36,6 +37,9 @@ func MayPrecede(f *File, before, after string) bool {
 	})
 	return mayPrecede(a, b)
 }
+
+// ParametersAt is what Parameters returns at a time.
+func ParametersAt(f *File, now time.Time) []core.ParameterSpec { return f.parametersAt(now) }
 
 // WithDefaults shows what a step runs with: its timeout, transaction, chunk, retry and skip.
 func WithDefaults(f *File, step string) string {

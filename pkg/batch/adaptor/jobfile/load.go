@@ -35,7 +35,10 @@ type File struct {
 	schedule      *Schedule           // nil: none
 	exclusive     *expression.Program // the key; nil: the file has none
 	included      []included          // the files that it includes, at any depth
-	badDefaults   bool                // the file's defaults have a mistake
+	zone          *time.Location
+	now           func() time.Time
+	clockDefaults []clockDefault
+	badDefaults   bool // the file's defaults have a mistake
 }
 
 // Path returns the file as it was given.
@@ -51,8 +54,8 @@ func (f *File) Description() string { return f.model.Description }
 func (f *File) Database() string { return f.model.Database }
 
 // Parameters returns the declared parameters, in the order of the file. Defaults
-// with expressions such as ${today()} were computed when the file was loaded.
-func (f *File) Parameters() []core.ParameterSpec { return slices.Clone(f.specs) }
+// with expressions such as ${today()} are computed now, in the job's time zone.
+func (f *File) Parameters() []core.ParameterSpec { return f.parametersAt(f.now()) }
 
 // Steps returns the names of all steps and child jobs, also of those inside of
 // other elements and in `finally`, in the order of the file.
@@ -209,6 +212,8 @@ func (l *loader) load() {
 	if at := f.doc.Root.Get("job"); at != nil && at.Kind == strict.Scalar && !at.Empty && (f.name != "" || at.Text == "") && !jobName.MatchString(f.name) {
 		l.problems.Add(at, fmt.Sprintf("%q is no name for a job", f.name), "letters, digits, _ - and . are allowed, at most 100, beginning with a letter")
 	}
+	l.file.now = l.now
+	l.checkTimezone()
 	l.declareTypes(f.model)
 	l.declareParameters(f.model)
 	l.checkIncrementer()

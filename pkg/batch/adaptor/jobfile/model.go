@@ -14,7 +14,7 @@ import (
 // jobModel is a job file.
 type jobModel struct {
 	strict.At
-	_ strict.Extra `later:"timezone" ignore:"x-"`
+	_ strict.Extra `ignore:"x-"`
 
 	Job         string                            `key:"job" required:"true" doc:"The job's name: letters, digits, '_', '-' and '.', beginning with a letter."`
 	Description string                            `key:"description" doc:"What the job is for, in a sentence."`
@@ -23,6 +23,8 @@ type jobModel struct {
 	Types       strict.OrderedMap[rowModel]       `key:"types" doc:"Row types by name, for the 'item' of components."`
 	Templates   strict.OrderedMap[templateModel]  `key:"templates" doc:"Elements with arguments, by name, for 'use' in a flow."`
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
+	Timezone    string                            `key:"timezone" default:"UTC" doc:"The IANA time zone of the job, such as Europe/Berlin: today() is the day there."`
+	Timeout     *time.Duration                    `key:"timeout" doc:"The longest that an execution of the flow may take [none]; then it is FAILED, and what runs is ended. 'finally' runs all the same."`
 	Restartable bool                              `key:"restartable" default:"true" doc:"Whether a failed instance may be run again."`
 	Defaults    defaultsModel                     `key:"defaults" doc:"What steps use that say nothing else, key by key."`
 	Incrementer string                            `key:"incrementer" doc:"The parameter that makes the next instance: an int counts on by one, a date goes to the next day [none]."`
@@ -65,7 +67,7 @@ type parameterModel struct {
 	Type        string   `key:"type" required:"true" enum:"string,int,float,bool,date,timestamp,duration,path" later:"decimal" doc:"The type of the value."`
 	Doc         string   `key:"doc" doc:"What it means, for 'surfin run FILE --help'."`
 	Description string   `key:"description" doc:"The same as doc."`
-	Default     *rawText `key:"default" doc:"The value if none is given; an expression such as ${today()} is computed when the file is loaded."`
+	Default     *rawText `key:"default" doc:"The value if none is given; an expression such as ${today()} or ${now()} is computed at the launch."`
 	Required    *bool    `key:"required" doc:"Whether a value must be given [true without a default]. If false and there is none, the value is null."`
 	Identifying bool     `key:"identifying" default:"true" doc:"Whether another value makes another instance of the job."`
 	Pattern     string   `key:"pattern" doc:"A regular expression that the whole text must match (string, path)."`

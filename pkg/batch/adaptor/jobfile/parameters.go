@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -119,6 +118,7 @@ func (l *loader) defaultOf(spec core.ParameterSpec, n *strict.Node) any {
 		if text, ok = l.computed(spec, n, t); !ok {
 			return nil
 		}
+		l.file.keepComputed(spec, t)
 	}
 	x, ok := l.typed(spec.Type, n, text)
 	if !ok {
@@ -131,11 +131,13 @@ func (l *loader) defaultOf(spec core.ParameterSpec, n *strict.Node) any {
 	return x
 }
 
-// computed evaluates a default with ${...}, now. It may use functions, today()
+// computed evaluates a default with ${...}, now. It may use functions, today() and now()
 // among them, and no other names.
 func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) (string, bool) {
-	scope := expression.Scope{expression.Today: {Type: parameterGoType(core.TypeDate)}}
-	vars := map[string]any{expression.Today: core.Date(0).AddDays(int(l.now().UTC().Unix() / int64(24*time.Hour/time.Second)))}
+	scope := expression.Scope{
+		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
+	}
+	vars := l.file.clock(l.now())
 	if !l.compileParameter(spec, n, t, &names{scope: scope}) {
 		return "", false
 	}

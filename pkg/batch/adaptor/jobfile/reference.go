@@ -151,6 +151,7 @@ func (p *page) expressions() {
 		"| `env.NAME` | a variable of the environment; it must be set | at launch |\n" +
 		"| `secret.NAME` | a secret, in the configs of components; it is masked wherever it is shown or stored | at launch |\n" +
 		"| `job.name` | the job's name | at launch |\n" +
+		"| `job.time` | when the instance was first launched, a timestamp: the same in all its attempts | at the start of the step |\n" +
 		"| `job.execution` | the number of the execution | at the start of the step |\n")
 	for _, f := range stepFields() {
 		p.printf("| `steps.NAME.%s` | a count of an earlier step, with the attempts that it went on from | at the start of the step |\n", f)
@@ -164,7 +165,7 @@ func (p *page) expressions() {
 		"| `job.status`, `job.exit`, `job.error`, `job.failed_step` | how the flow ended; `failed_step` is empty if none failed | in `finally` and the job's `expect` |\n")
 	p.printf("\n`when` and `expect` are expressions themselves, of type bool, without `${ }`, over all these names. " +
 		"In the `expect` of a step its own numbers have no prefix: `balanced and written > 0`.\n")
-	p.printf("\nThe default of a parameter may use functions, such as `${today()}`, and no names.\n")
+	p.printf("\nThe default of a parameter may use functions, such as `${today()}`, the day in the job's time zone, and `${now()}`, and no names.\n")
 	p.printf("\nThe parameters of a `schedule` may use functions and the scheduled time: `schedule.date` (a date, as its time zone has it), " +
 		"`schedule.previous_day` (the date before), `schedule.time` (a timestamp) and `schedule.key` (a text such as `2026-10-25T02:30`).\n")
 }

@@ -15,12 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// laterNames are names of expressions that jobfile.md knows and this version does
-// not: namespaces, and fields of `job`.
-func laterNames() (namespaces, job []string) {
-	return nil, []string{"time"}
-}
-
 // outcomeFields are the names of `job` that say how the flow ended.
 func outcomeFields() []string { return []string{"status", "exit", "error", "failed_step"} }
 
@@ -66,9 +60,8 @@ type names struct {
 // elsewhere only are in it, for a message that says where.
 func (l *loader) scope(p location) *names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
-	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}}
-	namespaces, fields := laterNames()
-	for _, name := range append(fields, outcomeFields()...) {
+	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
+	for _, name := range outcomeFields() {
 		job[name] = text
 	}
 	scope := expression.Scope{
@@ -87,7 +80,7 @@ func (l *loader) scope(p location) *names {
 			scope[name] = v
 		}
 	}
-	for _, name := range append(namespaces, "with", "secret") {
+	for _, name := range []string{"with", "secret"} {
 		scope[name] = expression.Var{Open: true}
 	}
 	return &names{scope: scope, refusal: p.refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
@@ -115,15 +108,12 @@ func (l *loader) unknown(p location) []string {
 
 // refusal returns why a name cannot be used at the location.
 func (p location) refusal(path string) string {
-	namespaces, fields := laterNames()
 	head, rest, _ := strings.Cut(path, ".")
 	switch {
 	case head == "secret" && !p.config:
 		return path + " is only known in the config of a component, since what stands here is stored and shown: write ${" + path + "} there"
 	case head == "with":
 		return path + " is only known in the steps of a template, as ${" + path + "}"
-	case slices.Contains(namespaces, head), head == "job" && slices.Contains(fields, rest):
-		return path + " is not supported by this version yet"
 	case head == "job" && slices.Contains(outcomeFields(), rest) && !p.knowsOutcome():
 		return path + " is only known in finally and in the expect of the job"
 	case head == "part" && p.part == nil && !p.unknown:
@@ -205,7 +195,7 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 	}
 	env := registry.ExpressionEnv{Types: map[string]map[string]reflect.Type{
 		"params": params,
-		"job":    {"name": reflect.TypeFor[string](), "execution": reflect.TypeFor[int64]()},
+		"job":    {"name": reflect.TypeFor[string](), "execution": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
 	}}
 	if p.part != nil {
 		part := map[string]reflect.Type{}

@@ -15,6 +15,8 @@ type Job struct {
 	name        string
 	description string
 	database    string
+	timezone    string
+	timeout     time.Duration
 	incrementer string
 	expect      string
 	once        bool
@@ -44,6 +46,18 @@ func (j *Job) Describe(text string) *Job {
 // "default".
 func (j *Job) Database(name string) *Job {
 	j.database = name
+	return j
+}
+
+// Timezone names the IANA time zone of the job; the default is UTC.
+func (j *Job) Timezone(name string) *Job {
+	j.timezone = name
+	return j
+}
+
+// Timeout is the longest that an execution of the flow may take; then it is FAILED.
+func (j *Job) Timeout(d time.Duration) *Job {
+	j.timeout = d
 	return j
 }
 

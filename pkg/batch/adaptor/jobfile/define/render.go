@@ -81,6 +81,10 @@ func (r *render) root(j *Job) object {
 	root.put("description", j.description)
 	root.put("parameters", r.parameters(j.parameters))
 	root.put("database", j.database)
+	root.put("timezone", j.timezone)
+	if j.timeout != 0 {
+		root.put("timeout", j.timeout.String())
+	}
 	if j.once {
 		root.put("restartable", "false")
 	}

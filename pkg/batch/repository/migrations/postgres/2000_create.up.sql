@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     step_count      bigint NOT NULL DEFAULT 0,
     lease_until     timestamptz, -- NULL while it is parked
     deadline_at     timestamptz, -- of a parked execution
+    job_time        timestamptz, -- when the instance was first launched
     created_at      timestamptz NOT NULL,
     started_at      timestamptz,
     ended_at        timestamptz,

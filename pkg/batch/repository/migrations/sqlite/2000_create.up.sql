@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}job_execution" (
     step_count      INTEGER NOT NULL DEFAULT 0,
     lease_until     INTEGER, -- NULL while it is parked
     deadline_at     INTEGER, -- of a parked execution
+    job_time        INTEGER, -- when the instance was first launched
     created_at      INTEGER NOT NULL,
     started_at      INTEGER,
     ended_at        INTEGER,

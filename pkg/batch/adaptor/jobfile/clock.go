@@ -1,0 +1,66 @@
+package jobfile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
+)
+
+// checkTimezone reads the job's time zone, and its timeout.
+func (l *loader) checkTimezone() {
+	root, name := l.file.doc.Root, l.file.model.Timezone
+	l.file.zone = time.UTC
+	if at := root.Get("timezone"); at != nil && !at.Bad && name != "" {
+		zone, err := schedule.LoadZone(name)
+		if err != nil {
+			l.problems.Add(at, "timezone: "+err.Error(), "such as Europe/Berlin")
+		} else {
+			l.file.zone = zone
+		}
+	}
+	l.checkPositive(root, "timeout", l.file.model.Timeout)
+}
+
+// clock is what today() and now() are at a time: the day is that of the job's time zone.
+func (f *File) clock(now time.Time) map[string]any {
+	_, offset := now.In(f.zone).Zone()
+	local := now.Add(time.Duration(offset) * time.Second).UTC()
+	days := local.Truncate(24*time.Hour).Unix() / int64(24*time.Hour/time.Second)
+	return map[string]any{expression.Today: core.Date(0).AddDays(int(days)), expression.Now: now.UTC().Truncate(time.Microsecond)}
+}
+
+// clockDefault is the default of a parameter that depends on the time.
+type clockDefault struct {
+	parameter string
+	template  *template
+}
+
+// keepComputed keeps a default that depends on the time, for launches after the load.
+func (f *File) keepComputed(spec core.ParameterSpec, t *template) {
+	for _, h := range t.holes {
+		if h.prog.UsesClock() {
+			f.clockDefaults = append(f.clockDefaults, clockDefault{spec.Name, t})
+			return
+		}
+	}
+}
+
+// parametersAt are the specs with the defaults of a time. A default that is no value of its
+// type at that time stays as it was when the file was loaded.
+func (f *File) parametersAt(now time.Time) []core.ParameterSpec {
+	specs := slices.Clone(f.specs)
+	for _, d := range f.clockDefaults {
+		text, _, err := d.template.evaluate(f.clock(now))
+		if err != nil {
+			continue
+		}
+		i := slices.IndexFunc(specs, func(s core.ParameterSpec) bool { return s.Name == d.parameter })
+		if x, err := core.ParseParameter(specs[i].Type, text); err == nil {
+			specs[i].Default = x
+		}
+	}
+	return specs
+}

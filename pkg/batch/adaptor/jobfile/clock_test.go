@@ -1,0 +1,84 @@
+package jobfile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// today() is the day in the job's zone, at each launch: also of a file that a server has
+// loaded long ago.
+func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
+	t.Parallel()
+	const text = "job: x\ntimezone: %s\nparameters: {day: {type: date, default: \"${today() - 1}\"}, at: {type: timestamp, default: \"${now()}\"}}\nflow: [{step: a, tasklet: idle}]\n"
+	for zone, want := range map[string]string{"UTC": "2026-10-24", "Europe/Berlin": "2026-10-25", "America/New_York": "2026-10-24"} {
+		file := parse(t, "job.yaml", fmt.Sprintf(text, zone))
+		late := time.Date(2026, 10, 25, 23, 30, 0, 0, time.UTC)
+		specs := jobfile.ParametersAt(file, late)
+		require.Equal(t, want, specs[0].Default.(core.Date).String(), zone)
+		require.Equal(t, late, specs[1].Default)
+		require.Equal(t, "2026-12-31", jobfile.ParametersAt(file, time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC))[0].Default.(core.Date).String())
+	}
+}
+
+// job.time is that of the first launch, in all attempts of an instance.
+func TestTheTimeOfAJobIsTheSameInAllAttempts(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		s := newScene(t, url, "job.yaml", "job: x\nflow: [{step: a, tasklet: {note: \"${job.time}\"}}]\n")
+		s.fail = os.ErrDeadlineExceeded
+		first, err := s.launch(t, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, first.Status)
+		s.fail = nil
+		second, err := s.launch(t, nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusCompleted, second.Status, second.Error)
+		require.Len(t, s.notes, 2)
+		require.Equal(t, s.notes[0].Text, s.notes[1].Text)
+		require.Equal(t, first.Time, second.Time)
+		require.False(t, second.CreatedAt.Before(second.Time))
+		at, err := core.ParseParameter(core.TypeTimestamp, s.notes[1].Text)
+		require.NoError(t, err)
+		require.Equal(t, second.Time.UTC(), at)
+	})
+}
+
+// A job that runs into its timeout is FAILED, no further step begins, and finally runs.
+func TestAJobThatRunsIntoItsTimeoutFails(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	e, reg := testengine.New(t, testdb.SQLite(t)), shipped(t)
+	file, err := jobfile.Parse(filepath.Join(dir, "job.yaml"), []byte(`
+job: x
+timeout: 200ms
+flow:
+- {step: wait, tasklet: {shell: [sleep, "600"]}, next: {FAILED: more}}
+- {step: more, tasklet: {shell: [touch, more]}}
+finally:
+- {step: last, tasklet: {shell: {command: [sh, -c, "echo $0 > last", "${job.error}"]}}}
+`), reg)
+	require.NoError(t, err)
+	compiled, err := file.Compile(jobfile.Deps{Provider: e.Provider, Registry: reg})
+	require.NoError(t, err)
+	params, err := job.ValidateParameters(file.Parameters(), nil)
+	require.NoError(t, err)
+	exec, err := e.Launcher.Run(t.Context(), compiled, params, nil)
+	require.NoError(t, err)
+	require.Equal(t, core.StatusFailed, exec.Status)
+	require.Equal(t, "job x ran into its timeout of 200ms", exec.Error)
+	require.NoFileExists(t, filepath.Join(dir, "more"))
+	text, err := os.ReadFile(filepath.Join(dir, "last"))
+	require.NoError(t, err)
+	require.Equal(t, exec.Error+"\n", string(text))
+}

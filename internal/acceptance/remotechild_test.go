@@ -3,6 +3,7 @@ package acceptance
 import (
 	"context"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -61,6 +62,11 @@ func newRemoteChildScene(t *testing.T, url string) (*scene, *repository.Reposito
 		"tables.yaml": "job: tables\nflow:\n- step: make\n  tasklet: {sql: create table done (name varchar(20))}\n",
 	})
 	s.env = []string{"SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms"}
+	if strings.HasPrefix(url, "postgres") { // the engine local is that on SQLite
+		s.env = append(s.env, "SURFIN_ENGINE=river")
+		code, out := s.run("migrate")
+		require.Zero(t, code, out)
+	}
 	code, out := s.run("run", "tables.yaml")
 	require.Zero(t, code, out)
 	_, r := s.open()

@@ -78,7 +78,7 @@ func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 				s.awaitParts(r, worker, 2, isAtWork)
 				worker.signal(syscall.SIGKILL)
 				worker.wait()
-				_, err := r.RequestStop(t.Context(), 1)
+				_, err := r.RequestStop(t.Context(), 1, "test")
 				require.NoError(t, err)
 				s.awaitStatus(r, 1, core.StatusStopping)
 

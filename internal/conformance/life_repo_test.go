@@ -152,7 +152,7 @@ func (r *lifeRun) validateConfigOp(*action) *seen {
 
 // terminated lets a stop arrive in a listener of the step.
 func (r *lifeRun) terminated(ctx context.Context, run *core.StepRun) error {
-	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID); err != nil {
+	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID, "test"); err != nil {
 		return err
 	}
 	run.Services.Stop.Request()

@@ -54,7 +54,7 @@ func (r *lifeRun) seedOp(a *action) *seen {
 	switch to {
 	case core.StatusStarting, core.StatusStarted:
 	case core.StatusStopping:
-		_, err = repository.RequestStop(ctx, exec.ID)
+		_, err = repository.RequestStop(ctx, exec.ID, "test")
 	case core.StatusAbandoned:
 		_, err = repository.ChangeJob(ctx, ref, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		require.NoError(r.t, err)

@@ -150,7 +150,7 @@ func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error 
 	case actPanic:
 		panic("the scenario says PANIC")
 	case actStopRequested:
-		if _, err := s.repository.RequestStop(ctx, c.Step.JobExecutionID); err != nil {
+		if _, err := s.repository.RequestStop(ctx, c.Step.JobExecutionID, "test"); err != nil {
 			return err
 		}
 		return s.work(ctx, c, nil)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync/atomic"
 
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/secret"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	eventlog "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -18,6 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -32,7 +35,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
+		fx.Provide(newRegistry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
 	)
 }
 
@@ -49,6 +52,14 @@ func newProvider(lc fx.Lifecycle, s Settings, lent lentDatabases) (*gormdb.DBPro
 	return provider, provider, nil
 }
 
+// newVault is that of the settings. Settings that no file was read for have the environment.
+func newVault(s Settings) *secret.Vault {
+	if s.Secrets != nil {
+		return s.Secrets
+	}
+	return secret.NewVault(os.Environ(), "", nil)
+}
+
 // registered are the observers and loggers of the application.
 type registered struct {
 	fx.In
@@ -61,7 +72,7 @@ type observing struct{ core.Observer }
 
 // newObserving adds the log to the observers: to slog's default logger unless Log says
 // otherwise.
-func newObserving(r registered) observing {
+func newObserving(r registered, v *secret.Vault) observing {
 	list := r.List
 	if len(r.Logs) == 0 {
 		list = append(list, eventlog.New(slog.Default()))
@@ -71,7 +82,7 @@ func newObserving(r registered) observing {
 			list = append(list, eventlog.New(log))
 		}
 	}
-	return observing{core.Observers(list...)}
+	return observing{core.Masked(core.Observers(list...), v.Values)}
 }
 
 // controller is a provider with pools apart for control, as gormdb.DBProvider is.
@@ -96,8 +107,8 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 
 // newRepository: the engine hears of the parts that a job plans here, also where a command
 // runs the job.
-func newRepository(h history, s Settings, o observing, e engine.Engine) (*repository.Repository, core.JobRepository) {
-	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}})
+func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, core.JobRepository) {
+	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}, Mask: v.Values})
 	return r, r
 }
 
@@ -183,6 +194,8 @@ type serviceParts struct {
 	Launcher    *job.Launcher
 	Engine      engine.Engine
 	Steps       *stepTasks
+	Workers     *tasks.Repository
+	Vault       *secret.Vault
 	Carried     carried
 }
 
@@ -195,6 +208,7 @@ func newService(p serviceParts) (*operator.Service, error) {
 		Files: files, Repository: p.Repository, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
 		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
+		Workers: p.Workers, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
 	})
 }
 

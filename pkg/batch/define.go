@@ -19,6 +19,7 @@ type (
 	Job         = define.Job
 	Flow        = define.Flow
 	Chunk       = define.Chunk
+	Tasks       = define.Tasks
 	With        = define.With
 	On          = map[string]define.Target
 	Parameter   = define.Parameter

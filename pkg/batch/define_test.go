@@ -155,7 +155,10 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 		DecideBy("coin", batch.DeciderOf(func(context.Context, *batch.View) (string, error) { return "HEADS", nil }),
 			batch.With{On: batch.On{"HEADS": batch.To("parts"), "TAILS": batch.End("TAILS")}}).
 		Step("parts", none, batch.With{Partition: &batch.Partitioned{By: batch.Use("count", 3), Workers: 2, Remote: true}, Listeners: []batch.Component{batch.ListenerOf(hears{})}}).
-		Child("more", batch.NewJob("part").Parameter(batch.Parameter{Name: "day", Type: core.TypeDate}).Step("a", none), map[string]string{"day": "${params.day}"}).
+		Child("more", batch.NewJob("part").Parameter(batch.Parameter{Name: "day", Type: core.TypeDate}).Step("a", none), map[string]string{"day": "${params.day}"}, batch.With{Remote: "true"}).
+		Step("fan", batch.Tasks{Handler: "mail", Reader: batch.Use("query", batch.Config{"sql": "select 1 as n", "key": []string{"n"}, "item": map[string]string{"n": "int"}}),
+			Budget: batch.Budget{MaxAttempts: 2, Deadline: time.Hour}}).
+		Step("list", batch.Tasks{Handler: "mail", Items: []any{7, "7", "${params.day}", nil, true, []any{}, map[string]any{"to": "a: b", "n": -1e-7}}}).
 		Step("last", none, batch.With{Transaction: &batch.Transaction{Propagation: "REQUIRED", Isolation: "serializable", Timeout: time.Second}, Promote: map[string]string{"a": "b"}}).
 		Finally(batch.NewFlow().Step("tidy", none))
 	require.NoError(t, batch.CheckJobs([]*batch.Job{job}))
@@ -170,7 +173,7 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	again, err := jobfile.Parse("x.yaml", []byte(text), r)
 	require.NoError(t, err, text)
 	require.Equal(t, file.Steps(), again.Steps())
-	require.Equal(t, []string{"load", "left", "right", "in", "one", "two", "parts", "more", "last", "tidy"}, file.Steps())
+	require.Equal(t, []string{"load", "left", "right", "in", "one", "two", "parts", "more", "fan", "list", "last", "tidy"}, file.Steps())
 	require.Contains(t, text, "remote: true")
 	require.Contains(t, text, "everything.left.tasklet: core.TaskletFunc", "the Go type")
 }

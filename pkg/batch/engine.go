@@ -38,7 +38,7 @@ func newTaskRepository(h history, s Settings, o observing) (*tasks.Repository, t
 
 // newEngine makes the engine of the settings, for work in the repository's database.
 func newEngine(h history, t task.Repository, s Settings, built engines) (engine.Engine, error) {
-	if s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal {
+	if isLocal(s) {
 		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read; that of the application announces to the engine
 		return local.New(local.Config{Database: h.Database, Source: runtime.Waiting{Tasks: t, Parts: parts}, Log: slog.Default()})
 	}
@@ -53,6 +53,9 @@ func newEngine(h history, t task.Repository, s Settings, built engines) (engine.
 	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or take the engine local",
 		s.Engine.Name, strings.Join(names, ", ")))
 }
+
+// isLocal reports whether the settings ask for the engine that every program has.
+func isLocal(s Settings) bool { return s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal }
 
 // engineError says where the engine was asked for.
 func engineError(s Settings, err error) error {

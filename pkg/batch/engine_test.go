@@ -67,6 +67,12 @@ func TestMigrateMakesTheTablesOfTheEngine(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, changed)
 
+	// Rule TS6: here the handlers of live workers are known.
+	file := write(t, t.TempDir(), "job.yaml", "job: mails\nflow:\n- step: send\n  tasks: {handler: mail, items: [1]}\n")
+	plan, err := app.Plan(t.Context(), operator.PlanRequest{File: file})
+	require.NoError(t, err)
+	require.Equal(t, []string{`no worker that is alive executes tasks of type "mail": they wait for one`}, plan.Steps[0].Warnings)
+
 	later, err := batch.New(t.Context(), withEngine(t, "DATABASE_URL="+url, "SURFIN_RIVER_SCHEMA=another"), river.Module())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, later.Close(t.Context())) }()

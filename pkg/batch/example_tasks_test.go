@@ -8,6 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/fx"
@@ -105,6 +108,43 @@ func ExampleTaskDecider() {
 	// Output:
 	// FAILURE twice false once more
 	// FAILURE twice true twice is enough: exit status 3
+}
+
+// thumbnail is the payload of a task.
+type thumbnail struct {
+	File string `json:"file"`
+	Size int    `json:"size"`
+}
+
+// A step of a job in Go has one task executed for each item. Without workers the process that runs
+// the job executes them.
+func ExampleTasks() {
+	var mu sync.Mutex
+	var made []string
+	shrink := task.HandlerFunc(func(_ context.Context, t task.Task) (task.Outcome, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		made = append(made, string(t.Spec.Payload))
+		return task.Success(), nil
+	})
+	album := batch.NewJob("album").
+		Parameter(batch.Parameter{Name: "of", Type: core.TypeString, Default: "2026"}).
+		Step("thumbnails", batch.Tasks{
+			Handler: "shrink",
+			Items:   []any{thumbnail{"${params.of}/sea.jpg", 64}, thumbnail{"${params.of}/hut.jpg", 128}},
+			Budget:  batch.Budget{MaxAttempts: 3},
+		}).
+		Step("done", batch.Use("sql", "create table album as select ${steps.thumbnails.out.succeeded} as photos"))
+	app, done := taskExample(batch.Jobs(album), batch.Handler("shrink", func() task.HandlerFunc { return shrink }))
+	defer done()
+	ran := testexample.Must(app.Run(context.Background(), batch.RunRequest{Name: "album"}))
+	fmt.Println(ran.Status)
+	slices.Sort(made)
+	fmt.Println(strings.Join(made, "\n"))
+	// Output:
+	// COMPLETED
+	// {"file":"2026/hut.jpg","size":128}
+	// {"file":"2026/sea.jpg","size":64}
 }
 
 // The status of a group counts its tasks. A group that is not known is an error.

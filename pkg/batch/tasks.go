@@ -2,6 +2,7 @@ package batch
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -11,6 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -26,15 +29,57 @@ import (
 const (
 	groupHandlers = `group:"surfin.handlers,flatten"`
 	groupDeciders = `group:"surfin.deciders,flatten"`
+	// groupHandlerTypes has the types of the handlers, without what their constructors need.
+	groupHandlerTypes = `group:"surfin.handlertypes"`
 )
 
 // Handler registers what executes tasks of a type: constructor is func(deps...) (H, error),
 // or without the error, where H implements task.Handler and deps are provided by fx. It is
 // called once in a process with a worker; its tasks are executed side by side.
 func Handler(taskType string, constructor any) fx.Option {
-	return registerNamed("handler of tasks", taskType, constructor, groupHandlers, func(make func() (task.Handler, error)) runtime.NamedHandler {
-		return runtime.NamedHandler{Type: taskType, New: make}
-	})
+	return fx.Options(
+		registerNamed("handler of tasks", taskType, constructor, groupHandlers, func(make func() (task.Handler, error)) runtime.NamedHandler {
+			return runtime.NamedHandler{Type: taskType, New: make}
+		}),
+		fx.Supply(fx.Annotate(handlerType(taskType), fx.ResultTags(groupHandlerTypes))),
+	)
+}
+
+// HandlerTypes are the types of tasks that have a handler.
+type HandlerTypes = jobfile.HandlerTypes
+
+// handlerType is the type of tasks that a handler executes.
+type handlerType string
+
+// handlerTypes are the types of tasks that a program executes: a jobfile.HandlerTypes.
+type handlerTypes struct {
+	*runtime.Catalog
+	closed bool
+}
+
+// Handlers implements jobfile.HandlerTypes.
+func (h handlerTypes) Handlers() (known []string, closed bool) { return h.Types(), h.closed }
+
+// TaskHandlers returns the types of tasks that the shipped handlers, and those that opts register, execute with
+// these settings: enough to check job files. It builds none of the dependencies of their constructors, and opens no
+// database.
+func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
+	var described struct {
+		fx.In
+		Types []handlerType `group:"surfin.handlertypes"`
+	}
+	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Populate(&described))
+	if err := app.Err(); err != nil {
+		return nil, err
+	}
+	handlers := stockHandlers(nil, nil, s.Tasks.Shell)
+	for _, t := range described.Types {
+		handlers = append(handlers, runtime.NamedHandler{Type: string(t), New: func() (task.Handler, error) {
+			return nil, fmt.Errorf("the handler of tasks of type %q is described only", t)
+		}})
+	}
+	catalog, err := runtime.NewCatalog(handlers, nil)
+	return handlerTypes{catalog, isLocal(s)}, err
 }
 
 // TaskDecider registers under name what decides after an attempt of a task that did not
@@ -113,6 +158,22 @@ func (s *stepTasks) HandlerOff(handler string) (how string) {
 		return ""
 	}
 	return s.StepTasks.HandlerOff(handler)
+}
+
+// HandlerWarnings implements jobfile.Tasks.
+func (s *stepTasks) HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error) {
+	if s.StepTasks == nil {
+		return nil, nil
+	}
+	return s.StepTasks.HandlerWarnings(ctx, handler)
+}
+
+// GiveUp implements jobfile.Tasks.
+func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
+	if s.StepTasks == nil {
+		return nil
+	}
+	return s.StepTasks.GiveUp(ctx, instance, reason)
 }
 
 // taskNeeds is what tasks are made of.

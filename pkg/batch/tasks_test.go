@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,9 +12,11 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // letters is what a handler depends on.
@@ -77,7 +80,8 @@ func TestAWorkerRunsJobsAsTasks(t *testing.T) {
 		s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true"}})
 		require.NoError(t, err)
 		job := batch.NewJob("ledger").Step("table", batch.Use("sql", "create table lines(id bigint)"))
-		app, err := batch.New(t.Context(), s, batch.Jobs(job))
+		var provider tx.Provider
+		app, err := batch.New(t.Context(), s, batch.Jobs(job), fx.Populate(&provider))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, app.Close(context.WithoutCancel(t.Context()))) })
 		require.NoError(t, app.Prepare(t.Context()))
@@ -95,7 +99,36 @@ func TestAWorkerRunsJobsAsTasks(t *testing.T) {
 		require.JSONEq(t, `{"job_execution": 1, "status": "COMPLETED", "exit_code": "COMPLETED"}`, string(list[0].Outcome.Artifacts[0].JSON))
 		close(stop)
 		require.NoError(t, <-ended)
+		purgedByLeader(t, app, provider, accepted.Group)
 	})
+}
+
+// purgedByLeader checks rule PU1: the leader of the workers deletes what has been over for longer than the
+// setting says, and nothing before that.
+func purgedByLeader(t *testing.T, app *batch.App, provider tx.Provider, group task.GroupID) {
+	t.Helper()
+	acted, err := app.Tasks.Set(t.Context(), task.HistoryRetention, "1", runtime.By{Actor: "me"})
+	require.NoError(t, err)
+	require.Equal(t, "applied", acted.Answer)
+	db, err := provider.Database(tx.Default)
+	require.NoError(t, err)
+	earlier := map[tx.Dialect]string{tx.SQLite: " - 172800000000", tx.Postgres: " - interval '2 days'"}[db.Dialect()]
+	for _, column := range []string{"job_execution.ended_at", "task_group.created_at", "task.updated_at"} {
+		table, column, _ := strings.Cut(column, ".")
+		_, err := db.Conn().ExecContext(t.Context(), "UPDATE surfin_"+table+" SET "+column+" = "+column+earlier)
+		require.NoError(t, err)
+	}
+	young, err := app.Run(t.Context(), batch.RunRequest{Name: "ledger", Again: true})
+	require.NoError(t, err)
+	working(t, app)
+	require.Eventually(t, func() bool {
+		_, gone := app.Tasks.Group(t.Context(), group)
+		return errors.Is(gone, core.ErrNotFound)
+	}, time.Minute, 20*time.Millisecond, "the leader does not purge")
+	_, err = app.Repository.Execution(t.Context(), 1)
+	require.ErrorIs(t, err, core.ErrNotFound, "executions go before the tasks that ran them")
+	_, err = app.Repository.Execution(t.Context(), young.ID)
+	require.NoError(t, err, "it is young")
 }
 
 func TestAHandlerThatCannotBeMadeIsAnErrorAtStart(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime"
 )
 
@@ -187,7 +188,15 @@ func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	working(t, app)
 	parked := launch(t, app)
 	require.Eventually(t, func() bool { return len(s.counts()) == 2 }, time.Minute, 10*time.Millisecond, "one slot: the second task hangs")
-	_, err := app.Stop(t.Context(), parked.ID)
+	shown, err := app.Show(t.Context(), operator.ShowRequest{Execution: parked.ID})
+	require.NoError(t, err)
+	require.Equal(t, &operator.StepTasks{Group: 2, States: map[string]int{"SUCCEEDED": 1, "RUNNING": 1, "PENDING": 2}}, shown.Steps[1].Tasks)
+	one := 1
+	require.Equal(t, &operator.Waiting{OpenWork: core.OpenWork{Tasks: 3}, Engine: "local", Workers: &one}, shown.Waiting)
+	progress, err := app.Progress(t.Context(), operator.ProgressRequest{})
+	require.NoError(t, err)
+	require.Equal(t, shown.Steps[1].Tasks, progress[0].Tasks)
+	_, err = app.Stop(t.Context(), parked.ID)
 	require.NoError(t, err)
 	stopped := until(t, app, core.StatusStopped)
 	require.Equal(t, parked.ID, stopped.ID)
@@ -204,4 +213,87 @@ func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	require.Equal(t, map[int]int{1: 1, 2: 2, 3: 1, 4: 1}, s.counts())
+}
+
+const waitsJob = `
+job: squares
+flow:
+- split: both
+  branches:
+  - - step: square
+      tasks: {handler: square, items: [{N: 1}, {N: 2}]}
+  - - step: parts
+      partition: {by: {count: 2}, remote: true}
+      tasklet: {sql: select 1}
+- flow: nested
+  steps:
+  - job: kid
+    file: kid.yaml
+    remote: true
+`
+
+// What waits in its process for the work of workers has no slot meanwhile: a worker with one
+// comes to the end of it.
+func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
+	t.Parallel()
+	s := newSquares()
+	files := fstest.MapFS{"squares.yaml": {Data: []byte(waitsJob)}, "kid.yaml": {Data: []byte("job: kid\nflow:\n- step: one\n  tasklet: {sql: select 1}\n")}}
+	app, _ := app(t, testdb.SQLite(t), s.handler(), batch.JobFiles(batch.FS(files, "squares.yaml")))
+	require.NoError(t, app.Prepare(t.Context()))
+	working(t, app)
+	payload, err := json.Marshal(map[string]any{"job": "squares"})
+	require.NoError(t, err)
+	_, err = app.Tasks.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Payload: payload}}})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		e, err := app.Repository.Execution(t.Context(), 1)
+		return err == nil && e.Status == core.StatusCompleted
+	}, time.Minute, 20*time.Millisecond)
+	require.Equal(t, map[int]int{1: 1, 2: 1}, s.counts())
+}
+
+// Rule TS5: a process that is lost between the submission of a group and the park leaves the
+// tasks to workers, and who abandons the execution ends them.
+func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
+	t.Parallel()
+	app, _ := app(t, testdb.SQLite(t), newSquares().handler())
+	require.NoError(t, app.Prepare(t.Context()))
+	owner := core.Owner{Host: "h", PID: 1}
+	launched, err := app.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "lost", Restartable: true, Owner: owner, Lease: time.Hour})
+	require.NoError(t, err)
+	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+	require.NoError(t, err)
+	step, err := app.Repository.StartStep(t.Context(), ref, core.StepStart{Name: "square"})
+	require.NoError(t, err)
+	accepted, err := app.Tasks.Submit(t.Context(), task.Submission{Step: step.ID, Tasks: []task.Spec{{Type: "square"}, {Type: "square"}}})
+	require.NoError(t, err)
+	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusFailed, Error: "lost"})
+	require.NoError(t, err)
+	_, err = app.Abandon(t.Context(), ref.ID)
+	require.NoError(t, err)
+	g, err := app.Tasks.Status(t.Context(), accepted.Group)
+	require.NoError(t, err)
+	require.Equal(t, 2, g.Canceled)
+}
+
+// Rule TS5: a step that begins anew does not work beside what its earlier group has left.
+func TestAStepOfTasksThatBeginsAnewCancelsItsEarlierGroup(t *testing.T) {
+	t.Parallel()
+	s := newSquares()
+	app, dir := app(t, testdb.SQLite(t), s.handler())
+	file := write(t, dir, "job.yaml", squaresJob+"  expect: false\n")
+	exec, err := app.Run(t.Context(), batch.RunRequest{File: file})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusFailed, exec.Status)
+	earlier := stepsOf(t, app, exec)["square"].ID
+	left, err := app.Tasks.Submit(t.Context(), task.Submission{Step: earlier, Tasks: []task.Spec{{Type: "square"}}})
+	require.NoError(t, err)
+	write(t, dir, "job.yaml", strings.Replace(squaresJob, "create table", "drop table if exists number; drop table if exists answer; create table", 1))
+	exec, err = app.Run(t.Context(), batch.RunRequest{File: file, FromStart: true})
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	g, err := app.Tasks.Status(t.Context(), left.Group)
+	require.NoError(t, err)
+	require.Equal(t, 1, g.Canceled)
 }

@@ -28,15 +28,15 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	}
 	s := a.parts.Settings
 	name := workerName(owner)
-	config := runtime.Config{Lease: s.Lease, Heartbeat: s.Heartbeat, Slots: o.Slots, Poll: o.Poll, Drain: o.Drain, Report: o.Report}
-	if !o.WithoutParts {
-		config.Parts = a.workOnParts(owner)
-	}
-	if o.Types == nil || len(o.Types) > 0 {
-		config.Tasks = &runtime.Tasks{
+	config := runtime.Config{
+		Lease: s.Lease, Heartbeat: s.Heartbeat, Slots: o.Slots, Poll: o.Poll, Drain: o.Drain, Report: o.Report,
+		Tasks: &runtime.Tasks{
 			Repository: a.parts.Tasks.Repository, Engine: a.parts.Tasks.Engine, Database: a.parts.Tasks.Database, Catalog: a.parts.Tasks.Catalog,
 			Types: o.Types, Worker: name, Version: programVersion(), Observer: a.parts.Observer,
-		}
+		},
+	}
+	if !o.WithoutParts {
+		config.Parts = a.workOnParts(owner)
 	}
 	w, err := runtime.NewWorker(config)
 	if err != nil {
@@ -49,6 +49,7 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	if err != nil {
 		return err
 	}
+	a.parts.Observer.Observe(ctx, core.WorkerStarted{Worker: name})
 	ended := make(chan struct{})
 	var leading sync.WaitGroup
 	leading.Go(func() { leader.Run(ctx, ended) })

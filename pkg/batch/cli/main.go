@@ -45,6 +45,7 @@ func NewCommand(opts ...fx.Option) (command.App, error) {
 	}
 	return command.App{
 		Name: programName(), Version: version(), Registry: registry, Files: files,
+		Handlers: func(s batch.Settings) (batch.HandlerTypes, error) { return batch.TaskHandlers(s, opts...) },
 		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
 			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer), batch.Log(nil))...)
 		},

@@ -73,8 +73,8 @@ type AlreadyRunningError struct {
 	// Parked says that the execution has no owner: it waits for its partitions, tasks and
 	// child jobs, and any process resumes it when they have ended.
 	Parked bool
-	// OpenParts is how many of them are not over.
-	OpenParts int64
+	// Open is how many of them are not over.
+	Open OpenWork
 }
 
 // Error names the owner.
@@ -85,10 +85,10 @@ func (e *AlreadyRunningError) Error() string {
 // state says who has the execution.
 func (e *AlreadyRunningError) state() string {
 	switch {
-	case e.Parked && e.OpenParts == 0:
+	case e.Parked && e.Open == OpenWork{}:
 		return fmt.Sprintf("execution %d is parked, and a worker resumes it", e.ExecutionID)
 	case e.Parked:
-		return fmt.Sprintf("execution %d is parked and waits for %d partitions, tasks or child jobs that run on workers", e.ExecutionID, e.OpenParts)
+		return fmt.Sprintf("execution %d is parked and waits for %v that run on workers", e.ExecutionID, e.Open)
 	}
 	clock := ""
 	if time.Now().After(e.LeaseUntil) {

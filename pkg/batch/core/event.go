@@ -253,6 +253,9 @@ type (
 	}
 	// OwnerLost: this process no longer owns the execution and stops.
 	OwnerLost struct{ Execution JobExecutionID }
+	// WorkerStarted: this process works from now on, with the name that tasks and the list of
+	// workers have.
+	WorkerStarted struct{ Worker string }
 	// HeartbeatFailed: a heartbeat did not reach the database.
 	HeartbeatFailed struct {
 		Execution JobExecutionID // 0: it is that of a worker for all its tasks
@@ -291,5 +294,6 @@ func (EventDead) event()       {}
 func (EndNotRecorded) event()  {}
 func (ObserverFailed) event()  {}
 func (OwnerLost) event()       {}
+func (WorkerStarted) event()   {}
 func (HeartbeatFailed) event() {}
 func (ComponentLate) event()   {}

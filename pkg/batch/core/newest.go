@@ -8,8 +8,8 @@ type NewestAttempt struct {
 	// Lost says that the execution runs, and that its owner is dead or its lease over: a
 	// launch takes it over.
 	Lost bool
-	// OpenParts is how many partitions and child jobs a parked execution waits for.
-	OpenParts int64
+	// Open is what a parked execution waits for.
+	Open OpenWork
 	// Uncertain says that the outcome of a step is not known.
 	Uncertain bool
 	// Unfinished is how many steps are not over.
@@ -50,6 +50,6 @@ func (n NewestAttempt) running() error {
 	e := &n.Execution
 	return &AlreadyRunningError{
 		ExecutionID: e.ID, JobName: e.JobName, Owner: e.Owner, LeaseUntil: e.LeaseUntil,
-		Parked: e.Owner == Owner{} && !e.Status.IsOver(), OpenParts: n.OpenParts,
+		Parked: e.Owner == Owner{} && !e.Status.IsOver(), Open: n.Open,
 	}
 }

@@ -50,6 +50,8 @@ type LaunchRequest struct {
 	// FromStart makes an attempt that resumes nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool
+	// Actor is who asked the owner for the launch, for the audit; "": the owner did so by itself.
+	Actor string
 	// Request is the request of a client that the launch is for; zero: none. A
 	// *RequestStartedError where it has started an execution before.
 	Request RequestKey
@@ -91,8 +93,8 @@ type Launches interface {
 	// no other process can write, and take an execution over, meanwhile (rule L9).
 	WriterHeld() time.Duration
 	// RequestStop asks the owner of a running execution to stop, from any process, and
-	// with it those of the child jobs that it runs.
-	RequestStop(ctx context.Context, id JobExecutionID) (Answer, error)
+	// with it those of the child jobs that it runs. The audit names the actor.
+	RequestStop(ctx context.Context, id JobExecutionID, actor string) (Answer, error)
 }
 
 // JobChange is a transition of a job execution.
@@ -241,6 +243,9 @@ type BulkExplorer interface {
 	// with what a launch would judge it by. The executions have neither parameters nor
 	// context nor the text of a definition. dead is as in LaunchRequest.
 	NewestAttempts(ctx context.Context, dead func(Owner) bool, ids ...JobInstanceID) (map[JobInstanceID]NewestAttempt, error)
+	// StepWork returns what the steps of several job executions have submitted that is no
+	// partition.
+	StepWork(ctx context.Context, ids ...JobExecutionID) (StepWork, error)
 	// LastExecutions returns the newest execution of each of the instances that has one.
 	LastExecutions(ctx context.Context, ids ...JobInstanceID) (map[JobInstanceID]JobExecution, error)
 	// SkipCounts counts the skipped items of a job execution, by step, phase and

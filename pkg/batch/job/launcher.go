@@ -65,6 +65,8 @@ type Options struct {
 	// AcceptChanges lets an instance continue though its definition has changed in what
 	// was done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool
+	// Actor is who asked this process for the launch, for the audit; "": it did so by itself.
+	Actor string
 	// Request is the request of a client that the launch is for; zero: none.
 	Request core.RequestKey
 	// Task is the task that runs the job; 0: none. An execution of a task that is parked
@@ -289,6 +291,6 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers,
-		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request,
+		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 	})
 }

@@ -25,7 +25,7 @@ func (r *run) park(ctx context.Context) error {
 	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		if r.stop.requested() {
-			if err := requestStop(ctx, r.config.Repository, r.exec.ID); err != nil {
+			if err := requestStop(ctx, r.config.Repository, r.exec.ID, r.config.Owner); err != nil {
 				return err
 			}
 		}
@@ -45,8 +45,8 @@ func (r *run) park(ctx context.Context) error {
 
 // requestStop stores a request to stop. Where the execution is over it does nothing: who asks
 // looks at it again.
-func requestStop(ctx context.Context, repository core.JobRepository, id core.JobExecutionID) error {
-	_, err := repository.RequestStop(ctx, id)
+func requestStop(ctx context.Context, repository core.JobRepository, id core.JobExecutionID, by core.Owner) error {
+	_, err := repository.RequestStop(ctx, id, by.String())
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current.IsOver() {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecuti
 			return exec, fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, context.Cause(ctx))
 		case <-asked:
 			asked, tried = nil, time.Time{}
-			if err := requestStop(ctx, l.config.Repository, exec.ID); err != nil {
+			if err := requestStop(ctx, l.config.Repository, exec.ID, l.config.Owner); err != nil {
 				return exec, err
 			}
 		case <-timer.C:

@@ -43,7 +43,11 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 		case w.MayPark && own:
 			return last, core.ErrParked
 		default:
-			if last, err = l.await(ctx, j, last, w.Stop, false); err != nil {
+			err := core.WithoutSlot(ctx, func() (err error) {
+				last, err = l.await(ctx, j, last, w.Stop, false)
+				return err
+			})
+			if err != nil {
 				return last, err
 			}
 		}

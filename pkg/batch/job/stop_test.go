@@ -85,7 +85,7 @@ func TestAStopThatOvertakesTheStartIsSeenAtOnce(t *testing.T) {
 			m.changeJob = nil
 			active, err := e.Repository.Executions(context.Background(), core.ExecutionFilter{})
 			require.NoError(t, err)
-			_, err = e.Repository.RequestStop(context.Background(), active[0].ID)
+			_, err = e.Repository.RequestStop(context.Background(), active[0].ID, "test")
 			require.NoError(t, err)
 		}
 		exec, ran := s.run(j)
@@ -235,7 +235,7 @@ func TestAStopDoesNotEndAChunkStepOfFinally(t *testing.T) {
 			p := processing(func(ctx context.Context, n int) (int, error) {
 				list, err := e.Repository.Executions(ctx, core.ExecutionFilter{JobName: "job"})
 				if err == nil {
-					_, err = e.Repository.RequestStop(ctx, list[0].ID)
+					_, err = e.Repository.RequestStop(ctx, list[0].ID, "test")
 				}
 				return n, err
 			})
@@ -286,7 +286,7 @@ func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 			},
 		} {
 			request := func(c *core.StepContribution) {
-				_, err := e.Repository.RequestStop(context.WithoutCancel(t.Context()), c.Step.JobExecutionID)
+				_, err := e.Repository.RequestStop(context.WithoutCancel(t.Context()), c.Step.JobExecutionID, "test")
 				require.NoError(t, err)
 				<-c.Stop
 			}

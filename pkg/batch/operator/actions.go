@@ -33,7 +33,7 @@ func (s *Service) actionsFor(e *core.JobExecution, newest core.NewestAttempt) []
 	case reason == ReasonAbandoned:
 		return anew(e)
 	case reason == ReasonRunning && isParked(e):
-		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActWork, Execution: e.ID}}
+		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActWork, Execution: e.ID, Open: newest.Open}}
 	case reason == ReasonRunning && !e.Status.IsOver():
 		return []Action{{Kind: ActStop, Execution: e.ID}, {Kind: ActRecover}}
 	case reason == ReasonRunning: // a step of it is lost
@@ -177,7 +177,7 @@ func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 	case ReasonRunning:
 		var running *core.AlreadyRunningError
 		errors.As(err, &running)
-		r.Actions = s.whileRunning(running.ExecutionID, running.Owner)
+		r.Actions = s.whileRunning(running.ExecutionID, running.Owner, running.Open)
 	case ReasonExclusive:
 		r.Actions = s.whileExcluded(err)
 	case ReasonUnknown:
@@ -206,10 +206,10 @@ func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Pa
 }
 
 // whileRunning are the ways out of "it is running".
-func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner) []Action {
+func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
 	look := Action{Kind: ActShow, Execution: id, Status: core.StatusStarted}
 	if owner == (core.Owner{}) { // it is parked
-		return []Action{look, {Kind: ActStop, Execution: id}, {Kind: ActWork, Execution: id}}
+		return []Action{look, {Kind: ActStop, Execution: id}, {Kind: ActWork, Execution: id, Open: open}}
 	}
 	end := s.recoverAction(id, owner)
 	if end.Owner != nil {
@@ -222,7 +222,7 @@ func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner) []Actio
 func (s *Service) whileExcluded(err error) []Action {
 	var excluded *core.ExclusiveError
 	errors.As(err, &excluded)
-	return s.whileRunning(excluded.Running.ExecutionID, excluded.Running.Owner)
+	return s.whileRunning(excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
 }
 
 // excluded returns the refusal of a launch that another execution keeps from running now;

@@ -29,7 +29,10 @@ func WithActor(ctx context.Context, actor string) context.Context {
 }
 
 // actor is who acts: that of WithActor, else Config.Actor.
-func (s *Service) actor(ctx context.Context) string {
+func (s *Service) actor(ctx context.Context) string { return cmp.Or(namedActor(ctx), s.config.Actor) }
+
+// namedActor is the actor of WithActor; "": there is none.
+func namedActor(ctx context.Context) string {
 	actor, _ := ctx.Value(actorKey{}).(string) //nolint:errcheck // absent is empty
-	return cmp.Or(actor, s.config.Actor)
+	return actor
 }

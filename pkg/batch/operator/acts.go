@@ -28,7 +28,7 @@ func (s *Service) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Exec
 	if e.Status.IsOver() {
 		return s.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 	}
-	answer, asking := s.config.Repository.RequestStop(ctx, id)
+	answer, asking := s.config.Repository.RequestStop(ctx, id, s.actor(ctx))
 	if e, err = s.config.Repository.Execution(ctx, id); err != nil {
 		return nil, answer, errors.Join(asking, err)
 	}
@@ -138,7 +138,10 @@ func (s *Service) abandon(ctx context.Context, e *core.JobExecution) (*core.JobE
 	if after.Status != core.StatusAbandoned { // it is past that, which the repository calls no error
 		return nil, s.notAbandoned(ctx, &core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
 	}
-	return after, nil
+	if s.config.Tasks != nil { // also where it was abandoned before: a process may have died in between
+		err = s.config.Tasks.GiveUp(ctx, after.InstanceID, fmt.Sprintf("execution %d of job %s was abandoned", id, after.JobName))
+	}
+	return after, err
 }
 
 // notAbandoned says why an execution cannot be given up.
@@ -158,7 +161,7 @@ func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecut
 	r := &Refusal{Reason: ReasonIllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
 		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: current}}}
 	if !current.IsOver() {
-		r.Actions = s.whileRunning(e.ID, e.Owner)
+		r.Actions = s.whileRunning(e.ID, e.Owner, core.OpenWork{})
 	}
 	return r
 }
@@ -221,7 +224,7 @@ func (s *Service) notPurged(err error, id core.JobInstanceID) error {
 	switch {
 	case id == 0:
 	case errors.As(err, &running):
-		return &Refusal{Reason: ReasonRunning, Err: err, Actions: s.whileRunning(running.ExecutionID, running.Owner)}
+		return &Refusal{Reason: ReasonRunning, Err: err, Actions: s.whileRunning(running.ExecutionID, running.Owner, running.Open)}
 	case errors.Is(err, core.ErrNotFound):
 		return &Refusal{Reason: ReasonNotFound, Err: err, Actions: []Action{{Kind: ActHistory}}}
 	}

@@ -71,7 +71,7 @@ func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
 		running, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
 		require.NoError(t, err)
 		idle := make(chan struct{})
-		ctx := task.WithIdle(t.Context(), sync.OnceFunc(func() { close(idle) }))
+		ctx := core.WithSlot(t.Context(), leaves(sync.OnceFunc(func() { close(idle) })))
 		done := make(chan task.Outcome)
 		go func() {
 			o, err := s.jobTask(ctx, 1, JobTask{Job: "alone", Params: map[string]string{"n": "2"}})
@@ -105,7 +105,7 @@ func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 		}
 		payload := json.RawMessage(`{"job": "daily", "params": {"day": "2026-11-21"}, "in_turn": true}`)
 		idle := make(chan struct{})
-		ctx := task.WithIdle(t.Context(), sync.OnceFunc(func() { close(idle) }))
+		ctx := core.WithSlot(t.Context(), leaves(sync.OnceFunc(func() { close(idle) })))
 		done := make(chan task.Outcome, 1)
 		go func() {
 			o, err := NewJobHandler(s.s, queue).Execute(ctx, task.Task{ID: ids[1], Spec: task.Spec{Type: task.TypeJob, Payload: payload, JobDefinition: 1}})

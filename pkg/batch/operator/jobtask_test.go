@@ -117,7 +117,7 @@ func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 		idle := make(chan struct{}, 1000)
 		done := make(chan task.Outcome, 1)
 		go func() {
-			o, err := s.jobTask(task.WithIdle(t.Context(), func() { idle <- struct{}{} }), 1, JobTask{Job: "daily"})
+			o, err := s.jobTask(core.WithSlot(t.Context(), leaves(func() { idle <- struct{}{} })), 1, JobTask{Job: "daily"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -173,3 +173,9 @@ func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 		require.Len(t, s.executions(), 2)
 	})
 }
+
+// leaves is a slot that is not taken again.
+type leaves func()
+
+func (l leaves) Leave()                     { l() }
+func (leaves) Return(context.Context) error { return nil }

@@ -65,8 +65,10 @@ type DryStep struct {
 	// Partitions are those that it would have; the items are of the first one.
 	Partitions []string `json:"partitions,omitempty"`
 	// Tasks is how many tasks it would submit to Component.
-	Tasks   int  `json:"tasks,omitempty"`
-	Sampled bool `json:"sampled"`
+	Tasks int `json:"tasks,omitempty"`
+	// Warnings say that no worker that is alive would execute them.
+	Warnings []string `json:"warnings,omitempty"`
+	Sampled  bool     `json:"sampled"`
 	// Waits says why there are no items: what the step works on is not known, or not
 	// there, before the steps before it have run.
 	Waits string `json:"waits,omitempty"`
@@ -186,7 +188,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}
-	d := &dryRun{n: req.Sample, params: params, uses: file.Uses(params), job: j}
+	d := &dryRun{n: req.Sample, params: params, uses: file.Uses(params), job: j, handlers: s.config.Tasks}
 	if err := d.run(ctx, plan); err != nil {
 		return nil, err
 	}

@@ -30,9 +30,16 @@ type ProgressView struct {
 	Percent *float64 `json:"percent,omitempty"`
 	Left    *float64 `json:"seconds_left,omitempty"`
 	// Partitions and PartitionsDone are 0 for a step without partitions.
-	Partitions     int     `json:"partitions,omitempty"`
-	PartitionsDone int     `json:"partitions_completed,omitempty"`
-	Duration       float64 `json:"duration"` // seconds since the execution started
+	Partitions     int `json:"partitions,omitempty"`
+	PartitionsDone int `json:"partitions_completed,omitempty"`
+	// Tasks are those that the step has submitted.
+	Tasks *StepTasks `json:"tasks,omitempty"`
+	// Child is the execution of the job that the step waits for, ChildStatus its status.
+	Child       core.JobExecutionID `json:"child,omitempty"`
+	ChildStatus core.Status         `json:"child_status,omitempty"`
+	// Waiting is what a parked execution waits for.
+	Waiting  *Waiting `json:"waiting,omitempty"`
+	Duration float64  `json:"duration"` // seconds since the execution started
 	// Owner and Lease are those of a running execution; one that is parked has none.
 	Owner         *Owner `json:"owner,omitempty"`
 	Lease         Lease  `json:"lease,omitempty"`
@@ -79,8 +86,9 @@ func (s *Service) Meter(req ProgressRequest) *Meter {
 // maxRunning is how many running executions are watched.
 const maxRunning = 200
 
-// Refresh reads what runs now: with three statements, and those that are asked once of a
-// job or an execution that was not there before.
+// Refresh reads what runs now: with three statements, one more where an execution is parked
+// and two where a step waits for tasks or a job, and those that are asked once of a job or
+// an execution that was not there before.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	running, err := m.service.config.Repository.Executions(ctx, core.ExecutionFilter{
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
@@ -96,6 +104,14 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the leases of what is running: %w", err)
 	}
+	waiting, err := m.service.waiting(ctx, running, newest)
+	if err != nil {
+		return nil, err
+	}
+	work, err := m.service.stepWork(ctx, steps)
+	if err != nil {
+		return nil, err
+	}
 	views := []ProgressView{}
 	seen := map[core.StepExecutionID]measured{}
 	for i := range running {
@@ -103,7 +119,10 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 		if err := m.loadBaseline(ctx, e); err != nil {
 			return nil, err
 		}
-		views = append(views, m.measure(e, m.service.newestOf(e, newest), steps[e.ID], seen)...)
+		for _, view := range m.measure(e, m.service.newestOf(e, newest), steps[e.ID], work, seen) {
+			view.Waiting = waiting[e.ID]
+			views = append(views, view)
+		}
 	}
 	m.last = seen // steps that ended are forgotten
 	return views, nil
@@ -120,7 +139,7 @@ func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (
 
 // measure makes a view for each running step of an execution. newest is the newest execution
 // of its instance.
-func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps []core.StepExecution, seen map[core.StepExecutionID]measured) []ProgressView {
+func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.service.config.Now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
@@ -138,6 +157,8 @@ func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps [
 		}
 		view := base
 		view.Step, view.Partitions, view.PartitionsDone = s.Name, len(s.parts), s.completed()
+		view.Tasks = tasksOf(s.StepExecution, work)
+		view.Child, view.ChildStatus = childOf(s.StepExecution, work)
 		c, before := s.total()
 		view.Read, view.Written, view.Filtered, view.Skipped = c.Read, c.Write, c.Filter, c.Skips()
 		view.PerSecond = m.speed(s.StepExecution, c.Rows(), before.Rows(), now, seen)

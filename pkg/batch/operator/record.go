@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -30,6 +31,8 @@ type Execution struct {
 
 	// Owner is the process that runs it; nil where it does not run, or is parked.
 	Owner *Owner `json:"owner,omitempty"`
+	// Waiting is what a parked execution waits for, where it was asked for.
+	Waiting *Waiting `json:"waiting,omitempty"`
 	// File is the absolute path of the job file; empty: it was read from no file.
 	File string `json:"file,omitempty"`
 	// RedriveOf is the execution whose skipped items this one redrives; 0: none.
@@ -79,14 +82,17 @@ func parameterValue(p core.Parameter) any {
 // execution returns the view of a record that is the newest of its instance.
 func (s *Service) execution(e *core.JobExecution) *Execution { return s.view(e, s.asNewest(e)) }
 
-// executions returns the views of records, with one statement for all.
+// executions returns the views of records, with one statement for all, and one more where
+// some are parked.
 func (s *Service) executions(ctx context.Context, records []core.JobExecution) ([]Execution, error) {
 	attempts, err := s.newestAttempts(ctx, records)
+	waiting, failure := s.waiting(ctx, records, attempts)
 	views := make([]Execution, len(records))
 	for i := range records {
 		views[i] = *s.view(&records[i], s.newestOf(&records[i], attempts))
+		views[i].Waiting = waiting[records[i].ID]
 	}
-	return views, err
+	return views, errors.Join(err, failure)
 }
 
 // newestAttempts reads the newest executions of the records' instances with one statement. Their

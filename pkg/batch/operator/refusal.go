@@ -148,4 +148,6 @@ type Action struct {
 	NeedsFile bool `json:"needs_file,omitempty"`
 	// Owner is the process that is dead, of recover.
 	Owner *Owner `json:"owner,omitempty"`
+	// Open is what the execution waits for, of work.
+	Open core.OpenWork `json:"open,omitzero"`
 }

@@ -23,6 +23,8 @@ type dryRun struct {
 	uses   []jobfile.Used
 	job    *core.Job
 	steps  []*DryStep
+	// handlers are those of the tasks of steps; nil: no job has such a step.
+	handlers jobfile.Tasks
 }
 
 // run samples the steps of the plan, in its order, each once. Only the end of ctx is an
@@ -100,6 +102,11 @@ func (d *dryRun) tasks(ctx context.Context, s submitter, run *core.StepRun, of *
 	own := *run
 	own.Services.Fill()
 	own.Step = &core.StepExecution{Name: of.Step, Context: core.NewExecutionContext()}
+	warnings, err := d.handlers.HandlerWarnings(ctx, of.Component)
+	if err != nil && !isMissingTable(err) {
+		return err
+	}
+	of.Warnings = warnings
 	items, err := s.Items(ctx, &own)
 	of.Tasks = len(items)
 	if err != nil && len(d.needs(of.Step)) == 0 && of.Reader == nil && ctx.Err() == nil { // of the list: the launch has checked what it knows

@@ -27,6 +27,8 @@ type Config struct {
 	Registry *registry.Registry
 	// FileMode are the permissions of files that components make; 0: 0600.
 	FileMode fs.FileMode
+	// Secrets is jobfile.Deps.Secrets.
+	Secrets jobfile.Secrets
 	// Distributed is jobfile.Deps.Distributed.
 	Distributed bool
 
@@ -50,6 +52,11 @@ type Config struct {
 
 	// Tasks runs the steps whose work are tasks; nil: jobs can have none.
 	Tasks jobfile.Tasks
+
+	// Workers knows the workers that share the database; nil: it is not known whether any is
+	// alive. Engine is the name of what brings work to them.
+	Workers Workers
+	Engine  string
 
 	// Definitions are the jobs that are registered; nil: the service knows of none.
 	Definitions task.Definitions

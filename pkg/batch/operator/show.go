@@ -36,6 +36,11 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 		return nil, err
 	}
 	view := s.executionView(exec, newest)
+	waiting, err := s.waiting(ctx, []core.JobExecution{*exec}, map[core.JobInstanceID]core.NewestAttempt{exec.InstanceID: newest})
+	if err != nil {
+		return nil, err
+	}
+	view.Waiting = waiting[exec.ID]
 	if req.Definition {
 		view.Definition = definitionFiles(exec.Definition)
 	}
@@ -43,8 +48,17 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
 	}
+	work, err := s.stepWork(ctx, map[core.JobExecutionID][]core.StepExecution{exec.ID: steps})
+	if err != nil {
+		return nil, err
+	}
 	for _, step := range splitPartitions(steps) {
-		view.Steps = append(view.Steps, s.partitionedView(step, req.Partitions))
+		of := s.partitionedView(step, req.Partitions)
+		of.Tasks = tasksOf(step.StepExecution, work)
+		if of.Child == 0 {
+			of.Child, of.ChildStatus = childOf(step.StepExecution, work)
+		}
+		view.Steps = append(view.Steps, of)
 	}
 	if view.Decisions, err = s.decisions(ctx, exec); err != nil {
 		return nil, err

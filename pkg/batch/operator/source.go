@@ -162,6 +162,7 @@ func (s *Service) compile(d definition, components *registry.Registry) (*core.Jo
 func (s *Service) deps(components *registry.Registry) jobfile.Deps {
 	return jobfile.Deps{
 		Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode, Tasks: s.config.Tasks, Distributed: s.config.Distributed,
+		Secrets: s.config.Secrets,
 	}
 }
 

@@ -63,6 +63,10 @@ type (
 		Out           map[string]any `json:"out,omitempty"`
 		// Child is the execution of the job that the step ran; 0: the step runs no job.
 		Child core.JobExecutionID `json:"child,omitempty"`
+		// ChildStatus is its status where the step waits for it.
+		ChildStatus core.Status `json:"child_status,omitempty"`
+		// Tasks are those that the step has submitted (Show only).
+		Tasks *StepTasks `json:"tasks,omitempty"`
 		// NewDefinition says that the step had another definition in the attempt before, and
 		// took its new one, since nothing was committed by the old one (rule F4a).
 		NewDefinition bool `json:"new_definition,omitempty"`

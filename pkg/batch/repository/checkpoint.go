@@ -39,7 +39,7 @@ func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Ch
 	args := append(counterValues(c.Counters), string(c.Position), int64(ref.ID), ref.Owner.String(), ref.Epoch, string(core.StatusStarted))
 	statement := r.checkpoints[0]
 	if write {
-		statement, args = r.checkpoints[1], append(args, text)
+		statement, args = r.checkpoints[1], append(args, r.store.mask(text))
 	}
 	args = r.store.fenced(args, nonce)
 	var stop bool

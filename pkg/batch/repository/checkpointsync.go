@@ -49,7 +49,7 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c core.Checkpoin
 				return fmt.Errorf("skipped item: %w", err)
 			}
 			rows = append(rows, s.store.valuesRow(len(args), 4))
-			args = append(args, s.key.repository, int64(s.ref.ID), number, string(text))
+			args = append(args, s.key.repository, int64(s.ref.ID), number, s.store.mask(string(text)))
 		}
 		statement := s.store.sql("INSERT INTO {checkpoint_skip} (repository, step_execution_id, number, item) VALUES " + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, statement, args...); err != nil {

@@ -44,14 +44,14 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 }
 
 // stopChildren asks the child jobs that run to stop.
-func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID) error {
+func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
 	var children []core.JobExecutionID
 	err := r.store.scan(ctx, &children, "SELECT id FROM {job_execution} WHERE parent_id = ? AND active = 1", id)
 	if err != nil {
 		return fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
 	}
 	for _, child := range children {
-		if _, err := r.RequestStop(ctx, child); err != nil && !hasEnded(err) {
+		if _, err := r.RequestStop(ctx, child, actor); err != nil && !hasEnded(err) {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package repository_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -86,7 +87,7 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 		},
 		"it is stopped before it begins": func(f *family) error {
 			require.NoError(f, f.park())
-			_, err := f.repo.RequestStop(f.Context(), f.child.ID)
+			_, err := f.repo.RequestStop(f.Context(), f.child.ID, "test")
 			return err
 		},
 	}
@@ -100,6 +101,31 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 			require.False(t, resumed.First, name)
 			_, err = f.repo.ChangeJob(t.Context(), core.JobRef{ID: f.parent.ID, Owner: f.parent.Owner, Epoch: resumed.Execution.Epoch}, core.JobChange{To: core.StatusFailed})
 			require.NoError(t, err, name)
+		}
+	})
+}
+
+// Abandoning a parent asks its children to stop in the name of who abandons: one that a worker
+// runs hears of it, one that none has begun is over.
+func TestAbandoningAParentReachesItsChildren(t *testing.T) {
+	t.Parallel()
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		for name, status := range map[string]core.Status{"runs": core.StatusStopping, "waits": core.StatusStopped} {
+			f := newFamily(t, name, db)
+			if name == "runs" {
+				f.begin()
+			}
+			_, err := f.repo.ChangeJob(t.Context(), f.parent, core.JobChange{To: core.StatusFailed})
+			require.NoError(t, err)
+			require.NoError(t, f.repo.Abandon(t.Context(), f.parent.ID, "me"))
+			child, err := f.repo.Execution(t.Context(), f.child.ID)
+			require.NoError(t, err)
+			require.Equal(t, []any{status, true}, []any{child.Status, child.StopRequested}, name)
+			entries, err := f.repo.Audit(t.Context(), f.child.ID)
+			require.NoError(t, err)
+			asked := slices.IndexFunc(entries, func(a core.AuditEntry) bool { return a.Act == "request stop" })
+			require.GreaterOrEqual(t, asked, 0, name)
+			require.Equal(t, "me", entries[asked].Actor, name)
 		}
 	})
 }

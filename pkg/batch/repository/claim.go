@@ -87,7 +87,7 @@ func (c *Checkpoints) store(database string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStore(db, c.repository.store.prefix), nil
+	return newStore(db, c.repository.store.prefix).masking(c.repository.store.mask), nil
 }
 
 func checkpointTables(p *store) tableSet {

@@ -125,7 +125,7 @@ func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 	args = append(append(args, s.key.values()...), int64(s.ref.ID), s.ref.Owner.String(), s.ref.Epoch)
 	statement := s.updates[0]
 	if write {
-		statement, args = s.updates[1], append(args, text)
+		statement, args = s.updates[1], append(args, s.store.mask(text))
 	}
 	args = s.store.fenced(args, nonce)
 	result, err := t.Conn().ExecContext(ctx, statement, args...)

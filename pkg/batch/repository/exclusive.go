@@ -36,7 +36,7 @@ func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) 
 	if s.attempt(exec, dead).Lost {
 		return nil
 	}
-	return &core.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.WaitsFor)}
+	return &core.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
 }
 
 // claimKey makes sure that no other execution runs with the launch's key: one whose owner is

@@ -113,12 +113,14 @@ type newestExecution struct {
 	Row        jobExecution `gorm:"embedded"`
 	Expired    bool         // the lease is over
 	Uncertain  bool         // the outcome of a step is not known
-	WaitsFor   int64        // open partitions of a parked execution
 	Unfinished int64        // steps that are not over; as of the query, so a hint where it waited for a lock
+
+	// What a parked execution waits for.
+	OpenPartsSum, OpenTasks, OpenChildren int64
 }
 
 // judgedColumns are what a newestExecution has beside its row.
-const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + ` AS waits_for,
+const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
 	EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`
 
@@ -127,8 +129,13 @@ func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) 
 	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
 	return core.NewestAttempt{
 		Execution: exec, Lost: runs && (s.Expired || dead != nil && dead(exec.Owner)),
-		OpenParts: s.WaitsFor, Uncertain: s.Uncertain, Unfinished: s.Unfinished,
+		Open: s.open(), Uncertain: s.Uncertain, Unfinished: s.Unfinished,
 	}
+}
+
+// open is what a parked execution waits for.
+func (s *newestExecution) open() core.OpenWork {
+	return core.OpenWork{Parts: s.OpenPartsSum, Tasks: s.OpenTasks, Children: s.OpenChildren}
 }
 
 func (l *launch) run(ctx context.Context, notes *ledger) error {
@@ -321,7 +328,11 @@ func (l *launch) insert(ctx context.Context) error {
 			return err
 		}
 	}
-	l.ledger.note(jobMachine, int64(row.ID), audit{JobExecutionID: row.ID, Epoch: row.Epoch}, actLaunch, core.Move[core.Status]{To: row.Status})
+	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
+	if l.req.Actor != "" {
+		launched.Detail = storable("for " + l.req.Actor)
+	}
+	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
 	if l.launched.Execution, err = row.record(l.req.Params); err != nil || !l.req.ForWorkers {
 		return err
 	}
@@ -356,9 +367,9 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	return err
 }
 
-func alreadyRunning(row *jobExecution, openParts int64) *core.AlreadyRunningError {
+func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningError {
 	return &core.AlreadyRunningError{
-		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), OpenParts: openParts,
+		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), Open: open,
 	}
 }
 
@@ -380,7 +391,7 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 	if row == nil {
 		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
-	return alreadyRunning(row, 0)
+	return alreadyRunning(row, core.OpenWork{})
 }
 
 // ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
@@ -399,7 +410,7 @@ func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, fail
 	if err != nil || row == nil { // no owner is known
 		return failure
 	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, 0))
+	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
 }
 
 // active returns the running execution of the instance that req is about, or nil.

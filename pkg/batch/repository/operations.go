@@ -40,7 +40,7 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	})
 	var refused *core.TransitionError
 	if err == nil && answer == core.Applied {
-		return r.stopChildren(ctx, id)
+		return r.stopChildren(ctx, id, actor)
 	}
 	if err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
 		return err

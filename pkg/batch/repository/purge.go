@@ -234,7 +234,7 @@ func (p *purge) one(ctx context.Context) error {
 		case len(found) == 0:
 			return fmt.Errorf("job instance %d: %w", id, core.ErrNotFound)
 		case len(running) > 0:
-			return alreadyRunning(&running[0], 0)
+			return alreadyRunning(&running[0], core.OpenWork{})
 		}
 		done, err = p.delete(ctx, executions, found)
 		return err

@@ -19,6 +19,9 @@ type Options struct {
 	// Announcer tells workers of parts and parked executions that wait for one; nil: nobody
 	// does, and they find them in the tables.
 	Announcer core.Announcer
+	// Mask is applied to every text that says what happened, before it is stored: messages,
+	// results, contexts and skipped items; nil: they are stored as they are.
+	Mask func(text string) string
 }
 
 // Repository is a core.JobRepository. It is safe for concurrent use.
@@ -39,7 +42,7 @@ var _ core.JobRepository = (*Repository)(nil)
 // New returns the repository in db. It does no I/O: CheckSchema says whether the
 // tables are there.
 func New(db tx.Database, options Options) *Repository {
-	r := &Repository{store: newStore(db, options.Prefix), observer: core.Observers(options.Observer), announcer: options.Announcer}
+	r := &Repository{store: newStore(db, options.Prefix).masking(options.Mask), observer: core.Observers(options.Observer), announcer: options.Announcer}
 	r.checkpoints = [2]string{r.checkpointSQL(false), r.checkpointSQL(true)}
 	return r
 }

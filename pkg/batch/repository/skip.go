@@ -105,7 +105,7 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 		}
 		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line, mark, item, raw,
 			truncated, sha256, error_class, error_text, created_at) VALUES ` + strings.Join(rows, ", "))
-		if _, err := conn.ExecContext(ctx, text, args...); err != nil {
+		if _, err := conn.ExecContext(ctx, text, r.store.masked(args)...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
 		}
 	}

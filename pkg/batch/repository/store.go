@@ -21,10 +21,11 @@ type store struct {
 	prefix  string
 	gorm    *gorm.DB
 	names   *strings.Replacer
+	mask    func(text string) string
 }
 
 func newStore(db tx.Database, prefix string) *store {
-	p := &store{db: db, manager: tx.NewManager(db), prefix: prefix}
+	p := (&store{db: db, manager: tx.NewManager(db), prefix: prefix}).masking(nil)
 	if p.prefix == "" {
 		p.prefix = DefaultPrefix
 	}
@@ -54,7 +55,7 @@ func (s *store) scan(ctx context.Context, dest any, text string, args ...any) er
 
 // exec runs a statement without rows. text may name tables and times as in sql.
 func (s *store) exec(ctx context.Context, text string, args ...any) *gorm.DB {
-	return s.session(ctx).Exec(s.sql(text), args...)
+	return s.session(ctx).Exec(s.sql(text), s.masked(args)...)
 }
 
 // transact runs f in the transaction that ctx carries, else in one of its own.

@@ -18,6 +18,24 @@ func storable(text string) string { return gormtx.Storable(text, maxMessageBytes
 // validText replaces what no database takes in a text.
 func validText(text string) string { return gormtx.ValidText(text) }
 
+// masking sets what is applied to texts before they are stored; nil: nothing.
+func (s *store) masking(mask func(text string) string) *store {
+	if s.mask = mask; mask == nil {
+		s.mask = func(text string) string { return text }
+	}
+	return s
+}
+
+// masked are the values of a statement, with masked texts.
+func (s *store) masked(args []any) []any {
+	for i, arg := range args {
+		if text, is := arg.(string); is {
+			args[i] = s.mask(text)
+		}
+	}
+	return args
+}
+
 // encodeFiles returns the stored form of the files that a job file names.
 func encodeFiles(files []core.DefinitionFile) (string, error) {
 	if len(files) == 0 {

@@ -49,9 +49,9 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 // RequestStop implements core.Launches. Any process may ask: no owner is compared. A
 // repeated request returns core.Duplicate. Running child jobs are asked too, and each
 // sees the request at its own next commit.
-func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (core.Answer, error) {
+func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
 	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop,
+		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop, actor: actor,
 		move: core.Executions().Move(core.MoveRequestStop),
 	}
 	m.set("stop_requested = ?", true)
@@ -62,7 +62,7 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID) (c
 	if err != nil {
 		return answer, err
 	}
-	return answer, r.stopChildren(ctx, id)
+	return answer, r.stopChildren(ctx, id, actor)
 }
 
 // hasEnded reports whether a move was rejected because the execution is over.
@@ -256,6 +256,7 @@ func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 // move is allowed. Statuses only move forward within an epoch, so the loop ends.
 func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := core.Executions()
+	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
 	for range len(machine.Moves()) {
 		if len(m.move.From) > 0 {
 			moved, row, err := r.update(ctx, m)

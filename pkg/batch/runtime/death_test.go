@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +32,8 @@ const (
 
 // TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite kills the process that makes the
 // n-th write, just before and just after it, for each n: the manager that plans and
-// parks, or a worker that takes partitions and resumes. Others finish the job.
+// parks, or a worker that takes partitions and resumes. Others finish the job. On PostgreSQL,
+// which has other statements and not other writes, it dies before one and after the next.
 func TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -47,6 +49,9 @@ func TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite(t *testing.T) {
 				continue
 			}
 			for _, after := range []bool{false, true} {
+				if e.Database.Dialect() == tx.Postgres && after != (i%2 == 0) && os.Getenv("SURFIN_SOAK") == "" {
+					continue
+				}
 				s := &scene{Engine: e, name: fmt.Sprint("job", i, after), left: i + 1, after: after}
 				s.untilOver()
 				require.Equal(t, write, s.writes[i])

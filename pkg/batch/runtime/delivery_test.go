@@ -101,7 +101,7 @@ func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	p, _ := withRiver(t, 2)
 	taken, err := p.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: core.Owner{Host: "w", PID: 1}, Lease: time.Hour})
 	require.NoError(t, err)
-	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID)
+	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, "test")
 	require.NoError(t, err)
 	require.Zero(t, p.delivered(engine.Resume), "a worker has a part")
 	ref := core.StepRef{ID: taken.Step.ID, Owner: taken.Step.Owner, Epoch: taken.Step.Epoch}
@@ -119,7 +119,7 @@ func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	require.Equal(t, core.StatusStopped, p.status())
 
 	none, _ := withRiver(t, 2)
-	_, err = none.Repository.RequestStop(t.Context(), none.exec.ID)
+	_, err = none.Repository.RequestStop(t.Context(), none.exec.ID, "test")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, none.delivered(engine.Resume), "no worker had a part")
 }
@@ -169,7 +169,7 @@ func TestTheLeaderDeliversWhatWasLost(t *testing.T) {
 
 	p.Exec("UPDATE surfin_step_execution SET lease_until = now() WHERE lease_until IS NOT NULL")
 	require.NoError(t, p.Repository.ReleasePartition(t.Context(), core.StepRef{ID: again.Step.ID, Owner: worker, Epoch: again.Step.Epoch}, ""))
-	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID)
+	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, "test")
 	require.NoError(t, err)
 	p.Exec("DELETE FROM surfin_river.river_job WHERE args->>'work' LIKE 'resume/%'")
 	sweep()

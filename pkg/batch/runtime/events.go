@@ -8,11 +8,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 )
 
+// DeadEvent is an event of an inbox that is offered no more.
+type DeadEvent = inbox.Dead
+
 var errNoEvents = errors.New("this service was made without the events of inboxes")
 
 // DeadEvents returns events of inboxes that are offered no more, the newest first, at most
 // limit. A topic of "" is every topic.
-func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) ([]inbox.Dead, error) {
+func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) ([]DeadEvent, error) {
 	switch {
 	case s.events == nil:
 		return nil, errNoEvents

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -21,17 +20,12 @@ type execution struct {
 	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
 	end      context.CancelCauseFunc
 	claimed  *task.Claimed // guarded by tenure.mu until it is claimed
-	idle     chan struct{} // closed when the slot is given back before the end
-	release  func()        // gives the slot back, once
+	place    *place        // that of its slot
 }
 
 func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
-	e := &execution{source: t.source, tenure: t, delivery: d, idle: make(chan struct{})}
-	e.ctx, e.end = context.WithCancelCause(task.WithIdle(ctx, func() { e.release() }))
-	e.release = sync.OnceFunc(func() {
-		<-t.source.slots
-		close(e.idle)
-	})
+	e := &execution{source: t.source, tenure: t, delivery: d, place: newPlace(t.source.slots)}
+	e.ctx, e.end = context.WithCancelCause(core.WithSlot(ctx, e.place))
 	return e
 }
 

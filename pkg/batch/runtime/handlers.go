@@ -77,6 +77,9 @@ func put[T any](into map[string]func() (T, error), what, name string, make func(
 // Types returns the types of tasks that have a handler, sorted.
 func (c *Catalog) Types() []string { return sortedNames(c.handlers) }
 
+// HandlerOff returns how the handler of a type is switched on; "": it is on, or there is none.
+func (c *Catalog) HandlerOff(taskType string) (how string) { return c.off[taskType] }
+
 // lacks says that this process executes no tasks of the type.
 func (c *Catalog) lacks(taskType string) string {
 	if how, off := c.off[taskType]; off {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
@@ -42,6 +43,7 @@ type partSource struct {
 	slots                  chan struct{}
 	report                 func(Event)
 	refused                refusals
+	working                sync.WaitGroup // of deliveries: what waits outlives its answer
 }
 
 func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
@@ -73,12 +75,28 @@ func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.H
 		if !slot(ctx, p.slots, p.poll) {
 			return pauseOf(p.poll)
 		}
-		defer func() { <-p.slots }()
-		answer, err := p.handle(ctx, d, stop)
-		if err != nil && ctx.Err() == nil {
-			p.report(Event{What: "failed", Err: err})
+		own := newPlace(p.slots)
+		answered := make(chan engine.Answer, 1)
+		p.working.Go(func() {
+			defer own.end()
+			answer, err := engine.Call(core.WithSlot(ctx, own), func(ctx context.Context, d engine.Delivery) engine.Answer {
+				answer, err := p.handle(ctx, d, stop)
+				if err != nil && ctx.Err() == nil {
+					p.report(Event{What: "failed", Err: err})
+				}
+				return answer
+			}, d)
+			if err != nil {
+				p.report(Event{What: "failed", Err: err})
+			}
+			answered <- answer
+		})
+		select {
+		case answer := <-answered:
+			return answer
+		case <-own.left:
+			return engine.Done()
 		}
-		return answer
 	}
 }
 
@@ -132,13 +150,13 @@ func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <
 }
 
 // next takes something to do that no delivery has told of; nil: there is nothing.
-func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), error) {
+func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(context.Context), error) {
 	a, since, err := p.assign(ctx, engine.Delivery{})
 	if err != nil {
 		return nil, err
 	}
 	if a != nil {
-		return func() { p.partition(ctx, a, since, stop) }, nil
+		return func(ctx context.Context) { p.partition(ctx, a, since, stop) }, nil
 	}
 	if p.parts.Resume == nil {
 		return nil, nil
@@ -154,7 +172,7 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(), er
 	if err != nil {
 		return nil, err
 	}
-	return func() { p.resume(ctx, exec, stop) }, nil
+	return func(ctx context.Context) { p.resume(ctx, exec, stop) }, nil
 }
 
 // resume resumes an execution. One whose job cannot be built here, or which fails, is left

@@ -346,13 +346,17 @@ func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
 	return list, refusalOf(err)
 }
 
-// Set changes a setting that processes share: the leader reads it at its next look.
-func (s *TaskService) Set(ctx context.Context, name, value string, by By) error {
-	err := s.settings.Set(ctx, name, value, s.who(by))
-	if errors.Is(err, task.ErrSetting) {
-		return refuse(ReasonInvalid, err)
+// Set changes a setting that processes share: the leader reads it at its next look. The answer
+// to a value that it has already is "duplicate".
+func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
+	answer, err := s.settings.Set(ctx, name, value, s.who(by))
+	switch {
+	case errors.Is(err, task.ErrSetting):
+		return nil, refuse(ReasonInvalid, err)
+	case err != nil:
+		return nil, refusalOf(err)
 	}
-	return refusalOf(err)
+	return &Acted{Answer: string(answer)}, nil
 }
 
 // The time between two looks of Wait, at first and at most.

@@ -61,7 +61,7 @@ func (s *StepTasks) Handlers() (known []string, closed bool) {
 
 // HandlerOff returns how the handler of a type is switched on; "": it is on, or there is none.
 func (s *StepTasks) HandlerOff(handler string) (how string) {
-	return s.config.Tasks.Catalog.off[handler]
+	return s.config.Tasks.Catalog.HandlerOff(handler)
 }
 
 func (s *StepTasks) isDistributed() bool {
@@ -95,7 +95,14 @@ func (s *StepTasks) Elsewhere(handler string) bool {
 // Submit implements step.TaskGroups.
 func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error) {
 	var accepted *Accepted
-	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
+	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
+		left, err := s.config.Tasks.Repository.OpenGroupsBefore(ctx, sub.Step)
+		if err != nil {
+			return err
+		}
+		if err := s.cancelAll(ctx, left, "its step began anew"); err != nil {
+			return err
+		}
 		if accepted, err = s.config.Service.submit(ctx, sub); err != nil {
 			return err
 		}
@@ -104,14 +111,17 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 		}
 		return store(ctx, accepted.Group)
 	})
-	if err != nil || !s.Elsewhere(sub.Type) {
+	if err != nil {
 		return nil, err
 	}
-	return s.warnings(ctx, sub.Type)
+	return s.HandlerWarnings(ctx, sub.Type)
 }
 
-// warnings says so where no worker that is alive takes tasks of the type.
-func (s *StepTasks) warnings(ctx context.Context, handler string) ([]string, error) {
+// HandlerWarnings says so where only workers execute tasks of the type, and none that is alive does.
+func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]string, error) {
+	if !s.Elsewhere(handler) {
+		return nil, nil
+	}
 	s.mu.Lock()
 	here := s.working[handler] > 0
 	s.mu.Unlock()
@@ -163,6 +173,26 @@ func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.Ste
 func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) error {
 	_, err := s.config.Tasks.Repository.CancelGroup(ctx, id, s.config.Service.actor, reason)
 	return err
+}
+
+// GiveUp implements jobfile.Tasks.
+func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
+	ids, err := s.config.Tasks.Repository.OpenGroupsOf(ctx, instance)
+	if err != nil {
+		return err
+	}
+	return s.cancelAll(ctx, ids, reason)
+}
+
+// cancelAll cancels groups. Those that are over stay as they are.
+func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason string) error {
+	for _, id := range ids {
+		err := s.Cancel(ctx, id, reason)
+		if _, over := errors.AsType[*task.GroupOverError](err); err != nil && !over {
+			return err
+		}
+	}
+	return nil
 }
 
 // Group implements step.TaskGroups.

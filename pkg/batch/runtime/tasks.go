@@ -23,7 +23,8 @@ type Tasks struct {
 	// Database is that of the repository.
 	Database tx.Database
 	Catalog  *Catalog
-	// Types are those that the worker takes; nil: all of the catalog.
+	// Types are those that the worker takes; nil: all of the catalog. Without any it has a heartbeat only: others
+	// see that it takes parts.
 	Types []string
 	// Worker names this process among all workers, Version its program.
 	Worker, Version string
@@ -97,7 +98,7 @@ func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Da
 
 func (s *taskSource) claimant() task.Claimant {
 	return task.Claimant{
-		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Version: s.tasks.Version,
+		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Parts: s.config.Parts != nil, Version: s.tasks.Version,
 		Lease: s.config.Lease, Grace: s.tasks.Grace,
 	}
 }
@@ -229,7 +230,7 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	answered := make(chan engine.Answer, 1)
 	s.working.Go(func() {
 		defer e.end(nil)
-		defer e.release()
+		defer e.place.end()
 		answer, recorded := pauseOf(s.config.Poll), true
 		if t.add(e) {
 			answer, recorded = e.work()
@@ -240,7 +241,7 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	})
 	select {
 	case answer = <-answered:
-	case <-e.idle:
+	case <-e.place.left:
 		answer = engine.Done()
 		select {
 		case answer = <-answered: // it is over

@@ -87,7 +87,7 @@ type Worker struct {
 
 // NewWorker checks the configuration and fills in the defaults.
 func NewWorker(config Config) (*Worker, error) {
-	if config.Parts == nil && config.Tasks == nil {
+	if config.Parts == nil && (config.Tasks == nil || config.Tasks.Types != nil && len(config.Tasks.Types) == 0) {
 		return nil, errors.New("a worker needs parts or tasks to work on")
 	}
 	if config.Slots < 0 {
@@ -164,6 +164,9 @@ type run struct {
 // deliveries takes them from the engine until the worker stops.
 func (r *run) deliveries(ctx context.Context) error {
 	parts, tasks := r.worker.parts, r.worker.tasks
+	if parts != nil {
+		defer parts.working.Wait()
+	}
 	switch {
 	case tasks == nil:
 		return parts.run(ctx, r.stop)
@@ -236,8 +239,9 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	if work != nil {
 		r.failing = time.Time{}
 		r.running.Go(func() {
-			defer func() { <-w.slots }()
-			work()
+			own := newPlace(w.slots)
+			defer own.end()
+			work(core.WithSlot(ctx, own))
 		})
 		return true, nil
 	}
@@ -261,7 +265,7 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 // tend does what any process does for all tasks, unless it is at it still.
 func (r *run) tend(ctx context.Context) {
 	tasks := r.worker.tasks
-	if tasks == nil || !r.tending.TryLock() {
+	if tasks == nil || len(tasks.tasks.Types) == 0 || !r.tending.TryLock() {
 		return
 	}
 	r.running.Go(func() {

@@ -23,23 +23,26 @@ const maxDepth = 20
 
 // parse reads surfin.yaml strictly: the texts of all keys by their path, where
 // each stands, and an *Error for every key that is not known.
-func parse(path string, data []byte) (map[string]any, map[string]origin, []error) {
-	f := &settingsFile{path: path, lines: strings.Split(string(data), "\n"), values: map[string]any{}, places: map[string]origin{}}
+func parse(path string, data []byte) *settingsFile {
+	f := &settingsFile{
+		path: path, lines: strings.Split(string(data), "\n"), values: map[string]any{}, places: map[string]origin{}, secrets: map[string]secret.Origin{},
+	}
 	if line, column, deep := smallfile.Nested(string(data), maxDepth); deep {
 		where, excerpt := f.placeAt(line, column)
-		return f.values, f.places, []error{&Error{Where: where, Err: fmt.Errorf("values are nested deeper than %d levels", maxDepth), Excerpt: excerpt}}
+		f.problems = []error{&Error{Where: where, Err: fmt.Errorf("values are nested deeper than %d levels", maxDepth), Excerpt: excerpt}}
+		return f
 	}
 	doc, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		f.syntax(err)
-		return f.values, f.places, f.problems
+		return f
 	}
 	for _, d := range doc.Docs {
 		if d.Body != nil {
 			f.root(d.Body)
 		}
 	}
-	return f.values, f.places, f.problems
+	return f
 }
 
 // mappingValue is a key with its value.
@@ -50,13 +53,14 @@ type settingsFile struct {
 	lines    []string
 	values   map[string]any
 	places   map[string]origin
+	secrets  map[string]secret.Origin
 	problems []error
 }
 
 // root walks the top of the document: known sections, and databases, whose
 // second level is free names.
 func (f *settingsFile) root(body ast.Node) {
-	known := map[string][]string{"databases": nil}
+	known := map[string][]string{"databases": nil, secretsKey: nil}
 	for _, c := range catalog() {
 		section, name, nested := strings.Cut(c.key, ".")
 		names := known[section]
@@ -77,6 +81,8 @@ func (f *settingsFile) root(body ast.Node) {
 			f.unknown(key, name, sortedKeys(known))
 		case name == "databases":
 			f.each(key.Value, name, f.database)
+		case name == secretsKey:
+			f.each(key.Value, name, f.secret)
 		case len(names) > 0:
 			f.each(key.Value, name, func(sub *mappingValue, subName string) {
 				if tokenSections()[name+"."+subName] != "" {

@@ -14,6 +14,7 @@ import (
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/v2"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -65,6 +66,7 @@ func Load(src Source) (Settings, error) {
 		}
 	}
 	s := l.decode()
+	s.Secrets = secret.NewVault(src.Environ, "", l.secrets)
 	return s, errors.Join(l.problems...)
 }
 
@@ -84,6 +86,7 @@ type loader struct {
 	origins  map[string]origin
 	settings Settings
 	problems []error
+	secrets  map[string]secret.Origin
 }
 
 // layer is a koanf.Provider of keys that were read already.
@@ -128,12 +131,13 @@ func (l *loader) file() error {
 		return fmt.Errorf("settings: %w", err)
 	}
 	l.settings.File = path
-	values, places, problems := parse(path, data)
-	l.problems = append(l.problems, problems...)
+	read := parse(path, data)
+	l.problems = append(l.problems, read.problems...)
+	l.secrets = read.secrets
 	def := l.origins["databases."+tx.Default+".url"]
 	def.dir = filepath.Dir(path)
 	l.origins["databases."+tx.Default+".url"] = def
-	return l.merge(values, func(key string) origin { return places[key] })
+	return l.merge(read.values, func(key string) origin { return read.places[key] })
 }
 
 // environment reads SURFIN_* and DATABASE_URL. The more specific

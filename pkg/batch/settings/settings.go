@@ -45,6 +45,8 @@ type Settings struct {
 	Files            Files
 	Tasks            Tasks
 	API              API
+	// Secrets finds the secrets of job files, and masks them; nil: there are none.
+	Secrets *secret.Vault
 	// Warnings are about what was ignored, such as a SURFIN_ variable that is no
 	// setting.
 	Warnings []string
@@ -339,7 +341,9 @@ func Reference() [][4]string {
 		doc := fmt.Sprintf("token of a client of the API with the role %s: a secret of at least %d characters", tokenSections()[section], MinToken)
 		rows = append(rows, [4]string{section + ".NAME", variable(section) + "_NAME", "", doc})
 	}
-	return rows
+	return append(rows,
+		[4]string{"secrets.NAME.file", "SURFIN_SECRET_NAME", "", "file with the secret ${secret.NAME} of job files, relative to surfin.yaml; the variable has the secret itself, and " + secret.Folder + "/NAME wins over surfin.yaml"},
+		[4]string{"secrets.NAME.command", "", "", "list of a program and its arguments that prints the secret ${secret.NAME}"})
 }
 
 func variable(key string) string {

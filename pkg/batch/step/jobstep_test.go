@@ -259,7 +259,7 @@ func TestAStopOfTheParentInTheDatabaseIsSeenByTheChildsOwnCommit(t *testing.T) {
 		require.NoError(t, err)
 		<-items
 		<-items
-		_, err = e.Repository.RequestStop(context.Background(), running.Execution().ID)
+		_, err = e.Repository.RequestStop(context.Background(), running.Execution().ID, "test")
 		require.NoError(t, err)
 		after := 0
 		for over := false; !over; {

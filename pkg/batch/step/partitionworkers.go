@@ -22,8 +22,18 @@ func (w *workerPartitions) ForWorkers() bool { return true }
 // Run returns how the partitions ended, once all of them have. When a stop is asked for,
 // those end STOPPED that no worker has taken, or that one has given back since; the others
 // see the request themselves.
-func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) ([]core.PartitionResult, error) {
-	run := work.Run
+func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) (results []core.PartitionResult, err error) {
+	if work.Run.Data.MayPark {
+		return w.watch(ctx, work.Run)
+	}
+	err = core.WithoutSlot(ctx, func() (err error) {
+		results, err = w.watch(ctx, work.Run)
+		return err
+	})
+	return results, err
+}
+
+func (w *workerPartitions) watch(ctx context.Context, run *core.StepRun) ([]core.PartitionResult, error) {
 	for {
 		stopping := run.Stopping() && !run.Data.MayPark
 		if stopping {

@@ -227,6 +227,9 @@ func (w *taskWait) follow(ctx context.Context) error {
 		return err
 	}
 	elsewhere := w.groups.Elsewhere(handler)
+	if elsewhere && !w.run.Data.MayPark {
+		return core.WithoutSlot(ctx, func() error { return w.watch(ctx, false) })
+	}
 	end := func() {}
 	defer func() { end() }()
 	if !elsewhere && !w.run.Stopping() {
@@ -234,12 +237,17 @@ func (w *taskWait) follow(ctx context.Context) error {
 			return err
 		}
 	}
+	return w.watch(ctx, elsewhere)
+}
+
+// watch looks at the group until it is over. park says that the step is parked where it is not.
+func (w *taskWait) watch(ctx context.Context, park bool) error {
 	for pause := firstLook; ; pause = min(2*pause, longestLook) {
 		over, err := w.look(ctx)
 		switch {
 		case err != nil || over:
 			return err
-		case w.releasing(), elsewhere && w.run.Data.MayPark:
+		case w.releasing(), park:
 			return core.ErrParked
 		}
 		if err := w.wait(ctx, pause); err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,6 +38,7 @@ type (
 		Body *struct {
 			Step   string                     `json:"step,omitempty" maxLength:"1000" doc:"The step whose items are redriven; empty: the only one that has any"`
 			Params map[string]json.RawMessage `json:"params,omitempty" doc:"Parameters of the execution that change"`
+			Items  []json.RawMessage          `json:"items,omitempty" doc:"Only these are redriven, as they are here: skipped items as the list of them has them, with the item or the raw text corrected"`
 		}
 	}
 	recoverInput struct{ KeyHeader }
@@ -141,10 +143,33 @@ func (a *api) redrive(ctx context.Context, in *redriveInput, key core.RequestKey
 			}
 		}
 	}
+	if in.Body != nil && in.Body.Items != nil {
+		if req.Edited, err = editedItems(in.Body.Items); err != nil {
+			return nil, err
+		}
+	}
 	return a.start(func(hooks operator.Hooks) (*operator.Running, error) {
 		req.Hooks = hooks
 		return a.Service.Redrive(ctx, req)
 	})
+}
+
+// editedItems reads corrected items as the lines of an edited export are read: the first is
+// line 1.
+func editedItems(items []json.RawMessage) (map[int64]operator.Edit, error) {
+	const field = "body.items"
+	var lines bytes.Buffer
+	for _, item := range items {
+		if err := json.Compact(&lines, item); err != nil {
+			return nil, &operator.RequestError{Field: field, Reason: err.Error()}
+		}
+		lines.WriteByte('\n')
+	}
+	edited, err := operator.ReadExport(field, &lines)
+	if err != nil {
+		return nil, &operator.RequestError{Field: field, Reason: err.Error()}
+	}
+	return edited, nil
 }
 
 func (a *api) recover(ctx context.Context) (*recovered, error) {

@@ -106,6 +106,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	a.addSkips(h)
 	a.addActs(h)
 	a.addTasks(h)
+	a.addEvents(h)
 	a.addWorkers(h)
 	a.addDefinitions(h)
 	document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")

@@ -38,7 +38,14 @@ func TestAJobIsRunAndLookedAtOverHTTP(t *testing.T) {
 		s.over(again, core.StatusCompleted)
 		s.call("POST", "/v1/jobs/load/plan", map[string]any{"params": map[string]any{"day": "2026-11-24"}, "sample": 1}).is(200).says(`"step":"load"`, `"read":{"id":1}`)
 		require.Len(t, s.executions(), 2)
-		redriven := s.over(s.call("POST", path+"/redrive", nil).acted(true), core.StatusCompleted)
+		s.call("POST", path+"/redrive", `{"items": [{"id": 1, "raw": "4"}, {"id": 1}, {"key": 1}]}`).is(422).
+			says(`"location":"body.items"`, "body.items:2: skipped item 1 is in line 1 already", "body.items:3: not a line of an export")
+		s.call("POST", path+"/redrive", `{"items": []}`).is(422).says("there is no skipped item in it")
+		s.call("POST", path+"/redrive", `{"items": [{"id": 99, "raw": "4"}]}`).is(409).says(`"reason":"items"`)
+		edited := skips.body["items"].([]any)[0].(map[string]any)
+		edited["raw"] = "4"
+		redriven := s.over(s.call("POST", path+"/redrive", map[string]any{"items": []any{edited}}).acted(true), core.StatusCompleted)
+		s.call("GET", path+"/skips?left=true", nil).is(200).says(`"items":[]`)
 		require.Equal(t, id, redriven.RedriveOf)
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/redrive", again), `{"step": "table"}`).is(409).says(`"reason":"`)
 	})
@@ -92,6 +99,8 @@ func TestARunIsStoppedByARequestAndByTheEndOfTheServer(t *testing.T) {
 		scene.release()
 		s.over(first, core.StatusStopped)
 		s.over(second, core.StatusCompleted)
+		s.call("GET", fmt.Sprintf("/v1/executions/%d?audit=1", first), nil).is(200).
+			says(`"act":"request stop","actor":"API client anna"`, `"detail":"for API client anna"`)
 		restarted := other.call("POST", fmt.Sprintf("/v1/executions/%d/restart", first), nil).acted(true)
 		other.over(restarted, core.StatusCompleted)
 	})

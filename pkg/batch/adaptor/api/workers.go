@@ -18,6 +18,7 @@ type (
 		Name        string    `json:"name"`
 		State       string    `json:"state" doc:"ACTIVE, GONE (it left) or LOST (its lease ended)"`
 		Types       []string  `json:"types" doc:"The types of tasks that it executes"`
+		Parts       bool      `json:"parts" doc:"It takes parts of steps, and continues parked executions"`
 		Capacity    int       `json:"capacity"`
 		Executing   int       `json:"executing"`
 		Version     string    `json:"version"`
@@ -76,8 +77,11 @@ func (a *api) addWorkers(h huma.API) {
 				if err := noNUL("value", in.Body.Value); err != nil {
 					return nil, err
 				}
-				err := a.Tasks.Set(ctx, in.Name, in.Body.Value, runtime.By{Actor: actorOf(ctx)})
-				return &changed{in.Name, in.Body.Value, true}, err
+				acted, err := a.Tasks.Set(ctx, in.Name, in.Body.Value, runtime.By{Actor: actorOf(ctx)})
+				if err != nil {
+					return nil, err
+				}
+				return &changed{in.Name, in.Body.Value, acted.Answer == string(core.Applied)}, nil
 			})
 		})
 }
@@ -89,7 +93,7 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}
 	waiting, err := a.Tasks.WaitingTypes(ctx)
 	return &workerList{views(workers, func(w task.Worker) workerView {
-		return workerView{w.Name, w.State, append([]string{}, w.Types...), w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
+		return workerView{w.Name, w.State, append([]string{}, w.Types...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
 	}), append([]string{}, waiting...)}, err
 }
 

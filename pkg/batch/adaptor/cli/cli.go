@@ -43,6 +43,9 @@ type App struct {
 	// Files are jobs that the program has in it, by their names, which stand for files on
 	// the command line; nil: none.
 	Files map[string]*jobfile.File
+	// Handlers returns the types of tasks that the program executes with these settings, for
+	// validate; nil: they are not known.
+	Handlers func(s Settings) (jobfile.HandlerTypes, error)
 	// Open builds what runs jobs. The repository's schema need not exist yet.
 	Open func(ctx context.Context, s Settings, observer core.Observer) (*Session, error)
 }

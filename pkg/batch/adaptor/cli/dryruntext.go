@@ -53,6 +53,9 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 	if s.Tasks > 0 {
 		line("%s for the handler %s", plural(s.Tasks, "task"), s.Component)
 	}
+	for _, w := range s.Warnings {
+		line("warning: %s", w)
+	}
 	for _, w := range s.Writers {
 		line("writes to %s", c.dryEndText(w))
 	}

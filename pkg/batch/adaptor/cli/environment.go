@@ -52,6 +52,7 @@ func (env *environment) configure() error {
 		level = "debug"
 	}
 	env.settings = s
+	env.err.hide(s.Secrets)
 	env.json = s.Log.Format == formatJSON
 	env.log = newLogger(env.err, level, s.Log.Format)
 	for _, w := range s.Warnings {

@@ -100,6 +100,7 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 			args = append([]any{"execution", int64(e.Execution)}, args...)
 		}
 		l.log.WarnContext(ctx, "a heartbeat did not reach the database", args...)
+	case core.WorkerStarted: // the command says so itself
 	case core.ComponentLate: // the process ends with an error that says it
 	}
 }

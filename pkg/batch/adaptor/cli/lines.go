@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -131,10 +132,38 @@ func (env *environment) changeText(a operator.Action, id string) actionText {
 		}
 		return t
 	case operator.ActWork:
-		return actionText{label: "run its parts", explained: "run its parts, and continue it", words: []string{"worker"}}
+		return workText(a.Open)
 	default:
 		return actionText{label: string(a.Kind), words: []string{"show", id}}
 	}
+}
+
+// workText is the action of starting a worker for a parked execution.
+func workText(open core.OpenWork) actionText {
+	var of []string
+	for _, kind := range []struct {
+		n    int64
+		name string
+	}{{open.Parts, "parts"}, {open.Tasks, "tasks"}, {open.Children, "child jobs"}} {
+		if kind.n > 0 {
+			of = append(of, kind.name)
+		}
+	}
+	t := actionText{label: "continue it", explained: "continue it", words: []string{"worker"}}
+	if len(of) > 0 {
+		t.label = "run its " + andWords(of)
+		t.explained = t.label + ", and continue it"
+	}
+	return t
+}
+
+// noWorkerText says of a parked execution that no worker continues it; empty: one would, or it is not
+// known.
+func (env *environment) noWorkerText(w *operator.Waiting) string {
+	if !w.NoWorker() {
+		return ""
+	}
+	return fmt.Sprintf("no live worker of engine %s: start `%s`", w.Engine, env.command("worker"))
 }
 
 func restartLabel(a operator.Action) string {

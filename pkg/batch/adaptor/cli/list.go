@@ -104,10 +104,30 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 	if err := c.env.print(executionTable(page.Executions)); err != nil {
 		return err
 	}
+	if text := c.parkedInVain(page.Executions); text != "" {
+		if err := c.env.print(text); err != nil {
+			return err
+		}
+	}
 	if page.Next != 0 {
 		c.env.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page.Next))
 	}
 	return nil
+}
+
+// parkedInVain names the executions that no worker continues; empty: there is none.
+func (c showCommands) parkedInVain(page []operator.Execution) string {
+	var ids []string
+	var waiting *operator.Waiting
+	for _, e := range page {
+		if e.Waiting.NoWorker() {
+			ids, waiting = append(ids, idText(e.ID)), e.Waiting
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return "\n" + joinWords(ids) + ": parked; " + c.env.noWorkerText(waiting) + "\n"
 }
 
 func executionTable(page []operator.Execution) string {

@@ -60,7 +60,7 @@ func (env *environment) printJSON(v any) error {
 
 // print writes a result to standard output.
 func (env *environment) print(text string) error {
-	if _, err := env.out.Write([]byte(text)); err != nil {
+	if _, err := env.out.Write([]byte(env.settings.Secrets.Values(text))); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil

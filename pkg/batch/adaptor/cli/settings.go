@@ -33,9 +33,13 @@ func (c taskCommands) settingsCommand() *cobra.Command {
 		Use: "set NAME VALUE", Short: "Change a setting that is kept in the database", Args: cobra.ExactArgs(2),
 		Example: "  " + c.env.app.Name + " settings set log_retention_days_db 14",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.with(cmd.Context(), func(s *runtime.TaskService) error { return s.Set(cmd.Context(), args[0], args[1], runtime.By{}) })
+			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
+				acted, err := s.Set(cmd.Context(), args[0], args[1], runtime.By{})
+				return c.printActed(args[0]+": "+args[1], acted, err)
+			})
 		},
 	}
+	c.env.addFormatFlag(set)
 	cmd.AddCommand(list, set)
 	return cmd
 }

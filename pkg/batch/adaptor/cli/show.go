@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -109,7 +110,7 @@ func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask fu
 func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions bool) string {
 	var b strings.Builder
 	b.WriteString(headline(e.Execution) + "\n\n")
-	writeFacts(&b, e, c.env.now())
+	c.writeFacts(&b, e, c.env.now())
 	if e.Params.Len() > 0 {
 		b.WriteString("\n" + parameterTable(e.Params.Parameters))
 	}
@@ -132,7 +133,7 @@ func (c showCommands) executionPage(e *operator.ExecutionView, allPartitions boo
 	return b.String()
 }
 
-func writeFacts(b *strings.Builder, e *operator.ExecutionView, now time.Time) {
+func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, now time.Time) {
 	line := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(b, "%-12s%s\n", name, text)
@@ -156,10 +157,26 @@ func writeFacts(b *strings.Builder, e *operator.ExecutionView, now time.Time) {
 			line("stop", "requested")
 		}
 	}
+	line("parked", c.parkedText(e.Waiting))
 	line("error", oneLine(e.Error))
 	if !strings.Contains(e.Error, e.Gate) {
 		line("expect", oneLine(e.Gate))
 	}
+}
+
+// parkedText says what a parked execution waits for, and that no worker does it.
+func (c showCommands) parkedText(w *operator.Waiting) string {
+	if w == nil {
+		return ""
+	}
+	text := "it waits for a worker that continues it"
+	if open := w.String(); open != "" {
+		text = "it waits for " + open
+	}
+	if lacks := c.env.noWorkerText(w); lacks != "" {
+		text += "; " + lacks
+	}
+	return text
 }
 
 // leaseText says how long the lease of an execution lasts; of one that is over, why it is
@@ -192,13 +209,31 @@ func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current
 		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, oneLine(s.Gate))
 	}
 	if s.Child != 0 {
-		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Step, s.Child, s.Out["status"], c.env.command("show", idText(s.Child)))
+		status := s.Out["status"]
+		if s.ChildStatus != "" {
+			status = s.ChildStatus
+		}
+		fmt.Fprintf(b, "\n%s: execution %d (%v):  %s\n", s.Step, s.Child, status, c.env.command("show", idText(s.Child)))
 	} else if len(s.Out) > 0 {
 		fmt.Fprintf(b, "\n%s: %s\n", s.Step, outText(s.Out))
+	}
+	if s.Tasks != nil {
+		fmt.Fprintf(b, "\n%s: group %d: %s:  %s\n", s.Step, s.Tasks.Group, tasksText(s.Tasks), c.env.command("tasks", "list", "--group", strconv.FormatInt(s.Tasks.Group, 10)))
 	}
 	if s.Partitions != nil {
 		b.WriteString("\n" + c.env.partitionText(s, current, allPartitions))
 	}
+}
+
+// tasksText counts the tasks of a step: "4 tasks: 1 RUNNING, 3 SUCCEEDED".
+func tasksText(t *operator.StepTasks) string {
+	var words []string
+	all := 0
+	for _, state := range sortedKeys(t.States) {
+		all += t.States[state]
+		words = append(words, count(int64(t.States[state]))+" "+state)
+	}
+	return plural(all, "task") + ": " + joinWords(words)
 }
 
 // pageHints are the next commands.

@@ -21,6 +21,7 @@ type stderr struct {
 	colors   bool
 	mu       sync.Mutex
 	progress *mpb.Progress
+	secrets  *secret.Vault // nil until the settings are read
 }
 
 func newStderr(w io.Writer, environ []string) *stderr {
@@ -40,7 +41,7 @@ func hasWidth(f *os.File) bool {
 }
 
 // Write writes above the progress bar, if there is one, and without passwords of
-// URLs, whoever wrote them into an error or a log.
+// URLs and the secrets that were used, whoever wrote them into an error or a log.
 func (s *stderr) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,10 +49,17 @@ func (s *stderr) Write(b []byte) (int, error) {
 	if s.progress != nil {
 		w = s.progress
 	}
-	if _, err := io.WriteString(w, secret.Text(string(b))); err != nil {
+	if _, err := io.WriteString(w, s.secrets.Mask(string(b))); err != nil {
 		return 0, err
 	}
 	return len(b), nil
+}
+
+// hide has the secrets masked that were used.
+func (s *stderr) hide(secrets *secret.Vault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.secrets = secrets
 }
 
 func (s *stderr) paint(style ansi.Style, text string) string {

@@ -87,7 +87,7 @@ func (c taskCommands) printActed(what string, acted *runtime.Acted, err error) e
 func (c taskCommands) workersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
-		Short: "List the workers that execute tasks, or did",
+		Short: "List the workers that execute tasks or run parts, or did",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.with(cmd.Context(), func(s *runtime.TaskService) error {
@@ -107,10 +107,10 @@ func (c taskCommands) workersCommand() *cobra.Command {
 				}
 				var rows [][]string
 				for _, w := range workers {
-					rows = append(rows, []string{w.Name, w.State, count(int64(w.Executing)), count(int64(w.Capacity)), strings.Join(w.Types, " "), w.Version, timeText(w.HeartbeatAt)})
+					rows = append(rows, []string{w.Name, w.State, count(int64(w.Executing)), count(int64(w.Capacity)), strings.Join(w.Types, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, timeText(w.HeartbeatAt)})
 				}
 				return c.printTable([]column{
-					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "types"}, {title: "version"}, {title: "heartbeat"},
+					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "types"}, {title: "parts"}, {title: "version"}, {title: "heartbeat"},
 				}, rows)
 			})
 		},

@@ -103,7 +103,7 @@ func (c showCommands) printProgress(views []operator.ProgressView) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(views)
 	}
-	return c.env.print(progressTable(views, c.env.databaseText(c.env.settings.Repository.Database)))
+	return c.env.print(c.env.progressTable(views))
 }
 
 // topView shows one refresh after the other.
@@ -132,9 +132,9 @@ func (s *topView) draw(views []operator.ProgressView) error {
 		}
 		return s.env.print(string(line) + "\n")
 	case s.terminal == nil:
-		return s.env.print(progressLines(views, s.env.now()))
+		return s.env.print(s.env.progressLines(views))
 	}
-	text := progressTable(views, s.env.databaseText(s.env.settings.Repository.Database))
+	text := s.env.progressTable(views)
 	width, height, err := term.GetSize(s.terminal.Fd())
 	if err != nil {
 		return fmt.Errorf("the size of the terminal: %w", err)
@@ -159,28 +159,28 @@ func redraw(text string, before, width, height int) (frame string, lines int) {
 }
 
 // progressTable shows what runs, for people.
-func progressTable(views []operator.ProgressView, database string) string {
+func (env *environment) progressTable(views []operator.ProgressView) string {
 	if len(views) == 0 {
-		return "nothing is running in " + database + "\n"
+		return "nothing is running in " + env.databaseText(env.settings.Repository.Database) + "\n"
 	}
 	columns := []column{
 		{title: "execution", right: true}, {title: "job"}, {title: "step"}, {title: "read", right: true}, {title: "written", right: true},
 		{title: "filtered", right: true}, {title: "skipped", right: true}, {title: "items/s", right: true}, {title: "done", right: true},
-		{title: "left", right: true}, {title: "partitions", right: true}, {title: "running", right: true}, {title: "state"}, {title: "owner"},
+		{title: "left", right: true}, {title: "parts", right: true}, {title: "running", right: true}, {title: "state"}, {title: "owner"},
 	}
 	var rows [][]string
 	for _, r := range views {
 		rows = append(rows, []string{
 			idText(r.Execution), r.JobName, orDash(r.Step), count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped),
-			count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), secondsText(r.Duration), stateText(r), processText(r),
+			count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), secondsText(r.Duration), stateText(r), env.processText(r),
 		})
 	}
 	return renderTable(columns, rows)
 }
 
 // progressLines are one line for each running step.
-func progressLines(views []operator.ProgressView, now time.Time) string {
-	at := now.UTC().Format(time.TimeOnly)
+func (env *environment) progressLines(views []operator.ProgressView) string {
+	at := env.now().UTC().Format(time.TimeOnly)
 	if len(views) == 0 {
 		return at + " nothing is running\n"
 	}
@@ -192,10 +192,13 @@ func progressLines(views []operator.ProgressView, now time.Time) string {
 				r.Step, count(r.Read), count(r.Written), count(r.Filtered), count(r.Skipped), count(int64(r.PerSecond)))
 		}
 		fmt.Fprintf(&b, "; %s done, %s left", percentText(r), timeLeftText(r))
-		if r.Partitions > 0 {
+		switch {
+		case r.Partitions > 0:
 			b.WriteString(", partitions " + partsText(r))
+		case r.Tasks != nil || r.Child != 0:
+			b.WriteString(", " + partsText(r))
 		}
-		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), processText(r))
+		fmt.Fprintf(&b, "; %s, %s\n", stateText(r), env.processText(r))
 	}
 	return b.String()
 }
@@ -222,7 +225,12 @@ func timeLeftText(r operator.ProgressView) string {
 }
 
 func partsText(r operator.ProgressView) string {
-	if r.Partitions == 0 {
+	switch {
+	case r.Tasks != nil:
+		return tasksText(r.Tasks)
+	case r.Child != 0:
+		return fmt.Sprintf("execution %d: %s", r.Child, r.ChildStatus)
+	case r.Partitions == 0:
 		return "-"
 	}
 	return fmt.Sprintf("%d/%d", r.PartitionsDone, r.Partitions)
@@ -250,7 +258,10 @@ func ownerNote(o *operator.Owner) string {
 	return ""
 }
 
-func processText(r operator.ProgressView) string {
+func (env *environment) processText(r operator.ProgressView) string {
+	if lacks := env.noWorkerText(r.Waiting); lacks != "" {
+		return lacks
+	}
 	if r.Owner == nil && r.Status.IsRunning() {
 		return "workers"
 	}

@@ -91,7 +91,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	problems := a.file.doc.NewCollector()
 	configs := make([]any, len(uses))
 	for i, u := range uses {
-		configs[i] = a.file.config(u, a.file.viewValues(view), problems)
+		configs[i] = a.file.config(u, a.file.viewValues(view).with(ctx, a.deps.Secrets), problems)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err

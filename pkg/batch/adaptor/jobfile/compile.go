@@ -25,6 +25,8 @@ type Deps struct {
 	FileMode fs.FileMode
 	// Tasks are for steps whose work are tasks; nil: there can be none.
 	Tasks Tasks
+	// Secrets finds what ${secret.NAME} names; nil: there are none.
+	Secrets Secrets
 	// Distributed says that the engine's deliveries are meant for workers on many machines:
 	// child jobs with `remote: auto` run there.
 	Distributed bool
@@ -41,7 +43,7 @@ func (f *File) Compile(deps Deps) (*core.Job, error) {
 	}
 	compiled := &core.Job{
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(),
-		Definition: f.Definition(), Restartable: f.model.Restartable, Bind: f.bind,
+		Definition: f.Definition(), Restartable: f.model.Restartable, Bind: c.bind,
 		Incrementer: f.increment(), Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
 		CheckRestart: c.checkRestart, Exclusive: f.Exclusive,
 	}
@@ -202,12 +204,21 @@ func timeout(d *time.Duration) time.Duration {
 	return *d
 }
 
+// bind is File.bind with the application's secrets.
+func (c *compiler) bind(ctx context.Context, params core.Parameters) error {
+	return c.file.bind(ctx, c.deps.Secrets, params)
+}
+
 // bind decodes every config with what the launch knows, so that a value that does
-// not fit refuses the launch, before an execution exists.
-func (f *File) bind(_ context.Context, params core.Parameters) error {
+// not fit refuses the launch, before an execution exists; so does a secret that is missing.
+func (f *File) bind(ctx context.Context, secrets Secrets, params core.Parameters) error {
 	problems := f.doc.NewCollector()
+	f.checkSecrets(ctx, secrets, problems)
+	if err := problems.Err(); err != nil {
+		return err
+	}
 	for _, u := range f.components() {
-		f.config(u, f.launchValues(params), problems)
+		f.config(u, f.launchValues(params).with(ctx, secrets), problems)
 	}
 	for _, s := range f.steps {
 		if s.child != nil {

@@ -76,6 +76,7 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *co
 		}
 		return u
 	}
+	at.config = true
 	b := &binding{file: l.file, use: u, collector: l.problems, scope: l.scope(at), types: &l.types, env: u.env, lenient: l.lenient}
 	u.cfg, u.valid = b.decode()
 	return u

@@ -9,7 +9,9 @@ import (
 )
 
 // Bind is what a compiled job's Bind does, without compiling.
-func Bind(ctx context.Context, f *File, params core.Parameters) error { return f.bind(ctx, params) }
+func Bind(ctx context.Context, f *File, params core.Parameters) error {
+	return f.bind(ctx, nil, params)
+}
 
 // StepConfig is the config of a tasklet step as it is known at load.
 func StepConfig(f *File, step string) any {

@@ -173,7 +173,7 @@ func (s *stepDef) checkBound(uses []*componentUse, configs []any) error {
 }
 
 // targets are the files that the step's writers write, in the order of the writers.
-func (a builder) targets(_ context.Context, run *core.StepRun) ([]string, error) {
+func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
 	problems := a.file.doc.NewCollector()
 	var list []string
 	for _, w := range a.step.writers {
@@ -181,7 +181,7 @@ func (a builder) targets(_ context.Context, run *core.StepRun) ([]string, error)
 		if len(files) == 0 {
 			continue
 		}
-		cfg := a.file.config(w, a.file.viewValues(run.View()), problems)
+		cfg := a.file.config(w, a.file.viewValues(run.View()).with(ctx, a.deps.Secrets), problems)
 		if err := problems.Err(); err != nil {
 			return nil, err
 		}

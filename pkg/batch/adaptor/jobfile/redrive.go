@@ -62,7 +62,7 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	}
 	return &core.Job{
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(), Definition: f.Definition(),
-		Restartable: true, Bind: only.bind, Exclusive: f.Exclusive, RedriveOf: r.Plan.Execution,
+		Restartable: true, Bind: c.bind, Exclusive: f.Exclusive, RedriveOf: r.Plan.Execution,
 		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: step}}},
 	}, nil
 }

@@ -149,6 +149,7 @@ func (p *page) expressions() {
 		"| `with.NAME` | an argument of a template, in its steps | when the file is loaded |\n" +
 		"| `params.NAME` | a parameter; one of type path is absolute | at launch |\n" +
 		"| `env.NAME` | a variable of the environment; it must be set | at launch |\n" +
+		"| `secret.NAME` | a secret, in the configs of components; it is masked wherever it is shown or stored | at launch |\n" +
 		"| `job.name` | the job's name | at launch |\n" +
 		"| `job.execution` | the number of the execution | at the start of the step |\n")
 	for _, f := range stepFields() {

@@ -18,7 +18,7 @@ import (
 // laterNames are names of expressions that jobfile.md knows and this version does
 // not: namespaces, and fields of `job`.
 func laterNames() (namespaces, job []string) {
-	return []string{"secret"}, []string{"time"}
+	return nil, []string{"time"}
 }
 
 // outcomeFields are the names of `job` that say how the flow ended.
@@ -39,6 +39,8 @@ type location struct {
 	unknown bool
 	// begin says that nothing has run yet: the listeners of the job.
 	beforeFlow bool
+	// config says that it is the config of a component.
+	config bool
 	// end says that the flow is over: `finally`, and the job's `expect`.
 	afterFlow bool
 }
@@ -85,7 +87,7 @@ func (l *loader) scope(p location) *names {
 			scope[name] = v
 		}
 	}
-	for _, name := range append(namespaces, "with") {
+	for _, name := range append(namespaces, "with", "secret") {
 		scope[name] = expression.Var{Open: true}
 	}
 	return &names{scope: scope, refusal: p.refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
@@ -116,6 +118,8 @@ func (p location) refusal(path string) string {
 	namespaces, fields := laterNames()
 	head, rest, _ := strings.Cut(path, ".")
 	switch {
+	case head == "secret" && !p.config:
+		return path + " is only known in the config of a component, since what stands here is stored and shown: write ${" + path + "} there"
 	case head == "with":
 		return path + " is only known in the steps of a template, as ${" + path + "}"
 	case slices.Contains(namespaces, head), head == "job" && slices.Contains(fields, rest):
@@ -283,7 +287,7 @@ var dotted = regexp.MustCompile(`\b[a-z]+\.[A-Za-z_]+`)
 func needsStep(prog *expression.Program) bool {
 	return slices.ContainsFunc(prog.Vars(), func(path string) bool {
 		head, rest, _ := strings.Cut(path, ".")
-		return head != "params" && head != "env" && path != "job.name" && rest != ""
+		return head != "params" && head != "env" && head != "secret" && path != "job.name" && rest != ""
 	})
 }
 

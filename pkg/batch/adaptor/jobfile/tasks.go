@@ -21,12 +21,12 @@ import (
 // Tasks runs the steps whose work are tasks: a *runtime.StepTasks.
 type Tasks interface {
 	step.TaskGroups
-	// Handlers returns the types of tasks that have a handler in this process, and whether
-	// others cannot be executed.
-	Handlers() (known []string, closed bool)
-	// HandlerOff returns how a handler is switched on that this process has and does not use;
-	// "": it has none of the type, or uses it.
-	HandlerOff(handler string) (how string)
+	HandlerTypes
+	// HandlerWarnings says so where only workers execute tasks of the type, and none that is
+	// alive does.
+	HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error)
+	// GiveUp cancels what is not over of the groups of a job instance that does not go on.
+	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
 }
 
 // tasksDef is the checked work of a step whose work are tasks. The reader of its items is the
@@ -196,23 +196,6 @@ func (f *File) payloads(s *stepDef, v *values) ([]json.RawMessage, error) {
 func (d *tasksDef) isLate(n *strict.Node) bool {
 	return d.late[n] != nil && d.late[n].atStep || slices.ContainsFunc(n.Items, d.isLate) ||
 		slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return d.isLate(e.Value) })
-}
-
-// checkHandler refuses a handler that nobody can have.
-func (c *compiler) checkHandler(s *stepDef) {
-	if s.tasks == nil || c.deps.Tasks == nil {
-		return
-	}
-	known, closed := c.deps.Tasks.Handlers()
-	handler, at := s.tasks.model.Handler, s.tasks.model.Node.Find("handler")
-	if !closed || slices.Contains(known, handler) {
-		return
-	}
-	if how := c.deps.Tasks.HandlerOff(handler); how != "" {
-		c.problems.Add(at, fmt.Sprintf("the handler %s of tasks is switched off", handler), how)
-		return
-	}
-	c.problems.Add(at, fmt.Sprintf("there is no handler %s of tasks in this application", handler), strict.Suggest(handler, known))
 }
 
 // tasks compiles a step of tasks.

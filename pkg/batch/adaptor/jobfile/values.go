@@ -23,6 +23,8 @@ type values struct {
 	paths  []string // names of parameters of type path
 	atStep bool
 	ran    map[string]core.StepExecution
+	// secret finds a secret; nil: the values are shown, and a secret is masked.
+	secret func(name string) (string, error)
 }
 
 // launchValues are those that are known before an execution exists.
@@ -31,6 +33,7 @@ func (f *File) launchValues(params core.Parameters) *values {
 		"params": map[string]any{},
 		"job":    map[string]any{"name": f.name},
 		"env":    map[string]any{},
+		"secret": map[string]any{},
 	}}
 	named := v.vars["params"].(map[string]any)
 	for _, spec := range f.specs {
@@ -186,9 +189,14 @@ func (v *values) eval(h hole) (any, error) {
 	return x, nil
 }
 
-// environment adds the variables of the environment that an expression uses.
+// environment adds the variables of the environment and the secrets that an expression uses.
 func (v *values) environment(prog *expression.Program) error {
 	for _, path := range prog.Vars() {
+		if name, is := strings.CutPrefix(path, "secret."); is {
+			if err := v.addSecret(name); err != nil {
+				return err
+			}
+		}
 		if name, is := strings.CutPrefix(path, "env."); is {
 			text, ok := os.LookupEnv(name)
 			if !ok {

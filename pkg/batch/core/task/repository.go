@@ -108,6 +108,11 @@ type Queries interface {
 	// Unsuccessful returns tasks of a group that ended without success, in the order of the
 	// submission.
 	Unsuccessful(ctx context.Context, id GroupID, limit int) ([]Task, error)
+	// OpenGroupsOf returns the groups with tasks that are not over of the steps of a job instance.
+	OpenGroupsOf(ctx context.Context, instance core.JobInstanceID) ([]GroupID, error)
+	// OpenGroupsBefore returns those of the same step of the instance, from before this step
+	// execution.
+	OpenGroupsBefore(ctx context.Context, step core.StepExecutionID) ([]GroupID, error)
 	// GroupOf returns the group that was submitted with an idempotency key; 0: there is none.
 	GroupOf(ctx context.Context, key string) (GroupID, error)
 }
@@ -155,9 +160,11 @@ type Delivery struct {
 // Claimant is a worker. Lease is how long it owns what it claims without a heartbeat,
 // Grace how much longer nobody takes it over (continuation_grace).
 type Claimant struct {
-	Worker       string
-	Capacity     int
-	Types        []string
+	Worker   string
+	Capacity int
+	Types    []string
+	// Parts says that it takes parts of steps, and continues parked executions.
+	Parts        bool
 	Version      string
 	Lease, Grace time.Duration
 }
@@ -266,6 +273,7 @@ type Worker struct {
 	Name        string    `json:"name"`
 	Capacity    int       `json:"capacity"`
 	Types       []string  `json:"types"`
+	Parts       bool      `json:"parts"` // it takes parts of steps, and continues parked executions
 	Version     string    `json:"version"`
 	State       string    `json:"state"` // ACTIVE, GONE (it left), LOST (its lease ended)
 	Executing   int       `json:"executing"`

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // The names of settings that are kept in the database, and read by the leader while it
@@ -39,8 +41,9 @@ type Setting struct {
 type Settings interface {
 	// Settings returns all settings, by name, with defaults for those that were never set.
 	Settings(ctx context.Context) ([]Setting, error)
-	// Set changes one, in the name of actor, and notes it in the audit.
-	Set(ctx context.Context, name, value, actor string) error
+	// Set changes one, in the name of actor, and notes it in the audit. core.Duplicate: it has
+	// the value already, and nothing is noted.
+	Set(ctx context.Context, name, value, actor string) (core.Answer, error)
 }
 
 // maxSetting bounds the values, so that no time overflows.

@@ -153,7 +153,7 @@ func operationCost(b *bench) {
 	require.Equal(b, 2+inserts, len(w.take()), "the guard, the batches, one audit row")
 	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[0])))
 	require.Len(b, w.take(), 2, "the guarded update and its audit row")
-	_, err = b.repo.RequestStop(b.ctx, ref.ID)
+	_, err = b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
 	w.take()
 	require.NoError(b, b.repo.Abandon(b.ctx, ref.ID, operator))

@@ -65,7 +65,7 @@ func keyIsFree(b *bench) {
 			b.change(jobRef(e), core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		},
 		func(e *core.JobExecution) { // asked to stop, and then given up
-			_, err := b.repo.RequestStop(b.ctx, e.ID)
+			_, err := b.repo.RequestStop(b.ctx, e.ID, "test")
 			require.NoError(b, err)
 			b.excluded(b.keyed("c", 100, core.ExclusiveJob))
 			require.NoError(b, b.repo.Abandon(b.ctx, e.ID, "op"))

@@ -128,7 +128,7 @@ func childSeesStop(b *bench) {
 		}
 		inserts++
 		go func() {
-			_, err := other.RequestStop(b.ctx, parent.ID)
+			_, err := other.RequestStop(b.ctx, parent.ID, "test")
 			asked <- err
 		}()
 		select {

@@ -124,7 +124,7 @@ func runningIsRefused(b *bench) {
 		}, *running)
 	}
 	refused(b)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
 	refused(b)
 	require.Equal(b, 1, b.count("%sjob_execution"))
@@ -153,7 +153,7 @@ func attemptsAgain(b *bench) {
 	require.False(b, second.Context.Changed())
 	require.Equal(b, second, b.execution(second.ID))
 
-	_, err = b.repo.RequestStop(b.ctx, second.ID)
+	_, err = b.repo.RequestStop(b.ctx, second.ID, "test")
 	require.NoError(b, err)
 	b.change(jobRef(second), core.JobChange{To: core.StatusStopped, ExitCode: core.ExitStopped})
 	require.Equal(b, 3, b.launch("c", 1).Attempt)

@@ -42,7 +42,7 @@ func heartbeatExtends(b *bench) {
 
 func heartbeatTellsStop(b *bench) {
 	exec, ref := b.started("a", 1)
-	answer, err := b.other().RequestStop(b.ctx, exec.ID)
+	answer, err := b.other().RequestStop(b.ctx, exec.ID, "test")
 	require.NoError(b, err)
 	require.Equal(b, core.Applied, answer)
 	stop, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
@@ -74,7 +74,7 @@ func stopInEveryState(b *bench) {
 	for _, status := range statuses() {
 		b.force("job_execution", int64(exec.ID), status)
 		b.events.take()
-		answer, err := b.repo.RequestStop(b.ctx, exec.ID)
+		answer, err := b.repo.RequestStop(b.ctx, exec.ID, "test")
 		seen := legal(core.MoveRequestStop, status)
 		require.Equal(b, []core.Transitioned{{
 			Machine: "job execution", Move: core.MoveRequestStop, ID: int64(exec.ID), To: core.StatusStopping, Current: status, Answer: seen, Trigger: "request stop",
@@ -90,7 +90,7 @@ func stopInEveryState(b *bench) {
 			require.NoError(b, err, status)
 		}
 	}
-	answer, err := b.repo.RequestStop(b.ctx, exec.ID+1)
+	answer, err := b.repo.RequestStop(b.ctx, exec.ID+1, "test")
 	require.Equal(b, core.Rejected, answer)
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
@@ -108,7 +108,7 @@ func stopOfChildren(b *bench) {
 	running, over, other := child(1, parent.ID), child(2, parent.ID), child(3, b.launch("a", 2).ID)
 	grandchild := child(4, running.ID)
 	b.change(jobRef(over), core.JobChange{To: core.StatusFailed})
-	_, err := b.other().RequestStop(b.ctx, parent.ID)
+	_, err := b.other().RequestStop(b.ctx, parent.ID, "test")
 	require.NoError(b, err)
 	late := child(5, parent.ID)
 	for id, want := range map[core.JobExecutionID]bool{
@@ -122,7 +122,7 @@ func stopOfChildren(b *bench) {
 func ownerFinishesStopping(b *bench) {
 	for day, end := range []core.Status{core.StatusStopped, core.StatusCompleted, core.StatusFailed, core.StatusUnknown} {
 		_, ref := b.started("a", int64(day))
-		_, err := b.repo.RequestStop(b.ctx, ref.ID)
+		_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 		require.NoError(b, err)
 		_, step := b.step(ref, "one", nil)
 		b.end(step, core.StepChange{To: core.StatusStopped})
@@ -130,7 +130,7 @@ func ownerFinishesStopping(b *bench) {
 	}
 	// A request that comes before the start is read from the rejection of the start.
 	exec := b.launch("a", 99)
-	_, err := b.repo.RequestStop(b.ctx, exec.ID)
+	_, err := b.repo.RequestStop(b.ctx, exec.ID, "test")
 	require.NoError(b, err)
 	answer, err := b.repo.ChangeJob(b.ctx, jobRef(exec), core.JobChange{To: core.StatusStarted})
 	require.Equal(b, core.Rejected, answer)

@@ -117,7 +117,7 @@ func abandonInEveryState(b *bench) {
 func abandonTakesFromOwner(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
 	b.events.take()
 	require.NoError(b, b.repo.Abandon(b.ctx, ref.ID, operator))
@@ -150,7 +150,7 @@ func (b *bench) stopping() (core.JobRef, core.StepRef) {
 	b.exec("CREATE TABLE business (id bigint) -- %s")
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
 	return ref, step
 }
@@ -214,7 +214,7 @@ func recoverEndsLost(b *bench) {
 	require.NoError(b, b.checkpoint(open, core.Checkpoint{Counters: core.Counters{Read: 4}, Position: item.Position(`4`)}))
 	crashed := b.launch("crashed", 3)
 	stopping, ref := b.started("crashed", 4)
-	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
 	over := b.ended("crashed", 5, core.StatusStopped)
 	b.exec("UPDATE %sjob_execution SET lease_until = created_at WHERE id = "+b.db.Dialect().Placeholder(1), int64(expired.ID))

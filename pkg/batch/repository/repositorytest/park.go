@@ -63,7 +63,7 @@ func parkAndResume(b *bench) {
 	running, ok := errors.AsType[*core.AlreadyRunningError](err)
 	require.True(b, ok, "%v", err)
 	require.True(b, running.Parked)
-	require.EqualValues(b, len(planned), running.OpenParts)
+	require.EqualValues(b, len(planned), running.Open.Parts)
 	ended, err := b.repo.Recover(b.ctx, operator, nil)
 	require.NoError(b, err)
 	require.Empty(b, ended)
@@ -104,7 +104,7 @@ func parkAndResume(b *bench) {
 func parkRacesStop(b *bench) {
 	ref, manager, _ := b.managed(3, true)
 	taken := b.assign("w")
-	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
 	answer, err := b.repo.Park(b.ctx, ref, core.Parking{})
 	require.Equal(b, core.Rejected, answer)
@@ -135,10 +135,10 @@ func stopOfParked(b *bench) {
 		for range taken {
 			assigned = append(assigned, b.assign("w"))
 		}
-		answer, err := b.other().RequestStop(b.ctx, ref.ID)
+		answer, err := b.other().RequestStop(b.ctx, ref.ID, "test")
 		require.NoError(b, err)
 		require.Equal(b, core.Applied, answer)
-		answer, err = b.other().RequestStop(b.ctx, ref.ID)
+		answer, err = b.other().RequestStop(b.ctx, ref.ID, "test")
 		require.NoError(b, err)
 		require.Equal(b, core.Duplicate, answer)
 		require.Equal(b, core.StatusStopping, b.execution(ref.ID).Status)
@@ -153,7 +153,7 @@ func stopOfParked(b *bench) {
 		resumed, err := b.resume("b", ref.ID)
 		require.NoError(b, err)
 		require.Equal(b, core.StatusStopping, resumed.Execution.Status)
-		answer, err = b.repo.RequestStop(b.ctx, ref.ID)
+		answer, err = b.repo.RequestStop(b.ctx, ref.ID, "test")
 		require.NoError(b, err)
 		require.Equal(b, core.Duplicate, answer)
 		b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
@@ -172,7 +172,7 @@ func lostPartsAreStopped(b *bench) {
 	var waits *core.TransitionError
 	require.ErrorAs(b, resume(), &waits)
 	require.EqualValues(b, 3, b.open(manager), "no stop was requested")
-	_, err := b.repo.RequestStop(b.ctx, ref.ID)
+	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
 	require.ErrorAs(b, resume(), &waits)
 	require.EqualValues(b, 1, b.open(manager), "one has a worker")

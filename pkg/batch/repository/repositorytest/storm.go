@@ -149,7 +149,7 @@ func (b *bench) act(repo core.JobRepository, random *rand.Rand) error {
 	id := list[random.IntN(len(list))].ID
 	switch random.IntN(80) {
 	case 0:
-		_, err = repo.RequestStop(b.ctx, id)
+		_, err = repo.RequestStop(b.ctx, id, "test")
 	case 1:
 		if err = repo.Abandon(b.ctx, id, operator); err == nil {
 			return nil

@@ -135,7 +135,7 @@ func finalStatusClearsActive(b *bench) {
 		_, ref := b.started("a", int64(day))
 		require.Equal(b, 1, b.count("%sjob_execution WHERE active = 1"))
 		if end == core.StatusAbandoned {
-			_, err := b.repo.RequestStop(b.ctx, ref.ID)
+			_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 			require.NoError(b, err)
 			require.Equal(b, 1, b.count("%sjob_execution WHERE active = 1"))
 		}

@@ -168,6 +168,32 @@ func (r *Repository) Unsuccessful(ctx context.Context, id task.GroupID, limit in
 // unsuccessful are the states of tasks that ended without success.
 func unsuccessful() []task.State { return []task.State{task.Failed, task.TimedOut, task.Canceled} }
 
+// OpenGroupsOf implements task.Queries.
+func (r *Repository) OpenGroupsOf(ctx context.Context, instance core.JobInstanceID) (ids []task.GroupID, err error) {
+	over := []task.State{task.Succeeded, task.Failed, task.TimedOut, task.Canceled}
+	err = r.scan(ctx, &ids, `SELECT g.id FROM {job_execution} j JOIN {step_execution} s ON s.job_execution_id = j.id
+		JOIN {task_group} g ON g.step_execution_id = s.id WHERE j.instance_id = ?
+		AND EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND t.state NOT IN ?) ORDER BY g.id`, instance, over)
+	if err != nil {
+		return nil, fmt.Errorf("look for groups of tasks of job instance %d: %w", instance, err)
+	}
+	return ids, nil
+}
+
+// OpenGroupsBefore implements task.Queries.
+func (r *Repository) OpenGroupsBefore(ctx context.Context, step core.StepExecutionID) (ids []task.GroupID, err error) {
+	over := []task.State{task.Succeeded, task.Failed, task.TimedOut, task.Canceled}
+	err = r.scan(ctx, &ids, `SELECT g.id FROM {step_execution} own JOIN {job_execution} e ON e.id = own.job_execution_id
+		JOIN {job_execution} j ON j.instance_id = e.instance_id
+		JOIN {step_execution} s ON s.job_execution_id = j.id AND s.name = own.name AND s.id < own.id
+		JOIN {task_group} g ON g.step_execution_id = s.id WHERE own.id = ?
+		AND EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND t.state NOT IN ?) ORDER BY g.id`, step, over)
+	if err != nil {
+		return nil, fmt.Errorf("look for groups of tasks before step execution %d: %w", step, err)
+	}
+	return ids, nil
+}
+
 // GroupOf implements task.Queries.
 func (r *Repository) GroupOf(ctx context.Context, key string) (id task.GroupID, err error) {
 	if err = r.scan(ctx, &id, "SELECT id FROM {task_group} WHERE idempotency_key = ?", key); err != nil {

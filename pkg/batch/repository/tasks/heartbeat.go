@@ -15,11 +15,11 @@ func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []tas
 	if err != nil {
 		return nil, err
 	}
-	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, version, started_at, heartbeat_at, lease_until)
-		VALUES (?, ?, ?, ?, {now}, {now}, {later})
-		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, version = excluded.version,
+	_, err = r.exec(ctx, `INSERT INTO {worker} (name, capacity, types, parts, version, started_at, heartbeat_at, lease_until)
+		VALUES (?, ?, ?, ?, ?, {now}, {now}, {later})
+		ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, types = excluded.types, parts = excluded.parts, version = excluded.version,
 			heartbeat_at = excluded.heartbeat_at, lease_until = excluded.lease_until, left_at = NULL`,
-		by.Worker, by.Capacity, string(types), by.Version, by.Lease.Microseconds())
+		by.Worker, by.Capacity, string(types), by.Parts, by.Version, by.Lease.Microseconds())
 	if err != nil {
 		return nil, fmt.Errorf("heartbeat of worker %s: %w", by.Worker, err)
 	}

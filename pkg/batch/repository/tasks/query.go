@@ -212,9 +212,10 @@ func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	var rows []struct {
 		Name, Types, Version, State string
 		Capacity, Executing         int
+		Parts                       bool
 		StartedAt, HeartbeatAt      gormtx.Instant
 	}
-	err := r.scan(ctx, &rows, `SELECT name, capacity, types, version, started_at, heartbeat_at,
+	err := r.scan(ctx, &rows, `SELECT name, capacity, types, parts, version, started_at, heartbeat_at,
 		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' ELSE 'ACTIVE' END AS state,
 		(SELECT count(*) FROM {task} t WHERE t.worker = w.name AND t.state IN ('ASSIGNED', 'RUNNING')) AS executing
 		FROM {worker} w ORDER BY 7, name`)
@@ -224,7 +225,7 @@ func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	list := make([]task.Worker, len(rows))
 	for i, row := range rows {
 		list[i] = task.Worker{
-			Name: row.Name, Capacity: row.Capacity, Version: row.Version, State: row.State, Executing: row.Executing,
+			Name: row.Name, Capacity: row.Capacity, Parts: row.Parts, Version: row.Version, State: row.State, Executing: row.Executing,
 			StartedAt: row.StartedAt.Time, HeartbeatAt: row.HeartbeatAt.Time,
 		}
 		if err := json.Unmarshal([]byte(row.Types), &list[i].Types); err != nil {
@@ -232,4 +233,15 @@ func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 		}
 	}
 	return list, nil
+}
+
+// PartWorkers returns how many workers are alive that take parts of steps, and continue parked
+// executions.
+func (r *Repository) PartWorkers(ctx context.Context) (int, error) {
+	var n int
+	err := r.scan(ctx, &n, "SELECT count(*) FROM {worker} WHERE parts AND left_at IS NULL AND lease_until >= {now}")
+	if err != nil {
+		return 0, fmt.Errorf("count the workers that take parts: %w", err)
+	}
+	return n, nil
 }

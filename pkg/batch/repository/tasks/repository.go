@@ -41,7 +41,7 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	if db.Dialect() == tx.Postgres {
 		pairs[len(pairs)-1] = " FOR UPDATE"
 	}
-	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader", "setting", "step_execution"} {
+	for _, table := range []string{"task", "task_group", "task_attempt", "task_decision", "task_log", "task_audit", "worker", "leader", "setting", "step_execution", "job_execution"} {
 		pairs = append(pairs, "{"+table+"}", db.Dialect().Quote(prefix+table))
 	}
 	return &Repository{

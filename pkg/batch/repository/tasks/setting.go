@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -35,20 +36,31 @@ func (r *Repository) Settings(ctx context.Context) ([]task.Setting, error) {
 }
 
 // Set implements task.Settings.
-func (r *Repository) Set(ctx context.Context, name, value, actor string) error {
+func (r *Repository) Set(ctx context.Context, name, value, actor string) (core.Answer, error) {
 	if err := task.CheckSetting(name, value); err != nil {
-		return err
+		return core.Rejected, err
 	}
+	answer := core.Duplicate
 	err := r.transact(ctx, func(ctx context.Context) error {
-		_, err := r.exec(ctx, `INSERT INTO {setting} (name, value, updated_at, updated_by) VALUES (?, ?, {now}, ?)
-			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, updated_by = excluded.updated_by`, name, value, actor)
+		list, err := r.Settings(ctx)
 		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(list, func(s task.Setting) bool { return s.Name == name && s.Value == value }) {
+			return nil
+		}
+		var changed []string // empty: another process has just set the same
+		err = r.scan(ctx, &changed, `INSERT INTO {setting} AS s (name, value, updated_at, updated_by) VALUES (?, ?, {now}, ?)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+			WHERE s.value <> excluded.value RETURNING name`, name, value, actor)
+		if err != nil || len(changed) == 0 {
+			return err
+		}
+		answer = core.Applied
 		return r.audit(ctx, 0, "set", actor, "", "", 0, name+" = "+value)
 	})
 	if err != nil {
-		return fmt.Errorf("set %s: %w", name, err)
+		return core.Rejected, fmt.Errorf("set %s: %w", name, err)
 	}
-	return nil
+	return answer, nil
 }

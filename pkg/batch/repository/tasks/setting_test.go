@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/logfolder"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -16,8 +17,15 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 		list, err := s.Settings(s.Context())
 		require.NoError(s, err)
 		require.Equal(s, task.DefaultSettings(), list)
-		require.NoError(s, s.Set(s.Context(), task.LogRetention, "7", "me"))
-		require.NoError(s, s.Set(s.Context(), task.LogRetention, "8", "you"))
+		set := func(value, actor string, want core.Answer) {
+			got, err := s.Set(s.Context(), task.LogRetention, value, actor)
+			require.NoError(s, err)
+			require.Equal(s, want, got)
+		}
+		set("0", "me", core.Duplicate)
+		set("7", "me", core.Applied)
+		set("8", "you", core.Applied)
+		set("8", "me", core.Duplicate)
 		list, err = s.Settings(s.Context())
 		require.NoError(s, err)
 		require.Equal(s, 8, task.SettingIn(list, task.LogRetention))
@@ -25,8 +33,10 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 		var audited int
 		require.NoError(s, s.db.Conn().QueryRowContext(s.Context(), "SELECT count(*) FROM surfin_task_audit WHERE act = 'set' AND actor IN ('me', 'you')").Scan(&audited))
 		require.Equal(s, 2, audited)
-		require.ErrorContains(s, s.Set(s.Context(), "colour", "red", "me"), `"colour"; there are ["continuation_grace"`)
-		require.ErrorIs(s, s.Set(s.Context(), task.LogRetention, "-1", "me"), task.ErrSetting)
+		_, err = s.Set(s.Context(), "colour", "red", "me")
+		require.ErrorContains(s, err, `"colour"; there are ["continuation_grace"`)
+		_, err = s.Set(s.Context(), task.LogRetention, "-1", "me")
+		require.ErrorIs(s, err, task.ErrSetting)
 	})
 }
 
@@ -37,12 +47,14 @@ func TestTheContinuationGraceIsHonoured(t *testing.T) {
 		late := worker("late")
 		late.Lease = time.Millisecond
 		s.claim(d, late)
-		require.NoError(s, s.Set(s.Context(), task.ContinuationGrace, "3600", "me"))
+		_, err := s.Set(s.Context(), task.ContinuationGrace, "3600", "me")
+		require.NoError(s, err)
 		require.Eventually(s, func() bool { n, err := s.Confirm(s.Context(), 10); return err != nil || n == 1 }, 10*time.Second, time.Millisecond)
 		n, err := s.Reap(s.Context(), 10, decide)
 		require.NoError(s, err)
 		require.Zero(s, n)
-		require.NoError(s, s.Set(s.Context(), task.ContinuationGrace, "0", "me"))
+		_, err = s.Set(s.Context(), task.ContinuationGrace, "0", "me")
+		require.NoError(s, err)
 		n, err = s.Reap(s.Context(), 10, decide)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)

@@ -132,7 +132,7 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 		_, err := executions.Resume(s.Context(), id, request)
 		require.ErrorAs(s, err, new(*core.TransitionError))
 		require.Empty(s, announced.ids)
-		_, err = executions.RequestStop(s.Context(), id)
+		_, err = executions.RequestStop(s.Context(), id, "test")
 		require.NoError(s, err)
 		require.Equal(s, []core.JobExecutionID{id}, announced.ids)
 		_, err = executions.Resume(s.Context(), id, request)

@@ -1,6 +1,8 @@
 package gormdb
 
 import (
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +19,24 @@ func TestConformanceOfTheManagerOnSQLite(t *testing.T) {
 
 func TestConformanceOfTheManagerOnPostgreSQL(t *testing.T) {
 	t.Parallel()
-	txtest.Run(t, func(t *testing.T) tx.Provider { return open(t, testdb.Postgres(t)) })
+	schema := inSchemas(t)
+	txtest.Run(t, func(t *testing.T) tx.Provider { return open(t, schema(t)) })
+}
+
+// inSchemas makes a database on PostgreSQL and returns what answers the URL of a new schema
+// in it: a database for each sentence of the suite took the server most of its time.
+func inSchemas(t *testing.T) func(t *testing.T) string {
+	t.Helper()
+	url := testdb.Postgres(t)
+	db, err := open(t, url).Database(tx.Default)
+	require.NoError(t, err)
+	var made atomic.Int64
+	return func(t *testing.T) string {
+		t.Helper()
+		name := fmt.Sprintf("txtest%d", made.Add(1))
+		exec(t, db.Conn(), "CREATE SCHEMA "+name)
+		return url + "&search_path=" + name
+	}
 }
 
 // open opens one database, named default.

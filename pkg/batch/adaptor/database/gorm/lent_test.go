@@ -53,10 +53,11 @@ const wal = "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(5000)"
 
 func TestConformanceOfTheManagerOverPoolsOfTheApplication(t *testing.T) {
 	t.Parallel()
+	schema := inSchemas(t)
 	for name, lend := range map[string]func(t *testing.T) Lent{
-		"stdlib":      func(t *testing.T) Lent { return Lend(stdlibPool(t, testdb.Postgres(t))) },
-		"pgxpool":     func(t *testing.T) Lent { return Lend(pgxPool(t, testdb.Postgres(t))) },
-		"fromPgxpool": func(t *testing.T) Lent { return Lend(stdlib.OpenDBFromPool(pgxPool(t, testdb.Postgres(t)))) },
+		"stdlib":      func(t *testing.T) Lent { return Lend(stdlibPool(t, schema(t))) },
+		"pgxpool":     func(t *testing.T) Lent { return Lend(pgxPool(t, schema(t))) },
+		"fromPgxpool": func(t *testing.T) Lent { return Lend(stdlib.OpenDBFromPool(pgxPool(t, schema(t)))) },
 		"sqlite":      func(t *testing.T) Lent { return Lend(sqlitePool(t, wal)) },
 	} {
 		t.Run(name, func(t *testing.T) {

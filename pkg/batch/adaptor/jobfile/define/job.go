@@ -203,14 +203,15 @@ type element struct {
 	parameters map[string]string
 }
 
-// Work is what a step does: a [Chunk], or a tasklet, which is a [Component].
+// Work is what a step does: a [Chunk], [Tasks], or a tasklet, which is a [Component].
 type Work interface{ isWork() }
 
 func (Chunk) isWork()     {}
+func (Tasks) isWork()     {}
 func (Component) isWork() {}
 
-// Step adds a step that reads, processes and writes items (a Chunk) or does one thing (a
-// tasklet).
+// Step adds a step that reads, processes and writes items (a Chunk), has tasks executed
+// (Tasks), or does one thing (a tasklet).
 func (f *Flow) Step(name string, work Work, with ...With) *Flow {
 	return f.add(element{kind: "step", name: name, work: work, with: with})
 }
@@ -273,6 +274,19 @@ type Chunk struct {
 	ProcessInTransaction bool
 	// Concurrency is how many goroutines process the items of a chunk; 0: 1.
 	Concurrency int
+}
+
+// Tasks is the work of a step that has one task executed for each item, and is over when all of
+// them are.
+type Tasks struct {
+	// Handler is the type of the tasks.
+	Handler string
+	// Items are the payloads, which marshal to JSON; texts in them may have ${...}. Reader takes
+	// their place: its items are the payloads, as JSON objects.
+	Items  []any
+	Reader Component
+	// Budget says what may be spent on the tasks; zero: 5 attempts for each.
+	Budget task.Budget
 }
 
 // With says more about an element. Its zero fields say nothing; what does not fit the

@@ -252,7 +252,31 @@ func (r *render) work(o *object, work Work) {
 		*o = append(*o, pair{"tasklet", r.component("tasklet", registry.KindTasklet, w)})
 	case Chunk:
 		*o = append(*o, pair{"chunk", r.chunk(w)})
+	case Tasks:
+		*o = append(*o, pair{"tasks", r.tasks(w)})
 	}
+}
+
+func (r *render) tasks(t Tasks) object {
+	o := object{{"handler", t.Handler}}
+	switch {
+	case t.Items != nil && !t.Reader.isZero():
+		r.problem(errors.New("tasks: there are Items and a Reader: one of them makes the tasks"))
+	case t.Items != nil:
+		items := list{}
+		for i, item := range t.Items {
+			payload, err := encodePayload(item)
+			if err != nil {
+				r.problem(fmt.Errorf("tasks.items[%d]: %w", i+1, err))
+			}
+			items = append(items, payload)
+		}
+		o = append(o, pair{"items", items})
+	case !t.Reader.isZero():
+		o.put("items", r.component("tasks.items", registry.KindReader, t.Reader))
+	}
+	o.put("budget", r.budget(t.Budget))
+	return o
 }
 
 func (r *render) chunk(c Chunk) object {

@@ -7,11 +7,13 @@ import (
 	"unicode"
 )
 
-// The values of a text: string, list, object.
+// The values of a text: string, list, object; literal, which is written as it is, and quoted.
 type (
-	list   []any
-	object []pair
-	pair   struct {
+	literal string
+	quoted  string
+	list    []any
+	object  []pair
+	pair    struct {
 		key   string
 		value any
 	}
@@ -76,6 +78,10 @@ func below(b *strings.Builder, value any, margin string) {
 		}
 		b.WriteString("\n")
 		v.text(b, margin+indent)
+	case literal:
+		b.WriteString(" " + string(v) + "\n")
+	case quoted:
+		b.WriteString(" " + quote(string(v)) + "\n")
 	case string:
 		if block(v) {
 			writeBlock(b, v, margin+indent)
@@ -96,7 +102,7 @@ func (l list) text(b *strings.Builder, margin string) {
 			}
 			b.WriteString(" ")
 			v.text(b, margin+indent)
-		case list:
+		case list, literal, quoted:
 			below(b, v, margin)
 		case string:
 			b.WriteString(" " + scalar(v) + "\n")
@@ -112,6 +118,11 @@ func scalar(text string) string {
 	if plain.MatchString(text) && !strings.HasSuffix(text, " ") {
 		return text
 	}
+	return quote(text)
+}
+
+// quote writes a text in double quotes.
+func quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, r := range text {

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // defaultEvery is the time between two writings of the text file.
@@ -35,7 +34,7 @@ type ExporterConfig struct {
 }
 
 // Exporter observes, counts and offers the metrics of this process. It begins with
-// the first job: a process that runs none has no listener and no goroutine, and
+// the first job, or with a worker: a process without has no listener and no goroutine, and
 // writes the text file only if there was something to count. Close it.
 type Exporter struct {
 	config  ExporterConfig
@@ -93,11 +92,9 @@ func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 // begins reports whether this process works from now on: commands that only look or cancel must
 // not take the address of one that works.
 func begins(event core.Event) bool {
-	switch e := event.(type) {
-	case core.JobStarted:
+	switch event.(type) {
+	case core.JobStarted, core.WorkerStarted:
 		return true
-	case core.Transitioned:
-		return e.Machine == "task" && (e.Move == task.MoveClaim || e.Move == task.MoveAssign) && e.Answer == core.Applied
 	default:
 		return false
 	}
@@ -108,7 +105,7 @@ func (e *Exporter) Handler() http.Handler {
 	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{})
 }
 
-// Address is where the listener is; empty before the first job or task, and where there is
+// Address is where the listener is; empty before the first job or worker, and where there is
 // none.
 func (e *Exporter) Address() string {
 	e.mu.Lock()

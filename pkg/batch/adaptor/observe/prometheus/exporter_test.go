@@ -29,7 +29,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -273,12 +272,11 @@ func TestNothingIsLeftBehindByAnExporter(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-func TestAWorkerOfTasksOffersMetricsFromItsFirstTaskOn(t *testing.T) {
+func TestAWorkerOffersMetricsFromItsStartOn(t *testing.T) {
 	t.Parallel()
 	e := exporterOf(t, prometheus.ExporterConfig{Listen: "127.0.0.1:0"})
 	e.Observe(t.Context(), core.Transitioned{Machine: "task", Move: "cancel", Answer: core.Applied})
-	e.Observe(t.Context(), core.Transitioned{Machine: "task", Move: task.MoveClaim, Answer: core.Duplicate, Race: true})
-	require.Empty(t, e.Address(), "another process works")
-	e.Observe(t.Context(), core.Transitioned{Machine: "task", Move: task.MoveClaim, Answer: core.Applied})
-	require.EqualValues(t, 2, scrape(t, e.Address()).sum("surfin_transitions_total", `result="applied"`))
+	require.Empty(t, e.Address(), "a command that cancels does not work")
+	e.Observe(t.Context(), core.WorkerStarted{Worker: "w"})
+	require.EqualValues(t, 1, scrape(t, e.Address()).sum("surfin_transitions_total", `result="applied"`))
 }

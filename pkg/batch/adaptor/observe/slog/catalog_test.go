@@ -37,6 +37,7 @@ func Catalog() []Entry {
 		{"end.not_recorded", "ERROR", "job execution [step] to [error]"},
 		{"observer.failed", "ERROR", "observer of [error]"},
 		{"owner.lost", "ERROR", "execution"},
+		{"worker.started", "INFO", "worker"},
 		{"heartbeat.failed", "WARN", "execution [error]"},
 		{"component.late", "ERROR", "job execution [step] [error]"},
 	}

@@ -25,7 +25,7 @@ func TestTheEventLogIsTheOwnersAloneAndHasNoPasswords(t *testing.T) {
 
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	require.NoError(t, err)
-	slog.New(slog.NewJSONHandler(masked{f}, nil)).Error("no answer of postgres://me:hunter2@h/x")
+	slog.New(slog.NewJSONHandler(masked{w: f}, nil)).Error("no answer of postgres://me:hunter2@h/x")
 	require.NoError(t, f.Close())
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

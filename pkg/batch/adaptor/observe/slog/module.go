@@ -30,7 +30,7 @@ func observers(lc fx.Lifecycle, s settings.Settings) ([]core.Observer, error) {
 		return nil, fmt.Errorf("log.events: %w", err)
 	}
 	lc.Append(fx.StopHook(f.Close))
-	handler := slog.NewJSONHandler(masked{f}, &slog.HandlerOptions{Level: slog.LevelDebug})
+	handler := slog.NewJSONHandler(masked{f, s.Secrets}, &slog.HandlerOptions{Level: slog.LevelDebug})
 	return []core.Observer{New(slog.New(handler))}, nil
 }
 
@@ -42,12 +42,15 @@ func mode(m fs.FileMode) fs.FileMode {
 	return m
 }
 
-// masked writes without the passwords of URLs: a database may quote its own in an
-// error.
-type masked struct{ w io.Writer }
+// masked writes without the passwords of URLs, as a database may quote its own in an
+// error, and without secrets.
+type masked struct {
+	w       io.Writer
+	secrets *secret.Vault
+}
 
 func (m masked) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(m.w, secret.Text(string(line))); err != nil {
+	if _, err := io.WriteString(m.w, m.secrets.Mask(string(line))); err != nil {
 		return 0, err
 	}
 	return len(line), nil

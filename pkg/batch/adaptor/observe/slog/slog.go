@@ -151,6 +151,9 @@ func rare(e core.Event) record {
 	case core.OwnerLost:
 		r = begin("owner.lost", "another process took the execution over").at(slog.LevelError)
 		r.add(execution(e.Execution))
+	case core.WorkerStarted:
+		r = begin("worker.started", "a worker started")
+		r.add(slog.String("worker", e.Worker))
 	case core.HeartbeatFailed:
 		r = begin("heartbeat.failed", "a heartbeat did not reach the database").at(slog.LevelWarn)
 		r.add(execution(e.Execution))

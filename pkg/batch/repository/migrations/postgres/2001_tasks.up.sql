@@ -128,6 +128,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}worker" (
     name         text PRIMARY KEY,
     capacity     bigint NOT NULL,
     types        text NOT NULL, -- JSON
+    parts        boolean NOT NULL DEFAULT false, -- it takes parts of steps, and continues parked executions
     version      text NOT NULL DEFAULT '',
     left_at      timestamptz,
     started_at   timestamptz NOT NULL,

@@ -128,6 +128,7 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}worker" (
     name         TEXT PRIMARY KEY,
     capacity     INTEGER NOT NULL,
     types        TEXT NOT NULL, -- JSON
+    parts        INTEGER NOT NULL DEFAULT 0, -- it takes parts of steps, and continues parked executions
     version      TEXT NOT NULL DEFAULT '',
     left_at      INTEGER,
     started_at   INTEGER NOT NULL,

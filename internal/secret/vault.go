@@ -1,0 +1,238 @@
+package secret
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Folder is where container platforms put secrets, a file each.
+	Folder = "/run/secrets"
+	// MinValue is how many bytes a secret has at least: a shorter one could not be told from
+	// other text.
+	MinValue = 4
+	// maxValue bounds what is read of a file or a command.
+	maxValue = 64 << 10
+	// commandTime is how long a command may take, and keepFor how long its answer is used.
+	commandTime = 30 * time.Second
+	keepFor     = time.Minute
+)
+
+// Origin says where a secret is, as settings do. One of the fields is set.
+type Origin struct {
+	// File is an absolute path. The value is its text, without line breaks at the end.
+	File string
+	// Command is a program with its arguments. The value is what it prints, likewise.
+	Command []string
+	// Dir is where the command runs.
+	Dir string
+}
+
+// MissingError says that there is no secret of a name.
+type MissingError struct{ Name string }
+
+// Error names the secret.
+func (e *MissingError) Error() string { return "there is no secret " + e.Name }
+
+// Cure says where it may be put.
+func (e *MissingError) Cure() string {
+	return fmt.Sprintf("set %s, put it into %s, or say in surfin.yaml where it is: secrets: {%s: {file: PATH}}", Variable(e.Name), Folder+"/"+e.Name, e.Name)
+}
+
+// Variable is the variable of the environment that may have a secret.
+func Variable(name string) string { return "SURFIN_SECRET_" + strings.ToUpper(name) }
+
+// Vault finds secrets by their names, and masks those that it has found wherever they turn
+// up in a text. It is safe for concurrent use. A nil Vault has none.
+type Vault struct {
+	environ map[string]string
+	folder  string
+	origins map[string]Origin
+
+	mu    sync.Mutex
+	known map[string]bool
+	kept  map[string]kept
+	forms atomic.Pointer[strings.Replacer] // of the known values; nil: there are none
+}
+
+// kept is the answer of a command.
+type kept struct {
+	value string
+	until time.Time
+}
+
+// NewVault returns a vault over the environment, as os.Environ gives it, the files of folder
+// and the origins of settings, in this order. An empty folder is [Folder].
+func NewVault(environ []string, folder string, origins map[string]Origin) *Vault {
+	v := &Vault{environ: map[string]string{}, folder: folder, origins: origins, known: map[string]bool{}, kept: map[string]kept{}}
+	if v.folder == "" {
+		v.folder = Folder
+	}
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, "SURFIN_SECRET_") {
+			v.environ[name] = value
+		}
+	}
+	return v
+}
+
+// String keeps the values out of printed settings.
+func (v *Vault) String() string { return "secrets" }
+
+// Lookup returns a secret, and masks it from then on. The error is a *MissingError where
+// there is none, and has no part of a value.
+func (v *Vault) Lookup(ctx context.Context, name string) (string, error) {
+	if v == nil {
+		return "", &MissingError{name}
+	}
+	value, err := v.find(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if len(value) < MinValue {
+		return "", fmt.Errorf("the secret %s has %d bytes: one of fewer than %d could not be masked", name, len(value), MinValue)
+	}
+	v.remember(value)
+	return value, nil
+}
+
+func (v *Vault) find(ctx context.Context, name string) (string, error) {
+	for _, variable := range []string{Variable(name), "SURFIN_SECRET_" + name} {
+		if value := v.environ[variable]; value != "" {
+			return value, nil
+		}
+	}
+	value, err := readFile(name, filepath.Join(v.folder, name))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return value, err
+	}
+	origin, ok := v.origins[name]
+	switch {
+	case !ok:
+		return "", &MissingError{name}
+	case origin.File != "":
+		return readFile(name, origin.File)
+	}
+	return v.run(ctx, name, origin)
+}
+
+func readFile(name, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("the secret %s: %w", name, err)
+	}
+	defer f.Close() //nolint:errcheck // it was read
+	text, err := io.ReadAll(io.LimitReader(f, maxValue+1))
+	if err != nil {
+		return "", fmt.Errorf("the secret %s: %w", name, err)
+	}
+	return trimmed(name, text)
+}
+
+// trimmed is a value without the line break that editors and programs put at its end.
+func trimmed(name string, text []byte) (string, error) {
+	if len(text) > maxValue {
+		return "", fmt.Errorf("the secret %s has more than %d bytes", name, maxValue)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
+// run asks a command. What it writes to its standard error is no part of a message: it may
+// have the secret.
+func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, error) {
+	v.mu.Lock()
+	answer, ok := v.kept[name]
+	v.mu.Unlock()
+	if ok && time.Now().Before(answer.until) {
+		return answer.value, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, origin.Command[0], origin.Command[1:]...) //nolint:gosec // of the settings
+	cmd.Dir, cmd.WaitDelay = origin.Dir, time.Second
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return "", fmt.Errorf("the command for the secret %s, %s: %w", name, origin.Command[0], err)
+	}
+	value, err := trimmed(name, out.Bytes())
+	if err != nil {
+		return "", err
+	}
+	v.mu.Lock()
+	v.kept[name] = kept{value, time.Now().Add(keepFor)}
+	v.mu.Unlock()
+	return value, nil
+}
+
+// remember adds the forms of a value to what is masked.
+func (v *Vault) remember(value string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known[value] {
+		return
+	}
+	v.known[value] = true
+	var forms []string
+	for known := range v.known {
+		forms = append(forms, formsOf(known)...)
+	}
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // the longest first
+	var pairs []string
+	for _, form := range slices.Compact(forms) {
+		pairs = append(pairs, form, mask)
+	}
+	v.forms.Store(strings.NewReplacer(pairs...))
+}
+
+// formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, in a
+// header of basic authentication, and each line of one that has several.
+func formsOf(value string) []string {
+	forms := []string{value, url.QueryEscape(value), url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value))}
+	for _, escapeHTML := range []bool{true, false} {
+		var b strings.Builder
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(escapeHTML)
+		if err := enc.Encode(value); err == nil {
+			forms = append(forms, strings.Trim(strings.TrimSpace(b.String()), `"`))
+		}
+	}
+	for _, line := range strings.Split(value, "\n") {
+		if line = strings.TrimSpace(line); len(line) >= 2*MinValue {
+			forms = append(forms, line)
+		}
+	}
+	return forms
+}
+
+// Values masks the secrets that were found, and nothing else.
+func (v *Vault) Values(text string) string {
+	if v == nil {
+		return text
+	}
+	if forms := v.forms.Load(); forms != nil {
+		return forms.Replace(text)
+	}
+	return text
+}
+
+// Mask masks the secrets that were found, and passwords as [Text] does.
+func (v *Vault) Mask(text string) string { return Text(v.Values(text)) }

@@ -1,0 +1,71 @@
+package secret_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/secret"
+)
+
+func TestASecretIsFoundInTheEnvironmentTheFolderAndTheSettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	write("mounted", "from the folder\n")
+	write("both", "from the folder")
+	v := secret.NewVault([]string{"SURFIN_SECRET_HOOK=from the environment", "SURFIN_SECRET_BOTH=first", "HOOK=x"}, dir, map[string]secret.Origin{
+		"file":  {File: write("elsewhere", "from a file\r\n")},
+		"asked": {Command: []string{"sh", "-c", "echo from a command"}},
+		"fails": {Command: []string{"sh", "-c", "echo hunter2 >&2; exit 3"}},
+		"gone":  {File: filepath.Join(dir, "none")},
+		"short": {Command: []string{"echo", "abc"}},
+	})
+	for name, want := range map[string]string{"hook": "from the environment", "both": "first", "mounted": "from the folder", "file": "from a file", "asked": "from a command"} {
+		value, err := v.Lookup(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, want, value)
+	}
+	for name, want := range map[string]string{
+		"none": "there is no secret none", "fails": "the command for the secret fails, sh: exit status 3",
+		"gone": "the secret gone: open", "short": "the secret short has 3 bytes",
+	} {
+		_, err := v.Lookup(t.Context(), name)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "hunter")
+	}
+	var none *secret.Vault
+	_, err := none.Lookup(t.Context(), "x")
+	require.ErrorAs(t, err, new(*secret.MissingError))
+}
+
+func TestASecretThatWasFoundIsMaskedInEveryForm(t *testing.T) {
+	t.Parallel()
+	const value = `a/b c"<d>`
+	v := secret.NewVault([]string{"SURFIN_SECRET_A=" + value, "SURFIN_SECRET_B=first line of it\nsecond line"}, t.TempDir(), nil)
+	require.Equal(t, "say "+value, v.Mask("say "+value), "nobody asked for it")
+	for _, name := range []string{"a", "b"} {
+		_, err := v.Lookup(t.Context(), name)
+		require.NoError(t, err)
+	}
+	for text, want := range map[string]string{
+		"say " + value + "!":                "say ***!",
+		"http://h/?k=a%2Fb+c%22%3Cd%3E&x=1": "http://h/?k=***&x=1",
+		`{"k":"a/b c\"<d>"}`:                `{"k":"***"}`,
+		`{"k":"a/b c\"\u003cd\u003e"}`:      `{"k":"***"}`,
+		"Basic YS9iIGMiPGQ+":                "Basic ***",
+		"log: first line of it":             "log: ***",
+		"postgres://me:pw@h/x":              "postgres://me:***@h/x",
+		strings.Repeat("nothing ", 3):       strings.Repeat("nothing ", 3),
+	} {
+		require.Equal(t, want, v.Mask(text))
+	}
+	require.Equal(t, "postgres://me:pw@h/x", v.Values("postgres://me:pw@h/x"))
+}

@@ -1,0 +1,61 @@
+package cli_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/cli"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+type missing struct{}
+
+type square struct{}
+
+func (square) Execute(context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil }
+
+// Rule TS6: validate knows the handlers of the program, without what their constructors need; with an engine
+// that reaches other programs it cannot know those of their workers.
+func TestValidateLooksForTheHandlersOfTasks(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	const job = "job: squares\nflow:\n- step: square\n  tasks:\n    handler: %\n    items: [1]\n"
+	right := write("right.yaml", strings.ReplaceAll(job, "%", "square"))
+	off := write("off.yaml", strings.ReplaceAll(job, "%", "shell"))
+	write("child.yaml", strings.ReplaceAll(job, "%", "sqare"))
+	parent := write("parent.yaml", "job: parent\nflow:\n- job: squares\n  file: child.yaml\n")
+	app, err := cli.NewCommand(batch.Handler("square", func(*missing) square { return square{} }))
+	require.NoError(t, err)
+	surfin := func(want int, args ...string) string {
+		var out, errs strings.Builder
+		code := command.Main(t.Context(), app, args, strings.NewReader(""), &out, &errs)
+		require.Equal(t, want, code, "%s%s", out.String(), errs.String())
+		return out.String() + errs.String()
+	}
+	surfin(0, "validate", right)
+	refused := surfin(2, "validate", parent, off)
+	require.Contains(t, refused, "child.yaml:5:14: there is no handler sqare of tasks in this application")
+	require.Contains(t, refused, "did you mean square? allowed: http_request, job, square")
+	require.Contains(t, refused, "off.yaml:5:14: the handler shell of tasks is switched off")
+	require.Contains(t, refused, "SURFIN_TASKS_SHELL=true")
+	t.Setenv("SURFIN_TASKS_SHELL", "true")
+	surfin(0, "validate", off)
+
+	t.Setenv("SURFIN_ENGINE", "river")
+	t.Setenv("DATABASE_URL", "postgres://nobody@192.0.2.1/none")
+	noted := surfin(0, "validate", parent)
+	require.Contains(t, noted, "parent.yaml: ok")
+	require.Contains(t, noted, "note: "+filepath.Join(dir, "child.yaml")+":5:14: there is no handler sqare of tasks in this application")
+	require.Contains(t, noted, "With the engine river a worker of another program may have it: that is not known without a database.")
+}

@@ -1,0 +1,86 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	command "github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+	eventlog "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
+	"github.com/surfin-batch/surfin/pkg/batch/cli"
+)
+
+const (
+	secretJob = `job: tell
+flow:
+- step: note
+  tasklet: {shell: {command: [sh, -c, "echo sent with $TOKEN"], env: {TOKEN: "${secret.hook}"}}}
+- step: send
+  tasklet: {shell: {command: [sh, -c, "echo refused $TOKEN >&2; exit 1"], env: {TOKEN: "Bearer ${secret.hook}"}}}
+`
+	secretSettings = "secrets: {hook: {file: hook.txt}}\nlog: {events: events.jsonl, level: debug}\n"
+	secretValue    = `tr0ub4dor&"3`
+)
+
+// secretScene is a folder with the job, in which it runs command lines.
+func secretScene(t *testing.T, url string, files map[string]string) (dir string, run func(args ...string) (code int, shown string)) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	app, err := cli.NewCommand(eventlog.Module())
+	require.NoError(t, err)
+	return dir, func(args ...string) (int, string) {
+		var out bytes.Buffer
+		if _, ok := files["surfin.yaml"]; ok {
+			args = append(args, "--config", filepath.Join(dir, "surfin.yaml"))
+		}
+		code := command.Main(context.Background(), app, append([]string{"--database-url", url}, args...), strings.NewReader(""), &out, &out)
+		return code, out.String()
+	}
+}
+
+// A secret of the settings reaches the component, and is masked in the history, in messages,
+// in what is printed and in the log of events.
+func TestASecretIsNeitherShownNorStored(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		dir, run := secretScene(t, url, map[string]string{"job.yaml": secretJob, "surfin.yaml": secretSettings, "hook.txt": secretValue + "\n"})
+		file := filepath.Join(dir, "job.yaml")
+		var all strings.Builder
+		for _, args := range [][]string{
+			{"run", file, "--debug", "--auto-migrate", "true"}, {"show", "1"}, {"show", "1", "--format", "json"}, {"explain", "1"}, {"list"},
+			{"sql", "select error_text from surfin_job_execution"}, {"sql", "select error_text, out, context from surfin_step_execution"},
+			{"run", file, "--format", "json"},
+		} {
+			code, shown := run(args...)
+			require.NotEqual(t, command.ExitUsage, code, shown)
+			all.WriteString(shown)
+		}
+		events, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
+		require.NoError(t, err)
+		all.Write(events)
+		require.Contains(t, all.String(), "sent with ***", "the result of the first step")
+		require.Contains(t, all.String(), "refused Bearer ***", "the message of the second")
+		require.NotContains(t, all.String(), "tr0ub4dor")
+	})
+}
+
+// A secret that is missing refuses the launch: no execution is made.
+func TestAMissingSecretRefusesTheLaunchWithACure(t *testing.T) {
+	t.Parallel()
+	dir, run := secretScene(t, testdb.SQLite(t), map[string]string{"job.yaml": secretJob})
+	code, shown := run("run", filepath.Join(dir, "job.yaml"))
+	require.NotEqual(t, command.ExitCompleted, code)
+	require.Contains(t, shown, "job.yaml:4:81: ${secret.hook}: there is no secret hook")
+	require.Contains(t, shown, "set SURFIN_SECRET_HOOK, put it into /run/secrets/hook, or say in surfin.yaml where it is: secrets: {hook: {file: PATH}}")
+	_, shown = run("list", "--format", "json")
+	require.NotContains(t, shown, `"tell"`)
+}

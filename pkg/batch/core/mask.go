@@ -1,0 +1,99 @@
+package core
+
+import "context"
+
+// Masked is an observer that hands events on without secrets: mask is applied to the texts of
+// errors and outcomes. Errors keep their chain. What it returns is a [Scope].
+func Masked(o Observer, mask func(text string) string) Observer { return &maskedObserver{o, mask} }
+
+type maskedObserver struct {
+	next Observer
+	mask func(text string) string
+}
+
+// Observe implements Observer.
+func (m *maskedObserver) Observe(ctx context.Context, e Event) { m.next.Observe(ctx, m.event(e)) }
+
+// Enter implements Scope.
+func (m *maskedObserver) Enter(ctx context.Context, e Event) context.Context {
+	return Enter(ctx, m.next, m.event(e))
+}
+
+// event is the event without secrets.
+func (m *maskedObserver) event(e Event) Event {
+	switch e := e.(type) {
+	case JobStarted:
+		e.Execution.Error = m.mask(e.Execution.Error)
+		return e
+	case JobEnded:
+		e.Execution.Error, e.Err = m.mask(e.Execution.Error), m.err(e.Err)
+		return e
+	case StepStarted:
+		e.Step.Error = m.mask(e.Step.Error)
+		return e
+	case StepEnded:
+		e.Step.Error, e.Err = m.mask(e.Step.Error), m.err(e.Err)
+		return e
+	case GateChecked:
+		e.Gate = m.mask(e.Gate)
+		return e
+	}
+	return m.failure(e)
+}
+
+// failure is an event that has an error, without secrets.
+func (m *maskedObserver) failure(e Event) Event {
+	switch e := e.(type) {
+	case ChunkRolledBack:
+		e.Err = m.err(e.Err)
+		return e
+	case StopFailed:
+		e.Err = m.err(e.Err)
+		return e
+	case CloseFailed:
+		e.Err = m.err(e.Err)
+		return e
+	case ListenerFailed:
+		e.Err = m.err(e.Err)
+		return e
+	case EventDead:
+		e.Err = m.err(e.Err)
+		return e
+	case EndNotRecorded:
+		e.Err = m.err(e.Err)
+		return e
+	case ObserverFailed:
+		e.Err = m.err(e.Err)
+		return e
+	case HeartbeatFailed:
+		e.Err = m.err(e.Err)
+		return e
+	case ComponentLate:
+		e.Err = m.err(e.Err)
+		return e
+	}
+	return e
+}
+
+// err is the error with a masked text; itself where there is nothing to mask.
+func (m *maskedObserver) err(err error) error {
+	if err == nil {
+		return nil
+	}
+	if text := err.Error(); m.mask(text) != text {
+		return &maskedError{m.mask(text), err}
+	}
+	return err
+}
+
+// maskedError has the text of an error without secrets.
+type maskedError struct {
+	text string
+	err  error
+}
+
+// Error returns the masked text.
+func (e *maskedError) Error() string { return e.text }
+
+// Unwrap returns the error, whose own text is not masked.
+func (e *maskedError) Unwrap() error { return e.err }

@@ -1,0 +1,108 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Workers knows the workers that share the database: a tasks.Repository.
+type Workers interface {
+	// PartWorkers returns how many are alive that take parts of steps, and continue parked
+	// executions.
+	PartWorkers(ctx context.Context) (int, error)
+}
+
+// Waiting is what a parked execution waits for, and who does it.
+type Waiting struct {
+	core.OpenWork
+	// Engine is what brings the work to workers.
+	Engine string `json:"engine,omitempty"`
+	// Workers is how many workers are alive that run parts and continue executions; nil: it is
+	// not known. The one that died is alive until its lease is over. Without one the execution
+	// waits for another, also where nothing is open.
+	Workers *int `json:"workers,omitempty"`
+}
+
+// NoWorker reports whether no worker is alive that continues the execution.
+func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
+
+// waiting returns what those of the executions wait for that are parked: with one statement,
+// and none where there is no such execution.
+func (s *Service) waiting(ctx context.Context, records []core.JobExecution, newest map[core.JobInstanceID]core.NewestAttempt) (map[core.JobExecutionID]*Waiting, error) {
+	var workers *int
+	parked := map[core.JobExecutionID]*Waiting{}
+	for i := range records {
+		e := &records[i]
+		if !isParked(e) {
+			continue
+		}
+		if workers == nil && s.config.Workers != nil {
+			n, err := s.config.Workers.PartWorkers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			workers = &n
+		}
+		parked[e.ID] = &Waiting{OpenWork: s.newestOf(e, newest).Open, Engine: s.config.Engine, Workers: workers}
+	}
+	return parked, nil
+}
+
+// StepTasks is the group of tasks that a step has submitted.
+type StepTasks struct {
+	Group int64 `json:"group"`
+	// States counts the tasks by state.
+	States map[string]int `json:"states"`
+}
+
+// stepWork returns what steps have submitted, where the records say that one did.
+func (s *Service) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (core.StepWork, error) {
+	var ids []core.JobExecutionID
+	for id, list := range steps {
+		for i := range list {
+			if submits(&list[i]) {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return core.StepWork{}, nil
+	}
+	work, err := s.config.Repository.StepWork(ctx, ids...)
+	if err != nil {
+		return work, fmt.Errorf("read what steps wait for: %w", err)
+	}
+	return work, nil
+}
+
+// submits reports whether a step has submitted tasks, or runs a child job.
+func submits(step *core.StepExecution) bool {
+	if step.Context == nil {
+		return false
+	}
+	_, tasks := step.Context.Get(core.TasksKey)
+	_, child := step.Context.Get(core.ChildKey)
+	return tasks || child && !step.Status.IsOver()
+}
+
+// tasksOf returns the tasks of a step; nil: it has none, or a later attempt has taken them.
+func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
+	g, is := work.Groups[step.ID]
+	if !is {
+		return nil
+	}
+	return &StepTasks{g.Group, g.States}
+}
+
+// childOf returns the execution of the job that a step waits for; 0: there is none.
+func childOf(step *core.StepExecution, work core.StepWork) (id core.JobExecutionID, status core.Status) {
+	for _, c := range work.Children {
+		if c.Parent == step.JobExecutionID && c.Call == step.First {
+			id, status = c.Execution, c.Status
+		}
+	}
+	return id, status
+}

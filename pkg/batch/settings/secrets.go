@@ -1,0 +1,77 @@
+package settings
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/surfin-batch/surfin/internal/secret"
+)
+
+const secretsKey = "secrets"
+
+// secretName is a name that an expression can have: ${secret.NAME}.
+var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// secret is `NAME: {file: PATH}` or `NAME: {command: [PROGRAM, ARGUMENT, ...]}`. The settings
+// say where a secret is; its value is never in them.
+func (f *settingsFile) secret(key *mappingValue, name string) {
+	path := secretsKey + "." + name
+	if !secretName.MatchString(name) {
+		f.problem(key.Key.GetToken(), fmt.Errorf("%q is no name for a secret (letters, digits and _, not beginning with a digit)", name))
+		return
+	}
+	if _, ok := key.Value.(ast.MapNode); !ok {
+		f.problem(key.Key.GetToken(), fmt.Errorf("%s says where the secret is: {file: PATH} or {command: [PROGRAM, ARGUMENT]}; its value does not belong here", path))
+		return
+	}
+	var origin secret.Origin
+	f.each(key.Value, path, func(sub *mappingValue, subName string) {
+		switch subName {
+		case "file":
+			f.scalar(sub, path+".file")
+			if text, ok := f.values[path+".file"].(string); ok {
+				delete(f.values, path+".file") // it is no setting that another layer may change
+				origin.File = text
+				if !filepath.IsAbs(text) {
+					origin.File = filepath.Join(filepath.Dir(f.path), text)
+				}
+			}
+		case "command":
+			origin.Command = f.command(sub, path)
+			origin.Dir = filepath.Dir(f.path)
+		default:
+			f.unknown(sub, path+"."+subName, []string{"command", "file"})
+		}
+	})
+	if (origin.File == "") == (len(origin.Command) == 0) {
+		f.problem(key.Key.GetToken(), fmt.Errorf("%s takes a file or a command", path))
+		return
+	}
+	f.secrets[name] = origin
+}
+
+// command reads a program with its arguments.
+func (f *settingsFile) command(key *mappingValue, path string) []string {
+	list, ok := key.Value.(*ast.SequenceNode)
+	if !ok {
+		f.problem(key.Value.GetToken(), fmt.Errorf("%s.command is a list: [PROGRAM, ARGUMENT, ...]; no shell reads it", path))
+		return nil
+	}
+	var words []string
+	for _, item := range list.Values {
+		s, ok := item.(ast.ScalarNode)
+		if !ok {
+			f.problem(item.GetToken(), fmt.Errorf("%s.command: a single value is expected here", path))
+			return nil
+		}
+		words = append(words, s.GetToken().Value)
+	}
+	if len(words) > 0 && strings.Contains(words[0], "/") && !filepath.IsAbs(words[0]) {
+		words[0] = filepath.Join(filepath.Dir(f.path), words[0])
+	}
+	return words
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/compare"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
 	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
+	httptask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/http"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
@@ -34,7 +35,7 @@ func stock(sources []migration.Source) []registry.Component {
 		csv.Components(), json.Components(), text.Components(), query.Components(), table.Components(),
 		filter.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
-		check.Components(), compare.Components(), fail.Components(), filetask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
+		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
 	)
 	for i := range list {
 		list[i].StandardExits = list[i].Name != "fail"

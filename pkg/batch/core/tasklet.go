@@ -1,6 +1,9 @@
 package core
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Tasklet is the work of a step that is not item by item.
 //
@@ -45,6 +48,21 @@ type StepContribution struct {
 	// Stop is closed when a stop was asked for: a tasklet that can end early does so,
 	// and returns ErrStopped if it has not done its work.
 	Stop <-chan struct{}
+}
+
+// Sleep waits for d. It ends before with ErrStopped when a stop was asked for, and with the cause
+// of ctx when that ends.
+func (c *StepContribution) Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-c.Stop:
+		return ErrStopped
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Stoppable is implemented by tasklets that need to know of a stop while they

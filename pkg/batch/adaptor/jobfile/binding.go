@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -42,6 +43,7 @@ func (b *binding) decode() (cfg any, ok bool) {
 	d.Forms = map[reflect.Type]strict.Form{
 		reflect.TypeFor[registry.Size]():        b.decodeSize,
 		reflect.TypeFor[registry.SQL]():         b.decodeSQL,
+		reflect.TypeFor[registry.JSON]():        b.decodeJSON,
 		reflect.TypeFor[registry.Expression]():  b.decodeExpression,
 		reflect.TypeFor[registry.Expressions](): b.decodeExpressions,
 		reflect.TypeFor[item.Type]():            b.types.decodeItem,
@@ -272,4 +274,31 @@ func (b *binding) decodeExpressions(d *strict.Decoder, n *strict.Node, f strict.
 		}
 	}
 	v.Set(reflect.ValueOf(list))
+}
+
+// decodeJSON makes a JSON value of a tree.
+func (b *binding) decodeJSON(_ *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	known := true
+	value, err := jsonTree(n, func(n *strict.Node) (any, error) {
+		late, ok := b.lateValueOf(n, f, nil)
+		if !ok || len(late.holes) > 0 && (b.values == nil || late.atStep && !b.values.atStep) {
+			known = false
+			return nil, nil
+		}
+		return payloadScalar(b.values, n, late)
+	})
+	if err != nil {
+		b.report(n, f, err)
+		return
+	}
+	if !known {
+		b.incomplete = true
+		return
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		b.report(n, f, err)
+		return
+	}
+	v.SetBytes(text)
 }

@@ -208,22 +208,23 @@ func (l *loader) checkTasklet(s *stepDef) {
 			u.reportConfig(l.problems, err)
 		}
 	}
-	if list := u.component.Results; list != nil {
-		schema, err := row.NewSchema(list...)
-		if err != nil {
-			l.problems.Add(u.ref.at, u.what+": its results: "+err.Error(), "this is a mistake in the component")
-			return
+	fields := slices.Clone(u.component.Results)
+	if u.component.Config != nil {
+		if f, ok := strict.FieldsOf(u.component.Config).Find("out"); ok && f.Type == reflect.TypeFor[item.Type]() {
+			if out, _ := reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).Interface().(item.Type); out != nil && out.Schema() != nil {
+				fields = append(slices.DeleteFunc(fields, func(f row.Field) bool { return out.Schema().Index(f.Name) >= 0 }), out.Schema().Fields()...)
+			}
 		}
-		l.file.outs[s.name] = schema
 	}
-	if u.component.Config == nil {
+	if len(fields) == 0 {
 		return
 	}
-	if f, ok := strict.FieldsOf(u.component.Config).Find("out"); ok && f.Type == reflect.TypeFor[item.Type]() {
-		if out, _ := reflect.ValueOf(u.cfg).Elem().FieldByIndex(f.Index).Interface().(item.Type); out != nil {
-			l.file.outs[s.name] = out.Schema()
-		}
+	schema, err := row.NewSchema(fields...)
+	if err != nil {
+		l.problems.Add(u.ref.at, u.what+": its results: "+err.Error(), "this is a mistake in the component")
+		return
 	}
+	l.file.outs[s.name] = schema
 }
 
 func (l *loader) checkChunk(s *stepDef) {

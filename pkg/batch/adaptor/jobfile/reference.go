@@ -283,6 +283,8 @@ func typeWord(t reflect.Type, f strict.Field) string {
 		return "size (`64KB`)"
 	case reflect.TypeFor[registry.SQL]():
 		return "SQL"
+	case reflect.TypeFor[registry.JSON]():
+		return "any value, as JSON"
 	case reflect.TypeFor[registry.Expression]():
 		return "expression"
 	case reflect.TypeFor[registry.Expressions]():

@@ -161,6 +161,8 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 		return b.orText(nil, `-?([0-9.]+(ns|us|µs|ms|s|m|h))+`)
 	case reflect.TypeFor[registry.Size]():
 		return b.orText(object{"type": "integer", "minimum": 0}, `[0-9]+(KB|MB|GB)?`)
+	case reflect.TypeFor[registry.JSON]():
+		return object{}
 	case reflect.TypeFor[registry.SQL](), reflect.TypeFor[registry.Expression](), reflect.TypeFor[rawText](), reflect.TypeFor[conditionText]():
 		return text()
 	case reflect.TypeFor[elementModel]():

@@ -29,6 +29,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/compare"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
 	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
+	httptask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/http"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
@@ -45,7 +46,7 @@ func shipped(t *testing.T) *registry.Registry {
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
 		csv.Components(), filter.Components(), json.Components(), mapping.Components(), query.Components(),
-		table.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
+		table.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)
 	require.NoError(t, err)

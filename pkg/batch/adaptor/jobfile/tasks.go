@@ -111,11 +111,22 @@ func (l *loader) checkPayload(s *stepDef, n *strict.Node) {
 
 // payload makes the JSON of a value in the list of items.
 func (f *File) payload(s *stepDef, v *values, n *strict.Node) (any, error) {
+	return jsonTree(n, func(n *strict.Node) (any, error) {
+		value, err := payloadScalar(v, n, s.tasks.late[n])
+		if err != nil {
+			return nil, fmt.Errorf("%s: items: %w", f.location(n), err)
+		}
+		return value, nil
+	})
+}
+
+// jsonTree makes a value for encoding/json of a tree, whose scalars are what scalar says.
+func jsonTree(n *strict.Node, scalar func(n *strict.Node) (any, error)) (any, error) {
 	switch n.Kind {
 	case strict.List:
 		list := make([]any, len(n.Items))
 		for i, item := range n.Items {
-			value, err := f.payload(s, v, item)
+			value, err := jsonTree(item, scalar)
 			if err != nil {
 				return nil, err
 			}
@@ -125,7 +136,7 @@ func (f *File) payload(s *stepDef, v *values, n *strict.Node) (any, error) {
 	case strict.Map:
 		object := make(map[string]any, len(n.Entries))
 		for _, e := range n.Entries {
-			value, err := f.payload(s, v, e.Value)
+			value, err := jsonTree(e.Value, scalar)
 			if err != nil {
 				return nil, err
 			}
@@ -134,11 +145,7 @@ func (f *File) payload(s *stepDef, v *values, n *strict.Node) (any, error) {
 		return object, nil
 	case strict.Scalar:
 	}
-	value, err := payloadScalar(v, n, s.tasks.late[n])
-	if err != nil {
-		return nil, fmt.Errorf("%s: items: %w", f.location(n), err)
-	}
-	return value, nil
+	return scalar(n)
 }
 
 // payloadScalar is a number, a truth or null where the text is written as JSON has those,

@@ -53,7 +53,7 @@ type Component struct {
 	// one [Expressions] or map that takes all keys of no other field (`map: {only: true,
 	// id: item.id}`; its `key` is for the reference only). Fields are strings, bools,
 	// ints, floats, time.Duration, [Size], lists and maps of these, nested structs,
-	// [item.Type] (a name or an inline map), [SQL], [Expression] and [Expressions].
+	// [item.Type] (a name or an inline map), [SQL], [JSON], [Expression] and [Expressions].
 	// The struct may implement Validate() error.
 	Config reflect.Type
 	// NoTransaction says that a tasklet works on connections of its own or on no

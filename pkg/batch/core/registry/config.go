@@ -23,6 +23,11 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 // Size is a number of bytes, written as 512, 64KB, 10MB or 1GB (powers of 1024).
 type Size int64
 
+// JSON is a JSON value that the job file writes as YAML: maps, lists and scalars. A scalar that
+// is one ${...} keeps its type; one that is not in quotes is a number, true, false or null where
+// JSON reads it so, and a text else. nil: there is none.
+type JSON []byte
+
 // SQL is a statement whose ${...} became bind variables: Parts are the text
 // around them, one more than Args. It is never spliced.
 type SQL struct {

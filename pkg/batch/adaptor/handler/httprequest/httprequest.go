@@ -1,24 +1,20 @@
 // Package httprequest executes tasks of type `http_request`: one request to a server.
 //
-// It imports core/task and core/exception.
+// It imports core/task, core/exception and internal/httpcall.
 package httprequest
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
-	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/httpcall"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -26,12 +22,8 @@ import (
 // Type is that of the tasks.
 const Type = "http_request"
 
-const (
-	// defaultTimeout is that of a request where none is given.
-	defaultTimeout = 30 * time.Second
-	// keptBytes is how much of the answer's body becomes an artifact.
-	keptBytes = 256 << 10
-)
+// keptBytes is how much of the answer's body becomes an artifact.
+const keptBytes = 256 << 10
 
 // Payload is what a task is to do.
 type Payload struct {
@@ -64,110 +56,67 @@ func New(client *http.Client) *Handler {
 // of the server is the retry hint. The artifacts are the body, as Json where it is that and
 // else as Stdout, and the Json {"status"}. A payload that is wrong is fatal.
 func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
-	p, timeout, err := read(t.Spec.Payload)
+	request, err := read(t.Spec.Payload)
 	if err != nil {
 		return task.Outcome{}, exception.Fatal("http_request: payload", err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
-	defer cancel()
-	req, err := p.request(ctx)
+	answer, err := httpcall.Do(ctx, h.client, request)
 	if err != nil {
-		return task.Outcome{}, exception.Fatal("http_request", err)
+		return task.Outcome{}, fmt.Errorf("http_request: %w", err)
 	}
-	answer, err := h.client.Do(req)
-	if err != nil {
-		return task.Outcome{}, because(ctx, err)
-	}
-	defer answer.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(io.LimitReader(answer.Body, keptBytes+1))
-	if err != nil {
-		return task.Outcome{}, because(ctx, err)
-	}
-	return p.outcome(answer).WithArtifact(artifact(answer.Header.Get("Content-Type"), body)).
-		WithArtifact(task.JSON(json.RawMessage(fmt.Sprintf(`{"status":%d}`, answer.StatusCode)))), nil
+	return outcome(answer).WithArtifact(artifact(answer)).
+		WithArtifact(task.JSON(json.RawMessage(fmt.Sprintf(`{"status":%d}`, answer.Code)))), nil
 }
 
-// because is why there is no answer. Credentials of the URL are not shown.
-func because(ctx context.Context, err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		err = failed.Err
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	return fmt.Errorf("http_request: %w", err)
-}
-
-func read(payload json.RawMessage) (p Payload, timeout time.Duration, err error) {
+func read(payload json.RawMessage) (r httpcall.Request, err error) {
+	var p Payload
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
-		return p, 0, err
+		return r, err
 	}
-	u, err := url.Parse(p.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return p, 0, errors.New("url: it must begin with http:// or https:// and name a host")
+	if err := httpcall.CheckURL(p.URL); err != nil {
+		return r, fmt.Errorf("url: %w", err)
 	}
-	timeout = defaultTimeout
+	r = httpcall.Request{Method: p.Method, URL: p.URL, Headers: p.Headers, Expected: p.ExpectedStatus, Keep: keptBytes}
 	if p.Timeout != "" {
-		if timeout, err = time.ParseDuration(p.Timeout); err != nil || timeout <= 0 {
-			return p, 0, fmt.Errorf("timeout: %q is no duration, such as 10s", p.Timeout)
+		if r.Timeout, err = time.ParseDuration(p.Timeout); err != nil || r.Timeout <= 0 {
+			return r, fmt.Errorf("timeout: %q is no duration, such as 10s", p.Timeout)
 		}
 	}
-	if p.Method == "" {
-		p.Method = http.MethodGet
-		if len(p.Body) > 0 {
-			p.Method = http.MethodPost
-		}
-	}
-	return p, timeout, nil
-}
-
-func (p Payload) request(ctx context.Context) (*http.Request, error) {
 	var text string
-	body, kind := []byte(p.Body), "application/json"
-	if len(p.Body) > 0 && json.Unmarshal(p.Body, &text) == nil {
-		body, kind = []byte(text), "text/plain; charset=utf-8"
-	}
-	req, err := http.NewRequestWithContext(ctx, p.Method, p.URL, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if len(p.Body) > 0 {
-		req.Header.Set("Content-Type", kind)
-	}
-	for name, value := range p.Headers {
-		req.Header.Set(name, value)
-		if strings.EqualFold(name, "Host") {
-			req.Host = value
-		}
-	}
-	return req, nil
-}
-
-func (p Payload) outcome(answer *http.Response) task.Outcome {
-	code := answer.StatusCode
 	switch {
-	case len(p.ExpectedStatus) == 0 && code/100 == 2, slices.Contains(p.ExpectedStatus, code):
-		return task.Success()
-	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code/100 != 4:
-		failed := task.Failure("the server answered " + answer.Status)
-		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-			failed = failed.WithRetryHint(json.RawMessage(fmt.Sprintf(`{"delay_ms":%d}`, min(seconds, 1<<30)*1000)))
-		}
-		return failed
+	case len(p.Body) == 0:
+	case json.Unmarshal(p.Body, &text) == nil:
+		r.Body, r.ContentType = []byte(text), "text/plain; charset=utf-8"
+	default:
+		r.Body, r.ContentType = p.Body, "application/json"
 	}
-	return task.Blocked("the server answered " + answer.Status)
+	return r, nil
 }
 
-func artifact(kind string, body []byte) task.Artifact {
-	media, _, err := mime.ParseMediaType(kind)
+func outcome(a *httpcall.Answer) task.Outcome {
+	switch {
+	case a.Success:
+		return task.Success()
+	case !a.Again:
+		return task.Blocked("the server answered " + a.Status)
+	}
+	failed := task.Failure("the server answered " + a.Status)
+	if a.Asked {
+		failed = failed.WithRetryHint(json.RawMessage(fmt.Sprintf(`{"delay_ms":%d}`, a.Wait.Milliseconds())))
+	}
+	return failed
+}
+
+func artifact(a *httpcall.Answer) task.Artifact {
+	media, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
 	isJSON := err == nil && (media == "application/json" || strings.HasSuffix(media, "+json"))
-	if isJSON && len(body) <= keptBytes && json.Valid(body) && utf8.Valid(body) {
-		return task.JSON(body)
+	if isJSON && !a.Cut && json.Valid(a.Body) && utf8.Valid(a.Body) {
+		return task.JSON(a.Body)
 	}
-	if len(body) > keptBytes {
-		return task.Stdout(string(body[:keptBytes]) + "…")
+	if a.Cut {
+		return task.Stdout(string(a.Body) + "…")
 	}
-	return task.Stdout(string(body))
+	return task.Stdout(string(a.Body))
 }

@@ -136,23 +136,9 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 			}
 			wait = min(wait, left)
 		}
-		if err := sleep(ctx, c.Stop, wait); err != nil {
+		if err := c.Sleep(ctx, wait); err != nil {
 			return fmt.Errorf("wait_file: %w", err)
 		}
-	}
-}
-
-// sleep waits, until the context ends or a stop was asked for.
-func sleep(ctx context.Context, stop <-chan struct{}, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-stop:
-		return core.ErrStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

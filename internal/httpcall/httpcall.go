@@ -1,0 +1,148 @@
+// Package httpcall sends one HTTP request and says what became of it: for tasks of the type
+// http_request and for the tasklet http.
+//
+// It imports core/exception and the standard library.
+package httpcall
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// DefaultTimeout is that of a request where none is given.
+const DefaultTimeout = 30 * time.Second
+
+// Request is what is sent.
+type Request struct {
+	// Method; "": GET, or POST where there is a body.
+	Method  string
+	URL     string
+	Headers map[string]string
+	// Body is sent where it is not nil, as of the type ContentType.
+	Body        []byte
+	ContentType string
+	// Expected are the codes of success; none: 200 to 299.
+	Expected []int
+	// Timeout is that of the request and its answer; 0: DefaultTimeout.
+	Timeout time.Duration
+	// Keep is how many bytes of the answer's body are read at most.
+	Keep int64
+}
+
+// CheckURL refuses what is no address of HTTP.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("it must begin with http:// or https:// and name a host")
+	}
+	return nil
+}
+
+// Answer is what a server has answered.
+type Answer struct {
+	// Code and Status are 200 and "200 OK".
+	Code   int
+	Status string
+	Header http.Header
+	// Body has at most Keep bytes; Cut says that there are more.
+	Body []byte
+	Cut  bool
+	// Success says that the code is expected; Again that the same request may succeed later: 5xx,
+	// 408, 429 and whatever is neither expected nor 4xx.
+	Success, Again bool
+	// Wait is for how long the server asks to wait (Retry-After); Asked says that it does.
+	Wait  time.Duration
+	Asked bool
+}
+
+// Do sends the request. An error says that there is no answer, and shows neither user nor query of
+// the URL; one of a request that cannot be made is fatal.
+func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
+	if r.Timeout == 0 {
+		r.Timeout = DefaultTimeout
+	}
+	outer := ctx
+	ctx, cancel := context.WithTimeoutCause(ctx, r.Timeout, &timeoutError{r.Timeout})
+	defer cancel()
+	req, err := r.make(ctx)
+	if err != nil {
+		return nil, exception.Fatal("", err)
+	}
+	got, err := client.Do(req)
+	if err != nil {
+		return nil, because(outer, ctx, err)
+	}
+	defer got.Body.Close() //nolint:errcheck // it was read
+	body, err := io.ReadAll(io.LimitReader(got.Body, r.Keep+1))
+	if err != nil {
+		return nil, because(outer, ctx, err)
+	}
+	a := &Answer{Code: got.StatusCode, Status: got.Status, Header: got.Header, Body: body[:min(int64(len(body)), r.Keep)], Cut: int64(len(body)) > r.Keep}
+	a.Success = slices.Contains(r.Expected, a.Code) || len(r.Expected) == 0 && a.Code/100 == 2
+	a.Again = !a.Success && (a.Code/100 != 4 || a.Code == http.StatusTooManyRequests || a.Code == http.StatusRequestTimeout)
+	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+		a.Wait, a.Asked = time.Duration(min(seconds, 1<<30))*time.Second, true
+	}
+	return a, nil
+}
+
+// timeoutError is a server that does not answer in time.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
+
+// Timeout makes it an error of the class timeout.
+func (e *timeoutError) Timeout() bool { return true }
+
+// Temporary belongs to net.Error.
+func (e *timeoutError) Temporary() bool { return true }
+
+// because is why there is no answer: the end of the caller's context, else the time, else the
+// network. Credentials of the URL are not shown.
+func because(outer, ctx context.Context, err error) error {
+	if cause := context.Cause(outer); cause != nil {
+		return cause
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return exception.Retryable("", cause)
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
+	}
+	return exception.Retryable("", err)
+}
+
+func (r Request) make(ctx context.Context) (*http.Request, error) {
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+		if r.Body != nil {
+			method = http.MethodPost
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, err
+	}
+	if r.Body != nil {
+		req.Header.Set("Content-Type", r.ContentType)
+	}
+	for name, value := range r.Headers {
+		req.Header.Set(name, value)
+		if strings.EqualFold(name, "Host") {
+			req.Host = value
+		}
+	}
+	return req, nil
+}

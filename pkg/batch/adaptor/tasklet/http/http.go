@@ -1,0 +1,141 @@
+// Package httptask is the tasklet `http`: it sends a request, and keeps what the server answers.
+//
+// It imports core, core/registry and internal/httpcall.
+package httptask
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/httpcall"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config configures the tasklet.
+type Config struct {
+	Method      string            `key:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"Default: GET, or POST where there is a body."`
+	URL         string            `key:"url" main:"true" required:"true" doc:"The address. A value in its query goes in as it is: write it encoded."`
+	Headers     map[string]string `key:"headers" doc:"Headers of the request."`
+	Body        string            `key:"body" doc:"The body, as text/plain unless a header says otherwise."`
+	JSON        registry.JSON     `key:"json" doc:"The body, as JSON: any value, written as YAML. Its ${...} keep their types."`
+	Status      []int             `key:"status" doc:"The codes of success; default: 200 to 299."`
+	Timeout     time.Duration     `key:"timeout" default:"30s" doc:"How long the request and its answer may take."`
+	Retries     int               `key:"retries" default:"0" doc:"How often it is sent again where that may help: no connection, no answer in time, 5xx, 429, 408."`
+	Wait        time.Duration     `key:"wait" default:"1s" doc:"The time before the first retry; then it doubles, to a minute. A longer Retry-After of the server counts."`
+	MaxResponse registry.Size     `key:"max_response" default:"1MB" doc:"The longest answer; a longer one is an error."`
+	Out         item.Type         `key:"out" doc:"What of a JSON answer becomes steps.NAME.out, by names, types and paths, as the item of a json reader: {id: {type: int, from: data.id}}."`
+	Idempotency bool              `key:"idempotency" default:"false" doc:"Send a header Idempotency-Key, of one value for all requests and attempts of the step."`
+}
+
+// maxWait bounds the time between two requests, unless the server asks for more.
+const maxWait = time.Minute
+
+// Validate checks the request.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
+	if err := httpcall.CheckURL(c.URL); err != nil {
+		bad("url", "%w", err)
+	}
+	if c.Body != "" && c.JSON != nil {
+		bad("json", "there is a body as well: write one of them")
+	}
+	for name, value := range c.Headers {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }) {
+			bad("headers."+name, "%q is no name of a header", name)
+		}
+		if strings.ContainsAny(value, "\r\n\x00") {
+			bad("headers."+name, "the value has a line break, which a header cannot have")
+		}
+	}
+	for _, code := range c.Status {
+		if code < 100 || code > 599 {
+			bad("status", "%d is no HTTP status", code)
+		}
+	}
+	if c.Retries < 0 {
+		bad("retries", "%d is less than 0", c.Retries)
+	}
+	if c.Timeout < 0 || c.Wait < 0 {
+		bad("timeout", "a time is less than 0")
+	}
+	if out := c.Out; out != nil && (out.Schema() == nil || out.Schema().IsOpen()) {
+		bad("out", "%s does not name fields and types", out.Name())
+	}
+	return errors.Join(errs...)
+}
+
+// results are what the step tells besides `out`.
+func results() []row.Field {
+	return []row.Field{{Name: "status", Kind: row.Int}, {Name: "body", Kind: row.String, Nullable: true}}
+}
+
+// Components describes the tasklet.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "http", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Summary: "sends an HTTP request, such as to a webhook, and keeps values of the answer",
+		Doc: `The step completes where the status is expected. Else it fails with the status and the beginning of
+the answer; its error belongs to the class ` + "`http`" + `, or to ` + "`http(404)`" + `, and one without an answer to
+` + "`connection` or `timeout`" + `. The results are ` + "`status`" + `, ` + "`body`" + `, which is the answer where it is a text of at most
+8 KB, and the fields of ` + "`out`" + `. The user and the query of the address are in no message.
+
+A request is sent at least once: after a crash between the answer and the end of the step, the restart
+sends it again (rule TL6). A server that knows ` + "`Idempotency-Key`" + ` then does it once: say ` + "`idempotency: true`" + `.
+
+Send a message to a webhook, in ` + "`finally`" + ` and when the job has failed say, with this tasklet and ` + "`json`" + `:
+there is no other one for notes. Requests by the thousand are [tasks](../howto/tasks.md) of the type http_request.`,
+		Example: "tasklet:\n  http:\n    url: https://api.example.org/v1/loads\n    headers: {Accept: application/json}\n    json: {job: \"${job.name}\", year: \"${params.year}\", tags: [nightly, final]}\n    retries: 3\n    idempotency: true\n    out: {id: {type: string, from: data.id}}",
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
+			return New(http.DefaultClient, *cfg.(*Config))
+		},
+	}}
+}
+
+// tasklet sends requests.
+type tasklet struct {
+	client *http.Client
+	config Config
+}
+
+// New checks config.
+func New(client *http.Client, config Config) (core.Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config.Wait, config.MaxResponse = cmp.Or(config.Wait, time.Second), cmp.Or(config.MaxResponse, 1<<20)
+	return &tasklet{client: client, config: config}, nil
+}
+
+// request is the request, the same for all attempts but for the key.
+func (t *tasklet) request(key string) httpcall.Request {
+	c := &t.config
+	r := httpcall.Request{
+		Method: c.Method, URL: c.URL, Headers: map[string]string{}, Expected: slices.Clone(c.Status), Timeout: c.Timeout, Keep: int64(c.MaxResponse),
+	}
+	switch {
+	case c.JSON != nil:
+		r.Body, r.ContentType = c.JSON, "application/json"
+	case c.Body != "":
+		r.Body, r.ContentType = []byte(c.Body), "text/plain; charset=utf-8"
+	}
+	if key != "" {
+		r.Headers["Idempotency-Key"] = key
+	}
+	for name, value := range c.Headers {
+		r.Headers[name] = value
+	}
+	return r
+}

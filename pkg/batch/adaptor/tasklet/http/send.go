@@ -1,0 +1,175 @@
+package httptask
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/httpcall"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+const (
+	// keptBytes is how long an answer may be to become the result `body`.
+	keptBytes = 8 << 10
+	// shownBytes is how much of an answer a failure shows.
+	shownBytes = 300
+	// keyKey is where the step's context has the key of its requests.
+	keyKey = "surfin.http.key"
+)
+
+// StatusError is an answer of another status than is expected. Error classes know it by its
+// method StatusCode.
+type StatusError struct {
+	code int
+	text string
+}
+
+// Error is the status, and the beginning of the answer.
+func (e *StatusError) Error() string { return e.text }
+
+// StatusCode is the status, such as 404.
+func (e *StatusError) StatusCode() int { return e.code }
+
+// Execute sends the request until it is answered as expected, or may not be sent again.
+func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
+	if c.Out == nil {
+		c.Out = map[string]any{}
+	}
+	key, err := t.key(ctx, c)
+	if err != nil {
+		return fmt.Errorf("http: %w", err)
+	}
+	request := t.request(key)
+	backoff := config.Backoff{Initial: t.config.Wait, Multiplier: 2, Max: maxWait, Jitter: 0.2}
+	for n := 1; ; n++ {
+		answer, err := t.send(ctx, request, c)
+		if err == nil {
+			return t.keep(ctx, c, answer)
+		}
+		if n > t.config.Retries || !exception.IsRetryable(err) {
+			return fmt.Errorf("http: %s%s: %w", shown(t.config.URL), attempts(n), err)
+		}
+		wait := backoff.Wait(n)
+		if answer != nil {
+			wait = max(wait, answer.Wait)
+		}
+		if err := c.Sleep(ctx, wait); err != nil {
+			return fmt.Errorf("http: %w", err)
+		}
+	}
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" (sent %d times)", n)
+}
+
+// shown is an address without what may be secret in it.
+func shown(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "the request"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// key is the key of all requests of the step, stored before the first one; "" where none is asked for.
+func (t *tasklet) key(ctx context.Context, c *core.StepContribution) (string, error) {
+	if !t.config.Idempotency {
+		return "", nil
+	}
+	if c.Context == nil {
+		return rand.Text(), nil
+	}
+	if stored, ok := c.Context.Get(keyKey); ok {
+		return fmt.Sprint(stored), nil
+	}
+	key := rand.Text()
+	if err := c.Context.Put(keyKey, key); err != nil {
+		return "", err
+	}
+	if c.Save == nil {
+		return key, nil
+	}
+	return key, c.Save(ctx)
+}
+
+// send sends one request. An error comes with the answer, if there is one.
+func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.StepContribution) (*httpcall.Answer, error) {
+	a, err := httpcall.Do(ctx, t.client, request)
+	if err != nil {
+		return nil, err
+	}
+	c.Out["status"], c.Out["body"] = int64(a.Code), nil
+	readable := !a.Cut && utf8.Valid(a.Body) && !strings.Contains(string(a.Body), "\x00")
+	if readable && len(a.Body) <= keptBytes {
+		c.Out["body"] = string(a.Body)
+	}
+	switch {
+	case a.Success && a.Cut:
+		return a, fmt.Errorf("the answer is longer than max_response, which is %d bytes", t.config.MaxResponse)
+	case a.Success:
+		return a, nil
+	}
+	text := "the server answered " + a.Status
+	if readable && len(a.Body) > 0 {
+		text += ": " + strings.ToValidUTF8(string(a.Body[:min(len(a.Body), shownBytes)]), "")
+	}
+	failed := &StatusError{code: a.Code, text: text}
+	if a.Again {
+		return a, exception.Retryable("", failed)
+	}
+	return a, failed
+}
+
+// keep makes results of the answer.
+func (t *tasklet) keep(ctx context.Context, c *core.StepContribution, a *httpcall.Answer) error {
+	out := t.config.Out
+	if out == nil {
+		return nil
+	}
+	if a.Code == http.StatusNoContent || len(a.Body) == 0 {
+		return errors.New("http: out: the answer has no body")
+	}
+	reader, err := out.FromDocuments(&document{a.Body})
+	if err != nil {
+		return fmt.Errorf("http: out: %w", err)
+	}
+	items := reader.NewItems(1)
+	if err := reader.Fill(ctx, items, 1); err != nil {
+		return fmt.Errorf("http: out: the answer does not fit: %w", err)
+	}
+	r, ok := items.At(0).(item.Row)
+	if !ok {
+		return fmt.Errorf("http: out: %s is a Go type: name fields and types", out.Name())
+	}
+	for i, v := range r.Values() {
+		c.Out[r.Schema().Field(i).Name] = v.Any()
+	}
+	return nil
+}
+
+// document is a reader of one document.
+type document struct{ text []byte }
+
+// ReadDocument implements item.DocumentReader.
+func (d *document) ReadDocument(context.Context) ([]byte, error) {
+	if d.text == nil {
+		return nil, io.EOF
+	}
+	text := d.text
+	d.text = nil
+	return text, nil
+}

@@ -278,19 +278,8 @@ func (l *launch) insert(ctx context.Context) error {
 		Owner: l.req.Owner.String(), Epoch: 1, LastEpoch: 1, Active: &one,
 		LeaseUntil: clock(l.req.Lease), JobTime: clock(0), CreatedAt: clock(0), ExclusiveKey: l.req.Exclusive,
 	}
-	if p := l.launched.Previous; p != nil {
-		row.Attempt, row.Epoch, row.LastEpoch = p.Attempt+1, p.Epoch, p.Epoch
-		if !p.Time.IsZero() {
-			row.JobTime = instant{Time: p.Time}
-		}
-		l.req.FromStart = l.req.FromStart || p.Parent < l.req.ParentAnew
-		if !l.req.FromStart {
-			text, err := p.Context.Encode()
-			if err != nil {
-				return err
-			}
-			row.Context = string(text)
-		}
+	if err := l.follow(&row); err != nil {
+		return err
 	}
 	if l.req.Parent != 0 {
 		row.ParentID, row.ParentCall = &l.req.Parent, &l.req.ParentCall
@@ -340,6 +329,28 @@ func (l *launch) insert(ctx context.Context) error {
 		return err
 	}
 	return l.repo.announceResume(ctx, row.ID)
+}
+
+// follow takes over what the new execution has from the one before it, if there is one.
+func (l *launch) follow(row *jobExecution) error {
+	p := l.launched.Previous
+	if p == nil {
+		return nil
+	}
+	row.Attempt, row.Epoch, row.LastEpoch = p.Attempt+1, p.Epoch, p.Epoch
+	if !p.Time.IsZero() {
+		row.JobTime = instant{Time: p.Time}
+	}
+	l.req.FromStart = l.req.FromStart || p.Parent < l.req.ParentAnew
+	if l.req.FromStart {
+		return nil
+	}
+	text, err := p.Context.Encode()
+	if err != nil {
+		return err
+	}
+	row.Context = string(text)
+	return nil
 }
 
 // markFromStart notes in the job context that everything before this execution is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,11 +18,12 @@ import (
 )
 
 // TestWorkersTakeBranchesFromEachOther at any moment, as if they were dead, and give them back:
-// each step is committed once, each promotion is kept, and no lock waits for another.
+// each step is committed once, each promotion is kept, and no lock waits for another. They
+// take no more than so many, since who takes a part faster than a step commits lets none end.
 func TestWorkersTakeBranchesFromEachOther(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		const branches, steps = 4, 4
+		const branches, steps, thefts = 4, 4, 100
 		b := newBranching(t, url)
 		split := &core.SplitElement{Name: "both", OnWorkers: true}
 		for i := range branches {
@@ -38,11 +40,13 @@ func TestWorkersTakeBranchesFromEachOther(t *testing.T) {
 		j.Flow.Elements = []core.Element{split}
 		r := b.launch(t, j)
 		<-b.parked
+		var taken atomic.Int32
+		dead := func(core.Owner) bool { return rand.IntN(2) == 0 && taken.Add(1) <= thefts }
 		var workers sync.WaitGroup
 		for w := range branches {
 			workers.Go(func() {
 				for pid := 1000 * w; !r.isOver(5 * time.Millisecond); pid++ {
-					b.storm(t, j, worker(pid))
+					b.storm(t, j, worker(pid), dead)
 				}
 			})
 		}
@@ -68,10 +72,10 @@ func (r *running) isOver(d time.Duration) bool {
 }
 
 // storm takes a part, whoever has it, and walks its branch for a while.
-func (b *branching) storm(t *testing.T, j *core.Job, owner core.Owner) {
+func (b *branching) storm(t *testing.T, j *core.Job, owner core.Owner, dead func(core.Owner) bool) {
 	t.Helper()
 	a, err := b.e.Repository.AssignPartition(t.Context(), core.AssignRequest{
-		Owner: owner, Lease: time.Minute, MaxAttempts: 1000, Dead: func(core.Owner) bool { return rand.IntN(2) == 0 },
+		Owner: owner, Lease: time.Minute, MaxAttempts: 1000, Dead: dead,
 	})
 	if err != nil || a == nil {
 		require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -158,6 +159,39 @@ func TestRandomRequestsAreAnsweredOrRefused(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		o := newScene(t, url).odd()
 		rapid.Check(t, func(t *rapid.T) { o.send(t, drawRequest(t, all)) })
+		require.Empty(t, o.log.String())
+	})
+}
+
+// edges are the numbers at which a column, a limit or a conversion ends, and what is none.
+func edges() []string {
+	return []string{"0", "-1", "2147483648", "9223372036854775807", "9223372036854775808", "1e9", "", "\x00"}
+}
+
+// Every parameter of every operation, in the path and in the query, takes each edge or refuses it.
+func TestEveryParameterAtItsEdges(t *testing.T) {
+	t.Parallel()
+	all, err := operations()
+	require.NoError(t, err)
+	testdb.Each(t, func(t *testing.T, address string) {
+		o := newScene(t, address).odd()
+		for _, d := range all {
+			for _, edge := range edges() {
+				q := request{method: d.method, path: d.path, authorization: "Bearer " + operatorToken, contentType: "application/json"}
+				if d.method != http.MethodGet {
+					q.body = "{}"
+				}
+				q.path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllLiteralString(d.path, edge)
+				if q.path != d.path {
+					o.send(t, q)
+				}
+				q.path = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllLiteralString(d.path, "1")
+				for _, name := range d.parameters {
+					q.query = name + "=" + url.QueryEscape(edge)
+					o.send(t, q)
+				}
+			}
+		}
 		require.Empty(t, o.log.String())
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -79,8 +80,11 @@ func (r *Repository) Groups(ctx context.Context, before task.GroupID, limit int)
 	if limit <= 0 {
 		limit = pageSize
 	}
+	if before == 0 {
+		before = math.MaxInt64
+	}
 	var rows []taskGroup
-	err := r.scan(ctx, &rows, "SELECT * FROM {task_group} WHERE ? = 0 OR id < ? ORDER BY id DESC LIMIT ?", before, before, limit)
+	err := r.scan(ctx, &rows, "SELECT * FROM {task_group} WHERE id < ? ORDER BY id DESC LIMIT ?", before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list groups: %w", err)
 	}

@@ -18,6 +18,13 @@ type Field struct {
 	// Format is the text form of a date or timestamp, in yyyy MM dd HH mm ss SSS
 	// XXX letters; empty: ISO 8601.
 	Format string
+	// Scale is the number of digits behind the point that the decimals of the field have:
+	// fewer are filled with zeros, more are an invalid item. nil: any, as they come.
+	Scale *int
+	// DecimalSeparator and ThousandsSeparator are how the text of a decimal, a float or an int
+	// is written: empty means "." and none. A thousands separator may be left out of a text;
+	// it is not written.
+	DecimalSeparator, ThousandsSeparator string
 	// Nulls are the texts read as null. nil means the default: "" for every
 	// kind but string, which has none.
 	Nulls []string
@@ -74,6 +81,9 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		}
 		if f.Optional && !f.Nullable {
 			return nil, fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
+		}
+		if err := f.checkNumber(); err != nil {
+			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
 		layout, err := fieldLayout(f)
 		if err != nil {

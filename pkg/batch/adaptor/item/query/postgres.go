@@ -46,6 +46,8 @@ func kindOf(oid uint32) row.Kind {
 		return row.DateKind
 	case pgtype.TimestampOID, pgtype.TimestamptzOID:
 		return row.Timestamp
+	case pgtype.NumericOID:
+		return row.DecimalKind
 	case pgtype.ByteaOID:
 		return row.Null
 	}
@@ -57,7 +59,7 @@ func kindOf(oid uint32) row.Kind {
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
-	case c.kind == want, c.kind == row.String, c.kind == row.Int && want == row.Float:
+	case c.kind == want, c.isText(), c.kind == row.Int && (want == row.Float || want == row.DecimalKind), c.kind == row.Float && want == row.DecimalKind:
 		return nil
 	}
 	return fmt.Errorf("column %s is of type %s, which does not fit field %s: %s", c.name, c.typ, c.field.Name, c.field.Type())
@@ -103,6 +105,10 @@ type postgresPage struct {
 	text    string
 	cells   []cell
 }
+
+// isText reports whether the values of the column come as texts: those of a numeric do,
+// which is any number that its field may be.
+func (c *resultColumn) isText() bool { return c.kind == row.String || c.kind == row.DecimalKind }
 
 // cell is a value's place in the text; from is -1 for a null.
 type cell struct{ from, to int32 }
@@ -170,7 +176,7 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 	if cell.from < 0 {
 		return row.Value{}, f.Check(row.Value{})
 	}
-	if c.kind == row.String {
+	if c.isText() {
 		text := p.text[cell.from:cell.to]
 		if f.Kind == row.String && f.Nulls == nil {
 			return row.StringValue(text), nil
@@ -178,8 +184,11 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		return f.Parse(text)
 	}
 	v, err := decode(c, p.bytes[cell.from:cell.to])
-	if err == nil && f.Kind == row.Float && v.Kind() == row.Int {
+	if err == nil && f.Kind != row.Int && v.Kind() == row.Int {
 		return sqlvalue.FitInt(f, v.Int())
+	}
+	if err == nil && f.Kind == row.DecimalKind && v.Kind() == row.Float {
+		return sqlvalue.FitFloat(f, v.Float())
 	}
 	return v, err
 }
@@ -190,7 +199,7 @@ func (p *postgresPage) raw(at, column int) (row.Value, error) {
 	switch {
 	case cell.from < 0:
 		return row.Value{}, nil
-	case c.kind == row.String:
+	case c.isText():
 		return row.StringValue(p.text[cell.from:cell.to]), nil
 	}
 	return decode(c, p.bytes[cell.from:cell.to])

@@ -43,6 +43,8 @@ func (e *postgres) typeName(kind row.Kind) string {
 		return "date"
 	case row.Timestamp:
 		return "timestamp with time zone"
+	case row.DecimalKind:
+		return "numeric"
 	case row.String, row.Null:
 	}
 	return "text"
@@ -116,7 +118,7 @@ func (e *postgres) encodeCopy(p *plan, records [][]row.Value) error {
 				dst = append(dst, `\N`...)
 			case row.String:
 				dst = appendCopyText(dst, v.Str())
-			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp:
+			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
 				dst = sqlvalue.AppendText(dst, v)
 			}
 		}
@@ -205,7 +207,7 @@ func (e *postgres) encodeArrays(p *plan, records [][]row.Value) ([]any, error) {
 				dst = append(dst, "NULL"...)
 			case row.String:
 				dst = appendArrayText(dst, v.Str())
-			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp:
+			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
 				dst = sqlvalue.AppendText(dst, v)
 			}
 		}

@@ -38,6 +38,8 @@ func (e *sqlite) typeName(kind row.Kind) string {
 		return "date"
 	case row.Timestamp:
 		return "timestamp"
+	case row.DecimalKind:
+		return "decimal"
 	case row.String, row.Null:
 	}
 	return "text"
@@ -64,6 +66,7 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r re
 			c.refused = "the database generates column " + c.name
 		}
 		c.kind = sqlvalue.DeclaredKind(c.typ)
+		c.binary = c.kind == row.DecimalKind
 		r.columns = append(r.columns, c)
 	}
 	return r, rows.Err()

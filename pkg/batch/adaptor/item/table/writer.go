@@ -69,6 +69,10 @@ type column struct {
 	asText bool
 	// kind is the kind whose values the declared type means; Null: any.
 	kind row.Kind
+	// scale is that of a numeric(p, s); nil: any.
+	scale *int
+	// binary says that the column keeps decimals as floats (SQLite).
+	binary bool
 	// exact says that values of kind are equal to the database only if they are
 	// equal to us; it decides who removes duplicates from an upsert.
 	exact bool
@@ -324,7 +328,32 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 		}
 		v = fitting
 	}
-	return v, nil
+	return v, p.keepsDigits(v, i)
+}
+
+// keepsDigits refuses a decimal of which the column would drop digits without a word.
+func (p *plan) keepsDigits(v row.Value, i int) error {
+	c := &p.cols[i]
+	if v.Kind() != row.DecimalKind || c.kind != row.DecimalKind {
+		return nil
+	}
+	d, cure := v.Decimal().Reduce(), ""
+	switch {
+	case c.scale != nil && d.Scale() > *c.scale:
+		cure = fmt.Sprintf("the column has %d digits behind the point; round(x, %d) drops more", *c.scale, *c.scale)
+	case c.binary && d.Digits() > sqlvalue.ExactDigits && !isInt64(d):
+		cure = fmt.Sprintf("SQLite keeps %d digits in a column of this type; declare it text", sqlvalue.ExactDigits)
+	default:
+		return nil
+	}
+	f := p.schema.Field(p.fields[i])
+	return exception.InvalidItem("", exception.ClassInvalidItem,
+		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", f.Name, f.Quoted(v.String()), c.name, c.typ, cure))
+}
+
+func isInt64(d row.Decimal) bool {
+	_, _, whole := d.Int()
+	return whole
 }
 
 // key describes the key of a record for messages.

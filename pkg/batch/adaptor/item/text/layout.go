@@ -116,7 +116,7 @@ func cellOf(name string, column Column, schema *row.Schema) (cell, error) {
 		return c, fmt.Errorf("the item has no field %s (%s)", name, hint)
 	}
 	kind := schema.Field(c.field).Kind
-	c.number = kind == row.Int || kind == row.Float
+	c.number = kind == row.Int || kind == row.Float || kind == row.DecimalKind
 	c.right = c.number
 	if column.Align != "" {
 		c.right = column.Align == "right"

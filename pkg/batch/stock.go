@@ -5,7 +5,9 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
@@ -33,7 +35,7 @@ import (
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
 		csv.Components(), json.Components(), text.Components(), query.Components(), table.Components(),
-		filter.Components(), mapping.Components(), validate.Components(),
+		filter.Components(), group.Components(), lookup.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
 	)

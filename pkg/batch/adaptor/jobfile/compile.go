@@ -110,7 +110,7 @@ func (c *compiler) checkDatabases() {
 func (c *compiler) checkStepDatabases(s *stepDef) {
 	c.checkHandler(s)
 	good := true
-	for _, u := range s.components() {
+	for _, u := range withNested(s.components()...) {
 		name, has := u.database()
 		if !has || name == "" {
 			continue
@@ -157,7 +157,7 @@ func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) 
 // database is the name of the step's own database: where its writers or its
 // tasklet work, else the job's.
 func (c *compiler) database(s *stepDef) string {
-	for _, u := range append([]*componentUse{s.tasklet}, s.writers...) {
+	for _, u := range append([]*componentUse{s.tasklet}, withNested(s.writers...)...) {
 		if name, _ := u.database(); name != "" {
 			return name
 		}

@@ -36,6 +36,11 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 		}
 		return
 	}
+	var inner *nestedError
+	if errors.As(err, &inner) {
+		inner.use.reportConfig(c, inner.err)
+		return
+	}
 	at, text := u.ref.at, u.what+": "+err.Error()
 	if direct, is := err.(*registry.ConfigError); is && u.ref.node != nil && u.node.Kind != strict.Map { // the file names no key
 		text = u.what + ": " + direct.Err.Error()

@@ -42,7 +42,7 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 			}
 			return total.appendTo(text, use.In.Schema())
 		},
-		form:    map[string]string{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)},
+		form: map[string]string{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)},
 	}, use)
 }
 

@@ -130,7 +130,7 @@ func (r *reader) check(at int) error {
 			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes goes on all the same", f.path, what))
 		}
 		if len(errs) == maxNamed {
-			errs = append(errs, errors.New("..."))
+			errs = append(errs, errors.New("there may be more"))
 			break
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	itemfiles "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
@@ -34,7 +35,7 @@ import (
 // sources are the migrations that the application carries.
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
-		csv.Components(), json.Components(), text.Components(), query.Components(), table.Components(),
+		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), table.Components(),
 		filter.Components(), group.Components(), lookup.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),

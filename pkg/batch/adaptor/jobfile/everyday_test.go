@@ -217,3 +217,31 @@ func TestTotalsByKeyAreExactOverARestart(t *testing.T) {
 		require.Len(t, f.texts(t, 1, "select id from surfin_skipped_item"), bad, "each bad row once")
 	})
 }
+
+func TestManyFilesAreOneInputOverARestart(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, testdb.SQLite(t), map[string]string{"in/a.csv": "id\n1\n2\n3\n", "in/b.csv": "id\n4\nx\n5\n", "in/c.csv": "id\n6\n7\n"})
+	f.Exec("create table seen (id bigint primary key, source text)")
+	j := f.job(t, `
+- step: load
+  chunk:
+    size: 2
+    reader: {files: {glob: in/*.csv, reader: {csv: {item: {id: int}}}}}
+    processor: {map: {source: "replace(meta.path, '`+f.dir+`/', '') + ':' + string(meta.line)"}}
+    writer: {table: seen}
+    skip: {limit: 5, errors: [parse]}
+`)
+	f.Exec("create trigger t before insert on seen when new.id in (3, 5) begin select raise(abort, 'no'); end")
+	for _, drop := range []string{"3", "5"} {
+		f.run(t, j, core.StatusFailed)
+		f.Exec("drop trigger t")
+		f.write(t, "in/b2_"+drop+".csv", "id\n99\n")
+		if drop == "3" {
+			f.Exec("create trigger t before insert on seen when new.id = 5 begin select raise(abort, 'no'); end")
+		}
+	}
+	f.run(t, j, core.StatusCompleted)
+	require.Equal(t, []string{"1,in/a.csv:2", "2,in/a.csv:3", "3,in/a.csv:4", "4,in/b.csv:2", "5,in/b.csv:4", "6,in/c.csv:2", "7,in/c.csv:3"},
+		f.texts(t, 2, "select id, source from seen order by id"))
+	require.Len(t, f.texts(t, 1, "select id from surfin_skipped_item"), 1)
+}

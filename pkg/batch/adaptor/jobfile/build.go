@@ -17,6 +17,8 @@ type builder struct {
 	name string
 	step *stepDef // nil: of the job, or of a decision
 	deps Deps
+	// redriveOf is the instance that is redriven; 0: none is.
+	redriveOf core.JobInstanceID
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
 }
@@ -35,7 +37,7 @@ func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) buil
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
 	}
-	return builder{file: c.file, name: step, step: of, deps: c.deps}
+	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf}
 }
 
 func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
@@ -107,7 +109,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	b := registry.BuildContext{
 		Job: a.file.name, Step: a.name, Execution: view.Job.ID,
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
-		Registry: a.deps.Registry,
+		Registry: a.deps.Registry, RedriveOf: a.redriveOf,
 	}
 	if a.step != nil {
 		b.StepDatabase = (&compiler{file: a.file}).database(a.step)

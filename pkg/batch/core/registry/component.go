@@ -113,6 +113,9 @@ type BuildContext struct {
 	// In is the type of the items of a processor or writer, Out of those that a reader
 	// or processor returns, as Types says.
 	In, Out item.Type
+	// RedriveOf is the instance whose skipped items the step is run through again (rule
+	// C12); 0: it is not.
+	RedriveOf core.JobInstanceID
 	// FileMode are the permissions of files that the component makes (the setting
 	// files.mode); 0: 0600.
 	FileMode fs.FileMode

@@ -14,12 +14,31 @@ import (
 func Fit(f *row.Field, x any) (row.Value, error) {
 	switch x := x.(type) {
 	case nil:
-		return row.Value{}, f.Check(row.Value{})
+		return f.Missing()
 	case string:
 		if f.Kind == row.String && f.Nulls == nil {
 			return row.StringValue(x), nil
 		}
 		return f.Parse(x)
+	}
+	v, err := fit(f, x)
+	switch {
+	case err == nil:
+		return f.Known(v)
+	case f.Coerce == row.CoerceError && !f.Counts():
+		return v, err
+	}
+	if from, unfit := row.ValueOf(x); unfit == nil {
+		if _, blob := x.([]byte); !blob {
+			return f.Parse(from.String())
+		}
+	}
+	return f.Coerced("", err)
+}
+
+// fit is Fit of a value that is no text.
+func fit(f *row.Field, x any) (row.Value, error) {
+	switch x := x.(type) {
 	case int64:
 		return FitInt(f, x)
 	case float64:

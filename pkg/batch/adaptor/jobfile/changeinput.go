@@ -274,7 +274,10 @@ func schemaText(fields []row.Field) string {
 		}
 		add(f.From != "" && f.From != f.Name, "from: %q", f.From)
 		add(f.Format != "", "format: %q", f.Format)
-		add(f.Nulls != nil, "nulls: %q", f.Nulls)
+		add(f.Zone != nil, "zone: %s", f.Zone)
+		add(f.Nulls != nil, "null_if: %q", f.Nulls)
+		add(!f.Default.IsNull(), "default: %q", f.Default)
+		add(f.Coerce != row.CoerceError, "coerce: %s", f.Coerce)
 		add(f.Optional, "optional: true")
 		if len(more) > 0 {
 			parts[i] = f.Name + ": {type: " + f.Type() + ", " + strings.Join(more, ", ") + "}"

@@ -160,7 +160,10 @@ func isObject(doc []byte) bool {
 
 func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return row.Value{}, f.Check(row.Value{})
+		return f.Missing()
+	}
+	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() {
+		return looseValue(f, raw)
 	}
 	if raw[0] == '"' {
 		if f.Kind == row.Int || f.Kind == row.Float || f.Kind == row.Bool {
@@ -255,6 +258,9 @@ func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	case row.String:
 		return appendJSONString(dst, v.Str()), nil
 	case row.DateKind, row.Timestamp:
+		if f.Counts() {
+			return f.AppendText(dst, v), nil
+		}
 		return appendJSONString(dst, string(f.AppendText(nil, v))), nil
 	}
 	return dst, nil

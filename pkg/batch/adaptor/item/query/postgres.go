@@ -61,6 +61,8 @@ func (e *postgres) fits(c *resultColumn) error {
 	switch {
 	case c.kind == want, c.isText(), c.kind == row.Int && (want == row.Float || want == row.DecimalKind), c.kind == row.Float && want == row.DecimalKind:
 		return nil
+	case c.kind != row.Null && (c.field.Coerce != row.CoerceError || c.kind == row.Int && c.field.Counts()):
+		return nil // by its text
 	}
 	return fmt.Errorf("column %s is of type %s, which does not fit field %s: %s", c.name, c.typ, c.field.Name, c.field.Type())
 }
@@ -174,7 +176,7 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 	f := c.field
 	cell := p.cells[at*len(p.columns)+column]
 	if cell.from < 0 {
-		return row.Value{}, f.Check(row.Value{})
+		return f.Missing()
 	}
 	if c.isText() {
 		text := p.text[cell.from:cell.to]
@@ -184,13 +186,21 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		return f.Parse(text)
 	}
 	v, err := decode(c, p.bytes[cell.from:cell.to])
-	if err == nil && f.Kind != row.Int && v.Kind() == row.Int {
-		return sqlvalue.FitInt(f, v.Int())
+	switch {
+	case err != nil:
+		return f.Coerced("", err)
+	case v.Kind() != f.Kind && (f.Coerce != row.CoerceError || f.Counts()):
+		return f.Parse(v.String())
+	case v.Kind() == f.Kind:
+	case v.Kind() == row.Int:
+		v, err = sqlvalue.FitInt(f, v.Int())
+	case v.Kind() == row.Float && f.Kind == row.DecimalKind:
+		v, err = sqlvalue.FitFloat(f, v.Float())
 	}
-	if err == nil && f.Kind == row.DecimalKind && v.Kind() == row.Float {
-		return sqlvalue.FitFloat(f, v.Float())
+	if err != nil {
+		return f.Coerced("", err)
 	}
-	return v, err
+	return f.Known(v)
 }
 
 func (p *postgresPage) raw(at, column int) (row.Value, error) {

@@ -117,10 +117,12 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	case l.size < r.layout.width && !r.cfg.Short:
 		return r.invalid(fmt.Errorf("the line has %d characters, and its columns take %d (short: true takes it as it is)", l.size, r.layout.width))
 	}
-	clear(dst)
+	for i := range dst {
+		dst[i] = r.schema.Field(i).Default // of an optional field without a column
+	}
 	for _, c := range r.layout.cells {
 		if dst[c.field], err = c.parse(l, r.schema); err != nil {
-			return item.Consumed(r.Meta(), err)
+			return item.Consumed(r.Meta(), fmt.Errorf("characters %s: %w", c.span, err))
 		}
 	}
 	return nil

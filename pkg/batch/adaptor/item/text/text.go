@@ -116,7 +116,7 @@ func Components() []registry.Component {
 		Summary: "Reads records whose fields have fixed places in a line.",
 		Doc: `Places are counted in characters, from 1, whatever the encoding. A value is the text of its
 column without what fills it up (pad): behind it, or before it where it stands right.
-A blank column is null, for a string field only with nulls: [""]. Empty lines are ignored.
+A blank column is null, for a string field only with null_if: [""]. Empty lines are ignored.
 
 A line that is too short, begins with another text than record says, or has a value that
 does not fit, is an invalid item, named by path:line; reading goes on at the next line.
@@ -142,7 +142,7 @@ A plain UTF-8 file restarts by a seek. A file that changed since the last attemp
 		Summary: "Writes records whose fields have fixed places in a line.",
 		Doc: `Each record is a line: record, and each field in its column, filled up with pad. What stands
 between the columns is blank. A value that is longer than its column, or has a line end, is
-an invalid item. A null is blank, or the first of the field's nulls.
+an invalid item. A null is blank, or the first of the field's null_if.
 
 The trailer has the number of records in the file, and the sums of their fields, restarts counted in. The file is in view
 only when the step is complete. Each chunk costs one fsync.`,

@@ -245,3 +245,59 @@ func TestManyFilesAreOneInputOverARestart(t *testing.T) {
 		f.texts(t, 2, "select id, source from seen order by id"))
 	require.Len(t, f.texts(t, 1, "select id from surfin_skipped_item"), 1)
 }
+
+const routing = `
+- step: load
+  chunk:
+    size: 4
+    reader: {csv: {path: in.csv, item: {id: int, country: string}}}
+    writer:
+      route:
+      - {when: item.country == 'DE', name: home, writer: {table: home}}
+      - {when: item.country == 'FR', name: abroad, writer: {table: abroad}}
+      - {name: rest, writer: {csv: out/rest.csv}}
+    skip: {limit: 1, errors: [not_null, check]}
+  promote: {route.home: home, route.rest: rest}
+- step: note
+  tasklet: {sql: "insert into noted values (${int(context.home ?? '0')}, ${int(context.rest ?? '0')})"}
+`
+
+// One chunk has rows of all writers: a failure of one takes back those of all.
+func TestEachItemGoesToItsWriterAndTheNumbersAreExactOverRestarts(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		var input strings.Builder
+		input.WriteString("id,country\n")
+		for i := range 24 {
+			fmt.Fprintf(&input, "%d,%s\n", i, []string{"DE", "FR", "IT"}[i%3])
+		}
+		f := newFolder(t, url, map[string]string{"in.csv": input.String()})
+		f.Exec("create table home (id bigint primary key check (id <> 9), country text)")
+		f.Exec("create table abroad (id bigint primary key, country text)")
+		f.Exec("create table noted (home bigint, rest bigint)")
+		f.Exec("insert into abroad values (7, 'in the way'), (16, 'in the way')")
+		j := f.job(t, routing)
+		for _, id := range []string{"7", "16"} {
+			f.run(t, j, core.StatusFailed)
+			require.NoFileExists(t, filepath.Join(f.dir, "out", "rest.csv"))
+			f.Exec("delete from abroad where country = 'in the way' and id = " + id)
+		}
+		f.run(t, j, core.StatusCompleted)
+		require.Equal(t, []int64{0, 3, 6, 12, 15, 18, 21}, f.Ints("select id from home order by id"), "9 is skipped")
+		require.Equal(t, []int64{1, 4, 7, 10, 13, 16, 19, 22}, f.Ints("select id from abroad order by id"))
+		require.Equal(t, "id,country\n2,IT\n5,IT\n8,IT\n11,IT\n14,IT\n17,IT\n20,IT\n23,IT\n", f.read(t, "out/rest.csv"))
+		require.Equal(t, []string{"7,8"}, f.texts(t, 2, "select home, rest from noted"))
+	})
+}
+
+func TestMistakesInARouteAreFoundAtTheirPlace(t *testing.T) {
+	t.Parallel()
+	text := refused(t, strings.Replace(routing, "item.country == 'FR'", "item.contry == 'FR'", 1))
+	require.Contains(t, text, "job.yaml:11:21: writer route: item has no field contry (did you mean country?)")
+	text = refused(t, strings.Replace(routing, "when: item.country == 'DE', ", "", 1))
+	require.Contains(t, text, "route 1 has no condition, so that those behind it would get nothing: write when, or put it last")
+	text = refused(t, strings.Replace(routing, "{table: abroad}", "{table: {name: abroad, database: other}}", 1))
+	require.Contains(t, text, "the writers of one step write to one database")
+	text = refused(t, strings.Replace(routing, "{table: abroad}", "{csv: out/../out/rest.csv}", 1))
+	require.Contains(t, text, "is also the file of writer csv")
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
@@ -50,7 +51,7 @@ func shipped(t *testing.T) *registry.Registry {
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
 		csv.Components(), itemfiles.Components(), filter.Components(), group.Components(), json.Components(), lookup.Components(), mapping.Components(), query.Components(),
-		table.Components(), text.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
+		route.Components(), table.Components(), text.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)
 	require.NoError(t, err)

@@ -298,6 +298,9 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 		}
 		return found, path + "." + property.Value, nil
 	}
+	if call, ok := n.(*ast.BuiltinNode); ok && call.Name == "split" {
+		return node{}, "", unknownFunction(c.at(n), call.Name, nil)
+	}
 	return node{}, "", errorf(c.at(n), "only names have fields")
 }
 

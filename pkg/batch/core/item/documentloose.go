@@ -31,6 +31,11 @@ func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 			text = compact.String()
 		}
 	}
+	if raw[0] != '"' && (f.DecimalSeparator != "" || f.ThousandsSeparator != "") {
+		plain := *f // a number of JSON has a point
+		plain.DecimalSeparator, plain.ThousandsSeparator = "", ""
+		return plain.Parse(text)
+	}
 	return f.Parse(text)
 }
 
@@ -40,6 +45,8 @@ func fitsJSON(f *row.Field, raw json.RawMessage) bool {
 	switch f.Kind {
 	case row.Int, row.Float:
 		return isNumber
+	case row.DecimalKind: // many write money as a text
+		return isNumber || isText
 	case row.Bool:
 		return isBool
 	case row.DateKind, row.Timestamp:

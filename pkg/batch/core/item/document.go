@@ -133,12 +133,12 @@ func (d *documentRecords) bad(doc []byte, err error) error {
 	if errors.As(err, &stray) {
 		return fmt.Errorf("field %s: %w", d.schema.Field(stray.Field).Name, err)
 	}
-	return badDocument(doc, err)
+	return BadDocument(doc, err)
 }
 
-// badDocument says what is wrong with a document that is not JSON, or not strict, or
+// BadDocument says what is wrong with a document that is not JSON, or not strict, or
 // that a path does not lead through.
-func badDocument(doc []byte, err error) error {
+func BadDocument(doc []byte, err error) error {
 	var strict *jsontext.StrictError
 	var syntax *jsontext.SyntaxError
 	var stray *jsontext.PathError
@@ -174,6 +174,9 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 			return row.Value{}, jsonMisfit(f, raw)
 		}
 		return f.Parse(text)
+	}
+	if f.Kind == row.String && (raw[0] == '{' || raw[0] == '[') {
+		return row.StringValue(string(raw)), nil // its text (rule D9c)
 	}
 	var v row.Value
 	switch f.Kind {

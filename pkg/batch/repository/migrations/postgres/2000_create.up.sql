@@ -148,6 +148,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
     phase             text NOT NULL,
     path              text NOT NULL DEFAULT '',
     line              bigint NOT NULL DEFAULT 0,
+    element_index     bigint NOT NULL DEFAULT 0,
+    element_row       bigint NOT NULL DEFAULT 0,
     mark              text NOT NULL DEFAULT '',
     item              text NOT NULL DEFAULT '',
     raw               text NOT NULL DEFAULT '',

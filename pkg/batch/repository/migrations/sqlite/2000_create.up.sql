@@ -149,6 +149,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
     phase             TEXT NOT NULL,
     path              TEXT NOT NULL DEFAULT '',
     line              INTEGER NOT NULL DEFAULT 0,
+    element_index     INTEGER NOT NULL DEFAULT 0,
+    element_row       INTEGER NOT NULL DEFAULT 0,
     mark              TEXT NOT NULL DEFAULT '',
     item              TEXT NOT NULL DEFAULT '',
     raw               TEXT NOT NULL DEFAULT '',

@@ -19,6 +19,8 @@ type builder struct {
 	deps Deps
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
+	// redrives says that the step runs skipped items again.
+	redrives bool
 }
 
 // forRun returns the builder for one step execution.
@@ -35,7 +37,7 @@ func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) buil
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
 	}
-	return builder{file: c.file, name: step, step: of, deps: c.deps}
+	return builder{file: c.file, name: step, step: of, deps: c.deps, redrives: c.wrapParts != nil}
 }
 
 func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
@@ -113,7 +115,8 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 		b.StepDatabase = (&compiler{file: a.file}).database(a.step)
 	}
 	if a.run != nil {
-		b.StepContext = a.run.StepContext
+		b.StepContext, b.Redrives = a.run.StepContext, a.redrives
+		b.Continues = a.run.Step != nil && len(a.run.Step.Position) > 0
 		b.Attempt = chunk.AttemptOf(a.run)
 	}
 	made := make([]any, len(uses))

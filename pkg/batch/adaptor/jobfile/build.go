@@ -116,6 +116,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	}
 	if a.run != nil {
 		b.StepContext = a.run.StepContext
+		b.Continues = a.run.Step != nil && len(a.run.Step.Position) > 0
 		b.Attempt = chunk.AttemptOf(a.run)
 	}
 	made := make([]any, len(uses))

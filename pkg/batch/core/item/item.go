@@ -177,7 +177,7 @@ type Completer interface {
 	Complete(ctx context.Context) error
 }
 
-// Finisher is implemented by writers that have something to do once all items
+// Finisher is implemented by writers and processors that have something to do once all items
 // are committed and before the step is COMPLETED, such as renaming a file into
 // view. Before it the engine commits once more, with Prepare, Position and
 // Release: so the attempt still owned its step, and the stored position is the

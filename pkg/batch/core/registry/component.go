@@ -102,6 +102,8 @@ type BuildContext struct {
 	Database string
 	// StepDatabase is the name of the database of the step's transactions.
 	StepDatabase string
+	// Continues says that the step goes on behind a commit of an earlier attempt.
+	Continues bool
 	// Registry makes nested components; nil: they are made by what describes them.
 	Registry *Registry
 	// StepContext returns the context of the step execution, which is stored with each

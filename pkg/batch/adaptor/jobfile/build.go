@@ -109,7 +109,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 		RedriveOf: a.redriveOf,
 	}
 	if a.run != nil {
-		b.Attempt = chunk.AttemptOf(a.run)
+		b.Attempt, b.Previous = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run)
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

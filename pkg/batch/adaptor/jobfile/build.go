@@ -117,7 +117,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	if a.run != nil {
 		b.StepContext = a.run.StepContext
 		b.Continues = a.run.Step != nil && len(a.run.Step.Position) > 0
-		b.Attempt = chunk.AttemptOf(a.run)
+		b.Attempt, b.Previous = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run)
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

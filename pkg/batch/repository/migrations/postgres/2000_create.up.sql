@@ -217,3 +217,13 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}purged_parameter" (
     identifying boolean NOT NULL,
     PRIMARY KEY (job_name, name)
 );
+
+-- The positions at which steps of the newest complete instance completed whose records were
+-- deleted: what the next one reads begins there.
+CREATE TABLE IF NOT EXISTS "{{prefix}}purged_position" (
+    job_name    text NOT NULL,
+    step        text NOT NULL,
+    instance_id bigint NOT NULL,
+    position    text NOT NULL,
+    PRIMARY KEY (job_name, step)
+);

@@ -218,3 +218,13 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}purged_parameter" (
     identifying INTEGER NOT NULL,
     PRIMARY KEY (job_name, name)
 ) STRICT;
+
+-- The positions at which steps of the newest complete instance completed whose records were
+-- deleted: what the next one reads begins there.
+CREATE TABLE IF NOT EXISTS "{{prefix}}purged_position" (
+    job_name    TEXT NOT NULL,
+    step        TEXT NOT NULL,
+    instance_id INTEGER NOT NULL,
+    position    TEXT NOT NULL,
+    PRIMARY KEY (job_name, step)
+) STRICT;

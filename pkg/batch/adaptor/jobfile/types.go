@@ -41,14 +41,14 @@ func (l *loader) declareTypes(model *jobModel) {
 }
 
 // laterKinds are field types of jobfile.md that this version does not have.
-func laterKinds() []string { return []string{"decimal", "json", "bytes"} }
+func laterKinds() []string { return []string{"json", "bytes"} }
 
 // otherKinds are the names that databases and languages have for field types.
 func otherKinds() map[string]string {
 	return map[string]string{
 		"integer": "int", "bigint": "int", "long": "int", "int64": "int", "smallint": "int",
 		"text": "string", "varchar": "string", "char": "string", "str": "string",
-		"double": "float", "number": "float", "numeric": "float", "real": "float", "float64": "float",
+		"double": "float", "number": "decimal", "numeric": "decimal", "money": "decimal", "dec": "decimal", "bigdecimal": "decimal", "real": "float", "float64": "float",
 		"boolean": "bool", "datetime": "timestamp", "time": "timestamp", "timestamptz": "timestamp",
 	}
 }
@@ -74,7 +74,8 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 		if !ok {
 			continue
 		}
-		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.NullIf, Optional: m.Optional}
+		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.NullIf, Optional: m.Optional,
+			Scale: m.Scale, DecimalSeparator: m.DecimalSeparator, ThousandsSeparator: m.ThousandsSeparator}
 		if !identifier.MatchString(e.Name) {
 			c.Add(e.Key, fmt.Sprintf("the field name %q is no identifier", e.Name), identifierHint+"; `from` gives its name in the source")
 			continue
@@ -87,7 +88,7 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 			continue
 		}
 		if _, err := row.NewSchema(f); err != nil {
-			c.Add(m.Node.Find("format"), err.Error(), "")
+			c.Add(m.misplaced(), err.Error(), "")
 			continue
 		}
 		list = append(list, f)
@@ -101,6 +102,16 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 		return nil, false
 	}
 	return schema, true
+}
+
+// misplaced is the key of the field that its type does not have.
+func (m *fieldModel) misplaced() *strict.Node {
+	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator"} {
+		if n := m.Node.Get(key); n != nil {
+			return m.Node.Find(key)
+		}
+	}
+	return m.Node
 }
 
 // fieldType reads "int" or "int null".

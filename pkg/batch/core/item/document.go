@@ -189,6 +189,12 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 			return v, jsonMisfit(f, raw)
 		}
 		return row.FloatValue(x), nil
+	case row.DecimalKind:
+		d, err := row.ParseDecimal(string(raw))
+		if err != nil {
+			return v, jsonMisfit(f, raw)
+		}
+		return f.FitDecimal(d)
 	case row.Bool:
 		if raw[0] != 't' && raw[0] != 'f' {
 			return v, jsonMisfit(f, raw)
@@ -242,7 +248,7 @@ func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	switch v.Kind() {
 	case row.Null:
 		return append(dst, "null"...), nil
-	case row.Int, row.Bool:
+	case row.Int, row.Bool, row.DecimalKind:
 		return v.AppendText(dst), nil
 	case row.Float:
 		if err := v.Finite(); err != nil {

@@ -19,6 +19,13 @@ type Field struct {
 	// Format is the text form of a date or timestamp, in the letters of [Layout], or epoch,
 	// epoch_ms or epoch_us: the number since 1970-01-01 UTC; empty: ISO 8601.
 	Format string
+	// Scale is the number of digits behind the point that the decimals of the field have:
+	// fewer are filled with zeros, more are an invalid item. nil: any, as they come.
+	Scale *int
+	// DecimalSeparator and ThousandsSeparator are how the text of a decimal, a float or an int
+	// is written: empty means "." and none. A thousands separator may be left out of a text;
+	// it is not written.
+	DecimalSeparator, ThousandsSeparator string
 	// Zone is where a time without an offset is read, and in which a Format is written; nil: UTC.
 	Zone *time.Location
 	// Default is the value where the source has none, of the field's kind; null: there is none.
@@ -85,6 +92,9 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		}
 		if f.Optional && !f.Nullable && f.Default.IsNull() {
 			return nil, fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
+		}
+		if err := f.checkNumber(); err != nil {
+			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
 		layout, err := fieldLayout(f)
 		if err != nil {

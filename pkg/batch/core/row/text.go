@@ -3,7 +3,6 @@ package row
 import (
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -35,18 +34,8 @@ func (f *Field) parse(text string) (Value, error) {
 	switch f.Kind {
 	case String:
 		return StringValue(text), nil
-	case Int:
-		i, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil {
-			return Value{}, f.misfit(text, "")
-		}
-		return IntValue(i), nil
-	case Float:
-		x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return Value{}, f.misfit(text, "")
-		}
-		return FloatValue(x), nil
+	case Int, Float, DecimalKind:
+		return f.parseNumber(text)
 	case Bool:
 		switch strings.TrimSpace(text) {
 		case "true":
@@ -85,6 +74,8 @@ func (f *Field) AppendText(dst []byte, v Value) []byte {
 			return append(dst, f.Nulls[0]...)
 		}
 		return dst
+	case f.DecimalSeparator != "" && (v.kind == DecimalKind || v.kind == Float):
+		return append(dst, strings.Replace(v.String(), ".", f.DecimalSeparator, 1)...)
 	case f.layout == "" && f.epoch == 0:
 		return v.AppendText(dst)
 	case v.kind == DateKind, v.kind == Timestamp:

@@ -39,7 +39,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 			}
 			continue
 		}
-		err = exhausted(err, attempt)
+		err = core.Exhausted(err, attempt)
 		if split, refused := p.maySplit(ctx, w, err); !split {
 			return cmp.Or(refused, err)
 		}
@@ -63,7 +63,7 @@ func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *proc
 		if err := p.filler.beforeRetry(ctx, core.PhaseProcess, n, failed); err != nil {
 			return err
 		}
-	} else if err := p.step.trySkip(ctx, w, core.PhaseProcess, failed.place, exhausted(failed, n)); err != nil {
+	} else if err := p.step.trySkip(ctx, w, core.PhaseProcess, failed.place, core.Exhausted(failed, n)); err != nil {
 		return err
 	}
 	return p.rewindWriters(ctx)

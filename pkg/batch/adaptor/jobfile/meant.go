@@ -71,6 +71,9 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 	if hint := meantDefault(key, in); hint != "" {
 		return "", hint
 	}
+	if in != reflect.TypeFor[chunkModel]() && slices.Contains([]string{"retries", "attempts", "max_retries", "max_attempts", "retry"}, key) && !hasKey(in, "next") && in != reflect.TypeFor[tasksModel]() && in != reflect.TypeFor[budgetModel]() {
+		return "", "`retry` belongs in the step, beside `tasklet`, or in `chunk`: retry: {limit: 3}"
+	}
 	if _, isElement := strict.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
 		return "", "" // a key of a step means nothing for the other elements
 	}

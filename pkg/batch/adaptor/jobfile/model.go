@@ -118,6 +118,7 @@ type stepModel struct {
 	Chunk                *chunkModel                `key:"chunk" doc:"Read, process and write items, chunk by chunk."`
 	Tasklet              *componentRef              `key:"tasklet" kind:"tasklet" doc:"Do one thing."`
 	Tasks                *tasksModel                `key:"tasks" doc:"Have tasks executed by handlers, one for each item, and wait until all of them are over."`
+	Retry                *config.ItemRetryConfig    `key:"retry" doc:"After which errors the tasklet runs again, each time in a transaction of its own, and how often; a number alone is the limit [none]. A chunk has its own."`
 	Partition            *partitionModel            `key:"partition" doc:"Do the work in parts, side by side, each with components of its own."`
 	Transaction          *transactionModel          `key:"transaction" doc:"The transaction of the step."`
 	Listeners            componentRefs              `key:"listeners" kind:"listener" doc:"The listeners of what happens in the step, called in this order: one, or a list. Those of a partitioned step are called for each part."`

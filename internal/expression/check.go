@@ -61,12 +61,13 @@ func (f facts) or(g facts) facts {
 }
 
 type checker struct {
-	text   string
-	root   node
-	clock  map[string]bool   // Today and Now, where they are allowed
-	uses   map[string]evalFn // by path
-	locals []local           // innermost last
-	slots  int               // of all let names so far
+	text  string
+	root  node
+	clock map[string]bool   // Today and Now, where they are allowed
+	uses  map[string]evalFn // by path
+	calendars
+	locals []local // innermost last
+	slots  int     // of all let names so far
 }
 
 type local struct {

@@ -305,15 +305,6 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 	return node{}, "", errorf(c.at(n), "only names have fields")
 }
 
-// listed names what there is, if it is not too much.
-func listed(names []string) string {
-	const few = 20
-	if len(names) == 0 || len(names) > few {
-		return ""
-	}
-	return " (there is " + strings.Join(names, ", ") + ")"
-}
-
 func (c *checker) conditional(n *ast.ConditionalNode, known facts) (*typed, error) {
 	cond, err := c.checkBool(n.Cond, known)
 	if err != nil {

@@ -61,12 +61,13 @@ func (f facts) or(g facts) facts {
 }
 
 type checker struct {
-	text   string
-	root   node
-	clock  map[string]bool   // Today and Now, where they are allowed
-	uses   map[string]evalFn // by path
-	locals []local           // innermost last
-	slots  int               // of all let names so far
+	text  string
+	root  node
+	clock map[string]bool   // Today and Now, where they are allowed
+	uses  map[string]evalFn // by path
+	calendars
+	locals []local // innermost last
+	slots  int     // of all let names so far
 }
 
 type local struct {
@@ -302,15 +303,6 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 		return node{}, "", unknownFunction(c.at(n), call.Name, nil)
 	}
 	return node{}, "", errorf(c.at(n), "only names have fields")
-}
-
-// listed names what there is, if it is not too much.
-func listed(names []string) string {
-	const few = 20
-	if len(names) == 0 || len(names) > few {
-		return ""
-	}
-	return " (there is " + strings.Join(names, ", ") + ")"
 }
 
 func (c *checker) conditional(n *ast.ConditionalNode, known facts) (*typed, error) {

@@ -192,3 +192,12 @@ func functionCure(name string) string {
 	}
 	return ""
 }
+
+// listed names what there is, if it is not too much.
+func listed(names []string) string {
+	const few = 20
+	if len(names) == 0 || len(names) > few {
+		return ""
+	}
+	return " (there is " + strings.Join(names, ", ") + ")"
+}

@@ -24,6 +24,10 @@ func valueCure(word string) string {
 		return "write truncate(date, 'month')"
 	case "dayofweek", "dow", "isodow":
 		return "write weekday(date): 1 for Monday to 7 for Sunday"
+	case "nextbusinessday", "addbusinessdays", "workday", "addworkdays", "nextworkday":
+		return "write business_day(date, 1, 'TARGET')"
+	case "isworkday", "isholiday", "isweekend", "isbankingday":
+		return "write is_business_day(date, 'TARGET')"
 	case "isodate", "strftime", "dateformat":
 		return "write format(date, 'yyyy-MM-dd')"
 	case "tryint", "trycast", "safe", "catch", "iferror":

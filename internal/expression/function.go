@@ -27,7 +27,7 @@ func Functions() []string {
 	for _, name := range sortedNames(all) {
 		usages = append(usages, all[name].usage)
 	}
-	usages = append(usages, tryUsage, joinUsage)
+	usages = append(usages, tryUsage, joinUsage, isBusinessDayUsage, businessDayUsage)
 	slices.Sort(usages)
 	return append(usages, Today, Now)
 }
@@ -59,7 +59,7 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 	all := functions()
 	f, ok := all[name]
 	if !ok {
-		return nil, unknownFunction(at, name, append(sortedNames(all), "try", "join"))
+		return nil, unknownFunction(at, name, append(sortedNames(all), "try", "join", "business_day", "is_business_day"))
 	}
 	if len(nodes) < f.minArgs || len(nodes) > f.maxArgs {
 		return nil, errorf(at, "%s takes other arguments: %s", name, f.usage)

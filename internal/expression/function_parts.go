@@ -111,6 +111,8 @@ func (c *checker) special(name string, at int, nodes []ast.Node, known facts) (*
 		return c.callTry(at, nodes, known)
 	case "join":
 		return c.callJoin(at, nodes, known)
+	case "business_day", "is_business_day":
+		return c.callBusiness(name, at, nodes, known)
 	}
 	return nil, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -32,6 +33,8 @@ type Var struct {
 	// may be many: Find returns one, Names lists all for hints.
 	Find  func(name string) (Var, bool)
 	Names func() []string
+	// Calendars are those of the name [Calendars].
+	Calendars map[string]*calendar.Calendar
 	// Open says that every further name behind the dot is a string, which may be
 	// missing where Nullable is set too.
 	Open bool
@@ -168,7 +171,7 @@ func namespace(fields map[string]node) node {
 func sortedNames[T any](m map[string]T) []string {
 	names := make([]string, 0, len(m))
 	for name := range m {
-		if name != Today && name != Now {
+		if name != Today && name != Now && name != Calendars {
 			names = append(names, name)
 		}
 	}

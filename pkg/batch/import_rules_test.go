@@ -50,6 +50,7 @@ func rooms() []room {
 		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/..."}, std: true},
 		{path: "pkg/batch/core/jsontext/...", std: true},
+		{path: "pkg/batch/core/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
 		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "pkg/batch/core/jsontext/..."}, std: true},
 		{path: "pkg/batch/core/registry/...", may: []string{core, tx}, std: true},
 		{path: core, std: true},

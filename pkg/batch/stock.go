@@ -25,6 +25,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
 	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
 	httptask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/http"
+	mailtask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/mail"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
@@ -40,7 +41,7 @@ func stock(sources []migration.Source) []registry.Component {
 		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), route.Components(), table.Components(),
 		dedupe.Components(), filter.Components(), group.Components(), lookup.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
-		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
+		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), mailtask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
 	)
 	for i := range list {
 		list[i].StandardExits = list[i].Name != "fail"

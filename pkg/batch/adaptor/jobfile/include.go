@@ -25,6 +25,7 @@ const (
 	includeKey   = "include"
 	typesKey     = "types"
 	templatesKey = "templates"
+	calendarsKey = "calendars"
 	defaultsKey  = "defaults"
 )
 
@@ -32,9 +33,9 @@ const (
 type includer struct {
 	*loader
 	known map[string]bool // by identity
-	// types, templates and defaults are what the files give.
-	types, templates []strict.Entry
-	defaults         *strict.Node
+	// types, templates, calendars and defaults are what the files give.
+	types, templates, calendars []strict.Entry
+	defaults                    *strict.Node
 	// unread says that a file could not be read, so that not all names are known.
 	unread bool
 }
@@ -53,6 +54,7 @@ func (l *loader) includeFiles() bool {
 	at := root.KeyOf(includeKey)
 	entries = completed(entries, typesKey, at, i.union(i.types, root.Get(typesKey), "type"))
 	entries = completed(entries, templatesKey, at, i.union(i.templates, root.Get(templatesKey), "template"))
+	entries = completed(entries, calendarsKey, at, i.union(i.calendars, root.Get(calendarsKey), "calendar"))
 	own := root.Get(defaultsKey)
 	switch {
 	case i.defaults == nil:
@@ -157,14 +159,14 @@ func (i *includer) readFile(at *strict.Node, file Source, name string, chain []s
 	}
 }
 
-const includeKeys = "an included file gives types, templates and defaults, and may include others"
+const includeKeys = "an included file gives types, templates, calendars and defaults, and may include others"
 
 // take takes what an included file gives.
 func (i *includer) take(root *strict.Node) {
 	for _, e := range root.Entries {
 		switch {
 		case e.Key.Bad || e.Value.Bad, e.Key.Text == includeKey, strings.HasPrefix(e.Key.Text, "x-"):
-		case e.Key.Text == typesKey || e.Key.Text == templatesKey || e.Key.Text == defaultsKey:
+		case e.Key.Text == typesKey || e.Key.Text == templatesKey || e.Key.Text == calendarsKey || e.Key.Text == defaultsKey:
 			if e.Value.Kind != strict.Map {
 				i.problems.Add(e.Value, fmt.Sprintf("%s takes %s, not %s", e.Key.Text, strict.Map, e.Value.Kind), "")
 				continue
@@ -173,7 +175,7 @@ func (i *includer) take(root *strict.Node) {
 		case hasKey(reflect.TypeFor[jobModel](), e.Key.Text):
 			i.problems.Add(e.Key, e.Key.Text+" is a key of the job file", includeKeys)
 		default:
-			i.problems.Add(e.Key, fmt.Sprintf("unknown key %q in an included file", e.Key.Text), strict.Suggest(e.Key.Text, []string{typesKey, templatesKey, defaultsKey, includeKey}))
+			i.problems.Add(e.Key, fmt.Sprintf("unknown key %q in an included file", e.Key.Text), strict.Suggest(e.Key.Text, []string{typesKey, templatesKey, calendarsKey, defaultsKey, includeKey}))
 		}
 	}
 }
@@ -184,6 +186,8 @@ func (i *includer) takeKey(e strict.Entry) {
 		i.types = append(i.types, e.Value.Entries...)
 	case templatesKey:
 		i.templates = append(i.templates, e.Value.Entries...)
+	case calendarsKey:
+		i.calendars = append(i.calendars, e.Value.Entries...)
 	case defaultsKey:
 		if i.defaults == nil {
 			i.defaults = e.Value

@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -36,6 +37,7 @@ type File struct {
 	exclusive     *expression.Program // the key; nil: the file has none
 	included      []included          // the files that it includes, at any depth
 	zone          *time.Location
+	calendars     map[string]*calendar.Calendar
 	now           func() time.Time
 	clockDefaults []clockDefault
 	badDefaults   bool // the file's defaults have a mistake
@@ -214,6 +216,7 @@ func (l *loader) load() {
 	}
 	l.file.now = l.now
 	l.checkTimezone()
+	l.declareCalendars()
 	l.declareTypes(f.model)
 	l.declareParameters(f.model)
 	l.checkIncrementer()

@@ -18,9 +18,10 @@ type jobModel struct {
 
 	Job         string                            `key:"job" required:"true" doc:"The job's name: letters, digits, '_', '-' and '.', beginning with a letter."`
 	Description string                            `key:"description" doc:"What the job is for, in a sentence."`
-	Include     includeModel                      `key:"include" doc:"Files that give types, templates and defaults, relative to this one: a path, or a list [none]."`
+	Include     includeModel                      `key:"include" doc:"Files that give types, templates, calendars and defaults, relative to this one: a path, or a list [none]."`
 	Parameters  strict.OrderedMap[parameterModel] `key:"parameters" doc:"The parameters of a launch, by name."`
 	Types       strict.OrderedMap[rowModel]       `key:"types" doc:"Row types by name, for the 'item' of components."`
+	Calendars   strict.OrderedMap[calendarModel]  `key:"calendars" doc:"Calendars of business days by name, for is_business_day, business_day and schedules; TARGET is always there."`
 	Templates   strict.OrderedMap[templateModel]  `key:"templates" doc:"Elements with arguments, by name, for 'use' in a flow."`
 	Database    string                            `key:"database" default:"default" doc:"The database of SQL components that name no other."`
 	Timezone    string                            `key:"timezone" default:"UTC" doc:"The IANA time zone of the job, such as Europe/Berlin: today() is the day there."`

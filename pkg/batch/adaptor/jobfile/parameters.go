@@ -137,6 +137,7 @@ func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) 
 	scope := expression.Scope{
 		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
 	}
+	scope[expression.Calendars] = expression.Var{Calendars: l.file.calendars}
 	vars := l.file.clock(l.now())
 	if !l.compileParameter(spec, n, t, &names{scope: scope}) {
 		return "", false

@@ -170,7 +170,7 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *strict.N
 		reportTemplate(l.problems, n, "schedule", err)
 		return nil, false
 	}
-	scope := expression.Scope{scheduleName: scheduleVars()}
+	scope := expression.Scope{scheduleName: scheduleVars(), expression.Calendars: {Calendars: l.file.calendars}}
 	if !l.compileParameter(spec, n, t, &names{scope: scope}) {
 		return nil, false
 	}

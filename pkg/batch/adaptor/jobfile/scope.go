@@ -80,6 +80,7 @@ func (l *loader) scope(p location) *names {
 			scope[name] = v
 		}
 	}
+	scope[expression.Calendars] = expression.Var{Calendars: l.file.calendars}
 	for _, name := range []string{"with", "secret"} {
 		scope[name] = expression.Var{Open: true}
 	}
@@ -193,7 +194,7 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 			params[name] = reflect.PointerTo(v.Type)
 		}
 	}
-	env := registry.ExpressionEnv{Types: map[string]map[string]reflect.Type{
+	env := registry.ExpressionEnv{Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
 		"params": params,
 		// job.execution is not among them: the rows of a restart would be others.
 		"job":    {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},

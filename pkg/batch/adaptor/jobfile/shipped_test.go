@@ -36,6 +36,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
 	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
 	httptask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/http"
+	mailtask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/mail"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
@@ -52,7 +53,7 @@ func shipped(t *testing.T) *registry.Registry {
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
 		csv.Components(), dedupe.Components(), itemfiles.Components(), filter.Components(), group.Components(), json.Components(), lookup.Components(), mapping.Components(), query.Components(),
-		route.Components(), table.Components(), text.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
+		route.Components(), table.Components(), text.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), mailtask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)
 	require.NoError(t, err)

@@ -3,6 +3,8 @@ package registry
 import (
 	"reflect"
 	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 )
 
 // ConfigError is an error of Types, New or Validate about one key of the config. It
@@ -82,4 +84,6 @@ type ExpressionEnv struct {
 	Types map[string]map[string]reflect.Type
 	// Values has the same shape; nil at load.
 	Values map[string]map[string]any
+	// Calendars are those of the job, by name, beside calendar.Stock.
+	Calendars map[string]*calendar.Calendar
 }

@@ -1,0 +1,118 @@
+// Package mailtask is the tasklet `mail`: it sends a mail by SMTP.
+//
+// It imports core and core/registry.
+package mailtask
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/mail"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config configures the tasklet.
+type Config struct {
+	Host     string `key:"host" required:"true" doc:"The mail server."`
+	Port     int    `key:"port" doc:"Its port [587; with tls: tls 465, with tls: none 25]."`
+	TLS      string `key:"tls" enum:"starttls,tls,none" default:"starttls" doc:"How the connection is encrypted: starttls asks the server for it and goes on with nothing else, tls is encrypted from the start, none is not, and then there is no password."`
+	CA       string `key:"ca" path:"true" doc:"A PEM file with the certificates that the server's is checked with [those of the system]."`
+	User     string `key:"user" doc:"The user who sends [nobody logs in]."`
+	Password string `key:"password" doc:"The password of the user, such as ${secret.smtp}."`
+
+	From        string        `key:"from" required:"true" doc:"The sender: an address, or 'Name <address>'."`
+	To          []string      `key:"to" item:"an address" required:"true" doc:"The recipients."`
+	Cc          []string      `key:"cc" item:"an address" doc:"Recipients of copies."`
+	Bcc         []string      `key:"bcc" item:"an address" doc:"Recipients whom the others do not see."`
+	Subject     string        `key:"subject" required:"true" doc:"The subject, one line."`
+	Text        string        `key:"text" doc:"The text; it may have ${...}."`
+	Attachments []string      `key:"attachments" item:"a file" path:"true" doc:"Files that go with it."`
+	MaxSize     registry.Size `key:"max_size" default:"10MB" doc:"The most bytes of all attachments together; more of them are an error, and nothing is sent."`
+	Timeout     time.Duration `key:"timeout" default:"1m" doc:"How long sending may take."`
+}
+
+// The kinds of encryption.
+const (
+	startTLS = "starttls"
+	fromTLS  = "tls"
+	noTLS    = "none"
+)
+
+// Validate checks addresses, subject and server.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
+	if c.Host == "" || strings.ContainsAny(c.Host, " /:\r\n") {
+		bad("host", "%q is no name of a server; the port is a key of its own", c.Host)
+	}
+	if c.Port < 0 || c.Port > 65535 {
+		bad("port", "%d is no port", c.Port)
+	}
+	if len(c.To) == 0 {
+		bad("to", "there is no recipient")
+	}
+	for key, list := range map[string][]string{"from": {c.From}, "to": c.To, "cc": c.Cc, "bcc": c.Bcc} {
+		for _, address := range list {
+			if _, err := mail.ParseAddress(address); err != nil {
+				bad(key, "%q is no address, such as ops@example.org or Night Shift <ops@example.org>", address)
+			}
+		}
+	}
+	if strings.ContainsAny(c.Subject, "\r\n") {
+		bad("subject", "it has a line break")
+	}
+	switch {
+	case c.User == "" && c.Password != "":
+		bad("password", "there is no user")
+	case c.User != "" && c.TLS == noTLS:
+		bad("tls", "a password is not sent without encryption: use starttls or tls")
+	}
+	if c.Timeout < 0 {
+		bad("timeout", "%s is less than 0", c.Timeout)
+	}
+	return errors.Join(errs...)
+}
+
+// results are what the step tells.
+func results() []row.Field {
+	return []row.Field{{Name: "recipients", Kind: row.Int}, {Name: "message_id", Kind: row.String}}
+}
+
+// Components describes the tasklet.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindTasklet, Name: "mail", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Summary: "sends a mail by SMTP, with attachments",
+		Doc: `The step completes where the server has taken the mail for all recipients: where it refuses one, nothing
+is sent. The results are ` + "`recipients`, their number, and `message_id`" + `. A connection that fails and an answer
+4xx of the server are worth a ` + "`retry`" + ` of the step; an answer 5xx is not.
+
+A mail is sent at least once: after a crash between the answer and the end of the step, the restart sends it again, with
+the same ` + "`Message-ID`" + `, by which many servers know it (rule TL8).`,
+		Example: "tasklet:\n  mail:\n    host: smtp.example.org\n    user: batch\n    password: ${secret.smtp}\n    from: Night Shift <batch@example.org>\n    to: [ops@example.org]\n    subject: \"${job.name} of ${string(params.year)}\"\n    text: |\n      The report is attached.\n    attachments: [out/report.csv]\nretry: 3",
+		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+	}}
+}
+
+// New checks config.
+func New(config Config) (core.Tasklet, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	config.TLS = cmp.Or(config.TLS, startTLS)
+	config.Port = cmp.Or(config.Port, map[string]int{startTLS: 587, fromTLS: 465, noTLS: 25}[config.TLS])
+	config.MaxSize, config.Timeout = cmp.Or(config.MaxSize, 10<<20), cmp.Or(config.Timeout, time.Minute)
+	return &tasklet{config: config}, nil
+}
+
+// tasklet sends one mail.
+type tasklet struct{ config Config }

@@ -1,0 +1,159 @@
+// Package calendar says which days are business days.
+//
+// It imports core/row and the standard library.
+package calendar
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Calendar is a set of business days: those that are neither of a weekend nor a holiday. It is
+// immutable and safe for concurrent use.
+type Calendar struct {
+	name     string
+	weekend  [7]bool // by time.Weekday
+	holidays map[row.Date]bool
+	// yearly are the holidays of a year by a rule; nil: there are none.
+	yearly func(year int) []row.Date
+	// until is the last day of which the holidays are known; 0: all.
+	until row.Date
+}
+
+// Config describes a calendar.
+type Config struct {
+	Name string
+	// Base is the calendar whose weekend and holidays it has as well; nil: none.
+	Base *Calendar
+	// Weekend are the days of a week that are none; nil: those of Base, or Saturday and Sunday.
+	Weekend []time.Weekday
+	// Holidays are further days that are none.
+	Holidays []row.Date
+	// Until is the last day that the holidays are known of: a question beyond it is an
+	// error. 0: that of Base, or there is none.
+	Until row.Date
+}
+
+// New makes a calendar. One that has no business day in a week is an error.
+func New(c Config) (*Calendar, error) {
+	made := &Calendar{name: c.Name, holidays: map[row.Date]bool{}, until: c.Until}
+	if c.Base != nil {
+		made.weekend, made.yearly = c.Base.weekend, c.Base.yearly
+		for day := range c.Base.holidays {
+			made.holidays[day] = true
+		}
+		if made.until == 0 {
+			made.until = c.Base.until
+		}
+	}
+	switch {
+	case c.Weekend != nil:
+		made.weekend = [7]bool{}
+		for _, day := range c.Weekend {
+			made.weekend[day] = true
+		}
+	case c.Base == nil:
+		made.weekend[time.Saturday], made.weekend[time.Sunday] = true, true
+	}
+	for _, day := range c.Holidays {
+		made.holidays[day] = true
+	}
+	if !slices.Contains(made.weekend[:], false) {
+		return nil, fmt.Errorf("the calendar %s has no business day: its weekend has seven days", c.Name)
+	}
+	return made, nil
+}
+
+// Name is how expressions and schedules call the calendar.
+func (c *Calendar) Name() string { return c.name }
+
+// IsBusinessDay reports whether the day is one.
+func (c *Calendar) IsBusinessDay(day row.Date) (bool, error) {
+	if c.until != 0 && day > c.until {
+		return false, fmt.Errorf("the calendar %s knows its holidays until %s, and not on %s", c.name, c.until, day)
+	}
+	t := day.Time()
+	if c.weekend[t.Weekday()] || c.holidays[day] {
+		return false, nil
+	}
+	return c.yearly == nil || !slices.Contains(c.yearly(t.Year()), day), nil
+}
+
+const (
+	// maxSteps is the most business days that Add goes.
+	maxSteps = 100_000
+	// maxClosed is how many days in a row may be none.
+	maxClosed = 366
+)
+
+// Add returns business day n after the day, or -n before it. With 0 it is the day itself, or the
+// next one where that is none.
+func (c *Calendar) Add(day row.Date, n int64) (row.Date, error) {
+	if n > maxSteps || n < -maxSteps {
+		return 0, fmt.Errorf("%d business days are more than %d", n, maxSteps)
+	}
+	step := row.Date(1)
+	if n < 0 {
+		step, n = -1, -n
+	}
+	left, closed := n, 0
+	if n == 0 {
+		day, left = day-1, 1
+	}
+	for left > 0 {
+		day += step
+		open, err := c.IsBusinessDay(day)
+		switch {
+		case err != nil:
+			return 0, err
+		case open:
+			left, closed = left-1, 0
+		case closed == maxClosed:
+			return 0, fmt.Errorf("the calendar %s has no business day for a year before or after %s", c.name, day)
+		default:
+			closed++
+		}
+	}
+	return day, nil
+}
+
+// Stock are the calendars that are always there, by name: TARGET, the payment system of the euro
+// area.
+func Stock() map[string]*Calendar {
+	target := &Calendar{name: "TARGET", yearly: target}
+	target.weekend[time.Saturday], target.weekend[time.Sunday] = true, true
+	return map[string]*Calendar{"TARGET": target}
+}
+
+// target are the closing days of TARGET since 2002.
+func target(year int) []row.Date {
+	easter := Easter(year)
+	return []row.Date{
+		row.NewDate(year, time.January, 1), easter.AddDays(-2), easter.AddDays(1), row.NewDate(year, time.May, 1),
+		row.NewDate(year, time.December, 25), row.NewDate(year, time.December, 26),
+	}
+}
+
+// Easter is Easter Sunday of a year in the Gregorian calendar.
+func Easter(year int) row.Date { // after Meeus, Jones and Butcher
+	a, b, c := year%19, year/100, year%100
+	h := (19*a + b - b/4 - (b-(b+8)/25+1)/3 + 15) % 30
+	l := (32 + 2*(b%4) + 2*(c/4) - h - c%4) % 7
+	m := (a + 11*h + 22*l) / 451
+	n := h + l - 7*m + 114
+	return row.NewDate(year, time.Month(n/31), n%31+1)
+}
+
+// Weekday reads the name of a day of the week: MON, Monday, in any case of letters.
+func Weekday(name string) (time.Weekday, bool) {
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if full := day.String(); strings.EqualFold(name, full) || strings.EqualFold(name, full[:3]) {
+			return day, true
+		}
+	}
+	return 0, false
+}

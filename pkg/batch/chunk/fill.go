@@ -127,7 +127,7 @@ func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 		attempt++
 		err = f.listeners.onReadError(ctx, err)
 		if item.IsConsumed(err) || !f.step.mayRetry(ctx, err, attempt, began) {
-			return exhausted(err, attempt)
+			return core.Exhausted(err, attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseRead, attempt, err); err != nil {
 			return err
@@ -321,18 +321,5 @@ func (f *filler) beforeRetry(ctx context.Context, phase core.Phase, n int, err e
 	if err := f.listeners.beforeRetry(ctx, phase, n, err); err != nil {
 		return err
 	}
-	d := f.step.config.Retry.Backoff.Wait(n)
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-f.stop.Done():
-		return core.ErrStopped
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return f.step.config.Retry.Pause(ctx, f.stop.Done(), n, err)
 }

@@ -47,6 +47,7 @@ type component struct {
 // sink is a writer, with its optional interfaces.
 type sink struct {
 	writer     item.Writer
+	completer  item.Completer
 	preparer   item.Preparer
 	positioner item.Positioner
 	rewinder   item.Rewinder
@@ -66,7 +67,7 @@ func newComponent(value any) component {
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c),
 	}
 }
@@ -250,7 +251,8 @@ func (p *pipeline) begin() *work {
 
 // finish lets processors and writers do what comes after the last commit, such as publishing a
 // file. First it commits once more: the guard says that the step still belongs to this
-// attempt, and the stored position then names what is published (rule C15b).
+// attempt, and the stored position then names what is published (rule C15b). What writers
+// do in a transaction at the end is part of that commit (rule TW1).
 func (p *pipeline) finish(ctx context.Context) error {
 	var finishers []item.Finisher
 	for _, c := range p.components[1:] { // the reader has nothing to finish
@@ -258,11 +260,11 @@ func (p *pipeline) finish(ctx context.Context) error {
 			finishers = append(finishers, f)
 		}
 	}
-	if len(finishers) == 0 {
+	if len(finishers) == 0 && !slices.ContainsFunc(p.sinks, func(s sink) bool { return s.completer != nil }) {
 		return nil
 	}
 	w := p.begin()
-	w.next = p.at
+	w.next, w.completes = p.at, true
 	if err := p.commitChunk(ctx, w); err != nil {
 		return p.failed(ctx, err)
 	}

@@ -115,7 +115,7 @@ func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retr
 			began = time.Now()
 		}
 		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {
-			return exhausted(err, attempt)
+			return core.Exhausted(err, attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseProcess, attempt, err); err != nil {
 			return err

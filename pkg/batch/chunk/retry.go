@@ -7,36 +7,16 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Retry says which failures are retried (rules C2, C6). The zero value retries none.
-type Retry struct {
-	// Limit is the number of retries after the first attempt: of each item in reader
-	// and processor, of the whole chunk in the writer.
-	Limit int
-	// Retryable classifies errors; nil asks the error itself.
-	Retryable func(error) bool
-	Backoff   config.Backoff
-}
+// Retry says which failures are retried (rules C2, C6).
+type Retry = core.Retry
 
-// allows reports whether attempt n (1-based), which failed with err, may be followed by
-// another one. began is when the first attempt did.
-func (r Retry) allows(err error, n int, began time.Time) bool {
-	if n > r.Limit {
-		return false
-	}
-	if r.Backoff.Elapsed > 0 && time.Since(began) >= r.Backoff.Elapsed {
-		return false
-	}
-	if r.Retryable == nil {
-		return exception.IsRetryable(err)
-	}
-	return r.Retryable(err)
-}
+// RetryExhaustedError is a failure after all retries.
+type RetryExhaustedError = core.RetryExhaustedError
 
 // SkipPolicy decides whether an item whose retries failed may be skipped.
 type SkipPolicy interface {
@@ -81,20 +61,6 @@ func (e *SkipLimitError) Error() string {
 
 // Unwrap returns the last cause.
 func (e *SkipLimitError) Unwrap() error { return e.Err }
-
-// RetryExhaustedError is a failure after all retries.
-type RetryExhaustedError struct {
-	Attempts int
-	Err      error
-}
-
-// Error names the number of attempts and the last cause.
-func (e *RetryExhaustedError) Error() string {
-	return fmt.Sprintf("failed %d times, the last time: %v", e.Attempts, e.Err)
-}
-
-// Unwrap returns the last cause.
-func (e *RetryExhaustedError) Unwrap() error { return e.Err }
 
 // ListenerError is the failure of a listener: it fails the step whatever its
 // cause says of itself (rule C16).
@@ -145,18 +111,10 @@ type writeError struct{ err error }
 func (e *writeError) Error() string { return "write: " + e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// exhausted adds the number of attempts to a failure, where there was more than one.
-func exhausted(err error, attempts int) error {
-	if attempts < 2 {
-		return err
-	}
-	return &RetryExhaustedError{Attempts: attempts, Err: err}
-}
-
 // mayRetry reports whether attempt n (1-based), which failed with err, may be followed
 // by another one. began is when the first attempt did.
 func (s *Step) mayRetry(ctx context.Context, err error, n int, began time.Time) bool {
-	return !isFatal(ctx, err) && s.config.Retry.allows(err, n, began)
+	return !isFatal(ctx, err) && s.config.Retry.Allows(err, n, began)
 }
 
 // trySkip adds the skip of what failed to the work, where the policy allows it. Else it

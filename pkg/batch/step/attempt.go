@@ -121,9 +121,9 @@ func (a *attempt) parked(ctx context.Context) *ending {
 	return &ending{err: core.ErrParked}
 }
 
-// perform runs the step in the transaction that it asks for, and what decides with
+// performOnce runs the step in the transaction that it asks for, and what decides with
 // it whether the transaction commits.
-func (a *attempt) perform(ctx context.Context) (*ending, error) {
+func (a *attempt) performOnce(ctx context.Context) (*ending, error) {
 	a.part = true
 	transactional, ok := a.step.(Transactional)
 	if !ok {

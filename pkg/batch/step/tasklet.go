@@ -19,7 +19,10 @@ type TaskletConfig struct {
 	Database tx.Database
 	// Attr says what transaction the tasklet runs in; zero: REQUIRED.
 	Attr tx.Attr
-	// Timeout ends the step with a failure when it is over; 0: none.
+	// Retry says after which failures the tasklet is made and run again; zero: after none. In a
+	// group there is no retry.
+	Retry core.Retry
+	// Timeout ends the step with a failure when it is over, all attempts together; 0: none.
 	Timeout time.Duration
 	// Assemble makes the tasklet of one step execution.
 	Assemble func(ctx context.Context, run *core.StepRun) (core.Tasklet, error)
@@ -64,6 +67,9 @@ func (s *TaskletStep) Kind() string { return "tasklet" }
 
 // Timeout is the configured limit; 0 means none.
 func (s *TaskletStep) Timeout() time.Duration { return s.config.Timeout }
+
+// Retry says after which failures the tasklet runs again.
+func (s *TaskletStep) Retry() core.Retry { return s.config.Retry }
 
 // Transaction is what the executor opens for the tasklet.
 func (s *TaskletStep) Transaction() (*tx.Manager, tx.Attr) { return s.tx, s.config.Attr }

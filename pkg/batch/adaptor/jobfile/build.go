@@ -17,10 +17,10 @@ type builder struct {
 	name string
 	step *stepDef // nil: of the job, or of a decision
 	deps Deps
+	// redriveOf is the instance that is redriven; 0: none is.
+	redriveOf core.JobInstanceID
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
-	// redrives says that the step runs skipped items again.
-	redrives bool
 }
 
 // forRun returns the builder for one step execution.
@@ -37,7 +37,7 @@ func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) buil
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
 	}
-	return builder{file: c.file, name: step, step: of, deps: c.deps, redrives: c.wrapParts != nil}
+	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf}
 }
 
 func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
@@ -109,15 +109,15 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	b := registry.BuildContext{
 		Job: a.file.name, Step: a.name, Execution: view.Job.ID,
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
-		Registry: a.deps.Registry,
+		Registry: a.deps.Registry, RedriveOf: a.redriveOf,
 	}
 	if a.step != nil {
 		b.StepDatabase = (&compiler{file: a.file}).database(a.step)
 	}
 	if a.run != nil {
-		b.StepContext, b.Redrives = a.run.StepContext, a.redrives
+		b.StepContext = a.run.StepContext
 		b.Continues = a.run.Step != nil && len(a.run.Step.Position) > 0
-		b.Attempt = chunk.AttemptOf(a.run)
+		b.Attempt, b.Previous = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run)
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

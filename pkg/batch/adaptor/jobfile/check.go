@@ -90,6 +90,7 @@ func (l *loader) checkStep(s *stepDef) {
 	if m.Tasklet != nil {
 		l.checkTasklet(s)
 	}
+	l.checkStepRetry(s)
 	if m.Chunk != nil {
 		l.checkChunk(s)
 	}

@@ -73,6 +73,8 @@ type compiler struct {
 	missing  []error
 	// wrapParts changes how a chunk step gets its parts; nil: it does not.
 	wrapParts func(makeParts) makeParts
+	// redriveOf is the instance that is redriven; 0: none is.
+	redriveOf core.JobInstanceID
 }
 
 // makeParts is the function of a chunk step that makes its parts.

@@ -109,8 +109,12 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 		listeners = nil
 	}
 	if s.tasklet != nil {
+		retry, err := c.retry(s)
+		if err != nil {
+			return nil, err
+		}
 		return step.NewTasklet(step.TaskletConfig{
-			Name: s.name, Database: db, Attr: c.attr(s), Timeout: timeout(s.timeout), Assemble: a.tasklet,
+			Name: s.name, Database: db, Attr: c.attr(s), Retry: retry, Timeout: timeout(s.timeout), Assemble: a.tasklet,
 			Listeners: listeners, Expect: expect, Promote: promote,
 		})
 	}

@@ -105,7 +105,7 @@ func lookingUp(lookup string) string {
 - step: load
   chunk:
     size: 2
-    reader: {csv: {path: orders.csv, item: {id: int, currency: {type: string null, nulls: [""]}, amount: int}}}
+    reader: {csv: {path: orders.csv, item: {id: int, currency: {type: string null, null_if: [""]}, amount: int}}}
     processor:
     - lookup: ` + lookup + `
     - map: {only: true, id: item.id, rate: "item.rate ?? -1.0"}
@@ -306,7 +306,7 @@ const deduping = `
 - step: load
   chunk:
     size: 3
-    reader: {csv: {path: in.csv, item: {id: int, name: {type: string null, nulls: [""]}}}}
+    reader: {csv: {path: in.csv, item: {id: int, name: {type: string null, null_if: [""]}}}}
     processor: {dedupe: {key: [id, name]REPEATED}}
     writer: {table: target}
     skip: {limit: 9, errors: [validate, check]}

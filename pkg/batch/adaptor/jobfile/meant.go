@@ -48,6 +48,12 @@ func otherNames(in reflect.Type) map[string][]string {
 	case reflect.TypeFor[stepModel]():
 		return map[string][]string{"tasklet": {"task", "run", "script", "command"}, "when": {"if", "condition"}, "listeners": {"listener"}}
 	}
+	if in == reflect.TypeFor[fieldModel]() {
+		return map[string][]string{
+			"null_if": {"nulls", "null", "null_values", "na_values", "nullif"}, "default": {"fallback", "if_null"},
+			"zone": {"timezone", "tz"}, "from": {"source", "column", "path", "header"}, "coerce": {"on_error", "invalid", "errors", "convert", "cast"},
+		}
+	}
 	if _, ok := strict.FieldsOf(in).Find("item"); ok {
 		return map[string][]string{"item": {"columns", "fields", "schema", "types"}}
 	}
@@ -64,6 +70,9 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 	}
 	if hint := meantDefault(key, in); hint != "" {
 		return "", hint
+	}
+	if in != reflect.TypeFor[chunkModel]() && slices.Contains([]string{"retries", "attempts", "max_retries", "max_attempts", "retry"}, key) && !hasKey(in, "next") && in != reflect.TypeFor[tasksModel]() && in != reflect.TypeFor[budgetModel]() {
+		return "", "`retry` belongs in the step, beside `tasklet`, or in `chunk`: retry: {limit: 3}"
 	}
 	if _, isElement := strict.FieldsOf(in).Find("next"); isElement && in != reflect.TypeFor[stepModel]() {
 		return "", "" // a key of a step means nothing for the other elements

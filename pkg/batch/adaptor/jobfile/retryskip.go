@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -34,6 +35,31 @@ func (l *loader) checkExclusions(s *stepDef) {
 	}
 	if !s.chunk.Reprocess {
 		l.reportExclusion(s, "reprocess", "what a processor does in a transaction is undone with it, and has to be done again")
+	}
+}
+
+// checkStepRetry checks the retry of a step with a tasklet, and completes it by the defaults, which
+// are for work that a transaction undoes: a tasklet without one is repeated only where its
+// step says so.
+func (l *loader) checkStepRetry(s *stepDef) {
+	m, d := s.model, l.file.defaults()
+	n := m.Node.Get("retry")
+	group := s.element != nil && s.element.list.parent != nil && s.element.list.parent.kind == atomicKind
+	switch {
+	case n != nil && m.Tasks != nil:
+		l.problems.Add(m.Node.KeyOf("retry"), "retry is for a tasklet, and tasks have a budget", "write `budget: {max_attempts: 3}` in `tasks`")
+	case n != nil && m.Tasklet == nil:
+		l.problems.Add(m.Node.KeyOf("retry"), "retry of a chunk step belongs in `chunk`", "it is of each item and of the chunk")
+	case n != nil && group:
+		l.problems.Add(m.Node.KeyOf("retry"), "a step of an atomic group is not retried: the group is one transaction", "a restart begins the group anew")
+	case m.Tasklet == nil || group:
+	default:
+		l.checkRetry(n, m.Retry)
+		s.retry = m.Retry
+		transactional := s.tasklet != nil && !s.tasklet.component.NoTransaction
+		if n != nil || transactional {
+			s.retry = merged(n, m.Retry, d.Node.Get("retry"), d.Retry)
+		}
 	}
 }
 
@@ -146,12 +172,9 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 	to.ProcessInTransaction = s.chunk.ProcessInTransaction
 	to.Concurrency = *s.chunk.Concurrency
 	to.Classify = matchers.Class
-	if s.retry != nil {
-		rules, err := matchers.RetryRules(s.retry.Errors, s.retry.Except)
-		if err != nil {
-			return fmt.Errorf("retry: %w", err)
-		}
-		to.Retry = chunk.Retry{Limit: s.retry.Limit, Retryable: rules.Match, Backoff: s.retry.Backoff}
+	var err error
+	if to.Retry, err = c.retry(s); err != nil {
+		return err
 	}
 	// With a limit of 0 the step fails with the error itself, not with a limit exceeded.
 	if s.skip != nil && s.skip.Limit > 0 {
@@ -162,4 +185,16 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 		to.Skip = chunk.LimitSkip{Limit: int64(s.skip.Limit), Skippable: rules.Match}
 	}
 	return nil
+}
+
+// retry is what a step retries.
+func (c *compiler) retry(s *stepDef) (core.Retry, error) {
+	if s.retry == nil {
+		return core.Retry{}, nil
+	}
+	rules, err := c.deps.Registry.Matchers().RetryRules(s.retry.Errors, s.retry.Except)
+	if err != nil {
+		return core.Retry{}, fmt.Errorf("retry: %w", err)
+	}
+	return core.Retry{Limit: s.retry.Limit, Retryable: rules.Match, Backoff: s.retry.Backoff}, nil
 }

@@ -73,7 +73,7 @@ func TestTheSchemaRefusesWrongKeysTypesAndComponents(t *testing.T) {
 	for _, text := range []string{
 		"flow: [{step: a, tasklet: idle}]",
 		"{job: x, flow: [{step: a, tasklet: idle}], unknown: 1}",
-		"{job: x, flow: [{step: a, tasklet: idle, retry: 3}]}",
+		"{job: x, flow: [{step: a, tasklet: idle, skip: 3}]}",
 		"{job: x, flow: [{step: a, tasklet: nobody}]}",
 		"{job: x, flow: [{tasklet: idle}]}",
 		"{job: x, flow: [{step: a, decide: b, tasklet: idle}]}",

@@ -108,7 +108,7 @@ parameters:
   year: {type: int, default: 1990}
 types:
   strike:
-    airport: {type: string null, from: Airport Name, nulls: [""]}
+    airport: {type: string null, from: Airport Name, null_if: [""]}
     date: {type: date, from: Flight Date, format: M/d/yyyy}
     cost: {type: float, from: "Cost Total $"}
 flow:

@@ -61,7 +61,7 @@ func (b Backoff) Wait(n int) time.Duration {
 // C6). Errors and Except name matchers; the most specific one that matches an
 // error decides.
 type ItemRetryConfig struct {
-	Limit   int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"Re-tries after the first attempt: of each item for reader and processor, of the chunk for the writer."`
+	Limit   int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"Re-tries after the first attempt: of each item for reader and processor, of the chunk for the writer, of a tasklet."`
 	Errors  []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[transient]" doc:"Classes of errors that are tried again."`
 	Except  []string `key:"except" yaml:"except" kind:"matcher" item:"a class" doc:"Classes that are not, though a wider one is."`
 	Backoff Backoff  `key:"backoff" yaml:"backoff" doc:"How long to wait before another attempt."`

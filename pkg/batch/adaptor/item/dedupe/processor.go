@@ -52,7 +52,7 @@ func New(cfg Config, b registry.BuildContext) (item.Processor, error) {
 	}
 	p := &processor{
 		in: b.In, key: programs, names: cfg.Key, reject: cfg.Repeated == repeatedReject, db: db, attempt: b.Attempt,
-		begins: !b.Continues && !b.Redrives, keeps: b.Redrives,
+		begins: !b.Continues && b.RedriveOf == 0, keeps: b.RedriveOf != 0,
 	}
 	p.insert = "insert into " + Table + " (scope, seen) values (" + db.Dialect().Placeholder(1) + ", " + db.Dialect().Placeholder(2) + ") on conflict do nothing"
 	return p, nil

@@ -97,7 +97,7 @@ func (a *aggregate) check(offset int) error {
 	case count:
 		a.field.Kind, a.field.Nullable = row.Int, false
 	case sum:
-		if a.field.Nullable = false; kind != row.Int && kind != row.Float {
+		if a.field.Nullable = false; kind != row.Int && kind != row.Float && kind != row.DecimalKind {
 			return wrong("sum takes numbers, not values of type %s", kind)
 		}
 	case least, most:
@@ -180,7 +180,7 @@ func (a *accumulator) append(v row.Value) error {
 	case row.Null:
 		a.text.WriteString("null")
 		return nil
-	case row.Int, row.Bool:
+	case row.Int, row.Bool, row.DecimalKind:
 		a.text.Write(v.AppendText(nil))
 		return nil
 	case row.Float:
@@ -209,6 +209,8 @@ func (a *accumulator) result() row.Value {
 		return row.StringValue("[" + a.text.String() + "]")
 	case a.function == sum && a.n == 0 && a.field.Kind == row.Float:
 		return row.FloatValue(0)
+	case a.function == sum && a.n == 0 && a.field.Kind == row.DecimalKind:
+		return row.DecimalValue(row.Decimal{})
 	case a.function == sum && a.n == 0:
 		return row.IntValue(0)
 	}
@@ -224,6 +226,9 @@ func plus(a, b row.Value) (row.Value, error) {
 		return b, nil
 	case b.Kind() == row.Float:
 		return row.FloatValue(a.Float() + b.Float()), nil
+	case b.Kind() == row.DecimalKind:
+		total, err := a.Decimal().Add(b.Decimal())
+		return row.DecimalValue(total), err
 	}
 	x, y := a.Int(), b.Int()
 	if y > 0 && x > math.MaxInt64-y || y < 0 && x < math.MinInt64-y {
@@ -242,6 +247,8 @@ func compare(a, b row.Value) int {
 		return cmp.Compare(a.Int(), b.Int())
 	case row.Float:
 		return cmp.Compare(a.Float(), b.Float())
+	case row.DecimalKind:
+		return a.Decimal().Cmp(b.Decimal())
 	case row.Bool:
 		return cmp.Compare(bit(a.Bool()), bit(b.Bool()))
 	case row.DateKind:

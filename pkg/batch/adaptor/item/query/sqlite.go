@@ -125,7 +125,7 @@ func (e *sqlite) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn
 	pg := &e.page
 	clear(pg.cells)
 	pg.columns, pg.cells = columns, pg.cells[:0]
-	if pg.targets == nil {
+	if len(pg.targets) != len(columns) {
 		pg.targets = make([]any, len(columns))
 	}
 	line := make([]any, len(columns))
@@ -160,6 +160,9 @@ func (p *sqlitePage) value(at, column int) (row.Value, error) {
 			return v, err
 		}
 		return row.StringValue(v.String()), nil
+	}
+	if stored := p.columns[column].stored; stored != nil {
+		f = stored
 	}
 	return sqlvalue.Fit(f, x)
 }

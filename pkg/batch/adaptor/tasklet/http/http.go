@@ -30,15 +30,10 @@ type Config struct {
 	JSON        registry.JSON     `key:"json" doc:"The body, as JSON: any value, written as YAML. Its ${...} keep their types."`
 	Status      []int             `key:"status" doc:"The codes of success; default: 200 to 299."`
 	Timeout     time.Duration     `key:"timeout" default:"30s" doc:"How long the request and its answer may take."`
-	Retries     int               `key:"retries" default:"0" doc:"How often it is sent again where that may help: no connection, no answer in time, 5xx, 429, 408."`
-	Wait        time.Duration     `key:"wait" default:"1s" doc:"The time before the first retry; then it doubles, to a minute. A longer Retry-After of the server counts."`
 	MaxResponse registry.Size     `key:"max_response" default:"1MB" doc:"The longest answer; a longer one is an error."`
 	Out         item.Type         `key:"out" doc:"What of a JSON answer becomes steps.NAME.out, by names, types and paths, as the item of a json reader: {id: {type: int, from: data.id}}."`
 	Idempotency bool              `key:"idempotency" default:"false" doc:"Send a header Idempotency-Key, of one value for all requests and attempts of the step."`
 }
-
-// maxWait bounds the time between two requests, unless the server asks for more.
-const maxWait = time.Minute
 
 // Validate checks the request.
 func (c *Config) Validate() error {
@@ -65,10 +60,7 @@ func (c *Config) Validate() error {
 			bad("status", "%d is no HTTP status", code)
 		}
 	}
-	if c.Retries < 0 {
-		bad("retries", "%d is less than 0", c.Retries)
-	}
-	if c.Timeout < 0 || c.Wait < 0 {
+	if c.Timeout < 0 {
 		bad("timeout", "a time is less than 0")
 	}
 	if out := c.Out; out != nil && (out.Schema() == nil || out.Schema().IsOpen()) {
@@ -90,14 +82,16 @@ func Components() []registry.Component {
 		Doc: `The step completes where the status is expected. Else it fails with the status and the beginning of
 the answer; its error belongs to the class ` + "`http`" + `, or to ` + "`http(404)`" + `, and one without an answer to
 ` + "`connection` or `timeout`" + `. The results are ` + "`status`" + `, ` + "`body`" + `, which is the answer where it is a text of at most
-8 KB, and the fields of ` + "`out`" + `. The user and the query of the address are in no message.
+8 KB, and the fields of ` + "`out`" + `. The user and the query of the address are in no message. With ` + "`retry`" + ` in the step the
+request is sent again where that may help: no connection, no answer in time, 5xx, 429, 408; a longer
+` + "`Retry-After`" + ` of the server counts instead of the backoff.
 
 A request is sent at least once: after a crash between the answer and the end of the step, the restart
 sends it again (rule TL6). A server that knows ` + "`Idempotency-Key`" + ` then does it once: say ` + "`idempotency: true`" + `.
 
 Send a message to a webhook, in ` + "`finally`" + ` and when the job has failed say, with this tasklet and ` + "`json`" + `:
 there is no other one for notes. Requests by the thousand are [tasks](../howto/tasks.md) of the type http_request.`,
-		Example: "tasklet:\n  http:\n    url: https://api.example.org/v1/loads\n    headers: {Accept: application/json}\n    json: {job: \"${job.name}\", year: \"${params.year}\", tags: [nightly, final]}\n    retries: 3\n    idempotency: true\n    out: {id: {type: string, from: data.id}}",
+		Example: "tasklet:\n  http:\n    url: https://api.example.org/v1/loads\n    headers: {Accept: application/json}\n    json: {job: \"${job.name}\", year: \"${params.year}\", tags: [nightly, final]}\n    idempotency: true\n    out: {id: {type: string, from: data.id}}\nretry: {limit: 3, backoff: {initial: 1s, max: 1m}}",
 		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 			return New(http.DefaultClient, *cfg.(*Config))
 		},
@@ -115,7 +109,7 @@ func New(client *http.Client, config Config) (core.Tasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	config.Wait, config.MaxResponse = cmp.Or(config.Wait, time.Second), cmp.Or(config.MaxResponse, 1<<20)
+	config.MaxResponse = cmp.Or(config.MaxResponse, 1<<20)
 	return &tasklet{client: client, config: config}, nil
 }
 

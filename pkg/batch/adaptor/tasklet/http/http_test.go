@@ -103,15 +103,14 @@ flow:
       url: ${params.url}/v1?key=hidden
       headers: {Authorization: "Bearer ${job.name}"}
       json: {year: "${params.year}", text: "year ${params.year}", tags: [a, "1", 2, true, null], deep: {yes: no}}
-      retries: 2
-      wait: 1ms
       idempotency: true
       out: {id: {type: int, from: data.id}, second: {type: string, from: "data.tags[1]"}, auth: string}
+  retry: {limit: 2, backoff: {initial: 1ms}}
 - step: use
   when: steps.call.out.id == 7 and steps.call.out.second == 'b' and steps.call.out.auth == 'Bearer call' and steps.call.out.status == 200
   tasklet: {sql: create table used (a int)}
 `)
-	r := e.Job(file, "url="+s.URL).Failed("/v1 (sent 3 times): the server answered 404 Not Found: try again")
+	r := e.Job(file, "url="+s.URL).Failed("/v1: the server answered 404 Not Found: try again")
 	require.NotContains(t, r.Step("call").Error, "hidden")
 	e.Job(file, "url="+s.URL).Completed()
 	e.HasRows("select count(*) from used", "0")
@@ -143,27 +142,16 @@ func TestWhatFailsHasItsClass(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, c.Out["body"], `"method":"DELETE"`)
 	s.Close()
-	_, err = do(t, httptask.Config{URL: strings.Replace(s.URL, "http://", "http://me:secret@", 1), Retries: 1, Wait: time.Millisecond})
+	_, err = do(t, httptask.Config{URL: strings.Replace(s.URL, "http://", "http://me:secret@", 1)})
 	require.Equal(t, "connection", class(t, err))
-	require.ErrorContains(t, err, "sent 2 times")
 	require.NotContains(t, err.Error(), "secret")
-}
-
-func TestAStopIsHeardBetweenRequests(t *testing.T) {
-	t.Parallel()
-	s := serve(t, 500, 500)
-	task, err := httptask.New(http.DefaultClient, httptask.Config{URL: s.URL, Retries: 1, Wait: time.Hour})
-	require.NoError(t, err)
-	stop := make(chan struct{})
-	close(stop)
-	require.ErrorIs(t, task.Execute(t.Context(), &core.StepContribution{Stop: stop}), core.ErrStopped)
 }
 
 func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	t.Parallel()
 	for key, c := range map[string]httptask.Config{
 		"url": {URL: "ftp://x"}, "json": {URL: "http://x", Body: "a", JSON: registry.JSON("1")}, "headers.a b": {URL: "http://x", Headers: map[string]string{"a b": ""}},
-		"headers.a": {URL: "http://x", Headers: map[string]string{"a": "b\nc"}}, "status": {URL: "http://x", Status: []int{99}}, "retries": {URL: "http://x", Retries: -1},
+		"headers.a": {URL: "http://x", Headers: map[string]string{"a": "b\nc"}}, "status": {URL: "http://x", Status: []int{99}},
 	} {
 		var at *registry.ConfigError
 		require.ErrorAs(t, c.Validate(), &at)

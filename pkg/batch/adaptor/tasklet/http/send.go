@@ -9,11 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/httpcall"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -32,6 +32,7 @@ const (
 type StatusError struct {
 	code int
 	text string
+	wait time.Duration
 }
 
 // Error is the status, and the beginning of the answer.
@@ -40,7 +41,10 @@ func (e *StatusError) Error() string { return e.text }
 // StatusCode is the status, such as 404.
 func (e *StatusError) StatusCode() int { return e.code }
 
-// Execute sends the request until it is answered as expected, or may not be sent again.
+// RetryAfter is how long the server asks to wait before the next request; 0: it does not.
+func (e *StatusError) RetryAfter() time.Duration { return e.wait }
+
+// Execute sends the request.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	if c.Out == nil {
 		c.Out = map[string]any{}
@@ -50,30 +54,11 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 		return fmt.Errorf("http: %w", err)
 	}
 	request := t.request(key)
-	backoff := config.Backoff{Initial: t.config.Wait, Multiplier: 2, Max: maxWait, Jitter: 0.2}
-	for n := 1; ; n++ {
-		answer, err := t.send(ctx, request, c)
-		if err == nil {
-			return t.keep(ctx, c, answer)
-		}
-		if n > t.config.Retries || !exception.IsRetryable(err) {
-			return fmt.Errorf("http: %s%s: %w", shown(t.config.URL), attempts(n), err)
-		}
-		wait := backoff.Wait(n)
-		if answer != nil {
-			wait = max(wait, answer.Wait)
-		}
-		if err := c.Sleep(ctx, wait); err != nil {
-			return fmt.Errorf("http: %w", err)
-		}
+	answer, err := t.send(ctx, request, c)
+	if err != nil {
+		return fmt.Errorf("http: %s: %w", shown(t.config.URL), err)
 	}
-}
-
-func attempts(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" (sent %d times)", n)
+	return t.keep(ctx, c, answer)
 }
 
 // shown is an address without what may be secret in it.
@@ -127,7 +112,7 @@ func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.St
 	if readable && len(a.Body) > 0 {
 		text += ": " + strings.ToValidUTF8(string(a.Body[:min(len(a.Body), shownBytes)]), "")
 	}
-	failed := &StatusError{code: a.Code, text: text}
+	failed := &StatusError{code: a.Code, text: text, wait: a.Wait}
 	if a.Again {
 		return a, exception.Retryable("", failed)
 	}

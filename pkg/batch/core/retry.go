@@ -1,0 +1,73 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+)
+
+// Retry says which failures are retried (rules C2, C6, TL7). The zero value retries none.
+type Retry struct {
+	// Limit is the number of retries after the first attempt: of each item in reader
+	// and processor, of the whole chunk in the writer, of a tasklet.
+	Limit int
+	// Retryable classifies errors; nil asks the error itself.
+	Retryable func(error) bool
+	Backoff   config.Backoff
+}
+
+// Allows reports whether attempt n (1-based), which failed with err, may be followed by
+// another one. began is when the first attempt did.
+func (r Retry) Allows(err error, n int, began time.Time) bool {
+	if n > r.Limit {
+		return false
+	}
+	if r.Backoff.Elapsed > 0 && time.Since(began) >= r.Backoff.Elapsed {
+		return false
+	}
+	if r.Retryable == nil {
+		return exception.IsRetryable(err)
+	}
+	return r.Retryable(err)
+}
+
+// Pause waits before retry n (1-based) after err: the backoff, or longer where the error says
+// so by a method RetryAfter() time.Duration, as a server's answer does. It ends before with
+// ErrStopped when stop is closed, and with the cause of ctx when that ends.
+func (r Retry) Pause(ctx context.Context, stop <-chan struct{}, n int, err error) error {
+	d := r.Backoff.Wait(n)
+	var asks interface{ RetryAfter() time.Duration }
+	if errors.As(err, &asks) {
+		d = max(d, asks.RetryAfter())
+	}
+	if d <= 0 {
+		return nil
+	}
+	return (&StepContribution{Stop: stop}).Sleep(ctx, d)
+}
+
+// Exhausted adds the number of attempts to a failure, where there was more than one.
+func Exhausted(err error, attempts int) error {
+	if attempts < 2 {
+		return err
+	}
+	return &RetryExhaustedError{Attempts: attempts, Err: err}
+}
+
+// RetryExhaustedError is a failure after all retries.
+type RetryExhaustedError struct {
+	Attempts int
+	Err      error
+}
+
+// Error names the number of attempts and the last cause.
+func (e *RetryExhaustedError) Error() string {
+	return fmt.Sprintf("failed %d times, the last time: %v", e.Attempts, e.Err)
+}
+
+// Unwrap returns the last cause.
+func (e *RetryExhaustedError) Unwrap() error { return e.Err }

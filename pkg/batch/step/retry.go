@@ -1,0 +1,81 @@
+package step
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Retrying is implemented by steps whose work is done again after some failures, in a
+// transaction of its own each time (rule TL7).
+type Retrying interface {
+	Retry() core.Retry
+}
+
+// perform runs the step, again where it may be retried.
+func (a *attempt) perform(ctx context.Context) (*ending, error) {
+	var retry core.Retry
+	if retrying, ok := a.step.(Retrying); ok && a.run.Data.Group == nil {
+		retry = retrying.Retry()
+	}
+	listeners := len(a.pendingAfterStep)
+	for n, began := 1, time.Now(); ; n++ {
+		before := a.before()
+		end, err := a.performOnce(ctx)
+		if err == nil {
+			return end, nil
+		}
+		if a.isFinal(ctx, err) || len(a.pendingAfterStep) < listeners || !retry.Allows(err, n, began) {
+			return end, core.Exhausted(err, n)
+		}
+		if err := retry.Pause(ctx, a.run.Services.Stop.Done(), n, err); err != nil {
+			return nil, causeOf(ctx, err)
+		}
+		a.reset(before)
+	}
+}
+
+// isFinal reports a failure that no retry can mend: the end of the step's context or of
+// ownership, a stop, a step that waits for others, an end that nobody knows, a gate that does not
+// hold, a panic, a full or broken disk.
+func (a *attempt) isFinal(ctx context.Context, err error) bool {
+	var panicked *exception.PanicError
+	var commit *tx.CommitError
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
+		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
+		errors.Is(err, core.ErrParked) || errors.Is(err, core.ErrUnknownOutcome) || errors.Is(err, core.ErrExpect) ||
+		errors.Is(err, ErrAbandoned) || errors.As(err, &panicked) ||
+		errors.As(err, &commit) && !errors.Is(err, tx.ErrRolledBack)
+}
+
+// earlier is the record before an attempt at the work.
+type earlier struct {
+	counters core.Counters
+	exit     string
+	out      map[string]any
+	context  *core.ExecutionContext
+}
+
+func (a *attempt) before() earlier {
+	s := a.run.Step
+	e := earlier{counters: s.Counters, exit: s.ExitCode, out: s.Out}
+	if s.Context != nil {
+		e.context = s.Context.Clone()
+	}
+	return e
+}
+
+// reset takes back what an attempt has said. What it saved of its context stays where it was not
+// in a transaction, which would have been rolled back.
+func (a *attempt) reset(e earlier) {
+	s := a.run.Step
+	s.Counters, s.ExitCode, s.Out = e.counters, e.exit, e.out
+	if a.atomic {
+		s.Context = e.context
+	}
+	a.exit, a.success, a.promoted = "", nil, nil
+}

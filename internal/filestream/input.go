@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // readBytes is the size of one read from the file or its decoder.
@@ -28,6 +30,8 @@ type InputConfig struct {
 	Compression string // auto (or empty), none, gzip
 	Encoding    string // one of Encodings; empty: utf-8 or what a byte order mark says
 	Max         int64  // longest record in bytes; 0: no limit
+	// Stdin is read where Path is core.StdPath; nil: os.Stdin.
+	Stdin io.Reader
 	// Accept continues in a file other than the one that was read, after the part that
 	// was read: somebody has corrected the rest.
 	Accept bool
@@ -50,7 +54,7 @@ type InputPosition struct {
 // record and one read buffer. It is not safe for concurrent use.
 type Input struct {
 	cfg   InputConfig
-	file  *os.File
+	file  *os.File // nil: a text, or the standard input
 	gz    *gzip.Reader
 	src   io.Reader
 	print Fingerprint
@@ -72,6 +76,9 @@ type Input struct {
 // UTF-8 file is found by one seek; compressed and other text is read again from
 // the start and thrown away up to the offset, at the cost of decoding it.
 func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input, error) {
+	if cfg.Path == core.StdPath {
+		return openStdin(cfg, at)
+	}
 	file, err := openRegular(cfg.Path)
 	if err != nil {
 		return nil, pathError(cfg.Path, err)
@@ -135,10 +142,12 @@ func regular(info fs.FileInfo) error {
 
 // decode puts decompression and decoding on top of the file.
 func (in *Input) decode() error {
-	in.src = in.file
-	plain := true
+	plain := in.file != nil
+	if plain {
+		in.src = in.file
+	}
 	if gzipped(in.cfg.Path, in.cfg.Compression) {
-		gz, err := gzip.NewReader(bufio.NewReaderSize(in.file, readBytes))
+		gz, err := gzip.NewReader(bufio.NewReaderSize(in.src, readBytes))
 		if err != nil && !errors.Is(err, io.EOF) { // an empty file is empty text
 			return fmt.Errorf("not readable as gzip: %w", err)
 		}

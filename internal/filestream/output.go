@@ -27,6 +27,8 @@ type OutputConfig struct {
 	Trailer []byte
 	// Mode are the permissions of the file; 0: 0600.
 	Mode fs.FileMode
+	// Stdout is written where Path is core.StdPath; nil: os.Stdout.
+	Stdout io.Writer
 	// Attempt tells in whose name the file is written; nil: in that of one writer
 	// alone, whose predecessors are all over.
 	Attempt func(ctx context.Context) (core.Attempt, error)
@@ -62,6 +64,7 @@ type Output struct {
 	attempt core.Attempt
 	name    string // of the part
 	file    *os.File
+	std     *stdout // in the place of file; nil: it is one
 	// earlier are the names of files of earlier attempts.
 	earlier []string
 	// asked says that a position with the name was handed out, and may be committed;
@@ -88,6 +91,9 @@ func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg, disk: system
 // somebody else is writing, a file that was begun in another form, and a part that is
 // missing, too short or changed.
 func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
+	if o.cfg.Path == core.StdPath {
+		return o.openStdout(at)
+	}
 	path, err := filepath.Abs(o.cfg.Path)
 	if err != nil {
 		return pathError(o.cfg.Path, err)
@@ -220,6 +226,13 @@ func (o *Output) part() string { return o.name[len(o.cfg.Path):] }
 
 // cut makes at the end of the file.
 func (o *Output) cut(at OutputPosition) error {
+	if o.std != nil {
+		if at.Offset == 0 {
+			at.Form = o.form()
+		}
+		o.at, o.inMember, o.body = at, false, nil
+		return o.std.cut(at.Offset)
+	}
 	info, err := o.file.Stat()
 	if err != nil {
 		return pathError(o.name, err)
@@ -252,7 +265,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	if o.finished {
 		return 0, fmt.Errorf("%s is complete already: it was renamed into view before the restart", o.cfg.Path)
 	}
-	if o.file == nil {
+	if o.isClosed() {
 		return 0, o.closed()
 	}
 	if len(p) == 0 {
@@ -272,6 +285,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.gz.Write(p)
 }
 
+func (o *Output) isClosed() bool { return o.file == nil && o.std == nil }
+
 func (o *Output) closed() error { return fmt.Errorf("%s: %w", o.cfg.Path, fs.ErrClosed) }
 
 type appender struct{ o *Output }
@@ -279,6 +294,11 @@ type appender struct{ o *Output }
 func (a appender) Write(p []byte) (int, error) { return a.o.append(p) }
 
 func (o *Output) append(p []byte) (int, error) {
+	if o.std != nil {
+		o.std.text = append(o.std.text, p...)
+		o.at.Offset += int64(len(p))
+		return len(p), nil
+	}
 	n, err := o.file.Write(p)
 	o.at.Sum = crc32.Update(o.at.Sum, castagnoli(), p[:n])
 	o.at.Offset += int64(n)
@@ -298,7 +318,7 @@ func (o *Output) Sync() error {
 	if o.finished {
 		return nil
 	}
-	if o.file == nil {
+	if o.isClosed() {
 		return o.closed()
 	}
 	if o.inMember {
@@ -307,7 +327,7 @@ func (o *Output) Sync() error {
 		}
 		o.inMember = false
 	}
-	if !o.dirty {
+	if !o.dirty || o.std != nil {
 		return nil
 	}
 	if err := o.disk.Sync(o.file); err != nil {
@@ -332,6 +352,10 @@ func (o *Output) Position() OutputPosition {
 // none of those attempts can commit, any more. A file that cannot be removed is an
 // error, since its attempt could still publish it.
 func (o *Output) Release() error {
+	if o.std != nil {
+		o.named = true
+		return o.std.flush()
+	}
 	for len(o.earlier) > 0 {
 		if err := o.disk.Remove(o.earlier[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove what an earlier attempt left: %w", pathError(o.earlier[0], err))
@@ -344,7 +368,7 @@ func (o *Output) Release() error {
 
 // Rewind forgets what was written behind at; nil forgets all.
 func (o *Output) Rewind(at *OutputPosition) error {
-	if o.finished || o.file == nil {
+	if o.finished || o.isClosed() {
 		return o.closed()
 	}
 	to := OutputPosition{}
@@ -353,7 +377,9 @@ func (o *Output) Rewind(at *OutputPosition) error {
 	} else {
 		o.asked = false // nothing is committed
 	}
-	to.Path, to.Part = o.cfg.Path, o.part()
+	if to.Path = o.cfg.Path; o.std == nil {
+		to.Part = o.part()
+	}
 	return o.cut(to)
 }
 
@@ -362,6 +388,9 @@ func (o *Output) Rewind(at *OutputPosition) error {
 // file's name, a later attempt would not know which file to remove.
 func (o *Output) Finish() error {
 	dir := filepath.Dir(o.cfg.Path)
+	if o.std != nil {
+		return o.finishStdout()
+	}
 	if o.finished {
 		return o.disk.SyncDir(dir)
 	}
@@ -410,6 +439,7 @@ func (o *Output) end() error {
 // Close closes the file. The part stays, for a restart, unless no position can
 // name it.
 func (o *Output) Close() error {
+	o.std = nil
 	if o.file == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
@@ -30,6 +31,9 @@ func (r *Reader) lookForKeys(ctx context.Context) error {
 	if r.in.Holds(start.Offset) {
 		r.goTo(start)
 		return nil
+	}
+	if r.cfg.Path == core.StdPath {
+		return errors.New("keys of the items are missing in the first documents, and the standard input cannot be read again to look for them: say optional: true of fields that may lack, or write the input to a file first")
 	}
 	if err := r.in.Close(); err != nil {
 		return err

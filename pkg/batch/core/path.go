@@ -7,20 +7,26 @@ import (
 	"slices"
 )
 
+// StdPath is the path that stands for the standard input or output, where a component takes
+// that: it is no file, and begins at no folder. A file of that name is written ./-.
+const StdPath = "-"
+
 // PathText returns the text of a path that names it wherever it was written (rule L1a):
 // relative to folder, with slashes, where it is inside of it, else absolute. A relative
 // path begins at folder; an empty folder is the working directory. The text is cleaned,
 // and no link is resolved. An empty path stays empty.
 func PathText(folder, path string) (string, error) {
-	if path == "" {
-		return "", nil
+	if path == "" || path == StdPath {
+		return path, nil
 	}
 	base, err := filepath.Abs(folder)
 	if err != nil {
 		return "", fmt.Errorf("path %s: %w", path, err)
 	}
 	abs := joined(base, path)
-	if rel, ok := inside(base, abs); ok {
+	if rel, ok := inside(base, abs); ok && rel == StdPath {
+		return "./" + rel, nil
+	} else if ok {
 		return filepath.ToSlash(rel), nil
 	}
 	return abs, nil
@@ -49,6 +55,9 @@ func inside(folder, path string) (rel string, ok bool) {
 
 // joined is path, which begins at folder where it is relative.
 func joined(folder, path string) string {
+	if path == StdPath {
+		return path
+	}
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

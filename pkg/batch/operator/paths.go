@@ -22,7 +22,7 @@ func typed(specs []core.ParameterSpec, given map[string]string, folder string) m
 	given = maps.Clone(given)
 	for _, spec := range specs {
 		text := given[spec.Name]
-		if spec.Type == core.TypePath && text != "" && !filepath.IsAbs(text) && !slices.Contains(spec.Enum, text) {
+		if spec.Type == core.TypePath && text != "" && text != core.StdPath && !filepath.IsAbs(text) && !slices.Contains(spec.Enum, text) {
 			given[spec.Name] = filepath.Join(folder, filepath.FromSlash(text))
 		}
 	}

@@ -173,6 +173,9 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 		}
 		summary, cancel := context.WithTimeout(context.WithoutCancel(ctx), summaryTime)
 		defer cancel()
+		if slices.ContainsFunc(written.All(), func(t operator.Target) bool { return t.Target == core.StdPath }) {
+			c.env.out = c.env.err // the standard output has the rows
+		}
 		exec, failure := c.summarize(summary, s, exec, n.passed, written.All(), notices)
 		if failure != nil {
 			c.env.log.ErrorContext(ctx, "the job is over, but its summary failed", "error", oneLine(failure.Error()))

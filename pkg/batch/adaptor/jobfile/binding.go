@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -113,7 +114,7 @@ func (b *binding) checkPath(n *strict.Node, f strict.Field, want reflect.Type, t
 // path makes the text of a path field relative to the file.
 func (b *binding) path(f strict.Field, want reflect.Type, text string) string {
 	switch {
-	case want.Kind() != reflect.String:
+	case want.Kind() != reflect.String, f.Std && text == core.StdPath:
 	case f.Path:
 		return b.file.resolve(text)
 	case f.Program && strings.ContainsRune(filepath.ToSlash(text), '/'):

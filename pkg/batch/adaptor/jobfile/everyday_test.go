@@ -306,7 +306,7 @@ const deduping = `
 - step: load
   chunk:
     size: 3
-    reader: {csv: {path: in.csv, item: {id: int, name: {type: string null, nulls: [""]}}}}
+    reader: {csv: {path: in.csv, item: {id: int, name: {type: string null, null_if: [""]}}}}
     processor: {dedupe: {key: [id, name]REPEATED}}
     writer: {table: target}
     skip: {limit: 9, errors: [validate, check]}

@@ -52,7 +52,21 @@ func (l *loader) fileKey(f fileUse) string {
 	if late := f.use.late[f.node]; late != nil && len(late.holes) > 0 {
 		return "${}" + f.node.Text
 	}
+	if f.isStd(f.node.Text) {
+		return f.std()
+	}
 	return filepath.Clean(l.file.resolve(f.node.Text))
+}
+
+// isStd reports whether a text of the key is the standard input or output.
+func (f fileUse) isStd(text string) bool { return f.field.Std && text == core.StdPath }
+
+// std is the standard input or output, in the place of a path.
+func (f fileUse) std() string {
+	if f.use.kind == registry.KindReader {
+		return "the standard input"
+	}
+	return "the standard output"
 }
 
 // variesByPart reports whether the name depends on the partition.
@@ -88,6 +102,7 @@ func (l *loader) checkFiles() {
 	for _, s := range l.file.steps {
 		l.checkStepFiles(s)
 	}
+	l.checkStdin()
 	for _, list := range []*listDef{l.file.flow, l.file.finally} {
 		if list == nil {
 			continue
@@ -97,6 +112,26 @@ func (l *loader) checkFiles() {
 				l.checkBranchFiles(e)
 			}
 		})
+	}
+}
+
+// checkStdin reports a second reader of the standard input, which would find it at its end.
+func (l *loader) checkStdin() {
+	var first *fileUse
+	for _, s := range l.file.steps {
+		for _, u := range withNested(s.components()...) {
+			for _, f := range u.files() {
+				switch {
+				case u.kind != registry.KindReader || !f.isStd(f.node.Text):
+				case s.partitioner != nil:
+					l.problems.Add(f.node, "the standard input has no parts, and each partition would read it", "leave partition out, or write the input to files")
+				case first != nil:
+					l.problems.Add(f.node, fmt.Sprintf("the standard input is also read by %s %s: it can be read once", first.use.what, first.node.In(f.node)), "write it to a file, or load it into a table first")
+				default:
+					first = &f
+				}
+			}
+		}
 	}
 }
 
@@ -153,6 +188,9 @@ func (l *loader) checkBranchFiles(e *elementDef) {
 // folder are resolved, so that one file has one path.
 func (f fileUse) path(cfg any) string {
 	text := reflect.ValueOf(cfg).Elem().FieldByIndex(f.field.Index).String()
+	if f.isStd(text) {
+		return f.std()
+	}
 	abs, err := filepath.Abs(text)
 	if err != nil {
 		return text
@@ -201,7 +239,9 @@ func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, erro
 			return nil, err
 		}
 		for _, f := range files {
-			list = append(list, f.path(cfg))
+			if path := f.path(cfg); path != f.std() { // each process has its own
+				list = append(list, path)
+			}
 		}
 	}
 	return list, nil

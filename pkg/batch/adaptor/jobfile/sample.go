@@ -71,7 +71,8 @@ func (f *File) used(step string, u *componentUse, params core.Parameters) Used {
 		field, tag := v.Field(i), v.Type().Field(i).Tag
 		switch {
 		case tag.Get("main") == "true" && field.Kind() == reflect.String && !secret: // a secret is not shown
-			found.Target, found.File = field.String(), tag.Get("path") == "true"
+			found.Target = field.String()
+			found.File = (tag.Get("path") == "true" || tag.Get("path") == "std") && found.Target != core.StdPath
 			if at := u.mainNode(tag.Get("key")); found.Target == "" && u.late[at] != nil {
 				found.Written = at.Text
 			}

@@ -45,7 +45,9 @@ func (f *File) launchValues(params core.Parameters) *values {
 		named[spec.Name] = p.Value
 		if text, is := p.Value.(string); is && spec.Type == core.TypePath {
 			v.paths = append(v.paths, "params."+spec.Name)
-			named[spec.Name] = cmp.Or(p.Path, f.absolute(text))
+			if named[spec.Name] = cmp.Or(p.Path, f.absolute(text)); text == core.StdPath {
+				named[spec.Name] = text
+			}
 		}
 	}
 	return v

@@ -47,6 +47,7 @@ type Component struct {
 	// `key:"path"` the name in the job file, `doc:"..."`, `default:"..."`,
 	// `required:"true"`, `enum:"a,b"`, `main:"true"` for the one field that may be given
 	// directly (`filter: ...`), `path:"true"` for a path relative to the job file,
+	// `path:"std"` for one that may be -, the standard input or output ([core.StdPath]),
 	// `path:"program"` for a program or a command, which is one where it has a slash,
 	// `output:"true"` with it for a file that this writer alone writes,
 	// `literal:"true"` for a text in which ${...} is not evaluated, `rest:"true"` for the

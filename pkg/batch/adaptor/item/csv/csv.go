@@ -21,7 +21,7 @@ import (
 
 // ReaderConfig configures the csv reader.
 type ReaderConfig struct {
-	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Path        string        `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type     `key:"item" doc:"The type of the items. Columns are found by the header, or by position where there is none; other columns are ignored. Without it every column is a string field."`
 	Delimiter   string        `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	Header      bool          `key:"header" default:"true" doc:"Whether the first record names the columns."`
@@ -63,7 +63,7 @@ func (c *ReaderConfig) Validate() error {
 
 // WriterConfig configures the csv writer.
 type WriterConfig struct {
-	Path        string `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Path        string `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Header      bool   `key:"header" default:"true" doc:"Whether the first record names the columns."`
 	Delimiter   string `key:"delimiter" default:"," doc:"The character between fields, or tab."`
 	LineEnd     string `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a record ends."`

@@ -240,3 +240,16 @@ func TestMistakesInAGroupAreFoundAtLoad(t *testing.T) {
 	}
 	require.Equal(t, reflect.TypeFor[group.Config](), group.Components()[0].Config)
 }
+
+func TestSumsOfDecimalsAreExact(t *testing.T) {
+	t.Parallel()
+	s, err := row.NewSchema(row.Field{Name: "shop", Kind: row.DecimalKind}, row.Field{Name: "amount", Kind: row.DecimalKind, Nullable: true})
+	require.NoError(t, err)
+	nested := registry.Nested{
+		Component: component(t, csv.Components(), registry.KindReader),
+		Config:    &csv.ReaderConfig{Path: file(t, "shop,amount\n1.0,0.1\n1,0.20\n1.00,99999999999999999999.05\n2,\n"), Item: item.RowOf("", s), Header: true},
+	}
+	cfg := group.Config{Reader: nested, Key: []string{"shop"}, Fields: fields("total", "sum(item.amount)", "most", "max(item.amount)", "all", "list(item.amount)")}
+	require.Equal(t, []string{"1.0,99999999999999999999.35,99999999999999999999.05,[0.1,0.20,99999999999999999999.05]", "2,0,null,[null]"},
+		texts(testexample.Read[item.Row](newReader(t, cfg))))
+}

@@ -209,7 +209,7 @@ func (r *reader) take(before place) (done *group, err error) {
 			return nil, item.Consumed(r.source.out.(item.AnyCell).Origin(), err)
 		}
 	}
-	begins := r.hand == nil || !slices.Equal(key, r.hand.key)
+	begins := r.hand == nil || !slices.EqualFunc(key, r.hand.key, row.Value.Equal)
 	if r.starts != nil {
 		v, err := r.starts.Eval(r.frame)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // ReaderConfig configures the reader `json`.
 type ReaderConfig struct {
-	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Path        string        `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
 	Items       string        `key:"items" doc:"The keys of the top-level object under which the array is: features, or data.features; a key with a dot in brackets and quotes. Without it the file is the array."`
 	Explode     string        `key:"explode" doc:"The path of an array in each element: each of its elements becomes an item, which is the element with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`

@@ -23,7 +23,7 @@ const defaultMaxLine registry.Size = 16 << 20
 
 // WriterConfig configures the writers.
 type WriterConfig struct {
-	Path        string            `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Path        string            `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Keys        map[string]string `key:"keys" doc:"Key to field, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field has the key of its name in its source."`
 	Raw         []string          `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string: it is written as it is, not as a string."`
 	Compression string            `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`

@@ -11,7 +11,7 @@ import (
 
 // LinesReaderConfig configures the reader `jsonl`.
 type LinesReaderConfig struct {
-	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Path        string        `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
 	Explode     string        `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, which is the line with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`

@@ -15,7 +15,7 @@ import (
 
 // LinesConfig configures the reader `lines`.
 type LinesConfig struct {
-	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Path        string        `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Field       string        `key:"field" default:"line" doc:"The name of the field that has the line, a string."`
 	Encoding    string        `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A byte order mark is recognised by itself."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
@@ -27,7 +27,7 @@ func (c *LinesConfig) Validate() error { return errors.Join(checkFile(c.Encoding
 
 // LinesWriterConfig configures the writer `lines`.
 type LinesWriterConfig struct {
-	Path        string `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Path        string `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	LineEnd     string `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
 	Encoding    string `key:"encoding" default:"utf-8" enum:"utf-8,utf-8-bom,utf-16,utf-16le,utf-16be,latin1,iso-8859-1,iso-8859-15,windows-1252" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`

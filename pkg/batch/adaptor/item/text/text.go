@@ -27,7 +27,7 @@ type Trailer struct {
 
 // ReaderConfig configures the reader `fixed`.
 type ReaderConfig struct {
-	Path        string            `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
+	Path        string            `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type         `key:"item" required:"true" doc:"The type of the items."`
 	Columns     map[string]Column `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9."`
 	Record      string            `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
@@ -94,7 +94,7 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 
 // WriterConfig configures the writer `fixed`.
 type WriterConfig struct {
-	Path        string            `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Path        string            `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Columns     map[string]Column `key:"columns" required:"true" doc:"Where each field stands, such as id: 1-9; other fields are not written."`
 	Record      string            `key:"record" literal:"true" doc:"What each record begins with."`
 	Header      string            `key:"header" doc:"The first line, such as H${params.date}."`

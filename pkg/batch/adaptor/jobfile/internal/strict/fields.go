@@ -31,6 +31,8 @@ type Field struct {
 	Rest bool
 	// Path says that the text is a path relative to the file.
 	Path bool
+	// Std says that the path may be -, the standard input or output.
+	Std bool
 	// Program says that the text, or the first of a list, is a program: a path relative to the
 	// file where it has a slash.
 	Program bool
@@ -86,7 +88,7 @@ type Keys struct {
 
 // FieldsOf reads the tags of struct type t: `key` (without it a field is not of
 // the file), `doc`, `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`,
-// `path:"true"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"`
+// `path:"true"`, `path:"std"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"`
 // texts of an enum to come. Fields of embedded structs count as its own.
 func FieldsOf(t reflect.Type) Keys {
 	var keys Keys
@@ -117,7 +119,7 @@ func fieldOf(f reflect.StructField) Field {
 	field := Field{
 		Index: f.Index, Type: f.Type, Key: f.Tag.Get("key"), Doc: f.Tag.Get("doc"),
 		Default: def, HasDefault: has, Required: f.Tag.Get("required") == "true",
-		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Program: f.Tag.Get("path") == "program", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"), Given: f.Tag.Get("given"),
+		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true" || f.Tag.Get("path") == "std", Std: f.Tag.Get("path") == "std", Program: f.Tag.Get("path") == "program", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"), Given: f.Tag.Get("given"),
 		Rest: f.Tag.Get("rest") == "true", Item: f.Tag.Get("item"),
 		Later: strings.Fields(f.Tag.Get("later")),
 	}

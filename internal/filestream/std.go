@@ -1,0 +1,83 @@
+package filestream
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+// openStdin is OpenInput of the standard input. It can be read once, so that nothing goes on
+// behind a position in it.
+func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
+	if at != nil {
+		return nil, fmt.Errorf("cannot restart: %d bytes of the standard input were read, and it cannot be read again: give it once more and begin anew (--from-start), or write it to a file first", at.Offset)
+	}
+	in := &Input{cfg: cfg, src: os.Stdin}
+	if cfg.Stdin != nil {
+		in.src = cfg.Stdin
+	}
+	if err := in.decode(); err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return in, nil
+}
+
+// stdout is the standard output in the place of a file: what a commit covers is written
+// behind it, by Release. text is what is not yet written, from the offset base on.
+type stdout struct {
+	w    io.Writer
+	text []byte
+	base int64
+}
+
+// openStdout makes the standard output the file. What was written to it is gone, so that
+// nothing goes on behind a position in it.
+func (o *Output) openStdout(at *OutputPosition) error {
+	if at != nil {
+		return fmt.Errorf("cannot restart: %d bytes were written to the standard output, and are not here any more: begin anew (--from-start), or write to a file", at.Offset)
+	}
+	o.std = &stdout{w: os.Stdout}
+	if o.cfg.Stdout != nil {
+		o.std.w = o.cfg.Stdout
+	}
+	o.at = OutputPosition{Path: o.cfg.Path, Form: o.form()}
+	return nil
+}
+
+// cut forgets what is behind the offset.
+func (s *stdout) cut(offset int64) error {
+	if offset < s.base || offset > s.base+int64(len(s.text)) {
+		return fmt.Errorf("the standard output cannot go back to byte %d: %d are written", offset, s.base)
+	}
+	s.text = s.text[:offset-s.base]
+	return nil
+}
+
+// flush writes what is not yet written.
+func (s *stdout) flush() error {
+	n, err := s.w.Write(s.text)
+	s.base += int64(n)
+	s.text = s.text[:copy(s.text, s.text[n:])]
+	if err != nil {
+		return fmt.Errorf("write to the standard output: %w", err)
+	}
+	return nil
+}
+
+// finishStdout writes the trailer.
+func (o *Output) finishStdout() error {
+	if o.finished {
+		return nil
+	}
+	if err := o.end(); err != nil {
+		return err
+	}
+	if err := o.Sync(); err != nil {
+		return err
+	}
+	if err := o.std.flush(); err != nil {
+		return err
+	}
+	o.finished = true
+	return nil
+}

@@ -11,13 +11,16 @@ import (
 
 // arithmetic types + - * / % ** ^ over operands that are not null.
 func arithmetic(op string, at int, left, right *typed) (*typed, error) {
+	left, right, err := exactBoth(left, right)
+	if err != nil {
+		return nil, err
+	}
 	kind, calc := operation(op, left.kind, right.kind)
 	if calc == nil {
 		return nil, errorf(at, "%s is not defined for %s and %s%s", op, article(left.kind), article(right.kind), operandHelp(op, left, right))
 	}
 	a, b := left, right
 	if isNumber(left.kind) && isNumber(right.kind) && !(op == "/" && left.kind == row.Int && right.kind == row.Int) {
-		var err error
 		if a, b, err = promoteBoth(left, right, kind); err != nil {
 			return nil, err
 		}
@@ -42,6 +45,13 @@ func arithmetic(op string, at int, left, right *typed) (*typed, error) {
 }
 
 func operandHelp(op string, left, right *typed) string {
+	switch {
+	case !isNumber(left.kind) || !isNumber(right.kind):
+	case op == "/":
+		return " (a quotient may have no end: write divide(a, b, scale), or float(a) / float(b))"
+	case op == "**" || op == "^":
+		return " (write float(a) " + op + " float(b))"
+	}
 	if op == "+" && (left.kind == row.String || right.kind == row.String) {
 		return " (make it a text: string(x))"
 	}
@@ -55,6 +65,8 @@ func operation(op string, left, right row.Kind) (row.Kind, calculation) {
 	switch {
 	case left == row.String && right == row.String && op == "+":
 		return row.String, func(x, y row.Value) (row.Value, error) { return row.StringValue(x.Str() + y.Str()), nil }
+	case left == row.DecimalKind && isNumber(right) || isNumber(left) && right == row.DecimalKind:
+		return row.DecimalKind, onDecimals(op)
 	case isNumber(left) && isNumber(right):
 		if left == row.Int && right == row.Int {
 			switch op {

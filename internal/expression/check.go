@@ -27,6 +27,7 @@ type typed struct {
 	// so that a failure is the author's mistake.
 	constant, literal bool
 	value             row.Value
+	digits            string // as a literal of a float is written
 	opaque            reflect.Type
 	opaquePath        []string
 	// What is known not to be null once this (a bool) is true, or false.
@@ -173,7 +174,7 @@ func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
 	case *ast.IntegerNode:
 		return literal(row.Int, row.IntValue(int64(n.Value))), nil
 	case *ast.FloatNode:
-		return literal(row.Float, row.FloatValue(n.Value)), nil
+		return c.floatLiteral(n), nil
 	case *ast.BoolNode:
 		return literal(row.Bool, row.BoolValue(n.Value)), nil
 	case *ast.StringNode:
@@ -296,6 +297,9 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 			return node{}, "", e
 		}
 		return found, path + "." + property.Value, nil
+	}
+	if call, ok := n.(*ast.BuiltinNode); ok && call.Name == "split" {
+		return node{}, "", unknownFunction(c.at(n), call.Name, nil)
 	}
 	return node{}, "", errorf(c.at(n), "only names have fields")
 }
@@ -468,7 +472,7 @@ func unify(a, b *typed) (row.Kind, error) {
 	case a.kind == row.Null:
 		return b.kind, nil
 	case isNumber(a.kind) && isNumber(b.kind):
-		return row.Float, nil
+		return unifyNumbers(a, b)
 	}
 	return 0, errorf(b.at, "the alternatives are %s and %s", article(a.kind), article(b.kind))
 }

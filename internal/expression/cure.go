@@ -140,16 +140,16 @@ func nameCure(name string, root node) string {
 func functionCure(name string) string {
 	switch word := strings.ToLower(strings.ReplaceAll(name, "_", "")); word {
 	case "coalesce", "ifnull", "nvl", "default":
-		return "write a ?? b: a, or b where a is nil"
+		return "write a ?? b ?? c: the first that is not nil"
 	case "isnull", "isnil", "isempty", "isnone":
 		return "write x == nil"
 	case "isnotnull", "notnull":
 		return "write x != nil"
-	case "concat", "join":
+	case "concat":
 		return "write a + b; string(x) makes a text of a number"
 	case "iif", "cond", "decode", "ternary":
 		return "write condition ? a : b"
-	case "contains", "startswith", "endswith", "matches", "includes", "regexp":
+	case "contains", "startswith", "endswith", "matches", "includes", "regexp", "regexpmatch", "regexplike", "match", "rlike":
 		operator := map[string]string{"startswith": "startsWith", "endswith": "endsWith", "contains": "contains", "includes": "contains"}[word]
 		if operator == "" {
 			operator = "matches"
@@ -178,9 +178,12 @@ func functionCure(name string) string {
 	case "tostring", "str", "text", "tochar":
 		return "write string(x), or format(x, LAYOUT) for a date"
 	case "todate", "parsedate", "strtodate":
-		return "write date(x)"
+		return "write date(x), or date(x, 'dd.MM.yyyy')"
 	case "currentdate", "getdate":
 		return "pass the day as a parameter: params.day"
+	}
+	if cure := valueCure(strings.ToLower(strings.ReplaceAll(name, "_", ""))); cure != "" {
+		return cure
 	}
 	if lower := strings.ToLower(name); lower != name {
 		if _, ok := functions()[lower]; ok {

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -26,12 +27,14 @@ func Functions() []string {
 	for _, name := range sortedNames(all) {
 		usages = append(usages, all[name].usage)
 	}
+	usages = append(usages, tryUsage, joinUsage)
+	slices.Sort(usages)
 	return append(usages, Today, Now)
 }
 
 func functions() map[string]function {
 	all := map[string]function{}
-	for _, group := range [][]function{numberFunctions(), textFunctions(), timeFunctions(), conversions()} {
+	for _, group := range [][]function{numberFunctions(), textFunctions(), partFunctions(), patternFunctions(), jsonFunctions(), timeFunctions(), calendarFunctions(), conversions()} {
 		for _, f := range group {
 			all[f.name] = f
 		}
@@ -50,10 +53,13 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 	if name == "today" || name == "now" {
 		return c.callClock(at, name, nodes)
 	}
+	if t, err := c.special(name, at, nodes, known); t != nil || err != nil {
+		return t, err
+	}
 	all := functions()
 	f, ok := all[name]
 	if !ok {
-		return nil, unknownFunction(at, name, sortedNames(all))
+		return nil, unknownFunction(at, name, append(sortedNames(all), "try", "join"))
 	}
 	if len(nodes) < f.minArgs || len(nodes) > f.maxArgs {
 		return nil, errorf(at, "%s takes other arguments: %s", name, f.usage)

@@ -14,20 +14,24 @@ const manyArguments = 64
 func numberFunctions() []function {
 	return []function{
 		{"abs", "abs(x)", 1, 1, absolute},
-		{"div", "div(a, b): the integer quotient of two ints, exact always; a / b is the nearest float", 2, 2, func(c *call) (*typed, error) {
+		{"div", "div(a, b): the integer quotient of two ints, exact always; a / b is the nearest float, and divide is for decimals", 2, 2, func(c *call) (*typed, error) {
 			return c.apply2(row.Int, onInts(divInt)), c.wantAll(row.Int, row.Int)
 		}},
-		{"round", "round(x) or round(x, places), half away from zero", 1, 2, round},
-		{"floor", "floor(x)", 1, 1, func(c *call) (*typed, error) { return wholeFloat(c, math.Floor) }},
-		{"ceil", "ceil(x)", 1, 1, func(c *call) (*typed, error) { return wholeFloat(c, math.Ceil) }},
-		{"min", "min(a, b, ...): ints and floats are compared by their values, and the result is a float then", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
+		{"divide", "divide(a, b, scale) or divide(a, b, scale, mode): the decimal quotient, with scale digits behind the point, rounded as by round", 3, 4, divide},
+		{"round", "round(x), round(x, places) or round(x, places, mode): half away from zero, or by mode: " + roundings(), 1, 3, round},
+		{"floor", "floor(x)", 1, 1, func(c *call) (*typed, error) { return wholeNumber(c, math.Floor, row.RoundFloor) }},
+		{"ceil", "ceil(x)", 1, 1, func(c *call) (*typed, error) { return wholeNumber(c, math.Ceil, row.RoundCeiling) }},
+		{"min", "min(a, b, ...): ints and floats, or ints and decimals, are compared by their values, and the result is no int then", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
 		{"max", "max(a, b, ...): like min", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
 	}
 }
 
 func absolute(c *call) (*typed, error) {
-	if err := c.want(0, row.Int, row.Float); err != nil {
+	if err := c.want(0, row.Int, row.Float, row.DecimalKind); err != nil {
 		return nil, err
+	}
+	if c.is(0, row.DecimalKind) {
+		return c.apply1(row.DecimalKind, func(a row.Value) (row.Value, error) { return row.DecimalValue(a.Decimal().Abs()), nil }), nil
 	}
 	if c.is(0, row.Float) {
 		return c.apply1(row.Float, func(a row.Value) (row.Value, error) { return row.FloatValue(math.Abs(a.Float())), nil }), nil
@@ -40,27 +44,38 @@ func absolute(c *call) (*typed, error) {
 	}), nil
 }
 
-func wholeFloat(c *call, rule func(float64) float64) (*typed, error) {
-	if err := c.want(0, row.Int, row.Float); err != nil || c.is(0, row.Int) {
+func wholeNumber(c *call, rule func(float64) float64, mode row.Rounding) (*typed, error) {
+	if err := c.want(0, row.Int, row.Float, row.DecimalKind); err != nil || c.is(0, row.Int) {
 		return c.args[0], err
+	}
+	if c.is(0, row.DecimalKind) {
+		return c.apply1(row.DecimalKind, func(a row.Value) (row.Value, error) { return decimalResult(a.Decimal().Round(0, mode)) }), nil
 	}
 	return c.apply1(row.Float, func(a row.Value) (row.Value, error) { return row.FloatValue(rule(a.Float())), nil }), nil
 }
 
 // round keeps the kind of its argument.
 func round(c *call) (*typed, error) {
-	if err := c.want(0, row.Int, row.Float); err != nil {
+	if err := c.want(0, row.Int, row.Float, row.DecimalKind); err != nil {
 		return nil, err
 	}
-	if len(c.args) == 2 {
+	if len(c.args) > 1 {
 		if err := c.want(1, row.Int); err != nil {
 			return nil, err
 		}
 	}
+	mode, err := c.rounding(2)
+	if err != nil {
+		return nil, err
+	}
 	switch {
+	case c.is(0, row.DecimalKind):
+		return roundDecimal(c, mode), nil
+	case c.is(0, row.Float) && len(c.args) == 3:
+		return roundFloatBy(c, mode), nil
 	case c.is(0, row.Int) && len(c.args) == 1:
 		return c.args[0], nil
-	case c.is(0, row.Int):
+	case c.is(0, row.Int): // whole already, by every mode
 		return c.apply2(row.Int, func(a, places row.Value) (row.Value, error) { return a, roundPlaces(places.Int()) }), nil
 	case len(c.args) == 1:
 		return c.apply1(row.Float, func(a row.Value) (row.Value, error) { return row.FloatValue(math.Round(a.Float())), nil }), nil
@@ -124,7 +139,17 @@ func extreme(c *call, sign int) (*typed, error) {
 	}
 	at, order := c.at, orderOf(kind, kind)
 	if mixed {
-		kind, order = row.Float, compareNumbers
+		order = compareNumbers
+		for _, arg := range c.args {
+			if arg.kind != row.Int && (kind == row.Int || arg.kind == row.DecimalKind) {
+				kind = arg.kind
+			}
+		}
+		for i := range c.args { // literals of floats beside decimals
+			if kind == row.DecimalKind && c.args[i].kind == row.Float {
+				c.args[i] = toExact(c.args[i])
+			}
+		}
 	}
 	evals := make([]evalFn, len(c.args))
 	for i, arg := range c.args {
@@ -144,7 +169,10 @@ func extreme(c *call, sign int) (*typed, error) {
 				best = v
 			}
 		}
-		if mixed && best.Kind() == row.Int { // only the result is made a float
+		if mixed && best.Kind() == row.Int { // only the result is made a float or decimal
+			if kind == row.DecimalKind {
+				return row.DecimalValue(exact(best)), nil
+			}
 			return asFloat(best, at)
 		}
 		return best, nil

@@ -64,8 +64,9 @@ func substring(text, from, count row.Value) (row.Value, error) {
 func conversions() []function {
 	return []function{
 		{"string", "string(x): the text that files and columns of text have; 1000000.0 is 1000000", 1, 1, toString},
-		{"int", "int(x): of a text, or a float without its fraction", 1, 1, toInt},
-		{"float", "float(x): of a text or an int; the nearest one beyond 2^53", 1, 1, toFloat},
+		{"int", "int(x): of a text, or a float or decimal without its fraction", 1, 1, toInt},
+		{"decimal", "decimal(x): exact, of a text, an int, or the shortest text of a float", 1, 1, toDecimal},
+		{"float", "float(x): of a text, an int or a decimal; the nearest one", 1, 1, toFloat},
 	}
 }
 
@@ -82,8 +83,11 @@ func toString(c *call) (*typed, error) {
 }
 
 func toInt(c *call) (*typed, error) {
-	if err := c.want(0, row.String, row.Int, row.Float); err != nil || c.is(0, row.Int) {
+	if err := c.want(0, row.String, row.Int, row.Float, row.DecimalKind); err != nil || c.is(0, row.Int) {
 		return c.args[0], err
+	}
+	if c.is(0, row.DecimalKind) {
+		return c.apply1(row.Int, wholeOf), nil
 	}
 	if c.is(0, row.String) {
 		return c.apply1(row.Int, func(a row.Value) (row.Value, error) {
@@ -104,8 +108,11 @@ func toInt(c *call) (*typed, error) {
 }
 
 func toFloat(c *call) (*typed, error) {
-	if err := c.want(0, row.String, row.Int, row.Float); err != nil || c.is(0, row.Float) {
+	if err := c.want(0, row.String, row.Int, row.Float, row.DecimalKind); err != nil || c.is(0, row.Float) {
 		return c.args[0], err
+	}
+	if c.is(0, row.DecimalKind) {
+		return c.apply1(row.Float, nearestFloat), nil
 	}
 	if c.is(0, row.Int) {
 		return c.apply1(row.Float, func(a row.Value) (row.Value, error) { return row.FloatValue(float64(a.Int())), nil }), nil

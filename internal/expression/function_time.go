@@ -13,8 +13,8 @@ func timeFunctions() []function {
 		{"year", "year(date or timestamp)", 1, 1, func(c *call) (*typed, error) { return datePart(c, row.Date.Year) }},
 		{"month", "month(date or timestamp): 1 to 12", 1, 1, func(c *call) (*typed, error) { return datePart(c, row.Date.Month) }},
 		{"day", "day(date or timestamp): 1 to 31", 1, 1, func(c *call) (*typed, error) { return datePart(c, row.Date.Day) }},
-		{"date", "date('2026-01-31'), date(text, 'dd.MM.yyyy'), date(timestamp)", 1, 2, toDate},
-		{"timestamp", "timestamp('2026-01-31T08:30:00Z'), timestamp(text, 'yyyy-MM-dd HH:mm'), timestamp(date)", 1, 2, toTimestamp},
+		{"date", "date('2026-01-31'), date(text, 'dd.MM.yyyy'), date(timestamp), date(timestamp, 'Europe/Berlin')", 1, 2, toDate},
+		{"timestamp", "timestamp('2026-01-31T08:30:00Z'), timestamp(text, 'yyyy-MM-dd HH:mm'), timestamp(text, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'), timestamp(int, 'epoch_ms'), timestamp(date); the formats are those of fields", 1, 3, toTimestamp},
 		{"duration", "duration('1h30m')", 1, 1, func(c *call) (*typed, error) {
 			return c.apply1(kindDuration, func(a row.Value) (row.Value, error) {
 				d, err := time.ParseDuration(strings.TrimSpace(a.Str()))
@@ -24,7 +24,7 @@ func timeFunctions() []function {
 				return row.IntValue(int64(d)), nil
 			}), c.wantAll(row.String)
 		}},
-		{"format", "format(date or timestamp, 'yyyyMMdd')", 2, 2, format},
+		{"format", "format(date or timestamp, 'yyyyMMdd'), format(timestamp, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'); the formats are those of fields", 2, 3, format},
 	}
 }
 
@@ -40,6 +40,9 @@ func datePart(c *call, part func(row.Date) int) (*typed, error) {
 }
 
 func toDate(c *call) (*typed, error) {
+	if len(c.args) == 2 && c.is(0, row.Timestamp) {
+		return dayIn(c)
+	}
 	if len(c.args) == 2 {
 		return parsed(c, row.DateKind)
 	}
@@ -53,7 +56,7 @@ func toDate(c *call) (*typed, error) {
 }
 
 func toTimestamp(c *call) (*typed, error) {
-	if len(c.args) == 2 {
+	if len(c.args) >= 2 {
 		return parsed(c, row.Timestamp)
 	}
 	if err := c.want(0, row.String, row.Timestamp, row.DateKind); err != nil || c.is(0, row.Timestamp) {
@@ -68,26 +71,35 @@ func toTimestamp(c *call) (*typed, error) {
 // parsed reads the first argument as a field of that kind and of the format in
 // the second, by the same rules as a reader does.
 func parsed(c *call, kind row.Kind) (*typed, error) {
-	if err := c.wantAll(row.String, row.String); err != nil {
+	if len(c.args) == 2 && c.is(0, row.Int) && c.counts() {
+		c.args[0] = c.apply1(row.String, func(a row.Value) (row.Value, error) { return row.StringValue(a.String()), nil })
+	}
+	if err := c.wantAll(row.String, row.String, row.String); err != nil {
 		return nil, err
 	}
 	if len(c.args) == 1 {
-		read, err := textReader(kind, "")
+		read, err := textReader(kind, "", nil)
 		return c.apply1(kind, read), err
 	}
-	read, err := c.patterned(func(pattern string) (func(row.Value) (row.Value, error), error) { return textReader(kind, pattern) })
+	zone, err := c.zone(2)
 	if err != nil {
 		return nil, err
 	}
+	read, err := c.patterned(func(pattern string) (func(row.Value) (row.Value, error), error) {
+		return textReader(kind, pattern, zone)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.args = c.args[:2]
 	return c.apply2(kind, read), nil
 }
 
-func textReader(kind row.Kind, pattern string) (func(row.Value) (row.Value, error), error) {
-	schema, err := row.NewSchema(row.Field{Name: "text", Kind: kind, Format: pattern, Nulls: []string{}})
+func textReader(kind row.Kind, pattern string, zone *time.Location) (func(row.Value) (row.Value, error), error) {
+	field, err := formatted(kind, pattern, zone)
 	if err != nil {
-		return nil, fmt.Errorf("%s is no format: %w", quote(pattern), err)
+		return nil, err
 	}
-	field := schema.Field(0)
 	expected := "yyyy-MM-dd"
 	if kind == row.Timestamp {
 		expected = "yyyy-MM-ddTHH:mm:ssXXX"
@@ -98,6 +110,9 @@ func textReader(kind row.Kind, pattern string) (func(row.Value) (row.Value, erro
 	return func(a row.Value) (row.Value, error) {
 		v, err := field.Parse(a.Str())
 		if err != nil {
+			if zone != nil { // it may be a time that a clock change leaves out
+				return row.Value{}, fmt.Errorf("%w (%s)", err, expected)
+			}
 			return row.Value{}, fmt.Errorf("%s is not a %s (%s)", quote(a.Str()), kind, expected)
 		}
 		return v, nil
@@ -111,18 +126,22 @@ func format(c *call) (*typed, error) {
 	if err := c.want(1, row.String); err != nil {
 		return nil, err
 	}
+	if len(c.args) == 3 {
+		if err := c.want(0, row.Timestamp); err != nil {
+			return nil, err
+		}
+	}
+	zone, err := c.zone(2)
+	if err != nil {
+		return nil, err
+	}
+	kind := c.args[0].kind
 	write, err := c.patterned(func(pattern string) (func(row.Value) (row.Value, error), error) {
-		layout, err := row.Layout(pattern)
+		field, err := formatted(kind, pattern, zone)
 		if err != nil {
 			return nil, err
 		}
-		return func(a row.Value) (row.Value, error) {
-			t := a.Time()
-			if a.Kind() == row.DateKind {
-				t = a.Date().Time()
-			}
-			return row.StringValue(t.Format(layout)), nil
-		}, nil
+		return func(a row.Value) (row.Value, error) { return row.StringValue(string(field.AppendText(nil, a))), nil }, nil
 	})
 	if err != nil {
 		return nil, err
@@ -147,4 +166,51 @@ func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Va
 		}
 		return rule(a)
 	}, nil
+}
+
+// formatted is a field of the kind with a format: values are read and written as its are.
+func formatted(kind row.Kind, pattern string, zone *time.Location) (*row.Field, error) {
+	schema, err := row.NewSchema(row.Field{Name: "text", Kind: kind, Format: pattern, Zone: zone, Nulls: []string{}})
+	if err != nil {
+		return nil, fmt.Errorf("%s is no format: %w", quote(pattern), err)
+	}
+	return schema.Field(0), nil
+}
+
+// counts reports whether the second argument is a format that is a number.
+func (c *call) counts() bool {
+	if !c.args[1].literal || c.args[1].kind != row.String {
+		return false
+	}
+	field, err := formatted(row.Timestamp, c.args[1].value.Str(), nil)
+	return err == nil && field.Counts()
+}
+
+// zone is the time zone that argument i names, a text that is written there; nil: it is not there.
+func (c *call) zone(i int) (*time.Location, error) {
+	if len(c.args) <= i {
+		return nil, nil
+	}
+	if err := c.want(i, row.String); err != nil {
+		return nil, err
+	}
+	arg := c.args[i]
+	if !arg.literal {
+		return nil, errorf(arg.at, "%s takes its time zone as a text in quotes: %s", c.name, c.usage)
+	}
+	name := arg.value.Str()
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" {
+		return nil, errorf(arg.at, "there is no time zone %s; names are those of the IANA database, such as UTC or Europe/Berlin", quote(name))
+	}
+	return zone, nil
+}
+
+// dayIn is the day of a timestamp in a time zone.
+func dayIn(c *call) (*typed, error) {
+	zone, err := c.zone(1)
+	if err != nil {
+		return nil, err
+	}
+	return c.apply1(row.DateKind, func(a row.Value) (row.Value, error) { return row.DateValue(row.DateOf(a.Time().In(zone))), nil }), nil
 }

@@ -8,12 +8,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func isNumber(k row.Kind) bool { return k == row.Int || k == row.Float }
+func isNumber(k row.Kind) bool { return k == row.Int || k == row.Float || k == row.DecimalKind }
 
-// promote makes an int a float where kind is float. An int that no float holds is
-// an error: float(x) rounds it.
+// promote makes an int a float or a decimal, where kind is one, and a literal of a float a
+// decimal. An int that no float holds is an error: float(x) rounds it.
 func promote(t *typed, kind row.Kind) (*typed, error) {
-	if kind != row.Float || t.kind != row.Int {
+	switch {
+	case kind == row.DecimalKind && t.kind != kind && t.kind != row.Null:
+		return toExact(t), nil
+	case kind != row.Float || t.kind != row.Int:
 		return t, nil
 	}
 	p := *t
@@ -60,12 +63,14 @@ func promoteBoth(left, right *typed, kind row.Kind) (a, b *typed, err error) {
 	return a, b, err
 }
 
-// compareNumbers compares ints and floats by their values: 9007199254740993 is
+// compareNumbers compares ints with floats or decimals by their values: 9007199254740993 is
 // greater than 9007199254740992.0, although the nearest float is not.
 func compareNumbers(a, b row.Value) int {
 	switch {
 	case a.Kind() == row.Int && b.Kind() == row.Int:
 		return cmp.Compare(a.Int(), b.Int())
+	case a.Kind() == row.DecimalKind || b.Kind() == row.DecimalKind:
+		return exact(a).Cmp(exact(b))
 	case a.Kind() == row.Int:
 		return row.CompareIntFloat(a.Int(), b.Float())
 	case b.Kind() == row.Int:

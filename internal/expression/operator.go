@@ -36,8 +36,14 @@ func (c *checker) unary(n *ast.UnaryNode, known facts) (*typed, error) {
 		if !isNumber(of.kind) && of.kind != kindDuration {
 			return nil, errorf(c.at(n), "- needs a number, not %s", article(of.kind))
 		}
-		zero.kind = of.kind
-		return arithmetic("-", c.at(n), zero, of)
+		if of.kind != row.DecimalKind { // which an int meets as it is
+			zero.kind = of.kind
+		}
+		t, err := arithmetic("-", c.at(n), zero, of)
+		if err == nil && of.digits != "" {
+			t.digits = "-" + of.digits
+		}
+		return t, err
 	case "+":
 		of, err := c.checkValue(n.Node, known)
 		if err == nil && !isNumber(of.kind) {
@@ -208,6 +214,10 @@ func comparable(op string, at int, left, right *typed) error {
 		help = ": write int(x) or string(x)"
 	case isPair(left, right, row.String, row.Float):
 		help = ": write float(x) or string(x)"
+	case isPair(left, right, row.String, row.DecimalKind):
+		help = ": write decimal(x) or string(x)"
+	case isPair(left, right, row.Float, row.DecimalKind):
+		help = ": write decimal(x) or float(x)"
 	}
 	return errorf(at, "%s cannot compare %s and %s%s", op, article(left.kind), article(right.kind), help)
 }
@@ -218,6 +228,10 @@ func isPair(a, b *typed, k, l row.Kind) bool {
 
 func compare(op string, at int, left, right *typed) (*typed, error) {
 	if err := comparable(op, at, left, right); err != nil {
+		return nil, err
+	}
+	left, right, err := exactBoth(left, right)
+	if err != nil {
 		return nil, err
 	}
 	if left.kind == row.Bool && op != "==" && op != "!=" {
@@ -269,6 +283,8 @@ func orderOf(left, right row.Kind) func(a, b row.Value) int {
 		return func(a, b row.Value) int { return strings.Compare(a.Str(), b.Str()) }
 	case row.Float:
 		return func(a, b row.Value) int { return cmp.Compare(a.Float(), b.Float()) }
+	case row.DecimalKind:
+		return func(a, b row.Value) int { return a.Decimal().Cmp(b.Decimal()) }
 	case row.DateKind:
 		return func(a, b row.Value) int { return cmp.Compare(a.Date(), b.Date()) }
 	case row.Timestamp:
@@ -372,6 +388,11 @@ func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
 		if err := comparable("in", t.at, left, t); err != nil {
 			return nil, err
 		}
+		if left.kind == row.DecimalKind {
+			if t, err = promote(t, left.kind); err != nil {
+				return nil, err
+			}
+		}
 		parts = append(parts, t)
 	}
 	t := &typed{kind: row.Bool, eval: inList(parts, safe)}
@@ -388,13 +409,13 @@ func inList(parts []*typed, safe bool) evalFn {
 		evals[i], orders[i] = p.eval, orderOf(kind, p.kind)
 		if i > 0 {
 			constants = constants && p.constant && p.kind == kind
-			set[p.value] = struct{}{}
+			set[p.value.Canonical()] = struct{}{}
 		}
 	}
 	if constants {
 		return func(f *Frame) (row.Value, error) {
 			v, err := evals[0](f)
-			_, in := set[v]
+			_, in := set[v.Canonical()]
 			return row.BoolValue(in), err
 		}
 	}

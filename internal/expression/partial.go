@@ -41,7 +41,7 @@ func isUnknown(err error) bool { return errors.Is(err, errUnknown) }
 // onlyIf returns want where eval does, and is unknown otherwise: also where eval fails,
 // since it may be a part that is not computed in the end.
 func onlyIf(eval evalFn, f *Frame, want row.Value) (row.Value, error) {
-	if v, err := eval(f); err == nil && v == want {
+	if v, err := eval(f); err == nil && v.Equal(want) {
 		return want, nil
 	}
 	return row.Value{}, errUnknown

@@ -21,7 +21,7 @@ const Now = "now()"
 // Var is one name of a [Scope]: a value of Type, or a namespace of more names.
 type Var struct {
 	// Type is string, bool, any int, uint or float type, row.Date, time.Time,
-	// time.Duration, a type whose kind is one of these, or a pointer to one, which
+	// time.Duration, row.Decimal, a type whose kind is one of these, or a pointer to one, which
 	// is nullable. A value of any other type can be passed on whole, but not used.
 	Type reflect.Type
 	// Nullable says that the value may be missing.
@@ -97,6 +97,8 @@ func GoType(k row.Kind) reflect.Type {
 		return reflect.TypeFor[row.Date]()
 	case row.Timestamp:
 		return reflect.TypeFor[time.Time]()
+	case row.DecimalKind:
+		return reflect.TypeFor[row.Decimal]()
 	case kindDuration:
 		return reflect.TypeFor[time.Duration]()
 	default:
@@ -120,6 +122,8 @@ func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 		return row.Timestamp, false
 	case reflect.TypeFor[time.Duration]():
 		return kindDuration, false
+	case reflect.TypeFor[row.Decimal]():
+		return row.DecimalKind, false
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -259,6 +263,10 @@ func fromGo(x any, kind row.Kind) (row.Value, error) {
 	if x == nil {
 		return row.Value{}, nil
 	}
+	if text, ok := x.(string); ok && kind == row.DecimalKind { // as results of steps have it
+		d, err := row.ParseDecimal(text)
+		return row.DecimalValue(d), err
+	}
 	if is, _ := kindOf(reflect.TypeOf(x)); is != kind {
 		return row.Value{}, fmt.Errorf("it is a %T, not %s", x, article(kind))
 	}
@@ -297,6 +305,8 @@ func fromReflect(src reflect.Value) (row.Value, bool) {
 			return row.TimestampValue(*src.Addr().Interface().(*time.Time)), true
 		}
 		return row.TimestampValue(src.Interface().(time.Time)), true
+	case row.DecimalKind:
+		return row.DecimalValue(src.Interface().(row.Decimal)), true
 	case row.Int:
 		if !src.CanUint() {
 			return row.IntValue(src.Int()), true

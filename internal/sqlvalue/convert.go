@@ -10,7 +10,7 @@ import (
 // Convert returns v as a value of the kind that a column declares; false if it does
 // not fit. Nothing is lost: a float fits an int if it is whole, an int a bool if it is
 // 0 or 1, a timestamp a date if it is midnight, an int a float if the float is exactly
-// it.
+// it, a decimal an int if it is whole and a float if it has no more digits than a float keeps.
 func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 	f := row.Field{Kind: kind, Nulls: []string{}}
 	var err error
@@ -28,6 +28,8 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 		v, err = FitInt(&f, v.Int())
 	case from == row.Float:
 		v, err = FitFloat(&f, v.Float())
+	case from == row.DecimalKind:
+		return convertDecimal(v.Decimal(), kind)
 	case from == row.Timestamp:
 		v, err = fitTime(&f, v.Time())
 	case from == row.DateKind && kind == row.Timestamp:
@@ -42,6 +44,19 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 		return v, false
 	}
 	return v, err == nil
+}
+
+func convertDecimal(d row.Decimal, kind row.Kind) (row.Value, bool) {
+	switch kind {
+	case row.Int:
+		i, _, whole := d.Int()
+		return row.IntValue(i), whole
+	case row.Float:
+		x, ok := d.Float()
+		return row.FloatValue(x), ok && d.Reduce().Digits() <= ExactDigits
+	default:
+		return row.DecimalValue(d), false
+	}
 }
 
 // Quote shows a value in a message: a text in quotes, shortened.
@@ -83,6 +98,8 @@ func DeclaredKind(typ string) row.Kind {
 		return row.String
 	case has("REAL", "FLOA", "DOUB"):
 		return row.Float
+	case has("DEC", "NUMERIC", "MONEY"):
+		return row.DecimalKind
 	}
 	return row.Null
 }

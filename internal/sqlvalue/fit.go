@@ -14,12 +14,31 @@ import (
 func Fit(f *row.Field, x any) (row.Value, error) {
 	switch x := x.(type) {
 	case nil:
-		return row.Value{}, f.Check(row.Value{})
+		return f.Missing()
 	case string:
 		if f.Kind == row.String && f.Nulls == nil {
 			return row.StringValue(x), nil
 		}
 		return f.Parse(x)
+	}
+	v, err := fit(f, x)
+	switch {
+	case err == nil:
+		return f.Known(v)
+	case f.Coerce == row.CoerceError && !f.Counts():
+		return v, err
+	}
+	if from, unfit := row.ValueOf(x); unfit == nil {
+		if _, blob := x.([]byte); !blob {
+			return f.Parse(from.String())
+		}
+	}
+	return f.Coerced("", err)
+}
+
+// fit is Fit of a value that is no text.
+func fit(f *row.Field, x any) (row.Value, error) {
+	switch x := x.(type) {
 	case int64:
 		return FitInt(f, x)
 	case float64:
@@ -58,6 +77,8 @@ func FitInt(f *row.Field, x int64) (row.Value, error) {
 		if f, ok := row.FloatOf(x); ok {
 			return row.FloatValue(f), nil
 		}
+	case row.DecimalKind:
+		return f.FitDecimal(row.DecimalOf(x))
 	case row.Bool:
 		if x == 0 || x == 1 {
 			return row.BoolValue(x == 1), nil
@@ -67,7 +88,12 @@ func FitInt(f *row.Field, x int64) (row.Value, error) {
 	return row.Value{}, Misfit(f, fmt.Sprintf("the integer %d", x))
 }
 
-// FitFloat returns a float as a value of the field: an int where that is exact.
+// ExactDigits is the number of decimal digits that a float64 keeps: a decimal of as many
+// comes back from a column of floats as it was.
+const ExactDigits = 15
+
+// FitFloat returns a float as a value of the field: an int where that is exact, a decimal
+// where the float has no more digits than it keeps exactly.
 func FitFloat(f *row.Field, x float64) (row.Value, error) {
 	switch {
 	case f.Kind == row.Float && x-x == 0:
@@ -76,6 +102,11 @@ func FitFloat(f *row.Field, x float64) (row.Value, error) {
 		if i, ok := row.IntOf(x); ok {
 			return row.IntValue(i), nil
 		}
+	case f.Kind == row.DecimalKind:
+		if d, err := row.DecimalOfFloat(x); err == nil && d.Reduce().Digits() <= ExactDigits {
+			return f.FitDecimal(d)
+		}
+		return row.Value{}, Misfit(f, "the float "+row.FloatText(x)+", which has more digits than a float keeps exactly,")
 	}
 	return row.Value{}, Misfit(f, "the number "+row.FloatText(x))
 }

@@ -33,7 +33,7 @@ func Check(v row.Value) error {
 		return checkYear(dayOf(v.Time().UnixMicro()))
 	case row.String:
 		return CheckText(v.Str())
-	case row.Null, row.Int, row.Bool:
+	case row.Null, row.Int, row.Bool, row.DecimalKind:
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func AppendText(dst []byte, v row.Value) []byte {
 		return appendDate(dst, v.Date())
 	case row.Timestamp:
 		return appendTimestamp(dst, v.Time().UnixMicro())
-	case row.String, row.Int, row.Float, row.Bool, row.Null:
+	case row.String, row.Int, row.Float, row.Bool, row.DecimalKind, row.Null:
 	}
 	return v.AppendText(dst)
 }
@@ -91,7 +91,7 @@ func SQLite(v row.Value) any {
 		return int64(0)
 	case row.String:
 		return v.Str()
-	case row.DateKind, row.Timestamp:
+	case row.DateKind, row.Timestamp, row.DecimalKind:
 		return string(AppendText(make([]byte, 0, 32), v))
 	}
 	return nil
@@ -105,7 +105,7 @@ func Postgres(v row.Value) any {
 		return nil
 	case row.String:
 		return v.Str()
-	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp:
+	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
 	}
 	return string(AppendText(make([]byte, 0, 32), v))
 }

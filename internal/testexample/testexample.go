@@ -83,14 +83,19 @@ func Read[T any](r item.Reader) []T {
 	if c, ok := r.Component().(item.Closer); ok {
 		defer func() { Check(c.Close(ctx)) }()
 	}
-	items := &item.Slice[T]{}
+	items := r.NewItems(1)
 	for {
 		err := r.Fill(ctx, items, items.Len()+1)
 		if errors.Is(err, io.EOF) {
-			return items.Items
+			break
 		}
 		Check(err)
 	}
+	list := make([]T, items.Len())
+	for i := range list {
+		list[i] = items.At(i).(T) //nolint:forcetypeassert // the reader's type
+	}
+	return list
 }
 
 // Write writes the items as one chunk, as a chunk step does around its commit.

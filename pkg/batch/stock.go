@@ -4,10 +4,14 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	itemfiles "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
@@ -32,8 +36,8 @@ import (
 // sources are the migrations that the application carries.
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
-		csv.Components(), json.Components(), text.Components(), query.Components(), table.Components(),
-		filter.Components(), mapping.Components(), validate.Components(),
+		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), route.Components(), table.Components(),
+		filter.Components(), group.Components(), lookup.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
 	)

@@ -133,6 +133,7 @@ type commitUnit struct {
 	upTo              int
 	withTrailingSkips bool // all skips behind upTo as well
 	isCommit          bool // counts as a commit: transactions of verdicts alone do not (rule C8a)
+	completes         bool // as in work
 	// source returns what is written and the item of each output; nil: nothing is
 	// written.
 	source func(ctx context.Context) (item.Items, []int, error)
@@ -151,7 +152,7 @@ func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTra
 // wholeChunk is the unit of all outcomes of the chunk.
 func (p *pipeline) wholeChunk(w *work) *commitUnit {
 	return &commitUnit{
-		upTo: w.items.Len(), withTrailingSkips: true, isCommit: w.items.Len() > 0,
+		upTo: w.items.Len(), withTrailingSkips: true, isCommit: w.items.Len() > 0, completes: w.completes,
 		source: func(ctx context.Context) (item.Items, []int, error) {
 			if p.step.config.ProcessInTransaction {
 				if err := p.filler.process(ctx, w); err != nil {
@@ -229,6 +230,11 @@ func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 	if u.items.Len() > 0 {
 		if err := s.writer.Write(ctx, u.items); err != nil {
+			return err
+		}
+	}
+	if u.completes && s.completer != nil {
+		if err := s.completer.Complete(ctx); err != nil {
 			return err
 		}
 	}

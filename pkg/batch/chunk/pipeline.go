@@ -47,6 +47,7 @@ type component struct {
 // sink is a writer, with its optional interfaces.
 type sink struct {
 	writer     item.Writer
+	completer  item.Completer
 	preparer   item.Preparer
 	positioner item.Positioner
 	rewinder   item.Rewinder
@@ -67,7 +68,7 @@ func newComponent(value any) component {
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c), finisher: optional[item.Finisher](c),
 	}
 }
@@ -251,13 +252,14 @@ func (p *pipeline) begin() *work {
 
 // finish lets the writers do what comes after the last commit, such as publishing a
 // file. First it commits once more: the guard says that the step still belongs to this
-// attempt, and the stored position then names what is published (rule C15b).
+// attempt, and the stored position then names what is published (rule C15b). What writers
+// do in a transaction at the end is part of that commit (rule TW1).
 func (p *pipeline) finish(ctx context.Context) error {
-	if !slices.ContainsFunc(p.sinks, func(s sink) bool { return s.finisher != nil }) {
+	if !slices.ContainsFunc(p.sinks, func(s sink) bool { return s.finisher != nil || s.completer != nil }) {
 		return nil
 	}
 	w := p.begin()
-	w.next = p.at
+	w.next, w.completes = p.at, true
 	if err := p.commitChunk(ctx, w); err != nil {
 		return p.failed(ctx, err)
 	}

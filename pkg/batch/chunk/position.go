@@ -94,15 +94,15 @@ func FromStart(at item.Position) (item.Position, error) {
 }
 
 // WriterPositions returns the positions of the writers in a stored position of a chunk
-// step; nil where at is not one.
+// step, those inside of others among them; nil where at is not one.
 func WriterPositions(at item.Position) []item.Position {
 	p, err := parsePosition(at)
 	if err != nil {
 		return nil
 	}
-	list := make([]item.Position, len(p.Writers))
-	for i := range list {
-		list[i] = p.writer(i)
+	list := make([]item.Position, 0, len(p.Writers))
+	for i := range p.Writers {
+		list = append(list, item.InnerPositions(p.writer(i))...)
 	}
 	return list
 }

@@ -19,6 +19,8 @@ type work struct {
 	start, next position
 	// last says that the data ended.
 	last bool
+	// completes says that its commit, which has no items, lets the writers complete.
+	completes bool
 
 	items    item.Items // as read
 	verdicts []verdict  // of each item

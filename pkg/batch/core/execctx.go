@@ -22,7 +22,7 @@ const (
 const contextVersion = 1
 
 // ExecutionContext is a small, typed memory of a step or job that survives
-// restarts: strings, ints, floats, bools, dates, timestamps and durations. An
+// restarts: strings, ints, floats, decimals, bools, dates, timestamps and durations. An
 // int is an int again after a round trip through the database. It is not safe
 // for concurrent use.
 type ExecutionContext struct {
@@ -61,7 +61,7 @@ func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 }
 
 // Put stores value under key. Allowed are string, int, int64, float64, bool,
-// Date, time.Time and time.Duration; anything else is an error. So are NaN, infinities
+// Date, time.Time, time.Duration and row.Decimal; anything else is an error. So are NaN, infinities
 // and years beyond 0 to 9999, which could not be read again.
 func (c *ExecutionContext) Put(key string, value any) error {
 	p := Parameter{Value: value}
@@ -74,6 +74,8 @@ func (c *ExecutionContext) Put(key string, value any) error {
 		p.Type = TypeInt
 	case float64:
 		p.Type = TypeFloat
+	case row.Decimal:
+		p.Type = TypeDecimal
 	case bool:
 		p.Type = TypeBool
 	case row.Date:
@@ -83,11 +85,14 @@ func (c *ExecutionContext) Put(key string, value any) error {
 	case time.Duration:
 		p.Type = TypeDuration
 	default:
-		return fmt.Errorf("execution context: key %q: a %T cannot be stored (allowed: string, int, float64, bool, date, time, duration)", key, value)
+		return fmt.Errorf("execution context: key %q: a %T cannot be stored (allowed: string, int, float64, decimal, bool, date, time, duration)", key, value)
 	}
 	text, err := canonicalText(p.Type, p.Value)
 	if err != nil {
 		return fmt.Errorf("execution context: key %q: %w", key, err)
+	}
+	if d, ok := value.(row.Decimal); ok {
+		text = d.String() // with its scale
 	}
 	next := contextValue{p.Type, text}
 	if old, ok := c.values[key]; ok && old == next {

@@ -23,6 +23,7 @@ const (
 	TypeString    ParameterType = "string"    // string
 	TypeInt       ParameterType = "int"       // int64
 	TypeFloat     ParameterType = "float"     // float64
+	TypeDecimal   ParameterType = "decimal"   // row.Decimal
 	TypeBool      ParameterType = "bool"      // bool
 	TypeDate      ParameterType = "date"      // Date
 	TypeTimestamp ParameterType = "timestamp" // time.Time, UTC, microseconds
@@ -32,7 +33,7 @@ const (
 
 // ParameterTypes returns all types, in the order of the documentation.
 func ParameterTypes() []ParameterType {
-	return []ParameterType{TypeString, TypeInt, TypeFloat, TypeBool, TypeDate, TypeTimestamp, TypeDuration, TypePath}
+	return []ParameterType{TypeString, TypeInt, TypeFloat, TypeDecimal, TypeBool, TypeDate, TypeTimestamp, TypeDuration, TypePath}
 }
 
 // Parameter is one typed value of a launch. Identifying parameters tell one
@@ -73,6 +74,12 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 		}
 		if v == 0 {
 			v = 0 // of a negative zero (rule D7)
+		}
+		return v, nil
+	case TypeDecimal:
+		v, err := row.ParseDecimal(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a decimal (such as 12.50): %w", text, err)
 		}
 		return v, nil
 	case TypeBool:
@@ -133,6 +140,10 @@ func canonicalText(t ParameterType, value any) (string, error) {
 				return "", fmt.Errorf("%v cannot be stored: it is not a finite number", v)
 			}
 			return row.FloatText(v), nil
+		}
+	case row.Decimal:
+		if t == TypeDecimal {
+			return v.Reduce().String(), nil // 1.50 and 1.5 are one value
 		}
 	case bool:
 		if t == TypeBool {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // storedParameter is the JSON of a parameter.
@@ -108,7 +110,7 @@ func (r Results) Encode() ([]byte, error) {
 }
 
 // Plain returns the results as they are read again once they are stored: integers as
-// int64, other numbers as float64, times and structs as their JSON. What a step sees of
+// int64, other numbers as float64, decimals as their text, times and structs as their JSON. What a step sees of
 // them is then the same before and after a restart.
 func (r Results) Plain() (Results, error) {
 	data, err := r.Encode()
@@ -155,6 +157,8 @@ func withPoints(value any) any {
 			out[i] = withPoints(inner)
 		}
 		return out
+	case row.Decimal:
+		return v.String() // a number would be read as a float
 	case float64:
 		text, err := json.Marshal(v)
 		if err == nil && !bytes.ContainsAny(text, ".eE") {

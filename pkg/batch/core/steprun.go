@@ -130,6 +130,15 @@ func (r *StepRun) View() *View {
 	return &View{Job: d.Job, Steps: d.Steps, Last: d.Last, Step: r.Step, Part: d.Part, Outcome: d.Outcome}
 }
 
+// StepContext returns the context of the step's record, which is stored with each commit. It
+// makes one where there is none.
+func (r *StepRun) StepContext() *ExecutionContext {
+	if r.Step.Context == nil {
+		r.Step.Context = NewExecutionContext()
+	}
+	return r.Step.Context
+}
+
 // MarkDefinition notes in the record whether the step takes a new definition. The mark is
 // stored with the first commit, or with the end.
 func (r *StepRun) MarkDefinition() error {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // ValidateParameters turns the texts given for a launch into typed parameters,
@@ -111,6 +112,10 @@ func compare(a, b any) int {
 	case float64:
 		if b, ok := b.(float64); ok {
 			return cmp.Compare(a, b)
+		}
+	case row.Decimal:
+		if b, ok := b.(row.Decimal); ok {
+			return a.Cmp(b)
 		}
 	case core.Date:
 		if b, ok := b.(core.Date); ok {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // Execution is a job execution as clients see it. In JSON the words are those of the
@@ -75,6 +76,8 @@ func parameterValue(p core.Parameter) any {
 	switch v := p.Value.(type) {
 	case int64, float64, bool:
 		return v
+	case row.Decimal:
+		return v.Reduce() // a JSON number with all its digits
 	}
 	return p.Text()
 }

@@ -57,7 +57,7 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 		return nil, err
 	}
 	l := &launch{definition: d, hooks: req.Hooks, named: e, options: job.Options{Request: req.Key}}
-	if l.job, err = s.compileRedrive(ctx, d, plan, req.Hooks); err != nil {
+	if l.job, err = s.compileRedrive(ctx, d, e, plan, req.Hooks); err != nil {
 		return nil, err
 	}
 	if l.params, err = s.redriveParameters(ctx, l.job, plan, params); err != nil {
@@ -145,7 +145,7 @@ func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.J
 	return d, nil
 }
 
-func (s *Service) compileRedrive(ctx context.Context, d definition, plan *redrive.Plan, hooks Hooks) (*core.Job, error) {
+func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*core.Job, error) {
 	ran, err := s.config.Repository.Steps(ctx, plan.Execution)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", plan.Execution, err)
@@ -155,7 +155,7 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, plan *redriv
 		steps[step.Name] = step
 	}
 	written := &Targets{next: hooks.OnTarget}
-	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Steps: steps, Check: written.keepFiles})
+	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Check: written.keepFiles})
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}

@@ -162,7 +162,7 @@ func TestARedriveWritesExactlyWhatWasSkippedAndTheHistoryLinksBoth(t *testing.T)
 
 		require.Contains(t, s.must("show", "1").out, "\nredriven by execution 2 (COMPLETED), execution 3 (COMPLETED)\n")
 
-		s.write("load.yaml", strings.NewReplacer("item: {id: int,", "item: {id: {type: int null, nulls: [four]},", "int(item.code) >= params.least", "(item.id ?? 0) > 0").Replace(skipJob)) // the fix of the reader
+		s.write("load.yaml", strings.NewReplacer("item: {id: int,", "item: {id: {type: int null, null_if: [four]},", "int(item.code) >= params.least", "(item.id ?? 0) > 0").Replace(skipJob)) // the fix of the reader
 		r = s.must("skips", "redrive", "1")
 		require.Contains(t, r.out, "load COMPLETED 1 0 1 0 ", "the line is read by the reader as it is now")
 		require.ElementsMatch(t, []string{"1=10", "10=100", "2=20", "5=50", "7=70", "8=y", "9=90"}, s.rows())

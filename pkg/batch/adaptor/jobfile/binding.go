@@ -28,6 +28,8 @@ type binding struct {
 	scope *names
 	// values is set later.
 	values *values
+	// resolve looks a nested component up; it is set at load.
+	resolve func(kind registry.Kind, ref *componentRef) *componentUse
 	// lenient overlooks files that are not there.
 	lenient    bool
 	incomplete bool // something stayed late-bound
@@ -46,6 +48,7 @@ func (b *binding) decode() (cfg any, ok bool) {
 		reflect.TypeFor[registry.JSON]():        b.decodeJSON,
 		reflect.TypeFor[registry.Expression]():  b.decodeExpression,
 		reflect.TypeFor[registry.Expressions](): b.decodeExpressions,
+		reflect.TypeFor[registry.Nested]():      b.decodeNested,
 		reflect.TypeFor[item.Type]():            b.types.decodeItem,
 	}
 	if !d.Decode(u.node, u.what, v.Elem()) || b.reported {

@@ -17,6 +17,8 @@ type builder struct {
 	name string
 	step *stepDef // nil: of the job, or of a decision
 	deps Deps
+	// redriveOf is the instance that is redriven; 0: none is.
+	redriveOf core.JobInstanceID
 	// run is the step execution; nil: the components are for none.
 	run *core.StepRun
 }
@@ -30,12 +32,12 @@ func (a builder) forRun(run *core.StepRun) builder {
 // builder returns what makes components of a step. It adds those that the application
 // cannot make to c.missing.
 func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) builder {
-	for _, u := range uses {
+	for _, u := range withNested(uses...) {
 		if found, _ := c.deps.Registry.Component(u.kind, u.component.Name); found.New == nil {
 			c.missing = append(c.missing, fmt.Errorf("this application cannot make %s: its registry only describes it", u.what))
 		}
 	}
-	return builder{file: c.file, name: step, step: of, deps: c.deps}
+	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf}
 }
 
 func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
@@ -89,23 +91,31 @@ func as[T any](u *componentUse, made any, set func(T)) error {
 // make binds the configs with all values and makes the instances.
 func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUse) ([]any, error) {
 	problems := a.file.doc.NewCollector()
+	config := func(u *componentUse) any {
+		return a.file.config(u, a.file.viewValues(view).with(ctx, a.deps.Secrets), problems)
+	}
 	configs := make([]any, len(uses))
 	for i, u := range uses {
-		configs[i] = a.file.config(u, a.file.viewValues(view).with(ctx, a.deps.Secrets), problems)
+		configs[i] = config(u)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
 	if a.run != nil && a.step != nil {
-		if err := a.step.checkBound(uses, configs); err != nil {
+		if err := a.step.checkBound(uses, config); err != nil {
 			return nil, err
 		}
 	}
 	b := registry.BuildContext{
 		Job: a.file.name, Step: a.name, Execution: view.Job.ID,
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
+		Registry: a.deps.Registry, RedriveOf: a.redriveOf,
+	}
+	if a.step != nil {
+		b.StepDatabase = (&compiler{file: a.file}).database(a.step)
 	}
 	if a.run != nil {
+		b.StepContext = a.run.StepContext
 		b.Attempt = chunk.AttemptOf(a.run)
 	}
 	made := make([]any, len(uses))

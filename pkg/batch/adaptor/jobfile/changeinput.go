@@ -50,7 +50,11 @@ func (c *comparison) writerChanges(old, now *stepDef) []Change {
 	}
 	var changes []Change
 	for i := range old.writers {
-		changes = append(changes, c.useChanges(old.name, didCommit, old.writers[i], now.writers[i], isTarget)...)
+		counts := isTarget
+		if old.writers[i].refills() != now.writers[i].refills() {
+			counts = isTargetOrMode
+		}
+		changes = append(changes, c.useChanges(old.name, didCommit, old.writers[i], now.writers[i], counts)...)
 	}
 	return changes
 }
@@ -65,8 +69,12 @@ func writerCount(s *stepDef) string {
 func anyKey(strict.Field) bool { return true }
 
 // isTarget reports whether a key of a writer says where it writes: the one that a short form
-// has alone, such as the path or the table, and the database.
-func isTarget(f strict.Field) bool { return f.Main || f.Key == "database" }
+// has alone, such as the path or the table, the database, and the writers inside of it.
+func isTarget(f strict.Field) bool { return f.Main || f.Key == "database" || holdsNested(f.Type) }
+
+// isTargetOrMode is isTarget for a writer one definition of which fills its target anew
+// (rule TW4): what it committed is elsewhere, or would be removed.
+func isTargetOrMode(f strict.Field) bool { return isTarget(f) || f.Key == "mode" }
 
 // useChanges compares a component of a step by the keys that count. did is what the step has
 // done with it.
@@ -195,8 +203,10 @@ func (f *File) configTexts(u *componentUse, params core.Parameters, counts func(
 // lateAtStep reports whether a value in the node is known only when the step
 // starts.
 func (u *componentUse) lateAtStep(n *strict.Node) bool {
-	if late := u.late[n]; late != nil && late.atStep {
-		return true
+	for _, one := range withNested(u) {
+		if late := one.late[n]; late != nil && late.atStep {
+			return true
+		}
 	}
 	return slices.ContainsFunc(n.Items, u.lateAtStep) ||
 		slices.ContainsFunc(n.Entries, func(e strict.Entry) bool { return u.lateAtStep(e.Value) })
@@ -214,6 +224,11 @@ func valueText(v reflect.Value) string {
 		return fmt.Sprintf("%q %v", x.String(), x.Args)
 	case registry.Expression:
 		return x.Text
+	case registry.Nested:
+		if x.Config == nil {
+			return x.Component.Name
+		}
+		return x.Component.Name + ": " + valueText(reflect.ValueOf(x.Config))
 	case string:
 		return fmt.Sprintf("%q", x)
 	}
@@ -259,7 +274,10 @@ func schemaText(fields []row.Field) string {
 		}
 		add(f.From != "" && f.From != f.Name, "from: %q", f.From)
 		add(f.Format != "", "format: %q", f.Format)
-		add(f.Nulls != nil, "nulls: %q", f.Nulls)
+		add(f.Zone != nil, "zone: %s", f.Zone)
+		add(f.Nulls != nil, "null_if: %q", f.Nulls)
+		add(!f.Default.IsNull(), "default: %q", f.Default)
+		add(f.Coerce != row.CoerceError, "coerce: %s", f.Coerce)
 		add(f.Optional, "optional: true")
 		if len(more) > 0 {
 			parts[i] = f.Name + ": {type: " + f.Type() + ", " + strings.Join(more, ", ") + "}"

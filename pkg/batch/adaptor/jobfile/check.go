@@ -237,10 +237,11 @@ func (l *loader) checkChunk(s *stepDef) {
 		complete = complete && u != nil && u.valid
 		s.processors = append(s.processors, u)
 	}
+	l.checkExclusions(s)
 	for _, ref := range m.Writer {
 		s.writers = append(s.writers, l.resolve(registry.KindWriter, ref, s.location()))
 	}
-	for _, u := range s.work() {
+	for _, u := range withNested(s.work()...) {
 		l.checkDatabaseFixed(u)
 	}
 	if complete {
@@ -311,7 +312,7 @@ func (l *loader) checkDatabaseFixed(u *componentUse) {
 // chunks are one transaction (rule C5).
 func (l *loader) checkWriters(s *stepDef) {
 	first := ""
-	for _, u := range s.writers {
+	for _, u := range withNested(s.writers...) {
 		name, has := u.database()
 		if !has {
 			continue

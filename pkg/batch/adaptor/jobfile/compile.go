@@ -73,6 +73,8 @@ type compiler struct {
 	missing  []error
 	// wrapParts changes how a chunk step gets its parts; nil: it does not.
 	wrapParts func(makeParts) makeParts
+	// redriveOf is the instance that is redriven; 0: none is.
+	redriveOf core.JobInstanceID
 }
 
 // makeParts is the function of a chunk step that makes its parts.
@@ -110,7 +112,7 @@ func (c *compiler) checkDatabases() {
 func (c *compiler) checkStepDatabases(s *stepDef) {
 	c.checkHandler(s)
 	good := true
-	for _, u := range s.components() {
+	for _, u := range withNested(s.components()...) {
 		name, has := u.database()
 		if !has || name == "" {
 			continue
@@ -157,7 +159,7 @@ func (c *compiler) checkAttr(t *transactionModel, db tx.Database, attr tx.Attr) 
 // database is the name of the step's own database: where its writers or its
 // tasklet work, else the job's.
 func (c *compiler) database(s *stepDef) string {
-	for _, u := range append([]*componentUse{s.tasklet}, s.writers...) {
+	for _, u := range append([]*componentUse{s.tasklet}, withNested(s.writers...)...) {
 		if name, _ := u.database(); name != "" {
 			return name
 		}

@@ -127,6 +127,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 	if err := c.setRetrySkip(s, &config); err != nil {
 		return nil, err
 	}
+	config.ProcessInTransaction = config.ProcessInTransaction || s.inTransaction() != nil
 	if c.wrapParts != nil {
 		config.Assemble = c.wrapParts(config.Assemble)
 	}

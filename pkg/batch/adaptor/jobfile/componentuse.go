@@ -26,6 +26,11 @@ type componentUse struct {
 	// valid says that the config has no mistake.
 	valid   bool
 	in, out item.Type
+	// nested are the components inside of the config, by the node of each, and inner the
+	// same in the order of the file. given is the key that the component around it gives.
+	nested map[*strict.Node]*componentUse
+	inner  []*componentUse
+	given  string
 	// env is what its expressions over items may use, and expressions are their nodes.
 	env         registry.ExpressionEnv
 	expressions []*strict.Node
@@ -63,7 +68,7 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *co
 	}
 	u := &componentUse{
 		kind: kind, component: component, ref: ref, what: string(kind) + " " + ref.name,
-		node: ref.node, late: map[*strict.Node]*lateValue{}, env: l.env(at),
+		node: ref.node, late: map[*strict.Node]*lateValue{}, nested: map[*strict.Node]*componentUse{}, env: l.env(at),
 	}
 	if u.node == nil {
 		u.node = ref.at.Beside(strict.Map)
@@ -78,6 +83,7 @@ func (l *loader) resolve(kind registry.Kind, ref *componentRef, at location) *co
 	}
 	at.config = true
 	b := &binding{file: l.file, use: u, collector: l.problems, scope: l.scope(at), types: &l.types, env: u.env, lenient: l.lenient}
+	b.resolve = func(kind registry.Kind, ref *componentRef) *componentUse { return l.resolve(kind, ref, at) }
 	u.cfg, u.valid = b.decode()
 	return u
 }

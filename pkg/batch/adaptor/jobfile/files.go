@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
@@ -31,7 +32,7 @@ func (u *componentUse) files() []fileUse {
 	}
 	var list []fileUse
 	for _, f := range strict.FieldsOf(u.component.Config).Fields {
-		if f.Type.Kind() != reflect.String || !f.Path || u.kind == registry.KindWriter && !f.Output {
+		if f.Type.Kind() != reflect.String || !f.Path || f.Key == u.given || u.kind == registry.KindWriter && !f.Output {
 			continue
 		}
 		at := u.node.Get(f.Key)
@@ -93,10 +94,12 @@ func (l *loader) checkFiles() {
 
 func (l *loader) checkStepFiles(s *stepDef) {
 	known := map[string]fileUse{}
-	for _, f := range s.reader.files() {
-		known[l.fileKey(f)] = f
+	for _, u := range withNested(append(slices.Clone(s.processors), s.reader)...) {
+		for _, f := range u.files() {
+			known[l.fileKey(f)] = f
+		}
 	}
-	for _, w := range s.writers {
+	for _, w := range withNested(s.writers...) {
 		for _, f := range w.files() {
 			if first, twice := known[l.fileKey(f)]; twice {
 				l.problems.Add(f.node, fmt.Sprintf("%s is also the file of %s %s", f.node.Text, first.use.what, first.node.In(f.node)), "a file belongs to one writer, and is not read by its own step")
@@ -119,7 +122,7 @@ func (l *loader) checkBranchFiles(e *elementDef) {
 			if inner.step == nil {
 				return
 			}
-			for _, w := range inner.step.writers {
+			for _, w := range withNested(inner.step.writers...) {
 				for _, f := range w.files() {
 					own[l.fileKey(f)] = f
 				}
@@ -154,15 +157,16 @@ func (f fileUse) path(cfg any) string {
 	return abs
 }
 
-// checkBound refuses a step two of whose components have one file.
-func (s *stepDef) checkBound(uses []*componentUse, configs []any) error {
+// checkBound refuses a step two of whose components have one file. config answers the bound
+// config of a component.
+func (s *stepDef) checkBound(uses []*componentUse, config func(u *componentUse) any) error {
 	known := map[string]*componentUse{}
-	for i, u := range uses {
+	for _, u := range withNested(uses...) {
 		if u.kind != registry.KindReader && u.kind != registry.KindWriter {
 			continue
 		}
 		for _, f := range u.files() {
-			path := f.path(configs[i])
+			path := f.path(config(u))
 			if first, twice := known[path]; twice && u.kind == registry.KindWriter {
 				return fmt.Errorf("step %s: %s and %s have one file, %s: a file belongs to one writer, and is not read by its own step", s.name, first.what, u.what, path)
 			}
@@ -176,7 +180,7 @@ func (s *stepDef) checkBound(uses []*componentUse, configs []any) error {
 func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
 	problems := a.file.doc.NewCollector()
 	var list []string
-	for _, w := range a.step.writers {
+	for _, w := range withNested(a.step.writers...) {
 		files := w.files()
 		if len(files) == 0 {
 			continue
@@ -194,7 +198,7 @@ func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, erro
 
 // hasTargets reports whether the step writes files.
 func (s *stepDef) hasTargets() bool {
-	for _, w := range s.writers {
+	for _, w := range withNested(s.writers...) {
 		if len(w.files()) > 0 {
 			return true
 		}

@@ -64,6 +64,39 @@ job.yaml:25:83: ${params.out} is also written in another branch of split both, i
       |                                                                                   ^ branches run at once, and a file belongs to one writer`)
 }
 
+// Rule TW4.
+func TestATableThatIsFilledAnewHasOneWriter(t *testing.T) {
+	t.Parallel()
+	_, err := jobfile.Parse("job.yaml", []byte(`job: tables
+flow:
+- step: twice
+  chunk:
+    reader: {csv: in.csv}
+    writer:
+    - table: people
+    - table: {name: people, mode: truncate}
+- step: parts
+  partition: {by: {count: 3}}
+  chunk:
+    reader: {csv: in.csv}
+    writer: {table: {name: people, mode: replace}}
+- split: both
+  branches:
+  - - {step: left, chunk: {reader: {csv: in.csv}, writer: {table: {name: people, mode: replace}}}}
+  - - {step: right, chunk: {reader: {csv: in.csv}, writer: {table: people}}}
+  - - {step: other, chunk: {reader: {csv: in.csv}, writer: {table: places}}}
+`), shipped(t))
+	require.EqualError(t, err, `job.yaml:8:21: people is also written by writer table in line 7, and one of them fills it anew
+    8 |     - table: {name: people, mode: truncate}
+      |                     ^ give it one writer
+job.yaml:13:42: mode replace in a partitioned step: each partition would remove the rows of the others
+   13 |     writer: {table: {name: people, mode: replace}}
+      |                                          ^ empty the table in a step before, and insert
+job.yaml:17:68: people is also written in another branch of split both, in line 16, and one of them fills it anew
+   17 |   - - {step: right, chunk: {reader: {csv: in.csv}, writer: {table: people}}}
+      |                                                                    ^ branches run at once: put one behind the other`)
+}
+
 func TestAFileOfTwoWritersThatOnlyTheLaunchKnowsIsRefusedWhenItIsKnown(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -231,6 +231,7 @@ func (l *loader) load() {
 	f.expect = l.condition(f.model.Expect, "expect", location{afterFlow: true})
 	l.checkFlow()
 	l.checkFiles()
+	l.checkRefills()
 	l.checkRemoteSplits()
 	l.checkStepRefs()
 }

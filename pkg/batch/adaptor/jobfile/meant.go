@@ -48,6 +48,12 @@ func otherNames(in reflect.Type) map[string][]string {
 	case reflect.TypeFor[stepModel]():
 		return map[string][]string{"tasklet": {"task", "run", "script", "command"}, "when": {"if", "condition"}, "listeners": {"listener"}}
 	}
+	if in == reflect.TypeFor[fieldModel]() {
+		return map[string][]string{
+			"null_if": {"nulls", "null", "null_values", "na_values", "nullif"}, "default": {"fallback", "if_null"},
+			"zone": {"timezone", "tz"}, "from": {"source", "column", "path", "header"}, "coerce": {"on_error", "invalid", "errors", "convert", "cast"},
+		}
+	}
 	if _, ok := strict.FieldsOf(in).Find("item"); ok {
 		return map[string][]string{"item": {"columns", "fields", "schema", "types"}}
 	}

@@ -64,7 +64,7 @@ type parameterModel struct {
 	strict.At
 	_ strict.Extra `later:"secret"`
 
-	Type        string   `key:"type" required:"true" enum:"string,int,float,bool,date,timestamp,duration,path" later:"decimal" doc:"The type of the value."`
+	Type        string   `key:"type" required:"true" enum:"string,int,float,decimal,bool,date,timestamp,duration,path" doc:"The type of the value."`
 	Doc         string   `key:"doc" doc:"What it means, for 'surfin run FILE --help'."`
 	Description string   `key:"description" doc:"The same as doc."`
 	Default     *rawText `key:"default" doc:"The value if none is given; an expression such as ${today()} or ${now()} is computed at the launch."`
@@ -72,8 +72,8 @@ type parameterModel struct {
 	Identifying bool     `key:"identifying" default:"true" doc:"Whether another value makes another instance of the job."`
 	Pattern     string   `key:"pattern" doc:"A regular expression that the whole text must match (string, path)."`
 	Enum        []string `key:"enum" doc:"The values allowed."`
-	Min         *rawText `key:"min" doc:"The least value (int, float, date, timestamp, duration)."`
-	Max         *rawText `key:"max" doc:"The greatest value (int, float, date, timestamp, duration)."`
+	Min         *rawText `key:"min" doc:"The least value (int, float, decimal, date, timestamp, duration)."`
+	Max         *rawText `key:"max" doc:"The greatest value (int, float, decimal, date, timestamp, duration)."`
 }
 
 // defaultsModel is what steps use that say nothing else, key by key: see mergeDefaults.
@@ -262,14 +262,21 @@ type stopModel struct {
 // fieldModel is one field of a row type.
 type fieldModel struct {
 	strict.At
-	_ strict.Extra `later:"scale locale"`
+	_ strict.Extra `later:"locale"`
 
-	Type   string   `key:"type" required:"true" main:"true" doc:"string, int, float, bool, date or timestamp; followed by null if it may be missing."`
+	Type   string   `key:"type" required:"true" main:"true" doc:"string, int, float, decimal, bool, date or timestamp; followed by null if it may be missing."`
 	From   string   `key:"from" doc:"The name in the source: a CSV header; a JSON key, or a path such as a.b or a[0].b where no object has that key [the field's name]."`
-	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MM M dd d HH mm ss SSS SSSSSS XXX [ISO 8601]."`
-	Nulls  []string `key:"nulls" doc:"The texts that are read as null [an empty text; none for string]."`
+	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX, with names in English; or epoch, epoch_ms, epoch_us: the number since 1970-01-01 UTC [ISO 8601]."`
+	Zone   string   `key:"zone" doc:"The time zone in which a timestamp without an offset is read, and in which a format is written [the job's timezone, or UTC]."`
+	NullIf []string `key:"null_if" doc:"The texts that are read as null, numbers of JSON and of a database too [an empty text; none for string]."`
 
-	Optional bool `key:"optional" doc:"The source may lack the column or the key; the field is null then, and its type says null."`
+	Scale              *int   `key:"scale" doc:"decimal: the digits behind the point. Fewer are filled with zeros, more are an invalid item [any number]."`
+	DecimalSeparator   string `key:"decimal_separator" doc:"decimal, float: what stands between the whole number and its fraction, such as a comma [a point]."`
+	ThousandsSeparator string `key:"thousands_separator" doc:"decimal, float, int: what may stand between groups of three digits [nothing]. It is not written."`
+
+	Default  *rawText `key:"default" doc:"The value where the source has none: no key, or null. It is written as ISO 8601, whatever 'format' says, and the field is never null [none]."`
+	Coerce   string   `key:"coerce" enum:"error,convert,null,default" default:"error" doc:"What becomes of a value that does not fit the type. With error the item is invalid. With convert a value of another form is taken: the text of a JSON number, an int from 12.0, a bool from yes or 1; and what cannot be converted is invalid. With null and default it is that instead."`
+	Optional bool     `key:"optional" doc:"The source may lack the column or the key; the field is null then, and its type says null, or it has a default."`
 }
 
 // templateModel is a list of elements with arguments.

@@ -36,6 +36,11 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 		}
 		return
 	}
+	var inner *nestedError
+	if errors.As(err, &inner) {
+		inner.use.reportConfig(c, inner.err)
+		return
+	}
 	at, text := u.ref.at, u.what+": "+err.Error()
 	if direct, is := err.(*registry.ConfigError); is && u.ref.node != nil && u.node.Kind != strict.Map { // the file names no key
 		text = u.what + ": " + direct.Err.Error()
@@ -59,6 +64,11 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 // find returns the node of a key of the config. The key of a rest is not in the
 // file, only its entries are.
 func (u *componentUse) find(key string) *strict.Node {
+	if u.component.Config != nil && u.node.Kind == strict.List { // the short form of its main key
+		if main, ok := strict.FieldsOf(u.component.Config).Main(); ok && strings.HasPrefix(key, main.Key+".") {
+			return u.node.Find(strings.TrimPrefix(key, main.Key+"."))
+		}
+	}
 	if u.component.Config == nil || u.node.Kind != strict.Map || len(u.node.Entries) == 0 {
 		if u.ref.node == nil {
 			return u.ref.at

@@ -17,6 +17,8 @@ import (
 type Redrive struct {
 	// Plan says which items of which step.
 	Plan *redrive.Plan
+	// Instance is that of the execution that is redriven.
+	Instance core.JobInstanceID
 	// Steps are the steps of the execution that is redriven, by name: expressions
 	// such as steps.NAME.read are about them.
 	Steps map[string]core.StepExecution
@@ -43,7 +45,7 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 		alone.reader = nil
 	}
 	only.steps, only.flow, only.finally, only.listeners = []*stepDef{&alone}, nil, nil, nil
-	c := &compiler{file: &only, deps: deps, problems: f.doc.NewCollector()}
+	c := &compiler{file: &only, deps: deps, redriveOf: r.Instance, problems: f.doc.NewCollector()}
 	c.checkDatabases()
 	if err := c.problems.Err(); err != nil {
 		return nil, err

@@ -265,7 +265,7 @@ func nested(t reflect.Type) (reflect.Type, bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()
 	}
-	return t, t.Kind() == reflect.Struct && sectionWord(t) == keysBelow && t != reflect.TypeFor[registry.SQL]() && t != reflect.TypeFor[registry.Expression]() &&
+	return t, t.Kind() == reflect.Struct && sectionWord(t) == keysBelow && t != reflect.TypeFor[registry.SQL]() && t != reflect.TypeFor[registry.Expression]() && t != reflect.TypeFor[registry.Nested]() &&
 		t != reflect.TypeFor[registry.NamedExpression]()
 }
 
@@ -293,7 +293,7 @@ func typeWord(t reflect.Type, f strict.Field) string {
 		return "item type"
 	case reflect.TypeFor[rawText]():
 		return "value of the type"
-	case reflect.TypeFor[componentRef]():
+	case reflect.TypeFor[componentRef](), reflect.TypeFor[registry.Nested]():
 		return f.Kind
 	case reflect.TypeFor[componentRefs]():
 		return f.Kind + ", or a list"

@@ -45,8 +45,8 @@ func (f *File) localComponent() *componentUse {
 // firstLocal returns the first component that is local, of those or of child jobs among the
 // steps; nil: there is none.
 func firstLocal(uses []*componentUse, steps []*stepDef) *componentUse {
-	for _, u := range uses {
-		if u != nil && u.component.Local {
+	for _, u := range withNested(uses...) {
+		if u.component.Local {
 			return u
 		}
 	}

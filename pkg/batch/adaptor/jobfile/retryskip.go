@@ -22,7 +22,11 @@ func (l *loader) checkRetrySkip(s *stepDef) {
 	l.checkChunkKeys(m.Node, m.chunkDefaults)
 	l.checkRetry(m.Node.Get("retry"), s.retry)
 	l.checkSkip(m.Node.Get("skip"), s.skip)
-	if !s.chunk.ProcessInTransaction {
+}
+
+// checkExclusions reports what cannot be beside processors in the chunk's transaction.
+func (l *loader) checkExclusions(s *stepDef) {
+	if !s.chunk.ProcessInTransaction && s.inTransaction() == nil {
 		return
 	}
 	if s.chunk.Concurrency != nil && *s.chunk.Concurrency > 1 {
@@ -47,7 +51,11 @@ func (l *loader) reportExclusion(s *stepDef, key, why string) {
 	if key == "reprocess" {
 		key = "reprocess: false"
 	}
-	l.problems.Add(at, key+" and process_in_transaction exclude each other", why)
+	other := "process_in_transaction"
+	if u := s.inTransaction(); u != nil {
+		other = "the " + u.what
+	}
+	l.problems.Add(at, key+" and "+other+" exclude each other", why)
 }
 
 func (l *loader) checkChunkKeys(n *strict.Node, c chunkDefaults) {

@@ -39,7 +39,7 @@ type Used struct {
 func (f *File) Uses(params core.Parameters) []Used {
 	var list []Used
 	for _, s := range f.steps {
-		for _, u := range s.components() {
+		for _, u := range withNested(s.components()...) {
 			list = append(list, f.used(s.name, u, params))
 		}
 	}

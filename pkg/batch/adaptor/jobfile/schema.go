@@ -175,7 +175,7 @@ func (b *schemaBuilder) special(t reflect.Type, f strict.Field) object {
 		return object{"anyOf": []any{text(), b.rowType()}}
 	case reflect.TypeFor[rowModel]():
 		return b.rowType()
-	case reflect.TypeFor[componentRef]():
+	case reflect.TypeFor[componentRef](), reflect.TypeFor[registry.Nested]():
 		return b.components(kindOf(f))
 	case reflect.TypeFor[componentRefs]():
 		one := b.components(kindOf(f))
@@ -265,8 +265,9 @@ func (b *schemaBuilder) components(kind registry.Kind) object {
 	if _, ok := b.defs[name]; ok {
 		return object{"$ref": "#/$defs/" + name}
 	}
+	b.defs[name] = object{} // components are inside of components
+	defer func(late bool) { b.late = late }(b.late)
 	b.late = true
-	defer func() { b.late = false }()
 	bare, choices := []string{}, []any{}
 	for _, component := range b.reg.Components() {
 		if component.Kind != kind {

@@ -316,6 +316,8 @@ func typeName(t reflect.Type) string {
 		return "a timestamp"
 	case t == reflect.TypeFor[row.Date]():
 		return "a date"
+	case t == reflect.TypeFor[row.Decimal]():
+		return "a decimal"
 	case t == reflect.TypeFor[registry.Size]():
 		return "a size"
 	}
@@ -342,6 +344,8 @@ func parameterGoType(t core.ParameterType) reflect.Type {
 		return reflect.TypeFor[int64]()
 	case core.TypeFloat:
 		return reflect.TypeFor[float64]()
+	case core.TypeDecimal:
+		return reflect.TypeFor[row.Decimal]()
 	case core.TypeBool:
 		return reflect.TypeFor[bool]()
 	case core.TypeDate:

@@ -47,7 +47,7 @@ func (v *values) addSecret(name string) error {
 // those of child jobs.
 func (f *File) checkSecrets(ctx context.Context, secrets Secrets, problems *strict.Collector) {
 	v := (&values{}).with(ctx, secrets)
-	for _, u := range f.components() {
+	for _, u := range withNested(f.components()...) {
 		for n, late := range u.late {
 			for _, h := range late.holes {
 				for _, path := range h.prog.Vars() {

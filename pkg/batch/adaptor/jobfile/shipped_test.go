@@ -14,11 +14,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	itemfiles "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
@@ -45,8 +50,8 @@ func shipped(t *testing.T) *registry.Registry {
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
-		csv.Components(), filter.Components(), json.Components(), mapping.Components(), query.Components(),
-		table.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
+		csv.Components(), itemfiles.Components(), filter.Components(), group.Components(), json.Components(), lookup.Components(), mapping.Components(), query.Components(),
+		route.Components(), table.Components(), text.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)
 	require.NoError(t, err)
@@ -80,7 +85,11 @@ func TestTheExamplesOfTheShippedComponentsLoad(t *testing.T) {
 		case registry.KindPartitioner:
 			text += indent("  ", example) + "  tasklet: {sql: \"insert into x values (${part.index}, ${part.name})\"}\n"
 		default:
-			text += "  chunk:\n" + indent("    ", around[c.Kind]+"\n"+example)
+			before := around[c.Kind]
+			if c.Kind == registry.KindWriter && c.Name == "lines" { // a line is one field
+				before = "reader: {lines: in.txt}"
+			}
+			text += "  chunk:\n" + indent("    ", before+"\n"+example)
 		}
 		_, err = jobfile.Parse(filepath.Join(dir, "example.yaml"), []byte(text), reg)
 		require.NoError(t, err, "%s %s:\n%s", c.Kind, c.Name, text)
@@ -98,7 +107,7 @@ parameters:
   year: {type: int, default: 1990}
 types:
   strike:
-    airport: {type: string null, from: Airport Name, nulls: [""]}
+    airport: {type: string null, from: Airport Name, null_if: [""]}
     date: {type: date, from: Flight Date, format: M/d/yyyy}
     cost: {type: float, from: "Cost Total $"}
 flow:

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -17,11 +18,12 @@ type itemTypes struct {
 	named map[string]item.Type // of the file's `types`; nil where one is broken
 	order []string
 	reg   *registry.Registry
+	zone  *time.Location // of the job
 }
 
 // declareTypes makes the item types of the file.
 func (l *loader) declareTypes(model *jobModel) {
-	l.types = itemTypes{named: map[string]item.Type{}, reg: l.reg}
+	l.types = itemTypes{named: map[string]item.Type{}, reg: l.reg, zone: l.file.zone}
 	for _, e := range model.Types {
 		l.types.order = append(l.types.order, e.Name)
 		l.types.named[e.Name] = nil
@@ -32,27 +34,27 @@ func (l *loader) declareTypes(model *jobModel) {
 			l.problems.Add(e.Key, fmt.Sprintf("the type name %q is taken by a Go type of this application", e.Name), "")
 			continue
 		}
-		if schema, ok := rowSchema(l.problems, e.Key, strict.OrderedMap[fieldModel](e.Value)); ok {
+		if schema, ok := rowSchema(l.problems, e.Key, l.file.zone, strict.OrderedMap[fieldModel](e.Value)); ok {
 			l.types.named[e.Name] = item.RowOf(e.Name, schema)
 		}
 	}
 }
 
 // laterKinds are field types of jobfile.md that this version does not have.
-func laterKinds() []string { return []string{"decimal", "json", "bytes"} }
+func laterKinds() []string { return []string{"json", "bytes"} }
 
 // otherKinds are the names that databases and languages have for field types.
 func otherKinds() map[string]string {
 	return map[string]string{
 		"integer": "int", "bigint": "int", "long": "int", "int64": "int", "smallint": "int",
 		"text": "string", "varchar": "string", "char": "string", "str": "string",
-		"double": "float", "number": "float", "numeric": "float", "real": "float", "float64": "float",
+		"double": "float", "number": "decimal", "numeric": "decimal", "money": "decimal", "dec": "decimal", "bigdecimal": "decimal", "real": "float", "float64": "float",
 		"boolean": "bool", "datetime": "timestamp", "time": "timestamp", "timestamptz": "timestamp",
 	}
 }
 
-// rowSchema makes a schema of declared fields.
-func rowSchema(c *strict.Collector, at *strict.Node, fields strict.OrderedMap[fieldModel]) (*row.Schema, bool) {
+// rowSchema makes a schema of declared fields. jobZone is the time zone of the job; nil: UTC.
+func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fields strict.OrderedMap[fieldModel]) (*row.Schema, bool) {
 	before := c.Reports()
 	if len(fields) == 0 {
 		c.Add(at, "a row type needs at least one field", "such as {id: int, name: string null}")
@@ -72,17 +74,21 @@ func rowSchema(c *strict.Collector, at *strict.Node, fields strict.OrderedMap[fi
 		if !ok {
 			continue
 		}
-		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.Nulls, Optional: m.Optional}
+		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.NullIf, Optional: m.Optional,
+			Scale: m.Scale, DecimalSeparator: m.DecimalSeparator, ThousandsSeparator: m.ThousandsSeparator}
 		if !identifier.MatchString(e.Name) {
 			c.Add(e.Key, fmt.Sprintf("the field name %q is no identifier", e.Name), identifierHint+"; `from` gives its name in the source")
 			continue
 		}
-		if f.Optional && !f.Nullable {
-			c.Add(m.Node.Find("optional"), fmt.Sprintf("field %s is optional, so it must allow null", e.Name), "type: "+f.Kind.String()+" null")
+		if !setMisfits(c, &f, m, jobZone) {
+			continue
+		}
+		if f.Optional && !f.Nullable && f.Default.IsNull() {
+			c.Add(m.Node.Find("optional"), fmt.Sprintf("field %s is optional, so it must allow null", e.Name), "type: "+f.Kind.String()+" null, or give it a default")
 			continue
 		}
 		if _, err := row.NewSchema(f); err != nil {
-			c.Add(m.Node.Find("format"), err.Error(), "")
+			c.Add(m.misplaced(), err.Error(), "")
 			continue
 		}
 		list = append(list, f)
@@ -96,6 +102,16 @@ func rowSchema(c *strict.Collector, at *strict.Node, fields strict.OrderedMap[fi
 		return nil, false
 	}
 	return schema, true
+}
+
+// misplaced is the key of the field that its type does not have.
+func (m *fieldModel) misplaced() *strict.Node {
+	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator"} {
+		if n := m.Node.Get(key); n != nil {
+			return m.Node.Find(key)
+		}
+	}
+	return m.Node
 }
 
 // fieldType reads "int" or "int null".
@@ -161,7 +177,7 @@ func (t *itemTypes) decodeItem(d *strict.Decoder, n *strict.Node, f strict.Field
 		// The fields of a type are fixed: ${...} in them is plain text.
 		plain := strict.Decoder{Collector: d.Collector, Forms: modelDecoders()}
 		good := plain.Decode(n, f.Key, reflect.ValueOf(&fields).Elem())
-		if schema, ok := rowSchema(d.Collector, n, fields); ok && good {
+		if schema, ok := rowSchema(d.Collector, n, t.zone, fields); ok && good {
 			v.Set(reflect.ValueOf(item.RowOf("", schema)))
 		}
 	case n.Kind == strict.List || n.Empty:

@@ -278,7 +278,10 @@ func wider(k row.Kind, value any) (row.Kind, bool) {
 		if _, err := v.Int64(); err != nil {
 			kind = row.Float
 		}
-		if k == row.Int || k == row.Float {
+		if x, err := v.Float64(); kind == row.Float && (err != nil || row.FloatText(x) != v.String()) {
+			kind = row.DecimalKind // a float does not have its digits
+		}
+		if k == row.Int || k == row.Float || k == row.DecimalKind {
 			return max(k, kind), true
 		}
 	}

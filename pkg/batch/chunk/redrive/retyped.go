@@ -45,7 +45,7 @@ func retypedValue(f *row.Field, value json.RawMessage) (json.RawMessage, bool) {
 	case isPlain && f.Kind == row.String:
 		text, err := json.Marshal(string(value))
 		return text, err == nil
-	case isText && (f.Kind == row.Int || f.Kind == row.Float || f.Kind == row.Bool):
+	case isText && (f.Kind == row.Int || f.Kind == row.Float || f.Kind == row.DecimalKind || f.Kind == row.Bool):
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {
 			return nil, false

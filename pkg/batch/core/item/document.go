@@ -160,7 +160,10 @@ func isObject(doc []byte) bool {
 
 func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
-		return row.Value{}, f.Check(row.Value{})
+		return f.Missing()
+	}
+	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() {
+		return looseValue(f, raw)
 	}
 	if raw[0] == '"' {
 		if f.Kind == row.Int || f.Kind == row.Float || f.Kind == row.Bool {
@@ -189,6 +192,12 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 			return v, jsonMisfit(f, raw)
 		}
 		return row.FloatValue(x), nil
+	case row.DecimalKind:
+		d, err := row.ParseDecimal(string(raw))
+		if err != nil {
+			return v, jsonMisfit(f, raw)
+		}
+		return f.FitDecimal(d)
 	case row.Bool:
 		if raw[0] != 't' && raw[0] != 'f' {
 			return v, jsonMisfit(f, raw)
@@ -242,7 +251,7 @@ func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	switch v.Kind() {
 	case row.Null:
 		return append(dst, "null"...), nil
-	case row.Int, row.Bool:
+	case row.Int, row.Bool, row.DecimalKind:
 		return v.AppendText(dst), nil
 	case row.Float:
 		if err := v.Finite(); err != nil {
@@ -252,6 +261,9 @@ func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	case row.String:
 		return appendJSONString(dst, v.Str()), nil
 	case row.DateKind, row.Timestamp:
+		if f.Counts() {
+			return f.AppendText(dst, v), nil
+		}
 		return appendJSONString(dst, string(f.AppendText(nil, v))), nil
 	}
 	return dst, nil

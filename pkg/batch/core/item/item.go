@@ -82,7 +82,7 @@ var ErrFilter = errors.New("item filtered")
 // returned; a writer that needs them longer copies them (rule C4). Write may be
 // called more than once with the same items, after a rollback.
 //
-// A writer may also implement [Opener], [Positioner], [Closer], [Preparer],
+// A writer may also implement [Opener], [Positioner], [Closer], [Completer], [Preparer],
 // [Rewinder], [Releaser] and [Finisher].
 type ItemWriter[T any] interface {
 	Write(ctx context.Context, items []T) error
@@ -165,6 +165,16 @@ type Rewinder interface {
 // needed may go. It is called again after later commits.
 type Releaser interface {
 	Release(ctx context.Context) error
+}
+
+// Completer is implemented by writers that have something to do in the transaction of
+// their target when all items are written, such as exchanging the rows of a table.
+// Complete is called once all items have a verdict, before [Preparer], in the transaction
+// of one more commit, which the guard of the step's owner covers (rule TW1). Where that is
+// rolled back and tried again, [Rewinder] comes first. It is called again after a crash
+// between that commit and the step's end: the position must tell.
+type Completer interface {
+	Complete(ctx context.Context) error
 }
 
 // Finisher is implemented by writers that have something to do once all items

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 // from its exported fields: the field's name in lower snake case, or the tag
 // `batch:"name"` (`batch:"-"` leaves it out); `from:"Header"` names it in the
 // source, `format:"yyyyMMdd"` gives the text form of dates and times. Fields may
-// be of any string, int, uint, float or bool kind, row.Date or time.Time, or a pointer
-// to one of these, which is nullable. A struct with other fields, and any other
+// be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, or a
+// pointer to one of these, which is nullable; `scale:"2"` is the scale of a decimal. A struct with other fields, and any other
 // type, has no schema: jsonl and json still serve it through encoding/json.
 func TypeOf[T any](name string) Type {
 	t := &structType[T]{name: name}
@@ -139,8 +140,12 @@ func planOf(t reflect.Type) (*structPlan, error) {
 		}
 		f.kind = kind
 		p.fields = append(p.fields, f)
+		scale, err := scaleOf(sf)
+		if err != nil {
+			return nil, err
+		}
 		fields = append(fields, row.Field{
-			Name: name, Kind: kind, Nullable: f.pointer, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"),
+			Name: name, Kind: kind, Scale: scale, Nullable: f.pointer, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"),
 			Optional: sf.Tag.Get("optional") == "true", Hidden: hides,
 		})
 	}
@@ -152,12 +157,27 @@ func planOf(t reflect.Type) (*structPlan, error) {
 	return p, nil
 }
 
+// scaleOf reads the tag `scale:"2"`.
+func scaleOf(f reflect.StructField) (*int, error) {
+	text, ok := f.Tag.Lookup("scale")
+	if !ok {
+		return nil, nil
+	}
+	scale, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("field %s: scale %q is no int", f.Name, text)
+	}
+	return &scale, nil
+}
+
 func goKind(t reflect.Type) (row.Kind, bool) {
 	switch t {
 	case reflect.TypeFor[row.Date]():
 		return row.DateKind, true
 	case reflect.TypeFor[time.Time]():
 		return row.Timestamp, true
+	case reflect.TypeFor[row.Decimal]():
+		return row.DecimalKind, true
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -253,7 +273,11 @@ func setField(dst reflect.Value, v row.Value) bool {
 	case reflect.Bool:
 		dst.SetBool(v.Bool())
 	case reflect.Struct:
-		dst.Set(reflect.ValueOf(v.Time()))
+		if v.Kind() == row.DecimalKind {
+			dst.Set(reflect.ValueOf(v.Decimal()))
+		} else {
+			dst.Set(reflect.ValueOf(v.Time()))
+		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		if v.Int() < 0 || dst.OverflowUint(uint64(v.Int())) {
 			return false
@@ -311,6 +335,8 @@ func fieldValue(src reflect.Value, kind row.Kind) row.Value {
 		return row.DateValue(row.Date(src.Int()))
 	case row.Timestamp:
 		return row.TimestampValue(src.Interface().(time.Time))
+	case row.DecimalKind:
+		return row.DecimalValue(src.Interface().(row.Decimal))
 	case row.Int, row.Null:
 	}
 	if src.CanUint() {

@@ -53,9 +53,13 @@ type Component struct {
 	// one [Expressions] or map that takes all keys of no other field (`map: {only: true,
 	// id: item.id}`; its `key` is for the reference only). Fields are strings, bools,
 	// ints, floats, time.Duration, [Size], lists and maps of these, nested structs,
-	// [item.Type] (a name or an inline map), [SQL], [JSON], [Expression] and [Expressions].
+	// [item.Type] (a name or an inline map), [SQL], [JSON], [Expression], [Expressions] and
+	// [Nested].
 	// The struct may implement Validate() error.
 	Config reflect.Type
+	// InTransaction says that a processor works in the chunk's transaction: the chunks of
+	// its step are processed there (`process_in_transaction`).
+	InTransaction bool
 	// NoTransaction says that a tasklet works on connections of its own or on no
 	// database: its step's propagation is NOT_SUPPORTED unless the job file says more.
 	NoTransaction bool
@@ -96,12 +100,22 @@ type BuildContext struct {
 	// Database is the name of the database that SQL components use unless their
 	// config names another.
 	Database string
+	// StepDatabase is the name of the database of the step's transactions.
+	StepDatabase string
+	// Registry makes nested components; nil: they are made by what describes them.
+	Registry *Registry
+	// StepContext returns the context of the step execution, which is stored with each
+	// commit; nil where there is none.
+	StepContext func() *core.ExecutionContext
 	// Attempt returns the attempt of the step in which a reader, processor or writer
 	// works; nil where there is none, as for a listener of the job.
 	Attempt func(ctx context.Context) (core.Attempt, error)
 	// In is the type of the items of a processor or writer, Out of those that a reader
 	// or processor returns, as Types says.
 	In, Out item.Type
+	// RedriveOf is the instance whose skipped items the step is run through again (rule
+	// C12); 0: it is not.
+	RedriveOf core.JobInstanceID
 	// FileMode are the permissions of files that the component makes (the setting
 	// files.mode); 0: 0600.
 	FileMode fs.FileMode

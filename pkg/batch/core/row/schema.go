@@ -3,6 +3,7 @@ package row
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Field is one named, typed column of a schema.
@@ -15,19 +16,33 @@ type Field struct {
 	Nullable bool
 	// From is the name in the source (a CSV header, a JSON key); Name if empty.
 	From string
-	// Format is the text form of a date or timestamp, in yyyy MM dd HH mm ss SSS
-	// XXX letters; empty: ISO 8601.
+	// Format is the text form of a date or timestamp, in the letters of [Layout], or epoch,
+	// epoch_ms or epoch_us: the number since 1970-01-01 UTC; empty: ISO 8601.
 	Format string
+	// Scale is the number of digits behind the point that the decimals of the field have:
+	// fewer are filled with zeros, more are an invalid item. nil: any, as they come.
+	Scale *int
+	// DecimalSeparator and ThousandsSeparator are how the text of a decimal, a float or an int
+	// is written: empty means "." and none. A thousands separator may be left out of a text;
+	// it is not written.
+	DecimalSeparator, ThousandsSeparator string
+	// Zone is where a time without an offset is read, and in which a Format is written; nil: UTC.
+	Zone *time.Location
+	// Default is the value where the source has none, of the field's kind; null: there is none.
+	Default Value
+	// Coerce is what becomes of a value that does not fit.
+	Coerce Coerce
 	// Nulls are the texts read as null. nil means the default: "" for every
 	// kind but string, which has none.
 	Nulls []string
-	// Optional says that the source may lack the column or key; the value is null then.
+	// Optional says that the source may lack the column or key; the value is null then, or Default.
 	Optional bool
 	// Hidden says that an error quotes no value of the field: the item has fields that are
 	// redacted, and a source may have their values elsewhere.
 	Hidden bool
 
 	layout string
+	epoch  int64 // microseconds of a unit; 0: the format counts none
 }
 
 // Source returns the field's name in its source.
@@ -72,14 +87,20 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		if f.Kind == Null || int(f.Kind) >= len(kindNames) {
 			return nil, fmt.Errorf("field %q has no type (allowed: %s)", f.Name, strings.Join(KindNames(), ", "))
 		}
-		if f.Optional && !f.Nullable {
+		if err := f.checkMisfits(); err != nil {
+			return nil, err
+		}
+		if f.Optional && !f.Nullable && f.Default.IsNull() {
 			return nil, fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
+		}
+		if err := f.checkNumber(); err != nil {
+			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
 		layout, err := fieldLayout(f)
 		if err != nil {
 			return nil, err
 		}
-		f.layout = layout
+		f.layout, f.epoch = layout, epochUnit(f.Format)
 		s.index[f.Name] = i
 	}
 	return s, nil

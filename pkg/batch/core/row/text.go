@@ -1,8 +1,8 @@
 package row
 
 import (
+	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -10,33 +10,32 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Parse reads text as a value of the field: the field's Nulls become null, the
-// rest must fit its kind. Texts are not trimmed for strings; for every other
-// kind surrounding blanks are ignored. A misfit is an invalid item (skippable).
+// Parse reads text as a value of the field: the field's Nulls become null, or its
+// Default; the rest must fit its kind, or is what Coerce makes of it. Texts are not trimmed
+// for strings; for every other kind surrounding blanks are ignored. A misfit is an invalid
+// item (skippable).
 //
 // Text of a string field may be kept by the value.
 func (f *Field) Parse(text string) (Value, error) {
 	if f.isNull(text) {
-		if !f.Nullable {
+		if !f.Nullable && f.Default.IsNull() {
 			return Value{}, f.misfit(text, "the field is not nullable")
 		}
-		return Value{}, nil
+		return f.Default, nil
 	}
+	v, err := f.parse(text)
+	if err != nil {
+		return f.Coerced(text, err)
+	}
+	return v, nil
+}
+
+func (f *Field) parse(text string) (Value, error) {
 	switch f.Kind {
 	case String:
 		return StringValue(text), nil
-	case Int:
-		i, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil {
-			return Value{}, f.misfit(text, "")
-		}
-		return IntValue(i), nil
-	case Float:
-		x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return Value{}, f.misfit(text, "")
-		}
-		return FloatValue(x), nil
+	case Int, Float, DecimalKind:
+		return f.parseNumber(text)
 	case Bool:
 		switch strings.TrimSpace(text) {
 		case "true":
@@ -46,14 +45,18 @@ func (f *Field) Parse(text string) (Value, error) {
 		}
 		return Value{}, f.misfit(text, "only true and false are")
 	case DateKind:
-		t, err := time.Parse(f.layoutOr(time.DateOnly), strings.TrimSpace(text))
+		d, err := f.parseDate(strings.TrimSpace(text))
 		if err != nil {
 			return Value{}, f.misfit(text, "expected "+f.formatOr("yyyy-MM-dd"))
 		}
-		return DateValue(DateOf(t)), nil
+		return DateValue(d), nil
 	case Timestamp:
 		t, err := f.parseTime(strings.TrimSpace(text))
-		if err != nil {
+		var gap *gapError
+		switch {
+		case errors.As(err, &gap):
+			return Value{}, f.misfit(text, gap.Error())
+		case err != nil:
 			return Value{}, f.misfit(text, "expected "+f.formatOr("yyyy-MM-ddTHH:mm:ss.SSSXXX"))
 		}
 		return TimestampValue(t), nil
@@ -71,12 +74,12 @@ func (f *Field) AppendText(dst []byte, v Value) []byte {
 			return append(dst, f.Nulls[0]...)
 		}
 		return dst
-	case f.layout == "":
+	case f.DecimalSeparator != "" && (v.kind == DecimalKind || v.kind == Float):
+		return append(dst, strings.Replace(v.String(), ".", f.DecimalSeparator, 1)...)
+	case f.layout == "" && f.epoch == 0:
 		return v.AppendText(dst)
-	case v.kind == DateKind:
-		return v.Date().Time().AppendFormat(dst, f.layout)
-	case v.kind == Timestamp:
-		return v.Time().AppendFormat(dst, f.layout)
+	case v.kind == DateKind, v.kind == Timestamp:
+		return f.appendTime(dst, v)
 	}
 	return v.AppendText(dst)
 }
@@ -105,14 +108,18 @@ func (f *Field) isNull(text string) bool {
 }
 
 func (f *Field) parseTime(text string) (time.Time, error) {
+	if f.epoch != 0 {
+		return parseEpoch(text, f.epoch)
+	}
 	if f.layout != "" {
-		return time.Parse(f.layout, text)
+		return f.parseWith(f.layout, text)
 	}
 	var err error
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00"} {
 		var t time.Time
-		if t, err = time.Parse(layout, text); err == nil {
-			return t, nil
+		var gap *gapError
+		if t, err = f.parseWith(layout, text); err == nil || errors.As(err, &gap) {
+			return t, err
 		}
 	}
 	return time.Time{}, err
@@ -166,7 +173,7 @@ func quoteShort(text string) string {
 
 // fieldLayout translates the letters of Format into Go's reference layout.
 func fieldLayout(f *Field) (string, error) {
-	if f.Format == "" {
+	if f.Format == "" || epochUnit(f.Format) != 0 && (f.Kind == DateKind || f.Kind == Timestamp) {
 		return "", nil
 	}
 	if f.Kind != DateKind && f.Kind != Timestamp {
@@ -183,11 +190,17 @@ func fieldLayout(f *Field) (string, error) {
 var layoutTokens = [...]struct{ pattern, layout string }{
 	{"yyyy", "2006"}, {"MM", "01"}, {"dd", "02"}, {"HH", "15"}, {"mm", "04"}, {"ss", "05"},
 	{"SSSSSS", "000000"}, {"SSS", "000"}, {"XXX", "Z07:00"}, {"yy", "06"}, {"M", "1"}, {"d", "2"},
+	{"MMMM", "January"}, {"MMM", "Jan"}, {"EEEE", "Monday"}, {"EEE", "Mon"}, {"hh", "03"}, {"h", "3"}, {"a", "PM"}, {"XX", "Z0700"},
 }
 
-// Layout translates a pattern of yyyy yy MM M dd d HH mm ss SSS SSSSSS XXX into
-// Go's reference layout. Text in single quotes and all that is no letter stands
-// for itself; any other letter is an error.
+// layoutLetters are the letters that Layout knows, for messages.
+const layoutLetters = "yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX"
+
+// Layout translates a pattern into Go's reference layout: yyyy, yy (69 to 99 are 1969 to
+// 1999, 00 to 68 are 2000 to 2068), MMMM January, MMM Jan, MM, M, EEEE Monday, EEE Mon, dd,
+// d, HH of 24 hours, hh and h of 12 with a for AM and PM, mm, ss, SSS, SSSSSS, XXX +01:00 and
+// XX +0100. Text in single quotes and all that is no letter stands for itself; any other
+// letter is an error, and so is a digit.
 func Layout(format string) (string, error) {
 	var out strings.Builder
 	for rest := format; rest != ""; {
@@ -196,22 +209,31 @@ func Layout(format string) (string, error) {
 			if end < 0 {
 				return "", fmt.Errorf("format %q: a quote is not closed", format)
 			}
+			if err := plainText(format, rest[1:1+end]); err != nil {
+				return "", err
+			}
 			out.WriteString(rest[1 : 1+end])
 			rest = rest[end+2:]
 			continue
 		}
 		run := letterRun(rest)
 		if run == 0 {
+			if err := plainText(format, rest[:1]); err != nil {
+				return "", err
+			}
 			out.WriteByte(rest[0])
 			rest = rest[1:]
 			continue
+		}
+		if before := out.String(); rest[0] == 'S' && !strings.HasSuffix(before, ".") && !strings.HasSuffix(before, ",") {
+			return "", fmt.Errorf("format %q: %s stands behind a point or a comma: ss.SSS", format, rest[:run])
 		}
 		layout, ok := tokenLayout(rest[:run])
 		if rest[:run] == "T" || rest[:run] == "Z" {
 			layout, ok = rest[:run], true
 		}
 		if !ok {
-			return "", fmt.Errorf("format %q: %q is unknown (allowed: yyyy yy MM M dd d HH mm ss SSS SSSSSS XXX, other text in single quotes)", format, rest[:run])
+			return "", fmt.Errorf("format %q: %q is unknown (allowed: %s, other text in single quotes; or epoch, epoch_ms, epoch_us)", format, rest[:run], layoutLetters)
 		}
 		out.WriteString(layout)
 		rest = rest[run:]

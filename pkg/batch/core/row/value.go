@@ -16,12 +16,13 @@ const (
 	String
 	Int
 	Float
+	DecimalKind
 	Bool
 	DateKind
 	Timestamp
 )
 
-var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", Bool: "bool", DateKind: "date", Timestamp: "timestamp"}
+var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", DecimalKind: "decimal", Bool: "bool", DateKind: "date", Timestamp: "timestamp"}
 
 // String returns the name a job file uses.
 func (k Kind) String() string {
@@ -45,11 +46,13 @@ func KindByName(name string) (Kind, bool) {
 func KindNames() []string { return append([]string(nil), kindNames[String:]...) }
 
 // Value is one typed, possibly null value. The zero Value is null. It is 32
-// bytes and holds scalars without allocating; it is comparable with ==.
+// bytes and holds scalars without allocating. Equal compares values; == does, too, but
+// for decimals: it tells 1.5 from 1.50.
 type Value struct {
-	kind Kind
-	num  uint64
-	text string
+	kind  Kind
+	scale uint16 // of a decimal
+	num   uint64
+	text  string // of a string, or the digits of a decimal that num does not hold
 }
 
 // StringValue returns a string value.
@@ -81,15 +84,25 @@ func DateValue(d Date) Value { return Value{kind: DateKind, num: uint64(int64(d)
 // TimestampValue returns a timestamp, in UTC and truncated to microseconds (D5).
 func TimestampValue(t time.Time) Value { return Value{kind: Timestamp, num: uint64(t.UnixMicro())} }
 
+// DecimalValue returns a decimal value, which keeps its scale.
+func DecimalValue(d Decimal) Value {
+	return Value{kind: DecimalKind, scale: d.scale, num: uint64(d.num), text: d.digits}
+}
+
 // Kind returns the value's kind; Null for a null.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsNull reports whether there is no value.
 func (v Value) IsNull() bool { return v.kind == Null }
 
-// Str, Int, Float, Bool, Date and Time return the payload of a value of that
+// Str, Int, Float, Bool, Date, Time and Decimal return the payload of a value of that
 // kind, and the kind's zero value otherwise.
-func (v Value) Str() string { return v.text }
+func (v Value) Str() string {
+	if v.kind != String {
+		return ""
+	}
+	return v.text
+}
 
 // Int returns the payload of an int.
 func (v Value) Int() int64 {
@@ -126,7 +139,30 @@ func (v Value) Time() time.Time {
 	return time.UnixMicro(int64(v.num)).UTC()
 }
 
-// Any returns nil, string, int64, float64, bool, Date or time.Time. It boxes:
+// Decimal returns the payload of a decimal.
+func (v Value) Decimal() Decimal {
+	if v.kind != DecimalKind {
+		return Decimal{}
+	}
+	return Decimal{digits: v.text, num: int64(v.num), scale: v.scale}
+}
+
+// Equal reports whether both are of one kind and the same value: 1.5 and 1.50 are. A NaN
+// equals itself.
+func (v Value) Equal(w Value) bool {
+	return v == w || v.kind == DecimalKind && w.kind == DecimalKind && v.Decimal().Equal(w.Decimal())
+}
+
+// Canonical returns the value by which equal values are one key of a map: a decimal without
+// zeros at its end, any other value as it is.
+func (v Value) Canonical() Value {
+	if v.kind != DecimalKind {
+		return v
+	}
+	return DecimalValue(v.Decimal().Reduce())
+}
+
+// Any returns nil, string, int64, float64, bool, Date, time.Time or Decimal. It boxes:
 // hot paths switch on Kind instead.
 func (v Value) Any() any {
 	switch v.kind {
@@ -144,6 +180,8 @@ func (v Value) Any() any {
 		return v.Date()
 	case Timestamp:
 		return v.Time()
+	case DecimalKind:
+		return v.Decimal()
 	}
 	return nil
 }
@@ -173,10 +211,12 @@ func ValueOf(x any) (Value, error) {
 		return DateValue(x), nil
 	case time.Time:
 		return TimestampValue(x), nil
+	case Decimal:
+		return DecimalValue(x), nil
 	case Value:
 		return x, nil
 	}
-	return Value{}, fmt.Errorf("a %T is no row value (allowed: string, int, float, bool, date, timestamp, null)", x)
+	return Value{}, fmt.Errorf("a %T is no row value (allowed: string, int, float, decimal, bool, date, timestamp, null)", x)
 }
 
 // AppendText appends the value's canonical text: the form in which parameters,
@@ -197,6 +237,8 @@ func (v Value) AppendText(dst []byte) []byte {
 		return v.Date().Time().AppendFormat(dst, time.DateOnly)
 	case Timestamp:
 		return v.Time().AppendFormat(dst, TimestampLayout)
+	case DecimalKind:
+		return v.Decimal().AppendText(dst)
 	}
 	return dst
 }

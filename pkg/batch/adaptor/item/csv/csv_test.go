@@ -116,12 +116,12 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"1|Ann|two\nlines",
-		`!:6: field id: "x" is not an int`,
+		`!:6: column 1: field id: "x" is not an int`,
 		"!:7: the record has 2 fields, not 3",
 		`!:8: column 5: extraneous or missing " in quoted-field`,
 		`!:9: a quoted field goes wrong in line 10, column 7: extraneous or missing " in quoted-field`,
 		`6|Flo|a;b"c`,
-		`!:11: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
+		`!:11: column 3: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
 		"8|Hal|end",
 	}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", dirty), Header: true, Delimiter: ";", Comment: "#"}, itemType, nil))
 }

@@ -52,6 +52,9 @@ func columnsText(schema *row.Schema, nulls string) string {
 		}
 		if f.Format != "" {
 			text += " (format " + f.Format + ")"
+			if f.Zone != nil {
+				text += " (zone " + f.Zone.String() + ")"
+			}
 		}
 		if f.Nullable && f.Nulls != nil && string(f.AppendText(nil, row.Value{})) != nulls {
 			text += " (null " + strconv.Quote(string(f.AppendText(nil, row.Value{}))) + ")"

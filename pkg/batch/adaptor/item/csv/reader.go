@@ -234,7 +234,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	}
 	for i, column := range r.index {
 		if column < 0 { // an optional field without a column
-			dst[i] = row.Value{}
+			dst[i] = r.schema.Field(i).Default
 			continue
 		}
 		text := record[column]
@@ -243,13 +243,23 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		}
 		f := r.schema.Field(i)
 		if !utf8.ValidString(text) {
-			return r.invalid(fmt.Errorf("field %s: %s is not valid UTF-8 (see the key encoding)", f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+			return r.invalid(fmt.Errorf("%s: field %s: %s is not valid UTF-8 (see the key encoding)", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
 		}
 		if dst[i], err = f.Parse(text); err != nil {
-			return item.Consumed(r.Meta(), err)
+			return item.Consumed(r.Meta(), fmt.Errorf("%s: %w", r.place(column), err))
 		}
 	}
 	return nil
+}
+
+// place says where a field of the last record begins: its column of the line, in bytes from 1,
+// and the line where a quoted text before it has line ends.
+func (r *reader) place(column int) string {
+	line, at := r.csv.FieldPos(column)
+	if line += int(r.above); int64(line) != r.line {
+		return fmt.Sprintf("line %d, column %d", line, at)
+	}
+	return fmt.Sprintf("column %d", at)
 }
 
 func (r *reader) checkWidth(n int) error {

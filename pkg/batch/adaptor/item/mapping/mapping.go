@@ -131,7 +131,7 @@ func place(fields *[]row.Field, field row.Field) int {
 		}
 		field.From = old.From
 		if old.Kind == field.Kind {
-			field.Format, field.Nulls = old.Format, old.Nulls
+			field.Format, field.Zone, field.Nulls = old.Format, old.Zone, old.Nulls
 		}
 		(*fields)[i] = field
 		return i

@@ -46,6 +46,8 @@ func kindOf(oid uint32) row.Kind {
 		return row.DateKind
 	case pgtype.TimestampOID, pgtype.TimestamptzOID:
 		return row.Timestamp
+	case pgtype.NumericOID:
+		return row.DecimalKind
 	case pgtype.ByteaOID:
 		return row.Null
 	}
@@ -57,8 +59,10 @@ func kindOf(oid uint32) row.Kind {
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
-	case c.kind == want, c.kind == row.String, c.kind == row.Int && want == row.Float:
+	case c.kind == want, c.isText(), c.kind == row.Int && (want == row.Float || want == row.DecimalKind), c.kind == row.Float && want == row.DecimalKind:
 		return nil
+	case c.kind != row.Null && (c.field.Coerce != row.CoerceError || c.kind == row.Int && c.field.Counts()):
+		return nil // by its text
 	}
 	return fmt.Errorf("column %s is of type %s, which does not fit field %s: %s", c.name, c.typ, c.field.Name, c.field.Type())
 }
@@ -103,6 +107,10 @@ type postgresPage struct {
 	text    string
 	cells   []cell
 }
+
+// isText reports whether the values of the column come as texts: those of a numeric do,
+// which is any number that its field may be.
+func (c *resultColumn) isText() bool { return c.kind == row.String || c.kind == row.DecimalKind }
 
 // cell is a value's place in the text; from is -1 for a null.
 type cell struct{ from, to int32 }
@@ -168,9 +176,9 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 	f := c.field
 	cell := p.cells[at*len(p.columns)+column]
 	if cell.from < 0 {
-		return row.Value{}, f.Check(row.Value{})
+		return f.Missing()
 	}
-	if c.kind == row.String {
+	if c.isText() {
 		text := p.text[cell.from:cell.to]
 		if f.Kind == row.String && f.Nulls == nil {
 			return row.StringValue(text), nil
@@ -178,10 +186,21 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		return f.Parse(text)
 	}
 	v, err := decode(c, p.bytes[cell.from:cell.to])
-	if err == nil && f.Kind == row.Float && v.Kind() == row.Int {
-		return sqlvalue.FitInt(f, v.Int())
+	switch {
+	case err != nil:
+		return f.Coerced("", err)
+	case v.Kind() != f.Kind && (f.Coerce != row.CoerceError || f.Counts()):
+		return f.Parse(v.String())
+	case v.Kind() == f.Kind:
+	case v.Kind() == row.Int:
+		v, err = sqlvalue.FitInt(f, v.Int())
+	case v.Kind() == row.Float && f.Kind == row.DecimalKind:
+		v, err = sqlvalue.FitFloat(f, v.Float())
 	}
-	return v, err
+	if err != nil {
+		return f.Coerced("", err)
+	}
+	return f.Known(v)
 }
 
 func (p *postgresPage) raw(at, column int) (row.Value, error) {
@@ -190,7 +209,7 @@ func (p *postgresPage) raw(at, column int) (row.Value, error) {
 	switch {
 	case cell.from < 0:
 		return row.Value{}, nil
-	case c.kind == row.String:
+	case c.isText():
 		return row.StringValue(p.text[cell.from:cell.to]), nil
 	}
 	return decode(c, p.bytes[cell.from:cell.to])

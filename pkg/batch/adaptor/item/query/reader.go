@@ -42,6 +42,8 @@ type resultColumn struct {
 	name string
 	// field is what becomes of it: one of the reader's schema.
 	field *row.Field
+	// stored is field as a column of dates or times has its text: ISO 8601; nil: as the field says.
+	stored *row.Field
 	// oid is PostgreSQL's type.
 	oid uint32
 	// typ is what the database calls the type, for messages.
@@ -157,6 +159,10 @@ func (r *Reader) match(described []resultColumn) error {
 		}
 		c := described[at]
 		c.field, c.guessed = f, c.guessed && open
+		if isTime := c.kind == row.DateKind || c.kind == row.Timestamp; isTime && f.Format != "" {
+			stored := row.Field{Name: f.Name, Kind: f.Kind, Nullable: f.Nullable, Nulls: f.Nulls, Default: f.Default, Coerce: f.Coerce, Hidden: f.Hidden}
+			c.stored = &stored
+		}
 		if err := r.engine.fits(&c); err != nil {
 			errs = append(errs, err)
 		}

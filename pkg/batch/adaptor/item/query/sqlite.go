@@ -161,5 +161,8 @@ func (p *sqlitePage) value(at, column int) (row.Value, error) {
 		}
 		return row.StringValue(v.String()), nil
 	}
+	if stored := p.columns[column].stored; stored != nil {
+		f = stored
+	}
 	return sqlvalue.Fit(f, x)
 }

@@ -87,6 +87,13 @@ func writer(t testing.TB, db tx.Database, s *row.Schema, c table.Config) *table.
 
 // readAll reads a statement's rows through the reader `query`.
 func readAll(t require.TestingT, db tx.Database, s *row.Schema, statement string, key ...string) [][]row.Value {
+	all, err := readSome(t, db, s, statement, key...)
+	require.NoError(t, err)
+	return all
+}
+
+// readSome returns the rows before the first that cannot be read, too.
+func readSome(t require.TestingT, db tx.Database, s *row.Schema, statement string, key ...string) (all [][]row.Value, err error) {
 	ctx := context.Background()
 	if s == nil {
 		var err error
@@ -96,14 +103,14 @@ func readAll(t require.TestingT, db tx.Database, s *row.Schema, statement string
 	r, err := query.New(db, query.Config{SQL: registry.SQL{Parts: []string{statement}}, Key: key, Fetch: 7}, s)
 	require.NoError(t, err)
 	require.NoError(t, r.Open(ctx, nil))
-	var all [][]row.Value
 	for {
 		record := make([]row.Value, r.Schema().Len())
 		err := r.ReadRecord(ctx, record)
 		if errors.Is(err, io.EOF) {
-			return all
+			return all, nil
+		} else if err != nil {
+			return all, err
 		}
-		require.NoError(t, err)
 		all = append(all, record)
 	}
 }
@@ -114,4 +121,27 @@ func at(text string) row.Value {
 		panic(err)
 	}
 	return row.TimestampValue(parsed)
+}
+
+// dec is a decimal.
+func dec(text string) row.Value {
+	d, err := row.ParseDecimal(text)
+	if err != nil {
+		panic(err)
+	}
+	return row.DecimalValue(d)
+}
+
+// requireSame compares values: SQLite does not keep the scale of a decimal.
+func requireSame(t require.TestingT, want, got [][]row.Value) {
+	canonical := func(records [][]row.Value) [][]row.Value {
+		out := make([][]row.Value, len(records))
+		for i, record := range records {
+			for _, v := range record {
+				out[i] = append(out[i], v.Canonical())
+			}
+		}
+		return out
+	}
+	require.Equal(t, canonical(want), canonical(got))
 }

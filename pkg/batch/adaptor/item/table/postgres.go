@@ -43,6 +43,8 @@ func (e *postgres) typeName(kind row.Kind) string {
 		return "date"
 	case row.Timestamp:
 		return "timestamp with time zone"
+	case row.DecimalKind:
+		return "numeric"
 	case row.String, row.Null:
 	}
 	return "text"
@@ -87,7 +89,7 @@ func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, records [][]
 	}
 	text, ok := p.texts[0]
 	if !ok {
-		text = fmt.Sprintf("copy %s (%s) from stdin", tx.Postgres.Quote(p.config.Name), quotedList(p.names()))
+		text = fmt.Sprintf("copy %s (%s) from stdin", p.into, quotedList(p.names()))
 		p.texts[0] = text
 	}
 	return conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
@@ -116,7 +118,7 @@ func (e *postgres) encodeCopy(p *plan, records [][]row.Value) error {
 				dst = append(dst, `\N`...)
 			case row.String:
 				dst = appendCopyText(dst, v.Str())
-			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp:
+			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
 				dst = sqlvalue.AppendText(dst, v)
 			}
 		}
@@ -179,7 +181,7 @@ func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, records []
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	if absent.Valid {
+	if absent.Valid && p.config.needsRows() {
 		return p.missing(records[absent.Int64-1])
 	}
 	return nil
@@ -205,7 +207,7 @@ func (e *postgres) encodeArrays(p *plan, records [][]row.Value) ([]any, error) {
 				dst = append(dst, "NULL"...)
 			case row.String:
 				dst = appendArrayText(dst, v.Str())
-			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp:
+			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
 				dst = sqlvalue.AppendText(dst, v)
 			}
 		}
@@ -233,10 +235,10 @@ func (p *plan) arrayStatement() string {
 	if text, ok := p.texts[0]; ok {
 		return text
 	}
-	table := tx.Postgres.Quote(p.config.Name)
+	table := p.into
 	var text string
 	switch p.config.mode() {
-	case Insert:
+	case Insert, Truncate, Replace:
 		text = fmt.Sprintf("insert into %s (%s) select %s from %s", table, quotedList(p.names()), p.values(), p.source())
 	case Upsert:
 		distinct, order := "", ""

@@ -27,7 +27,7 @@ select c.relkind::text, c.relkind in ('r', 'p') and not c.relrowsecurity and not
        a.attname, format_type(a.atttypid, -1), a.attgenerated <> '', a.attidentity = 'a',
        c.relkind <> 'v' or pg_column_is_updatable(c.oid, a.attnum, true),
        t.typcategory in ('A', 'C') or t.typdelim <> ',' or t.typarray = 0,
-       a.atttypid::bigint, case when not l.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(l.collname) end
+       a.atttypid::bigint, a.atttypmod, case when not l.collisdeterministic then quote_ident(n.nspname) || '.' || quote_ident(l.collname) end
 from pg_catalog.pg_class c
 join pg_catalog.pg_attribute a on a.attrelid = c.oid
 join pg_catalog.pg_type t on t.oid = a.atttypid
@@ -45,10 +45,10 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 	for rows.Next() {
 		var c column
 		var kind string
-		var events, oid int64
+		var events, oid, modifier int64
 		var generated, identity, writable bool
 		var collation sql.NullString
-		if err := rows.Scan(&kind, &r.copies, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &collation); err != nil {
+		if err := rows.Scan(&kind, &r.copies, &events, &c.name, &c.typ, &generated, &identity, &writable, &c.asText, &oid, &modifier, &collation); err != nil {
 			return r, err
 		}
 		r.refuses = refusals(kind, events)
@@ -62,6 +62,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		}
 		c.collation = collation.String
 		c.setKind(oid, collation.Valid)
+		c.setScale(modifier)
 		r.columns = append(r.columns, c)
 	}
 	return r, rows.Err()
@@ -101,5 +102,18 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 		c.kind, c.exact = row.DateKind, true
 	case pgtype.TimestampOID, pgtype.TimestamptzOID:
 		c.kind, c.exact = row.Timestamp, true
+	case pgtype.NumericOID:
+		c.kind = row.DecimalKind
 	}
+}
+
+// setScale tells the scale of numeric(p, s), to which PostgreSQL rounds without a word. A
+// modifier is 4 more than p << 16 | s, where s has 11 bits and may be negative.
+func (c *column) setScale(modifier int64) {
+	const header, bits = 4, 0x7ff
+	if c.kind != row.DecimalKind || modifier < header {
+		return
+	}
+	scale := int((modifier-header)&bits^1024) - 1024
+	c.scale = &scale
 }

@@ -38,16 +38,15 @@ func (e *sqlite) typeName(kind row.Kind) string {
 		return "date"
 	case row.Timestamp:
 		return "timestamp"
+	case row.DecimalKind:
+		return "decimal"
 	case row.String, row.Null:
 	}
 	return "text"
 }
 
 func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r relation, err error) {
-	schema, name := "main", table
-	if s, n, ok := strings.Cut(table, "."); ok {
-		schema, name = s, n
-	}
+	schema, name := schemaOf(table)
 	// hidden: 0 is a plain column, 2 and 3 are generated ones.
 	rows, err := conn.QueryContext(ctx, "select name, type, hidden from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid", name, schema)
 	if err != nil {
@@ -64,6 +63,7 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r re
 			c.refused = "the database generates column " + c.name
 		}
 		c.kind = sqlvalue.DeclaredKind(c.typ)
+		c.binary = c.kind == row.DecimalKind
 		r.columns = append(r.columns, c)
 	}
 	return r, rows.Err()
@@ -151,7 +151,7 @@ func (e *sqlite) each(ctx context.Context, conn tx.Conn, p *plan, records [][]ro
 		if err != nil {
 			return err
 		}
-		if n == 0 && p.config.mode() == Update {
+		if n == 0 && p.config.needsRows() {
 			return p.missing(record)
 		}
 	}
@@ -172,9 +172,9 @@ func (p *plan) oneStatement() string {
 			set = append(set, equal)
 		}
 	}
-	text := "delete from " + tx.SQLite.Quote(p.config.Name)
+	text := "delete from " + p.into
 	if p.config.mode() == Update {
-		text = "update " + tx.SQLite.Quote(p.config.Name) + " set " + strings.Join(set, ", ")
+		text = "update " + p.into + " set " + strings.Join(set, ", ")
 	}
 	text += " where " + strings.Join(where, " and ")
 	p.texts[0] = text
@@ -188,7 +188,7 @@ func (p *plan) rowsStatement(n int) string {
 		return text
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "insert into %s (%s) values ", tx.SQLite.Quote(p.config.Name), quotedList(p.names()))
+	fmt.Fprintf(&b, "insert into %s (%s) values ", p.into, quotedList(p.names()))
 	one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(p.cols)), ",") + ")"
 	b.WriteString(strings.TrimSuffix(strings.Repeat(one+",", n), ","))
 	if p.config.mode() == Upsert {

@@ -1,5 +1,5 @@
 // Package table is the writer `table`: it inserts, upserts, updates or deletes
-// the rows of a table, in the chunk's transaction, for Go structs and for rows.
+// the rows of a table, or fills it anew, in the chunk's transaction, for Go structs and for rows.
 //
 // It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
 // connections.
@@ -28,14 +28,29 @@ const (
 	Upsert Mode = "upsert"
 	Update Mode = "update"
 	Delete Mode = "delete"
+	// Truncate and Replace insert into a table that they fill anew (rules TW2, TW3).
+	Truncate Mode = "truncate"
+	Replace  Mode = "replace"
+)
+
+// Missing is what becomes of an update whose row is not there.
+type Missing string
+
+// The fates of an update without a row.
+const (
+	// MissingError makes the item an invalid one, which the step may skip.
+	MissingError Missing = "error"
+	// MissingIgnore passes it.
+	MissingIgnore Missing = "ignore"
 )
 
 // Config configures the writer.
 type Config struct {
 	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
-	Mode Mode   `key:"mode" default:"insert" enum:"insert,upsert,update,delete" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must be there; delete removes rows, if they are there."`
+	Mode Mode   `key:"mode" default:"insert" enum:"insert,upsert,update,delete,truncate,replace" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must be there; delete removes rows, if they are there; truncate empties the table once and then inserts; replace inserts beside the table, and exchanges all its rows when the step is done."`
 	// Key names columns, not fields.
-	Key      []string          `key:"key" doc:"The columns that tell one row from another; required but for insert. An upsert needs a unique index on them."`
+	Key      []string          `key:"key" doc:"The columns that tell one row from another; required for upsert, update and delete. An upsert needs a unique index on them."`
+	Missing  Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"What becomes of an update whose row is not there: error makes the item an invalid one, which the step may skip; ignore passes it."`
 	Columns  map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
 	Create   bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
 	Database string            `key:"database" doc:"The database; default: the job's."`
@@ -59,9 +74,15 @@ func (c *Config) Validate() error {
 		if c.Create && c.Mode != Upsert {
 			bad("create", "mode %s has nothing to do in a new table", c.Mode)
 		}
-	case Insert:
+	case Insert, Truncate, Replace:
 	default:
-		bad("mode", "mode %q is unknown (allowed: insert, upsert, update, delete)", c.Mode)
+		bad("mode", "mode %q is unknown (allowed: insert, upsert, update, delete, truncate, replace)", c.Mode)
+	}
+	switch {
+	case c.Missing != "" && c.Missing != MissingError && c.Missing != MissingIgnore:
+		bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing)
+	case c.Missing == MissingIgnore && c.mode() != Update:
+		bad("missing", "mode %s needs no row to be there: `missing` is for update", c.mode())
 	}
 	for i, k := range c.Key {
 		if slices.Contains(c.Key[:i], k) {
@@ -81,6 +102,20 @@ func (c *Config) mode() Mode {
 	return c.Mode
 }
 
+// needsRows says that an item whose key is not in the table is an invalid one.
+func (c *Config) needsRows() bool { return c.mode() == Update && c.Missing != MissingIgnore }
+
+// refills says that the writer fills the table anew.
+func (c *Config) refills() bool { return c.mode() == Truncate || c.mode() == Replace }
+
+// Refills implements registry.Refiller.
+func (c *Config) Refills() string {
+	if !c.refills() {
+		return ""
+	}
+	return string(c.Mode)
+}
+
 // onlyCompares says that the key finds rows, and is not written.
 func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
 
@@ -88,7 +123,7 @@ func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == 
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindWriter, Name: "table", Config: reflect.TypeFor[Config](), Types: types,
-		Summary: "inserts, upserts, updates or deletes rows of a table",
+		Summary: "inserts, upserts, updates or deletes rows of a table, or fills it anew",
 		Doc: `Rows are written in the chunk's transaction, together with its position: after a crash
 every row is there exactly once. What the name stands for decides how it is written, and
 never the size of the chunk. PostgreSQL gets COPY for inserts into tables and partitioned
@@ -101,6 +136,18 @@ Fields find their columns by name. A field without a column is an error; a colum
 without a field gets its default. If a key is in a chunk more than once, the last item
 wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`create: true`" + `.
 
+` + "`mode: truncate`" + ` empties the table in the transaction of its first rows, once in all attempts
+of the step, and then inserts: who reads meanwhile sees a part of the rows. It is TRUNCATE on
+PostgreSQL, and DELETE where a foreign key refers to the table. ` + "`mode: replace`" + ` inserts into a
+table beside it (surfin_..., with the same unique indexes, checks and foreign keys), and exchanges
+all rows in one transaction when every item has its verdict: who reads sees the old rows, or all
+new ones. The table itself stays, and so do its indexes, constraints, grants, views, sequences and
+triggers; rows that others wrote meanwhile go. That costs every row a second write. A step of no
+items empties the table in both modes, and a restart goes on where it was. Both are refused for a view,
+in a partitioned step, and beside another writer to the table; replace is refused where a foreign key of another
+table refers to it. A redrive of skipped items adds to the table. A step that is never restarted leaves its
+surfin_... table behind.
+
 On SQLite dates are stored as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
 as 0 and 1; text that does not fit the declared type of its column is an invalid item there
 too. A column of text takes every value in its text, 1000000 for the float 1e6. A value of
@@ -108,11 +155,14 @@ another kind than its column goes in if nothing of it is lost (a whole float to 
 column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
 		Example: "writer:\n  table: {name: customer, mode: upsert, key: [id], create: true}",
-		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
 			db, err := b.FindDatabase(c.Database)
 			if err != nil {
 				return nil, err
+			}
+			if c.refills() {
+				return refill(ctx, db, *c, b)
 			}
 			w, err := New(db, *c, b.In.Schema())
 			if err != nil {
@@ -152,12 +202,15 @@ func (c *Config) check(schema *row.Schema) error {
 		switch i := schema.Index(c.field(k)); {
 		case i < 0:
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field for column %s%s", k, nearest.Hint(k, c.written(schema)))})
-		case c.mode() != Insert && schema.Field(i).Nullable:
+		case c.byKey() && schema.Field(i).Nullable:
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// byKey says that the key finds rows.
+func (c *Config) byKey() bool { return c.mode() != Insert && !c.refills() }
 
 // field returns the name of the field that goes to a column; "" if none does.
 func (c *Config) field(column string) string {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ type Writer struct {
 	// createdIn is the transaction that created the table: once it is over, whether
 	// the table is there has to be looked up again.
 	createdIn tx.Tx
+	// into is where the rows go instead of the table; empty: to the table.
+	into string
 }
 
 // engine is what the databases do differently.
@@ -42,6 +45,15 @@ type engine interface {
 	oneByOne(create string) string
 	// write runs the statements for the records, which are not empty.
 	write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error
+	// refill looks up what the modes truncate and replace need to know of a table that is
+	// there.
+	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
+	// empty removes all rows of the table.
+	empty(ctx context.Context, conn tx.Conn, table string, r refillable) error
+	// shadow makes an empty table like another one, for the columns that are written.
+	shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error
+	// exclude keeps other writers away from the table until the transaction ends.
+	exclude(ctx context.Context, conn tx.Conn, table string) error
 }
 
 // relation is what the name of the table stands for in the database: a table, a
@@ -69,6 +81,10 @@ type column struct {
 	asText bool
 	// kind is the kind whose values the declared type means; Null: any.
 	kind row.Kind
+	// scale is that of a numeric(p, s); nil: any.
+	scale *int
+	// binary says that the column keeps decimals as floats (SQLite).
+	binary bool
 	// exact says that values of kind are equal to the database only if they are
 	// equal to us; it decides who removes duplicates from an upsert.
 	exact bool
@@ -79,6 +95,7 @@ type column struct {
 // plan says which field goes where, for one schema.
 type plan struct {
 	config *Config
+	into   string // the table of the statements, quoted
 	schema *row.Schema
 	cols   []column
 	fields []int          // fields[i] goes to cols[i]
@@ -106,13 +123,17 @@ func (e *AbsentTableError) Error() string {
 }
 
 // New checks config against the schema of the items; for rows whose columns only
-// their source knows, the schema is open and the check comes with the first chunk.
+// their source knows, the schema is open and the check comes with the first chunk. The modes truncate and replace
+// are those of [NewRefill].
 func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	if schema == nil {
 		return nil, errors.New("table: the items have no record form")
 	}
 	if err := errors.Join(config.Validate(), config.check(schema)); err != nil {
 		return nil, err
+	}
+	if config.refills() {
+		return nil, fmt.Errorf("table: mode %s needs a position: use NewRefill", config.Mode)
 	}
 	w := &Writer{db: db, config: config, schema: schema}
 	switch db.Dialect() {
@@ -144,7 +165,7 @@ func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
-		return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another one", w.config.Name, w.db.Name())
+		return w.noTransaction()
 	}
 	if len(records) == 0 {
 		return nil
@@ -169,6 +190,10 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	return nil
 }
 
+func (w *Writer) noTransaction() error {
+	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another one", w.config.Name, w.db.Name())
+}
+
 // prepare makes the plan for items of the schema.
 func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if err := w.look(ctx, conn, schema); err != nil {
@@ -181,6 +206,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	if err != nil {
 		return fmt.Errorf("table %s: %w", w.config.Name, err)
 	}
+	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
 	w.plan = p
 	return nil
 }
@@ -324,7 +350,32 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 		}
 		v = fitting
 	}
-	return v, nil
+	return v, p.keepsDigits(v, i)
+}
+
+// keepsDigits refuses a decimal of which the column would drop digits without a word.
+func (p *plan) keepsDigits(v row.Value, i int) error {
+	c := &p.cols[i]
+	if v.Kind() != row.DecimalKind || c.kind != row.DecimalKind {
+		return nil
+	}
+	d, cure := v.Decimal().Reduce(), ""
+	switch {
+	case c.scale != nil && d.Scale() > *c.scale:
+		cure = fmt.Sprintf("the column has %d digits behind the point; round(x, %d) drops more", *c.scale, *c.scale)
+	case c.binary && d.Digits() > sqlvalue.ExactDigits && !isInt64(d):
+		cure = fmt.Sprintf("SQLite keeps %d digits in a column of this type; declare it text", sqlvalue.ExactDigits)
+	default:
+		return nil
+	}
+	f := p.schema.Field(p.fields[i])
+	return exception.InvalidItem("", exception.ClassInvalidItem,
+		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", f.Name, f.Quoted(v.String()), c.name, c.typ, cure))
+}
+
+func isInt64(d row.Decimal) bool {
+	_, _, whole := d.Int()
+	return whole
 }
 
 // key describes the key of a record for messages.

@@ -41,11 +41,11 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 		null := row.Value{}
 		var want [][]row.Value
 		for i, v := range [][]row.Value{
-			{row.StringValue(""), row.IntValue(0), row.FloatValue(0), row.BoolValue(false), row.DateValue(0), at("1970-01-01T00:00:00Z")},
-			{row.StringValue(`\N`), row.IntValue(math.MaxInt64), row.FloatValue(math.MaxFloat64), row.BoolValue(true), row.DateValue(row.NewDate(9999, 12, 31)), at("9999-12-31T23:59:59.999999Z")},
-			{row.StringValue("a\\b\tc\nd\re\\.\n\"{,}' \v\b\f"), row.IntValue(math.MinInt64), row.FloatValue(-math.SmallestNonzeroFloat64), row.BoolValue(true), row.DateValue(row.NewDate(1, 1, 1)), at("0001-01-01T00:00:00Z")},
-			{row.StringValue("日本語 Größe 🐟 NULL null \u00a0"), row.IntValue(-1), row.FloatValue(0.1), row.BoolValue(false), row.DateValue(row.NewDate(2024, 2, 29)), at("2026-11-21T12:20:00.000001Z")},
-			{row.StringValue("\\."), row.IntValue(1), row.FloatValue(1e21), row.BoolValue(false), row.DateValue(-1), at("1969-12-31T23:59:59.999999Z")},
+			{row.StringValue(""), row.IntValue(0), row.FloatValue(0), dec("0.00"), row.BoolValue(false), row.DateValue(0), at("1970-01-01T00:00:00Z")},
+			{row.StringValue(`\N`), row.IntValue(math.MaxInt64), row.FloatValue(math.MaxFloat64), dec("9223372036854775807"), row.BoolValue(true), row.DateValue(row.NewDate(9999, 12, 31)), at("9999-12-31T23:59:59.999999Z")},
+			{row.StringValue("a\\b\tc\nd\re\\.\n\"{,}' \v\b\f"), row.IntValue(math.MinInt64), row.FloatValue(-math.SmallestNonzeroFloat64), dec("-9999999999999.99"), row.BoolValue(true), row.DateValue(row.NewDate(1, 1, 1)), at("0001-01-01T00:00:00Z")},
+			{row.StringValue("日本語 Größe 🐟 NULL null \u00a0"), row.IntValue(-1), row.FloatValue(0.1), dec("1.50"), row.BoolValue(false), row.DateValue(row.NewDate(2024, 2, 29)), at("2026-11-21T12:20:00.000001Z")},
+			{row.StringValue("\\."), row.IntValue(1), row.FloatValue(1e21), dec("0.00000000000001"), row.BoolValue(false), row.DateValue(-1), at("1969-12-31T23:59:59.999999Z")},
 		} {
 			full, empty := ints(int64(2*i)), ints(int64(2*i+1))
 			for _, x := range v {
@@ -54,7 +54,7 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 			want = append(want, full, empty)
 		}
 		require.NoError(t, write(db, w, s, want...), "a small chunk")
-		require.Equal(t, want, readAll(t, db, s, "select * from everything", "id"))
+		requireSame(t, want, readAll(t, db, s, "select * from everything", "id"))
 
 		var many [][]row.Value // enough for COPY
 		for n := range int64(100) {
@@ -63,9 +63,9 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 			many = append(many, record)
 		}
 		require.NoError(t, write(db, w, s, many...))
-		require.Equal(t, many, readAll(t, db, s, "select * from everything where id >= 1000", "id"))
+		requireSame(t, many, readAll(t, db, s, "select * from everything where id >= 1000", "id"))
 		described := readAll(t, db, nil, "select * from everything where id >= 1000", "id")
-		require.Equal(t, many, described, "the database describes what was created")
+		requireSame(t, many, described) // the database describes what was created
 	})
 }
 
@@ -81,6 +81,10 @@ func value(t *rapid.T, f *row.Field) row.Value {
 	case row.Float:
 		x := rapid.Float64().Draw(t, f.Name)
 		return row.FloatValue(x + 0) // SQLite has no negative zero
+	case row.DecimalKind: // of as many digits as SQLite keeps
+		d, err := row.NewDecimal(rapid.Int64Range(-999_999_999_999_999, 999_999_999_999_999).Draw(t, f.Name), rapid.IntRange(0, 20).Draw(t, "scale"))
+		require.NoError(t, err)
+		return row.DecimalValue(d)
 	case row.Bool:
 		return row.BoolValue(rapid.Bool().Draw(t, f.Name))
 	case row.DateKind:
@@ -110,7 +114,7 @@ func TestWhatTableWritesIsWhatQueryReads(t *testing.T) {
 			_, err := db.Conn().ExecContext(context.Background(), "delete from anything")
 			require.NoError(t, err)
 			require.NoError(t, write(db, w, s, want...))
-			require.Equal(t, want, readAll(t, db, s, "select * from anything", "id"))
+			requireSame(t, want, readAll(t, db, s, "select * from anything", "id"))
 		})
 	})
 }
@@ -163,7 +167,7 @@ func TestKeysThatOnlyPostgresKnowsToBeEqualAreUpsertedOnce(t *testing.T) {
 	s := schema(t, row.Field{Name: "amount", Kind: row.String}, row.Field{Name: "v", Kind: row.Int})
 	w := writer(t, db, s, table.Config{Name: "money", Mode: table.Upsert, Key: []string{"amount"}})
 	require.NoError(t, write(db, w, s, []row.Value{row.StringValue("1.0"), row.IntValue(1)}, []row.Value{row.StringValue("1.00"), row.IntValue(2)}))
-	require.Equal(t, [][]row.Value{{row.StringValue("1.00"), row.IntValue(2)}}, readAll(t, db, nil, "select * from money", "amount"))
+	require.Equal(t, [][]row.Value{{dec("1.00"), row.IntValue(2)}}, readAll(t, db, nil, "select * from money", "amount"))
 
 	s = schema(t, row.Field{Name: "word", Kind: row.String}, row.Field{Name: "v", Kind: row.Int})
 	for _, mode := range []table.Mode{table.Upsert, table.Update} {
@@ -347,7 +351,7 @@ func TestArrayColumnsAndLongTypesAreFilledFromText(t *testing.T) {
 	}
 	got := readAll(t, db, nil, "select count(*) n, min(tags[2]) tag, min(doc->'a'->>1) x, min(letters) letters, min(price) price, min(code::text) code from odd", "n")
 	require.Equal(t, []row.Value{
-		row.IntValue(61), row.StringValue(`c,"d"`), row.StringValue(`x\y`), row.StringValue("abc"), row.StringValue("1.25"),
+		row.IntValue(61), row.StringValue(`c,"d"`), row.StringValue(`x\y`), row.StringValue("abc"), dec("1.25"),
 		row.StringValue("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
 	}, got[0])
 }

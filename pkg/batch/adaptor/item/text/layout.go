@@ -16,9 +16,10 @@ import (
 
 // Column is where a field stands in a line, and how it is filled up.
 type Column struct {
-	At    string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number."`
-	Align string `key:"align" enum:"left,right" doc:"Where the value stands; without it numbers stand right and the rest left."`
-	Pad   string `key:"pad" default:" " doc:"The character that fills the column up. A blank line of it is an empty text; a number filled up with zeros keeps its last."`
+	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number."`
+	Align    string `key:"align" enum:"left,right" doc:"Where the value stands; without it numbers stand right and the rest left."`
+	Pad      string `key:"pad" default:" " doc:"The character that fills the column up. A blank line of it is an empty text; a number filled up with zeros keeps its last."`
+	Decimals *int   `key:"decimals" doc:"Of a decimal: how many of the digits stand behind a point that is not written (an implied point): 12.50 is 1250 where it is 2."`
 	// Overflow is of the writer only.
 	Overflow string `key:"overflow" default:"error" enum:"error,cut" doc:"What the writer does with a value that is longer: the item is invalid, or its text is cut. A number is never cut."`
 }
@@ -55,6 +56,8 @@ type cell struct {
 	number bool
 	pad    rune
 	cut    bool
+	// decimals are the digits behind a point that is not written; -1: it is.
+	decimals int
 }
 
 // layout is what the lines of a file look like.
@@ -107,7 +110,7 @@ func cellOf(name string, column Column, schema *row.Schema) (cell, error) {
 	if err != nil {
 		return cell{}, err
 	}
-	c := cell{span: at, name: name, field: schema.Index(name), pad: ' ', cut: column.Overflow == "cut"}
+	c := cell{span: at, name: name, field: schema.Index(name), pad: ' ', cut: column.Overflow == "cut", decimals: -1}
 	if c.field < 0 {
 		hint := "its fields are " + strings.Join(schema.Names(), ", ")
 		if near := nearest.Name(name, schema.Names()); near != "" {
@@ -116,8 +119,13 @@ func cellOf(name string, column Column, schema *row.Schema) (cell, error) {
 		return c, fmt.Errorf("the item has no field %s (%s)", name, hint)
 	}
 	kind := schema.Field(c.field).Kind
-	c.number = kind == row.Int || kind == row.Float
+	c.number = kind == row.Int || kind == row.Float || kind == row.DecimalKind
 	c.right = c.number
+	if column.Decimals != nil {
+		if c.decimals = *column.Decimals; kind != row.DecimalKind || c.decimals < 0 || c.decimals > row.MaxScale {
+			return c, fmt.Errorf("decimals: an implied point is for a decimal, with 0 to %d digits behind it; the field is of type %s", row.MaxScale, kind)
+		}
+	}
 	if column.Align != "" {
 		c.right = column.Align == "right"
 	}

@@ -19,15 +19,19 @@ import (
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	err := cfg.Validate()
 	var l *layout
+	var total *sums
 	if err == nil {
 		l, err = readerLayout(&cfg, itemType)
+	}
+	if err == nil {
+		total, err = newSums(cfg.Trailer, l, itemType.Schema())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fixed: %w", err)
 	}
 	return itemType.FromRecords(&reader{
 		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, longest: cfg.MaxLine},
-		cfg:  cfg, layout: l, schema: itemType.Schema(),
+		cfg:  cfg, layout: l, schema: itemType.Schema(), sums: total,
 	})
 }
 
@@ -37,6 +41,7 @@ type reader struct {
 	cfg    ReaderConfig
 	layout *layout
 	schema *row.Schema
+	sums   *sums
 
 	records int64 // lines of records before the next one
 	ended   bool  // the trailer was read
@@ -46,6 +51,7 @@ type reader struct {
 // position is the reader's item.Position.
 type position struct {
 	filePosition
+	sumPosition
 	Records int64 `json:"records"`
 	Ended   bool  `json:"ended,omitempty"`
 }
@@ -56,12 +62,16 @@ func (r *reader) Schema() *row.Schema { return r.schema }
 // Open opens the file, and reads its header.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	r.records, r.ended = 0, false
+	r.sums.clear()
 	if at != nil {
 		var pos position
 		if err := json.Unmarshal(at, &pos); err != nil {
 			return fmt.Errorf("fixed: cannot restart: its position is not readable: %w", err)
 		}
 		r.records, r.ended = pos.Records, pos.Ended
+		if err := r.sums.restore(pos.sumPosition); err != nil {
+			return fmt.Errorf("fixed: %w", err)
+		}
 		return r.open(ctx, &pos.filePosition)
 	}
 	if err := r.open(ctx, nil); err != nil {
@@ -96,6 +106,9 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		return err
 	}
 	l := lineOf(text)
+	if err := r.sums.read(l, r.schema, r.layout.cells); err != nil {
+		return r.broken(r.line, err)
+	}
 	switch {
 	case !utf8.ValidString(text):
 		return r.invalid(errors.New("the line is not valid UTF-8 (see the key encoding)"))
@@ -104,10 +117,12 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	case l.size < r.layout.width && !r.cfg.Short:
 		return r.invalid(fmt.Errorf("the line has %d characters, and its columns take %d (short: true takes it as it is)", l.size, r.layout.width))
 	}
-	clear(dst)
+	for i := range dst {
+		dst[i] = r.schema.Field(i).Default // of an optional field without a column
+	}
 	for _, c := range r.layout.cells {
-		if dst[c.field], err = r.schema.Field(c.field).Parse(c.value(l.at(c.span))); err != nil {
-			return item.Consumed(r.Meta(), err)
+		if dst[c.field], err = c.parse(l, r.schema); err != nil {
+			return item.Consumed(r.Meta(), fmt.Errorf("characters %s: %w", c.span, err))
 		}
 	}
 	return nil
@@ -124,6 +139,7 @@ func (r *reader) record(ctx context.Context) (string, error) {
 			return "", r.broken(r.line, errors.New("the file goes on behind its trailer"))
 		case item.IsConsumed(err):
 			r.records++
+			r.sums.lost()
 			return "", err
 		case err != nil:
 			return "", err
@@ -142,6 +158,13 @@ func (r *reader) record(ctx context.Context) (string, error) {
 
 // trailer compares what the trailer says with what was read.
 func (r *reader) trailer(text string) error {
+	if err := r.count(text); err != nil {
+		return err
+	}
+	return r.sums.check(text, r.schema)
+}
+
+func (r *reader) count(text string) error {
 	if r.cfg.Trailer.Count == "" {
 		return nil
 	}
@@ -166,7 +189,7 @@ func (r *reader) Position() (item.Position, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(position{filePosition: at, Records: r.records, Ended: r.ended})
+	return json.Marshal(position{filePosition: at, sumPosition: r.sums.position(), Records: r.records, Ended: r.ended})
 }
 
 // OpenRaw implements item.RawOpener: the text is a record, wherever it stands.

@@ -21,6 +21,8 @@ import (
 type Trailer struct {
 	Begins string `key:"begins" main:"true" required:"true" literal:"true" doc:"What the line begins with, and no record does."`
 	Count  string `key:"count" doc:"Where the number of records stands: FIRST-LAST, characters of the line from 1. The writer fills it up with zeros."`
+
+	Sums map[string]string `key:"sums" doc:"Where the sums of fields stand, such as amount: 9-23; int and decimal only. A sum has the form of the column: decimals are those of the column, zeros fill it up."`
 }
 
 // ReaderConfig configures the reader `fixed`.
@@ -114,19 +116,22 @@ func Components() []registry.Component {
 		Summary: "Reads records whose fields have fixed places in a line.",
 		Doc: `Places are counted in characters, from 1, whatever the encoding. A value is the text of its
 column without what fills it up (pad): behind it, or before it where it stands right.
-A blank column is null, for a string field only with nulls: [""]. Empty lines are ignored.
+A blank column is null, for a string field only with null_if: [""]. Empty lines are ignored.
 
 A line that is too short, begins with another text than record says, or has a value that
 does not fit, is an invalid item, named by path:line; reading goes on at the next line.
 A header that is not there, a trailer that is missing, has another number of records (those
-that could not be read count, too) or is not the last line fail the step: the file is not whole.
+that could not be read count, too) or other sums, or is not the last line fail the step: the file is not whole.
 
 A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.`,
 		Example: `fixed: {path: in.txt, item: {id: int, name: string}, columns: {id: {at: 2-10, pad: "0"}, name: 11-40}, record: D, header: H, trailer: {begins: T, count: 2-8}}`,
 		Config:  reflect.TypeFor[ReaderConfig](),
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			c := cfg.(*ReaderConfig)
-			_, err := readerLayout(c, c.Item)
+			l, err := readerLayout(c, c.Item)
+			if err == nil {
+				_, err = newSums(c.Trailer, l, c.Item.Schema())
+			}
 			return c.Item, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
@@ -137,15 +142,18 @@ A plain UTF-8 file restarts by a seek. A file that changed since the last attemp
 		Summary: "Writes records whose fields have fixed places in a line.",
 		Doc: `Each record is a line: record, and each field in its column, filled up with pad. What stands
 between the columns is blank. A value that is longer than its column, or has a line end, is
-an invalid item. A null is blank, or the first of the field's nulls.
+an invalid item. A null is blank, or the first of the field's null_if.
 
-The trailer has the number of records in the file, restarts counted in. The file is in view
+The trailer has the number of records in the file, and the sums of their fields, restarts counted in. The file is in view
 only when the step is complete. Each chunk costs one fsync.`,
 		Example: `fixed: {path: out/pay.txt, columns: {id: {at: 2-10, pad: "0"}, name: 11-40}, record: D, header: H, trailer: {begins: T, count: 2-8}}`,
 		Config:  reflect.TypeFor[WriterConfig](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			c := cfg.(*WriterConfig)
-			_, err := writerLayout(c, in)
+			l, err := writerLayout(c, in)
+			if err == nil {
+				_, err = newSums(c.Trailer, l, in.Schema())
+			}
 			return in, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {

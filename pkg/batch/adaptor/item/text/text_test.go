@@ -92,7 +92,7 @@ func TestRecordsAreReadByTheirPlaces(t *testing.T) {
 	require.Equal(t, []string{
 		"1 Ada Köln 1200",
 		"-2 Grace\t null null",
-		`!` + path + `:5: field id: "x" is not an int`,
+		`!` + path + `:5: characters 2-6: field id: "x" is not an int`,
 		`!` + path + `:6: the line does not begin with "D" (record)`,
 		`!` + path + `:7: the line has 8 characters, and its columns take 24 (short: true takes it as it is)`,
 		`!` + path + `:8: the line is not valid UTF-8 (see the key encoding)`,

@@ -22,17 +22,27 @@ import (
 func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error) {
 	err := cfg.Validate()
 	var l *layout
+	var total *sums
 	if err == nil {
 		l, err = writerLayout(&cfg, use.In)
+	}
+	if err == nil {
+		total, err = newSums(cfg.Trailer, l, use.In.Schema())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("fixed: %w", err)
 	}
 	return newWriter(outConfig{
 		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
-		header: cfg.Header, put: l.appendRecord,
-		trailer: func(records int64) (string, error) { return trailerLine(cfg.Trailer, records) },
-		form:    map[string]string{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)},
+		header: cfg.Header, put: l.appendRecord, sums: total,
+		trailer: func(records int64) (string, error) {
+			text, err := trailerLine(cfg.Trailer, records)
+			if err != nil || cfg.Trailer == nil {
+				return "", err
+			}
+			return total.appendTo(text, use.In.Schema())
+		},
+		form: map[string]string{"record": strconv.Quote(cfg.Record), "columns": l.String(), "header": strconv.Quote(cfg.Header)},
 	}, use)
 }
 
@@ -64,6 +74,9 @@ func (l *layout) String() string {
 		if c.right {
 			texts[i] += " right"
 		}
+		if c.decimals >= 0 {
+			texts[i] += fmt.Sprintf(" decimals %d", c.decimals)
+		}
 		if c.pad != ' ' {
 			texts[i] += " pad " + strconv.Quote(string(c.pad))
 		}
@@ -81,7 +94,7 @@ func (l *layout) appendRecord(dst []byte, schema *row.Schema, record []row.Value
 			dst = append(dst, ' ')
 		}
 		var err error
-		if text, err = appendText(text[:0], schema.Field(c.field), record[c.field]); err != nil {
+		if text, err = c.textOf(text[:0], schema.Field(c.field), record[c.field]); err != nil {
 			return dst, err
 		}
 		if record[c.field].IsNull() {
@@ -116,6 +129,7 @@ type outConfig struct {
 	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
 	// trailer is the last line of a file with so many records; nil, "": there is none.
 	trailer func(records int64) (string, error)
+	sums    *sums // nil: there are none
 	form    filestream.Form
 }
 
@@ -133,6 +147,7 @@ type writer struct {
 // writerPosition is the writer's item.Position.
 type writerPosition struct {
 	filestream.OutputPosition
+	sumPosition
 	Records int64 `json:"records"`
 }
 
@@ -169,6 +184,9 @@ func (w *writer) Rewind(_ context.Context, at item.Position) error {
 
 func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
 	w.records = 0
+	if w.cfg.sums != nil {
+		w.cfg.sums.clear()
+	}
 	var pos writerPosition
 	var from *filestream.OutputPosition
 	if at != nil {
@@ -176,6 +194,11 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 			return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
 		}
 		w.records, from = pos.Records, &pos.OutputPosition
+		if w.cfg.sums != nil {
+			if err := w.cfg.sums.restore(pos.sumPosition); err != nil {
+				return w.named(err)
+			}
+		}
 	}
 	if err := w.setTrailer(); err != nil {
 		return w.named(err)
@@ -240,6 +263,21 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 		return w.named(err)
 	}
 	w.records += int64(len(records))
+	return w.named(w.sum(schema, records))
+}
+
+// sum adds the fields whose sums the trailer has.
+func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
+	if w.cfg.sums == nil {
+		return nil
+	}
+	for i, c := range w.cfg.sums.cells {
+		for _, record := range records {
+			if err := w.cfg.sums.add(i, record[c.field]); err != nil {
+				return fmt.Errorf("the sum of %s: %w", schema.Field(c.field).Name, err)
+			}
+		}
+	}
 	return nil
 }
 
@@ -248,7 +286,11 @@ func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 
 // Position returns the end of the records.
 func (w *writer) Position() (item.Position, error) {
-	return json.Marshal(writerPosition{OutputPosition: w.out.Position(), Records: w.records})
+	pos := writerPosition{OutputPosition: w.out.Position(), Records: w.records}
+	if w.cfg.sums != nil {
+		pos.sumPosition = w.cfg.sums.position()
+	}
+	return json.Marshal(pos)
 }
 
 // Release removes what earlier attempts left (item.Releaser).

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // encode makes a value of a configuration what it is in a job file: a string, list or
@@ -149,11 +150,20 @@ func encodeItem(t item.Type) (any, error) {
 		field := object{{"type", kind}}
 		field.put("from", f.From)
 		field.put("format", f.Format)
+		if f.Zone != nil {
+			field.put("zone", f.Zone.String())
+		}
 		nulls := list{}
 		for _, text := range f.Nulls {
 			nulls = append(nulls, text)
 		}
-		field.put("nulls", nulls)
+		field.put("null_if", nulls)
+		if !f.Default.IsNull() {
+			field = append(field, pair{"default", f.Default.String()})
+		}
+		if f.Coerce != row.CoerceError {
+			field.put("coerce", f.Coerce.String())
+		}
 		field.flag("optional", f.Optional)
 		fields = append(fields, pair{f.Name, field})
 	}

@@ -1,20 +1,18 @@
 // Package files is the partitioner `files`: one part for each file that a pattern
 // matches.
 //
-// It imports core, core/registry and internal/partname.
+// It imports core, core/registry, internal/filestream and internal/partname.
 package files
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/partname"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -28,15 +26,7 @@ type Config struct {
 
 // Validate checks the pattern.
 func (c *Config) Validate() error {
-	err := error(nil)
-	switch _, bad := filepath.Match(c.Glob, ""); {
-	case c.Glob == "":
-		err = errors.New("there is no pattern")
-	case bad != nil:
-		err = fmt.Errorf("%q is no pattern: a [ needs its ], and a range its two ends (a literal [ is written \\[)", c.Glob)
-	case strings.Contains(c.Glob, "**"):
-		err = fmt.Errorf("%q: ** would be the same as *, one folder; name the folders, such as */*.csv", c.Glob)
-	}
+	err := filestream.CheckPattern(c.Glob)
 	if err != nil {
 		return &registry.ConfigError{Key: "glob", Err: err}
 	}
@@ -76,7 +66,7 @@ func New(config Config) (core.Partitioner, error) {
 
 // Partition returns a part for each file.
 func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
-	paths, err := p.find()
+	paths, err := filestream.Find(p.config.Glob)
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
@@ -93,44 +83,6 @@ func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, 
 		parts[i] = core.Partition{Name: names[i], Index: i, Context: values}
 	}
 	return parts, nil
-}
-
-// find returns the absolute paths of the files, sorted.
-func (p *partitioner) find() ([]string, error) {
-	// A glob leaves out in silence what it may not look into.
-	if _, err := os.ReadDir(folderOf(p.config.Glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	found, err := filepath.Glob(p.config.Glob)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", p.config.Glob, err)
-	}
-	var paths []string
-	for _, path := range found {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, err
-		}
-		if info.IsDir() {
-			continue
-		}
-		if path, err = filepath.Abs(path); err != nil {
-			return nil, err
-		}
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths), nil
-}
-
-// folderOf is the folder in front of the first part of the pattern that is not
-// taken literally.
-func folderOf(glob string) string {
-	folder := glob
-	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {
-		folder = glob[:i]
-	}
-	return filepath.Dir(folder + "x")
 }
 
 // namesOf are the files' own names; with their folders, as few as it takes for all,

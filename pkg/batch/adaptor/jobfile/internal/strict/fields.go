@@ -40,6 +40,8 @@ type Field struct {
 	Literal bool
 	// Kind is the kind of component that the field names, for the forms of those.
 	Kind string
+	// Given is the key of that component that is given to it, and not written.
+	Given string
 }
 
 // form says how a value of the kind is written, where n has another kind.
@@ -84,7 +86,7 @@ type Keys struct {
 
 // FieldsOf reads the tags of struct type t: `key` (without it a field is not of
 // the file), `doc`, `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`,
-// `path:"true"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `later:"c"`
+// `path:"true"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"`
 // texts of an enum to come. Fields of embedded structs count as its own.
 func FieldsOf(t reflect.Type) Keys {
 	var keys Keys
@@ -115,7 +117,7 @@ func fieldOf(f reflect.StructField) Field {
 	field := Field{
 		Index: f.Index, Type: f.Type, Key: f.Tag.Get("key"), Doc: f.Tag.Get("doc"),
 		Default: def, HasDefault: has, Required: f.Tag.Get("required") == "true",
-		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Program: f.Tag.Get("path") == "program", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"),
+		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true", Program: f.Tag.Get("path") == "program", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"), Given: f.Tag.Get("given"),
 		Rest: f.Tag.Get("rest") == "true", Item: f.Tag.Get("item"),
 		Later: strings.Fields(f.Tag.Get("later")),
 	}

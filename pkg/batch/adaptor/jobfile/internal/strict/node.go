@@ -1,6 +1,7 @@
 package strict
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -101,11 +102,14 @@ func (n *Node) IsQuoted() bool { return n.style != plain }
 // unquoted # lost its tail to it.
 func (n *Node) Comment() string { return n.comment }
 
-// Find follows a dotted path of keys as far as it leads, and returns the node at
-// its end.
+// Find follows a dotted path of keys, and of places in lists from 0, as far as it leads, and
+// returns the node at its end.
 func (n *Node) Find(path string) *Node {
 	for _, key := range strings.Split(path, ".") {
 		next := n.Get(key)
+		if i, err := strconv.Atoi(key); err == nil && n.Kind == List && i >= 0 && i < len(n.Items) {
+			next = n.Items[i]
+		}
 		if next == nil {
 			break
 		}

@@ -1,0 +1,35 @@
+package expression
+
+// valueCure is what to write instead of another language's function of texts, JSON or dates; word
+// is its name in lower case without _.
+func valueCure(word string) string {
+	switch word {
+	case "concatws":
+		return "write join(separator, a, b)"
+	case "split", "splitpart", "strsplit", "explode":
+		return "write split_part(text, separator, n): part n, from 0"
+	case "lpad", "padstart", "padleft", "zfill":
+		return "write pad_left(text, width, '0')"
+	case "rpad", "padend", "padright", "ljust":
+		return "write pad_right(text, width, ' ')"
+	case "sha256", "md5", "crc32", "sha1":
+		return "write hash(text, '" + word + "')"
+	case "jsonextract", "jsonvalue", "jsonquery", "fromjson", "jsonpath", "parsejson", "get":
+		return "write json_get(text, 'a.b[0]')"
+	case "adddays", "dateadd", "plusdays":
+		return "write date + 3; add_months(date, n) for months"
+	case "datediff", "daysbetween", "datesub":
+		return "write b - a: the days between two dates; months_between(a, b) for months"
+	case "datetrunc", "trunc", "startof", "firstday":
+		return "write truncate(date, 'month')"
+	case "dayofweek", "dow", "isodow":
+		return "write weekday(date): 1 for Monday to 7 for Sunday"
+	case "isodate", "strftime", "dateformat":
+		return "write format(date, 'yyyy-MM-dd')"
+	case "tryint", "trycast", "safe", "catch", "iferror":
+		return "write try(int(x), 0)"
+	case "totimestamp", "fromunixtime", "fromepoch", "parsetime":
+		return "write timestamp(x), timestamp(x, 'dd.MM.yyyy HH:mm') or timestamp(x, 'epoch_ms')"
+	}
+	return ""
+}

@@ -1,0 +1,77 @@
+package expression
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+func jsonFunctions() []function {
+	return []function{
+		{"json_get", "json_get(text, 'a.b[0]'): what a text with JSON has at a path, as a text; nil where there is nothing, or null", 2, 2, jsonGet},
+	}
+}
+
+// jsonGet reads a text with JSON by a path of jsontext, which is a text that is written there. A
+// path that begins with an index is one of an array.
+func jsonGet(c *call) (*typed, error) {
+	if err := c.wantAll(row.String, row.String); err != nil {
+		return nil, err
+	}
+	arg := c.args[1]
+	if !arg.literal {
+		return nil, errorf(arg.at, "json_get takes its path as a text in quotes: %s", c.usage)
+	}
+	path := arg.value.Str()
+	ofArray := strings.HasPrefix(path, "[") && !strings.HasPrefix(path, `["`)
+	if ofArray {
+		path = "a" + path
+	}
+	if err := jsontext.CheckName(path); err != nil || path == "" {
+		return nil, errorf(arg.at, "%s is no path, such as a.b[0]: a key, or [0], and what is in it", quote(arg.value.Str()))
+	}
+	finders := sync.Pool{New: func() any {
+		f := jsontext.NewFinder()
+		f.AddName(path)
+		return f
+	}}
+	t := c.apply1(row.String, func(a row.Value) (row.Value, error) {
+		find := finders.Get().(*jsontext.Finder) //nolint:forcetypeassert // New makes no other
+		defer finders.Put(find)
+		doc := []byte(a.Str())
+		if ofArray {
+			doc = fmt.Appendf(make([]byte, 0, len(doc)+8), `{"a":%s}`, doc)
+		}
+		if err := find.Find(doc); err != nil {
+			return row.Value{}, fmt.Errorf("json_get: %w: %s", err, quote(a.Str()))
+		}
+		return jsonText(find.Found[0])
+	})
+	t.nullable = true
+	return t, nil
+}
+
+// jsonText is the text of a JSON value: of a text what it says, of an object or array its JSON.
+func jsonText(raw []byte) (row.Value, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		return row.Value{}, nil
+	}
+	if raw[0] == '"' {
+		text, err := jsontext.Unquote(raw)
+		return row.StringValue(text), err
+	}
+	if raw[0] != '{' && raw[0] != '[' {
+		return row.StringValue(string(raw)), nil
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, raw); err != nil {
+		return row.Value{}, err
+	}
+	return row.StringValue(compact.String()), nil
+}

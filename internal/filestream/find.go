@@ -1,0 +1,63 @@
+package filestream
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// CheckPattern refuses a text that is no pattern of files.
+func CheckPattern(glob string) error {
+	switch _, bad := filepath.Match(glob, ""); {
+	case glob == "":
+		return errors.New("there is no pattern")
+	case bad != nil:
+		return fmt.Errorf("%q is no pattern: a [ needs its ], and a range its two ends (a literal [ is written \\[)", glob)
+	case strings.Contains(glob, "**"):
+		return fmt.Errorf("%q: ** would be the same as *, one folder; name the folders, such as */*.csv", glob)
+	}
+	return nil
+}
+
+// Find returns the absolute paths of the files that a pattern matches, sorted, without
+// folders. A folder that cannot be looked into is an error, one that is not there is none.
+func Find(glob string) ([]string, error) {
+	// A glob leaves out in silence what it may not look into.
+	if _, err := os.ReadDir(folderOf(glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	found, err := filepath.Glob(glob)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", glob, err)
+	}
+	var paths []string
+	for _, path := range found {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if info.IsDir() {
+			continue
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// folderOf is the folder in front of the first part of the pattern that is not
+// taken literally.
+func folderOf(glob string) string {
+	folder := glob
+	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {
+		folder = glob[:i]
+	}
+	return filepath.Dir(folder + "x")
+}

@@ -1,0 +1,159 @@
+package files_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testexample"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// folder has files, and the context of a step.
+type folder struct {
+	dir     string
+	context *core.ExecutionContext
+}
+
+func newFolder(t testing.TB, texts ...string) *folder {
+	t.Helper()
+	f := &folder{dir: t.TempDir(), context: core.NewExecutionContext()}
+	for i, text := range texts {
+		f.write(t, fmt.Sprintf("%d.csv", i+1), text)
+	}
+	return f
+}
+
+func (f *folder) write(t testing.TB, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600))
+}
+
+func (f *folder) reader(t testing.TB, change func(c *files.Config)) item.Reader {
+	t.Helper()
+	schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int})
+	require.NoError(t, err)
+	cfg := files.Config{Glob: filepath.Join(f.dir, "*.csv"), Reader: registry.Nested{
+		Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: true, Item: item.RowOf("", schema)},
+	}}
+	if change != nil {
+		change(&cfg)
+	}
+	r, err := files.New(t.Context(), cfg, registry.BuildContext{StepContext: func() *core.ExecutionContext { return f.context }})
+	require.NoError(t, err)
+	return r
+}
+
+func ids(rows []item.Row) []int64 {
+	list := []int64{}
+	for _, r := range rows {
+		list = append(list, r.At(0).Int())
+	}
+	return list
+}
+
+func TestFilesAreReadInTheirOrder(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, "id\n1\n2\n", "id\n", "id\n3\n")
+	require.Equal(t, []int64{1, 2, 3}, ids(testexample.Read[item.Row](f.reader(t, nil))))
+	old := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(f.dir, "3.csv"), old, old))
+	require.Equal(t, []int64{3, 1, 2}, ids(testexample.Read[item.Row](f.reader(t, func(c *files.Config) { c.Order = "modified" }))))
+
+	none := func(c *files.Config) { c.Glob = filepath.Join(f.dir, "none", "*.csv") }
+	require.Empty(t, testexample.Read[item.Row](f.reader(t, none)))
+	r := f.reader(t, func(c *files.Config) { none(c); c.Required = true })
+	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "no file matches")
+}
+
+func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
+	t.Parallel()
+	for _, texts := range [][]string{nil, {"id\n"}, {"id\n1\n"}, {"id\n1\nbad\n2\n", "id\n", "id\n3\n\n4,5\n6\n", "id\n7\n"}} {
+		f := newFolder(t, texts...)
+		cfg := itemtest.ReaderConfig{New: func(t testing.TB) item.Reader { return f.reader(t, nil) }}
+		if len(texts) > 0 {
+			cfg.Change = func(t testing.TB) { f.write(t, "1.csv", "id\n999\n") }
+		}
+		itemtest.Reader(t, cfg)
+	}
+}
+
+func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, "id\n1\n2\n", "id\n3\n", "id\n4\n")
+	first := f.reader(t, nil)
+	require.NoError(t, first.Component().(item.Opener).Open(t.Context(), nil))
+	require.NoError(t, first.Fill(t.Context(), first.NewItems(3), 3))
+	at, err := first.Component().(item.Positioner).Position()
+	require.NoError(t, err)
+	require.NoError(t, first.Component().(item.Closer).Close(t.Context()))
+	restart := func(accept bool) ([]int64, error) {
+		r := f.reader(t, nil)
+		if accept {
+			r.Component().(item.ChangesAccepter).AcceptChanges()
+		}
+		if err := r.Component().(item.Opener).Open(t.Context(), at); err != nil {
+			return nil, err
+		}
+		items := r.NewItems(9)
+		require.Error(t, r.Fill(t.Context(), items, 9))
+		require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
+		var rows []item.Row
+		for i := range items.Len() {
+			rows = append(rows, items.At(i).(item.Row))
+		}
+		return ids(rows), nil
+	}
+	f.write(t, "0.csv", "id\n100\n")
+	f.write(t, "9.csv", "id\n900\n")
+	got, err := restart(false)
+	require.NoError(t, err)
+	require.Equal(t, []int64{4}, got, "not the files that have come since")
+
+	f.write(t, "3.csv", "id\n4\n5\n")
+	_, err = restart(false)
+	require.ErrorContains(t, err, "files: cannot restart: "+filepath.Join(f.dir, "3.csv")+" changed since the step began: its size or the time of its last change is another; --accept-changes")
+	got, err = restart(true)
+	require.NoError(t, err)
+	require.Equal(t, []int64{4, 5}, got)
+
+	require.NoError(t, os.Remove(filepath.Join(f.dir, "1.csv")))
+	_, err = restart(false)
+	require.ErrorContains(t, err, "1.csv changed since the step began: it is not there any more")
+	_, err = restart(true)
+	require.NoError(t, err, "it was read")
+	require.NoError(t, os.Remove(filepath.Join(f.dir, "3.csv")))
+	_, err = restart(true)
+	require.ErrorContains(t, err, "3.csv is still to be read, and it is not there any more: put it back")
+
+	f.context.Delete("surfin.files")
+	_, err = restart(true)
+	require.ErrorContains(t, err, "the list of the files is not kept here")
+}
+
+func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	for i := range 6000 {
+		f.write(t, fmt.Sprintf("%x-%d.csv", i*7919, i*104729), "")
+	}
+	r := f.reader(t, nil)
+	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "files: 6000 files are more than can be kept in mind for a restart")
+}
+
+func TestThePatternIsChecked(t *testing.T) {
+	t.Parallel()
+	for glob, want := range map[string]string{"": "glob: there is no pattern", "a[": "glob: \"a[\" is no pattern", "**/a": "** would be the same as *"} {
+		require.ErrorContains(t, (&files.Config{Glob: glob}).Validate(), want)
+	}
+}

@@ -1,0 +1,248 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// contextKey is the key of the step's context that has the list.
+const contextKey = "surfin.files"
+
+// reader reads one file after the other: an item.Reader, and its own component.
+type reader struct {
+	config  Config
+	context func() *core.ExecutionContext // nil: the list is kept in memory only
+	open    func(ctx context.Context, path string) (item.Reader, error)
+	none    item.Reader // never open
+
+	files  []file
+	list   string // their sum
+	at     int    // the file in hand, or the next one
+	inner  item.Reader
+	accept bool
+	// text is the path of the file whose texts are read, by OpenRaw; empty: files are read.
+	text string
+}
+
+// position is the reader's item.Position.
+type position struct {
+	List   string          `json:"list"`
+	At     int             `json:"at"`
+	Path   string          `json:"path,omitempty"` // for people
+	Reader json.RawMessage `json:"reader,omitempty"`
+}
+
+// NewItems implements item.Reader, and so do the others.
+func (r *reader) NewItems(capacity int) item.Items { return r.none.NewItems(capacity) }
+
+// Component returns the reader.
+func (r *reader) Component() any { return r }
+
+// AcceptChanges implements item.ChangesAccepter.
+func (r *reader) AcceptChanges() { r.accept = true }
+
+// Open finds the files, or those of the attempt before and the place in them.
+func (r *reader) Open(ctx context.Context, at item.Position) error {
+	err := r.start(ctx, at)
+	if err != nil {
+		return fmt.Errorf("files: %w", err)
+	}
+	return nil
+}
+
+func (r *reader) start(ctx context.Context, at item.Position) error {
+	if at == nil {
+		return r.fix()
+	}
+	var pos position
+	if err := json.Unmarshal(at, &pos); err != nil {
+		return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+	}
+	if err := r.recall(pos); err != nil {
+		return err
+	}
+	if err := r.check(pos.At); err != nil {
+		return err
+	}
+	if r.at = pos.At; len(pos.Reader) == 0 || r.at == len(r.files) {
+		return nil
+	}
+	return r.next(ctx, item.Position(pos.Reader))
+}
+
+// fix makes the list, and keeps it.
+func (r *reader) fix() (err error) {
+	if r.files, err = find(r.config.Glob, r.config.Order); err != nil {
+		return err
+	}
+	if len(r.files) == 0 && r.config.Required {
+		return fmt.Errorf("no file matches %s", r.config.Glob)
+	}
+	list, err := encode(r.files)
+	if err != nil {
+		return err
+	}
+	r.at, r.list = 0, sum(list)
+	if r.context == nil {
+		return nil
+	}
+	return r.context().Put(contextKey, list)
+}
+
+// recall reads the list that was kept.
+func (r *reader) recall(pos position) error {
+	if r.context == nil {
+		return errNoContext
+	}
+	kept, _ := r.context().Get(contextKey)
+	list, _ := kept.(string)
+	if list == "" || sum(list) != pos.List {
+		return errNoContext
+	}
+	var err error
+	if r.files, err = decode(list); err != nil {
+		return fmt.Errorf("cannot restart: the list of the files is not readable: %w", err)
+	}
+	if r.list = pos.List; pos.At < 0 || pos.At > len(r.files) {
+		return fmt.Errorf("cannot restart: the position is in file %d of %d", pos.At+1, len(r.files))
+	}
+	return nil
+}
+
+// check refuses files that are not what they were, of which at is the one in hand.
+func (r *reader) check(at int) error {
+	var errs []error
+	for i, f := range r.files {
+		what, gone, err := f.changed()
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case what == "", r.accept && (!gone || i < at):
+		case gone && i >= at:
+			errs = append(errs, fmt.Errorf("%s is still to be read, and %s: put it back, or begin anew with --from-start", f.path, what))
+		default:
+			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes goes on all the same", f.path, what))
+		}
+		if len(errs) == maxNamed {
+			errs = append(errs, errors.New("there may be more"))
+			break
+		}
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("cannot restart: %w", errors.Join(errs...))
+	}
+	return nil
+}
+
+// maxNamed bounds a message.
+const maxNamed = 5
+
+// next opens the file in hand.
+func (r *reader) next(ctx context.Context, at item.Position) error {
+	inner, err := r.open(ctx, r.files[r.at].path)
+	if err != nil {
+		return err
+	}
+	component := inner.Component()
+	if accepter, ok := component.(item.ChangesAccepter); ok && r.accept && at != nil {
+		accepter.AcceptChanges()
+	}
+	if opener, ok := component.(item.Opener); ok {
+		if err := opener.Open(ctx, at); err != nil {
+			return errors.Join(err, shut(ctx, inner))
+		}
+	}
+	r.inner = inner
+	return nil
+}
+
+func shut(ctx context.Context, r item.Reader) error {
+	if closer, ok := r.Component().(item.Closer); ok {
+		return closer.Close(context.WithoutCancel(ctx))
+	}
+	return nil
+}
+
+// Fill appends items, of one file after the other.
+func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
+	for items.Len() < n {
+		if r.inner == nil {
+			if r.at >= len(r.files) {
+				return io.EOF
+			}
+			if err := r.next(ctx, nil); err != nil {
+				return fmt.Errorf("files: %w", err)
+			}
+		}
+		err := r.inner.Fill(ctx, items, n)
+		if err != io.EOF || r.text != "" { //nolint:errorlint // the end is io.EOF itself
+			return err
+		}
+		ended := r.inner
+		r.inner, r.at = nil, r.at+1
+		if err := shut(ctx, ended); err != nil {
+			return fmt.Errorf("files: close %s: %w", r.files[r.at-1].path, err)
+		}
+	}
+	return nil
+}
+
+// Position implements item.Positioner.
+func (r *reader) Position() (item.Position, error) {
+	pos := position{List: r.list, At: r.at}
+	if r.inner != nil {
+		at, err := r.inner.Component().(item.Positioner).Position()
+		if err != nil {
+			return nil, err
+		}
+		pos.Path, pos.Reader = r.files[r.at].path, at.JSON()
+	}
+	return json.Marshal(pos)
+}
+
+// Close closes the file in hand.
+func (r *reader) Close(ctx context.Context) error {
+	if r.inner == nil {
+		return nil
+	}
+	inner := r.inner
+	r.inner, r.files, r.at = nil, nil, 0
+	return shut(ctx, inner)
+}
+
+// RawText implements item.RawReader, for readers that do.
+func (r *reader) RawText() item.RawText {
+	if r.inner == nil {
+		return item.RawText{}
+	}
+	raw, ok := r.inner.Component().(item.RawReader)
+	if !ok {
+		return item.RawText{}
+	}
+	return raw.RawText()
+}
+
+// OpenRaw implements item.RawOpener: the text is read by the reader of its file.
+func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
+	if r.inner == nil || r.text != meta.Path {
+		if err := r.Close(ctx); err != nil {
+			return err
+		}
+		var err error
+		if r.inner, err = r.open(ctx, meta.Path); err != nil {
+			return err
+		}
+		r.text = meta.Path
+	}
+	opener, ok := r.inner.Component().(item.RawOpener)
+	if !ok {
+		return fmt.Errorf("files: %s cannot read an item from its text", r.config.Reader.Component.Name)
+	}
+	return opener.OpenRaw(ctx, meta, raw)
+}

@@ -1,0 +1,160 @@
+// Package group is the reader `group`: it makes one row of consecutive rows of another
+// reader that belong together, by a key or by what the first of them looks like.
+//
+// It imports core with its folders, internal/expression and internal/nearest.
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config is the configuration of `group`.
+type Config struct {
+	Reader    registry.Nested      `key:"reader" kind:"reader" required:"true" doc:"The reader of the rows."`
+	Processor []registry.Nested    `key:"processor" kind:"processor" doc:"Processors of the rows, in order, before they are put together; a list."`
+	Key       []string             `key:"key" doc:"The fields that are equal in all rows of a group; they are the first fields of its row."`
+	Starts    registry.Expression  `key:"starts" doc:"A bool expression that is true for the first row of a group, instead of a key."`
+	Sorted    bool                 `key:"sorted" default:"false" doc:"Whether a key that is less than the one before it fails the step, so that no key has two groups; texts are compared by their bytes."`
+	MaxGroup  registry.Size        `key:"max_group" default:"1MB" doc:"How much text join and list may collect in a group; a larger one is an invalid item."`
+	Fields    registry.Expressions `key:"fields" rest:"true" doc:"The other fields of the group's row: count(), sum(x), min(x), max(x), first(x), last(x), join(x, ', ') or list(x), where x is an expression over item and meta of each row."`
+}
+
+// defaultMaxGroup is max_group where it is 0.
+const defaultMaxGroup = 1 << 20
+
+// Validate checks what needs no item type.
+func (c *Config) Validate() error {
+	var errs []error
+	bad := func(key, format string, args ...any) {
+		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
+	}
+	switch {
+	case len(c.Key) == 0 && c.Starts.Text == "":
+		bad("key", "nothing says which rows belong together: write key: [FIELD], or starts: EXPRESSION")
+	case len(c.Key) > 0 && c.Starts.Text != "":
+		bad("starts", "there is a key as well: leave one of the two out")
+	case c.Sorted && len(c.Key) == 0:
+		bad("sorted", "it is about a key, and there is none: leave it out")
+	}
+	for i, name := range c.Key {
+		if slices.Contains(c.Key[:i], name) {
+			bad("key", "field %s is there twice", name)
+		}
+	}
+	if c.Starts.Text != "" && len(c.Fields) == 0 {
+		bad("starts", "a group's row needs a field, such as lines: list(item.line)")
+	}
+	if c.MaxGroup < 0 {
+		bad("max_group", "it is negative")
+	}
+	return errors.Join(errs...)
+}
+
+// Components describes `group`.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindReader, Name: "group", Config: reflect.TypeFor[Config](),
+		Summary: "Makes one row of consecutive rows that belong together: totals by key, records of several lines.",
+		Doc: `A group ends where the key is another, where a row is the first of the next group (` + "`starts`" + `), and at the
+end of the data. Rows are put together as they come: they are sorted by the key, or its groups are
+several (` + "`sorted: true`" + ` refuses that). It is a reader and no processor because the row of a group is known
+only when the next one has begun: the items of the step, its counters and its skips are groups.
+` + "`meta.line`" + ` of a group is that of its first row.
+
+` + "`count()`" + ` counts rows, ` + "`count(x)`" + ` values; ` + "`sum`" + `, ` + "`min`" + `, ` + "`max`" + ` and ` + "`join`" + ` leave nulls out (a sum without values is 0);
+` + "`first`" + ` and ` + "`last`" + ` do not. ` + "`list`" + ` is a JSON array, as text. What only some rows have is
+` + "`sum(item.kind == 'A' ? item.amount : 0)`" + `.
+
+A row that cannot be read, or that a processor refuses, is an invalid item of its own (a skipped read),
+and its group goes on without it. An int that overflows makes its group invalid. A restart reads the
+rows of the group in hand again.`,
+		Example: "reader:\n  group:\n    reader: {csv: {path: sales.csv, item: {shop: string, day: date, amount: float}}}\n    processor:\n    - filter: item.amount > 0\n    key: [shop]\n    sales: count()\n    total: sum(item.amount)\n    last_day: max(item.day)",
+		Types: func(cfg any, _ item.Type) (item.Type, error) {
+			p, err := compile(cfg.(*Config))
+			if err != nil {
+				return nil, err
+			}
+			return item.RowOf("", p.schema), nil
+		},
+		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return New(ctx, *cfg.(*Config), b)
+		},
+	}}
+}
+
+// plan is a checked configuration.
+type plan struct {
+	rows   item.Type // after the processors
+	key    []*expression.ItemProgram
+	starts *expression.ItemProgram // nil: there is a key
+	sorted bool
+	most   int
+	fields []aggregate
+	schema *row.Schema // of a group's row: the key, and the fields
+}
+
+// compile checks the configuration, with the components inside of it.
+func compile(cfg *Config) (*plan, error) {
+	rows, err := cfg.Reader.Types(nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range cfg.Processor {
+		if rows, err = p.Types(rows); err != nil {
+			return nil, err
+		}
+	}
+	p := &plan{rows: rows, sorted: cfg.Sorted, most: int(cfg.MaxGroup)}
+	if p.most == 0 {
+		p.most = defaultMaxGroup
+	}
+	var fields []row.Field
+	var errs []error
+	for _, name := range cfg.Key {
+		program, err := expression.CompileItem(registry.Expression{Text: fmt.Sprintf("item[%q]", name)}, rows)
+		if err != nil {
+			hint := ""
+			if s := rows.Schema(); s != nil {
+				hint = nearest.Hint(name, s.Names())
+			}
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the rows have no field %s%s", name, hint)})
+			continue
+		}
+		p.key = append(p.key, program)
+		fields = append(fields, row.Field{Name: name, Kind: program.Kind(), Nullable: program.Nullable()})
+	}
+	if cfg.Starts.Text != "" {
+		if p.starts, err = expression.CompileItem(cfg.Starts, rows); err == nil {
+			err = p.starts.Require(row.Bool)
+		}
+		if err != nil {
+			errs = append(errs, &registry.ConfigError{Key: "starts", Err: err})
+		}
+	}
+	for _, e := range cfg.Fields {
+		a, err := newAggregate(e, rows)
+		if err != nil {
+			errs = append(errs, &registry.ConfigError{Key: "fields." + e.Name, Err: err})
+			continue
+		}
+		p.fields, fields = append(p.fields, a), append(fields, a.field)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	p.schema, err = row.NewSchema(fields...)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "fields", Err: err}
+	}
+	return p, nil
+}

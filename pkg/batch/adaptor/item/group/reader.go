@@ -1,0 +1,268 @@
+package group
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// reader makes groups: an item.ItemReader. It keeps the group in hand, and no rows.
+type reader struct {
+	*plan
+	source *source
+	frame  *expression.Frame
+	// hand is the group in hand; nil: there is none.
+	hand *group
+	meta item.Meta // of the last group
+	// start is the outcome of the source at which the group in hand began.
+	start place
+	// silent are the outcomes of the source whose errors were reported before a restart.
+	silent int64
+	// broken is why nothing can be read any more; nil: it can.
+	broken error
+}
+
+// group is what is known of a group.
+type group struct {
+	key    []row.Value
+	meta   item.Meta
+	fields []accumulator
+	text   int   // what join and list have collected
+	bad    error // it cannot be computed
+}
+
+// New returns a reader of groups.
+func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	p, err := compile(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the stage behind compares schemas by identity first
+		p.schema = b.Out.Schema()
+	}
+	r := &reader{plan: p}
+	if r.source, err = newSource(ctx, cfg, b); err != nil {
+		return nil, err
+	}
+	if r.frame, err = expression.NewFrame(r.source.out); err != nil {
+		return nil, err
+	}
+	if r.source.positioner == nil { // the step counts the groups
+		return item.EraseReader[item.Row](r), nil
+	}
+	return item.EraseReader[item.Row](&positioned{r}), nil
+}
+
+// positioned is a reader whose source has positions.
+type positioned struct{ *reader }
+
+// position is the reader's item.Position: where the group in hand began. Drop outcomes
+// behind Reader's position are of groups before it. Feed outcomes of it were read, so
+// that an error among them was reported.
+type position struct {
+	Reader json.RawMessage `json:"reader,omitempty"`
+	Drop   int64           `json:"drop,omitempty"`
+	Feed   int64           `json:"feed,omitempty"`
+}
+
+// Position implements item.Positioner.
+func (r *positioned) Position() (item.Position, error) {
+	start := r.start
+	if r.hand == nil && r.silent == 0 {
+		start = r.source.here()
+	}
+	at, err := r.source.position(start)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(position{Reader: at.JSON(), Drop: start.drop, Feed: r.source.count - start.count + r.silent})
+}
+
+// AcceptChanges implements item.ChangesAccepter.
+func (r *reader) AcceptChanges() {
+	if a, ok := r.source.reader.Component().(item.ChangesAccepter); ok {
+		a.AcceptChanges()
+	}
+}
+
+// Meta is where the first row of the last group came from.
+func (r *reader) Meta() item.Meta { return r.meta }
+
+// RawText is the text of the row that could not be read.
+func (r *reader) RawText() item.RawText { return r.source.raw() }
+
+// Open opens the source, at the start of the group that was in hand.
+func (r *reader) Open(ctx context.Context, at item.Position) error {
+	var pos position
+	var from item.Position
+	if at != nil {
+		if err := json.Unmarshal(at, &pos); err != nil {
+			return fmt.Errorf("group: cannot restart: its position is not readable: %w", err)
+		}
+		if from = item.Position(pos.Reader); string(from) == "null" {
+			from = nil
+		}
+	}
+	if err := r.source.open(ctx, from); err != nil {
+		return err
+	}
+	for range pos.Drop {
+		if _, err := r.source.next(ctx); err != nil && !item.IsConsumed(err) {
+			return fmt.Errorf("group: return to the group in hand: %w", notEnd(err))
+		}
+	}
+	r.hand, r.silent, r.start = nil, pos.Feed, r.source.here()
+	return nil
+}
+
+func notEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("the data ends before it: the input is not what it was")
+	}
+	return err
+}
+
+// Close closes the source.
+func (r *reader) Close(ctx context.Context) error { return r.source.close(ctx) }
+
+// Read returns the next group.
+func (r *reader) Read(ctx context.Context) (item.Row, error) {
+	for {
+		if r.broken != nil {
+			return item.Row{}, r.broken
+		}
+		if r.hand == nil && r.silent == 0 {
+			r.start = r.source.here()
+		}
+		before, counted := r.source.here(), r.source.count
+		there, err := r.source.next(ctx)
+		known := r.silent > 0 && r.source.count > counted
+		if known {
+			r.silent--
+		}
+		switch {
+		case err == io.EOF && r.hand != nil: //nolint:errorlint // the end is io.EOF itself
+			r.silent = 0
+			return r.finish(nil, before)
+		case err == io.EOF: //nolint:errorlint // as above
+			r.silent = 0
+			return item.Row{}, err
+		case item.IsConsumed(err) && known:
+			continue
+		case err != nil:
+			return item.Row{}, err
+		case !there:
+			continue
+		}
+		done, err := r.take(before)
+		if item.IsConsumed(err) && known {
+			continue
+		}
+		if err != nil || done != nil {
+			return r.answer(done, err)
+		}
+	}
+}
+
+// answer returns a finished group.
+func (r *reader) answer(done *group, err error) (item.Row, error) {
+	if err != nil {
+		return item.Row{}, err
+	}
+	r.meta = done.meta
+	if done.bad != nil {
+		return item.Row{}, item.Consumed(done.meta, exception.InvalidItem("group", exception.ClassInvalidItem, done.bad))
+	}
+	values := slices.Clone(done.key)
+	for i := range done.fields {
+		values = append(values, done.fields[i].result())
+	}
+	return row.New(r.schema, values), nil
+}
+
+// finish ends the group in hand, and makes next the one in hand.
+func (r *reader) finish(next *group, start place) (item.Row, error) {
+	done := r.hand
+	r.hand, r.start = next, start
+	return r.answer(done, nil)
+}
+
+// take adds the row of the source to its group. It returns the group before it, where that
+// is complete. before is the place of the row.
+func (r *reader) take(before place) (done *group, err error) {
+	key := make([]row.Value, len(r.key))
+	for i, program := range r.key {
+		if key[i], err = program.Eval(r.frame); err != nil {
+			return nil, item.Consumed(r.source.out.(item.AnyCell).Origin(), err)
+		}
+	}
+	begins := r.hand == nil || !slices.Equal(key, r.hand.key)
+	if r.starts != nil {
+		v, err := r.starts.Eval(r.frame)
+		if err != nil {
+			return nil, item.Consumed(r.source.out.(item.AnyCell).Origin(), err)
+		}
+		begins = begins || v.Bool()
+	}
+	if begins {
+		done = r.hand
+		if done != nil && r.sorted && slices.CompareFunc(key, done.key, compare) < 0 {
+			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes behind %s: the rows are not sorted by the key", r.source.out.(item.AnyCell).Origin(), shown(key), shown(done.key)))
+			return nil, r.broken
+		}
+		if r.start, err = r.source.fixed(before); err != nil {
+			return nil, fmt.Errorf("position of the rows: %w", err)
+		}
+		r.hand = r.newGroup(key)
+	}
+	r.hand.add(r.frame, r.most)
+	return done, nil
+}
+
+func shown(key []row.Value) string {
+	text := ""
+	for i, v := range key {
+		if i > 0 {
+			text += ", "
+		}
+		text += sqlvalue.Quote(v)
+	}
+	return text
+}
+
+func (r *reader) newGroup(key []row.Value) *group {
+	g := &group{key: key, meta: r.source.out.(item.AnyCell).Origin(), fields: make([]accumulator, len(r.fields))}
+	for i := range r.fields {
+		g.fields[i].aggregate = &r.fields[i]
+	}
+	return g
+}
+
+// add adds the row in the frame.
+func (g *group) add(f *expression.Frame, most int) {
+	for i := range g.fields {
+		if g.bad != nil {
+			return
+		}
+		grown, err := g.fields[i].add(f)
+		if g.text += grown; err == nil && g.text > most {
+			err = fmt.Errorf("%s: join and list have collected more than max_group, %d bytes", g.fields[i].field.Name, most)
+		}
+		if err != nil {
+			g.bad, g.fields = err, nil
+		}
+	}
+}

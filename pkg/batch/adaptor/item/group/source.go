@@ -1,0 +1,206 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// source are the rows, one after the other, behind their processors.
+type source struct {
+	reader     item.Reader
+	positioner item.Positioner // nil: the reader has no positions
+	marker     item.Marker
+	processors []item.Processor
+
+	items   item.Items // one row, as it was read
+	in, out any        // cells: of a row as it was read, and behind the processors
+	moves   []item.Advance
+	opened  []any
+	// pending says that the row in hand is to be processed, again.
+	pending bool
+	failed  bool // the reader failed to read the last row
+
+	count int64 // outcomes of the reader since it was opened
+	// anchor is a position of the reader, and count as it was there.
+	anchor anchor
+	// mark is that of the last row, and marked what count was behind it; nil: there is none.
+	mark   any
+	marked int64
+}
+
+// anchorEvery is how many outcomes one position of the reader serves: to make one is not
+// for nothing.
+const anchorEvery = 64
+
+// anchor is a position of the reader.
+type anchor struct {
+	at    item.Position
+	count int64
+}
+
+// place is behind so many outcomes of the reader: drop behind a position of it, which is
+// that of mark unless it is nil.
+type place struct {
+	count, drop int64
+	at          item.Position
+	mark        any
+}
+
+// position returns the reader's position of a place.
+func (s *source) position(p place) (item.Position, error) {
+	if p.mark == nil {
+		return p.at, nil
+	}
+	return s.marker.PositionAt(p.mark)
+}
+
+// fixed is the place with its position: a mark is good for a while only.
+func (s *source) fixed(p place) (place, error) {
+	at, err := s.position(p)
+	p.at, p.mark = at, nil
+	return p, err
+}
+
+// here is the place behind the last outcome.
+func (s *source) here() place {
+	if s.mark != nil {
+		return place{count: s.count, drop: s.count - s.marked, mark: s.mark}
+	}
+	return place{count: s.count, drop: s.count - s.anchor.count, at: s.anchor.at}
+}
+
+func newSource(ctx context.Context, cfg Config, b registry.BuildContext) (*source, error) {
+	s := &source{}
+	var rows item.Type
+	var err error
+	if s.reader, rows, err = registry.MakeNested[item.Reader](ctx, cfg.Reader, b, nil); err != nil {
+		return nil, err
+	}
+	s.positioner, _ = s.reader.Component().(item.Positioner)
+	s.marker, _ = s.reader.Component().(item.Marker)
+	s.items, s.in = s.reader.NewItems(1), rows.NewCell()
+	s.out = s.in
+	for _, nested := range cfg.Processor {
+		var p item.Processor
+		if p, rows, err = registry.MakeNested[item.Processor](ctx, nested, b, rows); err != nil {
+			return nil, err
+		}
+		out, move, err := p.Chain(s.out)
+		if err != nil {
+			return nil, err
+		}
+		s.processors, s.out, s.moves = append(s.processors, p), out, append(s.moves, move)
+	}
+	return s, nil
+}
+
+func (s *source) open(ctx context.Context, at item.Position) error {
+	components := []any{s.reader.Component()}
+	for _, p := range s.processors {
+		components = append(components, p.Component())
+	}
+	for i, c := range components {
+		s.opened = append(s.opened, c)
+		if opener, ok := c.(item.Opener); ok {
+			var from item.Position
+			if i == 0 {
+				from = at
+			}
+			if err := opener.Open(ctx, from); err != nil {
+				return err
+			}
+		}
+	}
+	if s.positioner != nil { // it tells a changed source from the one that is open now
+		var err error
+		if at, err = s.positioner.Position(); err != nil {
+			return fmt.Errorf("position of the rows: %w", err)
+		}
+	}
+	s.count, s.pending, s.mark, s.anchor = 0, false, nil, anchor{at: at}
+	return nil
+}
+
+func (s *source) close(ctx context.Context) error {
+	var errs []error
+	for i := len(s.opened) - 1; i >= 0; i-- {
+		if closer, ok := s.opened[i].(item.Closer); ok {
+			errs = append(errs, closer.Close(ctx))
+		}
+	}
+	s.opened = nil
+	return errors.Join(errs...)
+}
+
+// next puts the next row into the cell out; there says that it is not left out. An error
+// that is not of the row has consumed nothing.
+func (s *source) next(ctx context.Context) (there bool, err error) {
+	if !s.pending {
+		if err := s.read(ctx); err != nil {
+			return false, err
+		}
+	}
+	for _, move := range s.moves {
+		if err = move(ctx); err != nil {
+			break
+		}
+	}
+	meta := s.items.Meta(0)
+	switch {
+	case err == nil:
+	case errors.Is(err, item.ErrFilter):
+		s.done()
+		return false, nil
+	case exception.IsSkippable(err): // it stays wrong however often it is processed
+		err = item.Consumed(meta, fmt.Errorf("process: %w", err))
+	default:
+		return false, err
+	}
+	s.done()
+	return err == nil, err
+}
+
+// done makes the row in hand an outcome.
+func (s *source) done() {
+	s.pending = false
+	s.count++
+	if s.marker != nil {
+		s.mark, s.marked = s.items.Mark(0), s.count
+	}
+}
+
+// read reads a row into the cell in.
+func (s *source) read(ctx context.Context) error {
+	if s.positioner != nil && s.marker == nil && s.count-s.anchor.count >= anchorEvery {
+		at, err := s.positioner.Position()
+		if err != nil {
+			return fmt.Errorf("position of the rows: %w", err)
+		}
+		s.anchor = anchor{at, s.count}
+	}
+	s.items.Reset()
+	err := s.reader.Fill(ctx, s.items, 1)
+	if s.failed = item.IsConsumed(err); s.failed {
+		s.count++
+	}
+	if err != nil {
+		return err
+	}
+	s.items.Load(0, s.in)
+	s.pending = true
+	return nil
+}
+
+// raw is the text of the row that could not be read; zero where there is none.
+func (s *source) raw() item.RawText {
+	r, ok := s.reader.Component().(item.RawReader)
+	if !ok || !s.failed {
+		return item.RawText{}
+	}
+	return r.RawText()
+}

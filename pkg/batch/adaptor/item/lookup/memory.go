@@ -1,0 +1,101 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// memory are the rows of a reader, all of them.
+type memory struct {
+	reader item.Reader
+	plan   *processor
+	rows   map[string][]row.Value
+	bytes  int64
+}
+
+// load reads all rows.
+func (m *memory) load(ctx context.Context) (err error) {
+	component := m.reader.Component()
+	if closer, ok := component.(item.Closer); ok {
+		defer func() { err = errors.Join(err, closer.Close(context.WithoutCancel(ctx))) }()
+	}
+	if opener, ok := component.(item.Opener); ok {
+		if err := opener.Open(ctx, nil); err != nil {
+			return err
+		}
+	}
+	m.rows = map[string][]row.Value{}
+	const atOnce = 1000
+	items := m.reader.NewItems(atOnce)
+	for ended := false; !ended; {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		items.Reset()
+		err := m.reader.Fill(ctx, items, atOnce)
+		if ended = err == io.EOF; err != nil && !ended { //nolint:errorlint // the end is io.EOF itself
+			return fmt.Errorf("read the rows to look up: %w", err)
+		}
+		for i := range items.Len() {
+			r, ok := items.At(i).(item.Row)
+			if !ok {
+				return fmt.Errorf("the rows to look up are of type %T", items.At(i))
+			}
+			if err := m.add(r, items.Meta(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add keeps a row. One with a null in its key is no answer to any question.
+func (m *memory) add(r item.Row, at item.Meta) error {
+	var text []byte
+	key := make([]row.Value, len(m.plan.key))
+	for i, k := range m.plan.key {
+		if key[i] = r.At(k.at); key[i].IsNull() {
+			return nil
+		}
+		text = row.AppendKey(text, key[i])
+	}
+	if _, twice := m.rows[string(text)]; twice {
+		return fmt.Errorf("%s: a second row with %s: name more fields in key, or make it unique", at, named(m.plan.key, key))
+	}
+	values := m.plan.taken(r.Values())
+	if m.bytes += sizeOf(text, values); m.bytes > m.plan.bound {
+		return fmt.Errorf("%s: the rows to look up take more than max_memory, %d bytes: raise it, or use table", at, m.plan.bound)
+	}
+	m.rows[string(text)] = values
+	return nil
+}
+
+func (m *memory) find(_ context.Context, of []byte, _ []row.Value) ([]row.Value, error) {
+	return m.rows[string(of)], nil
+}
+
+// taken copies what is taken of a row. It is not nil.
+func (p *processor) taken(values []row.Value) []row.Value {
+	list := make([]row.Value, len(p.take))
+	for i, t := range p.take {
+		if list[i] = values[t.at]; list[i].Kind() == row.String { // not a part of a reader's buffer
+			list[i] = row.StringValue(string([]byte(list[i].Str())))
+		}
+	}
+	return list
+}
+
+// sizeOf is about what a row takes in memory.
+func sizeOf(key []byte, values []row.Value) int64 {
+	const entry, value = 112, 40 // of a map and a list; of a row.Value
+	n := int64(entry + 2*len(key) + value*len(values))
+	for _, v := range values {
+		n += int64(len(v.Str()))
+	}
+	return n
+}

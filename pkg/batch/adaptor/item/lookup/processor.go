@@ -1,0 +1,159 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// processor adds the fields. It is shared by all goroutines of a step.
+type processor struct {
+	in      item.Type
+	other   *row.Schema // of the rows that are looked up
+	key     []keyPart
+	take    []taken
+	missing string
+	fields  []row.Field // of schema
+	schema  *row.Schema // of the output: the fields of the input, and those that are taken
+	width   int         // fields of the input
+	bound   int64       // bytes of memory
+	rows    rows
+}
+
+// keyPart is a field of the key, and the expression that it must equal.
+type keyPart struct {
+	name    string
+	at      int // in other
+	program *expression.ItemProgram
+}
+
+// taken is a field that the item gets.
+type taken struct {
+	name string
+	at   int // in other
+	// otherwise is its value where there is no row; nil: null.
+	otherwise *expression.ItemProgram
+}
+
+// rows are what is looked up in.
+type rows interface {
+	// find returns the taken values of the row with the key, whose encoded form is of key;
+	// nil: there is none. The values belong to rows.
+	find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error)
+}
+
+var errTwice = errors.New("there are two rows with the key")
+
+// NewCell implements item.Processor, and so do the others.
+func (p *processor) NewCell() any { return p.in.NewCell() }
+
+// NewItems returns an empty buffer of rows.
+func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
+
+// Component returns the processor.
+func (p *processor) Component() any { return p }
+
+// Open reads the rows that are kept in memory.
+func (p *processor) Open(ctx context.Context, _ item.Position) error {
+	m, ok := p.rows.(*memory)
+	if !ok {
+		return nil
+	}
+	if err := m.load(ctx); err != nil {
+		return fmt.Errorf("lookup: %w", err)
+	}
+	return nil
+}
+
+// Chain wires the processor behind a cell of rows.
+func (p *processor) Chain(in any) (any, item.Advance, error) {
+	frame, err := expression.NewFrame(in)
+	if err != nil {
+		return nil, nil, err
+	}
+	rows, ok := in.(*item.Cell[item.Row])
+	if !ok {
+		return nil, nil, fmt.Errorf("lookup was handed a %T, which is no cell of rows", in)
+	}
+	c := &chain{processor: p, frame: frame, in: rows, key: make([]row.Value, len(p.key))}
+	return &c.out, c.advance, nil
+}
+
+// chain is the processor in one goroutine.
+type chain struct {
+	*processor
+	frame *expression.Frame
+	in    *item.Cell[item.Row]
+	out   item.Cell[item.Row]
+	key   []row.Value
+	text  []byte // the key, encoded
+}
+
+func (c *chain) advance(ctx context.Context) error {
+	found, err := c.find(ctx)
+	if err != nil {
+		return fmt.Errorf("lookup: %w", err)
+	}
+	if found == nil {
+		switch c.missing {
+		case missingSkip:
+			return item.ErrFilter
+		case missingNull, missingDefault:
+		default:
+			return exception.InvalidItem("lookup", exception.ClassValidate, fmt.Errorf("there is no row with %s", c.named()))
+		}
+	}
+	values := make([]row.Value, c.schema.Len())
+	copy(values, c.in.Item.Values())
+	for i, t := range c.take {
+		switch {
+		case found != nil:
+			values[c.width+i] = found[i]
+		case t.otherwise != nil:
+			if values[c.width+i], err = t.otherwise.Eval(c.frame); err != nil {
+				return fmt.Errorf("lookup: default %s: %w", t.name, err)
+			}
+		}
+	}
+	c.out.Item, c.out.Meta = row.New(c.schema, values), c.in.Meta
+	return nil
+}
+
+// find returns what belongs to the item; nil: nothing.
+func (c *chain) find(ctx context.Context) ([]row.Value, error) {
+	c.text = c.text[:0]
+	for i, k := range c.processor.key {
+		v, err := k.program.Eval(c.frame)
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", k.name, err)
+		}
+		if v.IsNull() {
+			c.key[i] = v
+			return nil, nil
+		}
+		c.key[i], c.text = v, row.AppendKey(c.text, v)
+	}
+	found, err := c.rows.find(ctx, c.text, c.key)
+	if errors.Is(err, errTwice) {
+		return nil, exception.InvalidItem("", exception.ClassValidate, fmt.Errorf("there are two rows with %s", c.named()))
+	}
+	return found, err
+}
+
+// named is the key in a message.
+func (c *chain) named() string { return named(c.processor.key, c.key) }
+
+func named(parts []keyPart, values []row.Value) string {
+	texts := make([]string, len(parts))
+	for i, k := range parts {
+		texts[i] = k.name + " = " + sqlvalue.Quote(values[i])
+	}
+	return strings.Join(texts, ", ")
+}

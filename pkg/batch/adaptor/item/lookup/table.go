@@ -1,0 +1,146 @@
+package lookup
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// table asks a table for one row, and keeps the answers that were used last.
+type table struct {
+	db        tx.Database
+	plan      *processor
+	statement string
+	fields    []row.Field // of the columns that the statement answers
+
+	mu    sync.Mutex
+	known map[string]*list.Element
+	used  list.List // of *answer, those used last in front
+	bytes int64
+}
+
+// answer is what the table said to a key; values is nil where there is no row.
+type answer struct {
+	key    string
+	values []row.Value
+	size   int64
+}
+
+func newTable(db tx.Database, name string, plan *processor) *table {
+	t := &table{db: db, plan: plan, known: map[string]*list.Element{}}
+	var columns, conditions []string
+	for _, of := range plan.take {
+		f := *plan.other.Field(of.at)
+		columns, t.fields = append(columns, db.Dialect().Quote(f.Source())), append(t.fields, f)
+	}
+	if len(columns) == 0 {
+		columns = []string{"1"}
+	}
+	for i, k := range plan.key {
+		conditions = append(conditions, db.Dialect().Quote(plan.other.Field(k.at).Source())+" = "+db.Dialect().Placeholder(i+1))
+	}
+	t.statement = "select " + strings.Join(columns, ", ") + " from " + db.Dialect().Quote(name) + " where " + strings.Join(conditions, " and ") + " limit 2"
+	return t
+}
+
+func (t *table) find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error) {
+	if a := t.remembered(of); a != nil {
+		return a.values, nil
+	}
+	values, err := t.ask(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	t.remember(&answer{key: string(of), values: values, size: sizeOf(of, values)})
+	return values, nil
+}
+
+func (t *table) remembered(of []byte) *answer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.known[string(of)]
+	if e == nil {
+		return nil
+	}
+	t.used.MoveToFront(e)
+	return e.Value.(*answer) //nolint:forcetypeassert // a list of them
+}
+
+// remember keeps an answer, and forgets others.
+func (t *table) remember(a *answer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known[a.key] != nil || a.size > t.plan.bound { // another goroutine asked as well
+		return
+	}
+	t.known[a.key], t.bytes = t.used.PushFront(a), t.bytes+a.size
+	for t.bytes > t.plan.bound {
+		oldest := t.used.Remove(t.used.Back()).(*answer) //nolint:forcetypeassert // a list of them
+		delete(t.known, oldest.key)
+		t.bytes -= oldest.size
+	}
+}
+
+// ask returns the taken values of the row; nil: there is none.
+func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, err error) {
+	args := make([]any, len(key))
+	for i, v := range key {
+		if err := sqlvalue.Check(v); err != nil {
+			return nil, nil //nolint:nilerr // no database holds such a key
+		}
+		args[i] = t.bind(v)
+	}
+	tx.Authored(ctx)
+	result, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, t.statement, args...)
+	if err != nil {
+		return nil, fmt.Errorf("ask the table: %w", err)
+	}
+	defer func() {
+		if failure := result.Close(); err == nil && failure != nil {
+			err = fmt.Errorf("ask the table: %w", failure)
+		}
+	}()
+	types, err := result.ColumnTypes()
+	if err != nil {
+		return nil, fmt.Errorf("ask the table: %w", err)
+	}
+	cells, places := make([]any, len(types)), make([]any, len(types))
+	for i := range cells {
+		places[i] = &cells[i]
+	}
+	for n := 0; result.Next(); n++ {
+		if n == 1 {
+			return nil, errTwice
+		}
+		if err := result.Scan(places...); err != nil {
+			return nil, fmt.Errorf("ask the table: %w", err)
+		}
+		sqlvalue.Scanned(types, cells)
+		values = make([]row.Value, len(t.fields))
+		for i := range t.fields {
+			if text, ok := cells[i].([]byte); ok && t.db.Dialect() == tx.Postgres { // types that the driver hands on as text
+				cells[i] = string(text)
+			}
+			if values[i], err = sqlvalue.Fit(&t.fields[i], cells[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := result.Err(); err != nil {
+		return nil, fmt.Errorf("ask the table: %w", err)
+	}
+	return values, nil
+}
+
+func (t *table) bind(v row.Value) any {
+	if t.db.Dialect() == tx.Postgres {
+		return sqlvalue.Postgres(v)
+	}
+	return sqlvalue.SQLite(v)
+}

@@ -1,0 +1,114 @@
+// Package route is the writer `route`: it hands each item to one of several writers, or to
+// all whose condition holds.
+//
+// It imports core with its folders, tx and internal/expression.
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// What an item is handed to.
+const (
+	matchFirst = "first"
+	matchAll   = "all"
+)
+
+// Config is the configuration of `route`.
+type Config struct {
+	To    []Way  `key:"to" main:"true" required:"true" item:"a route" doc:"The writers, each with its condition; the last one may have none: it gets what no other gets."`
+	Match string `key:"match" default:"first" enum:"first,all" doc:"Whether an item goes to the first writer whose condition holds, or to all of them."`
+}
+
+// Way is a writer with its condition.
+type Way struct {
+	When   registry.Expression `key:"when" doc:"A bool expression over item and meta."`
+	Writer registry.Nested     `key:"writer" kind:"writer" required:"true" doc:"The writer."`
+	Name   string              `key:"name" doc:"How its number of items is called in the step's context, route.NAME [its place, from 1]."`
+}
+
+// nameForm is how a name of a route may look.
+var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// Validate checks what needs no item type.
+func (c *Config) Validate() error {
+	if len(c.To) == 0 {
+		return &registry.ConfigError{Key: "to", Err: errors.New("there is no writer: write - {when: EXPRESSION, writer: ...}")}
+	}
+	names := map[string]bool{}
+	for i, way := range c.To {
+		switch {
+		case way.When.Text == "" && i < len(c.To)-1:
+			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("route %d has no condition, so that those behind it would get nothing: write when, or put it last", i+1)}
+		case way.Name != "" && !nameForm.MatchString(way.Name):
+			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("the name %q of route %d is no identifier: write letters, digits and _", way.Name, i+1)}
+		case names[c.name(i)]:
+			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("the name %s is there twice: write another name", c.name(i))}
+		}
+		names[c.name(i)] = true
+	}
+	return nil
+}
+
+// name is how route i is called.
+func (c *Config) name(i int) string {
+	if c.To[i].Name != "" {
+		return c.To[i].Name
+	}
+	return strconv.Itoa(i + 1)
+}
+
+// Components describes `route`.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindWriter, Name: "route", Config: reflect.TypeFor[Config](),
+		Summary: "Hands each item to one of several writers, by conditions.",
+		Doc: `The writers write in the chunk's transaction, all of them in one database, each its items in their order.
+An item that no writer takes is an invalid item (class ` + "`validate`" + `): add a last writer without a condition, or
+filter it before. With ` + "`match: all`" + ` an item goes to every writer whose condition holds.
+
+An item counts once as written. How many each writer got, over all attempts, is ` + "`route.NAME`" + ` in the step's
+context: ` + "`promote: {route.rejected: rejected}`" + ` makes it ` + "`context.rejected`" + ` for the steps behind.`,
+		Example: "writer:\n  route:\n  - {when: item.id < 1000, writer: {table: old_ids}}\n  - {name: rest, writer: {csv: out/rest.csv}}",
+		Types: func(cfg any, in item.Type) (item.Type, error) {
+			_, err := compile(cfg.(*Config), in)
+			return in, err
+		},
+		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return New(ctx, *cfg.(*Config), b)
+		},
+	}}
+}
+
+// compile checks the conditions and the writers.
+func compile(cfg *Config, in item.Type) ([]*expression.ItemProgram, error) {
+	programs := make([]*expression.ItemProgram, len(cfg.To))
+	var errs []error
+	for i, way := range cfg.To {
+		if _, err := way.Writer.Types(in); err != nil {
+			errs = append(errs, err)
+		}
+		if way.When.Text == "" {
+			continue
+		}
+		program, err := expression.CompileItem(way.When, in)
+		if err == nil {
+			err = program.Require(row.Bool)
+		}
+		if err != nil {
+			errs = append(errs, &registry.ConfigError{Key: fmt.Sprintf("to.%d.when", i), Err: err})
+		}
+		programs[i] = program
+	}
+	return programs, errors.Join(errs...)
+}

@@ -1,0 +1,281 @@
+package route
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// writer hands items to writers: an item.Writer, and its own component.
+type writer struct {
+	ways     []*way
+	all      bool
+	database string
+	context  func() *core.ExecutionContext // nil: nobody reads the numbers
+	cell     any
+	frame    *expression.Frame
+	opened   int   // ways that were opened
+	untold   error // of telling the numbers, where nobody could be told
+}
+
+// way is a writer with its condition.
+type way struct {
+	name      string
+	program   *expression.ItemProgram // nil: what no other gets
+	writer    item.Writer
+	component any
+	items     item.Items // of the chunk in hand
+	count     int64      // items of all chunks
+	committed int64      // those of chunks that are committed
+}
+
+// New returns a writer of items of type b.In.
+func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Writer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	programs, err := compile(&cfg, b.In)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{all: cfg.Match == matchAll, database: b.StepDatabase, context: b.StepContext, cell: b.In.NewCell()}
+	if w.frame, err = expression.NewFrame(w.cell); err != nil {
+		return nil, err
+	}
+	for i, program := range programs {
+		made, _, err := registry.MakeNested[item.Writer](ctx, cfg.To[i].Writer, b, b.In)
+		if err != nil {
+			return nil, fmt.Errorf("route %s: %w", cfg.name(i), err)
+		}
+		w.ways = append(w.ways, &way{name: cfg.name(i), program: program, writer: made, component: made.Component(), items: b.In.NewItems(0)})
+	}
+	return w, nil
+}
+
+// Component returns the writer.
+func (w *writer) Component() any { return w }
+
+// position is the writer's item.Position (see item.InnerPositions).
+type position struct {
+	Writers []json.RawMessage `json:"writers"`
+	Counts  []int64           `json:"counts"`
+}
+
+// parse takes a position apart; that of a new step is nil.
+func (w *writer) parse(at item.Position) (position, error) {
+	pos := position{Writers: make([]json.RawMessage, len(w.ways)), Counts: make([]int64, len(w.ways))}
+	if at == nil {
+		return pos, nil
+	}
+	if err := json.Unmarshal(at, &pos); err != nil {
+		return pos, fmt.Errorf("route: cannot restart: its position is not readable: %w", err)
+	}
+	if len(pos.Writers) != len(w.ways) || len(pos.Counts) != len(w.ways) {
+		return pos, fmt.Errorf("route: cannot restart: the position is of %d writers, and there are %d", len(pos.Writers), len(w.ways))
+	}
+	return pos, nil
+}
+
+// of is the position of writer i.
+func (p position) of(i int) item.Position {
+	if len(p.Writers[i]) == 0 || string(p.Writers[i]) == "null" {
+		return nil
+	}
+	return item.Position(p.Writers[i])
+}
+
+// Open opens the writers, each at its part of the position.
+func (w *writer) Open(ctx context.Context, at item.Position) error {
+	pos, err := w.parse(at)
+	if err != nil {
+		return err
+	}
+	for i, way := range w.ways {
+		way.count, way.committed, w.opened = pos.Counts[i], pos.Counts[i], i+1
+		if opener, ok := way.component.(item.Opener); ok {
+			if err := opener.Open(ctx, pos.of(i)); err != nil {
+				return way.failed(err)
+			}
+		}
+	}
+	return nil
+}
+
+func (y *way) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("route %s: %w", y.name, err)
+}
+
+// Close closes the writers, the last first, and leaves the committed numbers.
+func (w *writer) Close(ctx context.Context) error {
+	var errs []error
+	for i := w.opened - 1; i >= 0; i-- {
+		if closer, ok := w.ways[i].component.(item.Closer); ok {
+			errs = append(errs, w.ways[i].failed(closer.Close(ctx)))
+		}
+	}
+	if w.opened > 0 {
+		errs = append(errs, w.untold, w.tell(func(y *way) int64 { return y.committed }))
+	}
+	w.opened = 0
+	return errors.Join(errs...)
+}
+
+// tell puts the numbers into the step's context.
+func (w *writer) tell(number func(*way) int64) error {
+	if w.context == nil {
+		return nil
+	}
+	for _, way := range w.ways {
+		if err := w.context().Put("route."+way.name, number(way)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Write hands the items on.
+func (w *writer) Write(ctx context.Context, items item.Items) error {
+	for _, way := range w.ways {
+		way.items.Reset()
+	}
+	for i := range items.Len() {
+		items.Load(i, w.cell)
+		if err := w.hand(items.Meta(i)); err != nil {
+			return err
+		}
+	}
+	for _, way := range w.ways {
+		if way.items.Len() == 0 {
+			continue
+		}
+		if err := way.writer.Write(ctx, way.items); err != nil {
+			return way.failed(err)
+		}
+		way.count += int64(way.items.Len())
+	}
+	return nil
+}
+
+// hand gives the item in the cell to its writers.
+func (w *writer) hand(meta item.Meta) error {
+	taken := false
+	for _, way := range w.ways {
+		switch {
+		case way.program == nil && taken:
+			continue
+		case way.program != nil:
+			holds, err := way.program.Eval(w.frame)
+			if err != nil {
+				return way.failed(err)
+			}
+			if !holds.Bool() {
+				continue
+			}
+		}
+		way.items.Store(w.cell)
+		if taken = true; !w.all {
+			break
+		}
+	}
+	if taken {
+		return nil
+	}
+	return exception.InvalidItem("route", exception.ClassValidate, fmt.Errorf("%s: no writer takes the item: add a last one without a condition, or filter it before", meta))
+}
+
+// Prepare prepares the writers, and tells the numbers with the commit.
+func (w *writer) Prepare(ctx context.Context) error {
+	for _, way := range w.ways {
+		if preparer, ok := way.component.(item.Preparer); ok {
+			if err := preparer.Prepare(ctx); err != nil {
+				return way.failed(err)
+			}
+		}
+	}
+	if err := w.tell(func(y *way) int64 { return y.count }); err != nil {
+		return err
+	}
+	counts := make([]int64, len(w.ways))
+	for i, way := range w.ways {
+		counts[i] = way.count
+	}
+	tx.AtEnd(ctx, w.database, func(committed bool) {
+		for i, way := range w.ways {
+			if committed {
+				way.committed = counts[i]
+			}
+		}
+		if !committed { // what was told has not happened
+			w.untold = w.tell(func(y *way) int64 { return y.committed })
+		}
+	})
+	return nil
+}
+
+// Position implements item.Positioner.
+func (w *writer) Position() (item.Position, error) {
+	pos := position{}
+	for _, way := range w.ways {
+		var at item.Position
+		if positioner, ok := way.component.(item.Positioner); ok {
+			var err error
+			if at, err = positioner.Position(); err != nil {
+				return nil, way.failed(err)
+			}
+		}
+		pos.Writers, pos.Counts = append(pos.Writers, at.JSON()), append(pos.Counts, way.count)
+	}
+	return json.Marshal(pos)
+}
+
+// Rewind takes the writers back to a position.
+func (w *writer) Rewind(ctx context.Context, at item.Position) error {
+	pos, err := w.parse(at)
+	if err != nil {
+		return err
+	}
+	for i, way := range w.ways {
+		way.count = pos.Counts[i]
+		if rewinder, ok := way.component.(item.Rewinder); ok {
+			if err := rewinder.Rewind(ctx, pos.of(i)); err != nil {
+				return way.failed(err)
+			}
+		}
+	}
+	return nil
+}
+
+// Release releases what only earlier positions need.
+func (w *writer) Release(ctx context.Context) error {
+	for _, way := range w.ways {
+		if releaser, ok := way.component.(item.Releaser); ok {
+			if err := releaser.Release(ctx); err != nil {
+				return way.failed(err)
+			}
+		}
+	}
+	return nil
+}
+
+// Finish finishes the writers.
+func (w *writer) Finish(ctx context.Context) error {
+	for _, way := range w.ways {
+		if finisher, ok := way.component.(item.Finisher); ok {
+			if err := finisher.Finish(ctx); err != nil {
+				return way.failed(err)
+			}
+		}
+	}
+	return nil
+}

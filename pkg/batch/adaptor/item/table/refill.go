@@ -1,0 +1,318 @@
+package table
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Refill fills a table anew, in the modes truncate and replace (rules TW2, TW3). All it
+// does to a table is part of a transaction that commits its position under the guard of
+// the step's owner: an attempt that wakes when its successor has begun changes nothing.
+// One goroutine at a time uses it.
+type Refill struct {
+	writer *Writer
+	mode   Mode
+	// attempt names the shadow.
+	attempt core.Attempt
+	found   refillable
+	at      refillPosition // as of the transaction in hand
+}
+
+// refillPosition is the position of a Refill.
+type refillPosition struct {
+	// Shadow is the table with the rows so far; empty: there are none, or they are in the
+	// table itself.
+	Shadow string `json:"shadow,omitempty"`
+	// Done says that the table was emptied, or its rows exchanged: rows go to it.
+	Done bool `json:"done,omitempty"`
+}
+
+// refillable is what the catalog says of a table that is to be filled anew.
+type refillable struct {
+	// isTable is false for a view and the like.
+	isTable bool
+	// referredBy are the tables of foreign keys that refer to it, other than itself.
+	referredBy []string
+	// toItself says that a foreign key of it refers to itself.
+	toItself bool
+}
+
+// maxName is the longest name of a table on PostgreSQL, in bytes.
+const maxName = 63
+
+// NewRefill returns the writer of the modes truncate and replace. attempt is that of the
+// step: all attempts of one step of one instance have one shadow table.
+func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt core.Attempt) (*Refill, error) {
+	r := &Refill{mode: config.Mode, attempt: attempt}
+	if !config.refills() {
+		return nil, fmt.Errorf("table: mode %s fills no table anew: use New", config.mode())
+	}
+	config.Mode = Insert
+	var err error
+	r.writer, err = New(db, config, schema)
+	return r, err
+}
+
+// refill makes the component: where skipped items are redriven, their rows are added.
+func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
+	if b.Attempt == nil {
+		return nil, fmt.Errorf("mode %s needs a step whose attempts are recorded", c.Mode)
+	}
+	attempt, err := b.Attempt(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if b.RedriveOf != 0 {
+		return addTo(ctx, db, c, b, attempt)
+	}
+	if step, part, is := strings.Cut(attempt.Step, ":"); is {
+		return nil, &registry.ConfigError{Key: "mode", Err: fmt.Errorf("mode %s in partition %s of step %s: each partition would remove the rows of the others", c.Mode, part, step)}
+	}
+	r, err := NewRefill(db, c, b.In.Schema(), attempt)
+	if err != nil {
+		return nil, err
+	}
+	return b.In.ToRecords(r)
+}
+
+// addTo makes the writer of a redrive. While the step has not completed, its rows are
+// not in the table yet, and what a redrive would add would go with the exchange.
+func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext, attempt core.Attempt) (any, error) {
+	mode := c.Mode
+	c.Mode = Insert
+	w, err := New(db, c, b.In.Schema())
+	if err != nil {
+		return nil, err
+	}
+	attempt.Instance = b.RedriveOf
+	found, err := w.engine.describe(ctx, tx.ConnOf(ctx, db), shadowName(c.Name, attempt))
+	if err != nil {
+		return nil, fmt.Errorf("table %s: look for the rows of step %s: %w", c.Name, attempt.Step, err)
+	}
+	if mode == Replace && !found.absent() {
+		return nil, fmt.Errorf("table %s: step %s has not completed, and its rows are not in the table yet: restart it first, then redrive what it skipped", c.Name, attempt.Step)
+	}
+	return b.In.ToRecords(w)
+}
+
+// Open looks at the table. Rows of earlier attempts must be there still.
+func (r *Refill) Open(ctx context.Context, at item.Position) error {
+	if err := r.Rewind(ctx, at); err != nil {
+		return err
+	}
+	if err := r.writer.Open(ctx, nil); err != nil {
+		return err
+	}
+	conn, name := tx.ConnOf(ctx, r.writer.db), r.writer.config.Name
+	if r.at.Shadow != "" {
+		found, err := r.writer.engine.describe(ctx, conn, r.at.Shadow)
+		if err != nil {
+			return fmt.Errorf("table %s: look up %s: %w", name, r.at.Shadow, err)
+		}
+		if found.absent() {
+			return fmt.Errorf("table %s: table %s with the rows of the attempts before is gone: begin anew with --from-start", name, r.at.Shadow)
+		}
+	}
+	if r.writer.table.absent() { // the first chunk creates it
+		r.found.isTable = true
+		return nil
+	}
+	return r.check(ctx, conn)
+}
+
+// check refuses what would lose more than the rows of the table.
+func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
+	name := r.writer.config.Name
+	found, err := r.writer.engine.refill(ctx, conn, name)
+	if err != nil {
+		return fmt.Errorf("table %s: look up its constraints: %w", name, err)
+	}
+	r.found = found
+	switch {
+	case !found.isTable:
+		return fmt.Errorf("table %s: mode %s needs a table, and it is none", name, r.mode)
+	case r.mode != Replace:
+		return nil
+	case len(found.referredBy) > 0:
+		return fmt.Errorf("table %s: mode replace would remove rows that a foreign key of %s refers to: use mode upsert, and delete what is old in a step of its own",
+			name, strings.Join(found.referredBy, ", "))
+	case found.toItself && r.writer.db.Dialect() == tx.SQLite:
+		return fmt.Errorf("table %s: mode replace cannot check its foreign key to itself on SQLite: use mode truncate", name)
+	}
+	return nil
+}
+
+// WriteRecords writes the records in the chunk's transaction, which ctx carries.
+func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+	if len(records) == 0 {
+		return nil
+	}
+	t, err := r.transaction(ctx)
+	if err != nil {
+		return err
+	}
+	if r.at == (refillPosition{}) {
+		if err := r.begin(ctx, t.Conn(), schema); err != nil {
+			return err
+		}
+	}
+	return r.writer.WriteRecords(ctx, schema, records)
+}
+
+// begin makes room for the first rows.
+func (r *Refill) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+	if r.mode == Truncate {
+		if err := r.empty(ctx, conn); err != nil {
+			return err
+		}
+		r.at.Done = true
+		return nil
+	}
+	if err := r.writer.prepare(ctx, conn, schema); err != nil {
+		return err
+	}
+	name := r.writer.config.Name
+	shadow := shadowName(name, r.attempt)
+	if _, err := conn.ExecContext(ctx, "drop table if exists "+r.writer.db.Dialect().Quote(shadow)); err != nil {
+		return fmt.Errorf("table %s: remove %s, which an attempt from the start has left: %w", name, shadow, err)
+	}
+	if err := r.writer.engine.shadow(ctx, conn, name, shadow, r.writer.plan.names()); err != nil {
+		return fmt.Errorf("table %s: make %s for the new rows: %w", name, shadow, err)
+	}
+	r.goTo(refillPosition{Shadow: shadow})
+	return nil
+}
+
+func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
+	if err := r.writer.look(ctx, conn, nil); err != nil || r.writer.table.absent() {
+		return err
+	}
+	if err := r.writer.engine.empty(ctx, conn, r.writer.config.Name, r.found); err != nil {
+		return fmt.Errorf("table %s: empty it: %w", r.writer.config.Name, err)
+	}
+	return nil
+}
+
+// Complete implements item.Completer: it exchanges the rows of the table, and empties that of
+// a step without items.
+func (r *Refill) Complete(ctx context.Context) error {
+	if r.at.Done {
+		return nil
+	}
+	t, err := r.transaction(ctx)
+	if err != nil {
+		return err
+	}
+	shadow := r.at.Shadow
+	if r.mode == Replace {
+		err = r.exchange(ctx, t.Conn())
+	} else {
+		err = r.empty(ctx, t.Conn())
+	}
+	if err != nil {
+		return err
+	}
+	if shadow != "" {
+		if _, err := t.Conn().ExecContext(ctx, "drop table "+r.writer.db.Dialect().Quote(shadow)); err != nil {
+			return fmt.Errorf("table %s: remove %s: %w", r.writer.config.Name, shadow, err)
+		}
+	}
+	r.goTo(refillPosition{Done: true})
+	return nil
+}
+
+// exchange removes the rows of the table and inserts those of the shadow. DELETE does not
+// keep readers waiting, who see the old rows until the commit; others that write wait.
+func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
+	w, d := r.writer, r.writer.db.Dialect()
+	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
+		return err
+	}
+	if err := w.engine.exclude(ctx, conn, w.config.Name); err != nil {
+		return fmt.Errorf("table %s: %w", w.config.Name, err)
+	}
+	statements := []string{"delete from " + d.Quote(w.config.Name)}
+	if r.at.Shadow != "" {
+		found, err := w.engine.describe(ctx, conn, r.at.Shadow)
+		if err != nil {
+			return fmt.Errorf("table %s: look up %s: %w", w.config.Name, r.at.Shadow, err)
+		}
+		var names []string
+		for _, c := range found.columns {
+			if c.refused == "" {
+				names = append(names, c.name)
+			}
+		}
+		statements = append(statements, fmt.Sprintf("insert into %s (%s) select %s from %s", d.Quote(w.config.Name), quotedList(names), quotedList(names), d.Quote(r.at.Shadow)))
+	}
+	for _, text := range statements {
+		if _, err := conn.ExecContext(ctx, text); err != nil {
+			return fmt.Errorf("table %s: exchange its rows: %w", w.config.Name, err)
+		}
+	}
+	return nil
+}
+
+// Position implements item.Positioner.
+func (r *Refill) Position() (item.Position, error) {
+	if r.at == (refillPosition{}) {
+		return nil, nil
+	}
+	return json.Marshal(r.at)
+}
+
+// Rewind implements item.Rewinder: the database has undone the rest.
+func (r *Refill) Rewind(_ context.Context, at item.Position) error {
+	var p refillPosition
+	if at != nil {
+		if err := json.Unmarshal(at, &p); err != nil {
+			return fmt.Errorf("table %s: stored position: %w", r.writer.config.Name, err)
+		}
+	}
+	r.goTo(p)
+	return nil
+}
+
+// goTo sets where rows go.
+func (r *Refill) goTo(at refillPosition) {
+	r.at = at
+	if r.writer.into != at.Shadow {
+		r.writer.into, r.writer.plan = at.Shadow, nil
+	}
+}
+
+func (r *Refill) transaction(ctx context.Context) (tx.Tx, error) {
+	t, ok := tx.From(ctx, r.writer.db.Name())
+	if !ok {
+		return nil, r.writer.noTransaction()
+	}
+	return t, nil
+}
+
+// shadowName is the name of the table that has the new rows of a step, in the schema of the
+// table.
+func shadowName(table string, attempt core.Attempt) string {
+	schema, name := "", table
+	if i := strings.LastIndexByte(table, '.'); i >= 0 {
+		schema, name = table[:i+1], table[i+1:]
+	}
+	shadow := "surfin_" + attempt.Scope() + "_" + name
+	if len(shadow) > maxName {
+		sum := sha256.Sum256([]byte(name))
+		shadow = strings.ToValidUTF8(shadow[:maxName-9], "") + "_" + hex.EncodeToString(sum[:4])
+	}
+	return schema + shadow
+}
+
+var errNoText = errors.New("the statement that made it cannot be read")

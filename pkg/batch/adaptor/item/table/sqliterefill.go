@@ -1,0 +1,160 @@
+package table
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+func (e *sqlite) refill(ctx context.Context, conn tx.Conn, table string) (r refillable, err error) {
+	schema, name := schemaOf(table)
+	text, err := e.statement(ctx, conn, schema, name)
+	if err != nil {
+		return r, err
+	}
+	_, r.isTable = strings.CutPrefix(text, createTable)
+	rows, err := conn.QueryContext(ctx, "select distinct m.name, lower(m.name) = lower(?1) from "+quoted(schema)+
+		".sqlite_schema m, pragma_foreign_key_list(m.name, ?2) f where m.type = 'table' and lower(f.\"table\") = lower(?1) order by 1", name, schema)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var from string
+		var toItself bool
+		if err := rows.Scan(&from, &toItself); err != nil {
+			return r, err
+		}
+		if toItself {
+			r.toItself = true
+		} else {
+			r.referredBy = append(r.referredBy, from)
+		}
+	}
+	return r, rows.Err()
+}
+
+func (e *sqlite) empty(ctx context.Context, conn tx.Conn, table string, _ refillable) error {
+	_, err := conn.ExecContext(ctx, "delete from "+tx.SQLite.Quote(table))
+	return err
+}
+
+// exclude has nothing to do: there is one writer.
+func (e *sqlite) exclude(context.Context, tx.Conn, string) error { return nil }
+
+const (
+	createTable  = "CREATE TABLE "
+	createUnique = "CREATE UNIQUE INDEX "
+)
+
+// shadow makes a table by the statements of another one and of its unique indexes, which
+// SQLite keeps from the name on. Numbers of AUTOINCREMENT go on.
+func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string, _ []string) error {
+	schema, name := schemaOf(table)
+	text, err := e.statement(ctx, conn, schema, name)
+	if err != nil {
+		return err
+	}
+	rest, ok := strings.CutPrefix(text, createTable)
+	if ok {
+		rest, ok = cutName(rest)
+	}
+	if !ok {
+		return errNoText
+	}
+	statements := []string{createTable + tx.SQLite.Quote(shadow) + " " + rest}
+	indexes, err := e.uniqueIndexes(ctx, conn, schema, name)
+	if err != nil {
+		return err
+	}
+	_, bare := schemaOf(shadow)
+	for i, index := range indexes {
+		statements = append(statements, fmt.Sprintf("%s%s.%s ON %s %s", createUnique, quoted(schema), quoted(fmt.Sprintf("%s_%d", bare, i+1)), quoted(bare), index))
+	}
+	for _, s := range statements {
+		if _, err := conn.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	if !strings.Contains(strings.ToUpper(rest), "AUTOINCREMENT") {
+		return nil
+	}
+	sequence := quoted(schema) + ".sqlite_sequence"
+	_, err = conn.ExecContext(ctx, "insert into "+sequence+" (name, seq) select ?1, seq from "+sequence+" where lower(name) = lower(?2)", bare, name)
+	return err
+}
+
+// statement is the one that made the table or view.
+func (e *sqlite) statement(ctx context.Context, conn tx.Conn, schema, name string) (text string, err error) {
+	err = conn.QueryRowContext(ctx, "select sql from "+quoted(schema)+".sqlite_schema where type in ('table', 'view') and lower(name) = lower(?1)", name).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", errNoText
+	}
+	return text, err
+}
+
+// uniqueIndexes are the definitions of the unique indexes, from the columns on.
+func (e *sqlite) uniqueIndexes(ctx context.Context, conn tx.Conn, schema, name string) (list []string, err error) {
+	rows, err := conn.QueryContext(ctx, "select sql from "+quoted(schema)+".sqlite_schema where type = 'index' and lower(tbl_name) = lower(?1) and sql is not null order by name", name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		rest, unique := strings.CutPrefix(text, createUnique)
+		if !unique {
+			continue
+		}
+		rest, ok := cutName(rest)
+		rest = strings.TrimSpace(rest)
+		if !ok || len(rest) < 2 || !strings.EqualFold(rest[:2], "on") {
+			return nil, errNoText
+		}
+		if rest, ok = cutName(rest[2:]); !ok {
+			return nil, errNoText
+		}
+		list = append(list, rest)
+	}
+	return list, rows.Err()
+}
+
+func schemaOf(table string) (schema, name string) {
+	if s, n, ok := strings.Cut(table, "."); ok {
+		return s, n
+	}
+	return "main", table
+}
+
+// cutName cuts the name off with which the text begins, in quotes of any kind or none.
+func cutName(text string) (rest string, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", false
+	}
+	closing := map[byte]byte{'"': '"', '`': '`', '\'': '\'', '[': ']'}[text[0]]
+	if closing == 0 {
+		i := strings.IndexAny(text, " \t\r\n\f(/-")
+		if i <= 0 {
+			return "", false
+		}
+		return text[i:], true
+	}
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] != closing:
+		case closing != ']' && i+1 < len(text) && text[i+1] == closing:
+			i++
+		default:
+			return text[i+1:], true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,60 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// parse reads the value of the column, with the point that is not written.
+func (c cell) parse(l line, schema *row.Schema) (row.Value, error) {
+	f := schema.Field(c.field)
+	text := c.value(l.at(c.span))
+	if c.decimals < 0 {
+		return f.Parse(text)
+	}
+	digits := strings.TrimSpace(text)
+	if digits == "" {
+		return f.Parse("")
+	}
+	sign := ""
+	if digits[0] == '-' || digits[0] == '+' {
+		sign, digits = digits[:1], digits[1:]
+	}
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return row.Value{}, exception.InvalidItem("", exception.ClassParse,
+			fmt.Errorf("field %s: %s is not a number with an implied point: digits, behind a sign perhaps", f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+	}
+	if missing := c.decimals + 1 - len(digits); missing > 0 {
+		digits = strings.Repeat("0", missing) + digits
+	}
+	d, err := row.ParseDecimal(sign + digits[:len(digits)-c.decimals] + "." + digits[len(digits)-c.decimals:])
+	if err != nil {
+		return row.Value{}, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %w", f.Name, err))
+	}
+	return f.FitDecimal(d)
+}
+
+// textOf appends the text of a value as its column has it.
+func (c cell) textOf(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
+	if c.decimals < 0 || v.Kind() != row.DecimalKind {
+		return appendText(dst, f, v)
+	}
+	fit, err := v.Decimal().Round(c.decimals, row.RoundDown)
+	if err == nil && !fit.Equal(v.Decimal()) {
+		err = fmt.Errorf("%s has more digits behind the point than its column (decimals: %d); round(x, %d) drops them", v, c.decimals, c.decimals)
+	}
+	if err != nil {
+		return dst, fmt.Errorf("field %s: %w", f.Name, err)
+	}
+	text, negative := strings.CutPrefix(strings.Replace(fit.String(), ".", "", 1), "-")
+	if text = strings.TrimLeft(text, "0"); text == "" {
+		text = "0"
+	}
+	if negative {
+		dst = append(dst, '-')
+	}
+	return append(dst, text...), nil
+}

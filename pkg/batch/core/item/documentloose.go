@@ -1,0 +1,57 @@
+package item
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// looseValue reads a JSON value of a field that says what is null, that counts time, or that
+// coerces what does not fit: a number or a bool for a text is its text, an object or array the
+// JSON of it, and a text for a number or a bool is read as one.
+func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
+	text := string(raw)
+	if raw[0] == '"' {
+		var err error
+		if text, err = jsontext.Unquote(raw); err != nil {
+			return row.Value{}, jsonMisfit(f, raw)
+		}
+	}
+	if f.Nulls != nil && f.IsNull(text) {
+		return f.Missing()
+	}
+	if f.Coerce == row.CoerceError && !fitsJSON(f, raw) {
+		return row.Value{}, jsonMisfit(f, raw)
+	}
+	if f.Kind == row.String && (raw[0] == '{' || raw[0] == '[') {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, raw); err == nil {
+			text = compact.String()
+		}
+	}
+	if raw[0] != '"' && (f.DecimalSeparator != "" || f.ThousandsSeparator != "") {
+		plain := *f // a number of JSON has a point
+		plain.DecimalSeparator, plain.ThousandsSeparator = "", ""
+		return plain.Parse(text)
+	}
+	return f.Parse(text)
+}
+
+// fitsJSON reports whether a JSON value is of the type in which the field's kind is written.
+func fitsJSON(f *row.Field, raw json.RawMessage) bool {
+	isText, isBool, isNumber := raw[0] == '"', raw[0] == 't' || raw[0] == 'f', raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
+	switch f.Kind {
+	case row.Int, row.Float:
+		return isNumber
+	case row.DecimalKind: // many write money as a text
+		return isNumber || isText
+	case row.Bool:
+		return isBool
+	case row.DateKind, row.Timestamp:
+		return isText || isNumber && f.Counts()
+	case row.String, row.Null:
+	}
+	return isText
+}

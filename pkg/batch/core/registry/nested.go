@@ -1,0 +1,105 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// Nested is a component inside of the config of another one, such as the reader of
+// `group`: `reader: {csv: in.csv}`. Its field has the tag `kind:"reader"`, and with
+// `given:"path"` the key that the outer component gives it, which a job file then leaves
+// out. The zero Nested is none.
+type Nested struct {
+	Component Component
+	// Config is a pointer to Component.Config; nil where it has none.
+	Config any
+	// Locate says where an error of Types or New belongs in the job file; nil: nowhere.
+	Locate func(err error) error
+	// Checked is called with what Types answers; nil: nobody asks.
+	Checked func(in, out item.Type)
+}
+
+// IsZero reports whether there is no component.
+func (n Nested) IsZero() bool { return n.Component.Name == "" }
+
+// Types returns the output type of the component, for items of type in. The outer
+// component calls it in its own Types, and returns the error as it is.
+func (n Nested) Types(in item.Type) (out item.Type, err error) {
+	switch {
+	case n.Component.Types != nil:
+		if out, err = n.Component.Types(n.Config, in); err != nil {
+			return nil, n.located(err)
+		}
+	case n.Component.Kind != KindReader:
+		out = in
+	}
+	if out == nil && n.Component.Kind != KindWriter {
+		return nil, n.located(fmt.Errorf("%s %s does not say what items it hands on", n.Component.Kind, n.Component.Name))
+	}
+	if n.Checked != nil {
+		n.Checked(in, out)
+	}
+	return out, nil
+}
+
+func (n Nested) located(err error) error {
+	if n.Locate == nil {
+		return err
+	}
+	return n.Locate(err)
+}
+
+// With returns the component with another text for one key of its config, which must be
+// one of type string.
+func (n Nested) With(key, text string) (Nested, error) {
+	if n.Component.Config == nil {
+		return n, fmt.Errorf("%s %s has no key %s", n.Component.Kind, n.Component.Name, key)
+	}
+	config := reflect.New(n.Component.Config)
+	config.Elem().Set(reflect.ValueOf(n.Config).Elem())
+	for i := range n.Component.Config.NumField() {
+		if f := n.Component.Config.Field(i); f.Tag.Get("key") == key && f.Type.Kind() == reflect.String {
+			config.Elem().Field(i).SetString(text)
+			n.Config = config.Interface()
+			return n, nil
+		}
+	}
+	return n, fmt.Errorf("%s %s has no key %s", n.Component.Kind, n.Component.Name, key)
+}
+
+// make makes an instance for items of type in that become out.
+func (n Nested) make(ctx context.Context, b BuildContext, in, out item.Type) (any, error) {
+	c := n.Component
+	if b.Registry != nil {
+		c, _ = b.Registry.Component(c.Kind, c.Name)
+	}
+	if c.New == nil {
+		return nil, fmt.Errorf("this application cannot make %s %s: its registry only describes it", n.Component.Kind, n.Component.Name)
+	}
+	b.In, b.Out = in, out
+	made, err := c.New(ctx, n.Config, b)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", c.Kind, c.Name, err)
+	}
+	return made, nil
+}
+
+// MakeNested makes an instance of a nested component, which must be a T, for items of type
+// in, and returns the type of what it hands on.
+func MakeNested[T any](ctx context.Context, n Nested, b BuildContext, in item.Type) (made T, out item.Type, err error) {
+	if out, err = n.Types(in); err != nil {
+		return made, nil, err
+	}
+	instance, err := n.make(ctx, b, in, out)
+	if err != nil {
+		return made, nil, err
+	}
+	made, ok := instance.(T)
+	if !ok {
+		return made, nil, fmt.Errorf("the constructor of %s %s made a %T, which is no %s", n.Component.Kind, n.Component.Name, instance, n.Component.Kind)
+	}
+	return made, out, nil
+}

@@ -1,0 +1,127 @@
+package row
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Coerce is what a field does with a value that does not fit its type.
+type Coerce uint8
+
+// The ways. Except with CoerceError, a value of another form is converted where that loses
+// nothing (see [Field.Coerced]), and only what cannot be converted is a misfit.
+const (
+	// CoerceError makes the item invalid.
+	CoerceError Coerce = iota
+	// CoerceConvert makes the item invalid as well.
+	CoerceConvert
+	// CoerceNull makes the value null; the field is nullable.
+	CoerceNull
+	// CoerceDefault takes the field's Default, which it has.
+	CoerceDefault
+)
+
+var coerceNames = [...]string{CoerceError: "error", CoerceConvert: "convert", CoerceNull: "null", CoerceDefault: "default"}
+
+// String returns the name that a job file uses.
+func (c Coerce) String() string {
+	if int(c) < len(coerceNames) {
+		return coerceNames[c]
+	}
+	return "coerce(" + strconv.Itoa(int(c)) + ")"
+}
+
+// CoerceByName returns the way of a name that a job file uses.
+func CoerceByName(name string) (Coerce, bool) {
+	for c, known := range coerceNames {
+		if known == name {
+			return Coerce(c), true
+		}
+	}
+	return CoerceError, false
+}
+
+// CoerceNames returns the names of all ways, in order.
+func CoerceNames() []string { return append([]string(nil), coerceNames[:]...) }
+
+// Missing returns what the field has where its source has no value: its Default, or null;
+// an invalid item where it has neither.
+func (f *Field) Missing() (Value, error) {
+	if !f.Default.IsNull() {
+		return f.Default, nil
+	}
+	return Value{}, f.Check(Value{})
+}
+
+// IsNull reports whether the field reads the text as null.
+func (f *Field) IsNull(text string) bool { return f.isNull(text) }
+
+// Known returns a value of the source that is of the field's kind, or what the field has
+// instead where it is one of Nulls.
+func (f *Field) Known(v Value) (Value, error) {
+	if v.IsNull() || f.Nulls != nil && f.isNull(v.String()) {
+		return f.Missing()
+	}
+	return v, nil
+}
+
+// Coerced returns what the field has instead of a value that does not fit its type: text is
+// the value as the source has it, misfit what is wrong, which it returns where the field
+// coerces nothing. These are converted: an int from 12.0 or 1e3; a bool from 1, yes, y, on, t and
+// true, and from 0, no, n, off, f and false, in any case of letters.
+func (f *Field) Coerced(text string, misfit error) (Value, error) {
+	if f.Coerce == CoerceError {
+		return Value{}, misfit
+	}
+	if v, ok := convert(f.Kind, strings.TrimSpace(text)); ok {
+		return v, nil
+	}
+	switch f.Coerce {
+	case CoerceNull:
+		return Value{}, nil
+	case CoerceDefault:
+		return f.Default, nil
+	case CoerceError, CoerceConvert:
+	}
+	return Value{}, misfit
+}
+
+// convert reads texts that are no usual form of the kind.
+func convert(kind Kind, text string) (Value, bool) {
+	if kind == Int {
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return Value{}, false
+		}
+		const exact = 1 << 53 // beyond it a float may be another whole number than its text says
+		i, whole := IntOf(x)
+		return IntValue(i), whole && i > -exact && i < exact
+	}
+	if kind == Bool {
+		switch strings.ToLower(text) {
+		case "1", "yes", "y", "on", "t", "true":
+			return BoolValue(true), true
+		case "0", "no", "n", "off", "f", "false":
+			return BoolValue(false), true
+		}
+	}
+	return Value{}, false
+}
+
+// checkMisfits refuses a Default, a Coerce and a Zone that mean nothing for the field.
+func (f *Field) checkMisfits() error {
+	switch {
+	case !f.Default.IsNull() && f.Default.kind != f.Kind:
+		return fmt.Errorf("field %q: its default is %s, not %s", f.Name, article(f.Default.kind), article(f.Kind))
+	case !f.Default.IsNull() && f.Nullable:
+		return fmt.Errorf("field %q has a default, so it is never null: its type is %s", f.Name, f.Kind)
+	case f.Coerce == CoerceDefault && f.Default.IsNull():
+		return fmt.Errorf("field %q: coerce is default, and it has no default", f.Name)
+	case f.Coerce == CoerceNull && !f.Nullable:
+		return fmt.Errorf("field %q: coerce is null, so its type must allow null (%s null)", f.Name, f.Kind)
+	case f.Zone != nil && f.Kind != Timestamp && !(f.Kind == DateKind && epochUnit(f.Format) != 0):
+		return fmt.Errorf("field %q: a zone is for timestamp, and for a date that is counted (epoch), not for %s", f.Name, f.Kind)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package row
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// FitDecimal returns d with the scale of the field: filled with zeros, or an invalid item
+// if it has more digits behind its point than the field.
+func (f *Field) FitDecimal(d Decimal) (Value, error) {
+	if f.Scale == nil || d.Scale() == *f.Scale {
+		return DecimalValue(d), nil
+	}
+	fit, err := d.Round(*f.Scale, RoundDown)
+	switch {
+	case err != nil:
+		return Value{}, f.misfit(d.String(), err.Error())
+	case !fit.Equal(d):
+		return Value{}, f.misfit(d.String(), fmt.Sprintf("the field has %d digits behind the point; round(x, %d) drops more", *f.Scale, *f.Scale))
+	}
+	return DecimalValue(fit), nil
+}
+
+// parseNumber reads an int, a float or a decimal.
+func (f *Field) parseNumber(text string) (Value, error) {
+	plain, ok := f.plainNumber(text)
+	if !ok {
+		return Value{}, f.misfit(text, "")
+	}
+	switch f.Kind {
+	case Int:
+		if i, err := strconv.ParseInt(plain, 10, 64); err == nil {
+			return IntValue(i), nil
+		}
+	case Float:
+		if x, err := strconv.ParseFloat(plain, 64); err == nil && x-x == 0 {
+			return FloatValue(x), nil
+		}
+	default:
+		d, err := ParseDecimal(plain)
+		if err == nil {
+			return f.FitDecimal(d)
+		} else if !errors.Is(err, errNoDecimal) {
+			return Value{}, f.misfit(text, err.Error())
+		}
+	}
+	return Value{}, f.misfit(text, "")
+}
+
+// plainNumber returns the text of a number with a point and without thousands separators;
+// false: the separators are not where they belong.
+func (f *Field) plainNumber(text string) (string, bool) {
+	text = strings.TrimSpace(text)
+	if f.DecimalSeparator == "" && f.ThousandsSeparator == "" {
+		return text, true
+	}
+	whole, fraction, has := strings.Cut(text, f.decimalSeparator())
+	if f.ThousandsSeparator != "" {
+		groups := strings.Split(whole, f.ThousandsSeparator)
+		first := strings.TrimLeft(groups[0], "+-")
+		for _, g := range groups[1:] {
+			if len(g) != 3 || first == "" || len(first) > 3 {
+				return "", false
+			}
+		}
+		whole = strings.Join(groups, "")
+	}
+	if f.decimalSeparator() != "." && strings.Contains(whole+fraction, ".") {
+		return "", false
+	}
+	if has {
+		whole += "." + fraction
+	}
+	return whole, true
+}
+
+func (f *Field) decimalSeparator() string {
+	if f.DecimalSeparator == "" {
+		return "."
+	}
+	return f.DecimalSeparator
+}
+
+// checkNumber refuses what only numbers have, and what would make them ambiguous.
+func (f *Field) checkNumber() error {
+	separated := f.DecimalSeparator != "" || f.ThousandsSeparator != ""
+	switch {
+	case f.Scale != nil && f.Kind != DecimalKind:
+		return fmt.Errorf("scale is for decimal, not for %s", f.Kind)
+	case f.Scale != nil && (*f.Scale < 0 || *f.Scale > MaxScale):
+		return fmt.Errorf("scale is %d (allowed: 0 to %d)", *f.Scale, MaxScale)
+	case separated && f.Kind != DecimalKind && f.Kind != Float && f.Kind != Int:
+		return fmt.Errorf("decimal_separator and thousands_separator are for decimal, float and int, not for %s", f.Kind)
+	case f.DecimalSeparator != "" && f.Kind == Int:
+		return errors.New("decimal_separator is for decimal and float, not for int")
+	case separated && f.decimalSeparator() == f.ThousandsSeparator:
+		return fmt.Errorf("decimal_separator and thousands_separator are both %q", f.ThousandsSeparator)
+	case strings.ContainsAny(f.DecimalSeparator+f.ThousandsSeparator, "0123456789+-eE"):
+		return errors.New("a separator has no digit, sign or exponent in it")
+	}
+	return nil
+}

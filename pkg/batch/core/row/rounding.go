@@ -1,0 +1,142 @@
+package row
+
+import (
+	"math/big"
+	"math/bits"
+)
+
+// Rounding is the rule by which digits of a decimal are dropped.
+type Rounding uint8
+
+// The rules. The zero Rounding is RoundHalfUp, which people learn at school.
+const (
+	RoundHalfUp   Rounding = iota // to the nearest; a half away from zero
+	RoundHalfEven                 // to the nearest; a half to the even digit
+	RoundHalfDown                 // to the nearest; a half towards zero
+	RoundDown                     // towards zero
+	RoundUp                       // away from zero
+	RoundFloor                    // towards minus infinity
+	RoundCeiling                  // towards plus infinity
+)
+
+var roundingNames = [...]string{"half_up", "half_even", "half_down", "down", "up", "floor", "ceiling"}
+
+// RoundingNames returns the names of the rules in a job file.
+func RoundingNames() []string { return append([]string(nil), roundingNames[:]...) }
+
+// RoundingByName returns the rule of a name.
+func RoundingByName(name string) (Rounding, bool) {
+	for i, n := range roundingNames {
+		if n == name {
+			return Rounding(i), true
+		}
+	}
+	return 0, false
+}
+
+// quotient is a / b as a whole number, b not zero. It changes both.
+func quotient(a, b *big.Int, mode Rounding) *big.Int {
+	sign := a.Sign() * b.Sign()
+	rest := new(big.Int)
+	a.QuoRem(a, b, rest)
+	if rest.Sign() == 0 {
+		return a
+	}
+	half := rest.Abs(rest).Lsh(rest, 1).Cmp(b.Abs(b))
+	if mode.awayFromZero(sign, half, a.Bit(0) == 1) {
+		a.Add(a, big.NewInt(int64(sign)))
+	}
+	return a
+}
+
+// awayFromZero decides for a number that has a rest: half says whether that is less than,
+// equal to or more than the half of the last digit, which is odd or even.
+func (m Rounding) awayFromZero(sign, half int, odd bool) bool {
+	switch m {
+	case RoundHalfUp:
+		return half >= 0
+	case RoundHalfEven:
+		return half > 0 || half == 0 && odd
+	case RoundHalfDown:
+		return half > 0
+	case RoundUp:
+		return true
+	case RoundFloor:
+		return sign < 0
+	case RoundCeiling:
+		return sign > 0
+	case RoundDown:
+	}
+	return false
+}
+
+// pow10 is 10^n.
+func pow10(n int) *big.Int {
+	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
+}
+
+// pow10Short is 10^n where an int64 holds it.
+func pow10Short(n int) (int64, bool) {
+	const maxShort = 18
+	if n > maxShort {
+		return 0, false
+	}
+	p := int64(1)
+	for range n {
+		p *= 10
+	}
+	return p, true
+}
+
+// mulShort is x * y where an int64 holds it.
+func mulShort(x, y int64) (int64, bool) {
+	high, low := bits.Mul64(magnitude(x), magnitude(y))
+	if high != 0 || low >= 1<<63 {
+		return 0, false
+	}
+	return x * y, true
+}
+
+func magnitude(x int64) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+// alignShort gives both coefficients the larger scale; false: an int64 does not hold one.
+func alignShort(d, e Decimal) (a, b int64, ok bool) {
+	if d.digits != "" || e.digits != "" {
+		return 0, 0, false
+	}
+	a, b = d.num, e.num
+	switch {
+	case d.scale < e.scale:
+		factor, short := pow10Short(int(e.scale - d.scale))
+		if !short {
+			return 0, 0, false
+		}
+		a, ok = mulShort(a, factor)
+		return a, b, ok
+	case d.scale > e.scale:
+		factor, short := pow10Short(int(d.scale - e.scale))
+		if !short {
+			return 0, 0, false
+		}
+		b, ok = mulShort(b, factor)
+		return a, b, ok
+	}
+	return a, b, true
+}
+
+// align gives both coefficients the larger scale.
+func align(d, e Decimal) (a, b *big.Int, scale int) {
+	a, b, scale = d.big(), e.big(), int(max(d.scale, e.scale))
+	if n := scale - int(d.scale); n > 0 {
+		a.Mul(a, pow10(n))
+	}
+	if n := scale - int(e.scale); n > 0 {
+		b.Mul(b, pow10(n))
+	}
+	return a, b, scale
+}

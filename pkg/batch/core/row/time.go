@@ -1,0 +1,145 @@
+package row
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// epochUnit returns the microseconds that a format which counts from 1970-01-01 UTC has as its
+// unit; 0: it counts nothing.
+func epochUnit(format string) int64 {
+	switch format {
+	case "epoch":
+		return 1_000_000
+	case "epoch_ms":
+		return 1_000
+	case "epoch_us":
+		return 1
+	}
+	return 0
+}
+
+// Counts reports whether the text form of the field's dates or times is a number: the
+// seconds, milliseconds or microseconds since 1970-01-01 UTC.
+func (f *Field) Counts() bool { return f.epoch != 0 }
+
+// Earliest and latest microsecond of the years 1 to 9999.
+const (
+	firstMicro = -62135596800_000_000
+	lastMicro  = 253402300799_999_999
+)
+
+// parseEpoch reads a number of units, exactly; what is finer than a microsecond is cut off.
+func parseEpoch(text string, unit int64) (time.Time, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || strings.Trim(fraction, "0123456789") != "" || strings.HasSuffix(text, ".") {
+		return time.Time{}, fmt.Errorf("it is no number of units since 1970-01-01")
+	}
+	if n > lastMicro/unit || n < firstMicro/unit {
+		return time.Time{}, fmt.Errorf("it is beyond the years 1 to 9999")
+	}
+	micros := n * unit
+	part := int64(0)
+	for scale, i := unit/10, 0; scale > 0 && i < len(fraction); scale, i = scale/10, i+1 {
+		part += int64(fraction[i]-'0') * scale
+	}
+	if strings.HasPrefix(whole, "-") {
+		part = -part
+	}
+	return time.UnixMicro(micros + part).UTC(), nil
+}
+
+// appendEpoch writes a number of units, with a fraction where there is one.
+func appendEpoch(dst []byte, t time.Time, unit int64) []byte {
+	micros := t.UnixMicro()
+	if micros < 0 {
+		dst, micros = append(dst, '-'), -micros
+	}
+	dst = strconv.AppendInt(dst, micros/unit, 10)
+	if rest := micros % unit; rest != 0 {
+		digits := strconv.FormatInt(unit+rest, 10)[1:]
+		dst = append(append(dst, '.'), strings.TrimRight(digits, "0")...)
+	}
+	return dst
+}
+
+// parseDate reads a date in the field's format.
+func (f *Field) parseDate(text string) (Date, error) {
+	if f.epoch != 0 {
+		t, err := parseEpoch(text, f.epoch)
+		return DateOf(t.In(f.zone())), err
+	}
+	t, err := time.Parse(f.layoutOr(time.DateOnly), text)
+	return DateOf(t), err
+}
+
+// parseWith reads a time by a layout: one without an offset is in the field's zone.
+func (f *Field) parseWith(layout, text string) (time.Time, error) {
+	t, err := time.Parse(layout, text)
+	if err != nil || f.Zone == nil || strings.Contains(layout, "07") {
+		return t, err
+	}
+	return localTime(t, f.Zone)
+}
+
+func (f *Field) zone() *time.Location {
+	if f.Zone == nil {
+		return time.UTC
+	}
+	return f.Zone
+}
+
+// gapError is a time of day that a clock change leaves out.
+type gapError struct {
+	wall time.Time
+	zone *time.Location
+}
+
+// Error says which time there is not, and where.
+func (e *gapError) Error() string {
+	return fmt.Sprintf("%s is no time in %s: the clock is put forward over it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
+}
+
+// localTime is the instant at which the clocks of the zone show what wall shows in UTC; the
+// first one where they show it twice.
+func localTime(wall time.Time, zone *time.Location) (time.Time, error) {
+	y, m, d := wall.Date()
+	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone)
+	if t.Hour() != wall.Hour() || t.Minute() != wall.Minute() {
+		return time.Time{}, &gapError{wall: wall, zone: zone}
+	}
+	if start, _ := t.ZoneBounds(); !start.IsZero() {
+		_, before := start.Add(-time.Nanosecond).Zone()
+		if first := wall.Add(-time.Duration(before) * time.Second); first.Before(start) {
+			return first, nil
+		}
+	}
+	return t, nil
+}
+
+// appendTime appends a date or timestamp in the field's format.
+func (f *Field) appendTime(dst []byte, v Value) []byte {
+	t := v.Time().In(f.zone())
+	if v.kind == DateKind {
+		t = v.Date().Time()
+		if f.epoch != 0 && f.Zone != nil { // the day begins at midnight of the zone
+			t = time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, f.Zone)
+		}
+	}
+	if f.epoch != 0 {
+		return appendEpoch(dst, t, f.epoch)
+	}
+	return t.AppendFormat(dst, f.layout)
+}
+
+// plainText refuses text of a format that Go's layouts would read as a part of a time.
+func plainText(format, text string) error {
+	one, other := time.Date(2034, 5, 17, 20, 18, 49, 0, time.UTC), time.Date(1978, 11, 9, 7, 33, 12, 0, time.FixedZone("X", 3600))
+	if one.Format(text) != text || other.Format(text) != text || strings.ContainsAny(text, "0123456789_") {
+		return fmt.Errorf("format %q: %q cannot stand in a format", format, text)
+	}
+	return nil
+}

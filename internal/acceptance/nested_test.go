@@ -49,7 +49,7 @@ func TestBadElementsOfNestedFilesAreFoundByTheirIndexCorrectedAndRedriven(t *tes
 		s.redriveCorrected("stations", fixes, 2)
 		one := s.said("skips", "list", "1", "--index", "3", "--step", "lines")
 		require.Equal(t, 1, strings.Count(one, " lines "), one)
-		fixes = map[string]string{`"two"`: "2", "Nov 21 2026": "2026-11-21", `"19.90"`: "19.9", `"price":12,`: ""}
+		fixes = map[string]string{`"two"`: "2", "Nov 31, 2026": "Nov 30, 2026", `"19.90"`: "19.9", `"price":12,`: ""}
 		s.redriveCorrected("lines", fixes, 3)
 		require.Contains(t, s.said("sql", "select count(*) as n, sum(count) as pieces from order_line", "--format", "json"), `"pieces": 9`)
 		require.Contains(t, s.said("sql", "select sum(order_no * 100 + line_no) as numbers from order_line", "--format", "json"), `"numbers": 1307`)

@@ -67,10 +67,12 @@ func rooms() []room {
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", "pkg/batch/runtime/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
 		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
+		{path: "pkg/batch/draft/...", may: []string{"pkg/batch/core/row/...", "pkg/batch/core/jsontext/..."}, std: true},
+		{path: "pkg/batch/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "pkg/batch/adaptor/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
 		{path: "pkg/batch/adaptor/api/...", may: []string{core, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "pkg/batch/adaptor/api/...", ours}},
+		{path: "pkg/batch/adaptor/cli/...", may: []string{core, tx, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", "pkg/batch/adaptor/api/...", "pkg/batch/jobtest/...", "pkg/batch/draft/...", ours}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "pkg/batch/runtime/engine", ours}},
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},
 		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "pkg/batch/adaptor/cli/..."}},

@@ -75,7 +75,7 @@ func (s *store) valuesRow(n, columns int, more ...string) string {
 // a row of 11 costs 22 µs in statements of 10 rows, and 1100 µs in one of 1000.
 // PostgreSQL takes 9 µs in each, and saves round trips.
 const (
-	sqliteBinds = 182
+	sqliteBinds = 165
 	serverBinds = 5000
 )
 

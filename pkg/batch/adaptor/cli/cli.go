@@ -1,12 +1,12 @@
 // Package cli is the command line of a Surfin application: run, next, restart,
-// stop, abandon, recover, purge, worker and serve; register, definitions and schedules; list, explain, top, show and skips; tasks; validate, sql, migrate,
+// stop, abandon, recover, purge, worker and serve; register, definitions and schedules; list, explain, top, show and skips; tasks; infer, init, copy and test; validate, sql, migrate,
 // schema, describe, version, man and completion.
 //
 // The result of a command goes to standard output, logs and errors to standard
 // error. [Main] documents the exit codes. The package assembles nothing itself:
 // an [App] brings the registry, and a function that opens what runs jobs.
 //
-// It imports operator, runtime (workers and tasks), adaptor/api, settings, adaptor/jobfile, core and tx, and
+// It imports operator, jobtest, draft, runtime (workers and tasks), adaptor/api, settings, adaptor/jobfile, core and tx, and
 // none of job, chunk, step and repository: the rules of running are the service's.
 package cli
 
@@ -139,7 +139,7 @@ Exit codes:
 	root.SetVersionTemplate(strings.ReplaceAll(env.versionText(), "{{", ""))
 	env.addGlobalFlags(root)
 	root.AddCommand(
-		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
+		dryRunCommand{env}.withDryRun(runCommands{env}.runCommand()), fileCommands{env}.validateCommand(), fileCommands{env}.testCommand(), fileCommands{env}.inferCommand(), fileCommands{env}.initCommand(), fileCommands{env}.copyCommand(), runCommands{env}.nextCommand(), runCommands{env}.restartCommand(), operateCommands{env}.stopCommand(), operateCommands{env}.abandonCommand(),
 		operateCommands{env}.recoverCommand(), serverCommands{env}.workerCommand(), serverCommands{env}.serveCommand(), operateCommands{env}.purgeCommand(), showCommands{env}.listCommand(), showCommands{env}.showCommand(), showCommands{env}.explainCommand(), showCommands{env}.topCommand(), skipsCommands{env}.skipsCommand(), taskCommands{env}.tasksCommand(),
 		definitionsCommands{env}.registerCommand(), definitionsCommands{env}.definitionsCommand(), definitionsCommands{env}.schedulesCommand(),
 		serverCommands{env}.sqlCommand(), serverCommands{env}.migrateCommand(), fileCommands{env}.schemaCommand(), fileCommands{env}.describeCommand(), fileCommands{env}.versionCommand(), fileCommands{env}.manCommand(),

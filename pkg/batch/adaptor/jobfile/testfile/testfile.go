@@ -1,0 +1,159 @@
+// Package testfile reads the files in which tests of jobs are written: YAML, as strict as a
+// job file. Package jobtest runs them.
+//
+// It imports adaptor/jobfile/internal/strict and the standard library.
+package testfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+)
+
+// File is a file of tests.
+type File struct {
+	// Path is the file as it was given; Job is the path of the job file, from the working
+	// directory.
+	Path  string `key:"-"`
+	Job   string `key:"job" required:"true" doc:"The job file, relative to this one."`
+	Tests []Test `key:"tests" required:"true" doc:"Each runs the job in a temporary folder, on a fresh SQLite database."`
+}
+
+// Test is one run of the job, and what must come of it.
+type Test struct {
+	Name   string             `key:"name" required:"true" doc:"What holds."`
+	Params map[string]string  `key:"params" doc:"Parameters of the job; paths are relative to the temporary folder."`
+	With   []string           `key:"with" doc:"Files and folders beside the job file that are copied: migrations, child jobs, data."`
+	Files  map[string]Content `key:"files" doc:"Files that are written first: text, or rows as csv, json or jsonl by the suffix."`
+	SQL    string             `key:"sql" doc:"Statements that make the tables that must be there."`
+	Tables map[string]Rows    `key:"tables" doc:"Rows that are inserted first."`
+	Expect Expect             `key:"expect" doc:"What must come of the run."`
+}
+
+// Expect is what must come of a run. What is not said is not looked at.
+type Expect struct {
+	Status  string             `key:"status" default:"COMPLETED" doc:"The status of the job."`
+	Exit    string             `key:"exit" doc:"Its exit code."`
+	Error   string             `key:"error" doc:"A part of its error."`
+	Steps   map[string]Counts  `key:"steps" doc:"Numbers of steps."`
+	Tables  map[string]Rows    `key:"tables" doc:"All rows of a table, in any order; only the columns that are named count."`
+	Queries map[string]Rows    `key:"queries" doc:"A query, and all of its rows, in any order."`
+	Files   map[string]Content `key:"files" doc:"Files that must be there: their text, or rows, in order."`
+	Skips   *[]Skip            `key:"skips" doc:"All skipped items, in any order; [] for none."`
+}
+
+// Counts are numbers of a step; nil: not looked at.
+type Counts struct {
+	Status   string `key:"status"`
+	Read     *int64 `key:"read"`
+	Written  *int64 `key:"written"`
+	Filtered *int64 `key:"filtered"`
+	Skipped  *int64 `key:"skipped"`
+}
+
+// Skip is a skipped item; zero fields are not looked at.
+type Skip struct {
+	Step  string `key:"step"`
+	Phase string `key:"phase" enum:"read,process,write"`
+	File  string `key:"file" doc:"The name of the file, without its folder."`
+	Line  int64  `key:"line"`
+	Index int64  `key:"index"`
+	Row   int64  `key:"row"`
+	Error string `key:"error" doc:"A part of the error."`
+}
+
+// Cell is a value of a row, as text; Null: there is none.
+type Cell struct {
+	Name, Text string
+	Null       bool
+	Quoted     bool // it is written as a text
+}
+
+// Rows are rows of named values, in the order of the file.
+type Rows struct{ List [][]Cell }
+
+// Content is what a file has: text, or rows.
+type Content struct {
+	Text   string
+	Rows   Rows
+	IsRows bool
+}
+
+// Load reads a file of tests. All mistakes are reported, with their places.
+func Load(path string) (*File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the tests: %w", err)
+	}
+	doc, problems := strict.Parse(path, text)
+	f := &File{Path: path}
+	if doc.Root != nil {
+		d := &strict.Decoder{Collector: problems, Forms: map[reflect.Type]strict.Form{
+			reflect.TypeFor[Rows]():    decodeRows,
+			reflect.TypeFor[Content](): decodeContent,
+		}}
+		d.Decode(doc.Root, "the file", reflect.ValueOf(f).Elem())
+		checkNames(d, doc.Root, f)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(f.Job) {
+		f.Job = filepath.Join(filepath.Dir(path), filepath.FromSlash(f.Job))
+	}
+	return f, nil
+}
+
+func checkNames(d *strict.Decoder, root *strict.Node, f *File) {
+	if tests := root.Get("tests"); tests != nil && tests.Kind == strict.List && len(tests.Items) == 0 {
+		d.Add(tests, "there is no test", "write at least one")
+	}
+	seen := map[string]bool{}
+	for i, t := range f.Tests {
+		if seen[t.Name] {
+			d.Add(root.Get("tests").Items[i], fmt.Sprintf("the name %q is there twice", t.Name), "give each test its own name")
+		}
+		seen[t.Name] = true
+	}
+}
+
+func decodeRows(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if rows, ok := readRows(d, n, f); ok {
+		v.Set(reflect.ValueOf(rows))
+	}
+}
+
+func readRows(d *strict.Decoder, n *strict.Node, f strict.Field) (rows Rows, ok bool) {
+	if !d.Expect(n, strict.List, f) {
+		return rows, false
+	}
+	rows.List = [][]Cell{}
+	for _, item := range n.Items {
+		if !d.Expect(item, strict.Map, f) {
+			return rows, false
+		}
+		var cells []Cell
+		for _, e := range item.Entries {
+			if !d.Expect(e.Value, strict.Scalar, f) {
+				return rows, false
+			}
+			null := e.Value.Empty || !e.Value.IsQuoted() && (e.Value.Text == "null" || e.Value.Text == "~")
+			cells = append(cells, Cell{Name: e.Key.Text, Text: e.Value.Text, Null: null, Quoted: e.Value.IsQuoted()})
+		}
+		rows.List = append(rows.List, cells)
+	}
+	return rows, true
+}
+
+func decodeContent(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if n.Kind == strict.Scalar {
+		v.Set(reflect.ValueOf(Content{Text: n.Text}))
+		return
+	}
+	if rows, ok := readRows(d, n, f); ok {
+		v.Set(reflect.ValueOf(Content{Rows: rows, IsRows: true}))
+	}
+}

@@ -1,0 +1,69 @@
+package draft_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/draft"
+)
+
+func inferred(t *testing.T, name, text string) *draft.Shape {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	s, err := draft.Infer(t.Context(), path, 0)
+	require.NoError(t, err)
+	return s
+}
+
+func TestTypesAreThoseThatTheValuesHave(t *testing.T) {
+	t.Parallel()
+	s := inferred(t, "in.csv", "\xEF\xBB\xBFNo;Zip Code;Paid;Ratio;Open;Day;At;Who?;Who?;Left\n"+
+		"1;007;4.50;0.5;true;24.12.2026;2026-01-02 03:04;a;x;NA\n2;010;12.00;0.25;false;25.12.2026;2026-01-02 03:05;;y;3\n")
+	require.Equal(t, `no: {type: int, from: "No"}
+zip_code: {type: string, from: Zip Code}  # at most 3 characters
+paid: {type: decimal, from: Paid, scale: 2}
+ratio: {type: float, from: Ratio}
+open: {type: bool, from: Open}
+day: {type: date, from: Day, format: dd.MM.yyyy}
+at: {type: timestamp, from: At, format: "yyyy-MM-dd HH:mm"}
+`, s.Item("")[:strings.Index(s.Item(""), "who")])
+	require.Contains(t, s.Item(""), `left: {type: int null, from: Left, null_if: ["", NA]}  # 1 nulls`)
+	require.Equal(t, ";", s.Delimiter)
+	require.True(t, s.Whole)
+
+	rows := "n,d\n"
+	for i := range 40 {
+		rows += fmt.Sprintf("%d,01/02/2026\n", i)
+	}
+	s = inferred(t, "in.csv", rows+"many,01/02/2026\n")
+	require.Equal(t, "n: int  # 1 of 41 do not fit, such as \"many\"\n"+
+		"d: {type: date, format: MM/dd/yyyy}  # days and months cannot be told apart in the sample: it may be dd/MM/yyyy\n", s.Item(""))
+}
+
+func TestNestedValuesOfJSONAreFoundByTheirPaths(t *testing.T) {
+	t.Parallel()
+	s := inferred(t, "in.geojson", `{"bbox":[1,2],"crs":{"a":[{}]},"features":[{"id":1,"at":{"x.y":1.5,"b":true},"list":[{"c":1}]},{"id":"2","at":null,"list":[]}]}`)
+	require.Equal(t, "features", s.Items)
+	require.Equal(t, []string{"list"}, s.Lists)
+	require.Equal(t, `id: {type: int, coerce: convert}
+at_x_y: {type: decimal null, from: "at[\"x.y\"]", scale: 1, optional: true}  # 1 nulls
+at_b: {type: bool null, from: at.b, optional: true}  # 1 nulls
+list: string  # at most 9 characters
+`, s.Item(""))
+}
+
+func TestAFileWithoutRowsOrFormatIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"in.csv": "a,b\n", "in.json": "[]", "in.jsonl": "\n", "in.xml": "<a/>", "b.json": `{"a":1}`, "empty.csv": ""} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err := draft.Infer(t.Context(), path, 0)
+		require.ErrorContains(t, err, path)
+	}
+}

@@ -22,21 +22,18 @@ flow:
     reader: {json: {path: in.json, item: {id: int, code: {type: string, from: deep.code}}}}
     writer: {table: numbers}
 `, "in.json": `[{"id":1,"deep":{"code":"a"}},{"id":"two","deep":{"code":"b"}},{"id":3,"deep":{"code":"c"}},4]`})
-		must := func(args ...string) string {
-			t.Helper()
-			code, out := s.run(args...)
-			require.Zero(t, code, out)
-			return out
-		}
+		must := s.said
 		must("sql", "--write", "create table numbers (id int primary key, code text)")
 		must("migrate")
 		must("run", "load.yaml")
-		require.Contains(t, must("skips", "show", "2"), "element 4, 1 byte from byte 92 on\n\n4\n")
+		require.Contains(t, must("skips", "show", "2"), "1 byte from byte 92 on\n\n4\n")
+		require.Contains(t, must("skips", "list", "1"), "in.json:1, element 4 ")
 		exported := filepath.Join(s.dir, "skipped.jsonl")
 		must("skips", "export", "1", "--out", exported)
 		text, err := os.ReadFile(exported)
 		require.NoError(t, err)
-		require.Contains(t, string(text), `"raw":"{\"id\":\"two\",\"deep\":{\"code\":\"b\"}}","offset":30,"length":32,"index":2,`)
+		require.Contains(t, string(text), `"raw":"{\"id\":\"two\",\"deep\":{\"code\":\"b\"}}","offset":30,"length":32,`)
+		require.Contains(t, string(text), `"line":1,"index":2,`)
 		require.NoError(t, os.Remove(filepath.Join(s.dir, "in.json")))
 
 		fixed := filepath.Join(s.dir, "fixed.jsonl")

@@ -27,7 +27,7 @@ type ItemProgram struct {
 //     expressions can hold, by schema name or Go name, and those of structs in it.
 //     With an open schema every other name is a string column, looked up at run
 //     time: absent or null, the item is invalid; of another kind, its text is taken.
-//   - meta.line is an int, meta.path a string.
+//   - meta.line, meta.index and meta.row are ints, meta.path is a string.
 //   - the names of e.Env are constants once e.Env.Values are there. A pointer type
 //     in e.Env.Types says that the value may be nil.
 func CompileItem(e registry.Expression, in item.Type) (*ItemProgram, error) {
@@ -148,6 +148,12 @@ func metaScope() node {
 		}),
 		"path": leaf(row.String, false, "meta.path", func(int) evalFn {
 			return func(f *Frame) (row.Value, error) { return row.StringValue(f.meta().Path), nil }
+		}),
+		"index": leaf(row.Int, false, "meta.index", func(int) evalFn {
+			return func(f *Frame) (row.Value, error) { return row.IntValue(f.meta().Index), nil }
+		}),
+		"row": leaf(row.Int, false, "meta.row", func(int) evalFn {
+			return func(f *Frame) (row.Value, error) { return row.IntValue(f.meta().Row), nil }
 		}),
 	})
 }

@@ -110,7 +110,7 @@ func TestItemMistakesAreFoundAtLoad(t *testing.T) {
 	}{
 		"item.spezies == 'a'":                  {5, "item has no field spezies (did you mean species?)"},
 		"1 + len(item.species)":                {8, "item.species may be null: write item.species ?? ''"},
-		"meta.row":                             {5, "meta has no field row"},
+		"meta.rows":                            {5, "meta has no field rows"},
 		"item":                                 {0, "item is not a value: name one of its fields (there is id, species"},
 		"item.date - date('1990-01-01') > '3'": {31, "cannot compare an int and a string"},
 		"item.at ?? item.date":                 {11, "the alternatives are a timestamp and a date"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,13 +16,15 @@ import (
 
 // array is the framing of the elements of one array. The file is read to its end: what
 // follows the array is checked when its last element was handed out.
-type array struct{ items string }
+//
+// items are the keys that lead to it, outermost first; none: the file is the array.
+type array struct{ items []string }
 
 // input limits what is remembered: no telling where an endless element ends.
 func (array) input(cfg *filestream.InputConfig, longest int64) { cfg.Max = longest }
 
 func (a array) begin(ctx context.Context, r *Reader) error {
-	if a.items != "" {
+	if len(a.items) > 0 {
 		return a.findItems(ctx, r)
 	}
 	i, err := r.skipBlanks(ctx, 0)
@@ -132,21 +135,23 @@ func (a array) finish(ctx context.Context, r *Reader, offset int64) error {
 	place := r.at
 	defer func() { r.at = place }()
 	r.advance(offset)
-	if a.items == "" {
+	if len(a.items) == 0 {
 		return r.expectEnd(ctx)
 	}
-	d := r.decode(`{"":[]`)
-	for range 4 {
+	d := r.decode(strings.Repeat(`{"":`, len(a.items)) + "[]")
+	for range 2*len(a.items) + 2 {
 		if _, err := d.Token(); err != nil {
 			return r.failed(d, err)
 		}
 	}
-	key, err := r.skipMembers(ctx, d, a.items)
-	if err == nil && key {
-		err = r.failed(d, fmt.Errorf("the key %q is there twice", a.items))
-	}
-	if err != nil {
-		return err
+	for _, key := range slices.Backward(a.items) {
+		twice, err := r.skipMembers(ctx, d, key)
+		if err == nil && twice {
+			err = r.failed(d, fmt.Errorf("the key %q is there twice", key))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return r.expectEnd(ctx)
 }
@@ -235,15 +240,17 @@ func describe(token json.Token) string {
 // findItems reads up to the array's beginning.
 func (a array) findItems(ctx context.Context, r *Reader) error {
 	d := r.decode("")
-	if err := r.expectToken(d, '{'); err != nil {
-		return err
-	}
-	found, err := r.skipMembers(ctx, d, a.items)
-	if err == nil && !found {
-		err = r.broken(r.at.Offset, fmt.Errorf("the object has no key %q", a.items))
-	}
-	if err != nil {
-		return err
+	for _, key := range a.items {
+		if err := r.expectToken(d, '{'); err != nil {
+			return err
+		}
+		found, err := r.skipMembers(ctx, d, key)
+		if err == nil && !found {
+			err = r.broken(r.at.Offset, fmt.Errorf("the object has no key %q", key))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return r.expectToken(d, '[')
 }

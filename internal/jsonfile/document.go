@@ -11,7 +11,7 @@ import (
 
 // document is the framing of a text that is one document: of an element or a line that is
 // read again. What is wrong with it is the item's fault, and not the file's.
-type document struct{ numbered bool }
+type document struct{ index, row int64 }
 
 func (document) input(*filestream.InputConfig, int64) {}
 
@@ -37,9 +37,7 @@ func (d document) next(ctx context.Context, r *Reader) ([]byte, error) {
 	if len(doc) == 0 {
 		return nil, io.EOF
 	}
-	if d.numbered {
-		r.at.Items++
-	}
-	r.found(start, doc, r.at.Items)
+	r.found(start, doc, d.index)
+	r.row = d.row
 	return doc, nil
 }

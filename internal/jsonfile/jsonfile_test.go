@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -36,6 +37,9 @@ func file(t testing.TB, framing string, documents ...string) string {
 	return path
 }
 
+// element is the place of an item in its file.
+var element = regexp.MustCompile(`^(:\d+), element \d+`)
+
 func rowsOf(t testing.TB, fields ...row.Field) item.Type {
 	t.Helper()
 	s, err := row.NewSchema(fields...)
@@ -63,7 +67,8 @@ func outcomes(t testing.TB, framing, path string, itemType item.Type) (all []str
 			all = append(all, text(items.At(0)))
 		case item.IsConsumed(err):
 			require.True(t, exception.IsSkippable(err))
-			all = append(all, strings.TrimPrefix(err.Error(), path))
+			// The number of an element is that of its line here.
+			all = append(all, element.ReplaceAllString(strings.TrimPrefix(err.Error(), path), "$1"))
 		default:
 			return append(all, strings.ReplaceAll(err.Error(), path, "PATH"))
 		}

@@ -19,9 +19,9 @@ func newReader(t testing.TB, framing, path string, itemType item.Type) item.Read
 	documents := jsonfile.NewLines(cfg)
 	switch framing {
 	case "json":
-		documents = jsonfile.NewArray(cfg, "")
+		documents = jsonfile.NewArray(cfg, nil)
 	case "items":
-		documents = jsonfile.NewArray(cfg, "items")
+		documents = jsonfile.NewArray(cfg, []string{"items"})
 	}
 	r, err := itemType.FromDocuments(documents)
 	require.NoError(t, err)

@@ -23,6 +23,9 @@ type Config struct {
 	Path        string
 	Compression string
 	MaxLine     int64 // the longest document in bytes
+	// Explode is the path of an array in each document whose elements become rows; empty:
+	// each document is one item.
+	Explode string
 }
 
 // Reader is a item.DocumentReader. Offsets are those of filestream.Input.
@@ -34,12 +37,17 @@ type Reader struct {
 	in   *filestream.Input
 	at   place
 	line int64 // of the last document
-	done bool  // nothing follows
-	dead error // nothing can be read any more
+	// index and row number it (item.Meta); 0: nothing does.
+	index, row int64
+	done       bool  // nothing follows
+	dead       error // nothing can be read any more
 
 	// raw is where the last document stands; lost is the line that was given up last.
 	raw  span
 	lost *item.RawText
+
+	rows     *exploded // nil: each document is one item
+	skipRows int64     // of the next document, which were read before a restart
 
 	accept bool // changes of the file
 	scan   jsontext.Scanner
@@ -53,13 +61,17 @@ type place struct {
 }
 
 // span is a document in the file.
-type span struct{ offset, length, index int64 }
+type span struct {
+	offset, length int64
+	exploded       bool // a row stands for it
+}
 
 // position is the reader's item.Position.
 type position struct {
 	filestream.InputPosition
 	Lines int64 `json:"lines"`
 	Items int64 `json:"items"`
+	Rows  int64 `json:"rows,omitempty"` // of the document that begins here
 }
 
 // framing finds documents in a file.
@@ -73,14 +85,24 @@ type framing interface {
 }
 
 // NewLines returns a reader of lines.
-func NewLines(cfg Config) *Reader { return &Reader{cfg: cfg, frame: lines{}} }
+func NewLines(cfg Config) *Reader { return newReader(cfg, lines{}) }
 
 // NewArray returns a reader of the elements of the array that is the file, or that
-// stands under the key items of the object that is the file.
-func NewArray(cfg Config, items string) *Reader { return &Reader{cfg: cfg, frame: array{items: items}} }
+// stands at the end of the keys items, from the object on that is the file.
+func NewArray(cfg Config, items []string) *Reader { return newReader(cfg, array{items: items}) }
+
+func newReader(cfg Config, frame framing) *Reader {
+	r := &Reader{cfg: cfg, frame: frame}
+	if cfg.Explode != "" {
+		r.rows = newExploded(cfg.Explode)
+	}
+	return r
+}
 
 // Meta returns where the last document started.
-func (r *Reader) Meta() item.Meta { return item.Meta{Path: r.cfg.Path, Line: r.line} }
+func (r *Reader) Meta() item.Meta {
+	return item.Meta{Path: r.cfg.Path, Line: r.line, Index: r.index, Row: r.row}
+}
 
 // ExpectKeys makes Open look for keys.
 func (r *Reader) ExpectKeys(keys item.DocumentKeys) { r.keys = &keys }
@@ -111,6 +133,10 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 		return err
 	}
 	r.goTo(place{Offset: pos.Offset, Lines: pos.Lines, Items: pos.Items})
+	if pos.Rows > 0 && r.rows == nil {
+		return errors.New("cannot restart: it was in the middle of a document whose array became rows (explode), which the job file no longer says")
+	}
+	r.skipRows = pos.Rows
 	return nil
 }
 
@@ -139,6 +165,9 @@ func (r *Reader) goTo(p place) {
 	r.in.Rewind(p.Offset)
 	r.in.Keep(p.Offset)
 	r.at, r.done, r.dead = p, false, nil
+	if r.skipRows = 0; r.rows != nil {
+		r.rows.doc = nil
+	}
 }
 
 // advance moves the place to offset, which is buffered.
@@ -168,12 +197,15 @@ func (r *Reader) next(ctx context.Context) ([]byte, error) {
 		return nil, r.dead
 	}
 	r.lost = nil
+	if r.rows != nil {
+		return r.nextRow(ctx)
+	}
 	return r.frame.next(ctx, r)
 }
 
-// found notes where the document is that next returns.
+// found notes where the document is that next returns, and its number, if it has one.
 func (r *Reader) found(offset int64, doc []byte, index int64) {
-	r.raw = span{offset: offset, length: int64(len(doc)), index: index}
+	r.raw, r.index, r.row = span{offset: offset, length: int64(len(doc))}, index, 0
 }
 
 // RawText implements item.RawReader: the last document, or the line that was given up.
@@ -181,16 +213,22 @@ func (r *Reader) RawText() item.RawText {
 	if r.lost != nil {
 		return *r.lost
 	}
-	return item.RawText{
-		Text:   string(r.in.Buffered(r.raw.offset)[:r.raw.length]),
-		Offset: r.raw.offset, Length: r.raw.length, Index: r.raw.index,
+	raw := item.RawText{Offset: r.raw.offset, Length: r.raw.length}
+	if r.raw.exploded {
+		raw.Text = string(r.rows.row)
+	} else {
+		raw.Text = string(r.in.Buffered(r.raw.offset)[:r.raw.length])
 	}
+	return raw
 }
 
 // OpenRaw implements item.RawOpener.
 func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
-	r.cfg.Path, r.frame, r.in = meta.Path, document{numbered: raw.Index > 0}, filestream.TextInput(raw.Text, raw.Offset)
-	r.goTo(place{Offset: raw.Offset, Lines: max(meta.Line-1, 0), Items: max(raw.Index-1, 0)})
+	if r.rows = nil; meta.Row == 0 && r.cfg.Explode != "" {
+		r.rows = newExploded(r.cfg.Explode)
+	}
+	r.cfg.Path, r.frame, r.in = meta.Path, document{index: meta.Index, row: meta.Row}, filestream.TextInput(raw.Text, raw.Offset)
+	r.goTo(place{Offset: raw.Offset, Lines: max(meta.Line-1, 0)})
 	return nil
 }
 
@@ -211,7 +249,11 @@ func (r *Reader) Position() (item.Position, error) {
 	if r.in == nil {
 		return nil, fmt.Errorf("%s: the reader is not open", r.cfg.Name)
 	}
-	return json.Marshal(position{InputPosition: r.in.Position(r.at.Offset), Lines: r.at.Lines, Items: r.at.Items})
+	at, rows := r.at, r.skipRows
+	if r.rows != nil && r.rows.doc != nil {
+		at, rows = r.rows.before, r.rows.rows
+	}
+	return json.Marshal(position{InputPosition: r.in.Position(at.Offset), Lines: at.Lines, Items: at.Items, Rows: rows})
 }
 
 // Close closes the file.

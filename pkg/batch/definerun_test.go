@@ -120,7 +120,7 @@ func TestAChangedJobInGoIsJudgedAsAChangedFile(t *testing.T) {
 			}
 			return nil
 		}, before + "step bill has committed work, and the definition as it was cannot be read any more, so what is different cannot be compared: " +
-			"job ledger: step bill: chunk.processor: there is no processor ledger.bill.processor (allowed: filter, map, validate)"},
+			"job ledger: step bill: chunk.processor: there is no processor ledger.bill.processor (allowed: dedupe, filter, lookup, map, validate)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -188,6 +188,9 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 		err = p.resolveUnknownCommit(ctx, u, err)
 	}
 	if err != nil {
+		if p.step.config.ProcessInTransaction {
+			w.unfilter()
+		}
 		return err
 	}
 	p.committed(ctx, w, u)

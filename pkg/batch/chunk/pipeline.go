@@ -52,7 +52,6 @@ type sink struct {
 	positioner item.Positioner
 	rewinder   item.Rewinder
 	releaser   item.Releaser
-	finisher   item.Finisher
 }
 
 // optional returns value as an I, or nil where it does not implement it.
@@ -69,7 +68,7 @@ func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
 		writer: w, completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
-		releaser: optional[item.Releaser](c), finisher: optional[item.Finisher](c),
+		releaser: optional[item.Releaser](c),
 	}
 }
 
@@ -250,12 +249,18 @@ func (p *pipeline) begin() *work {
 	return p.work
 }
 
-// finish lets the writers do what comes after the last commit, such as publishing a
+// finish lets processors and writers do what comes after the last commit, such as publishing a
 // file. First it commits once more: the guard says that the step still belongs to this
 // attempt, and the stored position then names what is published (rule C15b). What writers
 // do in a transaction at the end is part of that commit (rule TW1).
 func (p *pipeline) finish(ctx context.Context) error {
-	if !slices.ContainsFunc(p.sinks, func(s sink) bool { return s.finisher != nil || s.completer != nil }) {
+	var finishers []item.Finisher
+	for _, c := range p.components[1:] { // the reader has nothing to finish
+		if f := optional[item.Finisher](c.value); f != nil {
+			finishers = append(finishers, f)
+		}
+	}
+	if len(finishers) == 0 && !slices.ContainsFunc(p.sinks, func(s sink) bool { return s.completer != nil }) {
 		return nil
 	}
 	w := p.begin()
@@ -266,14 +271,11 @@ func (p *pipeline) finish(ctx context.Context) error {
 	if err := p.release(ctx); err != nil {
 		return err
 	}
-	for _, s := range p.sinks {
-		if s.finisher == nil {
-			continue
-		}
+	for _, f := range finishers {
 		if err := p.mayBegin(ctx); err != nil {
 			return fmt.Errorf("finish: %w", err)
 		}
-		if err := guarded(func() error { return s.finisher.Finish(ctx) }); err != nil {
+		if err := guarded(func() error { return f.Finish(ctx) }); err != nil {
 			return fmt.Errorf("finish: %w", err)
 		}
 	}

@@ -3,7 +3,9 @@ package chunk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -105,6 +107,25 @@ func WriterPositions(at item.Position) []item.Position {
 		list = append(list, item.InnerPositions(p.writer(i))...)
 	}
 	return list
+}
+
+// PreviousOf returns what tells a reader where it ended in the newest complete instance
+// before this one; nil where there is none.
+func PreviousOf(run *core.StepRun) func(ctx context.Context) (item.Position, error) {
+	return func(ctx context.Context) (item.Position, error) {
+		if step, part, is := strings.Cut(run.Step.Name, ":"); is {
+			return nil, fmt.Errorf("partition %s of step %s: the instance before may have had other partitions, so that it does not tell what they have read", part, step)
+		}
+		at, err := run.Services.Attempts.LastCompleted(ctx, run.Data.Job.JobName, run.Step.Name, run.Data.Job.InstanceID)
+		if errors.Is(err, core.ErrNoService) {
+			return nil, nil // a sample, which has no history
+		}
+		if err != nil {
+			return nil, err
+		}
+		p, err := parsePosition(at)
+		return stored(p.Reader), err
+	}
 }
 
 // AttemptOf returns what describes the attempt to a writer: run.Attempt, with the

@@ -52,6 +52,10 @@ type Attempts interface {
 	// LeftBy returns the positions of the attempts of the step in the instance, before
 	// one, that did not complete.
 	LeftBy(ctx context.Context, instance JobInstanceID, step string, before StepExecutionID) ([]item.Position, error)
+	// LastCompleted returns the position at which the step completed in the newest
+	// instance of the job that is complete and was made before one, redrives apart; nil
+	// where there is none (rule IL1). It outlives a purge.
+	LastCompleted(ctx context.Context, job, step string, before JobInstanceID) (item.Position, error)
 	// LeftBehind returns what attempts of the instance's steps left that did not
 	// complete.
 	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)

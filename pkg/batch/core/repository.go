@@ -263,6 +263,8 @@ type SkipFilter struct {
 	Execution JobExecutionID
 	Step      string
 	Phase     Phase
+	// Index selects the items of the element of an array with this number (item.Meta).
+	Index int64
 	// After selects items with a greater id: the key of the next page.
 	After int64
 	// Left selects the items that no execution has redriven.

@@ -222,6 +222,10 @@ func (refusing) LeftBy(context.Context, JobInstanceID, string, StepExecutionID) 
 	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
 }
 
+func (refusing) LastCompleted(context.Context, string, string, JobInstanceID) (item.Position, error) {
+	return nil, fmt.Errorf("find where the step ended last: %w", ErrNoService)
+}
+
 func (refusing) LeftBehind(context.Context, JobInstanceID) ([]LeftBehind, error) {
 	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
 }

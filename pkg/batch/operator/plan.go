@@ -98,6 +98,8 @@ type DryItem struct {
 	Number int             `json:"number"`
 	Path   string          `json:"path,omitempty"`
 	Line   int64           `json:"line,omitempty"`
+	Index  int64           `json:"index,omitempty"`
+	Row    int64           `json:"row,omitempty"`
 	Read   json.RawMessage `json:"read"`
 	Stages []DryStage      `json:"stages,omitempty"`
 	// Outcome is written, filtered, skipped, failed or unknown.
@@ -249,7 +251,7 @@ func (s *Service) planFile(req PlanRequest) (*jobfile.File, error) {
 // see keeps an outcome.
 func (s *DryStep) see(got chunk.Sampled) {
 	item := DryItem{
-		Number: got.Number, Path: got.Meta.Path, Line: got.Meta.Line, Read: got.Read, Outcome: string(got.Fate),
+		Number: got.Number, Path: got.Meta.Path, Line: got.Meta.Line, Index: got.Meta.Index, Row: got.Meta.Row, Read: got.Read, Outcome: string(got.Fate),
 		Phase: string(got.Phase), Class: got.Class,
 	}
 	for i, stage := range got.Stages {

@@ -28,19 +28,21 @@ type SkipView struct {
 	Phase     core.Phase          `json:"phase"`
 	Path      string              `json:"path,omitempty"`
 	Line      int64               `json:"line,omitempty"`
-	Class     string              `json:"class"`
-	Error     string              `json:"error"`
-	Item      json.RawMessage     `json:"item"`
-	Stored    json.RawMessage     `json:"stored,omitempty"`
-	SHA256    string              `json:"sha256,omitempty"` // of an item, or a text, that was cut
+	// Index is the number of the element in an array, Row that of the row that the element
+	// became, where it became several.
+	Index  int64           `json:"index,omitempty"`
+	Row    int64           `json:"row,omitempty"`
+	Class  string          `json:"class"`
+	Error  string          `json:"error"`
+	Item   json.RawMessage `json:"item"`
+	Stored json.RawMessage `json:"stored,omitempty"`
+	SHA256 string          `json:"sha256,omitempty"` // of an item, or a text, that was cut
 	// Raw is the text of an item that could not be read, Columns are the names of its
-	// fields. Offset and Length are its bytes in the file, Index the number of the element
-	// in an array.
+	// fields. Offset and Length are its bytes in the file.
 	Raw     *string  `json:"raw,omitempty"`
 	Columns []string `json:"columns,omitempty"`
 	Offset  *int64   `json:"offset,omitempty"`
 	Length  *int64   `json:"length,omitempty"`
-	Index   int64    `json:"index,omitempty"`
 	// RedrivenBy is the execution that processed the item after all; 0: none.
 	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
 	// LeftIn is the execution whose redrive has the item once more, where Execution is a
@@ -51,7 +53,7 @@ type SkipView struct {
 
 func skipView(s *core.SkippedItem) SkipView {
 	view := SkipView{
-		ID: s.ID, Execution: s.JobExecutionID, Step: s.Step, Phase: s.Phase, Path: s.Meta.Path, Line: s.Meta.Line,
+		ID: s.ID, Execution: s.JobExecutionID, Step: s.Step, Phase: s.Phase, Path: s.Meta.Path, Line: s.Meta.Line, Index: s.Meta.Index, Row: s.Meta.Row,
 		Class: s.Class, Error: s.Error, Item: s.Item, SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
 	}
 	if s.Truncated {
@@ -65,7 +67,7 @@ func skipView(s *core.SkippedItem) SkipView {
 
 func (v *SkipView) addRaw(s *core.SkippedItem) {
 	raw := *s.Raw
-	v.Columns, v.Offset, v.Length, v.Index = raw.Columns, &raw.Offset, &raw.Length, raw.Index
+	v.Columns, v.Offset, v.Length = raw.Columns, &raw.Offset, &raw.Length
 	switch {
 	case !s.Truncated:
 		v.Raw = &raw.Text
@@ -81,6 +83,8 @@ type SkipsRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 	Step      string              `json:"step,omitempty"`
 	Phase     core.Phase          `json:"phase,omitempty"`
+	// Index selects the items of the element of an array with this number, counted from 1.
+	Index int64 `json:"index,omitempty"`
 	// Left selects the items that no execution has redriven.
 	Left bool `json:"left,omitempty"`
 	// After selects items with a greater id: the key of the next page.
@@ -90,7 +94,7 @@ type SkipsRequest struct {
 }
 
 func (r SkipsRequest) filter() (core.SkipFilter, error) {
-	filter := core.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Left: r.Left, After: r.After}
+	filter := core.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Index: r.Index, Left: r.Left, After: r.After}
 	switch r.Phase {
 	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
 	default:

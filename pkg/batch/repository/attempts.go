@@ -45,6 +45,29 @@ func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, st
 	return positions, nil
 }
 
+// completedPosition says of an execution e and a step s of it that the step completed with a
+// position, in an instance that is complete.
+const completedPosition = `s.status = 'COMPLETED' AND s.position <> '' AND e.redrive_of IS NULL
+	AND EXISTS (SELECT 1 FROM {job_execution} c WHERE c.instance_id = e.instance_id AND c.status = 'COMPLETED')`
+
+// LastCompleted implements core.Attempts with one statement.
+func (r *Repository) LastCompleted(ctx context.Context, job, step string, before core.JobInstanceID) (item.Position, error) {
+	var rows []struct{ Position string }
+	err := r.store.scan(ctx, &rows, `SELECT position FROM (SELECT * FROM (
+			SELECT e.instance_id, s.id, s.position FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
+			WHERE e.job_name = ? AND e.instance_id < ? AND s.name = ? AND `+completedPosition+`
+			ORDER BY e.instance_id DESC, s.id DESC LIMIT 1) kept
+		UNION ALL SELECT instance_id, 0, position FROM {purged_position} WHERE job_name = ? AND step = ? AND instance_id < ?) known
+		ORDER BY instance_id DESC, id DESC LIMIT 1`, job, before, step, job, step, before)
+	if err != nil {
+		return nil, fmt.Errorf("read where step %s of the last complete instance of job %s ended: %w", step, job, err)
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return item.Position(rows[0].Position), nil
+}
+
 // LeftBehind implements core.Attempts with one statement, and one more where there is
 // something.
 func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {

@@ -338,6 +338,9 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 			return done, err
 		}
 		done.Left = append(done.Left, left...)
+		if err := r.keepPositions(ctx, batch); err != nil {
+			return done, err
+		}
 		var params, visits int64
 		for _, table := range []struct {
 			name  string
@@ -392,6 +395,18 @@ func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceI
 		}
 	}
 	return nil
+}
+
+// keepPositions stores at which positions steps of complete instances completed, of the newest
+// instance for each step: a later instance reads on from there (core.Attempts.LastCompleted).
+func (r *Repository) keepPositions(ctx context.Context, ids []core.JobExecutionID) error {
+	return r.store.exec(ctx, `INSERT INTO {purged_position} (job_name, step, instance_id, position)
+		SELECT job_name, name, instance_id, position FROM (
+			SELECT e.job_name, s.name, e.instance_id, s.position, ROW_NUMBER() OVER (PARTITION BY e.job_name, s.name ORDER BY e.instance_id DESC, s.id DESC) AS place
+			FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
+			WHERE e.id IN ? AND `+completedPosition+`) newest WHERE place = 1
+		ON CONFLICT (job_name, step) DO UPDATE SET instance_id = excluded.instance_id, position = excluded.position
+			WHERE excluded.instance_id >= {purged_position}.instance_id`, ids).Error
 }
 
 func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {

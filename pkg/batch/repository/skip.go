@@ -25,6 +25,8 @@ type skippedItem struct {
 	Phase           core.Phase
 	Path            string
 	Line            int64
+	ElementIndex    int64
+	ElementRow      int64
 	Mark            string
 	Item            string
 	Raw             string // JSON of an item.RawText; empty: there is none
@@ -39,7 +41,7 @@ type skippedItem struct {
 func (s *skippedItem) record() (core.SkippedItem, error) {
 	record := core.SkippedItem{
 		ID: s.ID, JobExecutionID: s.JobExecutionID, StepExecutionID: s.StepExecutionID, Step: s.Step, Phase: s.Phase,
-		Meta: item.Meta{Path: s.Path, Line: s.Line}, Truncated: s.Truncated, SHA256: s.Sha256,
+		Meta: item.Meta{Path: s.Path, Line: s.Line, Index: s.ElementIndex, Row: s.ElementRow}, Truncated: s.Truncated, SHA256: s.Sha256,
 		Class: s.ErrorClass, Error: s.ErrorText, CreatedAt: s.CreatedAt.Time, RedrivenBy: s.RedrivenBy,
 	}
 	if s.Mark != "" {
@@ -81,7 +83,7 @@ func decodeRaw(text string) (*item.RawText, error) {
 // storeSkips inserts the skips that become facts with a checkpoint (rule C12). The
 // checkpoint has found its row, so the job execution is that of the step.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(12)) {
+	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(14)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
@@ -98,12 +100,14 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 			}
 			values := []string{
 				"(SELECT job_execution_id FROM {step_execution} WHERE id = " + bind(int64(step)) + ")", bind(int64(step)),
-				bind(string(s.Phase)), bind(validText(s.Meta.Path)), bind(s.Meta.Line), bind(string(s.Mark)), bind(validText(string(s.Item))),
+				bind(string(s.Phase)), bind(validText(s.Meta.Path)), bind(s.Meta.Line), bind(s.Meta.Index), bind(s.Meta.Row),
+				bind(string(s.Mark)), bind(validText(string(s.Item))),
 				bind(raw), bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), "{now}",
 			}
 			rows = append(rows, "("+strings.Join(values, ", ")+")")
 		}
-		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line, mark, item, raw,
+		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line,
+			element_index, element_row, mark, item, raw,
 			truncated, sha256, error_class, error_text, created_at) VALUES ` + strings.Join(rows, ", "))
 		if _, err := conn.ExecContext(ctx, text, r.store.masked(args)...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
@@ -128,6 +132,9 @@ func (r *Repository) SkippedItems(ctx context.Context, filter core.SkipFilter) (
 	}
 	if filter.Phase != "" {
 		and("k.phase = ?", filter.Phase)
+	}
+	if filter.Index != 0 {
+		and("k.element_index = ?", filter.Index)
 	}
 	if filter.Left {
 		and("k.redriven_by IS NULL")
@@ -154,7 +161,7 @@ func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedIt
 func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
 	var rows []skippedItem
 	err := r.store.scan(ctx, &rows, `SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
-		k.line, k.mark, k.item, k.raw, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
+		k.line, k.element_index, k.element_row, k.mark, k.item, k.raw, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
 		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id WHERE `+where, args...)
 	if err != nil {
 		return nil, err

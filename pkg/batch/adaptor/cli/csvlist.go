@@ -59,10 +59,11 @@ func (env *environment) skipsCSV(items []operator.SkipView) error {
 			by = idText(s.RedrivenBy)
 		}
 		rows = append(rows, []string{
-			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10), s.Class, oneLine(s.Error), by,
+			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10),
+			strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, oneLine(s.Error), by,
 		})
 	}
-	return env.printCSV([]string{"id", "step", "phase", "path", "line", "class", "error", "redriven_by"}, rows)
+	return env.printCSV([]string{"id", "step", "phase", "path", "line", "index", "row", "class", "error", "redriven_by"}, rows)
 }
 
 func csvTime(t time.Time) string {

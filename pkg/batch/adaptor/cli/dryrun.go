@@ -169,7 +169,7 @@ func firstFailure(s *operator.DryStep) string {
 
 // itemPlace is where an item came from.
 func itemPlace(i operator.DryItem) string {
-	if at := (item.Meta{Path: i.Path, Line: i.Line}).String(); at != "" {
+	if at := (item.Meta{Path: i.Path, Line: i.Line, Index: i.Index, Row: i.Row}).String(); at != "" {
 		return at
 	}
 	return fmt.Sprintf("item %d", i.Number)

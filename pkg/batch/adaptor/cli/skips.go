@@ -63,6 +63,7 @@ func addSkipFlags(cmd *cobra.Command, req *operator.SkipsRequest) {
 	cmd.Flags().StringVar(&req.Step, "step", "", "only items of the step with this `NAME`")
 	cmd.Flags().Var((*phaseFlag)(&req.Phase), "phase", "only items that failed in this phase: read, process or write")
 	completeFlag(cmd, "phase", phaseNames()...)
+	cmd.Flags().Int64Var(&req.Index, "index", 0, "only items of the element of an array with this `NUMBER`, counted from 1")
 }
 
 type phaseFlag core.Phase
@@ -129,7 +130,9 @@ func skipTable(page []operator.SkipView) string {
 }
 
 // placeText is where a skipped item came from.
-func placeText(s operator.SkipView) string { return item.Meta{Path: s.Path, Line: s.Line}.String() }
+func placeText(s operator.SkipView) string {
+	return item.Meta{Path: s.Path, Line: s.Line, Index: s.Index, Row: s.Row}.String()
+}
 
 func redrivenText(s operator.SkipView) string {
 	if s.RedrivenBy == 0 {
@@ -226,11 +229,7 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 
 // rawPlace is where the text of an item that could not be read stands in its source.
 func rawPlace(s operator.SkipView) string {
-	place := fmt.Sprintf("%s from byte %d on", plural(int(*s.Length), "byte"), *s.Offset)
-	if s.Index > 0 {
-		place = fmt.Sprintf("element %d, %s", s.Index, place)
-	}
-	return place
+	return fmt.Sprintf("%s from byte %d on", plural(int(*s.Length), "byte"), *s.Offset)
 }
 
 // sumText is the hash of what was cut.

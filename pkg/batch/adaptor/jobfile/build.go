@@ -116,7 +116,8 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	}
 	if a.run != nil {
 		b.StepContext = a.run.StepContext
-		b.Attempt = chunk.AttemptOf(a.run)
+		b.Continues = a.run.Step != nil && len(a.run.Step.Position) > 0
+		b.Attempt, b.Previous = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run)
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

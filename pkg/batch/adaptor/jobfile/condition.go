@@ -74,7 +74,7 @@ func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, 
 		case "context":
 			return unknown.Context
 		}
-		return path == "job.execution" || path == "job.time" && view.Job.Time.IsZero()
+		return path == "job.execution" || path == "job.instance" || path == "job.time" && view.Job.Time.IsZero()
 	})
 	if err != nil {
 		return false, false, fmt.Errorf("%s: %w", f.location(c.node), err)

@@ -301,3 +301,51 @@ func TestMistakesInARouteAreFoundAtTheirPlace(t *testing.T) {
 	text = refused(t, strings.Replace(routing, "{table: abroad}", "{csv: out/../out/rest.csv}", 1))
 	require.Contains(t, text, "is also the file of writer csv")
 }
+
+const deduping = `
+- step: load
+  chunk:
+    size: 3
+    reader: {csv: {path: in.csv, item: {id: int, name: {type: string null, nulls: [""]}}}}
+    processor: {dedupe: {key: [id, name]REPEATED}}
+    writer: {table: target}
+    skip: {limit: 9, errors: [validate, check]}
+`
+
+// 13 never fits: each of its rows is skipped, and none of them is a first one for the next.
+func TestOfRowsWithOneKeyTheFirstOnePassesAlsoOverRestarts(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		f := newFolder(t, url, map[string]string{"in.csv": "id,name\n1,a\n1,b\n1,a\n13,x\n2,\n13,x\n3,a\n2,\n1,a\n13,x\n4,a\n3,a\n1,a\n5,a\n"})
+		f.Exec("create table target (id bigint check (id <> 13), name text, unique (id, name))")
+		for i, c := range []struct {
+			repeated       string
+			filtered       int64
+			skipped        int
+			blockedAt, now string
+		}{{"", 5, 3, "(3, 'a')", "id = 3"}, {", repeated: reject", 0, 8, "(5, 'a')", "id = 5"}} {
+			f.Exec("delete from surfin_skipped_item")
+			f.Exec("delete from target")
+			f.Exec("insert into target values " + c.blockedAt)
+			j := f.job(t, strings.Replace(deduping, "REPEATED", c.repeated, 1))
+			j.Name = fmt.Sprint("dedupe", i)
+			first := f.Step(f.run(t, j, core.StatusFailed), "load").Counters
+			require.NotEmpty(t, f.texts(t, 1, "select scope from surfin_seen_key"))
+			f.Exec("delete from target where " + c.now)
+			last := f.Step(f.run(t, j, core.StatusCompleted), "load").Counters
+			require.Equal(t, []string{"1,a", "1,b", "2,none", "3,a", "4,a", "5,a"}, f.texts(t, 2, "select id, coalesce(name, 'none') from target order by id, name"))
+			require.EqualValues(t, 6, first.Write+last.Write)
+			require.Equal(t, c.filtered, first.Filter+last.Filter)
+			require.Len(t, f.texts(t, 1, "select id from surfin_skipped_item"), c.skipped)
+			require.Empty(t, f.texts(t, 1, "select scope from surfin_seen_key"), "the step is complete")
+		}
+	})
+}
+
+func TestDedupeAndConcurrencyExcludeEachOther(t *testing.T) {
+	t.Parallel()
+	text := refused(t, strings.NewReplacer("REPEATED", "", "size: 3", "concurrency: 2").Replace(deduping))
+	require.Contains(t, text, "job.yaml:6:5: concurrency and the processor dedupe exclude each other")
+	text = refused(t, strings.NewReplacer("REPEATED", "", "[id, name]", "[idd]").Replace(deduping))
+	require.Contains(t, text, "the item has no field idd (did you mean id?)")
+}

@@ -57,18 +57,26 @@ func (l *loader) fileKey(f fileUse) string {
 
 // variesByPart reports whether the name depends on the partition.
 func (f fileUse) variesByPart() bool {
+	return f.depends(true, func(name string) bool { return name == "part" || strings.HasPrefix(name, "part.") })
+}
+
+// variesByAttempt reports whether a restart would have another name.
+func (f fileUse) variesByAttempt() bool {
+	return f.depends(false, func(name string) bool { return name == "job.execution" })
+}
+
+// depends reports whether the name uses a variable; reported stands for a mistake in it.
+func (f fileUse) depends(reported bool, on func(name string) bool) bool {
 	late := f.use.late[f.node]
 	if late == nil {
 		return false
 	}
 	for _, h := range late.holes {
 		if h.prog == nil {
-			return true // reported
+			return reported
 		}
-		for _, name := range h.prog.Vars() {
-			if name == "part" || strings.HasPrefix(name, "part.") {
-				return true
-			}
+		if slices.ContainsFunc(h.prog.Vars(), on) {
+			return true
 		}
 	}
 	return false
@@ -106,6 +114,9 @@ func (l *loader) checkStepFiles(s *stepDef) {
 				continue
 			}
 			known[l.fileKey(f)] = f
+			if f.variesByAttempt() {
+				l.problems.Add(f.node, "a restart would write another file than "+f.node.Text, "job.instance is the same in all attempts")
+			}
 			if s.partitioner != nil && !f.variesByPart() {
 				l.problems.Add(f.node, "all partitions would write "+f.node.Text, "name the partition in it, as in out-${part.index}.csv")
 			}

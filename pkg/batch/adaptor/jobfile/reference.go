@@ -152,7 +152,8 @@ func (p *page) expressions() {
 		"| `secret.NAME` | a secret, in the configs of components; it is masked wherever it is shown or stored | at launch |\n" +
 		"| `job.name` | the job's name | at launch |\n" +
 		"| `job.time` | when the instance was first launched, a timestamp: the same in all its attempts | at the start of the step |\n" +
-		"| `job.execution` | the number of the execution | at the start of the step |\n")
+		"| `job.execution` | the number of the execution, another one for each restart: not in row expressions and names of output files | at the start of the step |\n" +
+		"| `job.instance` | the number of the instance, the same in all its attempts | at the start of the step |\n")
 	for _, f := range stepFields() {
 		p.printf("| `steps.NAME.%s` | a count of an earlier step, with the attempts that it went on from | at the start of the step |\n", f)
 	}

@@ -60,7 +60,7 @@ type names struct {
 // elsewhere only are in it, for a message that says where.
 func (l *loader) scope(p location) *names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
-	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
+	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "instance": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
 	for _, name := range outcomeFields() {
 		job[name] = text
 	}
@@ -196,7 +196,8 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 	}
 	env := registry.ExpressionEnv{Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
 		"params": params,
-		"job":    {"name": reflect.TypeFor[string](), "execution": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
+		// job.execution is not among them: the rows of a restart would be others.
+		"job": {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
 	}}
 	if p.part != nil {
 		part := map[string]reflect.Type{}

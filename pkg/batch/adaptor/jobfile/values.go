@@ -57,7 +57,7 @@ func (f *File) viewValues(view *core.View) *values {
 	v := f.launchValues(view.Job.Params)
 	v.atStep = true
 	job := v.vars["job"].(map[string]any)
-	job["execution"], job["time"] = int64(view.Job.ID), view.Job.Time.UTC()
+	job["execution"], job["instance"], job["time"] = int64(view.Job.ID), int64(view.Job.InstanceID), view.Job.Time.UTC()
 	if o := view.Outcome; o != nil {
 		job["status"], job["exit"], job["error"], job["failed_step"] = string(o.Status), o.ExitCode, o.Message, o.Step
 	}

@@ -133,12 +133,12 @@ func (d *documentRecords) bad(doc []byte, err error) error {
 	if errors.As(err, &stray) {
 		return fmt.Errorf("field %s: %w", d.schema.Field(stray.Field).Name, err)
 	}
-	return badDocument(doc, err)
+	return BadDocument(doc, err)
 }
 
-// badDocument says what is wrong with a document that is not JSON, or not strict, or
+// BadDocument says what is wrong with a document that is not JSON, or not strict, or
 // that a path does not lead through.
-func badDocument(doc []byte, err error) error {
+func BadDocument(doc []byte, err error) error {
 	var strict *jsontext.StrictError
 	var syntax *jsontext.SyntaxError
 	var stray *jsontext.PathError
@@ -165,11 +165,6 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() {
 		return looseValue(f, raw)
 	}
-	return strictValue(f, raw)
-}
-
-// strictValue is jsonValue of a value that is there, and of the field's own type in JSON.
-func strictValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if raw[0] == '"' {
 		if f.Kind == row.Int || f.Kind == row.Float || f.Kind == row.Bool {
 			return row.Value{}, jsonMisfit(f, raw)
@@ -179,6 +174,9 @@ func strictValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 			return row.Value{}, jsonMisfit(f, raw)
 		}
 		return f.Parse(text)
+	}
+	if f.Kind == row.String && (raw[0] == '{' || raw[0] == '[') {
+		return row.StringValue(string(raw)), nil // its text (rule D9c)
 	}
 	var v row.Value
 	switch f.Kind {

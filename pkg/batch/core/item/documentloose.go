@@ -25,18 +25,16 @@ func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Coerce == row.CoerceError && !fitsJSON(f, raw) {
 		return row.Value{}, jsonMisfit(f, raw)
 	}
-	if isNumber := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'; isNumber && fitsJSON(f, raw) && !f.Counts() {
-		v, err := strictValue(f, raw) // not Parse, which may expect a decimal comma
-		if err != nil {
-			return f.Coerced(text, err)
-		}
-		return v, nil
-	}
 	if f.Kind == row.String && (raw[0] == '{' || raw[0] == '[') {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, raw); err == nil {
 			text = compact.String()
 		}
+	}
+	if raw[0] != '"' && (f.DecimalSeparator != "" || f.ThousandsSeparator != "") {
+		plain := *f // a number of JSON has a point
+		plain.DecimalSeparator, plain.ThousandsSeparator = "", ""
+		return plain.Parse(text)
 	}
 	return f.Parse(text)
 }
@@ -47,7 +45,7 @@ func fitsJSON(f *row.Field, raw json.RawMessage) bool {
 	switch f.Kind {
 	case row.Int, row.Float:
 		return isNumber
-	case row.DecimalKind:
+	case row.DecimalKind: // many write money as a text
 		return isNumber || isText
 	case row.Bool:
 		return isBool

@@ -51,7 +51,7 @@ func IsConsumed(err error) bool {
 	return errors.As(err, &c)
 }
 
-// Error returns "path:line: cause".
+// Error returns where the item came from and the cause, as "path:line: cause".
 func (e *ConsumedError) Error() string {
 	if where := e.Meta.String(); where != "" {
 		return where + ": " + e.Err.Error()
@@ -177,7 +177,7 @@ type Completer interface {
 	Complete(ctx context.Context) error
 }
 
-// Finisher is implemented by writers that have something to do once all items
+// Finisher is implemented by writers and processors that have something to do once all items
 // are committed and before the step is COMPLETED, such as renaming a file into
 // view. Before it the engine commits once more, with Prepare, Position and
 // Release: so the attempt still owned its step, and the stored position is the
@@ -187,23 +187,43 @@ type Finisher interface {
 	Finish(ctx context.Context) error
 }
 
-// Meta is where an item came from: `meta.line` and `meta.path` of expressions.
+// Meta is where an item came from: `meta.line`, `meta.path`, `meta.index` and `meta.row` of
+// expressions.
 type Meta struct {
 	// Path is the file or table read; empty if unknown.
 	Path string
 	// Line is the 1-based line (files) or ordinal (queries) of the item; 0 if unknown.
 	Line int64
+	// Index is the 1-based number of the element that the item is, or is part of, where the
+	// source is an array; 0 where there is none.
+	Index int64
+	// Row is the 1-based number of the item among those that one element, or one line,
+	// became; 0 where each becomes one.
+	Row int64
 }
 
-// String returns "path:line", or what is known of it.
+// String returns "path:line, element INDEX, row ROW", or what is known of it.
 func (m Meta) String() string {
-	switch {
-	case m.Line == 0:
-		return m.Path
-	case m.Path == "":
-		return "line " + strconv.FormatInt(m.Line, 10)
+	place := m.Path
+	if m.Line != 0 {
+		if place += ":"; m.Path == "" {
+			place = "line "
+		}
+		place += strconv.FormatInt(m.Line, 10)
 	}
-	return m.Path + ":" + strconv.FormatInt(m.Line, 10)
+	for _, of := range []struct {
+		name   string
+		number int64
+	}{{"element ", m.Index}, {"row ", m.Row}} {
+		if of.number == 0 {
+			continue
+		}
+		if place != "" {
+			place += ", "
+		}
+		place += of.name + strconv.FormatInt(of.number, 10)
+	}
+	return place
 }
 
 // MetaReader is implemented by readers that know where an item came from. Meta

@@ -18,8 +18,6 @@ type RawText struct {
 	// Text is the beginning.
 	Offset int64 `json:"offset"`
 	Length int64 `json:"length"`
-	// Index is the 1-based number of an element of an array; 0: lines number the items.
-	Index int64 `json:"index,omitempty"`
 	// Columns name the fields of the text; nil where the text names them itself, or the
 	// configuration of the reader does.
 	Columns []string `json:"columns,omitempty"`

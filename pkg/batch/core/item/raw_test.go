@@ -29,11 +29,10 @@ func TestATextIsStoredWholeOrSaysThatItIsNot(t *testing.T) {
 		{text: long, want: long[:item.MaxPayloadBytes-2], truncated: true, sum: sum(long)},
 		{text: "beginning", want: "beginning", length: 1 << 20, truncated: true},
 	} {
-		got, truncated, hash := item.RawText{Text: c.text, Length: max(int64(c.length), int64(len(c.text))), Index: 3}.Bounded()
+		got, truncated, hash := item.RawText{Text: c.text, Length: max(int64(c.length), int64(len(c.text)))}.Bounded()
 		require.Equal(t, c.want, got.Text)
 		require.Equal(t, c.truncated, truncated)
 		require.Equal(t, c.sum, hash)
-		require.EqualValues(t, 3, got.Index)
 		require.False(t, got.IsHidden())
 	}
 	require.True(t, item.RawText{Text: "x", Length: 1}.Hidden().IsHidden())

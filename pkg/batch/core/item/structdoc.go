@@ -166,7 +166,7 @@ func (d *documentReader[T]) decode(doc []byte, item *T) error {
 		if d.hides {
 			return withoutValues(err)
 		}
-		return badDocument(doc, err)
+		return BadDocument(doc, err)
 	}
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
 		if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {

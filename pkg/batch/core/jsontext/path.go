@@ -81,6 +81,22 @@ func bracket(text string) (Step, int, error) {
 	return Step{Index: int(index), Array: true}, n + 1, nil
 }
 
+// Keys returns the keys of a path that has keys only, such as data.features.
+func Keys(path string) ([]string, error) {
+	steps, err := parsePath(path)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no path: %w", path, err)
+	}
+	keys := make([]string, len(steps))
+	for i, s := range steps {
+		if s.Array {
+			return nil, fmt.Errorf("%q has an index: only keys lead here", path)
+		}
+		keys[i] = s.Key
+	}
+	return keys, nil
+}
+
 // CheckName refuses a name that is surely meant as a path, having an index or a
 // quoted key in brackets, and is none. Any other text can be a key.
 func CheckName(name string) error {
@@ -104,7 +120,9 @@ func CheckName(name string) error {
 type Finder struct {
 	// Found has the value of each field as it stands in the document last read, void
 	// with it; nil: it is not there.
-	Found  [][]byte
+	Found [][]byte
+	// Start is where in the document each value of Found begins.
+	Start  []int
 	byName []bool // found under the whole name as a key: that counts more
 	root   *node
 	stray  *node  // a value that a path cannot lead through
@@ -154,7 +172,7 @@ func (f *Finder) AddPath(steps []Step) int {
 }
 
 func (f *Finder) add() int {
-	f.Found, f.byName = append(f.Found, nil), append(f.byName, false)
+	f.Found, f.Start, f.byName = append(f.Found, nil), append(f.Start, 0), append(f.byName, false)
 	return len(f.Found) - 1
 }
 
@@ -208,14 +226,14 @@ func (n *node) at(index int) *node {
 	return nil
 }
 
-// note takes the value at n.
-func (f *Finder) note(n *node, value []byte) {
+// note takes the value at n, which begins at start.
+func (f *Finder) note(n *node, start int, value []byte) {
 	for _, i := range n.named {
-		f.Found[i], f.byName[i] = value, true
+		f.Found[i], f.Start[i], f.byName[i] = value, start, true
 	}
 	for _, i := range n.fields {
 		if !f.byName[i] {
-			f.Found[i] = value
+			f.Found[i], f.Start[i] = value, start
 		}
 	}
 	if len(n.below) == 0 || f.stray != nil || value[0] == 'n' {
@@ -230,12 +248,37 @@ func (f *Finder) note(n *node, value []byte) {
 // Find reads doc, strictly (see Scanner.Valid), and fills Found. A path that leads
 // through a value without members is a *PathError, unless that value is null.
 func (f *Finder) Find(doc []byte) error {
-	clear(f.Found)
-	clear(f.byName)
-	f.stray = nil
+	f.clear()
 	if err := f.scan.find(doc, f); err != nil {
 		return err
 	}
+	return f.strayed()
+}
+
+// Locate fills Found as Find does, and checks the grammar of doc only: who reads its values
+// finds out whether they are strict.
+func (f *Finder) Locate(doc []byte) error {
+	f.clear()
+	f.scan.reset(doc, false)
+	f.scan.seek = f
+	end, err := f.scan.value(f.scan.blank(0), f.root, 0)
+	if err != nil {
+		return err
+	}
+	if end = f.scan.blank(end); end < len(doc) {
+		return f.scan.unexpected(end, "the end")
+	}
+	return f.strayed()
+}
+
+func (f *Finder) clear() {
+	clear(f.Found)
+	clear(f.byName)
+	f.stray = nil
+}
+
+// strayed returns the error of a path that was led nowhere by the last document.
+func (f *Finder) strayed() error {
 	if f.stray == nil {
 		return nil
 	}

@@ -236,7 +236,7 @@ func (s *Scanner) array(i int, n *node, depth int) (int, error) {
 			return i, err
 		}
 		if child != nil {
-			s.seek.note(child, s.doc[i:end:end])
+			s.seek.note(child, i, s.doc[i:end:end])
 		}
 		if i = s.blank(end); i >= len(s.doc) {
 			return i, ErrShort
@@ -277,7 +277,7 @@ func (s *Scanner) object(i int, n *node, depth int) (int, error) {
 			return i, err
 		}
 		if child != nil {
-			s.seek.note(child, s.doc[i:end:end])
+			s.seek.note(child, i, s.doc[i:end:end])
 		}
 		if i = s.blank(end); i >= len(s.doc) {
 			return i, ErrShort

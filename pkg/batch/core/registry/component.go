@@ -102,6 +102,8 @@ type BuildContext struct {
 	Database string
 	// StepDatabase is the name of the database of the step's transactions.
 	StepDatabase string
+	// Continues says that the step goes on behind a commit of an earlier attempt.
+	Continues bool
 	// Registry makes nested components; nil: they are made by what describes them.
 	Registry *Registry
 	// StepContext returns the context of the step execution, which is stored with each
@@ -110,6 +112,10 @@ type BuildContext struct {
 	// Attempt returns the attempt of the step in which a reader, processor or writer
 	// works; nil where there is none, as for a listener of the job.
 	Attempt func(ctx context.Context) (core.Attempt, error)
+	// Previous returns the position at which a reader ended in the newest complete
+	// instance of the job before this one (rule IL1); nil where there is none, and the
+	// function is nil where Attempt is.
+	Previous func(ctx context.Context) (item.Position, error)
 	// In is the type of the items of a processor or writer, Out of those that a reader
 	// or processor returns, as Types says.
 	In, Out item.Type

@@ -80,10 +80,10 @@ func skipRoundTrip(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
 	full := core.SkippedItem{
-		Phase: core.PhaseWrite, Meta: item.Meta{Path: "ä\x00\xff.csv", Line: 1 << 40}, Mark: item.Position(`{"at":1}`),
+		Phase: core.PhaseWrite, Meta: item.Meta{Path: "ä\x00\xff.csv", Line: 1 << 40, Index: 1 << 41, Row: 3}, Mark: item.Position(`{"at":1}`),
 		Item: json.RawMessage(`{"名":"\u0000"}`), Truncated: true, SHA256: "abc", Class: "unique", Error: "x\x00\xff" + strings.Repeat("é", 40<<10),
 	}
-	raw := item.RawText{Text: "7,é\x00\n", Offset: 1 << 40, Length: 5, Index: 3, Columns: []string{"id", "né"}}
+	raw := item.RawText{Text: "7,é\x00\n", Offset: 1 << 40, Length: 5, Columns: []string{"id", "né"}}
 	full.Raw = &raw
 	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{full, {Phase: core.PhaseRead}}}))
 	found := b.skipped(core.SkipFilter{})

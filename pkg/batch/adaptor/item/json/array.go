@@ -2,10 +2,12 @@ package json
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -13,13 +15,31 @@ import (
 type ReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
 	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
-	Items       string        `key:"items" doc:"The key of the top-level object under which the array is; without it the file is the array."`
+	Items       string        `key:"items" doc:"The keys of the top-level object under which the array is: features, or data.features; a key with a dot in brackets and quotes. Without it the file is the array."`
+	Explode     string        `key:"explode" doc:"The path of an array in each element: each of its elements becomes an item, which is the element with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
 	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
 }
 
 // Validate reports a key whose value means nothing.
-func (c *ReaderConfig) Validate() error { return checkMaxLine(c.MaxLine) }
+func (c *ReaderConfig) Validate() error {
+	if _, err := itemsOf(c.Items); err != nil {
+		return err
+	}
+	return checkReading(c.Explode, c.MaxLine)
+}
+
+// itemsOf returns the keys under which the array is.
+func itemsOf(items string) ([]string, error) {
+	if items == "" {
+		return nil, nil
+	}
+	keys, err := jsontext.Keys(items)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "items", Err: err}
+	}
+	return keys, nil
+}
 
 func arrayComponents() []registry.Component {
 	return []registry.Component{
@@ -27,7 +47,8 @@ func arrayComponents() []registry.Component {
 			Kind: registry.KindReader, Name: "json",
 			Summary: "Reads the elements of a JSON array.",
 			Doc: `The array is the whole file, or stands under a key of the top-level object. An element
-that does not fit the item type is an invalid item, named by path:line; so is one that
+that does not fit the item type is an invalid item, named by path, line and its number in
+the array (meta.index, from 1); so is one that
 is not valid UTF-8, has a lone surrogate, or an object with a key twice. A file that
 is no JSON, ends early, or has more behind the document fails the step and names line
 and offset: there is no telling where to go on. What follows the array is read when
@@ -39,18 +60,22 @@ its last element was.` + aboutReading,
 				return NewReader(*cfg.(*ReaderConfig), b.Out)
 			},
 		},
-		writer(registry.Component{Name: "json", Summary: "Writes a JSON array.", Example: "json: out/items.json"}, NewWriter),
+		writer(registry.Component{Name: "json", Summary: "Writes a JSON array.", Example: "json: {path: out/items.json, keys: {id: id, who.name: name}}"}, NewWriter),
 	}
 }
 
 // NewReader returns a reader of the elements of an array.
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
-	file := jsonfile.Config{Name: "json", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine)}
-	return newReader(file, itemType, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, cfg.Items) })
+	keys, err := itemsOf(cfg.Items)
+	if err != nil {
+		return nil, fmt.Errorf("json: %w", err)
+	}
+	file := jsonfile.Config{Name: "json", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
+	return newReader(file, itemType, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, keys) })
 }
 
 // NewWriter returns a writer of an array with items of the type b.In. The file
 // belongs to b.Attempt (rule C15b).
 func NewWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
-	return b.In.ToDocuments(jsonfile.NewArrayWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
+	return newWriter(cfg, b, jsonfile.NewArrayWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
 }

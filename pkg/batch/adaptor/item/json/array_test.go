@@ -84,9 +84,9 @@ func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"1 Ann 2",
-		`PATH:5: field id: "x" is not of type int`,
-		"PATH:5: not a JSON object: 7",
-		"PATH:6: not a JSON object: null",
+		`PATH:5, element 2: field id: "x" is not of type int`,
+		"PATH:5, element 3: not a JSON object: 7",
+		"PATH:6, element 4: not a JSON object: null",
 		"2 B,]é 6", "3 null 7",
 	}, outcomes(t, ReaderConfig{Path: file(t, "in.json", array)}, nil))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
@@ -22,8 +23,10 @@ const defaultMaxLine registry.Size = 16 << 20
 
 // WriterConfig configures the writers.
 type WriterConfig struct {
-	Path        string `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Compression string `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
+	Path        string            `key:"path" main:"true" path:"true" output:"true" required:"true" doc:"The file to write. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Keys        map[string]string `key:"keys" doc:"Key to field, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field has the key of its name in its source."`
+	Raw         []string          `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string: it is written as it is, not as a string."`
+	Compression string            `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Compress the file, one gzip member per chunk; auto goes by the suffix .gz."`
 }
 
 // Components returns the readers and writers `json` and `jsonl`.
@@ -36,6 +39,11 @@ A field whose key no object of the file has is an error before anything is read,
 missing column of csv is, unless the field is optional. To find that out the file is
 read ahead up to the first object with the key, mostly the first one of all.
 
+With explode, a row is named by its number among those of its element or line as well
+(meta.row, from 1). What is stored of a row that could not be read is the element or line with
+that row's element in the place of the array: corrected, it is read as this one row again.
+An object or an array is a string field's value as the text of it.
+
 A plain file restarts by a seek; a compressed one is read again from its start up
 to the position. A file that changed since the last attempt is refused.`
 
@@ -44,7 +52,10 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 	c.Kind = registry.KindWriter
 	c.Doc = "The file is in view only when the step is complete. Each chunk costs one fsync."
 	c.Config = reflect.TypeFor[WriterConfig]()
-	c.Types = func(_ any, in item.Type) (item.Type, error) { return in, nil }
+	c.Types = func(cfg any, in item.Type) (item.Type, error) {
+		_, err := newLayout(cfg.(*WriterConfig), in)
+		return in, err
+	}
 	c.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 		return make(*cfg.(*WriterConfig), b)
 	}
@@ -55,7 +66,7 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Config) *jsonfile.Reader) (item.Reader, error) {
 	itemType, err := itemOf(itemType)
 	if err == nil {
-		err = checkMaxLine(registry.Size(cfg.MaxLine))
+		err = checkReading(cfg.Explode, registry.Size(cfg.MaxLine))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Name, err)
@@ -66,7 +77,11 @@ func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Confi
 	return itemType.FromDocuments(open(cfg))
 }
 
-func checkMaxLine(size registry.Size) error {
+// checkReading checks what both readers have.
+func checkReading(explode string, size registry.Size) error {
+	if err := jsontext.CheckName(explode); explode != "" && err != nil {
+		return &registry.ConfigError{Key: "explode", Err: err}
+	}
 	if size < 0 {
 		return &registry.ConfigError{Key: "max_line", Err: errors.New("it is negative")}
 	}

@@ -13,12 +13,13 @@ import (
 type LinesReaderConfig struct {
 	Path        string        `key:"path" main:"true" path:"true" required:"true" doc:"The file to read."`
 	Item        item.Type     `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
+	Explode     string        `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, which is the line with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
 	Compression string        `key:"compression" default:"auto" enum:"auto,none,gzip" doc:"Decompress the file; auto goes by the suffix .gz."`
 	MaxLine     registry.Size `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
 // Validate reports a key whose value means nothing.
-func (c *LinesReaderConfig) Validate() error { return checkMaxLine(c.MaxLine) }
+func (c *LinesReaderConfig) Validate() error { return checkReading(c.Explode, c.MaxLine) }
 
 func linesComponents() []registry.Component {
 	return []registry.Component{
@@ -41,12 +42,12 @@ surrogate, or an object with a key twice. Reading goes on at the next line.` + a
 
 // NewLinesReader returns a reader of lines.
 func NewLinesReader(cfg LinesReaderConfig, itemType item.Type) (item.Reader, error) {
-	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine)}
+	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, MaxLine: int64(cfg.MaxLine), Explode: cfg.Explode}
 	return newReader(file, itemType, jsonfile.NewLines)
 }
 
 // NewLinesWriter returns a writer of lines with items of the type b.In. The file
 // belongs to b.Attempt (rule C15b).
 func NewLinesWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
-	return b.In.ToDocuments(jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
+	return newWriter(cfg, b, jsonfile.NewLinesWriter(jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression}, b))
 }

@@ -19,15 +19,15 @@ func rawTexts(unread []itemtest.Unread) (list []item.RawText) {
 	return list
 }
 
-func TestAnElementThatCannotBeReadHasItsTextAndItsIndex(t *testing.T) {
+func TestAnElementThatCannotBeReadHasItsText(t *testing.T) {
 	t.Parallel()
 	content := `{"items": [{"id":1}, {"id":"x","a":[1,2]},7,{"id":2},null]}`
 	for _, name := range []string{"in.json", "in.json.gz"} {
 		r := arrayReader(t, ReaderConfig{Path: file(t, name, content), Items: "items"}, rows(t))
 		require.Equal(t, []item.RawText{
-			{Text: `{"id":"x","a":[1,2]}`, Offset: 21, Length: 20, Index: 2},
-			{Text: "7", Offset: 42, Length: 1, Index: 3},
-			{Text: "null", Offset: 53, Length: 4, Index: 5},
+			{Text: `{"id":"x","a":[1,2]}`, Offset: 21, Length: 20},
+			{Text: "7", Offset: 42, Length: 1},
+			{Text: "null", Offset: 53, Length: 4},
 		}, rawTexts(itemtest.UnreadItems(t, r)))
 	}
 }
@@ -54,8 +54,8 @@ func TestACorrectedDocumentIsReadWithoutTheFile(t *testing.T) {
 	require.NoError(t, err)
 	for _, r := range []item.Reader{lines, arrayReader(t, ReaderConfig{Path: "gone.json"}, rows(t))} {
 		read := func(text string) (string, error) {
-			meta := item.Meta{Path: "in.json", Line: 4}
-			require.NoError(t, r.Component().(item.RawOpener).OpenRaw(t.Context(), meta, item.RawText{Text: text, Offset: 9, Index: 2}))
+			meta := item.Meta{Path: "in.json", Line: 4, Index: 2}
+			require.NoError(t, r.Component().(item.RawOpener).OpenRaw(t.Context(), meta, item.RawText{Text: text, Offset: 9}))
 			items := r.NewItems(1)
 			if err := r.Fill(t.Context(), items, 1); err != nil {
 				return "", err
@@ -73,7 +73,7 @@ func TestACorrectedDocumentIsReadWithoutTheFile(t *testing.T) {
 			_, err := read(text)
 			require.ErrorContains(t, err, want)
 			require.True(t, item.IsConsumed(err), "a mistake of a person is the item's fault")
-			require.Equal(t, item.RawText{Text: text, Offset: 9, Length: int64(len(text)), Index: 2}, r.Component().(item.RawReader).RawText())
+			require.Equal(t, item.RawText{Text: text, Offset: 9, Length: int64(len(text))}, r.Component().(item.RawReader).RawText())
 		}
 		_, err = read(" ")
 		require.Equal(t, io.EOF, err)

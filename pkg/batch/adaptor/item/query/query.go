@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -23,11 +24,14 @@ const defaultFetch = 1000
 
 // Config configures the reader.
 type Config struct {
-	SQL      registry.SQL `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
-	Key      []string     `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first."`
-	Item     item.Type    `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
-	Database string       `key:"database" doc:"The database; default: the job's."`
-	Fetch    int          `key:"fetch" default:"1000" doc:"Rows per page."`
+	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
+	Key      []string      `key:"key" required:"true" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first."`
+	Item     item.Type     `key:"item" doc:"The type of the items; without it the database describes them, every field nullable."`
+	Database string        `key:"database" doc:"The database; default: the job's."`
+	Since    string        `key:"since" doc:"A column, never null, that only grows, such as updated_at: only rows are read in which it is greater than the greatest that the last complete instance of the job has read."`
+	First    string        `key:"first" doc:"Where the first instance begins, with that value; without it, it reads all rows. For since only."`
+	Overlap  time.Duration `key:"overlap" doc:"How far before the last value the next instance begins, for rows that commit late: dates and timestamps only. Those rows are read again, so write them with mode upsert."`
+	Fetch    int           `key:"fetch" default:"1000" doc:"Rows per page."`
 }
 
 // Validate checks what needs no item type.
@@ -43,6 +47,14 @@ func (c *Config) Validate() error {
 		if slices.Contains(c.Key[:i], k) {
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("column %s is there twice", k)})
 		}
+	}
+	for key, given := range map[string]bool{"first": c.First != "", "overlap": c.Overlap != 0} {
+		if given && c.Since == "" {
+			errs = append(errs, &registry.ConfigError{Key: key, Err: errors.New("it goes with `since`")})
+		}
+	}
+	if c.Overlap < 0 {
+		errs = append(errs, &registry.ConfigError{Key: "overlap", Err: fmt.Errorf("%s is less than 0", c.Overlap)})
 	}
 	if c.Fetch < 0 {
 		errs = append(errs, &registry.ConfigError{Key: "fetch", Err: fmt.Errorf("%d is less than 0", c.Fetch)})
@@ -68,7 +80,16 @@ Without ` + "`item`" + ` the database describes the columns: integers are int, f
 float, boolean, date and timestamp are themselves, and all else is its text, numeric
 (which is exact) too. On SQLite a computed column has the type that its first 100 values
 have; cast it, or name an ` + "`item`" + `, where they vary. A value that does not fit its field
-is an invalid item.`,
+is an invalid item.
+
+` + "`since: updated_at`" + ` reads incrementally. The greatest value that is there when the step begins is
+fixed for all attempts of the instance: rows up to it are read, and the next instance reads
+what is greater. What counts is the newest instance made before this one that is COMPLETED; rows of
+one that failed are read again by the next, so write them with ` + "`mode: upsert`" + `. A row that is
+committed late with an older value than what was read already (a long transaction, a clock that is behind, an
+import) is never read: give ` + "`overlap`" + ` the longest such time. In the first instance a row in which the
+column is null is an error, and later it is never read. On SQLite, which
+compares texts, the column must write its times in one way. A partitioned step cannot read so, and jobs that run at the same time should say ` + "`exclusive: job`" + `.`,
 		Example: "reader:\n  query:\n    sql: select id, name from customer where born < ${params.date}\n    key: [id]\n    item: {id: int, name: string}",
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
@@ -80,6 +101,7 @@ is an invalid item.`,
 			if err != nil {
 				return nil, err
 			}
+			r.previous = b.Previous
 			return b.Out.FromRecords(r)
 		},
 	}}
@@ -113,5 +135,22 @@ func (c *Config) check(schema *row.Schema) error {
 			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is a bool, which has no order", k)})
 		}
 	}
+	if c.Since != "" {
+		errs = append(errs, c.checkSince(schema))
+	}
 	return errors.Join(errs...)
+}
+
+// checkSince reports a column of `since` that cannot be.
+func (c *Config) checkSince(schema *row.Schema) error {
+	i := schema.Index(c.Since)
+	switch {
+	case i < 0:
+		return &registry.ConfigError{Key: "since", Err: fmt.Errorf("the item has no field %s%s", c.Since, nearest.Hint(c.Since, schema.Names()))}
+	case schema.Field(i).Kind == row.Bool:
+		return &registry.ConfigError{Key: "since", Err: fmt.Errorf("field %s is a bool, which does not grow", c.Since)}
+	case c.Overlap > 0 && schema.Field(i).Kind != row.Timestamp && schema.Field(i).Kind != row.DateKind:
+		return &registry.ConfigError{Key: "overlap", Err: fmt.Errorf("field %s is neither a timestamp nor a date", c.Since)}
+	}
+	return nil
 }

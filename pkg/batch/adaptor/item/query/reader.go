@@ -29,6 +29,10 @@ type Reader struct {
 	first   string         // the statement of the first page
 	next    string         // that of every other
 
+	// previous tells where the reader ended in the instance before; nil: nowhere.
+	previous func(ctx context.Context) (item.Position, error)
+	since    *sinceRange // what Config.Since says; nil: all rows
+
 	page  page
 	at    int         // the next row of the page
 	limit int         // the rows of the page that are handed out
@@ -118,11 +122,20 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	if err := r.match(described); err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
+	var p position
+	if len(at) > 0 {
+		if err := json.Unmarshal(at, &p); err != nil {
+			return fmt.Errorf("query: the position of the last commit is unreadable: %w", err)
+		}
+	}
+	if err := r.narrow(ctx, p.Since); err != nil {
+		return fmt.Errorf("query: since %s: %w", r.config.Since, err)
+	}
 	if err := r.refuseNulls(ctx); err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
 	r.statements()
-	if err := r.resume(at); err != nil {
+	if err := r.resume(p); err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
 	return nil
@@ -306,6 +319,8 @@ func (r *Reader) fetch(ctx context.Context) error {
 type position struct {
 	Read int64      `json:"read"`
 	Key  []keyValue `json:"key"`
+	// Since is which rows the instance reads; nil: all.
+	Since *sinceRange `json:"since,omitempty"`
 }
 
 type keyValue struct {
@@ -337,25 +352,21 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 func (r *Reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
 
 func (r *Reader) position(at mark) (item.Position, error) {
-	if len(at.key) == 0 {
+	if len(at.key) == 0 && r.since == nil {
 		return nil, nil
 	}
-	p := position{Read: at.read}
+	p := position{Read: at.read, Since: r.since}
 	for i, v := range at.key {
-		p.Key = append(p.Key, keyValue{r.config.Key[i], v.Kind().String(), v.String()})
+		p.Key = append(p.Key, stored(r.config.Key[i], v))
 	}
 	return json.Marshal(p)
 }
 
 // resume takes over a position, which must be about this key.
-func (r *Reader) resume(at item.Position) error {
-	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, false, nil, 0
-	if len(at) == 0 {
+func (r *Reader) resume(p position) error {
+	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, r.since.isEmpty(), nil, 0
+	if len(p.Key) == 0 {
 		return nil
-	}
-	var p position
-	if err := json.Unmarshal(at, &p); err != nil {
-		return fmt.Errorf("the position of the last commit is unreadable: %w", err)
 	}
 	if len(p.Key) != len(r.keys) {
 		return fmt.Errorf("the last commit was at a key of %d columns, not of %s", len(p.Key), strings.Join(r.config.Key, ", "))
@@ -364,11 +375,7 @@ func (r *Reader) resume(at item.Position) error {
 		if k.Name != r.config.Key[i] {
 			return fmt.Errorf("the last commit was at key %s, not %s: it cannot go on from there", k.Name, r.config.Key[i])
 		}
-		kind, ok := row.KindByName(k.Kind)
-		if !ok {
-			return fmt.Errorf("the position of the last commit: kind %q is unknown", k.Kind)
-		}
-		v, err := (&row.Field{Name: k.Name, Kind: kind, Nulls: []string{}}).Parse(k.Value)
+		v, err := k.value()
 		if err != nil {
 			return fmt.Errorf("the position of the last commit: %w", err)
 		}
@@ -376,6 +383,19 @@ func (r *Reader) resume(at item.Position) error {
 	}
 	r.read = p.Read
 	return nil
+}
+
+// value is the value that was stored.
+func (k *keyValue) value() (row.Value, error) {
+	kind, ok := row.KindByName(k.Kind)
+	if !ok {
+		return row.Value{}, fmt.Errorf("kind %q is unknown", k.Kind)
+	}
+	return (&row.Field{Name: k.Name, Kind: kind, Nulls: []string{}}).Parse(k.Value)
+}
+
+func stored(name string, v row.Value) keyValue {
+	return keyValue{name, v.Kind().String(), v.String()}
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

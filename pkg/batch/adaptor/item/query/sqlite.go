@@ -125,7 +125,7 @@ func (e *sqlite) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn
 	pg := &e.page
 	clear(pg.cells)
 	pg.columns, pg.cells = columns, pg.cells[:0]
-	if pg.targets == nil {
+	if len(pg.targets) != len(columns) {
 		pg.targets = make([]any, len(columns))
 	}
 	line := make([]any, len(columns))

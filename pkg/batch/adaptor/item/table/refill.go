@@ -23,7 +23,8 @@ import (
 type Refill struct {
 	writer *Writer
 	mode   Mode
-	// attempt names the shadow.
+	// tell tells the attempt, which names the shadow; attempt is what it told.
+	tell    func(ctx context.Context) (core.Attempt, error)
 	attempt core.Attempt
 	found   refillable
 	at      refillPosition // as of the transaction in hand
@@ -51,10 +52,14 @@ type refillable struct {
 // maxName is the longest name of a table on PostgreSQL, in bytes.
 const maxName = 63
 
-// NewRefill returns the writer of the modes truncate and replace. attempt is that of the
-// step: all attempts of one step of one instance have one shadow table.
-func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt core.Attempt) (*Refill, error) {
-	r := &Refill{mode: config.Mode, attempt: attempt}
+// NewRefill returns the writer of the modes truncate and replace. attempt, which Open calls,
+// is that of registry.BuildContext: all attempts of one step of one instance have one shadow
+// table.
+func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*Refill, error) {
+	r := &Refill{mode: config.Mode, tell: attempt}
+	if attempt == nil {
+		return nil, fmt.Errorf("table: mode %s needs a step whose attempts are recorded", config.mode())
+	}
 	if !config.refills() {
 		return nil, fmt.Errorf("table: mode %s fills no table anew: use New", config.mode())
 	}
@@ -66,20 +71,10 @@ func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt core.A
 
 // refill makes the component: where skipped items are redriven, their rows are added.
 func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
-	if b.Attempt == nil {
-		return nil, fmt.Errorf("mode %s needs a step whose attempts are recorded", c.Mode)
-	}
-	attempt, err := b.Attempt(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if b.RedriveOf != 0 {
-		return addTo(ctx, db, c, b, attempt)
+		return addTo(ctx, db, c, b)
 	}
-	if step, part, is := strings.Cut(attempt.Step, ":"); is {
-		return nil, &registry.ConfigError{Key: "mode", Err: fmt.Errorf("mode %s in partition %s of step %s: each partition would remove the rows of the others", c.Mode, part, step)}
-	}
-	r, err := NewRefill(db, c, b.In.Schema(), attempt)
+	r, err := NewRefill(db, c, b.In.Schema(), b.Attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +83,11 @@ func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildConte
 
 // addTo makes the writer of a redrive. While the step has not completed, its rows are
 // not in the table yet, and what a redrive would add would go with the exchange.
-func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext, attempt core.Attempt) (any, error) {
+func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
+	attempt, err := b.Attempt(ctx)
+	if err != nil {
+		return nil, err
+	}
 	mode := c.Mode
 	c.Mode = Insert
 	w, err := New(db, c, b.In.Schema())
@@ -110,6 +109,13 @@ func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContex
 func (r *Refill) Open(ctx context.Context, at item.Position) error {
 	if err := r.Rewind(ctx, at); err != nil {
 		return err
+	}
+	var err error
+	if r.attempt, err = r.tell(ctx); err != nil {
+		return err
+	}
+	if step, part, is := strings.Cut(r.attempt.Step, ":"); is {
+		return fmt.Errorf("table %s: mode %s in partition %s of step %s: each partition would remove the rows of the others", r.writer.config.Name, r.mode, part, step)
 	}
 	if err := r.writer.Open(ctx, nil); err != nil {
 		return err

@@ -15,9 +15,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// of is an attempt of a step; all have one scope.
+func of(context.Context) (core.Attempt, error) {
+	return core.Attempt{Repository: "r", Instance: 1, Step: "load"}, nil
+}
+
 func refilling(t testing.TB, db tx.Database, s *row.Schema, mode table.Mode, at item.Position) *table.Refill {
 	t.Helper()
-	r, err := table.NewRefill(db, table.Config{Name: "stock", Mode: mode}, s, core.Attempt{Repository: "r", Instance: 1, Step: "load"})
+	r, err := table.NewRefill(db, table.Config{Name: "stock", Mode: mode}, s, of)
 	require.NoError(t, err)
 	require.NoError(t, r.Open(context.Background(), at))
 	return r
@@ -151,7 +156,7 @@ func TestATableThatCannotBeFilledAnewIsRefusedBeforeAnything(t *testing.T) {
 		exec(t, db, "create table shelf (stock integer references stock (id))")
 		exec(t, db, "create table tree (id integer primary key, n integer references tree (id))")
 		open := func(name string, mode table.Mode) error {
-			r, err := table.NewRefill(db, table.Config{Name: name, Mode: mode}, s, core.Attempt{})
+			r, err := table.NewRefill(db, table.Config{Name: name, Mode: mode}, s, of)
 			require.NoError(t, err)
 			return r.Open(t.Context(), nil)
 		}
@@ -167,7 +172,7 @@ func TestATableThatCannotBeFilledAnewIsRefusedBeforeAnything(t *testing.T) {
 		} else {
 			require.NoError(t, err)
 		}
-		lost, err := table.NewRefill(db, table.Config{Name: "tree", Mode: table.Replace}, s, core.Attempt{})
+		lost, err := table.NewRefill(db, table.Config{Name: "tree", Mode: table.Replace}, s, of)
 		require.NoError(t, err)
 		require.ErrorContains(t, lost.Open(t.Context(), item.Position(`{"shadow":"surfin_gone"}`)), "table surfin_gone with the rows of the attempts before is gone")
 		_, err = table.New(db, table.Config{Name: "tree", Mode: table.Replace}, s)
@@ -187,7 +192,7 @@ func TestNumbersAndQuotedNamesOutliveAReplace(t *testing.T) {
 		exec(t, db, "create unique index \"un ique\" on "+db.Dialect().Quote(name)+" (\"sel ect\", n)")
 		exec(t, db, "insert into "+db.Dialect().Quote(name)+" (n) values (1), (2), (3)")
 		s := schema(t, row.Field{Name: "n", Kind: row.Int})
-		r, err := table.NewRefill(db, table.Config{Name: name, Mode: table.Replace}, s, core.Attempt{})
+		r, err := table.NewRefill(db, table.Config{Name: name, Mode: table.Replace}, s, of)
 		require.NoError(t, err)
 		require.NoError(t, r.Open(t.Context(), nil))
 		committed(t, db, r, adding(r, s, ints(7), ints(8)))

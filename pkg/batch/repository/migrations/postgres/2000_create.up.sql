@@ -148,6 +148,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
     phase             text NOT NULL,
     path              text NOT NULL DEFAULT '',
     line              bigint NOT NULL DEFAULT 0,
+    element_index     bigint NOT NULL DEFAULT 0,
+    element_row       bigint NOT NULL DEFAULT 0,
     mark              text NOT NULL DEFAULT '',
     item              text NOT NULL DEFAULT '',
     raw               text NOT NULL DEFAULT '',
@@ -214,4 +216,14 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}purged_parameter" (
     value       text NOT NULL,
     identifying boolean NOT NULL,
     PRIMARY KEY (job_name, name)
+);
+
+-- The positions at which steps of the newest complete instance completed whose records were
+-- deleted: what the next one reads begins there.
+CREATE TABLE IF NOT EXISTS "{{prefix}}purged_position" (
+    job_name    text NOT NULL,
+    step        text NOT NULL,
+    instance_id bigint NOT NULL,
+    position    text NOT NULL,
+    PRIMARY KEY (job_name, step)
 );

@@ -149,6 +149,8 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}skipped_item" (
     phase             TEXT NOT NULL,
     path              TEXT NOT NULL DEFAULT '',
     line              INTEGER NOT NULL DEFAULT 0,
+    element_index     INTEGER NOT NULL DEFAULT 0,
+    element_row       INTEGER NOT NULL DEFAULT 0,
     mark              TEXT NOT NULL DEFAULT '',
     item              TEXT NOT NULL DEFAULT '',
     raw               TEXT NOT NULL DEFAULT '',
@@ -215,4 +217,14 @@ CREATE TABLE IF NOT EXISTS "{{prefix}}purged_parameter" (
     value       TEXT NOT NULL,
     identifying INTEGER NOT NULL,
     PRIMARY KEY (job_name, name)
+) STRICT;
+
+-- The positions at which steps of the newest complete instance completed whose records were
+-- deleted: what the next one reads begins there.
+CREATE TABLE IF NOT EXISTS "{{prefix}}purged_position" (
+    job_name    TEXT NOT NULL,
+    step        TEXT NOT NULL,
+    instance_id INTEGER NOT NULL,
+    position    TEXT NOT NULL,
+    PRIMARY KEY (job_name, step)
 ) STRICT;

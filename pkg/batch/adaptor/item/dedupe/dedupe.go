@@ -1,0 +1,88 @@
+// Package dedupe is the processor `dedupe`: of the items with one key it lets the first one
+// pass. It keeps the keys in a table, in the chunk's transaction.
+//
+// It imports core with its folders, tx, internal/expression and internal/nearest.
+package dedupe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// What becomes of an item whose key was there before.
+const (
+	repeatedDrop   = "drop"
+	repeatedReject = "reject"
+)
+
+// Table is where the keys are kept, in the database that the step writes to.
+const Table = "surfin_seen_key"
+
+// Config is the configuration of `dedupe`.
+type Config struct {
+	Key      []string `key:"key" main:"true" required:"true" doc:"The fields that together are the key; two nulls are equal."`
+	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"What becomes of an item whose key was there before: drop, it is left out and counted as filtered; reject, it is invalid."`
+}
+
+// Validate checks what needs no item type.
+func (c *Config) Validate() error {
+	if len(c.Key) == 0 {
+		return &registry.ConfigError{Key: "key", Err: errors.New("there is no key: write the names of fields, such as [id]")}
+	}
+	for i, name := range c.Key {
+		if slices.Contains(c.Key[:i], name) {
+			return &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is there twice: leave one out", name)}
+		}
+	}
+	return nil
+}
+
+// Components describes `dedupe`.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindProcessor, Name: "dedupe", Config: reflect.TypeFor[Config](), InTransaction: true,
+		Summary: "Lets the first item of each key pass.",
+		Doc: `The keys that have passed are rows of the table ` + "`" + Table + "`" + `, which the step makes in the database that
+it writes to: a hash of 16 bytes for each. They are committed with their chunk, so that a restart knows exactly
+those of the rows that are written, whatever their number. They are deleted when the step is complete, and when
+it begins anew; those of a step that is never completed stay. An item that is skipped has not passed (one that was rejected in the
+same chunk for its key is skipped and stored all the same).
+
+The items of the step are processed in the chunk's transaction, one statement for each item, and by one
+goroutine. Each partition has keys of its own. What is in the target table already does not count: for that
+there is ` + "`mode: upsert`" + `, or a unique key and ` + "`skip`" + `. Where the rows are sorted by the key, the reader ` + "`group`" + ` with
+` + "`first(...)`" + ` does the same without a table.`,
+		Example: "processor:\n- filter: item.id > 0\n- dedupe: [id]",
+		Types: func(cfg any, in item.Type) (item.Type, error) {
+			_, err := compile(cfg.(*Config), in)
+			return in, err
+		},
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) { return New(*cfg.(*Config), b) },
+	}}
+}
+
+func compile(cfg *Config, in item.Type) ([]*expression.ItemProgram, error) {
+	var programs []*expression.ItemProgram
+	var errs []error
+	for _, name := range cfg.Key {
+		program, err := expression.CompileItem(registry.Expression{Text: fmt.Sprintf("item[%q]", name)}, in)
+		if err != nil {
+			hint := ""
+			if s := in.Schema(); s != nil {
+				hint = nearest.Hint(name, s.Names())
+			}
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field %s%s", name, hint)})
+			continue
+		}
+		programs = append(programs, program)
+	}
+	return programs, errors.Join(errs...)
+}

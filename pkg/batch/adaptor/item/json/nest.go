@@ -1,0 +1,185 @@
+package json
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/jsonfile"
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// member is what a document has at one place: a field, or an object of members.
+type member struct {
+	key     string // as JSON, with the colon
+	field   int    // of layout.find; -1: an object
+	name    string // of the field
+	raw     bool   // the field's text is JSON
+	members []*member
+}
+
+// layout is how the fields of a row become a document.
+type layout struct {
+	find *jsontext.Finder
+	root member
+	scan jsontext.Scanner
+}
+
+// newLayout returns the layout that the configuration says, nil where a document has the
+// fields of the row as they are. All mistakes of the configuration are reported.
+func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
+	if len(cfg.Keys) == 0 && len(cfg.Raw) == 0 {
+		return nil, nil
+	}
+	if in.GoType() != reflect.TypeFor[item.Row]() || in.Schema() == nil || in.Schema().IsOpen() {
+		key := "keys"
+		if len(cfg.Keys) == 0 {
+			key = "raw"
+		}
+		return nil, &registry.ConfigError{Key: key, Err: fmt.Errorf("it is for rows whose fields are known, and not for %s", in.Name())}
+	}
+	schema := in.Schema()
+	paths := slices.Sorted(maps.Keys(cfg.Keys))
+	if len(paths) == 0 {
+		paths = schema.Names()
+	}
+	l := &layout{find: jsontext.NewFinder(), root: member{field: -1}}
+	var errs []error
+	fieldOf := func(path string) string {
+		if len(cfg.Keys) == 0 {
+			return path
+		}
+		return cfg.Keys[path]
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return schema.Index(fieldOf(a)) - schema.Index(fieldOf(b)) })
+	for _, name := range cfg.Raw {
+		if schema.Index(name) < 0 {
+			errs = append(errs, &registry.ConfigError{Key: "raw", Err: fmt.Errorf("the item has no field %s%s", name, nearest.Hint(name, schema.Names()))})
+		}
+	}
+	for _, path := range paths {
+		name := fieldOf(path)
+		i := schema.Index(name)
+		if i < 0 {
+			errs = append(errs, &registry.ConfigError{Key: "keys." + path, Err: fmt.Errorf("the item has no field %s%s", name, nearest.Hint(name, schema.Names()))})
+			continue
+		}
+		keys := []string{schema.Field(i).Source()}
+		if len(cfg.Keys) > 0 {
+			var err error
+			if keys, err = jsontext.Keys(path); err != nil {
+				errs = append(errs, &registry.ConfigError{Key: "keys." + path, Err: err})
+				continue
+			}
+		}
+		m := member{field: l.find.AddPath([]jsontext.Step{{Key: schema.Field(i).Source()}}), name: name, raw: slices.Contains(cfg.Raw, name)}
+		if err := l.root.put(keys, m); err != nil {
+			errs = append(errs, &registry.ConfigError{Key: "keys." + path, Err: err})
+		}
+	}
+	return l, errors.Join(errs...)
+}
+
+// put takes of at the end of keys.
+func (m *member) put(keys []string, of member) error {
+	quoted, err := json.Marshal(keys[0])
+	if err != nil {
+		return err
+	}
+	key := string(quoted) + ":"
+	at := slices.IndexFunc(m.members, func(c *member) bool { return c.key == key })
+	switch {
+	case at < 0 && len(keys) == 1:
+		of.key = key
+		m.members = append(m.members, &of)
+		return nil
+	case at < 0:
+		m.members = append(m.members, &member{key: key, field: -1})
+		return m.members[len(m.members)-1].put(keys[1:], of)
+	case len(keys) == 1 || m.members[at].field >= 0:
+		return fmt.Errorf("%s is there already, as a value or as an object", keys[0])
+	}
+	return m.members[at].put(keys[1:], of)
+}
+
+// write appends what stands at m of the document in hand.
+func (l *layout) write(dst []byte, m *member) ([]byte, error) {
+	if m.field >= 0 {
+		return l.value(dst, m)
+	}
+	dst = append(dst, '{')
+	for i, c := range m.members {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = l.write(append(dst, c.key...), c); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, '}'), nil
+}
+
+func (l *layout) value(dst []byte, m *member) ([]byte, error) {
+	value := l.find.Found[m.field]
+	if !m.raw || len(value) == 0 || value[0] != '"' {
+		return append(dst, value...), nil
+	}
+	text, err := jsontext.Unquote(value)
+	if err == nil {
+		err = l.scan.Valid([]byte(text))
+	}
+	if err != nil {
+		return dst, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s is not the text of JSON (raw): %w", m.name, err))
+	}
+	return append(dst, text...), nil
+}
+
+// nesting writes documents in a layout.
+type nesting struct {
+	*jsonfile.Writer
+	layout *layout
+	docs   [][]byte
+	buf    []byte
+	ends   []int
+}
+
+// WriteDocuments implements item.DocumentWriter.
+func (n *nesting) WriteDocuments(ctx context.Context, docs [][]byte) (err error) {
+	n.buf, n.ends, n.docs = n.buf[:0], n.ends[:0], n.docs[:0]
+	for _, doc := range docs {
+		if err := n.layout.find.Find(doc); err != nil {
+			return exception.InvalidItem("", exception.ClassInvalidItem, err)
+		}
+		if n.buf, err = n.layout.write(n.buf, &n.layout.root); err != nil {
+			return err
+		}
+		n.ends = append(n.ends, len(n.buf))
+	}
+	from := 0
+	for _, end := range n.ends {
+		n.docs = append(n.docs, n.buf[from:end:end])
+		from = end
+	}
+	return n.Writer.WriteDocuments(ctx, n.docs)
+}
+
+// newWriter returns a writer of items of the type b.In over the file.
+func newWriter(cfg WriterConfig, b registry.BuildContext, file *jsonfile.Writer) (item.Writer, error) {
+	l, err := newLayout(&cfg, b.In)
+	if err != nil {
+		return nil, err
+	}
+	if l == nil {
+		return b.In.ToDocuments(file)
+	}
+	return b.In.ToDocuments(&nesting{Writer: file, layout: l})
+}

@@ -1,0 +1,237 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// sinceRange is which rows an instance reads (rule IL1): it is stored with the position, so
+// that all attempts have it, and the next instance begins behind Until.
+type sinceRange struct {
+	// From is the least value that is read, or the greatest that is not; nil: there is no
+	// bound.
+	From *keyValue `json:"from,omitempty"`
+	// With says that rows with From are read.
+	With bool `json:"with,omitempty"`
+	// Until is the greatest value that is read; nil: no row was there.
+	Until *keyValue `json:"until,omitempty"`
+}
+
+// isEmpty says that no row is in the range.
+func (s *sinceRange) isEmpty() bool { return s != nil && s.Until == nil }
+
+// narrow lets the statement read the rows of this instance only. of is the range that an
+// earlier attempt has fixed; nil: none has.
+func (r *Reader) narrow(ctx context.Context, of *sinceRange) error {
+	r.since = nil
+	if r.config.Since == "" {
+		return nil
+	}
+	column, err := r.sinceColumn()
+	if err != nil {
+		return err
+	}
+	if r.since = of; of == nil {
+		if r.since, err = r.begin(ctx, column); err != nil {
+			return err
+		}
+	}
+	where, err := r.bounds(column)
+	if err != nil {
+		return err
+	}
+	if of == nil {
+		if r.since.Until, err = r.greatest(ctx, column, where); err != nil {
+			return err
+		}
+		if where, err = r.bounds(column); err != nil {
+			return err
+		}
+	}
+	r.args = append(r.args[:len(r.args):len(r.args)], where.args...)
+	if where.text != "" {
+		r.sql = fmt.Sprintf("select * from (\n%s\n) q where %s", r.sql, where.text)
+	}
+	return nil
+}
+
+func (r *Reader) sinceColumn() (*resultColumn, error) {
+	if err := r.config.checkSince(r.schema); err != nil {
+		return nil, err
+	}
+	return &r.columns[r.schema.Index(r.config.Since)], nil
+}
+
+// begin returns where this instance begins: behind the last complete one, or at `first`.
+func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, error) {
+	if r.previous != nil {
+		at, err := r.previous(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var p position
+		if len(at) > 0 {
+			if err := json.Unmarshal(at, &p); err != nil {
+				return nil, fmt.Errorf("the position of the instance before is unreadable: %w", err)
+			}
+		}
+		if p.Since != nil && p.Since.Until != nil && p.Since.Until.Name == r.config.Since {
+			return r.behind(*p.Since.Until)
+		}
+	}
+	if r.config.First == "" {
+		return &sinceRange{}, r.refuseNullSince(ctx, column)
+	}
+	v, err := r.firstValue(ctx, column)
+	if err != nil {
+		return nil, err
+	}
+	from := stored(r.config.Since, v)
+	return &sinceRange{From: &from, With: true}, nil
+}
+
+// behind returns the range behind the value that was read last, or that of the overlap.
+func (r *Reader) behind(last keyValue) (*sinceRange, error) {
+	if r.config.Overlap == 0 {
+		return &sinceRange{From: &last}, nil
+	}
+	v, err := last.value()
+	if err != nil {
+		return nil, err
+	}
+	if v, err = earlier(v, r.config.Overlap); err != nil {
+		return nil, err
+	}
+	from := stored(r.config.Since, v)
+	return &sinceRange{From: &from, With: true}, nil
+}
+
+// layoutOf is how a text is written that SQLite has for a time; empty: in no way that is known.
+func layoutOf(text string) (layout string, at time.Time) {
+	for _, layout := range []string{
+		"2006-01-02T15:04:05.000000Z", time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05.000",
+		"2006-01-02T15:04:05.000Z07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05.000000Z07:00", "2006-01-02 15:04:05.000000", "2006-01-02 15:04", time.DateOnly,
+	} {
+		if at, err := time.Parse(layout, text); err == nil && at.Format(layout) == text {
+			return layout, at
+		}
+	}
+	return "", at
+}
+
+// earlier returns the value by that much earlier, in the same form: a timestamp, a date
+// (by whole days, at least one), or a text with a time as SQLite has it.
+func earlier(v row.Value, by time.Duration) (row.Value, error) {
+	const day = 24 * time.Hour
+	days := row.Date((by + day - 1) / day)
+	if v.Kind() == row.Timestamp {
+		return row.TimestampValue(v.Time().Add(-by)), nil
+	}
+	if v.Kind() == row.DateKind {
+		return row.DateValue(v.Date() - days), nil
+	}
+	switch layout, at := layoutOf(v.String()); layout {
+	case "":
+	case time.DateOnly:
+		return row.StringValue(at.AddDate(0, 0, -int(days)).Format(layout)), nil
+	default:
+		return row.StringValue(at.Add(-by).Format(layout)), nil
+	}
+	return v, fmt.Errorf("%s is no time that an overlap can be taken from", v)
+}
+
+// firstValue is the value of `first`. SQLite compares texts: there it is written as the greatest
+// value of the column is.
+func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Value, error) {
+	f := column.field
+	v, err := (&row.Field{Name: "first", Kind: f.Kind, Nulls: []string{}}).Parse(r.config.First)
+	if err != nil && f.Kind == row.Timestamp {
+		var day row.Value
+		if day, err = (&row.Field{Name: "first", Kind: row.DateKind, Nulls: []string{}}).Parse(r.config.First); err == nil {
+			v = row.TimestampValue(day.Date().Time())
+		}
+	}
+	if err != nil || r.db.Dialect() != tx.SQLite || f.Kind != row.Timestamp {
+		return v, err
+	}
+	last, err := r.greatest(ctx, column, where{})
+	if err != nil || last == nil {
+		return v, err
+	}
+	if layout, _ := layoutOf(last.Value); layout != "" {
+		return row.StringValue(v.Time().UTC().Format(layout)), nil
+	}
+	return v, fmt.Errorf("%q is written in no way that `first` can be compared with", last.Value)
+}
+
+// where is a condition with its arguments.
+type where struct {
+	text string
+	args []any
+}
+
+// bounds is the condition of the range.
+func (r *Reader) bounds(column *resultColumn) (w where, err error) {
+	var conditions []string
+	add := func(operator string, k *keyValue) error {
+		if k == nil {
+			return nil
+		}
+		if k.Name != r.config.Since {
+			return fmt.Errorf("the earlier attempts read by column %s: begin anew with --from-start", k.Name)
+		}
+		v, err := k.value()
+		if err != nil {
+			return err
+		}
+		w.args = append(w.args, r.engine.bind(v))
+		conditions = append(conditions, fmt.Sprintf("q.%s %s %s", quoted(column.name), operator, r.db.Dialect().Placeholder(len(r.args)+len(w.args))))
+		return nil
+	}
+	from := ">"
+	if r.since.With {
+		from = ">="
+	}
+	err = errors.Join(add(from, r.since.From), add("<=", r.since.Until))
+	w.text = strings.Join(conditions, " and ")
+	return w, err
+}
+
+// greatest returns the greatest value of the rows that the condition finds; nil: none is.
+func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*keyValue, error) {
+	name := "q." + quoted(column.name)
+	if w.text == "" {
+		w.text = name + " is not null"
+	}
+	text := fmt.Sprintf("select %s from (\n%s\n) q where %s order by %s desc limit 1", r.engine.output(column.name), r.sql, w.text, name)
+	p, err := r.engine.fetch(ctx, r.db.Conn(), []resultColumn{*column}, text, append(r.args[:len(r.args):len(r.args)], w.args...))
+	if err != nil || p.len() == 0 {
+		return nil, err
+	}
+	v, err := p.raw(0, 0)
+	if err != nil {
+		return nil, err
+	}
+	until := stored(r.config.Since, v)
+	return &until, nil
+}
+
+// refuseNullSince asks the first instance whether there are rows that no one would read.
+func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
+	var found bool
+	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, quoted(column.name))
+	if err := r.db.Conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {
+		return fmt.Errorf("look for a null: %w", err)
+	}
+	if found {
+		return errors.New("it is null in some rows, which no instance would read: leave them out, or give them a value with coalesce")
+	}
+	return nil
+}

@@ -197,7 +197,7 @@ func (l *loader) env(p location) registry.ExpressionEnv {
 	env := registry.ExpressionEnv{Calendars: l.file.calendars, Types: map[string]map[string]reflect.Type{
 		"params": params,
 		// job.execution is not among them: the rows of a restart would be others.
-		"job":    {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
+		"job": {"name": reflect.TypeFor[string](), "instance": reflect.TypeFor[int64](), "time": reflect.TypeFor[time.Time]()},
 	}}
 	if p.part != nil {
 		part := map[string]reflect.Type{}

@@ -165,11 +165,6 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() {
 		return looseValue(f, raw)
 	}
-	return strictValue(f, raw)
-}
-
-// strictValue is jsonValue of a value that is there, and of the field's own type in JSON.
-func strictValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if raw[0] == '"' {
 		if f.Kind == row.Int || f.Kind == row.Float || f.Kind == row.Bool {
 			return row.Value{}, jsonMisfit(f, raw)

@@ -25,13 +25,6 @@ func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Coerce == row.CoerceError && !fitsJSON(f, raw) {
 		return row.Value{}, jsonMisfit(f, raw)
 	}
-	if isNumber := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'; isNumber && fitsJSON(f, raw) && !f.Counts() {
-		v, err := strictValue(f, raw) // not Parse, which may expect a decimal comma
-		if err != nil {
-			return f.Coerced(text, err)
-		}
-		return v, nil
-	}
 	if f.Kind == row.String && (raw[0] == '{' || raw[0] == '[') {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, raw); err == nil {

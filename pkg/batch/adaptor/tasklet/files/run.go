@@ -158,8 +158,8 @@ func regular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// none says what it means that there is no file. After an attempt that has found some it is
-// that one's work, or what it was made of is gone, and the result is not there.
+// none judges a pattern that no file matches. After an attempt that found files the step has
+// either done its work, or the files are gone without a result: an error.
 func (r *run) none(pattern string) error {
 	if r.begun && (r.op == opDelete || r.consumes()) {
 		if isPattern(pattern) || r.op == opDelete {

@@ -244,6 +244,9 @@ func (r *run) look(ctx context.Context, j *job) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
+		if folder, failed := os.Stat(filepath.Dir(j.to)); failed == nil && !folder.IsDir() {
+			return fmt.Errorf("%s is no folder: name a file with `as`", filepath.Dir(j.to))
+		}
 		return err
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: name it with `to`", j.to)

@@ -43,7 +43,7 @@ flow:
 `
 
 // TestBranchesRunOnWorkersThatAreKilled: the process of the job is killed while it is parked, and
-// so is the worker that walks a branch. Another one goes on in that branch, and nothing is done
+// so is the worker that walks a branch. Another worker continues that branch, and no step is done
 // twice. The branch that fails fails the job; a restart runs what is left of that branch alone.
 func TestBranchesRunOnWorkersThatAreKilled(t *testing.T) {
 	t.Parallel()

@@ -152,7 +152,7 @@ func (f *taskFaults) logs() string {
 	return b.String()
 }
 
-// shell runs a line that is no command of surfin in the scene's folder, and returns what it
+// shell runs a line that calls other programs than surfin in the scene's folder, and returns what it
 // printed.
 func (s *scene) shell(line string) string {
 	s.t.Helper()

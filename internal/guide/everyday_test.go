@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// jobs/everyday.yaml: a failure is told to a webhook in `finally`, and its restart goes on behind
-// what is complete.
+// jobs/everyday.yaml: its `finally` reports a failure to a webhook, and a restart continues after the
+// steps that completed.
 func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -40,7 +40,7 @@ type Request struct {
 	Keep int64
 }
 
-// CheckURL refuses what is no address of HTTP.
+// CheckURL refuses a text that is not a URL of the scheme http or https with a host.
 func CheckURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -66,8 +66,8 @@ type Answer struct {
 	Asked bool
 }
 
-// Do sends the request. An error says that there is no answer, and shows neither user nor query of
-// the URL; one of a request that cannot be made is fatal.
+// Do sends the request. It returns an error where no answer came; the error shows neither user nor
+// query of the URL. The error of a request that cannot be made is fatal.
 func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
@@ -108,7 +108,7 @@ func (e *timeoutError) Timeout() bool { return true }
 // Temporary belongs to net.Error.
 func (e *timeoutError) Temporary() bool { return true }
 
-// because is why there is no answer: the end of the caller's context, else the time, else the
+// because returns the reason why no answer came: the end of the caller's context, else the time, else the
 // network. Credentials of the URL are not shown.
 func because(outer, ctx context.Context, err error) error {
 	if cause := context.Cause(outer); cause != nil {

@@ -23,8 +23,8 @@ import (
 const (
 	// Folder is where container platforms put secrets, a file each.
 	Folder = "/run/secrets"
-	// MinValue is how many bytes a secret has at least: a shorter one could not be told from
-	// other text.
+	// MinValue is how many bytes a secret has at least: the mask would also hit
+	// other text with a shorter one.
 	MinValue = 4
 	// maxValue bounds what is read of a file or a command.
 	maxValue = 64 << 10
@@ -43,7 +43,7 @@ type Origin struct {
 	Dir string
 }
 
-// MissingError says that there is no secret of a name.
+// MissingError is the error for a name without a secret.
 type MissingError struct{ Name string }
 
 // Error names the secret.
@@ -67,7 +67,7 @@ type Vault struct {
 	mu    sync.Mutex
 	known map[string]bool
 	kept  map[string]kept
-	forms atomic.Pointer[strings.Replacer] // of the known values; nil: there are none
+	forms atomic.Pointer[masks] // of the known values; nil: there are none
 }
 
 // kept is the answer of a command.
@@ -152,8 +152,8 @@ func trimmed(name string, text []byte) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// run asks a command. What it writes to its standard error is no part of a message: it may
-// have the secret.
+// run asks a command. Its standard error is left out of messages: the secret may
+// be in it.
 func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, error) {
 	v.mu.Lock()
 	answer, ok := v.kept[name]
@@ -196,11 +196,7 @@ func (v *Vault) remember(value string) {
 		forms = append(forms, formsOf(known)...)
 	}
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) }) // the longest first
-	var pairs []string
-	for _, form := range slices.Compact(forms) {
-		pairs = append(pairs, form, mask)
-	}
-	v.forms.Store(strings.NewReplacer(pairs...))
+	v.forms.Store(newMasks(slices.Compact(forms)))
 }
 
 // formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, in a

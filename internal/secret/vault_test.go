@@ -69,3 +69,21 @@ func TestASecretThatWasFoundIsMaskedInEveryForm(t *testing.T) {
 	}
 	require.Equal(t, "postgres://me:pw@h/x", v.Values("postgres://me:pw@h/x"))
 }
+
+// A text of which only the end or the beginning is kept may begin, or end, within a secret.
+func TestWhatACutLeavesOfASecretIsMasked(t *testing.T) {
+	t.Parallel()
+	const value = "0123456789abcdef"
+	v := secret.NewVault([]string{"SURFIN_SECRET_A=" + value}, t.TempDir(), nil)
+	_, err := v.Lookup(t.Context(), "a")
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"shell: …9abcdef and more":        "shell: …*** and more",
+		"it is 0123456… (12 bytes more)":  "it is ***… (12 bytes more)",
+		"…" + value + "…":                 "…***…",
+		"…def and 012…":                   "…def and 012…",
+		"…cdef… and 0123456789 elsewhere": "…***… and 0123456789 elsewhere",
+	} {
+		require.Equal(t, want, v.Mask(text))
+	}
+}

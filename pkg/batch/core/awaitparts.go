@@ -34,19 +34,20 @@ func (r *StepRun) awaitParts(ctx context.Context, poll time.Duration) error {
 		case r.Data.MayPark:
 			return ErrParked
 		}
-		if err := r.waitForParts(ctx, poll, stopping); err != nil {
+		if err := r.Pause(ctx, poll, stopping); err != nil {
 			return err
 		}
 	}
 }
 
-// waitForParts waits until the parts are looked at again.
-func (r *StepRun) waitForParts(ctx context.Context, poll time.Duration, stopped bool) error {
+// Pause waits for a time between two looks at what the step waits for. A request to stop ends it
+// early, unless the caller has heard of it (stopped); the end of ctx is an error, its cause.
+func (r *StepRun) Pause(ctx context.Context, pause time.Duration, stopped bool) error {
 	stop := r.Services.Stop.Done()
 	if stopped {
 		stop = nil
 	}
-	timer := time.NewTimer(poll)
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -30,7 +30,7 @@ func (w OpenWork) String() string {
 	return strings.Join(words, " and ")
 }
 
-// StepWork is what steps have submitted that is no partition.
+// StepWork is the work that steps have submitted, apart from partitions.
 type StepWork struct {
 	// Groups are the groups of tasks, by the step that waits for each.
 	Groups map[StepExecutionID]StepGroup

@@ -18,7 +18,7 @@ type Partition struct {
 	// Context is the partition's step context when it starts for the first time: what
 	// ${part.NAME} reads. On a restart it is what the last attempt left.
 	Context *ExecutionContext
-	// Flow is the log of the branch of a split that the part walks; empty: it is no branch.
+	// Flow is the log of the branch of a split that the part walks; empty: the part is a partition.
 	Flow string
 }
 

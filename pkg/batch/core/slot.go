@@ -18,7 +18,7 @@ func WithSlot(ctx context.Context, s Slot) context.Context {
 	return context.WithValue(ctx, slotKey{}, s)
 }
 
-// LeaveSlot gives the slot of ctx back for good: what goes on only waits, such as for another
+// LeaveSlot gives the slot of ctx back for good: its holder only waits from now on, such as for another
 // execution. Without a slot it does nothing.
 func LeaveSlot(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(Slot); ok {

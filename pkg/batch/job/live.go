@@ -110,7 +110,7 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 }
 
 // resumeStep makes the run that of a step which was parked, in the same attempt. One made of
-// other steps in a branch whose lease could not be renewed goes on with those of this attempt.
+// other steps in a branch whose lease could not be renewed continues with those of this attempt.
 func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
 	_, composite := s.(core.Composite)

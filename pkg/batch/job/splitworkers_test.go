@@ -139,7 +139,7 @@ func (r *running) wait(t *testing.T) *core.JobExecution {
 
 // TestBranchesOnWorkersEndAsThoseOfTheProcess: the same split in one process and on two workers
 // ends with the same outcome, and a restart runs the same. While workers are at it the
-// execution has no owner; it goes on in the same attempt.
+// execution has no owner; it continues in the same attempt.
 func TestBranchesOnWorkersEndAsThoseOfTheProcess(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -303,7 +303,7 @@ func TestABranchThatIsGivenBackGoesOnInTheSameAttempt(t *testing.T) {
 	})
 }
 
-// TestAStopReachesTheBranches: the one that nobody has taken ends with the request, and the
+// TestAStopReachesTheBranches: the one that no worker has taken ends with the request, and the
 // other one at its next element. The plan of a restart says what workers will do, and a plan
 // passes what is complete.
 func TestAStopReachesTheBranches(t *testing.T) {

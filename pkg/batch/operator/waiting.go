@@ -28,8 +28,8 @@ type Waiting struct {
 // NoWorker reports whether no worker is alive that continues the execution.
 func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
 
-// waiting returns what those of the executions wait for that are parked: with one statement,
-// and none where there is no such execution.
+// waiting returns what each parked execution among records waits for. It asks the database once,
+// or not at all where none is parked.
 func (s *Service) waiting(ctx context.Context, records []core.JobExecution, newest map[core.JobInstanceID]core.NewestAttempt) (map[core.JobExecutionID]*Waiting, error) {
 	var workers *int
 	parked := map[core.JobExecutionID]*Waiting{}

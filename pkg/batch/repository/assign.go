@@ -104,7 +104,7 @@ func (c assignable) isDead(dead func(core.Owner) bool) bool {
 }
 
 // assign makes the move that is due for a partition. It reports whether the caller owns
-// the partition now, and which steps of a branch it goes on with.
+// the partition now, and the steps of a branch that it resumes.
 func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (taken bool, resumed []core.StepRef, err error) {
 	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)

@@ -8,7 +8,7 @@ import (
 
 // takeBranch gives a worker what is not over of the branch whose part it was assigned. What a
 // worker was at that is lost ends, and is run again from its last commit; what one gave back
-// goes on in the same attempt, as the steps of a resumed execution do, under the guards that
+// continues in the same attempt, as the steps of a resumed execution do, under the guards that
 // takeBranch returns.
 func (r *Repository) takeBranch(ctx context.Context, part core.StepExecutionID, owner core.Owner, l *ledger) ([]core.StepRef, error) {
 	lost, err := r.failOpen(ctx, ofBranch, int64(part), openStep+" AND status <> 'PARKED'", lostOwner)

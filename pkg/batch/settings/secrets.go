@@ -34,7 +34,7 @@ func (f *settingsFile) secret(key *mappingValue, name string) {
 		case "file":
 			f.scalar(sub, path+".file")
 			if text, ok := f.values[path+".file"].(string); ok {
-				delete(f.values, path+".file") // it is no setting that another layer may change
+				delete(f.values, path+".file") // only the file of settings may say it
 				origin.File = text
 				if !filepath.IsAbs(text) {
 					origin.File = filepath.Join(filepath.Dir(f.path), text)

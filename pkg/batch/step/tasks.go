@@ -250,7 +250,7 @@ func (w *taskWait) watch(ctx context.Context, park bool) error {
 		case w.releasing(), park:
 			return core.ErrParked
 		}
-		if err := w.wait(ctx, pause); err != nil {
+		if err := w.run.Pause(ctx, pause, w.canceled); err != nil {
 			return err
 		}
 	}
@@ -350,23 +350,6 @@ func (w *taskWait) results(ctx context.Context) error {
 	w.run.Step.Out["results"] = string(text)
 	if _, err := core.Results(w.run.Step.Out).Encode(); errors.Is(err, core.ErrContextTooLarge) {
 		delete(w.run.Step.Out, "results")
-	}
-	return nil
-}
-
-// wait waits until the group is looked at again.
-func (w *taskWait) wait(ctx context.Context, pause time.Duration) error {
-	stop := w.run.Services.Stop.Done()
-	if w.canceled {
-		stop = nil
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-stop:
-	case <-timer.C:
 	}
 	return nil
 }

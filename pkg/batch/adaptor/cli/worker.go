@@ -22,8 +22,8 @@ func (c serverCommands) workerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Execute tasks, and parts of partitioned steps that other processes run",
 		Long: `Executes tasks of the types that have a handler in this program ("tasks submit"), and
-takes parts of steps whose job file says "partition: {remote: true}" and runs them,
-until it is stopped. Tasks and parts have leases: those of a worker that dies are taken
+runs what a job file gives to workers with "remote: true": the parts of a step with a
+partition, the branches of a split, and child jobs; until it is stopped. Tasks and parts have leases: those of a worker that dies are taken
 by others; a part goes on where its last chunk committed, a task is attempted again. The
 steps are built from the job file that is stored with the execution: no file of jobs is
 needed here, but the databases, components and data that the job uses.

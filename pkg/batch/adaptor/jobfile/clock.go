@@ -48,7 +48,7 @@ func (f *File) keepComputed(spec core.ParameterSpec, t *template) {
 	}
 }
 
-// parametersAt are the specs with the defaults of a time. A default that is no value of its
+// parametersAt are the specs with the defaults of a time. A default that does not fit its
 // type at that time stays as it was when the file was loaded.
 func (f *File) parametersAt(now time.Time) []core.ParameterSpec {
 	specs := slices.Clone(f.specs)

@@ -26,7 +26,7 @@ func (f *File) HasTasks() bool {
 }
 
 // CheckHandlers looks for handlers of tasks that this process does not have, in the file and in those of
-// its child jobs. The error, of Problems, has those that nobody can have; elsewhere are those that
+// its child jobs. The error, of Problems, has those that no program can have; elsewhere are those that
 // a worker of another program may have.
 func (f *File) CheckHandlers(types HandlerTypes) (elsewhere Problems, err error) {
 	known, closed := types.Handlers()
@@ -67,7 +67,7 @@ func checkHandler(problems *strict.Collector, s *stepDef, types HandlerTypes, kn
 	problems.Add(at, fmt.Sprintf("there is no handler %s of tasks in this application", handler), strict.Suggest(handler, known))
 }
 
-// checkHandler refuses a handler that nobody can have.
+// checkHandler refuses a handler that no program can have.
 func (c *compiler) checkHandler(s *stepDef) {
 	if s.tasks == nil || c.deps.Tasks == nil {
 		return

@@ -15,22 +15,29 @@ import (
 	jobstep "github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// TestWhoRunsAChildJob: what the key says, the engine, and the components of the child.
-func TestWhoRunsAChildJob(t *testing.T) {
-	t.Parallel()
-	engine := testengine.New(t, testdb.SQLite(t))
-	reg := (&bench{}).registry(t)
-	local := reg.Map(func(c registry.Component) registry.Component {
+// remoteBench returns an engine, a registry, the same one whose tasklet idle works only in the
+// process that runs the job, and write, which writes a file into a folder that has leaf.yaml.
+func remoteBench(t *testing.T) (engine *testengine.Engine, reg, local *registry.Registry, write func(name, text string) string) {
+	t.Helper()
+	reg = (&bench{}).registry(t)
+	local = reg.Map(func(c registry.Component) registry.Component {
 		c.Local = c.Name == "idle"
 		return c
 	})
 	folder := t.TempDir()
-	write := func(name, text string) string {
+	write = func(name, text string) string {
 		path := filepath.Join(folder, name)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	write("leaf.yaml", "job: leaf\nflow:\n- {step: a, tasklet: idle}\n")
+	return testengine.New(t, testdb.SQLite(t)), reg, local, write
+}
+
+// TestWhoRunsAChildJob: what the key says, the engine, and the components of the child.
+func TestWhoRunsAChildJob(t *testing.T) {
+	t.Parallel()
+	engine, reg, local, write := remoteBench(t)
 	write("child.yaml", "job: child\nflow:\n- {job: leaf, file: leaf.yaml}\n")
 	parent := func(remote string) string {
 		return write("parent.yaml", "job: parent\nflow:\n- job: call\n  file: child.yaml\n"+remote)
@@ -75,19 +82,7 @@ func TestWhoRunsAChildJob(t *testing.T) {
 // and whether something in them waits for workers. What is auto in a branch on workers runs there.
 func TestWhoRunsTheBranchesOfASplit(t *testing.T) {
 	t.Parallel()
-	engine := testengine.New(t, testdb.SQLite(t))
-	reg := (&bench{}).registry(t)
-	local := reg.Map(func(c registry.Component) registry.Component {
-		c.Local = c.Name == "idle"
-		return c
-	})
-	folder := t.TempDir()
-	write := func(name, text string) string {
-		path := filepath.Join(folder, name)
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return path
-	}
-	write("leaf.yaml", "job: leaf\nflow:\n- {step: a, tasklet: idle}\n")
+	engine, reg, local, write := remoteBench(t)
 	write("child.yaml", "job: child\nflow:\n- {job: leaf, file: leaf.yaml, remote: true}\n")
 	parent := func(remote, other string) string {
 		return write("parent.yaml", "job: parent\nflow:\n- split: both\n  "+remote+"\n  branches:\n  - [{step: a, tasklet: idle}]\n  - ["+other+"]\n")

@@ -138,3 +138,17 @@ func (b BuildContext) FindDatabase(name string) (tx.Database, error) {
 	}
 	return db, nil
 }
+
+// OnDatabase returns the New of a component that works on one database: named returns the
+// name of that database in a configuration, as in [BuildContext.FindDatabase], and build
+// makes the component on it. The component's Config is C.
+func OnDatabase[C, T any](named func(*C) string, build func(db tx.Database, config C) (T, error)) func(context.Context, any, BuildContext) (any, error) {
+	return func(_ context.Context, cfg any, b BuildContext) (any, error) {
+		c := cfg.(*C)
+		db, err := b.FindDatabase(named(c))
+		if err != nil {
+			return nil, err
+		}
+		return build(db, *c)
+	}
+}

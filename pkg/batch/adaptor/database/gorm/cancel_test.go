@@ -14,6 +14,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// birdsOver returns the table of birds on connections that wrap makes of those to PostgreSQL.
+func birdsOver(t *testing.T, wrap func(net.Conn) net.Conn) tx.Database {
+	t.Helper()
+	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
+		dial := config.ConnConfig.DialFunc
+		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(conn), nil
+		}
+	})
+	return birds(t, openWith(t, Config{Lent: Lend(pool)}))
+}
+
 // lateConn holds a statement back, so that a request to cancel it arrives first.
 type lateConn struct{ net.Conn }
 
@@ -27,14 +43,7 @@ func (c lateConn) Write(b []byte) (int, error) {
 // The server forgets a request to cancel what it has not yet received.
 func TestARequestToCancelThatComesBeforeTheStatementIsRepeated(t *testing.T) {
 	t.Parallel()
-	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
-		dial := config.ConnConfig.DialFunc
-		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := dial(ctx, network, addr)
-			return lateConn{conn}, err
-		}
-	})
-	db := birds(t, openWith(t, Config{Lent: Lend(pool)}))
+	db := birdsOver(t, func(conn net.Conn) net.Conn { return lateConn{conn} })
 	require.NoError(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
 		conn := tx.ConnOf(ctx, db)
 		exec(t, conn, "SAVEPOINT s")
@@ -47,12 +56,15 @@ func TestARequestToCancelThatComesBeforeTheStatementIsRepeated(t *testing.T) {
 	}))
 }
 
-// brokenConn loses the connection at a statement, some time after it was sent.
-type brokenConn struct{ net.Conn }
+// brokenConn loses the connection at a statement, once over is closed.
+type brokenConn struct {
+	net.Conn
+	over <-chan struct{}
+}
 
 func (c brokenConn) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("pg_sleep")) {
-		time.Sleep(100 * time.Millisecond)
+		<-c.over
 		return 0, c.Close()
 	}
 	return c.Conn.Write(b)
@@ -61,15 +73,10 @@ func (c brokenConn) Write(b []byte) (int, error) {
 // A connection that is lost after the timeout is lost by it, for all the caller knows.
 func TestAConnectionThatIsLostAtATimeoutTellsTheTimeout(t *testing.T) {
 	t.Parallel()
-	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
-		dial := config.ConnConfig.DialFunc
-		config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			conn, err := dial(ctx, network, addr)
-			return brokenConn{conn}, err
-		}
-	})
-	db := birds(t, openWith(t, Config{Lent: Lend(pool)}))
+	over := make(chan struct{})
+	db := birdsOver(t, func(conn net.Conn) net.Conn { return brokenConn{conn, over} })
 	err := tx.NewManager(db).Do(t.Context(), tx.Attr{Timeout: 20 * time.Millisecond}, func(ctx context.Context) error {
+		context.AfterFunc(ctx, func() { close(over) })
 		_, err := tx.ConnOf(ctx, db).ExecContext(ctx, "SELECT pg_sleep(60)")
 		return err
 	})

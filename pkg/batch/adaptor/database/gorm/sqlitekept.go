@@ -44,7 +44,7 @@ func keepsPrepared(query string) bool {
 	return keeps
 }
 
-// take returns a statement that nobody else uses.
+// take returns a statement for the caller alone.
 func (k kept) take(ctx context.Context, conn modernc, query string) (preparedStmt, error) {
 	if stmt, ok := k[query]; ok {
 		delete(k, query)

@@ -28,7 +28,7 @@ type file struct {
 	lost         *item.RawText
 }
 
-// filePosition is where a file goes on.
+// filePosition is where a restart continues in a file.
 type filePosition struct {
 	filestream.InputPosition
 	Lines int64 `json:"lines"`

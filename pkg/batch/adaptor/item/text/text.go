@@ -65,7 +65,7 @@ func checkFile(encoding string, longest registry.Size) (errs []error) {
 	return errs
 }
 
-// checkMarks refuses lines that could not be told apart.
+// checkMarks refuses marks by which two kinds of lines look the same.
 func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 	if trailer == nil {
 		trailer = &Trailer{}

@@ -54,14 +54,7 @@ of equal width, not of equal work: where keys have gaps, more parts than workers
 
 Rows that come later with a key beyond the largest are in no part.`,
 		Example: "partition:\n  by: {range: {table: customer, key: id, parts: 16}}\n  workers: 4\n",
-		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
-			db, err := b.FindDatabase(c.Database)
-			if err != nil {
-				return nil, err
-			}
-			return New(db, *c)
-		},
+		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }
 

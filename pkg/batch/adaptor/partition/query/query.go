@@ -83,14 +83,7 @@ The statement runs when the step starts for the first time; a restart keeps to w
 answered. No row is no work: the step completes. A value that does not fit its type, or is
 null, fails the step.`,
 		Example: "partition:\n  by:\n    query:\n      sql: select code as name, since from region where active\n      item: {name: string, since: date}\n  workers: 2\n",
-		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
-			db, err := b.FindDatabase(c.Database)
-			if err != nil {
-				return nil, err
-			}
-			return New(db, *c)
-		},
+		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }
 

@@ -122,14 +122,7 @@ Without a ` + "`transaction`" + ` the step has none. In a group that is ` + "`at
 transaction has written so far, so that it can refuse it; what it stores then goes with the transaction,
 so ` + "`store`" + ` needs ` + "`severity: warn`" + ` there.`,
 		Example: "tasklet:\n  check:\n    table: strikes\n    unique: [id]\n    not_null: [id, airport]\n    accepted_values: {phase: [Climb, Approach]}\n    relationships: {airport: airports.code}\n    none:\n      no_future: select * from strikes where flown > ${params.date}\n    store: check_failures",
-		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
-			db, err := b.FindDatabase(c.Database)
-			if err != nil {
-				return nil, err
-			}
-			return New(db, *c)
-		},
+		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }
 

@@ -191,7 +191,7 @@ func (r *run) check(ctx context.Context, name string, q query, order string) err
 	return nil
 }
 
-// explain adds the names that there are to SQLite's word of one that there is not.
+// explain adds the existing names to SQLite's message about a name that does not exist.
 func (r *run) explain(ctx context.Context, q query, err error) error {
 	if r.db.Dialect() != tx.SQLite {
 		return err // names the column and is, in its transaction, the last answer

@@ -75,7 +75,7 @@ func (m *merge) heed(n int) error {
 	}
 }
 
-// step judges the lower of the two keys, and goes on behind it.
+// step compares the rows of the lower of the two keys, and advances past it.
 func (m *merge) step(left, right *side) error {
 	c := 0
 	var err error

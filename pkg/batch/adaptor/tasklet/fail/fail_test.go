@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The step fails with what it is told; in a job file: fail: {message: ..., exit: ...}.
+// The tasklet fails its step with a message and an exit code; in a job file: fail: {message: ..., exit: ...}.
 func ExampleNew() {
 	tasklet, err := fail.New(fail.Config{Message: "no file today", Exit: "NO_DATA"})
 	if err != nil {

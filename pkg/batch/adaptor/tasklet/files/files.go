@@ -60,7 +60,7 @@ func (c *Config) operation() (op, pattern string, several bool) {
 	return op, pattern, several
 }
 
-// Validate checks that there is one thing to do, and what belongs to it.
+// Validate checks that the configuration has one operation, and only the keys of that operation.
 func (c *Config) Validate() error {
 	op, pattern, several := c.operation()
 	bad := func(key, format string, args ...any) error {

@@ -126,6 +126,7 @@ func TestWhatIsMissingOrNoFileIsSaid(t *testing.T) {
 		{filetask.Config{Delete: dir + "/link"}, "is no regular file"},
 		{filetask.Config{Copy: dir + "/in/a", As: dir + "/in"}, "is a folder: name it with `to`"},
 		{filetask.Config{Copy: dir + "/in/a", To: dir + "/in"}, "would become itself"},
+		{filetask.Config{Copy: dir + "/in/a", To: dir + "/in/a"}, "/in/a is no folder: name a file with `as`"},
 		{filetask.Config{Gunzip: dir + "/in/a"}, "does not end in .gz"},
 		{filetask.Config{Gunzip: dir + "/in/a", As: dir + "/b"}, "it is not compressed with gzip"},
 		{filetask.Config{Copy: dir + "/in/[ab]", As: dir + "/in/a"}, "would become itself"},

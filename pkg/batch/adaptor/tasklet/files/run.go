@@ -158,8 +158,8 @@ func regular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// none says what it means that there is no file. After an attempt that has found some it is
-// that one's work, or what it was made of is gone, and the result is not there.
+// none judges a pattern that no file matches. After an attempt that found files the step has
+// either done its work, or the files are gone without a result: an error.
 func (r *run) none(pattern string) error {
 	if r.begun && (r.op == opDelete || r.consumes()) {
 		if isPattern(pattern) || r.op == opDelete {
@@ -244,6 +244,9 @@ func (r *run) look(ctx context.Context, j *job) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
+		if folder, failed := os.Stat(filepath.Dir(j.to)); failed == nil && !folder.IsDir() {
+			return fmt.Errorf("%s is no folder: name a file with `as`", filepath.Dir(j.to))
+		}
 		return err
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: name it with `to`", j.to)

@@ -69,7 +69,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are what the step tells besides `out`.
+// results are the results of the step in addition to those of `out`.
 func results() []row.Field {
 	return []row.Field{{Name: "status", Kind: row.Int}, {Name: "body", Kind: row.String, Nullable: true}}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// A webhook is told something; in a job file: http: {url: ..., json: {text: ...}}.
+// The http tasklet sends a notification to a webhook; in a job file: http: {url: ..., json: {text: ...}}.
 func ExampleNew() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(r.Body)

@@ -85,14 +85,7 @@ of their own on either database.`,
 			c := cfg.(*Config)
 			return in, errors.Join(c.Validate(), c.checkControl())
 		},
-		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
-			db, err := b.FindDatabase(c.Database)
-			if err != nil {
-				return nil, err
-			}
-			return New(db, *c)
-		},
+		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }
 

@@ -1,5 +1,5 @@
-// Package waitfile is the tasklet `wait_file`: it waits until files are there and nobody writes to
-// them any more.
+// Package waitfile is the tasklet `wait_file`: it waits until files exist and no longer
+// change.
 //
 // It imports core and core/registry.
 package waitfile

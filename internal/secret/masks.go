@@ -1,0 +1,58 @@
+package secret
+
+import "strings"
+
+// cut stands in a text for what was left out of it.
+const cut = "…"
+
+// masks replaces forms of secrets.
+type masks struct {
+	forms []string // the longest first
+	whole *strings.Replacer
+}
+
+func newMasks(forms []string) *masks {
+	var pairs []string
+	for _, form := range forms {
+		pairs = append(pairs, form, mask)
+	}
+	return &masks{forms: forms, whole: strings.NewReplacer(pairs...)}
+}
+
+// Replace masks each form in a text, and the parts of MinValue bytes and more that are left of a
+// form where a long text was cut.
+func (m *masks) Replace(text string) string {
+	text = m.whole.Replace(text)
+	if !strings.Contains(text, cut) {
+		return text
+	}
+	pieces := strings.Split(text, cut)
+	for i, piece := range pieces {
+		if i > 0 {
+			if n := m.left(piece, strings.HasPrefix, func(form string, n int) string { return form[len(form)-n:] }); n > 0 {
+				piece = mask + piece[n:]
+			}
+		}
+		if i < len(pieces)-1 {
+			if n := m.left(piece, strings.HasSuffix, func(form string, n int) string { return form[:n] }); n > 0 {
+				piece = piece[:len(piece)-n] + mask
+			}
+		}
+		pieces[i] = piece
+	}
+	return strings.Join(pieces, cut)
+}
+
+// left is how many bytes of a form stand at an edge of a piece: the most that has says of any form.
+// part returns the n bytes of a form that are at that edge.
+func (m *masks) left(piece string, has func(text, part string) bool, part func(form string, n int) string) int {
+	most := 0
+	for _, form := range m.forms {
+		for n := min(len(form)-1, len(piece)); n >= MinValue && n > most; n-- {
+			if has(piece, part(form, n)) {
+				most = n
+			}
+		}
+	}
+	return most
+}

@@ -6,17 +6,21 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
 // TestTheCommandsOfTheHowTosPrintWhatIsShown runs the pages from the top
 // to the bottom, each on one of the databases.
 func TestTheCommandsOfTheHowTosPrintWhatIsShown(t *testing.T) {
 	t.Parallel()
-	for i, page := range []string{"flows.md", "partitions.md", "bad-data.md"} {
-		t.Run(page, func(t *testing.T) {
+	for i, page := range []string{"flows.md", "partitions.md", "bad-data.md", "../quickstart.md"} {
+		t.Run(filepath.Base(page), func(t *testing.T) {
 			t.Parallel()
 			inTurn(t, i, func(t *testing.T, url string) {
 				s := newScene(t, url, nil)
@@ -28,9 +32,27 @@ func TestTheCommandsOfTheHowTosPrintWhatIsShown(t *testing.T) {
 	}
 }
 
+// TestTheJobFilesOfTheComparisonsAreValid checks each of them as `surfin validate` does.
+func TestTheJobFilesOfTheComparisonsAreValid(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"coming-from-spring-batch.md", "coming-from-dbt-airflow-benthos.md"} {
+		s, jobs := newScene(t, testdb.SQLite(t), nil), []string{"validate"}
+		list := blocks(t, "../"+page)
+		s.writeNamed(list)
+		for _, b := range list {
+			if name, text, _ := strings.Cut(b.text, "\n"); b.language == "yaml" && strings.Contains(text, "job: ") {
+				jobs = append(jobs, strings.TrimPrefix(name, "# "))
+			}
+		}
+		require.Greater(t, len(jobs), 3, page)
+		s.said(jobs...)
+	}
+}
+
 // followPage does what a page says: a block that begins with "# NAME.yaml", or has the
 // comment "file NAME", is written; the lines of a block of sh are run, and the comment
-// "exits N" is about the last one; a block of text is what those lines print, where
+// "exits N" is about the last one; with "killed when TABLE has rows" the first line is
+// started and killed then; a block of text is what those lines print, where
 // "..." stands for lines that are left out.
 func (s *scene) followPage(page []block) {
 	s.t.Helper()
@@ -43,6 +65,8 @@ func (s *scene) followPage(page []block) {
 			s.write(name, b.text)
 		case b.language == "yaml":
 			s.writeNamed([]block{b})
+		case strings.HasPrefix(b.comment, "killed when "):
+			s.killWhenRows(b)
 		case b.language == "sh":
 			printed = s.runLines(b)
 			commands++
@@ -51,6 +75,22 @@ func (s *scene) followPage(page []block) {
 		}
 	}
 	require.Greater(s.t, commands, 3)
+}
+
+// killWhenRows starts the first line of the block, and kills it when the table that its
+// comment names has rows: a reader sleeps instead.
+func (s *scene) killWhenRows(b block) {
+	s.t.Helper()
+	name, _, _ := strings.Cut(strings.TrimPrefix(b.comment, "killed when "), " ")
+	line, _, background := strings.Cut(b.text, " &\n")
+	require.True(s.t, background, b.text)
+	p := s.start(commandWords(s.t, line)...)
+	require.Eventually(s.t, func() bool {
+		code, out := s.run("sql", "select 'begun' word from "+name+" limit 1")
+		return code == 0 && strings.Contains(out, "begun")
+	}, time.Minute, 10*time.Millisecond)
+	p.signal(syscall.SIGKILL)
+	p.wait()
 }
 
 // runLines runs the lines of a block; all but the last command must succeed.

@@ -25,3 +25,14 @@ func TestTheCodeOfTheHowToIsTheExample(t *testing.T) {
 		}
 	}
 }
+
+// The code of docs/coming-from-spring-batch.md is that of examples which are run.
+func TestTheCodeForThoseWhoComeFromSpringIsOfTheExamples(t *testing.T) {
+	t.Parallel()
+	code := page(t, "pkg/batch/example_test.go") + page(t, "pkg/batch/example_flow_test.go")
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```\n").FindAllStringSubmatch(page(t, "docs/coming-from-spring-batch.md"), -1)
+	require.Greater(t, len(blocks), 3)
+	for _, b := range blocks {
+		require.Contains(t, code, b[1])
+	}
+}

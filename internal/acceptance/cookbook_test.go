@@ -39,6 +39,7 @@ func dishes() []dish {
 		{"customers", nil, cookCustomers}, {"payments", []string{"date=2026-11-20"}, cookPayments}, {"meters", []string{"folder=in"}, cookMeters},
 		{"review", nil, cookReview}, {"warehouse", nil, cookWarehouse}, {"archive", []string{"before=2026-01-01"}, cookArchive},
 		{"migrate", nil, cookMigrate}, {"datamart", []string{"date=2026-11-20"}, cookDatamart}, {"guarded", []string{"date=2026-11-20"}, cookGuarded},
+		{"nightly", []string{"date=2026-11-20"}, cookNightly},
 	}
 }
 
@@ -71,7 +72,7 @@ func (s *scene) cooked(d dish, kills int, random *rand.Rand) {
 	s.t.Helper()
 	for attempt := 0; ; attempt++ {
 		p := s.start(append([]string{"run", d.name + ".yaml"}, d.args...)...)
-		if attempt < kills && !p.waitFor(time.Duration(50+random.IntN(400))*time.Millisecond) {
+		if attempt < kills && !p.waitFor(time.Duration(20+random.IntN(250))*time.Millisecond) {
 			p.signal(syscall.SIGKILL)
 		}
 		code, out := p.wait()
@@ -307,5 +308,26 @@ func cookGuarded(s *scene, db tx.Database) func() {
 		require.NoError(s.t, err)
 		require.Equal(s.t, "2026-11-20", strings.Split(string(worked), "\n")[0])
 		require.EqualValues(s.t, 1, alerts.Load())
+	}
+}
+
+func cookNightly(s *scene, db tx.Database) func() {
+	s.exec(db, "create table account (id bigint primary key, owner text, balance decimal(12,2), closed_on date)")
+	want := ""
+	s.fill(db, "account", rowsOf, func(i int) string {
+		closed := "'2026-11-19'"
+		if i%4 != 0 {
+			closed = "null"
+			want += fmt.Sprintf("{\"id\":%d,\"owner\":\"n%d\",\"balance\":%s}\n", i, i, cents(int64(i)))
+		}
+		return fmt.Sprintf("%d, 'n%d', %s, %s", i, i, cents(int64(i)), closed)
+	})
+	code, out := s.run("run", "nightly.yaml", "date=2026-12-25")
+	require.Equal(s.t, 0, code, out)
+	require.Contains(s.t, out, "HOLIDAY")
+	return func() {
+		content, err := os.ReadFile(filepath.Join(s.dir, "out", "statements_2026-11-20.jsonl"))
+		require.NoError(s.t, err)
+		require.Equal(s.t, want, string(content))
 	}
 }

@@ -79,7 +79,7 @@ func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	if err != nil {
 		return nil, exception.Fatal("", err)
 	}
-	got, err := client.Do(req)
+	got, err := guarded(client, r.Headers).Do(req)
 	if err != nil {
 		return nil, because(outer, ctx, err)
 	}

@@ -1,0 +1,43 @@
+package httpcall
+
+import (
+	"errors"
+	"net/http"
+)
+
+// maxRedirects is how many redirects are followed, as net/http does.
+const maxRedirects = 10
+
+// guarded is client, but a redirect to another host, or from https to http, carries none of the
+// request's headers and no Referer, whose query may be secret: net/http takes away Authorization
+// and cookies only, and an API key has a header of any name. They stay away once they were left out.
+func guarded(client *http.Client, headers map[string]string) *http.Client {
+	own, next := *client, client.CheckRedirect
+	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if leaves(req, via) {
+			req.Header.Del("Referer")
+			for name := range headers {
+				req.Header.Del(name)
+			}
+		}
+		switch {
+		case next != nil:
+			return next(req, via)
+		case len(via) >= maxRedirects:
+			return errors.New("stopped after 10 redirects")
+		}
+		return nil
+	}
+	return &own
+}
+
+// leaves reports whether a request of the chain went, or req goes, elsewhere than the first one.
+func leaves(req *http.Request, via []*http.Request) bool {
+	first := via[0].URL
+	for _, r := range append(via[1:len(via):len(via)], req) {
+		if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
+			return true
+		}
+	}
+	return false
+}

@@ -86,6 +86,8 @@ type scene struct {
 	dir string
 	url string
 	env []string
+	// params are parameters that are known only when the scene is made.
+	params []string
 	// program is what start runs; "": surfin.
 	program string
 }

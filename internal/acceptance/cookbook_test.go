@@ -10,12 +10,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -39,7 +41,7 @@ func dishes() []dish {
 		{"customers", nil, cookCustomers}, {"payments", []string{"date=2026-11-20"}, cookPayments}, {"meters", []string{"folder=in"}, cookMeters},
 		{"review", nil, cookReview}, {"warehouse", nil, cookWarehouse}, {"archive", []string{"before=2026-01-01"}, cookArchive},
 		{"migrate", nil, cookMigrate}, {"datamart", []string{"date=2026-11-20"}, cookDatamart}, {"guarded", []string{"date=2026-11-20"}, cookGuarded},
-		{"nightly", []string{"date=2026-11-20"}, cookNightly},
+		{"nightly", []string{"date=2026-11-20"}, cookNightly}, {"quakes", []string{"since=2026-11-20"}, cookQuakes},
 	}
 }
 
@@ -71,8 +73,8 @@ func TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled(t *testing.T) {
 func (s *scene) cooked(d dish, kills int, random *rand.Rand) {
 	s.t.Helper()
 	for attempt := 0; ; attempt++ {
-		p := s.start(append([]string{"run", d.name + ".yaml"}, d.args...)...)
-		if attempt < kills && !p.waitFor(time.Duration(20+random.IntN(250))*time.Millisecond) {
+		p := s.start(slices.Concat([]string{"run", d.name + ".yaml"}, d.args, s.params)...)
+		if attempt < kills && !p.waitFor(time.Duration(5+random.IntN(20<<random.IntN(5)))*time.Millisecond) {
 			p.signal(syscall.SIGKILL)
 		}
 		code, out := p.wait()
@@ -329,5 +331,48 @@ func cookNightly(s *scene, db tx.Database) func() {
 		content, err := os.ReadFile(filepath.Join(s.dir, "out", "statements_2026-11-20.jsonl"))
 		require.NoError(s.t, err)
 		require.Equal(s.t, want, string(content))
+	}
+}
+
+// cookQuakes has an API that refuses each fifth request.
+func cookQuakes(s *scene, db tx.Database) func() {
+	var requests, refused atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := r.URL.Query()
+		if r.Header.Get("Authorization") != "Bearer not-a-secret" || q.Get("since") != "2026-11-20" || q.Get("limit") != "200" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		if n := requests.Add(1); n%5 == 2 {
+			refused.Add(1)
+			w.WriteHeader([]int{http.StatusTooManyRequests, http.StatusBadGateway}[n%2])
+			return
+		}
+		time.Sleep(5 * time.Millisecond) // as a network takes
+		from := 0
+		if c := q.Get("cursor"); c != "" {
+			_, err := fmt.Sscanf(c, "after-%d", &from)
+			assert.NoError(s.t, err)
+		}
+		list := []string{}
+		for i := from; i < min(from+200, rowsOf); i++ {
+			list = append(list, fmt.Sprintf(`{"id": "q%d", "time": %d, "properties": {"mag": %d.5, "place": "p%d"}}`, i, 1763596800000+i, i%9, i))
+		}
+		next := "null"
+		if from+200 < rowsOf {
+			next = fmt.Sprintf(`"after-%d"`, from+200)
+		}
+		fmt.Fprintf(w, `{"body": {"data": [%s], "next": %s}}`, strings.Join(list, ", "), next)
+	}))
+	s.t.Cleanup(server.Close)
+	s.env = append(s.env, "SURFIN_SECRET_API_TOKEN=not-a-secret")
+	s.params = []string{"api=" + server.URL}
+	sum := 0
+	for i := range rowsOf {
+		sum += 10*(i%9) + 5
+	}
+	return func() {
+		require.Equal(s.t, []int64{rowsOf, int64(sum)}, s.ints(db, "select count(*), cast(round(sum(mag) * 10) as bigint) from quake", 2))
+		require.Positive(s.t, refused.Load())
 	}
 }

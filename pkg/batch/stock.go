@@ -8,6 +8,7 @@ import (
 	itemfiles "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
+	itemhttp "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/http"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
@@ -39,7 +40,7 @@ import (
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
 		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), route.Components(), table.Components(),
-		dedupe.Components(), filter.Components(), group.Components(), lookup.Components(), mapping.Components(), validate.Components(),
+		dedupe.Components(), filter.Components(), group.Components(), itemhttp.Components(), lookup.Components(), mapping.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), mailtask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
 	)

@@ -18,6 +18,7 @@ import (
 	itemfiles "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
+	itemhttp "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/http"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
@@ -52,7 +53,7 @@ func shipped(t *testing.T) *registry.Registry {
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
-		csv.Components(), dedupe.Components(), itemfiles.Components(), filter.Components(), group.Components(), json.Components(), lookup.Components(), mapping.Components(), query.Components(),
+		csv.Components(), dedupe.Components(), itemfiles.Components(), filter.Components(), group.Components(), itemhttp.Components(), json.Components(), lookup.Components(), mapping.Components(), query.Components(),
 		route.Components(), table.Components(), text.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), mailtask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)

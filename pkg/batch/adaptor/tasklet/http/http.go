@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/httpcall"
@@ -48,11 +47,8 @@ func (c *Config) Validate() error {
 		bad("json", "there is a body as well: write one of them")
 	}
 	for name, value := range c.Headers {
-		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }) {
-			bad("headers."+name, "%q is no name of a header", name)
-		}
-		if strings.ContainsAny(value, "\r\n\x00") {
-			bad("headers."+name, "the value has a line break, which a header cannot have")
+		if err := httpcall.CheckHeader(name, value); err != nil {
+			bad("headers."+name, "%w", err)
 		}
 	}
 	for _, code := range c.Status {

@@ -7,42 +7,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/httpcall"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 const (
 	// keptBytes is how long an answer may be to become the result `body`.
 	keptBytes = 8 << 10
-	// shownBytes is how much of an answer a failure shows.
-	shownBytes = 300
 	// keyKey is where the step's context has the key of its requests.
 	keyKey = "surfin.http.key"
 )
-
-// StatusError is an answer of another status than is expected. Error classes know it by its
-// method StatusCode.
-type StatusError struct {
-	code int
-	text string
-	wait time.Duration
-}
-
-// Error is the status, and the beginning of the answer.
-func (e *StatusError) Error() string { return e.text }
-
-// StatusCode is the status, such as 404.
-func (e *StatusError) StatusCode() int { return e.code }
-
-// RetryAfter is how long the server asks to wait before the next request; 0: it does not.
-func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
 // Execute sends the request.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
@@ -56,18 +32,9 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	request := t.request(key)
 	answer, err := t.send(ctx, request, c)
 	if err != nil {
-		return fmt.Errorf("http: %s: %w", shown(t.config.URL), err)
+		return fmt.Errorf("http: %s: %w", httpcall.Shown(t.config.URL), err)
 	}
 	return t.keep(ctx, c, answer)
-}
-
-// shown is an address without what may be secret in it.
-func shown(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "the request"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // key is the key of all requests of the step, stored before the first one; "" where none is asked for.
@@ -98,8 +65,7 @@ func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.St
 		return nil, err
 	}
 	c.Out["status"], c.Out["body"] = int64(a.Code), nil
-	readable := !a.Cut && utf8.Valid(a.Body) && !strings.Contains(string(a.Body), "\x00")
-	if readable && len(a.Body) <= keptBytes {
+	if a.Readable() && len(a.Body) <= keptBytes {
 		c.Out["body"] = string(a.Body)
 	}
 	switch {
@@ -108,15 +74,7 @@ func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.St
 	case a.Success:
 		return a, nil
 	}
-	text := "the server answered " + a.Status
-	if readable && len(a.Body) > 0 {
-		text += ": " + strings.ToValidUTF8(string(a.Body[:min(len(a.Body), shownBytes)]), "")
-	}
-	failed := &StatusError{code: a.Code, text: text, wait: a.Wait}
-	if a.Again {
-		return a, exception.Retryable("", failed)
-	}
-	return a, failed
+	return a, a.Failure()
 }
 
 // keep makes results of the answer.

@@ -1,0 +1,335 @@
+package httpitem
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/httpcall"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+)
+
+// longestWait bounds what a server may ask for by Retry-After.
+const longestWait = time.Minute
+
+// NewReader returns a reader of items of the type.
+func NewReader(client *http.Client, cfg Config, itemType item.Type) (item.Reader, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("http: %w", err)
+	}
+	every, err := everyOf(cfg.Rate)
+	if err != nil {
+		return nil, fmt.Errorf("http: %w", err)
+	}
+	cfg.MaxPage = cmp.Or(cfg.MaxPage, defaultMaxPage)
+	return itemType.FromDocuments(&reader{client: client, cfg: cfg, every: every})
+}
+
+// reader is the item.DocumentReader.
+type reader struct {
+	client *http.Client
+	cfg    Config
+	every  time.Duration
+
+	at     position          // of the next item
+	items  []json.RawMessage // of the page in hand; nil: it is not read yet
+	next   *string           // what the page says of the next one; nil: it is the last
+	soon   time.Time         // no request before
+	meta   item.Meta
+	last   []byte // the item that was read last
+	single []byte // the text of a redrive; nil: there is none
+	raw    bool
+}
+
+// position is the item.Position: a page, and how many of its items are done.
+type position struct {
+	// Page is the cursor or the address of the page, or empty: the first one.
+	Page string `json:"page,omitempty"`
+	// Before are the items of all pages before it, Pages their number.
+	Before int64 `json:"before"`
+	Pages  int64 `json:"pages"`
+	// Done are items of the page, Sum a hash of them.
+	Done int64  `json:"done,omitempty"`
+	Sum  string `json:"sum,omitempty"`
+	// Ended says that there are no more pages.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// Meta is the address, and the number of the last item among all.
+func (r *reader) Meta() item.Meta { return r.meta }
+
+// Open begins with the first page, or goes on.
+func (r *reader) Open(_ context.Context, at item.Position) error {
+	r.at, r.items, r.next, r.raw, r.single = position{}, nil, nil, false, nil
+	if at == nil {
+		return nil
+	}
+	if err := json.Unmarshal(at, &r.at); err != nil {
+		return fmt.Errorf("http: cannot restart: its position is not readable: %w", err)
+	}
+	return nil
+}
+
+// Position returns where the next item is.
+func (r *reader) Position() (item.Position, error) { return json.Marshal(r.at) }
+
+// ReadDocument implements item.DocumentReader.
+func (r *reader) ReadDocument(ctx context.Context) ([]byte, error) {
+	if r.raw {
+		text := r.single
+		if r.single = nil; text == nil {
+			return nil, io.EOF
+		}
+		return text, nil
+	}
+	for {
+		if r.at.Ended {
+			return nil, io.EOF
+		}
+		if r.items == nil {
+			if err := r.fetch(ctx); err != nil {
+				return nil, fmt.Errorf("http: %s, page %d: %w", httpcall.Shown(r.address()), r.at.Pages+1, err)
+			}
+		}
+		if r.at.Done < int64(len(r.items)) {
+			return r.take(), nil
+		}
+		r.turn()
+	}
+}
+
+// take is the next item of the page.
+func (r *reader) take() []byte {
+	r.last = r.items[r.at.Done]
+	r.at.Done++
+	r.at.Sum = sumOf(r.at.Sum, r.last)
+	r.meta = item.Meta{Path: httpcall.Shown(r.address()), Index: r.at.Before + r.at.Done}
+	return r.last
+}
+
+// turn goes to the next page.
+func (r *reader) turn() {
+	r.at.Before += int64(len(r.items))
+	r.at.Pages++
+	r.at.Done, r.at.Sum, r.at.Ended = 0, "", r.next == nil
+	if r.next != nil {
+		r.at.Page = *r.next
+	}
+	r.items, r.next = nil, nil
+}
+
+// sumOf is the hash of the items up to this one, from that of the items before it.
+func sumOf(before string, text []byte) string {
+	h := sha256.New()
+	h.Write([]byte(before))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// address is that of the page.
+func (r *reader) address() string {
+	p := r.cfg.page()
+	if (p.Next != "" || p.Link) && r.at.Page != "" {
+		return r.at.Page
+	}
+	u, err := url.Parse(r.cfg.URL)
+	if err != nil { // Validate has parsed it
+		return r.cfg.URL
+	}
+	query := u.Query()
+	for name, value := range r.cfg.Query {
+		query.Set(name, value)
+	}
+	switch {
+	case p.Cursor != "" && r.at.Page != "":
+		query.Set(p.Param, r.at.Page)
+	case p.Offset:
+		query.Set(p.Param, strconv.FormatInt(r.at.Before, 10))
+	case p.Number:
+		query.Set(p.Param, strconv.FormatInt(p.First+r.at.Pages, 10))
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// fetch reads the page. Nothing is consumed where it fails.
+func (r *reader) fetch(ctx context.Context) error {
+	if err := r.wait(ctx); err != nil {
+		return err
+	}
+	address := r.address()
+	a, err := httpcall.Do(ctx, r.client, httpcall.Request{URL: address, Headers: r.cfg.Headers, Timeout: r.cfg.Timeout, Keep: int64(r.cfg.MaxPage)})
+	switch {
+	case err != nil:
+		return err
+	case !a.Success:
+		if wait := time.Now().Add(min(a.Wait, longestWait)); wait.After(r.soon) {
+			r.soon = wait
+		}
+		return a.Failure()
+	case a.Cut:
+		return fmt.Errorf("the answer is longer than max_page, which is %d bytes: ask for fewer items in a page", r.cfg.MaxPage)
+	}
+	items, next, err := r.parse(address, a)
+	if err != nil {
+		return err
+	}
+	if err := r.same(items); err != nil {
+		return exception.Fatal("", err)
+	}
+	r.items, r.next = items, next
+	return nil
+}
+
+// wait keeps to the rate, and to what the server has asked for.
+func (r *reader) wait(ctx context.Context) error {
+	if pause := time.Until(r.soon); pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+	r.soon = time.Now().Add(r.every)
+	return nil
+}
+
+// same refuses a page of which the items that are done have changed.
+func (r *reader) same(items []json.RawMessage) error {
+	if r.at.Done == 0 {
+		return nil
+	}
+	sum := ""
+	for _, text := range items[:min(r.at.Done, int64(len(items)))] {
+		sum = sumOf(sum, text)
+	}
+	if sum != r.at.Sum {
+		return fmt.Errorf("cannot restart: its first %d items are others than those that were read before; begin anew with --from-start", r.at.Done)
+	}
+	return nil
+}
+
+// parse finds the items and the next page in an answer.
+func (r *reader) parse(address string, a *httpcall.Answer) (items []json.RawMessage, next *string, err error) {
+	p := r.cfg.page()
+	find := jsontext.NewFinder()
+	list, page := -1, -1
+	if r.cfg.Items != "" {
+		list = find.AddName(r.cfg.Items)
+	}
+	if name := cmp.Or(p.Cursor, p.Next); name != "" {
+		page = find.AddName(name)
+	}
+	if err := find.Find(a.Body); err != nil {
+		return nil, nil, fmt.Errorf("the answer is no JSON: %w: %s", err, jsontext.Shorten(a.Body))
+	}
+	array := json.RawMessage(bytes.TrimSpace(a.Body))
+	if list >= 0 {
+		array = find.Found[list]
+	}
+	if len(array) == 0 || array[0] != '[' {
+		if r.cfg.Items == "" {
+			return nil, nil, fmt.Errorf("the answer is no array (items: says where in it there is one): %s", jsontext.Shorten(a.Body))
+		}
+		return nil, nil, fmt.Errorf("the answer has no array at %s (items): %s", r.cfg.Items, jsontext.Shorten(a.Body))
+	}
+	if err := json.Unmarshal(array, &items); err != nil {
+		return nil, nil, err
+	}
+	if items == nil {
+		items = []json.RawMessage{}
+	}
+	named := ""
+	switch {
+	case page >= 0:
+		if named, err = textOf(find.Found[page]); err != nil {
+			return nil, nil, err
+		}
+	case p.Link:
+		named = linkOf(a.Header)
+	case (p.Offset || p.Number) && len(items) > 0:
+		return items, &named, nil
+	}
+	if named == "" {
+		return items, nil, nil
+	}
+	if named, err = r.following(address, named); err != nil {
+		return nil, nil, err
+	}
+	return items, &named, nil
+}
+
+// following checks what names the next page: an address of the same host, and not this one.
+func (r *reader) following(address, named string) (string, error) {
+	if p := r.cfg.page(); p.Cursor != "" {
+		if named == r.at.Page {
+			return "", fmt.Errorf("the answer names its own cursor %.40q as the next one", named)
+		}
+		return named, nil
+	}
+	here, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	to, err := here.Parse(named)
+	switch {
+	case err != nil:
+		return "", errors.New("the address of the next page is none")
+	case to.Host != here.Host || to.Scheme != here.Scheme || to.User != nil && to.User.String() != here.User.String():
+		return "", fmt.Errorf("the next page is at %s://%s, and not where this one is: its headers are for one host", to.Scheme, to.Host)
+	case to.String() == here.String():
+		return "", errors.New("the answer names itself as the next page")
+	}
+	return to.String(), nil
+}
+
+// textOf is a cursor: a text or a number; null and nothing are "".
+func textOf(raw json.RawMessage) (string, error) {
+	switch {
+	case len(raw) == 0 || string(raw) == "null" || string(raw) == "false":
+		return "", nil
+	case raw[0] == '"':
+		return jsontext.Unquote(raw)
+	case raw[0] == '{' || raw[0] == '[' || raw[0] == 't':
+		return "", fmt.Errorf("what names the next page is no text: %s", jsontext.Shorten(raw))
+	}
+	return string(raw), nil
+}
+
+var nextLink = regexp.MustCompile(`<([^>]*)>[^,<]*;\s*rel="?next"?`)
+
+// linkOf is the address of the header Link with rel=next; "": there is none.
+func linkOf(header http.Header) string {
+	for _, value := range header.Values("Link") {
+		if m := nextLink.FindStringSubmatch(value); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// RawText implements item.RawReader: the last item.
+func (r *reader) RawText() item.RawText {
+	return item.RawText{Text: string(r.last), Offset: r.meta.Index, Length: int64(len(r.last))}
+}
+
+// OpenRaw implements item.RawOpener: the text is an item.
+func (r *reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
+	r.raw, r.single, r.meta, r.last = true, []byte(raw.Text), meta, []byte(raw.Text)
+	return nil
+}

@@ -68,7 +68,7 @@ func TestMoneyIsExactThoughTheProcessIsKilled(t *testing.T) {
 			require.True(t, done || code == -1, out)
 		}
 		db, _ := s.open()
-		require.Equal(t, []int64{int64(payments), amount}, s.ints(db, "select count(*), cast(round(sum(amount) * 100) as bigint) from payment", 2))
+		require.Equal(t, []int64{int64(payments), amount}, s.ints(db, "select count(*), sum(cast(round(amount * 100) as bigint)) from payment", 2))
 		s.assertMoney("payments.txt", payments, amount, fee)
 	})
 }

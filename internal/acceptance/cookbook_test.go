@@ -374,7 +374,7 @@ func cookQuakes(s *scene, db tx.Database) func() {
 		if from+200 < rowsOf {
 			next = fmt.Sprintf(`"after-%d"`, from+200)
 		}
-		fmt.Fprintf(w, `{"body": {"data": [%s], "next": %s}}`, strings.Join(list, ", "), next)
+		_, _ = fmt.Fprintf(w, `{"body": {"data": [%s], "next": %s}}`, strings.Join(list, ", "), next) //nolint:errcheck // a killed client is gone
 	}))
 	s.t.Cleanup(server.Close)
 	s.env = append(s.env, "SURFIN_SECRET_API_TOKEN=not-a-secret")

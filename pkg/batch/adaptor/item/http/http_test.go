@@ -78,10 +78,14 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	list := "[" + strings.Join(items, ",") + "]"
 	if q.Get("bare") != "" {
-		fmt.Fprint(w, list)
+		say(w, list)
 		return
 	}
-	fmt.Fprintf(w, `{"body": {"data": %s, "cursor": %s, "next": %s}}`, list, cursor, next)
+	say(w, fmt.Sprintf(`{"body": {"data": %s, "cursor": %s, "next": %s}}`, list, cursor, next))
+}
+
+func say(w http.ResponseWriter, text string) {
+	_, _ = io.WriteString(w, text) //nolint:errcheck // of the test: a reader that has enough is gone
 }
 
 func (a *api) reader(t testing.TB, page *httpitem.Page, query map[string]string) item.Reader {
@@ -184,12 +188,12 @@ func TestAFailedRequestConsumesNothing(t *testing.T) {
 		"404 Not Found":                  func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
 		"unexpected EOF": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "1000")
-			fmt.Fprint(w, `{"body": {"data": [{"id": 1}`)
+			say(w, `{"body": {"data": [{"id": 1}`)
 		},
-		"the answer is no JSON":                    func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") },
-		"the answer has no array at body.data":     func(w http.ResponseWriter) { fmt.Fprint(w, `{"body": {"data": {}}}`) },
-		"names itself as the next page":            func(w http.ResponseWriter) { fmt.Fprint(w, `{"body": {"data": [], "next": "/events?key=secret"}}`) },
-		"the next page is at https://evil.invalid": func(w http.ResponseWriter) { fmt.Fprint(w, `{"body": {"data": [], "next": "https://evil.invalid/x"}}`) },
+		"the answer is no JSON":                    func(w http.ResponseWriter) { say(w, "<html>") },
+		"the answer has no array at body.data":     func(w http.ResponseWriter) { say(w, `{"body": {"data": {}}}`) },
+		"names itself as the next page":            func(w http.ResponseWriter) { say(w, `{"body": {"data": [], "next": "/events?key=secret"}}`) },
+		"the next page is at https://evil.invalid": func(w http.ResponseWriter) { say(w, `{"body": {"data": [], "next": "https://evil.invalid/x"}}`) },
 	} {
 		fails(answer)
 		r := a.reader(t, pages()["next"], nil)

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+func (c runCommands) backfillCommand() *cobra.Command {
+	var req operator.BackfillRequest
+	cmd := &cobra.Command{
+		Use:   "backfill FILE NAME=FIRST..LAST [NAME=VALUE ...]",
+		Short: "Run the instances of a range of days or numbers",
+		Long: `Runs the job of FILE once for each value of a parameter of type date or int, from
+FIRST to LAST, both included; FIRST..LAST/7 takes each seventh one. An instance that is
+complete is passed over, and one that failed or stopped goes on where it was: run it
+again until all of them are complete.
+
+All parameters are checked before the first launch. The failure of an instance does not
+keep the others from running; the exit code is 1 then. An interrupt stops those that
+run, and begins no other.`,
+		Example: "  " + c.env.app.Name + " backfill jobs/nightly.yaml date=2026-11-01..2026-11-20 --parallel 4",
+		Args:    c.fileAndParameters,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.backfill(cmd.Context(), req, args)
+		},
+	}
+	cmd.Flags().IntVar(&req.Parallel, "parallel", 1, "run `N` instances at once")
+	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue instances though the job file has changed in what is committed, or a file in what was read of it")
+	c.env.addFormatFlag(cmd)
+	return cmd
+}
+
+func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest, args []string) (err error) {
+	if req.Parallel < 1 {
+		return usagef("--parallel %d: at least 1 is needed", req.Parallel)
+	}
+	req.File, req.Checked, req.Folder = args[0], c.env.app.Files[args[0]], c.env.dir
+	if err := rangeParameters(&req, args[1:]); err != nil {
+		return err
+	}
+	if req.Checked, err = c.env.loadJobFile(req.File); err != nil {
+		return err
+	}
+	if err := c.env.configure(); err != nil {
+		return err
+	}
+	ignoreBrokenPipes()
+	c.env.announceDatabase(ctx)
+	log := c.env.newEventLog(nil)
+	return c.env.withSession(ctx, log, func(s *Session) error {
+		ctx, signals := c.env.obeySignals(ctx)
+		defer signals.end()
+		req.Hooks = operator.Hooks{Stop: signals.stop, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }}
+		runs, err := s.Service.Backfill(ctx, req)
+		if len(runs) == 0 && err != nil {
+			return c.env.refusal(err)
+		}
+		return errors.Join(c.printBackfill(req.Param, runs), c.backfillEnd(req, runs, err))
+	})
+}
+
+// rangeParameters reads the words of the command: one of them is the range.
+func rangeParameters(req *operator.BackfillRequest, words []string) error {
+	var others []string
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		first, rest, isRange := strings.Cut(value, "..")
+		if !isRange {
+			others = append(others, word)
+			continue
+		}
+		if req.Param != "" {
+			return usagef("%s and %s are ranges: a backfill has one", req.Param, name)
+		}
+		last, every, stepped := strings.Cut(rest, "/")
+		req.Param, req.From, req.To = name, first, last
+		if stepped {
+			step, err := strconv.ParseInt(every, 10, 64)
+			if err != nil || step < 1 {
+				return usagef("%s: %q is no step: a number from 1 on is expected behind /", word, every)
+			}
+			req.Step = step
+		}
+	}
+	if req.Param == "" {
+		return usagef("no range is given, such as date=2026-11-01..2026-11-20")
+	}
+	var err error
+	req.Params, err = parseParameters(others)
+	return err
+}
+
+func (c runCommands) printBackfill(param string, runs []operator.BackfillRun) error {
+	if c.env.format == formatJSON {
+		return c.env.printJSON(runs)
+	}
+	columns := []column{{title: param}, {title: "execution", right: true}, {title: "status"}, {title: "attempt", right: true}, {title: "time", right: true}, {title: "error"}}
+	rows := make([][]string, len(runs))
+	for i, r := range runs {
+		row := []string{r.Value, "", "", "", "", firstLine(r.Problem)}
+		switch e := r.Execution; {
+		case r.Skipped:
+			row[2], row[5] = "complete already", ""
+		case e != nil:
+			row[1], row[2], row[3], row[4] = idText(e.ID), string(e.Status), strconv.Itoa(e.Attempt), secondsText(e.Duration)
+			if row[5] == "" {
+				row[5] = firstLine(e.Error)
+			}
+		default:
+			row[2] = "not run"
+		}
+		rows[i] = row
+	}
+	return c.env.print(renderTable(columns, rows))
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// backfillEnd is nil where all instances of the range are complete.
+func (c runCommands) backfillEnd(req operator.BackfillRequest, runs []operator.BackfillRun, err error) error {
+	failed := 0
+	for _, r := range runs {
+		if r.Failed() {
+			failed++
+		}
+	}
+	stopped := false
+	select {
+	case <-req.Stop:
+		stopped = true
+	default:
+	}
+	again := hintLines([]hint{{"go on", "run the command again: what is complete is passed over"}})
+	switch {
+	case err != nil:
+		return &exitError{code: ExitFailed, err: fmt.Errorf("the backfill ended early: %w", err), hints: again}
+	case stopped:
+		return &exitError{code: ExitStopped, err: fmt.Errorf("the backfill stopped: %d instances were begun, and %d of them are not complete", len(runs), failed), hints: again}
+	case failed > 0:
+		return &exitError{code: ExitFailed, err: fmt.Errorf("%d of %d instances are not complete", failed, len(runs)), hints: again}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"sync"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/job"
+)
+
+// maxBackfill is the most instances of one backfill.
+const maxBackfill = 10_000
+
+// BackfillRequest asks for an instance for each value of a range of one parameter.
+type BackfillRequest struct {
+	// RunRequest is the job, and the parameters other than that of the range. Its Hooks are
+	// called by one goroutine at a time, but for OnTarget; the end of Stop begins no other instance.
+	RunRequest
+	// Param is an identifying parameter of type date or int. From and To are its first and last
+	// value, both included, and Step the distance between two, 0: 1, in days for a date.
+	Param, From, To string
+	Step            int64
+	// Parallel is how many instances run at once; 0: 1.
+	Parallel int
+	// Done is called when an instance is over, by one goroutine at a time; nil: nothing is.
+	Done func(BackfillRun)
+}
+
+// BackfillRun is what became of one instance.
+type BackfillRun struct {
+	Value string `json:"value"`
+	// Skipped says that the instance was complete already.
+	Skipped bool `json:"skipped,omitempty"`
+	// Execution is the one that ran; nil: none did.
+	Execution *Execution `json:"execution,omitempty"`
+	// Problem is why none ran, or why its record could not be read.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Failed reports whether the instance is not complete.
+func (r BackfillRun) Failed() bool {
+	return !r.Skipped && (r.Execution == nil || r.Execution.Status != core.StatusCompleted)
+}
+
+// Backfill runs the instances of a range: those that are complete are skipped, those that failed
+// or stopped go on, and the others are launched. It returns what became of those that were begun,
+// in the order of the values. All parameters are checked before the first launch; the error is a
+// Refusal then. The failure of an instance does not end the others; what is wrong with the
+// database does. No incrementer is asked.
+func (s *Service) Backfill(ctx context.Context, req BackfillRequest) ([]BackfillRun, error) {
+	instances, err := s.backfillOf(ctx, &req)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	b := &backfill{service: s, req: req, instances: instances, runs: make([]BackfillRun, len(instances)), begun: make([]bool, len(instances))}
+	notice := req.OnNotice
+	b.req.OnNotice = func(n Notice) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if notice != nil {
+			notice(n)
+		}
+	}
+	var workers sync.WaitGroup
+	for range min(max(req.Parallel, 1), len(instances)) {
+		workers.Go(func() { b.work(ctx) })
+	}
+	workers.Wait()
+	var runs []BackfillRun
+	for i, run := range b.runs {
+		if b.begun[i] {
+			runs = append(runs, run)
+		}
+	}
+	return runs, b.err
+}
+
+// instanceOf is a value of the range with the parameters of its instance.
+type instanceOf struct {
+	value  string
+	params core.Parameters
+}
+
+// backfillOf checks the request, and the parameters of each instance.
+func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
+	refuse := func(err error) error {
+		return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
+	}
+	d, err := s.find(ctx, req.source())
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.compile(d, s.watched(Hooks{}))
+	if err != nil {
+		return nil, err
+	}
+	specs := j.Parameters
+	values, err := rangeOf(specs, req)
+	if err != nil {
+		return nil, refuse(err)
+	}
+	instances := make([]instanceOf, len(values))
+	for i, value := range values {
+		given := maps.Clone(req.Params)
+		if given == nil {
+			given = map[string]string{}
+		}
+		given[req.Param] = value
+		params, err := job.ValidateParameters(specs, typed(specs, given, req.Folder))
+		if err != nil {
+			return nil, refuse(err)
+		}
+		instances[i] = instanceOf{value, params}
+	}
+	return instances, nil
+}
+
+// rangeOf returns the values of the range.
+func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error) {
+	var spec *core.ParameterSpec
+	for i := range specs {
+		if specs[i].Name == req.Param {
+			spec = &specs[i]
+		}
+	}
+	switch {
+	case spec == nil:
+		return nil, fmt.Errorf("parameter %s: the job has no such parameter", req.Param)
+	case spec.Type != core.TypeDate && spec.Type != core.TypeInt:
+		return nil, fmt.Errorf("parameter %s: a range is of a date or an int, not of a %s", req.Param, spec.Type)
+	case !spec.Identifying:
+		return nil, fmt.Errorf("parameter %s is not identifying: all its values are one instance", req.Param)
+	case req.Step < 0:
+		return nil, fmt.Errorf("parameter %s: a step of %d leads backwards", req.Param, req.Step)
+	}
+	from, err := orderOf(spec.Type, req.From)
+	if err != nil {
+		return nil, fmt.Errorf("parameter %s: %w", req.Param, err)
+	}
+	to, err := orderOf(spec.Type, req.To)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("parameter %s: %w", req.Param, err)
+	case from > to:
+		return nil, fmt.Errorf("parameter %s: %s is after %s", req.Param, req.From, req.To)
+	}
+	step := max(req.Step, 1)
+	if count := uint64(to) - uint64(from); count/uint64(step) >= maxBackfill {
+		return nil, fmt.Errorf("parameter %s: the range has more than %d values: run it in parts", req.Param, maxBackfill)
+	}
+	values := []string{}
+	for at := from; ; at += step {
+		if spec.Type == core.TypeDate {
+			values = append(values, core.Date(at).String())
+		} else {
+			values = append(values, strconv.FormatInt(at, 10))
+		}
+		if to-at < step {
+			return values, nil
+		}
+	}
+}
+
+func orderOf(t core.ParameterType, text string) (int64, error) {
+	value, err := core.ParseParameter(t, text)
+	if err != nil {
+		return 0, err
+	}
+	if day, ok := value.(core.Date); ok {
+		return int64(day), nil
+	}
+	n, _ := value.(int64) //nolint:errcheck // an int is one
+	return n, nil
+}
+
+// backfill is one at work.
+type backfill struct {
+	service   *Service
+	req       BackfillRequest
+	instances []instanceOf
+
+	mu    sync.Mutex
+	next  int
+	runs  []BackfillRun
+	begun []bool
+	err   error
+}
+
+// work runs instances until there are no more.
+func (b *backfill) work(ctx context.Context) {
+	for {
+		i, ok := b.take(ctx)
+		if !ok {
+			return
+		}
+		run, err := b.run(ctx, b.instances[i])
+		b.mu.Lock()
+		b.runs[i] = run
+		b.err = errors.Join(b.err, err)
+		if b.req.Done != nil {
+			b.req.Done(run)
+		}
+		b.mu.Unlock()
+	}
+}
+
+// take returns the next instance; false: there is none, or none may begin any more.
+func (b *backfill) take(ctx context.Context) (int, bool) {
+	select {
+	case <-b.req.Stop:
+		return 0, false
+	case <-ctx.Done():
+		return 0, false
+	default:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == len(b.instances) || b.err != nil {
+		return 0, false
+	}
+	i := b.next
+	b.next++
+	b.begun[i] = true
+	return i, true
+}
+
+// run runs one instance. The error is one that ends the backfill.
+func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) {
+	req := b.req.RunRequest
+	req.Params, req.Exactly = nil, &of.params
+	r := BackfillRun{Value: of.value}
+	running, err := b.service.Start(ctx, req)
+	var refused *Refusal
+	switch {
+	case errors.As(err, &refused):
+		r.Skipped = refused.Reason == ReasonComplete
+		if !r.Skipped {
+			r.Problem = err.Error()
+		}
+		return r, nil
+	case err != nil:
+		r.Problem = err.Error()
+		return r, err
+	}
+	if r.Execution, err = running.Follow(ctx, b.req.Stop); err != nil {
+		r.Problem = err.Error()
+	}
+	return r, nil
+}

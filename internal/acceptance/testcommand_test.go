@@ -23,7 +23,7 @@ func TestTestsOfJobsRunOnADatabaseOfTheirOwn(t *testing.T) {
 	require.Equal(t, 1, code)
 	for _, want := range []string{
 		"FAIL  bad_test.yaml: bad elements are skipped, and all others are in the tables", "step lines: expected written 3, got 2\n",
-		"table order_line (- expected, + got):\n", "\n      - 1 | 1 | Ann | tee | 2 | 4.50 | null\n", "\n      + 1 | 1 | Ann | tea | 2 | 4.5 | null\n",
+		"table order_line (- expected, + got):\n", "\n      - 1 | 1 | Ann | tee | 2 | 2026-11-20 | 4.50 | null\n", "\n      + 1 | 1 | Ann | tea | 2 | 2026-11-20 | 4.5 | null\n",
 		"skips (- expected, + got):\n", "1 passed, 1 failed\n",
 	} {
 		require.Contains(t, out, want)

@@ -188,7 +188,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 		err = p.resolveUnknownCommit(ctx, u, err)
 	}
 	if err != nil {
-		if p.step.config.ProcessInTransaction {
+		if p.revocable {
 			w.unfilter()
 		}
 		return err

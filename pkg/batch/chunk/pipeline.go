@@ -22,6 +22,8 @@ type pipeline struct {
 	components []component // reader, processors, writers: in the order of opening
 	opened     []item.Closer
 	openSinks  int
+	// revocable says that a processor is an item.Revocable.
+	revocable bool
 
 	// listeners is empty until the step is open; then it is pendingListeners.
 	listeners, pendingListeners *listeners
@@ -97,6 +99,7 @@ func (p *pipeline) add(parts Parts) {
 	p.components = append(p.components, newComponent(parts.Reader.Component()))
 	for _, processor := range parts.Processors {
 		p.components = append(p.components, newComponent(processor.Component()))
+		p.revocable = p.revocable || optional[item.Revocable](processor.Component()) != nil
 	}
 	for _, w := range parts.Writers {
 		p.components = append(p.components, newComponent(w.Component()))

@@ -177,6 +177,13 @@ type Completer interface {
 	Complete(ctx context.Context) error
 }
 
+// Revocable is implemented by processors that leave items out for what they saw or wrote in the
+// chunk's transaction, such as keys in a table. Where that is rolled back, the items that were
+// left out in it are processed again (rule C15g); those of other processors are not.
+type Revocable interface {
+	Revocable()
+}
+
 // Finisher is implemented by writers and processors that have something to do once all items
 // are committed and before the step is COMPLETED, such as renaming a file into
 // view. Before it the engine commits once more, with Prepare, Position and

@@ -67,6 +67,9 @@ func (p *processor) NewItems(capacity int) item.Items { return p.in.NewItems(cap
 // Component returns the processor.
 func (p *processor) Component() any { return p }
 
+// Revocable implements item.Revocable: a key is seen only if its transaction is committed.
+func (p *processor) Revocable() {}
+
 // Close forgets the keys of a dry run.
 func (p *processor) Close(context.Context) error {
 	p.dry = nil

@@ -41,7 +41,7 @@ func dishes() []dish {
 		{"customers", nil, cookCustomers}, {"payments", []string{"date=2026-11-20"}, cookPayments}, {"meters", []string{"folder=in"}, cookMeters},
 		{"review", nil, cookReview}, {"warehouse", nil, cookWarehouse}, {"archive", []string{"before=2026-01-01"}, cookArchive},
 		{"migrate", nil, cookMigrate}, {"datamart", []string{"date=2026-11-20"}, cookDatamart}, {"guarded", []string{"date=2026-11-20"}, cookGuarded},
-		{"nightly", []string{"date=2026-11-20"}, cookNightly}, {"quakes", []string{"since=2026-11-20"}, cookQuakes},
+		{"nightly", []string{"date=2026-11-20"}, cookNightly}, {"quakes", []string{"since=2026-11-20"}, cookQuakes}, {"enrich", nil, cookEnrich},
 	}
 }
 
@@ -386,5 +386,33 @@ func cookQuakes(s *scene, db tx.Database) func() {
 	return func() {
 		require.Equal(s.t, []int64{rowsOf, int64(sum)}, s.ints(db, "select count(*), cast(round(sum(mag) * 10) as bigint) from quake", 2))
 		require.Positive(s.t, refused.Load())
+	}
+}
+
+func cookEnrich(s *scene, db tx.Database) func() {
+	rates, names := map[string]int64{"EUR": 10000, "USD": 9215, "JPY": 61}, []string{"EUR", "USD", "JPY", "XXX"}
+	s.file("rates.csv", "currency,rate", 3, func(i int) string {
+		return fmt.Sprintf("%s,%d.%04d", names[i], rates[names[i]]/10000, rates[names[i]]%10000)
+	})
+	s.file("customers.csv", "customer,name,vip", 400, func(i int) string { return fmt.Sprintf("%d,n%d,%v", i*2, i*2, i%2 == 0) })
+	known, unknown, sum := int64(0), int64(0), int64(0)
+	s.file("orders.csv", "id,customer,amount,currency", rowsOf, func(i int) string {
+		currency := names[i%4]
+		if rate, ok := rates[currency]; ok {
+			known++
+			if customer := i / 3; customer%2 == 1 || customer >= 800 {
+				unknown++
+			}
+			eur, rest := int64(i*7)*rate/10000, int64(i*7)*rate%10000
+			if rest > 5000 || rest == 5000 && eur%2 == 1 {
+				eur++
+			}
+			sum += eur
+		}
+		return fmt.Sprintf("%d,%d,%s,%s", i, i/3, cents(int64(i*7)), currency)
+	})
+	return func() {
+		got := s.ints(db, "select count(*), count(case when name = 'unknown' then 1 end), sum(cast(round(eur * 100) as bigint)) from enriched_order", 3)
+		require.Equal(s.t, []int64{known, unknown, sum}, got)
 	}
 }

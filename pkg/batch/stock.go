@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/merge"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
@@ -40,7 +41,7 @@ import (
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
 		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), route.Components(), table.Components(),
-		dedupe.Components(), filter.Components(), group.Components(), itemhttp.Components(), lookup.Components(), mapping.Components(), validate.Components(),
+		dedupe.Components(), filter.Components(), group.Components(), itemhttp.Components(), lookup.Components(), mapping.Components(), merge.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), mailtask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),
 	)

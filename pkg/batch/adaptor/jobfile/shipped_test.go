@@ -22,6 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/lookup"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/merge"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
@@ -53,7 +54,7 @@ func shipped(t *testing.T) *registry.Registry {
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(t, err)
 	reg, err := registry.New(slices.Concat(
-		csv.Components(), dedupe.Components(), itemfiles.Components(), filter.Components(), group.Components(), itemhttp.Components(), json.Components(), lookup.Components(), mapping.Components(), query.Components(),
+		csv.Components(), dedupe.Components(), itemfiles.Components(), filter.Components(), group.Components(), itemhttp.Components(), json.Components(), lookup.Components(), mapping.Components(), merge.Components(), query.Components(),
 		route.Components(), table.Components(), text.Components(), validate.Components(), check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), mailtask.Components(), waitfile.Components(), shell.Components(), sqltask.Components(), migration.Components(nil),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 	), nil, matchers)

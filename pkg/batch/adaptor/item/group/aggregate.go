@@ -2,7 +2,6 @@ package group
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,11 +143,11 @@ func (a *accumulator) add(f *expression.Frame) (grown int, err error) {
 	case sum:
 		a.value, err = plus(a.value, v)
 	case least:
-		if a.value.IsNull() || compare(v, a.value) < 0 {
+		if a.value.IsNull() || row.Compare(v, a.value) < 0 {
 			a.value = v
 		}
 	case most:
-		if a.value.IsNull() || compare(v, a.value) > 0 {
+		if a.value.IsNull() || row.Compare(v, a.value) > 0 {
 			a.value = v
 		}
 	case first:
@@ -235,34 +234,4 @@ func plus(a, b row.Value) (row.Value, error) {
 		return a, errOverflow
 	}
 	return row.IntValue(x + y), nil
-}
-
-// compare orders values of one kind; null is less than any.
-func compare(a, b row.Value) int {
-	if a.IsNull() || b.IsNull() {
-		return cmp.Compare(bit(!a.IsNull()), bit(!b.IsNull()))
-	}
-	switch a.Kind() {
-	case row.Int:
-		return cmp.Compare(a.Int(), b.Int())
-	case row.Float:
-		return cmp.Compare(a.Float(), b.Float())
-	case row.DecimalKind:
-		return a.Decimal().Cmp(b.Decimal())
-	case row.Bool:
-		return cmp.Compare(bit(a.Bool()), bit(b.Bool()))
-	case row.DateKind:
-		return cmp.Compare(a.Date(), b.Date())
-	case row.Timestamp:
-		return a.Time().Compare(b.Time())
-	case row.String, row.Null:
-	}
-	return strings.Compare(a.Str(), b.Str())
-}
-
-func bit(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }

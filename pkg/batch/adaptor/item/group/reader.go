@@ -219,7 +219,7 @@ func (r *reader) take(before place) (done *group, err error) {
 	}
 	if begins {
 		done = r.hand
-		if done != nil && r.sorted && slices.CompareFunc(key, done.key, compare) < 0 {
+		if done != nil && r.sorted && slices.CompareFunc(key, done.key, row.Compare) < 0 {
 			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes behind %s: the rows are not sorted by the key", r.source.out.(item.AnyCell).Origin(), shown(key), shown(done.key)))
 			return nil, r.broken
 		}

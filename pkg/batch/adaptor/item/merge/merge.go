@@ -1,0 +1,146 @@
+// Package merge is the reader `merge`: it joins the rows of two readers that are sorted by the
+// same key. It keeps the rows of one key of the right reader in memory.
+//
+// It imports core with its folders, internal/nearest and internal/sqlvalue.
+package merge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config configures the reader.
+type Config struct {
+	Left      registry.Nested `key:"left" kind:"reader" required:"true" doc:"The reader of the left rows, sorted by the key."`
+	Right     registry.Nested `key:"right" kind:"reader" required:"true" doc:"The reader of the right rows, sorted by the key."`
+	Key       []string        `key:"key" required:"true" doc:"The fields that are equal in rows that belong together: of the same names and types on both sides, and never null."`
+	Kind      string          `key:"kind" default:"inner" enum:"inner,left,full" doc:"Which rows there are: inner those with a row on both sides, left those of the left side too, full those of both sides too; the other side's fields are null then."`
+	MaxMemory registry.Size   `key:"max_memory" default:"16MB" doc:"How much memory the right rows of one key may take; more fails the step."`
+}
+
+const (
+	kindLeft = "left"
+	kindFull = "full"
+	// rightPrefix is before the names of right fields that the left rows have, too.
+	rightPrefix      = "right_"
+	defaultMaxMemory = 16 << 20
+)
+
+// Validate checks what needs no item type.
+func (c *Config) Validate() error {
+	var errs []error
+	for i, name := range c.Key {
+		if slices.Contains(c.Key[:i], name) {
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is there twice", name)})
+		}
+	}
+	if len(c.Key) == 0 {
+		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("no field is named")})
+	}
+	if c.MaxMemory < 0 {
+		errs = append(errs, &registry.ConfigError{Key: "max_memory", Err: errors.New("it is negative")})
+	}
+	return errors.Join(errs...)
+}
+
+// Components describes the reader.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindReader, Name: "merge", Config: reflect.TypeFor[Config](),
+		Summary: "Joins the rows of two readers that are sorted by the same key.",
+		Doc: `A row has the fields of its left row, and those of its right row without the key; a name that both have gets the
+prefix right_ on the right. Of a key with several rows on both sides each left row meets each right one. ` + "`meta`" + ` is
+that of the left row, or of the right one where there is no left one.
+
+Both sides are in the order of the key, texts by their bytes (in PostgreSQL ` + "`order by name collate \"C\"`" + `); a key that
+is less than the one before it fails the step. Rows that cannot be read are invalid items. A restart reads the rows of
+the key in hand again. A table of values for each row is found by ` + "`lookup`" + `, which needs no order.`,
+		Example: "reader:\n  merge:\n    key: [customer]\n    kind: left\n    left: {csv: {path: orders.csv, item: {id: int, customer: int, amount: decimal}}}\n    right: {csv: {path: customers.csv, item: {customer: int, name: string}}}",
+		Types: func(cfg any, _ item.Type) (item.Type, error) {
+			p, err := compile(cfg.(*Config))
+			if err != nil {
+				return nil, err
+			}
+			return item.RowOf("", p.schema), nil
+		},
+		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return New(ctx, *cfg.(*Config), b)
+		},
+	}}
+}
+
+// plan is a checked configuration.
+type plan struct {
+	schema *row.Schema
+	keys   [2][]int // of the key's fields: on the left, on the right
+	rest   []int    // the right fields that a row has, in their order
+	left   int      // how many fields a left row has
+}
+
+// compile checks the configuration, with the readers inside of it.
+func compile(cfg *Config) (*plan, error) {
+	p := &plan{}
+	var schemas [2]*row.Schema
+	for i, side := range []registry.Nested{cfg.Left, cfg.Right} {
+		name := []string{"left", "right"}[i]
+		rows, err := side.Types(nil)
+		if err != nil {
+			return nil, err
+		}
+		if rows.GoType() != reflect.TypeFor[item.Row]() || rows.Schema() == nil || rows.Schema().IsOpen() {
+			return nil, &registry.ConfigError{Key: name, Err: errors.New("the fields of its rows are not known: name them by `item`")}
+		}
+		schemas[i] = rows.Schema()
+	}
+	for _, name := range cfg.Key {
+		for i, schema := range schemas {
+			at := schema.Index(name)
+			switch {
+			case at < 0:
+				return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the %s rows have no field %s%s", []string{"left", "right"}[i], name, nearest.Hint(name, schema.Names()))}
+			case schema.Field(at).Nullable:
+				return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s of the %s rows may be null, and a key is not", name, []string{"left", "right"}[i])}
+			}
+			p.keys[i] = append(p.keys[i], at)
+		}
+		if left, right := schemas[0].Field(schemas[0].Index(name)), schemas[1].Field(schemas[1].Index(name)); left.Kind != right.Kind || left.Kind == row.Float {
+			return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is of type %s on the left, and %s on the right: they are of one type, which is no float", name, left.Kind, right.Kind)}
+		}
+	}
+	return p, p.fields(cfg, schemas)
+}
+
+// fields makes the schema of the rows.
+func (p *plan) fields(cfg *Config, schemas [2]*row.Schema) (err error) {
+	var fields []row.Field
+	for i := range schemas[0].Len() {
+		f := *schemas[0].Field(i)
+		f = row.Field{Name: f.Name, Kind: f.Kind, Nullable: f.Nullable || cfg.Kind == kindFull && !slices.Contains(p.keys[0], i)}
+		fields = append(fields, f)
+	}
+	p.left = len(fields)
+	for i := range schemas[1].Len() {
+		if slices.Contains(p.keys[1], i) {
+			continue
+		}
+		f := schemas[1].Field(i)
+		name := f.Name
+		if schemas[0].Index(name) >= 0 {
+			name = rightPrefix + name
+		}
+		p.rest = append(p.rest, i)
+		fields = append(fields, row.Field{Name: name, Kind: f.Kind, Nullable: f.Nullable || cfg.Kind == kindLeft || cfg.Kind == kindFull})
+	}
+	if p.schema, err = row.NewSchema(fields...); err != nil {
+		return &registry.ConfigError{Key: "right", Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package row
+
+import (
+	"cmp"
+	"strings"
+)
+
+// Compare orders two values of one kind: -1, 0 or 1. A null is less than any value, false less
+// than true, and texts are in the order of their bytes.
+func Compare(a, b Value) int {
+	if a.IsNull() || b.IsNull() {
+		return cmp.Compare(bit(!a.IsNull()), bit(!b.IsNull()))
+	}
+	switch a.kind {
+	case Int:
+		return cmp.Compare(a.Int(), b.Int())
+	case Float:
+		return cmp.Compare(a.Float(), b.Float())
+	case DecimalKind:
+		return a.Decimal().Cmp(b.Decimal())
+	case Bool:
+		return cmp.Compare(bit(a.Bool()), bit(b.Bool()))
+	case DateKind:
+		return cmp.Compare(a.Date(), b.Date())
+	case Timestamp:
+		return a.Time().Compare(b.Time())
+	case String, Null:
+	}
+	return strings.Compare(a.Str(), b.Str())
+}
+
+func bit(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

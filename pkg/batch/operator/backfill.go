@@ -79,6 +79,9 @@ func (s *Service) Backfill(ctx context.Context, req BackfillRequest) ([]Backfill
 			runs = append(runs, run)
 		}
 	}
+	if b.err == nil && ctx.Err() != nil {
+		b.err = context.Cause(ctx)
+	}
 	return runs, b.err
 }
 
@@ -252,5 +255,5 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 	if r.Execution, err = running.Follow(ctx, b.req.Stop); err != nil {
 		r.Problem = err.Error()
 	}
-	return r, nil
+	return r, err
 }

@@ -72,7 +72,7 @@ func rangeParameters(req *operator.BackfillRequest, words []string) error {
 	for _, word := range words {
 		name, value, _ := strings.Cut(word, "=")
 		first, rest, isRange := strings.Cut(value, "..")
-		if !isRange {
+		if !isRange || first == "" || rest == "" || strings.HasPrefix(rest, "/") { // ../in.csv is a path
 			others = append(others, word)
 			continue
 		}
@@ -93,8 +93,13 @@ func rangeParameters(req *operator.BackfillRequest, words []string) error {
 		return usagef("no range is given, such as date=2026-11-01..2026-11-20")
 	}
 	var err error
-	req.Params, err = parseParameters(others)
-	return err
+	if req.Params, err = parseParameters(others); err != nil {
+		return err
+	}
+	if value, twice := req.Params[req.Param]; twice {
+		return usagef("%s is given twice: as a range, and as %s", req.Param, value)
+	}
+	return nil
 }
 
 func (c runCommands) printBackfill(param string, runs []operator.BackfillRun) error {

@@ -11,7 +11,7 @@ import (
 )
 
 const dayJob = `job: day
-parameters: {day: {type: date}, n: {type: int, default: 1}}
+parameters: {day: {type: date}, n: {type: int, default: 1}, file: {type: path, default: none.csv, identifying: false}}
 flow:
 - {step: one, tasklet: nothing}
 `
@@ -20,7 +20,7 @@ func TestBackfillListsWhatBecameOfEachInstance(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"day.yaml": dayJob})
 	require.Equal(t, cli.ExitCompleted, s.run("run", "day.yaml", "day=2026-11-02").code)
-	r := s.run("backfill", "day.yaml", "day=2026-11-01..2026-11-05/2", "n=1")
+	r := s.run("backfill", "day.yaml", "day=2026-11-01..2026-11-05/2", "n=1", "file=../none.csv")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
 	r = s.run("backfill", "day.yaml", "day=2026-11-01..2026-11-03")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
@@ -33,8 +33,9 @@ func TestBackfillRefusesWhatIsNoRange(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"day.yaml": dayJob})
 	for want, args := range map[string]string{
-		"no range is given, such as date=":                "day.yaml day=2026-11-01",
-		"day and n are ranges: a backfill has one":        "day.yaml day=2026-11-01..2026-11-02 n=1..2",
+		"no range is given, such as date=":                  "day.yaml day=2026-11-01",
+		"day and n are ranges: a backfill has one":          "day.yaml day=2026-11-01..2026-11-02 n=1..2",
+		"day is given twice: as a range, and as 2026-11-05": "day.yaml day=2026-11-01..2026-11-02 day=2026-11-05",
 		`"x" is no step`:                                  "day.yaml day=2026-11-01..2026-11-09/x",
 		"--parallel 0: at least 1 is needed":              "day.yaml day=2026-11-01..2026-11-02 --parallel 0",
 		"which job file?":                                 "",

@@ -50,7 +50,8 @@ func TestTheJobFilesOfTheComparisonsAreValid(t *testing.T) {
 }
 
 // followPage does what a page says: a block that begins with "# NAME.yaml", or has the
-// comment "file NAME", is written; the lines of a block of sh are run, and the comment
+// comment "file NAME", is written; one with the comment "is jobs/cookbook/NAME" is that file
+// of the project, and is written as NAME; the lines of a block of sh are run, and the comment
 // "exits N" is about the last one; with "killed when TABLE has rows" the first line is
 // started and killed then; a block of text is what those lines print, where
 // "..." stands for lines that are left out.
@@ -60,9 +61,12 @@ func (s *scene) followPage(page []block) {
 	for _, b := range page {
 		switch {
 		case strings.HasPrefix(b.comment, "file "):
-			name := strings.TrimPrefix(b.comment, "file ")
-			require.NoError(s.t, os.MkdirAll(filepath.Dir(filepath.Join(s.dir, name)), 0o755))
-			s.write(name, b.text)
+			s.writeBlock(strings.TrimPrefix(b.comment, "file "), b.text)
+		case strings.HasPrefix(b.comment, "is "):
+			text, err := os.ReadFile(filepath.Join("..", "..", strings.TrimPrefix(b.comment, "is ")))
+			require.NoError(s.t, err)
+			require.Equal(s.t, string(text), b.text, b.comment)
+			s.writeBlock(strings.TrimPrefix(b.comment, "is "+cookbook+"/"), b.text)
 		case b.language == "yaml":
 			s.writeNamed([]block{b})
 		case strings.HasPrefix(b.comment, "killed when "):
@@ -74,7 +78,14 @@ func (s *scene) followPage(page []block) {
 			s.assertPrinted(b.text, printed)
 		}
 	}
-	require.Greater(s.t, commands, 3)
+	require.Positive(s.t, commands)
+}
+
+// writeBlock writes a file of the page, in its folder.
+func (s *scene) writeBlock(name, text string) {
+	s.t.Helper()
+	require.NoError(s.t, os.MkdirAll(filepath.Dir(filepath.Join(s.dir, name)), 0o755))
+	s.write(name, text)
 }
 
 // killWhenRows starts the first line of the block, and kills it when the table that its

@@ -67,7 +67,8 @@ type Answer struct {
 }
 
 // Do sends the request. It returns an error where no answer came; the error shows neither user nor
-// query of the URL. The error of a request that cannot be made is fatal.
+// query of the URL. The error of a request that cannot be made is fatal, and so is that of a redirect
+// (307, 308) that would send the body to another host.
 func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
@@ -91,10 +92,25 @@ func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	a := &Answer{Code: got.StatusCode, Status: got.Status, Header: got.Header, Body: body[:min(int64(len(body)), r.Keep)], Cut: int64(len(body)) > r.Keep}
 	a.Success = slices.Contains(r.Expected, a.Code) || len(r.Expected) == 0 && a.Code/100 == 2
 	a.Again = !a.Success && (a.Code/100 != 4 || a.Code == http.StatusTooManyRequests || a.Code == http.StatusRequestTimeout)
-	if seconds, err := strconv.Atoi(got.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-		a.Wait, a.Asked = time.Duration(min(seconds, 1<<30))*time.Second, true
-	}
+	a.Wait, a.Asked = retryAfter(got.Header, time.Now())
 	return a, nil
+}
+
+// retryAfter is the time that Retry-After asks for, in seconds or as the date of its end. A date is
+// compared with the server's own Date, and with now where there is none, and is at least 0.
+func retryAfter(h http.Header, now time.Time) (wait time.Duration, asked bool) {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(max(0, min(seconds, 1<<30))) * time.Second, seconds >= 0
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0, false
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return max(until.Sub(now), 0), true
 }
 
 // timeoutError is a server that does not answer in time.
@@ -116,6 +132,9 @@ func because(outer, ctx context.Context, err error) error {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return exception.Retryable("", cause)
+	}
+	if refused, ok := errors.AsType[*redirectError](err); ok {
+		return exception.Fatal("", refused)
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		err = failed.Err

@@ -2,6 +2,7 @@ package httpcall
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 )
 
@@ -11,10 +12,14 @@ const maxRedirects = 10
 // guarded is client, but a redirect to another host, or from https to http, carries none of the
 // request's headers and no Referer, whose query may be secret: net/http takes away Authorization
 // and cookies only, and an API key has a header of any name. They stay away once they were left out.
+// A body, which may have credentials in it, goes to no other host: such a redirect is refused.
 func guarded(client *http.Client, headers map[string]string) *http.Client {
 	own, next := *client, client.CheckRedirect
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if leaves(req, via) {
+			if req.Body != nil && req.Body != http.NoBody {
+				return &redirectError{req.Response.StatusCode, Shown(req.URL.String())}
+			}
 			req.Header.Del("Referer")
 			for name := range headers {
 				req.Header.Del(name)
@@ -29,6 +34,16 @@ func guarded(client *http.Client, headers map[string]string) *http.Client {
 		return nil
 	}
 	return &own
+}
+
+// redirectError is a redirect that would send the body to another host.
+type redirectError struct {
+	code int
+	to   string
+}
+
+func (e *redirectError) Error() string {
+	return fmt.Sprintf("the server answered %d, a redirect to %s: a body is not sent to another host; if it is the right one, give its address", e.code, e.to)
 }
 
 // leaves reports whether a request of the chain went, or req goes, elsewhere than the first one.

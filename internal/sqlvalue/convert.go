@@ -1,6 +1,7 @@
 package sqlvalue
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -102,4 +103,18 @@ func DeclaredKind(typ string) row.Kind {
 		return row.DecimalKind
 	}
 	return row.Null
+}
+
+// declaredScale finds the scale of a declared type, such as decimal(12,2).
+var declaredScale = regexp.MustCompile(`\(\s*\d+\s*,\s*(\d{1,3})\s*\)`)
+
+// DeclaredScale returns the number of digits behind the point that a declared type such as
+// decimal(12,2) has; false: it is no decimal, or has no scale.
+func DeclaredScale(typ string) (scale int, ok bool) {
+	found := declaredScale.FindStringSubmatch(typ)
+	if found == nil || DeclaredKind(typ) != row.DecimalKind {
+		return 0, false
+	}
+	scale, err := strconv.Atoi(found[1])
+	return scale, err == nil
 }

@@ -81,3 +81,14 @@ func TestAMisfitOfAHiddenFieldQuotesNothing(t *testing.T) {
 		require.NotContains(t, err.Error(), "77")
 	}
 }
+
+func TestTheScaleOfADeclaredDecimalIsFound(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[string]int{
+		"decimal(12,2)": 2, "NUMERIC( 10 , 0 )": 0, "dec(5,3)": 3, "decimal": -1, "decimal(12)": -1, "varchar(12,2)": -1, "": -1, "float(8,2)": -1,
+	} {
+		scale, ok := sqlvalue.DeclaredScale(typ)
+		require.Equal(t, want >= 0, ok, typ)
+		require.Equal(t, max(want, 0), scale, typ)
+	}
+}

@@ -23,6 +23,7 @@ type (
 	With        = define.With
 	On          = map[string]define.Target
 	Parameter   = define.Parameter
+	Calendar    = define.Calendar
 	Config      = define.Config
 	Component   = define.Component
 	Transaction = define.Transaction

@@ -15,7 +15,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 func nothing(context.Context, *batch.StepContribution) error { return nil }
@@ -81,6 +83,10 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 		"parameter": {batch.NewJob("bill").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt, Default: "x"}).Step("a", none), []string{"job bill: parameters.n.default: "}},
 		"parameters": {batch.NewJob("bill").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Step("a", none),
 			[]string{"job bill: parameters.n: there are two parameters of this name"}},
+		"calendar":      {batch.NewJob("bill").Calendar(batch.Calendar{Name: "own", Base: "TARGTE"}).Step("a", none), []string{"job bill: calendars.own.base: there is no calendar TARGTE above this one"}},
+		"calendars":     {batch.NewJob("bill").Calendar(batch.Calendar{Name: "own"}).Calendar(batch.Calendar{Name: "own"}).Step("a", none), []string{"job bill: calendars.own: there are two calendars of this name"}},
+		"tasklet retry": {batch.NewJob("bill").Step("a", none, batch.With{Retry: &config.ItemRetryConfig{Limit: 1, Errors: []string{"transeint"}}}), []string{"job bill: step a: retry.errors[1]: "}},
+		"chunk retry":   {batch.NewJob("bill").Step("a", chunkOf(func(*batch.Chunk) {}), batch.With{Retry: &config.ItemRetryConfig{Limit: 1}}), []string{"job bill: step a: retry: "}},
 		"choice":   {batch.NewJob("bill").Decide("d", batch.If("true", batch.To("a")), batch.If("false", batch.To("a"))).Step("a", none), []string{"job bill: decide d: choose[2].when: the last choice has no when"}},
 		"child":    {batch.NewJob("bill").Child("c", batch.NewJob("part").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Step("a", none), map[string]string{"m": "1"}), []string{"job bill: job c: parameters.m: job part has no parameter m", "job bill: job c: job part needs the parameter n"}},
 		"in child": {batch.NewJob("bill").Child("c", batch.NewJob("part").Step("a", batch.Use("sqk", "x")), nil), []string{"job part: step a: tasklet.sqk: there is no tasklet sqk"}},
@@ -127,11 +133,14 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 // The text of a definition is a job file that loads by itself.
 func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	t.Parallel()
-	none := batch.TaskletOf(nothing)
+	none, until := batch.TaskletOf(nothing), row.DateOf(time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC))
 	job := batch.NewJob("everything").Describe("all there is: \"1\"").Database("default").Timezone("Europe/Berlin").Timeout(time.Hour).
 		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate, Default: "${today()}", Doc: "the day"}).
 		Parameter(batch.Parameter{Name: "n", Type: core.TypeInt, Default: 3, Min: 1, Max: 9, NotIdentifying: true}).
 		Parameter(batch.Parameter{Name: "kind", Type: core.TypeString, Enum: []string{"a", "b"}, Optional: true}).
+		Calendar(batch.Calendar{Name: "own", Base: "TARGET", Holidays: []core.Date{row.DateOf(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC))}, Until: &until}).
+		Calendar(batch.Calendar{Name: "all", Weekend: []time.Weekday{}}).
+		Calendar(batch.Calendar{Name: "gulf", Weekend: []time.Weekday{time.Friday, time.Saturday}}).
 		Incrementer("day").Expect("job.name == 'everything'").NotRestartable().
 		Step("load", batch.Chunk{
 			Size:   7,
@@ -145,6 +154,7 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 			Skip:    &config.ItemSkipConfig{Limit: 5, Except: []string{"unique"}},
 			Isolate: "bisect", NoReprocess: true, Concurrency: 2,
 		}, batch.With{When: "params.n > 1", Timeout: time.Hour, Expect: "read >= written", StartLimit: 3, AllowStartIfComplete: true}).
+		Step("call", none, batch.With{When: "is_business_day(params.day, 'own')", Retry: &config.ItemRetryConfig{Limit: 2, Errors: []string{"transient"}, Backoff: config.Backoff{Initial: time.Millisecond}}}).
 		Decide("which", batch.If("steps.load.skipped > 1", batch.Stop("both", "look")), batch.Else(batch.To("both"))).
 		Split("both", []*batch.Flow{
 			batch.NewFlow().Step("left", none, batch.With{On: batch.On{"ODD": batch.Fail("ODD"), "EVEN": batch.End("")}}),
@@ -173,9 +183,28 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	again, err := jobfile.Parse("x.yaml", []byte(text), r)
 	require.NoError(t, err, text)
 	require.Equal(t, file.Steps(), again.Steps())
-	require.Equal(t, []string{"load", "left", "right", "in", "one", "two", "parts", "more", "fan", "list", "last", "tidy"}, file.Steps())
+	require.Equal(t, []string{"load", "call", "left", "right", "in", "one", "two", "parts", "more", "fan", "list", "last", "tidy"}, file.Steps())
 	require.Contains(t, text, "remote: true")
+	require.Contains(t, text, "  own:\n    base: TARGET\n    holidays:\n      - 2026-12-24\n    until: 2027-12-31\n  all:\n    weekend: []\n  gulf:\n    weekend:\n      - FRI\n      - SAT\n")
+	require.Contains(t, text, "    retry:\n      limit: 2\n      errors:\n        - transient\n      backoff:\n        initial: 1ms\n")
 	require.Contains(t, text, "everything.left.tasklet: core.TaskletFunc", "the Go type")
+}
+
+// Whatever a field says is in the text, and means the same there.
+func TestTheTextOfAJobInGoHasTheFieldsOfItsRows(t *testing.T) {
+	t.Parallel()
+	scale := 2
+	schema, err := row.NewSchema(row.Field{Name: "amount", Kind: row.DecimalKind, From: "Net", Scale: &scale, DecimalSeparator: ",", ThousandsSeparator: "."})
+	require.NoError(t, err)
+	job := batch.NewJob("fields").Step("load", batch.Chunk{
+		Reader: batch.Use("csv", csv.ReaderConfig{Path: "a.csv", Item: item.RowOf("", schema)}), Writers: []batch.Component{batch.Use("table", "t")},
+	})
+	require.NoError(t, batch.CheckJobs([]*batch.Job{job}))
+	text, err := job.Text()
+	require.NoError(t, err)
+	for _, want := range []string{"type: decimal", "from: Net", "scale: 2", `decimal_separator: ","`, `thousands_separator: "."`} {
+		require.Contains(t, text, want)
+	}
 }
 
 type hears struct{}

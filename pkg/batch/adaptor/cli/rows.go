@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -33,9 +34,16 @@ func cellValue(v any, databaseType string) any {
 			return json.RawMessage(v)
 		}
 		return v
+	case int64:
+		if scaled, ok := withScale(v, databaseType); ok {
+			return scaled
+		}
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Sprint(v) // JSON has no such number
+		}
+		if scaled, ok := withScale(v, databaseType); ok {
+			return scaled
 		}
 		return json.Number(row.FloatText(v))
 	case time.Time:
@@ -45,6 +53,17 @@ func cellValue(v any, databaseType string) any {
 		return v.UTC().Format(time.RFC3339Nano)
 	}
 	return v
+}
+
+// withScale is a number of a column such as decimal(12,2) of SQLite, which keeps it without the
+// zeros at its end; false: the type has no scale, or the number more digits.
+func withScale(v any, declared string) (json.Number, bool) {
+	scale, ok := sqlvalue.DeclaredScale(declared)
+	if !ok {
+		return "", false
+	}
+	d, err := sqlvalue.Fit(&row.Field{Kind: row.DecimalKind, Scale: &scale}, v)
+	return json.Number(d.String()), err == nil
 }
 
 func isNumber(v any) bool {

@@ -194,10 +194,13 @@ func (p *page) component(c registry.Component) {
 	}
 }
 
-// exampleOf is the example below the key of the component's kind, whether its
-// description has that key or not.
+// exampleOf is the example: a whole job as it is, and lines of one below the key of the
+// component's kind, whether they have that key or not.
 func exampleOf(c registry.Component) string {
 	text, key := strings.TrimRight(c.Example, "\n"), string(c.Kind)
+	if strings.HasPrefix(text, "job:") {
+		return text
+	}
 	switch c.Kind {
 	case registry.KindPartitioner:
 		key = "partition"

@@ -41,7 +41,8 @@ type Component struct {
 	// Summary is one line; Doc is more, in Markdown.
 	Summary string
 	Doc     string
-	// Example is a few lines of YAML for the reference page; CI loads it.
+	// Example is a job file for the reference page, or the lines of one that use the component.
+	// Those of the shipped components are whole: tests load and run them.
 	Example string
 	// Config is the struct type of the configuration; nil: none. Its fields carry tags:
 	// `key:"path"` the name in the job file, `doc:"..."`, `default:"..."`,

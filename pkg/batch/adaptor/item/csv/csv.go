@@ -119,7 +119,12 @@ the lines behind it, only the line where its record starts is given up.
 A plain UTF-8 file restarts by a seek. A compressed one, or one in another
 encoding, is decoded again from its start up to the position. A file that changed
 since the last attempt (size, modification time or first 64 KB) is refused.`,
-			Example: "csv: {path: in.csv, item: {id: int, name: string, paid: {type: date, from: Paid On}}}",
+			Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string, paid: {type: date, from: Paid On}}}}
+    writer: {table: {name: customer, key: [id], create: true}}`,
 			Config:  reflect.TypeFor[ReaderConfig](),
 			Types:   readerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
@@ -131,7 +136,12 @@ since the last attempt (size, modification time or first 64 KB) is refused.`,
 			Summary: "Writes delimited text: CSV, TSV and their relatives.",
 			Doc: `Columns are the fields of the items, in their order, named as in their source.
 The file is in view only when the step is complete. Each chunk costs one fsync.`,
-			Example: "csv: out/summary.csv",
+			Example: `job: export
+flow:
+- step: export
+  chunk:
+    reader: {query: {sql: "select id, name from customer", key: [id], item: {id: int, name: string}}}
+    writer: {csv: out/customers.csv}`,
 			Config:  reflect.TypeFor[WriterConfig](),
 			Types:   writerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {

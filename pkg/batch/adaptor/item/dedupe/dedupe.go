@@ -60,7 +60,15 @@ The items of the step are processed in the chunk's transaction, one statement fo
 goroutine. Each partition has keys of its own. What is in the target table already does not count: for that
 there is ` + "`mode: upsert`" + `, or a unique key and ` + "`skip`" + `. Where the rows are sorted by the key, the reader ` + "`group`" + ` with
 ` + "`first(...)`" + ` does the same without a table.`,
-		Example: "processor:\n- filter: item.id > 0\n- dedupe: [id]",
+		Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    processor:
+    - filter: item.id > 0
+    - dedupe: [id]
+    writer: {table: {name: customer, key: [id], create: true}}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)
 			return in, err

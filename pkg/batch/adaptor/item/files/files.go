@@ -50,7 +50,13 @@ For more of them, or to read several at once, make partitions of them: ` + "`par
 
 ` + "`meta.path`" + ` is the file of an item, and ` + "`meta.line`" + ` its line there: ` + "`map: {source: meta.path}`" + `. Folders
 do not match.`,
-		Example: "files: {glob: in/*.csv, order: modified, reader: {csv: {item: {id: int, name: string}}}}",
+		Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader: {files: {glob: in/*.csv, order: modified, reader: {csv: {item: {id: int, name: string}}}}}
+    processor: {map: {source: meta.path}}
+    writer: {table: {name: customer, key: [id], create: true}}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			return cfg.(*Config).Reader.Types(nil)
 		},

@@ -29,7 +29,14 @@ func Components() []registry.Component {
 		Doc: "Items for which the expression is false are left out and counted as `filtered`. " +
 			"The expression must be a bool that is never null: a nullable field needs `??` or a nil test. " +
 			"It serves rows and Go types alike. An item on which it fails is an `expression` error (`invalid_item`).",
-		Example: "processor: {filter: \"year(item.date) >= params.year\"}\n",
+		Example: `job: load
+parameters: {year: {type: int}}
+flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string, date: date}}}
+    processor: {filter: year(item.date) >= params.year}
+    writer: {table: {name: customer, key: [id], create: true}}`,
 		Config:  reflect.TypeFor[Config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)

@@ -78,7 +78,20 @@ only when the next one has begun: the items of the step, its counters and its sk
 A row that cannot be read, or that a processor refuses, is an invalid item of its own (a skipped read),
 and its group goes on without it. An int that overflows makes its group invalid. A restart reads the
 rows of the group in hand again.`,
-		Example: "reader:\n  group:\n    reader: {csv: {path: sales.csv, item: {shop: string, day: date, amount: float}}}\n    processor:\n    - filter: item.amount > 0\n    key: [shop]\n    sales: count()\n    total: sum(item.amount)\n    last_day: max(item.day)",
+		Example: `job: shops
+flow:
+- step: shops
+  chunk:
+    reader:
+      group:
+        reader: {csv: {path: sales.csv, item: {shop: string, day: date, amount: float}}}
+        processor:
+        - filter: item.amount > 0
+        key: [shop]
+        sales: count()
+        total: sum(item.amount)
+        last_day: max(item.day)
+    writer: {csv: out/shops.csv}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			p, err := compile(cfg.(*Config))
 			if err != nil {

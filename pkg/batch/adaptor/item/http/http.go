@@ -127,7 +127,20 @@ What does not succeed is of the class ` + "`http`" + ` or ` + "`http(429)`" + `,
 answer in time, 5xx, 429, 408. With ` + "`retry`" + ` in the chunk it is asked again; the next request waits as long as
 ` + "`Retry-After`" + ` says, at most a minute. User and query of the address are in no message, and headers are
 never sent to another host. An element that does not fit is an invalid item, named by its number among all.`,
-		Example: "http:\n  url: https://api.example.org/v1/events\n  query: {limit: \"200\"}\n  items: data\n  page: {cursor: next, param: cursor}\n  rate: 5/s\n  item: {id: string, mag: float null, place: string null}",
+		Example: `job: fetch
+flow:
+- step: fetch
+  chunk:
+    reader:
+      http:
+        url: https://api.example.org/v1/events
+        query: {limit: "200"}
+        items: data
+        page: {cursor: next, param: cursor}
+        rate: 5/s
+        item: {id: string, mag: float null, place: string null}
+    writer: {table: {name: event, mode: upsert, key: [id], create: true}}
+    retry: {limit: 5, errors: [transient, http(429)]}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			c := cfg.(*Config)
 			if c.Item == nil || c.Item.Schema() != nil && c.Item.Schema().IsOpen() {

@@ -53,14 +53,24 @@ is not valid UTF-8, has a lone surrogate, or an object with a key twice. A file 
 is no JSON, ends early, or has more behind the document fails the step and names line
 and offset: there is no telling where to go on. What follows the array is read when
 its last element was.` + aboutReading,
-			Example: "json: {path: in.json, items: flights, item: {date: string, delay: int}}",
+			Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader: {json: {path: in.json, items: flights, item: {date: string, delay: int}}}
+    writer: {csv: out/flights.csv}`,
 			Config:  reflect.TypeFor[ReaderConfig](),
 			Types:   func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*ReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewReader(*cfg.(*ReaderConfig), b.Out)
 			},
 		},
-		writer(registry.Component{Name: "json", Summary: "Writes a JSON array.", Example: "json: {path: out/items.json, keys: {id: id, who.name: name}}"}, NewWriter),
+		writer(registry.Component{Name: "json", Summary: "Writes a JSON array.", Example: `job: convert
+flow:
+- step: convert
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    writer: {json: {path: out/items.json, keys: {id: id, who.name: name}}}`}, NewWriter),
 	}
 }
 

@@ -29,14 +29,24 @@ func linesComponents() []registry.Component {
 			Doc: `Empty lines are ignored. A line that is no JSON, or does not fit the item type, is an
 invalid item, named by path:line; so is one that is not valid UTF-8, has a lone
 surrogate, or an object with a key twice. Reading goes on at the next line.` + aboutReading,
-			Example: "jsonl: {path: in.jsonl, item: {id: int, name: string null}}",
+			Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader: {jsonl: {path: in.jsonl, item: {id: int, name: string null}}}
+    writer: {table: {name: customer, key: [id], create: true}}`,
 			Config:  reflect.TypeFor[LinesReaderConfig](),
 			Types:   func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewLinesReader(*cfg.(*LinesReaderConfig), b.Out)
 			},
 		},
-		writer(registry.Component{Name: "jsonl", Summary: "Writes a file with one JSON value per line.", Example: "jsonl: out/items.jsonl"}, NewLinesWriter),
+		writer(registry.Component{Name: "jsonl", Summary: "Writes a file with one JSON value per line.", Example: `job: convert
+flow:
+- step: convert
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    writer: {jsonl: out/items.jsonl}`}, NewLinesWriter),
 	}
 }
 

@@ -85,7 +85,18 @@ key need an index. For most of the rows of a large table a join in SQL is faster
 
 What is kept is bounded by ` + "`max_memory`" + `. A restart reads the rows again: items that were
 committed before keep what they got then. A null in the key has no row.`,
-		Example: "processor:\n  lookup:\n    from: {csv: {path: species.csv, item: {species: string, size: string, weight: float}}}\n    key: {species: item.species}\n    take: [size]\n    missing: null",
+		Example: `job: enrich
+flow:
+- step: enrich
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, species: string}}}
+    processor:
+      lookup:
+        from: {csv: {path: species.csv, item: {species: string, size: string, weight: float}}}
+        key: {species: item.species}
+        take: [size]
+        missing: null
+    writer: {csv: out/strikes.csv}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			p, err := compile(cfg.(*Config), in)
 			if err != nil {

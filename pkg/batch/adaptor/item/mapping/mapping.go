@@ -48,7 +48,18 @@ func Components() []registry.Component {
 		Doc: "A field that the item has is replaced in its place, with the type of the expression; any other is added " +
 			"behind. With `only: true` the row has the fields named here and no others. All expressions see the item as " +
 			"it came in. A Go type becomes a row. A field is nullable if its expression may be null.",
-		Example: "processor:\n  map:\n    only: true\n    id: item.id\n    name: trim(item.name)\n    species: item.species ?? 'unknown'\n",
+		Example: `job: convert
+flow:
+- step: convert
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string, species: {type: string null, null_if: [""]}}}}
+    processor:
+      map:
+        only: true
+        id: item.id
+        name: trim(item.name)
+        species: item.species ?? 'unknown'
+    writer: {jsonl: out/strikes.jsonl}`,
 		Config:  reflect.TypeFor[Config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			p, err := compile(cfg.(*Config), in)

@@ -63,7 +63,17 @@ that of the left row, or of the right one where there is no left one.
 Both sides are in the order of the key, texts by their bytes (in PostgreSQL ` + "`order by name collate \"C\"`" + `); a key that
 is less than the one before it fails the step. Rows that cannot be read are invalid items. A restart reads the rows of
 the key in hand again. A table of values for each row is found by ` + "`lookup`" + `, which needs no order.`,
-		Example: "reader:\n  merge:\n    key: [customer]\n    kind: left\n    left: {csv: {path: orders.csv, item: {id: int, customer: int, amount: decimal}}}\n    right: {csv: {path: customers.csv, item: {customer: int, name: string}}}",
+		Example: `job: join
+flow:
+- step: join
+  chunk:
+    reader:
+      merge:
+        key: [customer]
+        kind: left
+        left: {csv: {path: orders.csv, item: {id: int, customer: int, amount: decimal}}}
+        right: {csv: {path: customers.csv, item: {customer: int, name: string}}}
+    writer: {csv: out/orders.csv}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			p, err := compile(cfg.(*Config))
 			if err != nil {

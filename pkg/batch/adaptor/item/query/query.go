@@ -90,7 +90,17 @@ committed late with an older value than what was read already (a long transactio
 import) is never read: give ` + "`overlap`" + ` the longest such time. In the first instance a row in which the
 column is null is an error, and later it is never read. On SQLite, which
 compares texts, the column must write its times in one way. A partitioned step cannot read so, and jobs that run at the same time should say ` + "`exclusive: job`" + `.`,
-		Example: "reader:\n  query:\n    sql: select id, name from customer where born < ${params.date}\n    key: [id]\n    item: {id: int, name: string}",
+		Example: `job: export
+parameters: {date: {type: date}}
+flow:
+- step: export
+  chunk:
+    reader:
+      query:
+        sql: select id, name from customer where born < ${params.date}
+        key: [id]
+        item: {id: int, name: string}
+    writer: {csv: out/customers.csv}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
 			db, err := b.FindDatabase(c.Database)

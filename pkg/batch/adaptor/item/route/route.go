@@ -79,7 +79,15 @@ filter it before. With ` + "`match: all`" + ` an item goes to every writer whose
 
 An item counts once as written. How many each writer got, over all attempts, is ` + "`route.NAME`" + ` in the step's
 context: ` + "`promote: {route.rejected: rejected}`" + ` makes it ` + "`context.rejected`" + ` for the steps behind.`,
-		Example: "writer:\n  route:\n  - {when: item.id < 1000, writer: {table: old_ids}}\n  - {name: rest, writer: {csv: out/rest.csv}}",
+		Example: `job: part
+flow:
+- step: part
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    writer:
+      route:
+      - {when: item.id < 1000, writer: {table: {name: old_customer, key: [id], create: true}}}
+      - {name: rest, writer: {csv: out/rest.csv}}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)
 			return in, err

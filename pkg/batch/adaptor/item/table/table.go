@@ -154,7 +154,12 @@ too. A column of text takes every value in its text, 1000000 for the float 1e6. 
 another kind than its column goes in if nothing of it is lost (a whole float to an int
 column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
-		Example: "writer:\n  table: {name: customer, mode: upsert, key: [id], create: true}",
+		Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    writer: {table: {name: customer, mode: upsert, key: [id], create: true}}`,
 		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
 			db, err := b.FindDatabase(c.Database)

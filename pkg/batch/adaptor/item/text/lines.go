@@ -44,7 +44,13 @@ func linesComponents() []registry.Component {
 			Doc: `Each line is a row with one string field, empty lines too. A line that is too long, or not in
 the encoding, is an invalid item, named by path:line. A plain UTF-8 file restarts by a
 seek. A file that changed since the last attempt is refused.`,
-			Example: "lines: in.log",
+			Example: `job: grep
+flow:
+- step: grep
+  chunk:
+    reader: {lines: in.log}
+    processor: {filter: "item.line contains 'ERROR'"}
+    writer: {lines: out/errors.log}`,
 			Config:  reflect.TypeFor[LinesConfig](),
 			Types:   func(cfg any, _ item.Type) (item.Type, error) { return lineType(cfg.(*LinesConfig).Field) },
 			New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
@@ -57,7 +63,13 @@ seek. A file that changed since the last attempt is refused.`,
 			Doc: `The items have one field, as those of the reader lines, or those of a map with only: true. Its
 text is the line; a null is an empty one, and a text with a line end is an invalid item. The
 file is in view only when the step is complete. Each chunk costs one fsync.`,
-			Example: "lines: out/names.txt",
+			Example: `job: names
+flow:
+- step: names
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    processor: {map: {only: true, name: upper(item.name)}}
+    writer: {lines: out/names.txt}`,
 			Config:  reflect.TypeFor[LinesWriterConfig](),
 			Types:   func(_ any, in item.Type) (item.Type, error) { return in, oneField(in) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {

@@ -124,7 +124,19 @@ A header that is not there, a trailer that is missing, has another number of rec
 that could not be read count, too) or other sums, or is not the last line fail the step: the file is not whole.
 
 A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.`,
-		Example: `fixed: {path: in.txt, item: {id: int, name: string}, columns: {id: {at: 2-10, pad: "0"}, name: 11-40}, record: D, header: H, trailer: {begins: T, count: 2-8}}`,
+		Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader:
+      fixed:
+        path: in.txt
+        item: {id: int, name: string}
+        columns: {id: {at: 2-10, pad: "0"}, name: 11-40}
+        record: D
+        header: H
+        trailer: {begins: T, count: 2-8}
+    writer: {table: {name: customer, key: [id], create: true}}`,
 		Config:  reflect.TypeFor[ReaderConfig](),
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			c := cfg.(*ReaderConfig)
@@ -146,7 +158,18 @@ an invalid item. A null is blank, or the first of the field's null_if.
 
 The trailer has the number of records in the file, and the sums of their fields, restarts counted in. The file is in view
 only when the step is complete. Each chunk costs one fsync.`,
-		Example: `fixed: {path: out/pay.txt, columns: {id: {at: 2-10, pad: "0"}, name: 11-40}, record: D, header: H, trailer: {begins: T, count: 2-8}}`,
+		Example: `job: export
+flow:
+- step: export
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    writer:
+      fixed:
+        path: out/pay.txt
+        columns: {id: {at: 2-10, pad: "0"}, name: 11-40}
+        record: D
+        header: H
+        trailer: {begins: T, count: 2-8}`,
 		Config:  reflect.TypeFor[WriterConfig](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			c := cfg.(*WriterConfig)

@@ -40,7 +40,17 @@ func Components() []registry.Component {
 		Doc: "Every rule is a bool expression that is never null. An item that breaks one is a `validate` error " +
 			"(`invalid_item`): the step fails, or skips the item where `skip` allows it. The message names all rules " +
 			"that are broken, with the values they used. It serves rows and Go types alike.",
-		Example: "processor:\n  validate:\n    cost_positive: item.cost >= 0\n    has_airport: item.airport != nil and len(item.airport) > 0\n",
+		Example: `job: load
+flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, airport: {type: string null, null_if: [""]}, cost: decimal}}}
+    processor:
+      validate:
+        cost_positive: item.cost >= 0
+        has_airport: item.airport != nil and len(item.airport) > 0
+    writer: {table: {name: strike, key: [id], create: true}}
+    skip: {limit: 10}`,
 		Config:  reflect.TypeFor[Config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)

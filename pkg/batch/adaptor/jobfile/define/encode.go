@@ -150,6 +150,11 @@ func encodeItem(t item.Type) (any, error) {
 		field := object{{"type", kind}}
 		field.put("from", f.From)
 		field.put("format", f.Format)
+		if f.Scale != nil {
+			field.put("scale", strconv.Itoa(*f.Scale))
+		}
+		field.put("decimal_separator", f.DecimalSeparator)
+		field.put("thousands_separator", f.ThousandsSeparator)
 		if f.Zone != nil {
 			field.put("zone", f.Zone.String())
 		}

@@ -24,6 +24,7 @@ type Job struct {
 	budget      task.Budget
 	exclusive   string
 	parameters  []Parameter
+	calendars   []Calendar
 	listeners   []Component
 	flow        Flow
 	finally     *Flow
@@ -64,6 +65,13 @@ func (j *Job) Timeout(d time.Duration) *Job {
 // Parameter declares a parameter.
 func (j *Job) Parameter(p Parameter) *Job {
 	j.parameters = append(j.parameters, p)
+	return j
+}
+
+// Calendar declares a calendar of business days, for is_business_day and business_day in the
+// expressions of the job.
+func (j *Job) Calendar(c Calendar) *Job {
+	j.calendars = append(j.calendars, c)
 	return j
 }
 
@@ -180,6 +188,21 @@ type Parameter struct {
 	Enum []string
 	// Min and Max are limits, as Default.
 	Min, Max any
+}
+
+// Calendar says which days are business days. Its zero fields are left out.
+type Calendar struct {
+	Name string
+	// Base names a calendar whose weekend and holidays it has too: TARGET, or one declared before.
+	Base string
+	// Weekend are the days of a week that are no business days; nil: those of Base, or Saturday and
+	// Sunday; empty: none.
+	Weekend []time.Weekday
+	// Holidays are the other days that are none.
+	Holidays []core.Date
+	// Until is the last day that the holidays are known of: a question about a later one is an
+	// error; nil: they are complete.
+	Until *core.Date
 }
 
 // Schedule says when a job is due. Its zero fields have the defaults of a job file.
@@ -316,6 +339,9 @@ type With struct {
 	Listeners []Component
 	// Transaction is that of the step, of each of its chunks, or of the group.
 	Transaction *Transaction
+	// Retry says after which errors a tasklet runs again, each time in a transaction of its own,
+	// and how often; nil: none. A Chunk has its own.
+	Retry *config.ItemRetryConfig
 	// Partition says that the step's work is done in parts.
 	Partition *Partition
 	// Remote says who runs a child job, or the branches of a split: "true", "false" or "auto"

@@ -80,6 +80,7 @@ func (r *render) root(j *Job) object {
 	root := object{{"job", j.name}}
 	root.put("description", j.description)
 	root.put("parameters", r.parameters(j.parameters))
+	root.put("calendars", r.calendars(j.calendars))
 	root.put("database", j.database)
 	root.put("timezone", j.timezone)
 	if j.timeout != 0 {
@@ -153,6 +154,31 @@ func (r *render) parameters(specs []Parameter) object {
 			continue
 		}
 		all = append(all, pair{p.Name, o})
+	}
+	r.option = ""
+	return all
+}
+
+func (r *render) calendars(given []Calendar) object {
+	var all object
+	for _, c := range given {
+		r.option = "calendars." + c.Name
+		if slices.ContainsFunc(all, func(other pair) bool { return other.key == c.Name }) {
+			r.problem(errors.New("there are two calendars of this name"))
+			continue
+		}
+		o := object{}
+		o.put("base", c.Base)
+		if c.Weekend != nil {
+			days := list{}
+			for _, day := range c.Weekend {
+				days = append(days, strings.ToUpper(day.String()[:3]))
+			}
+			o = append(o, pair{"weekend", days})
+		}
+		r.value(&o, "holidays", c.Holidays)
+		r.value(&o, "until", c.Until)
+		all = append(all, pair{c.Name, o})
 	}
 	r.option = ""
 	return all
@@ -331,6 +357,9 @@ func (r *render) more(o *object, with With) {
 	o.put("remote", with.Remote)
 	if with.Transaction != nil {
 		r.value(o, "transaction", *with.Transaction)
+	}
+	if with.Retry != nil {
+		r.value(o, "retry", *with.Retry)
 	}
 	o.put("listeners", r.components("listeners", registry.KindListener, with.Listeners))
 	if with.Timeout != 0 {

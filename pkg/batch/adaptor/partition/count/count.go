@@ -35,7 +35,13 @@ func Components() []registry.Component {
 from 0, and ` + "`part.count`" + `, the number of all parts. They are named by their index. In SQL,
 ` + "`where id % ${part.count} = ${part.index}`" + ` takes every row once, if no id is negative; an
 index serves the ranges of ` + "`range`" + ` better.`,
-		Example: "partition:\n  by: {count: 8}\n  workers: 4\n",
+		Example: `job: bill
+flow:
+- step: bill
+  partition: {by: {count: 8}, workers: 4}
+  chunk:
+    reader: {query: {sql: "select id, amount from orders where id % 8 = ${part.index}", key: [id], item: {id: int, amount: decimal}}}
+    writer: {table: {name: bill, key: [id], create: true}}`,
 		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }

@@ -44,7 +44,13 @@ have one name. The parts are in the order of their paths.
 
 The files are those that are there when the step starts for the first time; a restart
 keeps to them. Folders do not match.`,
-		Example: "partition:\n  by: {files: \"in/*.csv\"}\n  workers: 4\n",
+		Example: `job: load
+flow:
+- step: load
+  partition: {by: {files: "in/*.csv"}, workers: 4}
+  chunk:
+    reader: {csv: {path: "${part.path}", item: {id: int, name: string}}}
+    writer: {table: {name: customer, key: [id], create: true}}`,
 		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }

@@ -53,7 +53,13 @@ no parts, and one with fewer possible keys than ` + "`parts`" + ` has fewer. Ran
 of equal width, not of equal work: where keys have gaps, more parts than workers even it out.
 
 Rows that come later with a key beyond the largest are in no part.`,
-		Example: "partition:\n  by: {range: {table: customer, key: id, parts: 16}}\n  workers: 4\n",
+		Example: `job: bill
+flow:
+- step: bill
+  partition: {by: {range: {table: orders, key: id, parts: 16}}, workers: 4}
+  chunk:
+    reader: {query: {sql: "select id, amount from orders where id between ${part.min} and ${part.max}", key: [id], item: {id: int, amount: decimal}}}
+    writer: {table: {name: bill, key: [id], create: true}}`,
 		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }

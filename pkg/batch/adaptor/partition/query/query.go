@@ -82,7 +82,18 @@ what became of the text: take it as another column too where it is needed as it 
 The statement runs when the step starts for the first time; a restart keeps to what it
 answered. No row is no work: the step completes. A value that does not fit its type, or is
 null, fails the step.`,
-		Example: "partition:\n  by:\n    query:\n      sql: select code as name, since from region where active\n      item: {name: string, since: date}\n  workers: 2\n",
+		Example: `job: export
+flow:
+- step: export
+  partition:
+    by:
+      query:
+        sql: select code as name, since from region where active
+        item: {name: string, since: date}
+    workers: 2
+  chunk:
+    reader: {query: {sql: "select id, amount from orders where region = ${part.name} and day >= ${part.since}", key: [id], item: {id: int, amount: decimal}}}
+    writer: {csv: "out/${part.name}.csv"}`,
 		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }

@@ -121,7 +121,20 @@ step fails. Each attempt adds its own (rule TL1); delete old ones as you like.
 Without a ` + "`transaction`" + ` the step has none. In a group that is ` + "`atomic`" + `, or with one, it sees what the
 transaction has written so far, so that it can refuse it; what it stores then goes with the transaction,
 so ` + "`store`" + ` needs ` + "`severity: warn`" + ` there.`,
-		Example: "tasklet:\n  check:\n    table: strikes\n    unique: [id]\n    not_null: [id, airport]\n    accepted_values: {phase: [Climb, Approach]}\n    relationships: {airport: airports.code}\n    none:\n      no_future: select * from strikes where flown > ${params.date}\n    store: check_failures",
+		Example: `job: checks
+parameters: {date: {type: date}}
+flow:
+- step: checks
+  tasklet:
+    check:
+      table: strikes
+      unique: [id]
+      not_null: [id, airport]
+      accepted_values: {phase: [Climb, Approach]}
+      relationships: {airport: airports.code}
+      none:
+        no_future: select * from strikes where flown > ${params.date}
+      store: check_failures`,
 		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }

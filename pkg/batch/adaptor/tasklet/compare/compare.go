@@ -108,7 +108,15 @@ in the order of their bytes. A key that is null, there twice, or not in order is
 What a side sees is one moment, that of its statement, and the two moments are not the same one; what the
 step's own transaction has written is not seen, so that a ` + "`transaction`" + ` is refused.
 The step reads only: a restart compares again.`,
-		Example: "tasklet:\n  compare:\n    left: {database: legacy, sql: \"select id, name, saldo as balance from kunde\"}\n    right: {database: core, table: customer}\n    key: [id]\n    sums: [balance]",
+		Example: `job: compare
+flow:
+- step: compare
+  tasklet:
+    compare:
+      left: {database: legacy, sql: "select id, name, saldo as balance from kunde"}
+      right: {database: core, table: customer}
+      key: [id]
+      sums: [balance]`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := cfg.(*Config)
 			var sides [2]tx.Database

@@ -46,7 +46,15 @@ func Components() []registry.Component {
 		Doc: `A restart comes to the step that failed, and asks its ` + "`if`" + ` anew. (The ` + "`when`" + ` of a step that has begun
 is not asked again: rule F3.) To end a job without a step of its own, and without a message,
 there is the target ` + "`{fail: {exit: CODE}}`" + `. What belongs to the numbers of one step is its ` + "`expect`" + `.`,
-		Example: "tasklet:\n  fail:\n    if: ${params.date < date('2026-01-01')}\n    message: \"there are no strikes of ${params.date}: choose a later date\"\n    exit: NO_DATA",
+		Example: `job: guard
+parameters: {date: {type: date}}
+flow:
+- step: guard
+  tasklet:
+    fail:
+      if: ${params.date < date('2026-01-01')}
+      message: "there are no strikes of ${params.date}: choose a later date"
+      exit: NO_DATA`,
 		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }

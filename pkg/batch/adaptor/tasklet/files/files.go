@@ -128,7 +128,10 @@ only then is what it was made of removed. A file that changes meanwhile fails th
 A step that died in the middle is run again, or goes on after a failure, and ends right: what is done
 stays so, what is left is done, with the files that are there then (rule TL3). The results are ` + "`files` and `bytes`" + `
 that this attempt dealt with, and of one file ` + "`path`" + `, the result's, and ` + "`checksum`" + `.`,
-		Example: "tasklet:\n  files: {move: \"in/*.csv\", to: done}",
+		Example: `job: archive
+flow:
+- step: archive
+  tasklet: {files: {move: "in/*.csv", to: done}}`,
 		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }

@@ -87,7 +87,18 @@ sends it again (rule TL6). A server that knows ` + "`Idempotency-Key`" + ` then 
 
 Send a message to a webhook, in ` + "`finally`" + ` and when the job has failed say, with this tasklet and ` + "`json`" + `:
 there is no other one for notes. Requests by the thousand are [tasks](../howto/tasks.md) of the type http_request.`,
-		Example: "tasklet:\n  http:\n    url: https://api.example.org/v1/loads\n    headers: {Accept: application/json}\n    json: {job: \"${job.name}\", year: \"${params.year}\", tags: [nightly, final]}\n    idempotency: true\n    out: {id: {type: string, from: data.id}}\nretry: {limit: 3, backoff: {initial: 1s, max: 1m}}",
+		Example: `job: announce
+parameters: {year: {type: int}}
+flow:
+- step: announce
+  tasklet:
+    http:
+      url: https://api.example.org/v1/loads
+      headers: {Accept: application/json}
+      json: {job: "${job.name}", year: "${params.year}", tags: [nightly, final]}
+      idempotency: true
+      out: {id: {type: string, from: data.id}}
+  retry: {limit: 3, backoff: {initial: 1s, max: 1m}}`,
 		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 			return New(http.DefaultClient, *cfg.(*Config))
 		},

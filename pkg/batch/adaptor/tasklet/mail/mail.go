@@ -98,7 +98,22 @@ is sent. The results are ` + "`recipients`, their number, and `message_id`" + `.
 
 A mail is sent at least once: after a crash between the answer and the end of the step, the restart sends it again, with
 the same ` + "`Message-ID`" + `, by which many servers know it (rule TL8).`,
-		Example: "tasklet:\n  mail:\n    host: smtp.example.org\n    user: batch\n    password: ${secret.smtp}\n    from: Night Shift <batch@example.org>\n    to: [ops@example.org]\n    subject: \"${job.name} of ${string(params.year)}\"\n    text: |\n      The report is attached.\n    attachments: [out/report.csv]\nretry: 3",
+		Example: `job: report
+parameters: {year: {type: int}}
+flow:
+- step: report
+  tasklet:
+    mail:
+      host: smtp.example.org
+      user: batch
+      password: ${secret.smtp}
+      from: Night Shift <batch@example.org>
+      to: [ops@example.org]
+      subject: "${job.name} of ${string(params.year)}"
+      text: |
+        The report is attached.
+      attachments: [out/report.csv]
+  retry: 3`,
 		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }

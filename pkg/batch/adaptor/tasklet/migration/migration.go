@@ -110,7 +110,10 @@ transaction, such as ` + "`CREATE INDEX CONCURRENTLY`" + `, can leave one half-w
 it commits first. The error then names the statement, and says what to repair and which
 version to ` + "`force`" + `. SQLite refuses such a statement (` + "`VACUUM`" + `). BEGIN and COMMIT belong around a whole
 file, where they change nothing, or nowhere.`,
-		Example: "tasklet:\n  migration: migrations",
+		Example: `job: schema
+flow:
+- step: schema
+  tasklet: {migration: migrations}`,
 		Types:   types,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := *cfg.(*Config)

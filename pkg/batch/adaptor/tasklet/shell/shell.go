@@ -66,7 +66,14 @@ process may soon run the step (rule L9). They do not outlive this process either
 small sh, waits for that and kills them (on Unix; a process that makes a session of its own
 escapes). What is started again after a crash runs again from its start: what it does must
 bear that. It must not leave processes behind that hold its output open.`,
-		Example: "tasklet:\n  shell:\n    command: [./work.sh, \"${params.date}\"]\n    env: {LEVEL: \"3\"}",
+		Example: `job: work
+parameters: {date: {type: date}}
+flow:
+- step: work
+  tasklet:
+    shell:
+      command: [./work.sh, "${params.date}"]
+      env: {LEVEL: "3"}`,
 		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }

@@ -80,7 +80,16 @@ one (vacuum). The rows that INSERT, UPDATE, DELETE and MERGE changed are counted
 
 A query answers exactly one row. Several statements with no transaction around them get one
 of their own on either database.`,
-		Example: "tasklet:\n  sql:\n    query: select count(*) n, sum(cost) total from strikes where year = ${params.year}\n    out: {n: int, total: float null}",
+		Example: `job: count
+parameters: {year: {type: int}}
+flow:
+- step: count
+  tasklet:
+    sql:
+      query: select count(*) n, sum(cost) total from strikes where year = ${params.year}
+      out: {n: int, total: float null}
+- step: note
+  tasklet: {sql: "insert into note (n, total) values (${steps.count.out.n}, ${steps.count.out.total})"}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			c := cfg.(*Config)
 			return in, errors.Join(c.Validate(), c.checkControl())

@@ -86,7 +86,12 @@ also by a symbolic link; folders do not. The results are ` + "`found`, `files` a
 Meanwhile the step holds no transaction, and the lease of the execution is renewed as ever. A stop ends the
 wait at once. Each attempt waits anew, for its whole ` + "`timeout`" + ` (rule TL5). That is an error of the class timeout.
 Who writes a file can make it appear whole, by a rename: then ` + "`stable: 0s`" + ` is enough.`,
-		Example: "tasklet:\n  wait_file: {path: \"in/strikes_${params.year}*.csv\", stable: 30s, timeout: 4h}",
+		Example: `job: arrive
+parameters: {year: {type: int}}
+flow:
+- step: arrive
+  tasklet:
+    wait_file: {path: "in/strikes_${params.year}*.csv", stable: 30s, timeout: 4h}`,
 		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }

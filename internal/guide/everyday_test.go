@@ -41,3 +41,33 @@ func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 		e.HasRows("select count(*) from arrived_failures", "0")
 	})
 }
+
+// A failure that is led to a cleanup, and fails the job behind it, is what `finally` hears of; one
+// that was made good is not.
+func TestTheJobTellsTheFailureThatItCleanedUpAfter(t *testing.T) {
+	t.Parallel()
+	e := batchtest.New(t)
+	file := e.File("cleanup.yaml", `
+job: cleanup
+parameters: {n: {type: int}}
+flow:
+- {step: tables, tasklet: {sql: "create table if not exists tries (n int); create table if not exists heard (step text, error text)"}}
+- step: try
+  tasklet: {sql: {query: "select count(*) n from tries", out: {n: int}}}
+  expect: params.n == 1 or out.n > 0
+  next: {EXPECT_FAILED: note}
+- {step: work, tasklet: {sql: insert into missing values (1)}, when: params.n == 1, next: {FAILED: sweep, "*": judge}}
+- {step: sweep, tasklet: {sql: delete from tries}, next: fail}
+- {step: note, tasklet: {sql: insert into tries values (1)}, next: try}
+- decide: judge
+  choose:
+  - {when: params.n == 3, next: end}
+  - next: {fail: {exit: NO}}
+finally:
+- {step: tell, tasklet: {sql: "insert into heard values (${job.failed_step}, ${job.error})"}}
+`)
+	e.Job(file, "n=1").Failed("sweep ended with exit code COMPLETED; before it: step work")
+	e.HasRows("select step, error like 'sweep % before it: step work: %missing%' from heard", "work|1")
+	e.Job(file, "n=2").Failed("judge ended with exit code ")
+	e.HasRows("select step, error like '%before it%' from heard", "work|1", "|0")
+}

@@ -44,6 +44,10 @@ type walk struct {
 	ran, ended bool
 	// left is how the last replayed element ended.
 	left result
+	// failed is the newest failure that was led elsewhere, of the element failedAt; zero: there is
+	// none, or the element has completed since.
+	failed   core.Outcome
+	failedAt string
 	// after is the element whose outcome is unknown, and under the condition whose
 	// answer is; lost says that the way is unknown. All are empty but in a plan.
 	after, under string
@@ -150,6 +154,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 		}
 		w.ran = w.ran || again
 		w.left = r
+		w.keepFailure(at, r)
 		switch {
 		case len(left) == 0:
 			w.ordinal = w.log.ordinal
@@ -343,6 +348,7 @@ func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error
 	if r.unknown != "" {
 		return w.leaveUnknown(ctx, at, r)
 	}
+	w.keepFailure(at, r)
 	next, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
 	switch {
 	case !ok && w.flow.Strict && len(at.Edges()) > 0:
@@ -359,6 +365,17 @@ func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error
 	}
 	w.reach(PlanEdge{From: at.ElementName()}, next.Name)
 	return way{next: []core.Element{to}}, nil
+}
+
+// keepFailure keeps the failure of an element, for what a target `fail` behind it says.
+func (w *walk) keepFailure(at core.Element, r result) {
+	switch {
+	case r.unknown != "":
+	case r.out.Status == core.StatusFailed:
+		w.failed, w.failedAt = r.out, at.ElementName()
+	case w.failedAt == at.ElementName():
+		w.failed, w.failedAt = core.Outcome{}, ""
+	}
 }
 
 // reach notes a transition behind an outcome that a plan does not know.
@@ -453,6 +470,9 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 		out.Message, out.Step = last.Message, last.Step
 		if out.Message == "" {
 			out.Message = fmt.Sprintf("%s ended with exit code %s", at.ElementName(), last.ExitCode)
+			if w.failed.Message != "" {
+				out.Message, out.Step = out.Message+"; before it: "+w.failed.Message, w.failed.Step
+			}
 		}
 		return known(out), nil
 	case core.TargetStop:

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 )
 
@@ -30,6 +31,9 @@ func (a array) begin(ctx context.Context, r *Reader) error {
 	i, err := r.skipBlanks(ctx, 0)
 	if err != nil {
 		return err
+	}
+	if r.in.Buffered(r.at.Offset)[i] == '{' {
+		return r.broken(r.at.Offset+int64(i), errors.New(`found "{", expected "[": items says under which key of an object the array is, such as items: data.rows`))
 	}
 	if err := r.expect(i, '['); err != nil {
 		return err
@@ -145,7 +149,7 @@ func (a array) finish(ctx context.Context, r *Reader, offset int64) error {
 		}
 	}
 	for _, key := range slices.Backward(a.items) {
-		twice, err := r.skipMembers(ctx, d, key)
+		_, twice, err := r.skipMembers(ctx, d, key)
 		if err == nil && twice {
 			err = r.failed(d, fmt.Errorf("the key %q is there twice", key))
 		}
@@ -244,9 +248,9 @@ func (a array) findItems(ctx context.Context, r *Reader) error {
 		if err := r.expectToken(d, '{'); err != nil {
 			return err
 		}
-		found, err := r.skipMembers(ctx, d, key)
+		passed, found, err := r.skipMembers(ctx, d, key)
 		if err == nil && !found {
-			err = r.broken(r.at.Offset, fmt.Errorf("the object has no key %q", key))
+			err = r.broken(r.at.Offset, fmt.Errorf("the object has no key %q%s", key, nearest.Hint(key, passed)))
 		}
 		if err != nil {
 			return err
@@ -256,28 +260,32 @@ func (a array) findItems(ctx context.Context, r *Reader) error {
 }
 
 // skipMembers passes the members of the object that d is in, up to the value of the key
-// (true) or to the object's end (false). Values may have any size.
-func (r *Reader) skipMembers(ctx context.Context, d decoder, key string) (bool, error) {
+// (found) or to the object's end, and returns the first names of those. Values may have any size.
+func (r *Reader) skipMembers(ctx context.Context, d decoder, key string) (passed []string, found bool, err error) {
+	const maxNames = 20
 	for depth := 0; ; {
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return nil, false, err
 		}
 		if depth == 0 && d.More() {
 			name, err := r.token(d)
 			if err != nil || name == key {
-				return err == nil, err
+				return nil, err == nil, err
+			}
+			if text, ok := name.(string); ok && len(passed) < maxNames {
+				passed = append(passed, text)
 			}
 		}
 		token, err := r.token(d)
 		if err != nil {
-			return false, err
+			return nil, false, err
 		}
 		switch token {
 		case json.Delim('['), json.Delim('{'):
 			depth++
 		case json.Delim(']'), json.Delim('}'):
 			if depth--; depth < 0 {
-				return false, nil
+				return passed, false, nil
 			}
 		}
 	}

@@ -93,6 +93,8 @@ func TestAFileThatIsNotThereIsOneClearLine(t *testing.T) {
 	_, err := jobfile.Load("testdata/none.yaml", described(t))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.EqualError(t, err, "job file: open testdata/none.yaml: no such file or directory")
+	_, err = jobfile.Load("testdata/expandde.yml", described(t))
+	require.EqualError(t, err, "job file: open testdata/expandde.yml: no such file or directory (nearest: expanded.yaml)")
 }
 
 // The file is a table: "== TITLE", a job file, "-- refused", and the text that refuses it.

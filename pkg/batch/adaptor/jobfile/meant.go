@@ -68,6 +68,9 @@ func meantKey(key string, in reflect.Type) (own, hint string) {
 			return name, ""
 		}
 	}
+	if in == reflect.TypeFor[stepModel]() && slices.Contains([]string{"depends_on", "needs", "requires", "after", "upstream"}, key) {
+		return "", "a step runs behind the one above it; `next` leads elsewhere, and `split` runs branches side by side"
+	}
 	if hint := meantDefault(key, in); hint != "" {
 		return "", hint
 	}

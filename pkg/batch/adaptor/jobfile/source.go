@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -85,9 +86,30 @@ func (s Source) OnDisk() bool { return s.fsys == nil && !s.inMemory }
 func (s Source) Load(reg *registry.Registry) (*File, error) {
 	text, err := s.read()
 	if err != nil {
-		return nil, fmt.Errorf("job file: %w", err)
+		return nil, fmt.Errorf("job file: %w%s", err, s.neighbour(err))
 	}
 	return newLoader(s, text, reg).parse()
+}
+
+// neighbour names the job file beside one that is not there whose name is nearest.
+func (s Source) neighbour(err error) string {
+	if !s.OnDisk() || !errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	var names []string
+	for _, pattern := range []string{"*.yaml", "*.yml"} {
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(s.path), pattern))
+		if err != nil {
+			return "" // the folder's name is a pattern
+		}
+		for _, path := range found {
+			names = append(names, filepath.Base(path))
+		}
+	}
+	if near := nearest.Name(filepath.Base(s.path), names); near != "" {
+		return fmt.Sprintf(" (nearest: %s)", near)
+	}
+	return ""
 }
 
 // LoadFS is Load of a job file in a file system; see [FS].

@@ -183,6 +183,8 @@ func TestAFieldReadsNumbersAsItIsDeclared(t *testing.T) {
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.want, v.String(), c.text)
 	}
+	_, err := field(t, money).Parse("1,5")
+	require.ErrorContains(t, err, `"1,5" is not a decimal (a comma in it needs decimal_separator or thousands_separator)`)
 	v, err := field(t, german).Parse("1.234,50")
 	require.NoError(t, err)
 	require.Equal(t, "1234,50", string(field(t, german).AppendText(nil, v)))

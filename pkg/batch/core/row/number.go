@@ -29,6 +29,10 @@ func (f *Field) parseNumber(text string) (Value, error) {
 	if !ok {
 		return Value{}, f.misfit(text, "")
 	}
+	why := ""
+	if strings.Contains(plain, ",") && f.DecimalSeparator == "" && f.ThousandsSeparator == "" && !f.Hidden {
+		why = "a comma in it needs decimal_separator or thousands_separator"
+	}
 	switch f.Kind {
 	case Int:
 		if i, err := strconv.ParseInt(plain, 10, 64); err == nil {
@@ -46,7 +50,7 @@ func (f *Field) parseNumber(text string) (Value, error) {
 			return Value{}, f.misfit(text, err.Error())
 		}
 	}
-	return Value{}, f.misfit(text, "")
+	return Value{}, f.misfit(text, why)
 }
 
 // plainNumber returns the text of a number with a point and without thousands separators;

@@ -207,6 +207,8 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 		"missing":   {"id,Nam\n1,x\n", `csv: PATH has no column "name" for field name (nearest: "Nam")`},
 		"different": {"id,zzzzzzzz\n1,x\n", `csv: PATH has no column "name" for field name (its columns are "id", "zzzzzzzz")`},
 		"twice":     {"id,name,name\n1,x,y\n", `csv: PATH: column "name" is there twice (field name)`},
+		"delimiter": {"id;name\n1;x\n", `csv: PATH: its header is one column, "id;name": if ";" stands between the columns, say delimiter: ";"`},
+		"tab":       {"id\tname\n1\tx\n", `csv: PATH: its header is one column, "id\tname": if "tab" stands between the columns, say delimiter: "tab"`},
 		"empty":     {"", "csv: PATH is empty: its first line should name the columns (or set header: false)"},
 		"broken":    {"id,na\"me\n", `csv: the header is not readable: PATH:1: column 6: bare " in non-quoted-field`},
 	}

@@ -55,6 +55,9 @@ func (r *reader) bind() error {
 // checkColumns reports all fields that have no column, or more than one.
 func (r *reader) checkColumns() error {
 	var errs []error
+	if other := r.otherDelimiter(); other != "" {
+		return fmt.Errorf("%s: its header is one column, %q: if %[3]q stands between the columns, say delimiter: %[3]q", r.cfg.Path, r.columns[0], other)
+	}
 	for i := range r.want.Len() {
 		f := r.want.Field(i)
 		first := slices.Index(r.columns, f.Source())
@@ -67,6 +70,20 @@ func (r *reader) checkColumns() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// otherDelimiter returns what seems to stand between the columns of a header that is one column;
+// empty: the header is as it should be, or nothing does.
+func (r *reader) otherDelimiter() string {
+	if len(r.columns) != 1 || r.want.Len() == 0 || r.columns[0] == r.want.Field(0).Source() {
+		return ""
+	}
+	for _, other := range []string{";", "\t", "|", ","} {
+		if strings.Contains(r.columns[0], other) {
+			return strings.ReplaceAll(other, "\t", "tab")
+		}
+	}
+	return ""
 }
 
 func (r *reader) missing(f *row.Field) error {

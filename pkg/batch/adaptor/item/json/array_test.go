@@ -94,9 +94,9 @@ func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 func TestAFileThatIsNoArrayFailsTheStep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ content, key, want string }{
-		{`{"a":[]}`, "", `json: PATH:1: at offset 0, behind element 0: found "{", expected "["`},
+		{`{"a":[]}`, "", `json: PATH:1: at offset 0, behind element 0: found "{", expected "[": items says under which key of an object the array is, such as items: data.rows`},
 		{`[1]`, "items", `json: PATH:1: at offset 1, behind element 0: found "[", expected "{"`},
-		{`{"a":{"items":[]}}`, "items", `json: PATH:1: at offset 18, behind element 0: the object has no key "items"`},
+		{`{"a":{"items":[]}}`, "items", `json: PATH:1: at offset 18, behind element 0: the object has no key "items" (there is a)`},
 		{`{"items":null}`, "items", `json: PATH:1: at offset 13, behind element 0: found null, expected "["`},
 		{``, "", `json: PATH:1: at offset 0, behind element 0: the file ends too early: unexpected EOF`},
 		{"[", "", `json: PATH:1: at offset 1, behind element 0: the file ends too early: unexpected EOF`},

@@ -53,6 +53,8 @@ func (f Field) form(n *Node, kind Kind) string {
 	}
 	switch {
 	case f.Type == nil:
+	case kind == List && f.Program && strings.ContainsAny(n.Text, " |;&<>$"):
+		return "a list is a program and its arguments, such as [ls, -l]; a line for sh is `script: " + n.Text + "`"
 	case kind == List && n.Kind == Scalar && f.Type.Kind() == reflect.Slice:
 		return "write [" + n.Text + "]"
 	case kind == List && n.Kind == Map && len(n.Entries) > 0 && f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:

@@ -87,9 +87,9 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 		"calendars":     {batch.NewJob("bill").Calendar(batch.Calendar{Name: "own"}).Calendar(batch.Calendar{Name: "own"}).Step("a", none), []string{"job bill: calendars.own: there are two calendars of this name"}},
 		"tasklet retry": {batch.NewJob("bill").Step("a", none, batch.With{Retry: &config.ItemRetryConfig{Limit: 1, Errors: []string{"transeint"}}}), []string{"job bill: step a: retry.errors[1]: "}},
 		"chunk retry":   {batch.NewJob("bill").Step("a", chunkOf(func(*batch.Chunk) {}), batch.With{Retry: &config.ItemRetryConfig{Limit: 1}}), []string{"job bill: step a: retry: "}},
-		"choice":   {batch.NewJob("bill").Decide("d", batch.If("true", batch.To("a")), batch.If("false", batch.To("a"))).Step("a", none), []string{"job bill: decide d: choose[2].when: the last choice has no when"}},
-		"child":    {batch.NewJob("bill").Child("c", batch.NewJob("part").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Step("a", none), map[string]string{"m": "1"}), []string{"job bill: job c: parameters.m: job part has no parameter m", "job bill: job c: job part needs the parameter n"}},
-		"in child": {batch.NewJob("bill").Child("c", batch.NewJob("part").Step("a", batch.Use("sqk", "x")), nil), []string{"job part: step a: tasklet.sqk: there is no tasklet sqk"}},
+		"choice":        {batch.NewJob("bill").Decide("d", batch.If("true", batch.To("a")), batch.If("false", batch.To("a"))).Step("a", none), []string{"job bill: decide d: choose[2].when: the last choice has no when"}},
+		"child":         {batch.NewJob("bill").Child("c", batch.NewJob("part").Parameter(batch.Parameter{Name: "n", Type: core.TypeInt}).Step("a", none), map[string]string{"m": "1"}), []string{"job bill: job c: parameters.m: job part has no parameter m", "job bill: job c: job part needs the parameter n"}},
+		"in child":      {batch.NewJob("bill").Child("c", batch.NewJob("part").Step("a", batch.Use("sqk", "x")), nil), []string{"job part: step a: tasklet.sqk: there is no tasklet sqk"}},
 		"itself": {func() *batch.Job {
 			j := batch.NewJob("bill")
 			return j.Child("c", j, nil)
@@ -202,7 +202,7 @@ func TestTheTextOfAJobInGoHasTheFieldsOfItsRows(t *testing.T) {
 	require.NoError(t, batch.CheckJobs([]*batch.Job{job}))
 	text, err := job.Text()
 	require.NoError(t, err)
-	for _, want := range []string{"type: decimal", "from: Net", "scale: 2", `decimal_separator: ","`, `thousands_separator: "."`} {
+	for _, want := range []string{"type: decimal", "from: Net", "scale: 2", `decimal_separator: ","`, "thousands_separator: ."} {
 		require.Contains(t, text, want)
 	}
 }

@@ -125,8 +125,8 @@ flow:
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string, paid: {type: date, from: Paid On}}}}
     writer: {table: {name: customer, key: [id], create: true}}`,
-			Config:  reflect.TypeFor[ReaderConfig](),
-			Types:   readerTypes,
+			Config: reflect.TypeFor[ReaderConfig](),
+			Types:  readerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewReader(*cfg.(*ReaderConfig), b.Out)
 			},
@@ -142,8 +142,8 @@ flow:
   chunk:
     reader: {query: {sql: "select id, name from customer", key: [id], item: {id: int, name: string}}}
     writer: {csv: out/customers.csv}`,
-			Config:  reflect.TypeFor[WriterConfig](),
-			Types:   writerTypes,
+			Config: reflect.TypeFor[WriterConfig](),
+			Types:  writerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewWriter(*cfg.(*WriterConfig), b)
 			},

@@ -37,7 +37,7 @@ flow:
     reader: {csv: {path: in.csv, item: {id: int, name: string, date: date}}}
     processor: {filter: year(item.date) >= params.year}
     writer: {table: {name: customer, key: [id], create: true}}`,
-		Config:  reflect.TypeFor[Config](),
+		Config: reflect.TypeFor[Config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)
 			return in, err

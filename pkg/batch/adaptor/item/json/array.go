@@ -59,8 +59,8 @@ flow:
   chunk:
     reader: {json: {path: in.json, items: flights, item: {date: string, delay: int}}}
     writer: {csv: out/flights.csv}`,
-			Config:  reflect.TypeFor[ReaderConfig](),
-			Types:   func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*ReaderConfig).Item) },
+			Config: reflect.TypeFor[ReaderConfig](),
+			Types:  func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*ReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewReader(*cfg.(*ReaderConfig), b.Out)
 			},

@@ -35,8 +35,8 @@ flow:
   chunk:
     reader: {jsonl: {path: in.jsonl, item: {id: int, name: string null}}}
     writer: {table: {name: customer, key: [id], create: true}}`,
-			Config:  reflect.TypeFor[LinesReaderConfig](),
-			Types:   func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
+			Config: reflect.TypeFor[LinesReaderConfig](),
+			Types:  func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewLinesReader(*cfg.(*LinesReaderConfig), b.Out)
 			},

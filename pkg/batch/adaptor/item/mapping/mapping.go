@@ -60,7 +60,7 @@ flow:
         name: trim(item.name)
         species: item.species ?? 'unknown'
     writer: {jsonl: out/strikes.jsonl}`,
-		Config:  reflect.TypeFor[Config](),
+		Config: reflect.TypeFor[Config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			p, err := compile(cfg.(*Config), in)
 			if err != nil {

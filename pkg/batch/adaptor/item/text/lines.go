@@ -51,8 +51,8 @@ flow:
     reader: {lines: in.log}
     processor: {filter: "item.line contains 'ERROR'"}
     writer: {lines: out/errors.log}`,
-			Config:  reflect.TypeFor[LinesConfig](),
-			Types:   func(cfg any, _ item.Type) (item.Type, error) { return lineType(cfg.(*LinesConfig).Field) },
+			Config: reflect.TypeFor[LinesConfig](),
+			Types:  func(cfg any, _ item.Type) (item.Type, error) { return lineType(cfg.(*LinesConfig).Field) },
 			New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
 				return NewLinesReader(*cfg.(*LinesConfig))
 			},
@@ -70,8 +70,8 @@ flow:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
     processor: {map: {only: true, name: upper(item.name)}}
     writer: {lines: out/names.txt}`,
-			Config:  reflect.TypeFor[LinesWriterConfig](),
-			Types:   func(_ any, in item.Type) (item.Type, error) { return in, oneField(in) },
+			Config: reflect.TypeFor[LinesWriterConfig](),
+			Types:  func(_ any, in item.Type) (item.Type, error) { return in, oneField(in) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 				return NewLinesWriter(*cfg.(*LinesWriterConfig), b)
 			},

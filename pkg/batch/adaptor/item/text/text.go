@@ -137,7 +137,7 @@ flow:
         header: H
         trailer: {begins: T, count: 2-8}
     writer: {table: {name: customer, key: [id], create: true}}`,
-		Config:  reflect.TypeFor[ReaderConfig](),
+		Config: reflect.TypeFor[ReaderConfig](),
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			c := cfg.(*ReaderConfig)
 			l, err := readerLayout(c, c.Item)
@@ -170,7 +170,7 @@ flow:
         record: D
         header: H
         trailer: {begins: T, count: 2-8}`,
-		Config:  reflect.TypeFor[WriterConfig](),
+		Config: reflect.TypeFor[WriterConfig](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			c := cfg.(*WriterConfig)
 			l, err := writerLayout(c, in)

@@ -51,7 +51,7 @@ flow:
         has_airport: item.airport != nil and len(item.airport) > 0
     writer: {table: {name: strike, key: [id], create: true}}
     skip: {limit: 10}`,
-		Config:  reflect.TypeFor[Config](),
+		Config: reflect.TypeFor[Config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
 			_, err := compile(cfg.(*Config), in)
 			return in, err

@@ -42,7 +42,7 @@ flow:
   chunk:
     reader: {query: {sql: "select id, amount from orders where id % 8 = ${part.index}", key: [id], item: {id: int, amount: decimal}}}
     writer: {table: {name: bill, key: [id], create: true}}`,
-		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

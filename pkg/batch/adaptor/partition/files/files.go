@@ -51,7 +51,7 @@ flow:
   chunk:
     reader: {csv: {path: "${part.path}", item: {id: int, name: string}}}
     writer: {table: {name: customer, key: [id], create: true}}`,
-		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

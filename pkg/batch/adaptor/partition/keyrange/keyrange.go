@@ -60,7 +60,7 @@ flow:
   chunk:
     reader: {query: {sql: "select id, amount from orders where id between ${part.min} and ${part.max}", key: [id], item: {id: int, amount: decimal}}}
     writer: {table: {name: bill, key: [id], create: true}}`,
-		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
+		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }
 

@@ -94,7 +94,7 @@ flow:
   chunk:
     reader: {query: {sql: "select id, amount from orders where region = ${part.name} and day >= ${part.since}", key: [id], item: {id: int, amount: decimal}}}
     writer: {csv: "out/${part.name}.csv"}`,
-		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
+		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }
 

@@ -135,7 +135,7 @@ flow:
       none:
         no_future: select * from strikes where flown > ${params.date}
       store: check_failures`,
-		New:     registry.OnDatabase(func(c *Config) string { return c.Database }, New),
+		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
 	}}
 }
 

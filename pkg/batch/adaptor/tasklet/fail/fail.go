@@ -55,7 +55,7 @@ flow:
       if: ${params.date < date('2026-01-01')}
       message: "there are no strikes of ${params.date}: choose a later date"
       exit: NO_DATA`,
-		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

@@ -132,7 +132,7 @@ that this attempt dealt with, and of one file ` + "`path`" + `, the result's, an
 flow:
 - step: archive
   tasklet: {files: {move: "in/*.csv", to: done}}`,
-		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

@@ -114,7 +114,7 @@ flow:
         The report is attached.
       attachments: [out/report.csv]
   retry: 3`,
-		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

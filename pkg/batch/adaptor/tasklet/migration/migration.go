@@ -114,7 +114,7 @@ file, where they change nothing, or nowhere.`,
 flow:
 - step: schema
   tasklet: {migration: migrations}`,
-		Types:   types,
+		Types: types,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			c := *cfg.(*Config)
 			c.Database = cmp.Or(c.Database, b.Database)

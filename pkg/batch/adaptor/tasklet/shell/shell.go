@@ -74,7 +74,7 @@ flow:
     shell:
       command: [./work.sh, "${params.date}"]
       env: {LEVEL: "3"}`,
-		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

@@ -92,7 +92,7 @@ flow:
 - step: arrive
   tasklet:
     wait_file: {path: "in/strikes_${params.year}*.csv", stable: 30s, timeout: 4h}`,
-		New:     func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
 	}}
 }
 

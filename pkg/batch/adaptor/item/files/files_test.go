@@ -82,6 +82,7 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 		f := newFolder(t, texts...)
 		cfg := itemtest.ReaderConfig{New: func(t testing.TB) item.Reader { return f.reader(t, nil) }}
 		if len(texts) > 0 {
+			cfg.Source = filepath.Join(f.dir, "1.csv")
 			cfg.Change = func(t testing.TB) { f.write(t, "1.csv", "id\n999\n") }
 		}
 		itemtest.Reader(t, cfg)

@@ -27,7 +27,7 @@ flow:
 func TestAnIncrementalLoadSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {
-		c.Again = 1
+		c.Again = onlyInSoak(1)
 		c.Job = c.Path("delta.yaml")
 		c.Params = []string{"run=2"}
 		c.Setup = func(_ *testing.T, e *batchtest.Env) {
@@ -80,7 +80,7 @@ flow:
 func TestRowsOfElementsSurviveAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {
-		c.Again = 1
+		c.Again = onlyInSoak(1)
 		c.Job = c.Path("explode.yaml")
 		c.Setup = func(_ *testing.T, e *batchtest.Env) {
 			e.File("explode.yaml", explodeJob)

@@ -98,9 +98,14 @@ func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (al
 			c.names(t, what, err)
 			return append(all, outcome{err: err.Error()}), at
 		}
-		all = append(all, o)
+		if all = append(all, o); len(all) > len(c.all)+maxOutcomes {
+			t.Fatalf("%s: it does not come to an end: item %d is %v", what, len(all), o)
+		}
 	}
 }
+
+// maxOutcomes is more than any of the texts has.
+const maxOutcomes = 100_000
 
 // names makes sure that an error says which file it is about.
 func (c *readerCheck) names(t *testing.T, what string, err error) {

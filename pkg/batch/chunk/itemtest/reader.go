@@ -224,8 +224,11 @@ func (c *readerCheck) cancelled(t *testing.T) {
 			got = append(got, outcome{err: err.Error()})
 			continue
 		}
-		if after := position(t, r.Component()); string(after) != string(before) {
-			t.Fatalf("a read that was cancelled (%v) moved the position from %s to %s", err, before, after)
+		if after := position(t, r.Component()); string(after) != string(before) { // past what is no item
+			again := c.opened(t, after)
+			rest, _ := readAll(t, again, false)
+			shut(t, again.Component())
+			same(t, "restarted behind a read that was cancelled", c.all[len(got):], rest)
 		}
 		o, err := readOne(r)
 		if errors.Is(err, io.EOF) {

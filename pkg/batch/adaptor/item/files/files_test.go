@@ -158,3 +158,16 @@ func TestThePatternIsChecked(t *testing.T) {
 		require.ErrorContains(t, (&files.Config{Glob: glob}).Validate(), want)
 	}
 }
+
+// A header is read as a record is, and is none: what is wrong with it is not the fault of an item.
+func TestAFileWhoseHeaderCannotBeReadEndsTheReading(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, "id\n1\n", "\"id\"x\n2\n")
+	r := f.reader(t, nil)
+	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
+	require.NoError(t, r.Fill(t.Context(), r.NewItems(1), 1))
+	err := r.Fill(t.Context(), r.NewItems(1), 1)
+	require.ErrorContains(t, err, "2.csv")
+	require.False(t, item.IsConsumed(err))
+	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
+}

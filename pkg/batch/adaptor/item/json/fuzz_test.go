@@ -159,6 +159,7 @@ func writtenAndRead(t *testing.T, rows []item.Row) {
 		require.NoError(t, c.(item.Opener).Open(t.Context(), nil))
 		require.NoError(t, w.Write(t.Context(), &item.Slice[item.Row]{Items: append([]item.Row(nil), rows...), Metas: make([]item.Meta, len(rows))}))
 		require.NoError(t, c.(item.Preparer).Prepare(t.Context()))
+		require.NoError(t, c.(item.Releaser).Release(t.Context()))
 		require.NoError(t, c.(item.Finisher).Finish(t.Context()))
 		require.NoError(t, c.(item.Closer).Close(t.Context()))
 		again := form{name: name}.read(t, path, nil)

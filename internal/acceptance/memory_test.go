@@ -150,7 +150,7 @@ func TestMemoryDoesNotGrowWithTheInput(t *testing.T) {
 	if !isSoak() {
 		t.Skip("it reads millions of rows: make soak")
 	}
-	const rows, times, larger = 100_000, 10, 1.5
+	const rows, times, larger = 50_000, 10, 1.5
 	for _, m := range meals() {
 		t.Run(m.name, func(t *testing.T) {
 			databases := map[string]func(testing.TB) string{"sqlite": testdb.SQLite}

@@ -22,7 +22,7 @@ func (c *readerCheck) damages(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.fill(t, whole)
-	for _, cut := range spread(max(len(whole)-1, 0), 30) {
+	for _, cut := range spread(max(len(whole)-1, 0), 15) {
 		got := c.endures(t, fmt.Sprintf("cut behind byte %d", cut), whole[:cut])
 		if c.Joins {
 			continue
@@ -38,7 +38,7 @@ func (c *readerCheck) damages(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, uint64(len(whole)))) //nolint:gosec // the same garbage each time
-	for n := range 20 {
+	for n := range 8 {
 		text := bytes.Clone(whole)
 		for range min(1+n, len(text)) {
 			text[random.IntN(len(text))] = byte(random.IntN(256))
@@ -67,7 +67,7 @@ func (c *readerCheck) endures(t *testing.T, what string, text []byte) []outcome 
 	c.fill(t, text)
 	all, at := c.readAny(t, what, nil)
 	if c.restarts && len(at) > 0 {
-		for _, i := range spread(len(at)-1, 3) {
+		for _, i := range spread(len(at)-1, 2) {
 			rest, _ := c.readAny(t, what, at[i])
 			same(t, what+", restarted behind item "+itoa(i), all[i:], rest)
 		}

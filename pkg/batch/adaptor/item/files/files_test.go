@@ -82,8 +82,10 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 		f := newFolder(t, texts...)
 		cfg := itemtest.ReaderConfig{New: func(t testing.TB) item.Reader { return f.reader(t, nil) }}
 		if len(texts) > 0 {
-			cfg.Source = filepath.Join(f.dir, "1.csv")
 			cfg.Change = func(t testing.TB) { f.write(t, "1.csv", "id\n999\n") }
+		}
+		if len(texts) > 1 {
+			cfg.Source, cfg.Joins = filepath.Join(f.dir, "1.csv"), true
 		}
 		itemtest.Reader(t, cfg)
 	}

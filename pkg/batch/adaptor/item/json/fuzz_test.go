@@ -61,7 +61,7 @@ func FuzzReader(f *testing.F) {
 		orders, array, content, "", "[]", "[", "[[", "{}", "\xEF\xBB\xBF[{}]", "[{\"id\":1}\r\n,{\"id\":2}]", `{"data":{"orders":[{"lines":[1,2]}]}}`,
 		"{\"id\":1,\"tags\":[\"x\",null]}\n{\"id\":2,\n{\"tags\":[\"y\"],\"id\":3}", `{"lines":[{"sku":"a","n":1e400},{"n":1.50}]}`, `[{"lines":[{"a":1},{"a":1}],"lines":[]}]`, `[{"\ud800":1}]`,
 	} {
-		for mode := range uint8(16) {
+		for mode := uint8(0); mode < 16; mode += 3 {
 			f.Add(text, mode)
 		}
 	}

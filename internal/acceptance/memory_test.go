@@ -39,7 +39,7 @@ func mealOf(reader, writer string, more ...string) string {
 
 func meals() []meal {
 	table := "{table: {name: meal, create: true}}"
-	created := "- step: make\n  tasklet: {sql: create table meal (id bigint primary key, name text, amount numeric)}\n"
+	created := "- step: make\n  tasklet: {sql: \"create table meal (id bigint primary key, name text, amount numeric)\"}\n"
 	filled := created + mealOf(mealCSV, "{table: meal}")
 	return []meal{
 		{name: "csv to csv", flow: mealOf(mealCSV, "{csv: out.csv}"), lay: layCSV},
@@ -80,7 +80,7 @@ func meals() []meal {
 				s.lay(fmt.Sprintf("in/%d.csv", f), "id,name,amount\n", "", each, mealLine)
 			}
 		}},
-		{name: "group", flow: mealOf("{group: {reader: "+mealCSV+", processor: {map: {bag: \"div(item.id, 3)\"}}, key: [bag], n: count(), names: \"join(item.name, ';')\", total: sum(item.amount)}}", "{csv: out.csv}"), lay: layCSV},
+		{name: "group", flow: mealOf("{group: {reader: "+mealCSV+", processor: [{map: {bag: \"div(item.id, 3)\"}}], key: [bag], n: count(), names: \"join(item.name, ';')\", total: sum(item.amount)}}", "{csv: out.csv}"), lay: layCSV},
 		{name: "merge", flow: mealOf("{merge: {key: [id], kind: full, left: "+mealCSV+", right: {jsonl: {path: in.jsonl, item: {id: int, name: string}}}}}", "{csv: out.csv}"), lay: func(s *scene, n int) {
 			layCSV(s, n)
 			s.lay("in.jsonl", "", "", n, func(i int) string { return mealObject(i*2/3) + "\n" })

@@ -14,6 +14,8 @@ RACES ?= 100
 SOAK ?= 10000
 FROZEN ?= 200
 TASK_FAULTS ?= 200
+# How long `make fuzz` looks for texts on which a property does not hold, for each target.
+FUZZ ?= 10m
 # The seed of random cases in `make test` and `make quick`: a run that gates a change does not fail
 # by chance of another change's fault. SEED=0 is another seed each time, as in `make soak`.
 SEED ?= 1
@@ -48,7 +50,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race quick soak lint deadcode fmt vuln generate check-generated bench clean
+.PHONY: help build test test-plain test-race quick soak fuzz lint deadcode fmt vuln generate check-generated bench clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +85,10 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FR
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'NoTaskIsLost|ThoughAProcessDies' $(FLAGS) ./pkg/batch/runtime/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'EveryItemIsRedriven|AtEveryCommit|KillsOfItsRestarts' $(FLAGS) \
 		./pkg/batch/chunk/redrive/ ./pkg/batch/batchtest/
+
+fuzz: ## run every fuzz target for FUZZ (10m); `make test` runs their seeds, and what was found before
+	grep -rE --include='*_test.go' '^func Fuzz' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z]*).*/\1 \2/' | sort | while read -r dir name; do \
+		$(GO) test -vet=off -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) $(FLAGS) $$dir || exit 1; done
 
 lint: ## go vet and golangci-lint, with the import rules
 	$(GO) vet ./...

@@ -87,7 +87,7 @@ func (s *scene) redriveCorrected(step string, fixes map[string]string, items int
 			text = strings.ReplaceAll(text, from, to)
 		}
 		require.NotEqual(s.t, skip["raw"], text)
-		require.NotZero(s.t, skip["index"])
+		require.NotZero(s.t, skip["line"])
 		skip["raw"] = text
 		require.NoError(s.t, json.NewEncoder(&edited).Encode(skip))
 		items--

@@ -363,9 +363,5 @@ func (in *Input) Close() error {
 	if in.file == nil { // a text
 		return nil
 	}
-	var err error
-	if in.gz != nil {
-		err = in.gz.Close()
-	}
-	return errors.Join(err, in.file.Close())
+	return in.file.Close() // of gzip Close only says again what a read has said
 }

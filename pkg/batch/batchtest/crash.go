@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -31,7 +32,8 @@ type Crash struct {
 	Database func(t testing.TB) string
 	// Databases are further ones by name.
 	Databases map[string]func(t testing.TB) string
-	// Setup makes what the job needs (files, tables), once per run.
+	// Setup makes what the job needs (files, tables), once per run. Jobs that it runs are
+	// not compared.
 	Setup func(t *testing.T, e *Env)
 	// Check looks at the end of each run, besides what is compared anyway.
 	Check func(t *testing.T, e *Env)
@@ -175,6 +177,8 @@ type crashRun struct {
 	crash *Crash
 	urls  map[string]string
 	runs  int
+	// before is the newest execution that Setup has made.
+	before core.JobExecutionID
 }
 
 func (v *victim) newRun(t *testing.T) *crashRun {
@@ -196,6 +200,7 @@ func (v *victim) newRun(t *testing.T) *crashRun {
 		if r.crash.Setup != nil {
 			r.crash.Setup(r.t, e)
 		}
+		r.before = e.newest()
 	})
 	return r
 }
@@ -214,7 +219,7 @@ func (r *crashRun) end(want *state) (got *state) {
 	r.t.Helper()
 	r.with(func(e *Env) {
 		var err error
-		if got, err = newState(e, r.crash.Ignore); err != nil {
+		if got, err = newState(e, r.crash.Ignore, r.before); err != nil {
 			r.t.Fatalf("batchtest: %v", err)
 		}
 		if want == nil {
@@ -226,6 +231,19 @@ func (r *crashRun) end(want *state) (got *state) {
 		}
 	})
 	return got
+}
+
+// newest is the newest execution; 0: there is none.
+func (e *Env) newest() core.JobExecutionID {
+	e.t.Helper()
+	list, err := e.Repository().Executions(e.t.Context(), core.ExecutionFilter{Limit: 1})
+	if err != nil {
+		e.t.Fatalf("batchtest: %v", err)
+	}
+	if len(list) == 0 {
+		return 0
+	}
+	return list[0].ID
 }
 
 func (c *Crash) timeout() time.Duration {

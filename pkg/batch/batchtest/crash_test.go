@@ -48,6 +48,14 @@ func unlessSoak(every int) int {
 	return every
 }
 
+// onlyInSoak is n in make soak, else 0.
+func onlyInSoak(n int) int {
+	if os.Getenv(soakVariable) == "" {
+		return 0
+	}
+	return n
+}
+
 // people are rows of a csv file with a header.
 func people(n int) string {
 	var b strings.Builder

@@ -25,7 +25,7 @@ type state struct {
 	broken []string // what must not be, whatever another run left
 }
 
-func newState(e *Env, ignore []string) (*state, error) {
+func newState(e *Env, ignore []string, before core.JobExecutionID) (*state, error) {
 	s := &state{parts: map[string][]string{}}
 	ctx := e.t.Context()
 	for _, name := range e.provider.Names() {
@@ -36,7 +36,7 @@ func newState(e *Env, ignore []string) (*state, error) {
 	if err := s.files(e.Dir(), ignore); err != nil {
 		return nil, err
 	}
-	if err := s.history(ctx, e.Repository()); err != nil {
+	if err := s.history(ctx, e.Repository(), before); err != nil {
 		return nil, err
 	}
 	for _, lines := range s.parts {
@@ -99,12 +99,13 @@ func (s *state) files(dir string, ignore []string) error {
 }
 
 // history notes the counters of all attempts together and the skipped items, and
-// what of the history must never be.
-func (s *state) history(ctx context.Context, r core.JobRepository) error {
+// what of the history must never be. Executions up to before are not the job's.
+func (s *state) history(ctx context.Context, r core.JobRepository, before core.JobExecutionID) error {
 	list, err := r.Executions(ctx, core.ExecutionFilter{Limit: page})
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(list, func(e core.JobExecution) bool { return e.ID <= before })
 	totals := map[string]core.Counters{}
 	s.parts["skipped items"] = nil
 	for i, exec := range list { // newest first

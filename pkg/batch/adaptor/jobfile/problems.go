@@ -46,8 +46,9 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 		text = u.what + ": " + direct.Err.Error()
 	}
 	var key *registry.ConfigError
+	hint := ""
 	if errors.As(err, &key) {
-		at = u.find(key.Key)
+		at, hint = u.find(key.Key), key.Hint
 	}
 	var syntax *expression.Error
 	if errors.As(err, &syntax) && at.Kind == strict.Scalar {
@@ -55,10 +56,10 @@ func (u *componentUse) reportConfig(c *strict.Collector, err error) {
 		return
 	}
 	if key != nil && key.At > 0 && at.Kind == strict.Scalar {
-		c.AddAt(at, key.At-1, text, "")
+		c.AddAt(at, key.At-1, text, hint)
 		return
 	}
-	c.Add(at, text, "")
+	c.Add(at, text, hint)
 }
 
 // find returns the node of a key of the config. The key of a rest is not in the

@@ -49,7 +49,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
 
-func shipped(t *testing.T) *registry.Registry {
+func shipped(t testing.TB) *registry.Registry {
 	t.Helper()
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	require.NoError(t, err)

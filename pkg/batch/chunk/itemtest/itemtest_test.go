@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,7 +24,7 @@ type list struct {
 	box    *int
 }
 
-var faults = []string{"", "position ahead", "position ignored", "end forgotten", "item reused", "garbage taken", "change unseen", "closed twice"}
+var faults = []string{"", "position ahead", "position ignored", "end forgotten", "item reused", "garbage taken", "change unseen", "closed twice", "cancel loses"}
 
 func (l *list) Open(_ context.Context, at item.Position) error {
 	if at == nil || l.fault == "position ignored" {
@@ -39,7 +41,11 @@ func (l *list) Open(_ context.Context, at item.Position) error {
 	return nil
 }
 
-func (l *list) Read(context.Context) (*int, error) {
+func (l *list) Read(ctx context.Context) (*int, error) {
+	if l.fault == "cancel loses" && ctx.Err() != nil && l.next < len(*l.shared) {
+		l.next++
+		return nil, ctx.Err()
+	}
 	if l.next >= len(*l.shared) {
 		if l.next > len(*l.shared) && l.fault == "end forgotten" {
 			return new(int), nil
@@ -89,6 +95,74 @@ func TestTheSuiteFindsEveryFault(t *testing.T) {
 	for _, fault := range faults {
 		t.Run("fault "+fault, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestTheSuiteFindsEveryFault$")
+			cmd.Env = append(os.Environ(), "ITEMTEST_FAULT="+fault)
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != (fault == "") {
+				t.Errorf("with the fault %q the suite answers %v\n%s", fault, err, out)
+			}
+		})
+	}
+}
+
+// lines reads numbers of a file, one in a line.
+type lines struct {
+	fault, path string
+	rest        []string
+	next        int
+}
+
+func (l *lines) Open(_ context.Context, at item.Position) error {
+	text, err := os.ReadFile(l.path)
+	if err != nil {
+		return err
+	}
+	if l.rest = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"); at == nil {
+		return nil
+	}
+	if err := json.Unmarshal(at, &l.next); err != nil {
+		return err
+	}
+	if l.fault == "restart fails" && l.rest[l.next-1] == "other" {
+		l.next++
+	}
+	return nil
+}
+
+func (l *lines) Read(context.Context) (int, error) {
+	if l.next == len(l.rest) {
+		return 0, io.EOF
+	}
+	n, err := strconv.Atoi(l.rest[l.next])
+	switch {
+	case err == nil && (l.fault != "end decides" || strings.HasSuffix(l.rest[len(l.rest)-1], "9")):
+		l.next++
+		return n, nil
+	case err == nil:
+		l.next++
+		return -n, nil
+	case l.fault == "nameless":
+		return 0, errors.New("it is no number")
+	}
+	l.next++
+	return 0, item.Consumed(item.Meta{Path: l.path, Line: int64(l.next)}, err)
+}
+
+func (l *lines) Position() (item.Position, error) { return json.Marshal(l.next) }
+
+func TestTheSuiteFindsEveryFaultWithTextsThatAreWrong(t *testing.T) {
+	if fault, inner := os.LookupEnv("ITEMTEST_FAULT"); inner {
+		path := filepath.Join(t.TempDir(), "numbers.txt")
+		if err := os.WriteFile(path, []byte("11\n22\n33\n44\n59\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		Reader(t, ReaderConfig{Source: path, New: func(testing.TB) item.Reader {
+			return item.EraseReader[int](&lines{fault: fault, path: path})
+		}})
+		return
+	}
+	for _, fault := range []string{"", "nameless", "end decides", "restart fails"} {
+		t.Run("fault "+fault, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestTheSuiteFindsEveryFaultWithTextsThatAreWrong$")
 			cmd.Env = append(os.Environ(), "ITEMTEST_FAULT="+fault)
 			out, err := cmd.CombinedOutput()
 			if (err == nil) != (fault == "") {

@@ -22,6 +22,10 @@ type ReaderConfig struct {
 	Want []any
 	// Restarts is how many positions are tried, spread over all; 0 means 100.
 	Restarts int
+	// Source is the file that New reads; "": it reads none. The suite writes other texts into it.
+	Source string
+	// Joins says that items before a place in Source may depend on what is behind it.
+	Joins bool
 	// Change changes the data so that a restart must be refused; nil if a change
 	// cannot be seen. It is called last.
 	Change func(t testing.TB)
@@ -30,7 +34,10 @@ type ReaderConfig struct {
 // Reader checks the contract of a reader: the same items in every pass, io.EOF
 // again and again, a restart at every position delivers exactly what remains,
 // unreadable positions and changed data are refused, the text of an item that could not
-// be read fails again where it is read alone, and Close works whatever happened before.
+// be read fails again where it is read alone, a cancelled read loses nothing, and Close works
+// whatever happened before. With Source it is read empty, cut off, as garbage, as another form
+// and with a line of megabytes as well: that ends, in io.EOF or an error that names the file,
+// and a restart delivers what remains.
 func Reader(t *testing.T, cfg ReaderConfig) {
 	t.Helper()
 	if cfg.Restarts == 0 {
@@ -46,12 +53,16 @@ func Reader(t *testing.T, cfg ReaderConfig) {
 	t.Run("answers io.EOF again and again", c.endsForGood)
 	t.Run("delivers the same in chunks", c.chunks)
 	t.Run("can be closed at any time", c.closes)
+	t.Run("loses nothing to a read that was cancelled", c.cancelled)
 	if _, ok := first.Component().(item.RawReader); ok {
 		t.Run("has the text of each item that it cannot read", c.texts)
 	}
 	if c.restarts {
 		t.Run("restarted at any position delivers what remains", c.resumes)
 		t.Run("refuses a position that it cannot read", c.refusesGarbage)
+	}
+	if c.Source != "" {
+		t.Run("comes to an end with every text", c.damages)
 	}
 	if c.restarts && cfg.Change != nil {
 		t.Run("refuses a source that changed", c.refusesChange)
@@ -181,6 +192,55 @@ func (c *readerCheck) chunks(t *testing.T) {
 		}
 		shut(t, r.Component())
 		same(t, "in chunks", c.all, got)
+	}
+}
+
+// cancelled reads each item for a step that was stopped, and then for good where that failed.
+func (c *readerCheck) cancelled(t *testing.T) {
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	unopened := c.New(t)
+	if o, ok := unopened.Component().(item.Opener); ok {
+		if err := o.Open(gone, nil); err != nil {
+			t.Logf("Open when the step was stopped: %v", err)
+		}
+	}
+	shut(t, unopened.Component())
+	r := c.opened(t, nil)
+	defer shut(t, r.Component())
+	var got []outcome
+	for {
+		before := position(t, r.Component())
+		items := r.NewItems(1)
+		err := r.Fill(gone, items, 1)
+		switch {
+		case errors.Is(err, io.EOF):
+			same(t, "read for a step that was stopped", c.all, got)
+			return
+		case err == nil && items.Len() == 1:
+			got = append(got, itemAt(items, 0))
+			continue
+		case item.IsConsumed(err):
+			got = append(got, outcome{err: err.Error()})
+			continue
+		}
+		if after := position(t, r.Component()); string(after) != string(before) { // past what is no item
+			again := c.opened(t, after)
+			rest, _ := readAll(t, again, false)
+			shut(t, again.Component())
+			same(t, "restarted behind a read that was cancelled", c.all[len(got):], rest)
+		}
+		o, err := readOne(r)
+		if errors.Is(err, io.EOF) {
+			same(t, "read again behind each read that was cancelled", c.all, got)
+			return
+		}
+		if err != nil { // it is broken for good, and a restart reads on
+			t.Logf("Read of item %d behind a read that was cancelled: %v", len(got)+1, err)
+			same(t, "read up to a read that was cancelled", c.all[:min(len(got), len(c.all))], got)
+			return
+		}
+		got = append(got, o)
 	}
 }
 

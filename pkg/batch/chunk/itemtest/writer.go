@@ -2,6 +2,7 @@ package itemtest
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
 
@@ -9,8 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// WriterConfig says how to make and to check a writer whose target is outside
-// the transaction.
+// WriterConfig says how to make and to check a writer.
 type WriterConfig struct {
 	// New returns a writer that is not open yet, always onto the same target.
 	New func(t testing.TB) item.Writer
@@ -29,6 +29,9 @@ type WriterConfig struct {
 	// NewFor returns a writer of an attempt, always onto the same target; nil for a
 	// writer that does not tell attempts apart.
 	NewFor func(t testing.TB, attempt core.Attempt) item.Writer
+	// In runs f in a transaction of the target, which commits where f returns nil and rolls
+	// back where it fails; nil: the target is outside of transactions.
+	In func(t testing.TB, f func(ctx context.Context) error) error
 	// Lose destroys what a restart needs, so that it must be refused; may be nil.
 	Lose func(t testing.TB)
 }
@@ -42,11 +45,10 @@ func Chunks[T any](chunks ...[]T) []item.Items {
 	return out
 }
 
-// Writer checks the contract of a writer outside the transaction: whenever it
-// is cut off, a restart at the last committed position writes the same target;
-// Finish may be called again, also after a crash; Rewind forgets a chunk; an attempt
-// that wakes when its successor has finished changes nothing; and Close works
-// whatever happened before.
+// Writer checks the contract of a writer: whenever it is cut off, a restart at the last
+// committed position writes the same target; Finish may be called again, also after a crash;
+// Rewind forgets a chunk, and a write that was cancelled; an attempt that wakes when its successor
+// has finished changes nothing; and Close works whatever happened before.
 func Writer(t *testing.T, cfg WriterConfig) {
 	t.Helper()
 	c := &writerCheck{WriterConfig: cfg, chunks: len(cfg.Chunks(t))}
@@ -61,6 +63,7 @@ func Writer(t *testing.T, cfg WriterConfig) {
 	t.Run("finishes again after a crash", c.finishesAgain)
 	t.Run("finishes without items", c.finishesEmpty)
 	t.Run("rewinds to what is committed", c.rewinds)
+	t.Run("forgets a write that was cancelled", c.cancelled)
 	t.Run("can be closed at any time", c.closes)
 	if c.NewFor != nil {
 		t.Run("an attempt that wakes changes nothing", c.wakes)
@@ -86,31 +89,61 @@ func (c *writerCheck) opened(t testing.TB, at item.Position) item.Writer {
 	return w
 }
 
+// errCut ends a transaction that does not commit.
+var errCut = errors.New("cut off")
+
+// in runs f in a transaction where the target has them.
+func (c *writerCheck) in(t testing.TB, f func(ctx context.Context) error) error {
+	t.Helper()
+	if c.In == nil {
+		return f(context.Background())
+	}
+	return c.In(t, f)
+}
+
+// lose does what does not come to a commit.
+func (c *writerCheck) lose(t testing.TB, f func(ctx context.Context)) {
+	t.Helper()
+	if err := c.in(t, func(ctx context.Context) error { f(ctx); return errCut }); !errors.Is(err, errCut) {
+		t.Fatalf("a transaction that is cut off ends with %v", err)
+	}
+}
+
 // write writes chunk i. The items are void afterwards, as in the engine.
-func (c *writerCheck) write(t testing.TB, w item.Writer, i int) {
+func (c *writerCheck) write(ctx context.Context, t testing.TB, w item.Writer, i int) {
 	t.Helper()
 	items := c.Chunks(t)[i]
-	if err := w.Write(context.Background(), items); err != nil {
+	if err := w.Write(ctx, items); err != nil {
 		t.Fatalf("Write of chunk %d: %v", i+1, err)
 	}
 	items.Reset()
 }
 
-func prepare(t testing.TB, w item.Writer) {
+func prepare(ctx context.Context, t testing.TB, w item.Writer) {
 	t.Helper()
 	if p, ok := w.Component().(item.Preparer); ok {
-		if err := p.Prepare(context.Background()); err != nil {
+		if err := p.Prepare(ctx); err != nil {
 			t.Fatalf("Prepare: %v", err)
 		}
 	}
 }
 
 // commit writes chunk i and returns the position that the engine would commit.
-func (c *writerCheck) commit(t testing.TB, w item.Writer, i int) item.Position {
+func (c *writerCheck) commit(t testing.TB, w item.Writer, i int) (at item.Position) {
 	t.Helper()
-	c.write(t, w, i)
-	prepare(t, w)
-	return position(t, w.Component())
+	c.committed(t, func(ctx context.Context) {
+		c.write(ctx, t, w, i)
+		prepare(ctx, t, w)
+		at = position(t, w.Component())
+	})
+	return at
+}
+
+func (c *writerCheck) committed(t testing.TB, f func(ctx context.Context)) {
+	t.Helper()
+	if err := c.in(t, func(ctx context.Context) error { f(ctx); return nil }); err != nil {
+		t.Fatalf("Commit: %v", err)
+	}
 }
 
 // release says that a commit has stored the position.
@@ -124,21 +157,26 @@ func release(t testing.TB, w item.Writer) {
 }
 
 // seal is the commit before Finish. It returns the position.
-func seal(t testing.TB, w item.Writer) (at item.Position) {
+func (c *writerCheck) seal(t testing.TB, w item.Writer) (at item.Position) {
 	t.Helper()
-	prepare(t, w)
-	if _, ok := w.Component().(item.Positioner); ok {
+	c.committed(t, func(ctx context.Context) {
+		if f, ok := w.Component().(item.Completer); ok {
+			if err := f.Complete(ctx); err != nil {
+				t.Fatalf("Complete: %v", err)
+			}
+		}
+		prepare(ctx, t, w)
 		at = position(t, w.Component())
-	}
+	})
 	release(t, w)
 	return at
 }
 
 // finish does what the engine does after the last chunk. It returns the position
 // that is committed before Finish.
-func finish(t testing.TB, w item.Writer) item.Position {
+func (c *writerCheck) finish(t testing.TB, w item.Writer) item.Position {
 	t.Helper()
-	at := seal(t, w)
+	at := c.seal(t, w)
 	if f, ok := w.Component().(item.Finisher); ok {
 		if err := f.Finish(context.Background()); err != nil {
 			t.Fatalf("Finish: %v", err)
@@ -164,7 +202,7 @@ func (c *writerCheck) writesAll(t *testing.T) {
 			t.Fatalf("chunk %d can be seen before Finish", i+1)
 		}
 	}
-	finish(t, w)
+	c.finish(t, w)
 	shut(t, w.Component())
 	if c.want = c.Want; c.want == "" {
 		c.want = c.Contents(t)
@@ -177,11 +215,11 @@ func (c *writerCheck) writesAll(t *testing.T) {
 func (c *writerCheck) resumes(t *testing.T) {
 	cuts := []struct {
 		name string
-		do   func(w item.Writer, i int)
+		do   func(ctx context.Context, w item.Writer, i int)
 	}{
-		{"behind the commit", func(item.Writer, int) {}},
-		{"behind the next Write", func(w item.Writer, i int) { c.write(t, w, i) }},
-		{"behind the next Prepare", func(w item.Writer, i int) { c.write(t, w, i); prepare(t, w) }},
+		{"behind the commit", func(context.Context, item.Writer, int) {}},
+		{"behind the next Write", func(ctx context.Context, w item.Writer, i int) { c.write(ctx, t, w, i) }},
+		{"behind the next Prepare", func(ctx context.Context, w item.Writer, i int) { c.write(ctx, t, w, i); prepare(ctx, t, w) }},
 	}
 	for committed := 0; committed < c.chunks; committed++ {
 		for _, cut := range cuts {
@@ -191,14 +229,14 @@ func (c *writerCheck) resumes(t *testing.T) {
 			for i := range committed {
 				at = c.commit(t, w, i)
 			}
-			cut.do(w, committed)
+			c.lose(t, func(ctx context.Context) { cut.do(ctx, w, committed) })
 			shut(t, w.Component())
 
 			w = c.opened(t, at)
 			for i := committed; i < c.chunks; i++ {
 				c.commit(t, w, i)
 			}
-			finish(t, w)
+			c.finish(t, w)
 			shut(t, w.Component())
 			c.expect(t, "cut off "+cut.name+" of chunk "+itoa(committed))
 		}
@@ -211,13 +249,13 @@ func (c *writerCheck) finishesAgain(t *testing.T) {
 	for i := range c.chunks {
 		c.commit(t, w, i)
 	}
-	at := finish(t, w)
-	finish(t, w)
+	at := c.finish(t, w)
+	c.finish(t, w)
 	shut(t, w.Component())
 	c.expect(t, "finished twice")
 	for range 2 {
 		w = c.opened(t, at)
-		finish(t, w)
+		c.finish(t, w)
 		shut(t, w.Component())
 		c.expect(t, "finished again after a crash")
 	}
@@ -226,11 +264,11 @@ func (c *writerCheck) finishesAgain(t *testing.T) {
 func (c *writerCheck) finishesEmpty(t *testing.T) {
 	c.Clear(t)
 	w := c.opened(t, nil)
-	finish(t, w)
+	c.finish(t, w)
 	shut(t, w.Component())
 	empty := c.Contents(t)
 	w = c.opened(t, nil)
-	finish(t, w)
+	c.finish(t, w)
 	shut(t, w.Component())
 	if got := c.Contents(t); got != empty {
 		t.Fatalf("run again without items the target holds %q, before %q", got, empty)
@@ -257,14 +295,14 @@ func (c *writerCheck) wakes(t *testing.T) {
 				c.commit(t, frozen, committed)
 			}
 			if committed == c.chunks {
-				at = seal(t, frozen)
+				at = c.seal(t, frozen)
 			}
 
 			next := c.attempt(t, 2, at)
 			for i := committed; i < c.chunks; i++ {
 				c.commit(t, next, i)
 			}
-			finish(t, next)
+			c.finish(t, next)
 			shut(t, next.Component())
 			c.expect(t, "an attempt was frozen behind chunk "+itoa(committed)+", and its successor finished")
 
@@ -321,13 +359,17 @@ func (c *writerCheck) rewinds(t *testing.T) {
 	}
 	var at item.Position
 	for i := range c.chunks {
-		c.write(t, w, i)
+		c.lose(t, func(ctx context.Context) { c.write(ctx, t, w, i) })
 		c.rewind(t, r, at)
-		c.commit(t, w, i)
+		c.lose(t, func(ctx context.Context) {
+			c.write(ctx, t, w, i)
+			prepare(ctx, t, w)
+			position(t, w.Component())
+		})
 		c.rewind(t, r, at)
 		at = c.commit(t, w, i)
 	}
-	finish(t, w)
+	c.finish(t, w)
 	c.expect(t, "each chunk rolled back twice")
 }
 
@@ -338,11 +380,44 @@ func (c *writerCheck) rewind(t testing.TB, r item.Rewinder, at item.Position) {
 	}
 }
 
+// cancelled writes each chunk once for a step that was stopped meanwhile, and once for good.
+func (c *writerCheck) cancelled(t *testing.T) {
+	c.Clear(t)
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	w := c.opened(t, nil)
+	var at item.Position
+	for i := range c.chunks {
+		_ = c.in(t, func(ctx context.Context) error { //nolint:errcheck // it may work or fail
+			stopped, cancel := context.WithCancel(ctx)
+			cancel()
+			return errors.Join(w.Write(stopped, c.Chunks(t)[i]), errCut)
+		})
+		if r, ok := w.Component().(item.Rewinder); ok {
+			c.rewind(t, r, at)
+		} else if c.In == nil {
+			shut(t, w.Component())
+			w = c.opened(t, at)
+		}
+		at = c.commit(t, w, i)
+		release(t, w)
+	}
+	c.seal(t, w)
+	if f, ok := w.Component().(item.Finisher); ok {
+		if err := f.Finish(gone); err != nil {
+			t.Logf("Finish when the step was stopped: %v", err)
+		}
+	}
+	c.finish(t, w)
+	shut(t, w.Component())
+	c.expect(t, "each chunk cancelled once")
+}
+
 func (c *writerCheck) closes(t *testing.T) {
 	c.Clear(t)
 	shut(t, c.opened(t, nil).Component())
 	w := c.opened(t, nil)
-	c.write(t, w, 0)
+	c.lose(t, func(ctx context.Context) { c.write(ctx, t, w, 0) })
 	shut(t, w.Component())
 	if _, ok := w.Component().(item.Positioner); ok {
 		w = c.New(t)

@@ -14,6 +14,8 @@ type ConfigError struct {
 	// At is the byte of the key's text that is wrong, from 1; 0: all of it.
 	At  int
 	Err error
+	// Hint says what would be right; it may be empty, and is not in the text of Error.
+	Hint string
 }
 
 // Error names the key.

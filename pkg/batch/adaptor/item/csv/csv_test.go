@@ -100,6 +100,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 			path := file(t, name, content)
 			cfg := ReaderConfig{Path: path, Header: true, Delimiter: ";", Comment: "#"}
 			itemtest.Reader(t, itemtest.ReaderConfig{
+				Source: path,
 				New: func(t testing.TB) item.Reader {
 					r, err := NewReader(cfg, itemType)
 					require.NoError(t, err)

@@ -25,6 +25,7 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 		cfg := ReaderConfig{Path: file(t, c.name, c.content), Header: true, Comment: "#", Encoding: c.encoding}
 		require.Equal(t, want, outcomes(t, cfg, itemType, nil), c.name)
 		itemtest.Reader(t, itemtest.ReaderConfig{
+			Source: cfg.Path,
 			New: func(t testing.TB) item.Reader {
 				r, err := NewReader(cfg, itemType)
 				require.NoError(t, err)

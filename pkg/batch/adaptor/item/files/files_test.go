@@ -84,6 +84,9 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 		if len(texts) > 0 {
 			cfg.Change = func(t testing.TB) { f.write(t, "1.csv", "id\n999\n") }
 		}
+		if len(texts) > 1 {
+			cfg.Source, cfg.Joins = filepath.Join(f.dir, "1.csv"), true
+		}
 		itemtest.Reader(t, cfg)
 	}
 }
@@ -156,4 +159,17 @@ func TestThePatternIsChecked(t *testing.T) {
 	for glob, want := range map[string]string{"": "glob: there is no pattern", "a[": "glob: \"a[\" is no pattern", "**/a": "** would be the same as *"} {
 		require.ErrorContains(t, (&files.Config{Glob: glob}).Validate(), want)
 	}
+}
+
+// A header is read as a record is, and is none: what is wrong with it is not the fault of an item.
+func TestAFileWhoseHeaderCannotBeReadEndsTheReading(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t, "id\n1\n", "\"id\"x\n2\n")
+	r := f.reader(t, nil)
+	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
+	require.NoError(t, r.Fill(t.Context(), r.NewItems(1), 1))
+	err := r.Fill(t.Context(), r.NewItems(1), 1)
+	require.ErrorContains(t, err, "2.csv")
+	require.False(t, item.IsConsumed(err))
+	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
 }

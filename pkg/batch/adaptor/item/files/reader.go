@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -155,11 +156,20 @@ func (r *reader) next(ctx context.Context, at item.Position) error {
 	}
 	if opener, ok := component.(item.Opener); ok {
 		if err := opener.Open(ctx, at); err != nil {
-			return errors.Join(err, shut(ctx, inner))
+			return errors.Join(unopened(err), shut(ctx, inner))
 		}
 	}
 	r.inner = inner
 	return nil
+}
+
+// unopened is the error of a file that cannot be opened. Where it is that of a header, which is read
+// as a record is, it has consumed nothing: the next read would find it again.
+func unopened(err error) error {
+	if item.IsConsumed(err) {
+		return exception.Fatal("", errors.New(err.Error()))
+	}
+	return err
 }
 
 func shut(ctx context.Context, r item.Reader) error {

@@ -136,6 +136,7 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	for _, whole := range []string{"shop,amount,note\n", "shop,amount,note\na,1,\n", text.String()} {
 		path := file(t, whole)
 		itemtest.Reader(t, itemtest.ReaderConfig{
+			Source: path,
 			New: func(t testing.TB) item.Reader {
 				return newReader(t, group.Config{
 					Reader: reading(t, path), Key: []string{"shop"}, Fields: fields("n", "count()", "total", "sum(item.amount)"),

@@ -49,12 +49,13 @@ const defaultMaxPage = 16 << 20
 // Validate checks the request.
 func (c *Config) Validate() error {
 	var errs []error
-	bad := func(key string, err error) {
+	mend := func(key string, err error, hint string) {
 		if err != nil {
-			errs = append(errs, &registry.ConfigError{Key: key, Err: err})
+			errs = append(errs, &registry.ConfigError{Key: key, Err: err, Hint: hint})
 		}
 	}
-	bad("url", httpcall.CheckURL(c.URL))
+	bad := func(key string, err error) { mend(key, err, "") }
+	mend("url", httpcall.CheckURL(c.URL), "write https://HOST/PATH")
 	for name, value := range c.Headers {
 		bad("headers."+name, httpcall.CheckHeader(name, value))
 	}
@@ -70,8 +71,9 @@ func (c *Config) Validate() error {
 		bad("max_page", errors.New("it is negative"))
 	}
 	_, err := everyOf(c.Rate)
-	bad("rate", err)
-	bad("page", c.page().check(c.Page != nil))
+	mend("rate", err, "write how many, and in which time: 5/s")
+	hint, err := c.page().check(c.Page != nil)
+	mend("page", err, hint)
 	return errors.Join(errs...)
 }
 
@@ -82,7 +84,8 @@ func (c *Config) page() *Page {
 	return c.Page
 }
 
-func (p *Page) check(given bool) error {
+// check returns what is wrong, and its cure.
+func (p *Page) check(given bool) (hint string, err error) {
 	ways, named := 0, p.Cursor != "" || p.Offset || p.Number
 	for _, is := range []bool{p.Cursor != "", p.Next != "", p.Link, p.Offset, p.Number} {
 		if is {
@@ -91,13 +94,14 @@ func (p *Page) check(given bool) error {
 	}
 	switch {
 	case given && ways != 1:
-		return errors.New("it takes one of cursor, next, link, offset and number")
+		return "name one way: {cursor: PATH, param: NAME}, {next: PATH}, {link: true}, {offset: true, param: NAME} or {number: true, param: NAME}",
+			errors.New("it takes one of cursor, next, link, offset and number")
 	case named && p.Param == "":
-		return errors.New("param is missing: the parameter of the address that the server reads, such as param: cursor")
+		return "write param: NAME, such as param: cursor", errors.New("param is missing: the parameter of the address that the server reads")
 	case !named && p.Param != "":
-		return errors.New("param is for cursor, offset and number: an address needs none")
+		return "leave param out", errors.New("param is for cursor, offset and number: an address needs none")
 	}
-	return nil
+	return "", nil
 }
 
 // everyOf is the time between two requests of a rate.
@@ -144,7 +148,10 @@ flow:
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
 			c := cfg.(*Config)
 			if c.Item == nil || c.Item.Schema() != nil && c.Item.Schema().IsOpen() {
-				return nil, &registry.ConfigError{Key: "item", Err: errors.New("the type of the items is missing: JSON has no header that would name the fields")}
+				return nil, &registry.ConfigError{
+					Key: "item", Err: errors.New("the type of the items is missing: JSON has no header that would name the fields"),
+					Hint: "name the fields: item: {id: string, at: timestamp}",
+				}
 			}
 			if err := item.CheckDocumentKeys(c.Item); err != nil {
 				return nil, &registry.ConfigError{Key: "item", Err: err}

@@ -74,6 +74,7 @@ func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 			for _, itemType := range []item.Type{item.TypeOf[thing]("thing"), rows(t)} {
 				path := file(t, c.name, c.content)
 				itemtest.Reader(t, itemtest.ReaderConfig{
+					Source: path,
 					New: func(t testing.TB) item.Reader {
 						return arrayReader(t, ReaderConfig{Path: path, Items: c.key}, itemType)
 					},

@@ -92,6 +92,7 @@ func TestAReaderOfRowsOfElementsKeepsTheReaderContract(t *testing.T) {
 	for _, name := range []string{"orders.json", "orders.json.gz"} {
 		path := file(t, name, orders)
 		itemtest.Reader(t, itemtest.ReaderConfig{
+			Source: path,
 			New: func(t testing.TB) item.Reader {
 				return arrayReader(t, ReaderConfig{Path: path, Items: "data.orders", Explode: "lines"}, orderLines(t))
 			},

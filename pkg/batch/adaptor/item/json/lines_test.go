@@ -51,14 +51,15 @@ func TestTheReaderOfLinesKeepsTheReaderContract(t *testing.T) {
 			t.Parallel()
 			path := file(t, name, content)
 			itemtest.Reader(t, itemtest.ReaderConfig{
-				New: readingLines(path, item.TypeOf[tagged]("thing")),
+				Source: path,
+				New:    readingLines(path, item.TypeOf[tagged]("thing")),
 				Want: []any{
 					tagged{1, "Ann", []string{"a", "b"}}, tagged{ID: 3, Name: "C\ny"}, tagged{ID: 4, Name: "Dé"}, tagged{ID: 6, Name: "end"},
 				},
 				Change: func(t testing.TB) { require.NoError(t, os.Truncate(path, 20)) },
 			})
 			path = file(t, name, content)
-			itemtest.Reader(t, itemtest.ReaderConfig{New: readingLines(path, rows(t))})
+			itemtest.Reader(t, itemtest.ReaderConfig{Source: path, New: readingLines(path, rows(t))})
 		})
 	}
 }

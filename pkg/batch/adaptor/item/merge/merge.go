@@ -106,7 +106,7 @@ func compile(cfg *Config) (*plan, error) {
 			return nil, err
 		}
 		if rows.GoType() != reflect.TypeFor[item.Row]() || rows.Schema() == nil || rows.Schema().IsOpen() {
-			return nil, &registry.ConfigError{Key: name, Err: errors.New("the fields of its rows are not known: name them by `item`")}
+			return nil, &registry.ConfigError{Key: name, Err: errors.New("the fields of its rows are not known"), Hint: "name them: item: {id: int, name: string}"}
 		}
 		schemas[i] = rows.Schema()
 	}
@@ -115,14 +115,23 @@ func compile(cfg *Config) (*plan, error) {
 			at := schema.Index(name)
 			switch {
 			case at < 0:
-				return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the %s rows have no field %s%s", []string{"left", "right"}[i], name, nearest.Hint(name, schema.Names()))}
+				return nil, &registry.ConfigError{
+					Key: "key", Err: fmt.Errorf("the %s rows have no field %s%s", []string{"left", "right"}[i], name, nearest.Hint(name, schema.Names())),
+					Hint: "both sides name the key alike; `from` gives a field another name than it has in its source",
+				}
 			case schema.Field(at).Nullable:
-				return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s of the %s rows may be null, and a key is not", name, []string{"left", "right"}[i])}
+				return nil, &registry.ConfigError{
+					Key: "key", Err: fmt.Errorf("field %s of the %s rows may be null, and a key is not", name, []string{"left", "right"}[i]),
+					Hint: "say its type without null: a row that has none is an invalid item then",
+				}
 			}
 			p.keys[i] = append(p.keys[i], at)
 		}
 		if left, right := schemas[0].Field(schemas[0].Index(name)), schemas[1].Field(schemas[1].Index(name)); left.Kind != right.Kind || left.Kind == row.Float {
-			return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is of type %s on the left, and %s on the right: they are of one type, which is no float", name, left.Kind, right.Kind)}
+			return nil, &registry.ConfigError{
+				Key: "key", Err: fmt.Errorf("field %s is of type %s on the left, and %s on the right: they are of one type, which is no float", name, left.Kind, right.Kind),
+				Hint: "give the field one type in `item` of both sides: their order is that of the type",
+			}
 		}
 	}
 	return p, p.fields(cfg, schemas)

@@ -103,7 +103,8 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			cfg := config(t, t.TempDir(), kind, left.String(), right.String())
-			itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader { return newReader(t, cfg) }})
+			source := cfg.Left.Config.(*csv.ReaderConfig).Path
+			itemtest.Reader(t, itemtest.ReaderConfig{Source: source, Joins: true, New: func(t testing.TB) item.Reader { return newReader(t, cfg) }})
 		})
 	}
 }

@@ -79,7 +79,7 @@ func TestSumsAndImpliedPointsKeepTheContract(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}
-	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader { return reader(t, in) }})
+	itemtest.Reader(t, itemtest.ReaderConfig{Source: in, New: func(t testing.TB) item.Reader { return reader(t, in) }})
 	for problem, changed := range map[string]string{
 		"the trailer says that amount is 10001.44 in all, and the records have 10001.45": strings.Replace(want, "-00005", "-00004", 1),
 		"the trailer says that bank is 21 in all, and the records have 22":               strings.Replace(want, "D  1", "D  2", 1),

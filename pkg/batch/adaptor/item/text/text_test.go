@@ -120,10 +120,10 @@ func TestTheReadersKeepTheContract(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(dirty+"T0000007\n"), 0o600))
 	}
 	t.Run("fixed", func(t *testing.T) {
-		itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader { return fixedReader(t, readerConfig(path)) }})
+		itemtest.Reader(t, itemtest.ReaderConfig{Source: path, New: func(t testing.TB) item.Reader { return fixedReader(t, readerConfig(path)) }})
 	})
 	t.Run("lines", func(t *testing.T) {
-		itemtest.Reader(t, itemtest.ReaderConfig{Change: add, New: func(t testing.TB) item.Reader {
+		itemtest.Reader(t, itemtest.ReaderConfig{Source: path, Change: add, New: func(t testing.TB) item.Reader {
 			r, err := NewLinesReader(LinesConfig{Path: path, MaxLine: 25})
 			require.NoError(t, err)
 			return r

@@ -56,7 +56,10 @@ func (c *Config) checkControl() error {
 	if len(c.Statement.Args) == 0 { // else the text of the file is longer
 		at = first.Offset + 1
 	}
-	return &registry.ConfigError{Key: "statement", At: at, Err: fmt.Errorf("leave %s out: the step's `transaction` decides", first.Verb)}
+	return &registry.ConfigError{
+		Key: "statement", At: at, Err: fmt.Errorf("%s: the step's `transaction` decides what commits together", first.Verb),
+		Hint: "leave it out: the statements of a step are one transaction",
+	}
 }
 
 // control returns the first statement of a text that begins or ends a transaction.

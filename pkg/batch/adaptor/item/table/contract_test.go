@@ -1,0 +1,79 @@
+package table_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// The table has rows of before: id 1 and 2 with n 10 and 20.
+func TestEachModeKeepsTheContractOfWriters(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		s := stock(t, db)
+		in := item.RowOf("", s)
+		record := func(id, n int64) item.Row { return row.New(s, ints(id, n)) }
+		for _, c := range []struct {
+			mode   table.Mode
+			want   string
+			chunks [][]item.Row
+		}{
+			{table.Insert, "1:10 2:20 3:30 4:40 5:50", [][]item.Row{{record(3, 30)}, {record(5, 50), record(4, 40)}}},
+			{table.Upsert, "1:10 2:22 3:31 4:40", [][]item.Row{{record(3, 30), record(2, 22)}, {record(4, 40), record(3, 31)}}},
+			{table.Update, "1:11 2:23", [][]item.Row{{record(1, 11), record(2, 22)}, {record(2, 23)}}},
+			{table.Delete, "", [][]item.Row{{record(1, 0)}, {record(2, 0), record(3, 0)}}},
+			{table.Truncate, "3:30 4:40 5:50", [][]item.Row{{record(3, 30)}, {record(5, 50), record(4, 40)}}},
+			{table.Replace, "2:20 3:10 4:40", [][]item.Row{{record(3, 10)}, {record(4, 40), record(2, 20)}}},
+		} {
+			t.Run(string(c.mode), func(t *testing.T) {
+				cfg := table.Config{Name: "stock", Mode: c.mode}
+				if c.mode != table.Insert && c.mode != table.Truncate && c.mode != table.Replace {
+					cfg.Key = []string{"id"}
+				}
+				itemtest.Writer(t, itemtest.WriterConfig{
+					New:    func(t testing.TB) item.Writer { return made(t, db, cfg, in) },
+					Chunks: func(testing.TB) []item.Items { return itemtest.Chunks(c.chunks...) },
+					In: func(t testing.TB, f func(ctx context.Context) error) error {
+						return tx.NewManager(db).Do(context.Background(), tx.Attr{}, f)
+					},
+					Contents: func(t testing.TB) (text string) {
+						for _, r := range readAll(t, db, s, "select id, n from stock", "id") {
+							text += fmt.Sprintf(" %s:%s", r[0], r[1])
+						}
+						return strings.TrimSpace(text)
+					},
+					Clear: func(t testing.TB) {
+						exec(t, db, "delete from stock")
+						exec(t, db, "insert into stock (id, n) values (1, 10), (2, 20)")
+					},
+					Want:   c.want,
+					Hidden: c.mode == table.Replace,
+				})
+			})
+		}
+	})
+}
+
+func made(t testing.TB, db tx.Database, cfg table.Config, in item.Type) item.Writer {
+	t.Helper()
+	var target item.RecordWriter
+	var err error
+	if cfg.Mode == table.Truncate || cfg.Mode == table.Replace {
+		target, err = table.NewRefill(db, cfg, in.Schema(), of)
+	} else {
+		target, err = table.New(db, cfg, in.Schema())
+	}
+	require.NoError(t, err)
+	w, err := in.ToRecords(target)
+	require.NoError(t, err)
+	return w
+}

@@ -1,0 +1,116 @@
+package itemtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// damages writes other texts into the source: cut ones, garbage, texts of another form, and one
+// with a line that is longer than any reader should keep.
+func (c *readerCheck) damages(t *testing.T) {
+	whole, err := os.ReadFile(c.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.fill(t, whole)
+	for _, cut := range spread(max(len(whole)-1, 0), 15) {
+		got := c.endures(t, fmt.Sprintf("cut behind byte %d", cut), whole[:cut])
+		if c.Joins {
+			continue
+		}
+		const open = 2 // the error of a cut line, and the item that it belongs to
+		for i := range min(len(got)-open, len(c.all)) {
+			if got[i].err != "" && c.all[i].err == "" {
+				break // the cut is in it
+			}
+			if got[i].then != c.all[i].then || got[i].err != c.all[i].err || got[i].meta != c.all[i].meta {
+				t.Fatalf("cut behind byte %d: item %d is %v, and of the whole source %v", cut, i+1, got[i], c.all[i])
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(1, uint64(len(whole)))) //nolint:gosec // the same garbage each time
+	for n := range 8 {
+		text := bytes.Clone(whole)
+		for range min(1+n, len(text)) {
+			text[random.IntN(len(text))] = byte(random.IntN(256))
+		}
+		c.endures(t, fmt.Sprintf("garbage %d", n), text)
+	}
+	const huge = 3 << 20
+	middle := len(whole) / 2
+	c.endures(t, "a line of megabytes", append(append(bytes.Clone(whole[:middle]), bytes.Repeat([]byte("x"), huge)...), whole[middle:]...))
+	for _, text := range []string{"", "\n", "\x00", "\xEF\xBB\xBF", "\xFF\xFE", "\x1f\x8b", "{}", "[]", "[{}]", `{"other":1}` + "\n", "other\n1\n", "other;more\r\n1;2\r\n", "<xml/>", "'", `"`} {
+		c.endures(t, fmt.Sprintf("%q", text), []byte(text))
+	}
+}
+
+func (c *readerCheck) fill(t *testing.T, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(c.Source, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// endures reads a source that is not what it should be, to its end, and again from some of its
+// positions.
+func (c *readerCheck) endures(t *testing.T, what string, text []byte) []outcome {
+	t.Helper()
+	c.fill(t, text)
+	all, at := c.readAny(t, what, nil)
+	if c.restarts && len(at) > 0 {
+		for _, i := range spread(len(at)-1, 2) {
+			rest, _ := c.readAny(t, what, at[i])
+			same(t, what+", restarted behind item "+itoa(i), all[i:], rest)
+		}
+	}
+	return all
+}
+
+// readAny reads up to io.EOF, or to an error that names the source, which is the last outcome
+// then. A source that cannot be opened has no positions.
+func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (all []outcome, at []item.Position) {
+	t.Helper()
+	r := c.New(t)
+	defer shut(t, r.Component())
+	if err := open(r.Component(), from); err != nil {
+		if from != nil {
+			t.Fatalf("%s: Open at %s, where it has been: %v", what, from, err)
+		}
+		c.names(t, what, err)
+		return []outcome{{err: err.Error()}}, nil
+	}
+	for {
+		at = append(at, position(t, r.Component()))
+		o, err := readOne(r)
+		if errors.Is(err, io.EOF) {
+			return all, at
+		}
+		if err != nil {
+			c.names(t, what, err)
+			return append(all, outcome{err: err.Error()}), at
+		}
+		if all = append(all, o); len(all) > len(c.all)+maxOutcomes {
+			t.Fatalf("%s: it does not come to an end: item %d is %v", what, len(all), o)
+		}
+	}
+}
+
+// maxOutcomes is more than any of the texts has.
+const maxOutcomes = 100_000
+
+// names makes sure that an error says which file it is about.
+func (c *readerCheck) names(t *testing.T, what string, err error) {
+	t.Helper()
+	if !strings.Contains(err.Error(), filepath.Base(c.Source)) {
+		t.Fatalf("%s: the error does not name %s: %v", what, filepath.Base(c.Source), err)
+	}
+}

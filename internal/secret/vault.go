@@ -104,6 +104,23 @@ func (v *Vault) Lookup(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return v.masked(name, value)
+}
+
+// Give masks a value that was given for a name, and returns it without a line break at its end.
+func (v *Vault) Give(name, value string) (string, error) {
+	if v == nil {
+		return "", &MissingError{name}
+	}
+	value, err := trimmed(name, []byte(value))
+	if err != nil {
+		return "", err
+	}
+	return v.masked(name, value)
+}
+
+// masked masks a value from now on, and returns it.
+func (v *Vault) masked(name, value string) (string, error) {
 	if len(value) < MinValue {
 		return "", fmt.Errorf("the secret %s has %d bytes: one of fewer than %d could not be masked", name, len(value), MinValue)
 	}

@@ -59,7 +59,7 @@ func rooms() []room {
 		{path: "pkg/batch/step/...", may: []string{core, tx}},
 		{path: "pkg/batch/job/...", may: []string{core, "internal/lease"}},
 		{path: "pkg/batch/runtime/engine/...", may: []string{tx}, std: true},
-		{path: "pkg/batch/runtime/schedule/..."}, // pure
+		{path: "pkg/batch/runtime/schedule/...", may: []string{core}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
 		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
 		{path: "pkg/batch/runtime/...", may: []string{core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime"}},
@@ -67,7 +67,7 @@ func rooms() []room {
 		{path: "pkg/batch/adaptor/jobfile/...", may: append(steps, "pkg/batch/step/...", "pkg/batch/runtime/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{tx, ours}},
 		{path: "pkg/batch/operator/...", may: append(steps, "pkg/batch/adaptor/jobfile/...", "pkg/batch/runtime/schedule", ours)},
-		{path: "pkg/batch/draft/...", may: []string{"pkg/batch/core/row/...", "pkg/batch/core/jsontext/..."}, std: true},
+		{path: "pkg/batch/draft/...", may: []string{"pkg/batch/core/row/...", "pkg/batch/core/jsontext/...", tx, "internal/sqlvalue", "internal/nearest"}, std: true},
 		{path: "pkg/batch/jobtest/...", may: []string{core, tx, "pkg/batch/operator", "pkg/batch/adaptor/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
 		{path: "pkg/batch/adaptor/api/...", may: []string{core, "pkg/batch/operator/...", "pkg/batch/runtime/...", "pkg/batch/settings/...", "pkg/batch/adaptor/jobfile/...", ours}},

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/merge"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/skips"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
@@ -40,7 +41,7 @@ import (
 // sources are the migrations that the application carries.
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
-		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), route.Components(), table.Components(),
+		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), route.Components(), skips.Components(), table.Components(),
 		dedupe.Components(), filter.Components(), group.Components(), itemhttp.Components(), lookup.Components(), mapping.Components(), merge.Components(), validate.Components(),
 		count.Components(), files.Components(), keyrange.Components(), partquery.Components(),
 		check.Components(), compare.Components(), fail.Components(), filetask.Components(), httptask.Components(), mailtask.Components(), migration.Components(sources), shell.Components(), sqltask.Components(), waitfile.Components(),

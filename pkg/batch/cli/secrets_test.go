@@ -84,3 +84,46 @@ func TestAMissingSecretRefusesTheLaunchWithACure(t *testing.T) {
 	_, shown = run("list", "--format", "json")
 	require.NotContains(t, shown, `"tell"`)
 }
+
+const secretParameterJob = `job: tell
+parameters: {day: {type: date, default: 2026-11-20}, hook: {type: string, secret: true}}
+flow:
+- step: send
+  tasklet: {shell: {command: [sh, -c, "echo sent with $TOKEN; test -e now || { echo refused $TOKEN >&2; exit 1; }"], env: {TOKEN: "Bearer ${params.hook}"}}}
+`
+
+// A secret parameter reaches the component, is neither stored nor shown, and is needed again by
+// a restart, which goes on in the same instance.
+func TestASecretParameterIsGivenAgainAtARestart(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		dir, run := secretScene(t, url, map[string]string{"job.yaml": secretParameterJob, "hook.txt": secretValue + "\n"})
+		file, given := filepath.Join(dir, "job.yaml"), "hook=@"+filepath.Join(dir, "hook.txt")
+		var all strings.Builder
+		said := func(code int, args ...string) string {
+			t.Helper()
+			got, shown := run(args...)
+			require.Equal(t, code, got, shown)
+			all.WriteString(shown)
+			return shown
+		}
+		missing := said(command.ExitUsage, "run", file, "--auto-migrate", "true")
+		require.Contains(t, missing, "job.yaml:5:")
+		require.Contains(t, missing, "the secret parameter hook is not given; it is not stored, so each run and restart needs it")
+		require.Contains(t, missing, "hook=@FILE, or as the secret hook: the variable SURFIN_SECRET_HOOK")
+		said(command.ExitFailed, "run", file, given)
+		said(command.ExitUsage, "restart", "1")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "now"), nil, 0o600))
+		require.Contains(t, said(command.ExitCompleted, "run", file, "hook="+secretValue), "attempt 2")
+		for _, args := range [][]string{
+			{"show", "1"}, {"show", "1", "--format", "json"}, {"show", "2", "--format", "json"}, {"explain", "2"}, {"list", "--format", "json"}, {"run", file, "--help"},
+			{"sql", "select * from surfin_job_execution"}, {"sql", "select * from surfin_step_execution"}, {"sql", "select * from surfin_job_execution_param"},
+		} {
+			said(command.ExitCompleted, args...)
+		}
+		require.Contains(t, all.String(), "refused Bearer ***")
+		require.Contains(t, all.String(), "sent with Bearer ***")
+		require.NotContains(t, all.String(), "tr0ub4dor")
+		require.Contains(t, said(command.ExitUsage, "run", file, "hook=@"+filepath.Join(dir, "none.txt")), "parameter hook: open")
+	})
+}

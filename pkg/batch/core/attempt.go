@@ -59,6 +59,8 @@ type Attempts interface {
 	// LeftBehind returns what attempts of the instance's steps left that did not
 	// complete.
 	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)
+	// What was skipped is read by a step that reports it.
+	SkipReader
 }
 
 // LeftBehind is what a step that did not complete left outside of any database,

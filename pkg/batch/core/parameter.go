@@ -263,9 +263,12 @@ type ParameterSpec struct {
 	Default     any // of the Go type of Type; nil: none
 	Required    bool
 	Identifying bool
-	Pattern     string   // regular expression for string and path
-	Enum        []string // canonical texts; empty: any
-	Min, Max    any      // of the Go type of Type; nil: no limit
+	// Secret says that no launch has the value among its parameters: it is the secret of this
+	// name, which is neither stored nor shown. Such a parameter does not identify.
+	Secret   bool
+	Pattern  string   // regular expression for string and path
+	Enum     []string // canonical texts; empty: any
+	Min, Max any      // of the Go type of Type; nil: no limit
 	// Folder is where a relative path begins, and what it is stored relative to: the folder
 	// of the job file, absolute. Empty: the job is in no file on the disk, and its paths
 	// begin at the working directory.

@@ -261,22 +261,36 @@ type BulkExplorer interface {
 // SkipFilter selects skipped items; zero fields select all.
 type SkipFilter struct {
 	Execution JobExecutionID
-	Step      string
-	Phase     Phase
+	// Instance selects the items of all attempts of an instance, Job those of all instances of
+	// a job; with Execution neither is needed.
+	Instance JobInstanceID
+	Job      string
+	Step     string
+	Phase    Phase
 	// Index selects the items of the element of an array with this number (item.Meta).
 	Index int64
 	// After selects items with a greater id: the key of the next page.
 	After int64
+	// UpTo selects items with an id that is not greater; 0: all.
+	UpTo int64
 	// Left selects the items that no execution has redriven.
 	Left bool
 	// Limit is the page size; 0 means 50.
 	Limit int
 }
 
-// SkippedItems is what became of skips (rule C12).
-type SkippedItems interface {
+// SkipReader reads stored skips.
+type SkipReader interface {
 	// SkippedItems lists stored skips, in the order in which they were stored.
 	SkippedItems(ctx context.Context, filter SkipFilter) ([]SkippedItem, error)
+	// LastSkipped returns the greatest id of the skips that the filter selects; 0: there is
+	// none. Its limit does not count.
+	LastSkipped(ctx context.Context, filter SkipFilter) (int64, error)
+}
+
+// SkippedItems is what became of skips (rule C12).
+type SkippedItems interface {
+	SkipReader
 	// SkippedItem returns one; ErrNotFound if there is none.
 	SkippedItem(ctx context.Context, id int64) (*SkippedItem, error)
 	// MarkRedriven notes, in the transaction that ctx carries for the repository's

@@ -230,6 +230,14 @@ func (refusing) LeftBehind(context.Context, JobInstanceID) ([]LeftBehind, error)
 	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
 }
 
+func (refusing) SkippedItems(context.Context, SkipFilter) ([]SkippedItem, error) {
+	return nil, fmt.Errorf("read skipped items: %w", ErrNoService)
+}
+
+func (refusing) LastSkipped(context.Context, SkipFilter) (int64, error) {
+	return 0, fmt.Errorf("find the last skipped item: %w", ErrNoService)
+}
+
 func (refusing) Promote(context.Context, map[string]any) error {
 	return fmt.Errorf("promote values to the job's context: %w", ErrNoService)
 }

@@ -46,3 +46,27 @@ type SkippedItem struct {
 	// RedrivenBy is the execution that processed the item after all; 0: none did.
 	RedrivenBy JobExecutionID
 }
+
+// Whole returns the item as it was read, or the text of one that could not be read; nil: it
+// was not stored, or not all of it. Part is then what is stored of it.
+func (s *SkippedItem) Whole() (item json.RawMessage, text *string) {
+	switch {
+	case s.Truncated:
+		return nil, nil
+	case s.Raw != nil:
+		return s.Item, &s.Raw.Text
+	}
+	return s.Item, nil
+}
+
+// Part returns what is stored of an item, or of a text, that was cut; empty: it is whole, or
+// there is nothing.
+func (s *SkippedItem) Part() string {
+	switch {
+	case !s.Truncated:
+		return ""
+	case s.Raw != nil:
+		return s.Raw.Text
+	}
+	return string(s.Item)
+}

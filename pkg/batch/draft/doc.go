@@ -1,6 +1,7 @@
 // Package draft drafts jobs from data: [Infer] says which fields and types a sample of a csv,
-// json or jsonl file has, and how sure that is; [Shape.Item], [Start] and [Copy] make the text of
-// types, jobs, migrations and tests of it. The commands infer, init and copy are clients of it.
+// json or jsonl file has, and how sure that is; [InferTable] says what the catalogue of a database
+// has of a table. [Shape.Item], [Shape.Start] and [Shape.Copy] make the text of types, jobs,
+// migrations and tests of it. The commands infer, init and copy are clients of it.
 //
-// It imports core/row, core/jsontext and the standard library.
+// It imports core/row, core/jsontext, tx, helpers of internal and the standard library.
 package draft

@@ -12,15 +12,23 @@ import (
 // DefaultRows is how many rows a sample has where nothing else is said.
 const DefaultRows = 10_000
 
-// Shape is what a sample of a file has.
+// Shape is what a sample of a file has, or what the catalogue of a database has of a table.
 type Shape struct {
+	// Path is that of the file, or table:NAME.
 	Path string `json:"path"`
-	// Format is csv, json or jsonl.
+	// Format is csv, json, jsonl or table.
 	Format string `json:"format"`
+	// Table is the name of a table; Database is the name of its database, empty for the default
+	// one. Key are the fields along which it is read; none: the catalogue has no key. Unread are
+	// the columns whose values rows do not hold.
+	Table    string   `json:"table,omitempty"`
+	Database string   `json:"database,omitempty"`
+	Key      []string `json:"key,omitempty"`
+	Unread   []Column `json:"unread,omitempty"`
 	// Delimiter is that of csv; Items is the key of a json array in its file.
 	Delimiter string `json:"delimiter,omitempty"`
 	Items     string `json:"items,omitempty"`
-	// Rows is how many rows the sample has; Whole says that the file has no more.
+	// Rows is how many rows the sample has, 0 of a table; Whole says that the file has no more.
 	Rows   int     `json:"rows"`
 	Whole  bool    `json:"whole"`
 	Fields []Field `json:"fields"`
@@ -29,6 +37,12 @@ type Shape struct {
 
 	head    string   // of a csv file
 	records []record // the first ones
+}
+
+// Column is a column of a table with the type that the database calls it.
+type Column struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
 }
 
 // Field is what the sample says of a field.

@@ -41,11 +41,7 @@ func (f *Field) spec() string {
 		add("scale", fmt.Sprint(*f.Scale))
 	}
 	if len(f.NullIf) > 0 {
-		words := make([]string, len(f.NullIf))
-		for i, w := range f.NullIf {
-			words[i] = scalar(w)
-		}
-		add("null_if", "["+strings.Join(words, ", ")+"]")
+		add("null_if", list(f.NullIf))
 	}
 	if f.Convert {
 		add("coerce", "convert")
@@ -79,6 +75,13 @@ func (f *Field) comment(rows int) string {
 
 // Summary says what was looked at.
 func (s *Shape) Summary() string {
+	if s.Format == formatTable {
+		text := "table " + s.Table + in(s.Database) + fmt.Sprintf(", %d columns", len(s.Fields)+len(s.Unread))
+		if len(s.Key) > 0 {
+			text += ", key " + strings.Join(s.Key, ", ")
+		}
+		return text
+	}
 	text := s.Path + ": " + s.Format
 	if s.Delimiter != "" && s.Delimiter != "," {
 		text += fmt.Sprintf(", delimiter %q", s.Delimiter)
@@ -90,6 +93,14 @@ func (s *Shape) Summary() string {
 		return fmt.Sprintf("%s, all %d rows", text, s.Rows)
 	}
 	return fmt.Sprintf("%s, the first %d rows: later ones may differ", text, s.Rows)
+}
+
+// in names a database that is not the default one.
+func in(database string) string {
+	if database == "" {
+		return ""
+	}
+	return " in the database " + database
 }
 
 // scalar is a text as YAML, quoted where it must be.
@@ -114,8 +125,12 @@ func scalar(text string) string {
 	return string(quoted)
 }
 
-// reader is the reader of the file in a job: path and item are YAML.
-func (s *Shape) reader(path, item string) string {
+// reader is the value of the key `reader` in a job, with what is between it and the colon: path
+// and item are YAML, and indent is that of lines of its own.
+func (s *Shape) reader(path, item, indent string) string {
+	if s.Format == formatTable {
+		return s.query(item, indent)
+	}
 	more := ""
 	if s.Delimiter != "" && s.Delimiter != "," {
 		more += ", delimiter: " + scalar(s.Delimiter)
@@ -123,44 +138,53 @@ func (s *Shape) reader(path, item string) string {
 	if s.Items != "" {
 		more += ", items: " + scalar(s.Items)
 	}
-	return fmt.Sprintf("{%s: {path: %s%s, item: %s}}", s.Format, path, more, item)
+	return fmt.Sprintf(" {%s: {path: %s%s, item: %s}}", s.Format, path, more, item)
 }
 
-// tolerance is the limit of skips that a drafted job has.
-const tolerance = 1000
-
-// Copy returns a job that copies the file to a table, or to a file of the format of its name.
-func (s *Shape) Copy(table, file string) (string, error) {
-	writer := fmt.Sprintf("{table: {name: %s, create: true}}", scalar(table))
-	if file != "" {
-		format := strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(file, ".gz")), ".")
-		switch format {
-		case "csv", "json", "jsonl":
-		default:
-			return "", fmt.Errorf("%s: what is written is not known by its name (allowed: .csv, .json, .jsonl, each with .gz)", file)
-		}
-		writer = fmt.Sprintf("{%s: {path: %s}}", format, scalar(file))
+// query is the reader of a table: all columns, along its key.
+func (s *Shape) query(item, indent string) string {
+	columns := make([]string, len(s.Fields))
+	for i := range s.Fields {
+		columns[i] = quoted(s.Fields[i].source())
 	}
-	return "# " + s.Summary() + "\njob: copy\nflow:\n- step: copy\n  chunk:\n    reader: " + s.reader(scalar(s.Path), "row") +
-		"\n    writer: " + writer + fmt.Sprintf("\n    skip: %d\n", tolerance) + "types:\n  row:\n" + s.Item("    "), nil
+	text := "\n" + indent + "query:\n" + indent + "  sql: |\n" +
+		indent + "    select " + strings.Join(columns, ", ") + "\n" + indent + "    from " + quoted(strings.Split(s.Table, ".")...) + "\n" +
+		indent + "  key: " + list(s.Key) + "\n" + indent + "  item: " + item
+	if s.Database != "" {
+		text += "\n" + indent + "  database: " + s.Database
+	}
+	return text
+}
+
+// quoted is a name in SQL, of its parts.
+func quoted(parts ...string) string {
+	for i, p := range parts {
+		parts[i] = `"` + strings.ReplaceAll(p, `"`, `""`) + `"`
+	}
+	return strings.Join(parts, ".")
+}
+
+// list is a list of texts as YAML.
+func list(texts []string) string {
+	scalars := make([]string, len(texts))
+	for i, t := range texts {
+		scalars[i] = scalar(t)
+	}
+	return "[" + strings.Join(scalars, ", ") + "]"
 }
 
 // File is a file of a draft; Path is relative to its folder, with slashes.
 type File struct{ Path, Text string }
 
-// Start returns the files with which a person starts: the job, its migration and a test.
-// input is the path of the data from the folder of the job.
-func (s *Shape) Start(input string) []File {
-	name := names{}.of(strings.SplitN(filepath.Base(s.Path), ".", 2)[0])
-	var columns []string
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		column := "\t\"" + f.Name + "\" " + columnType(f)
-		if !f.Nullable {
-			column += " not null"
-		}
-		columns = append(columns, column)
+// Start returns the files with which a person starts. Of a file they are a job that loads it,
+// its migration and a test; input is the path of the data from the folder of the job. Of a table
+// they are a job that exports it, and a test where the table is in the default database. The
+// error is about a table that no job can read as it is.
+func (s *Shape) Start(input string) ([]File, error) {
+	if s.Format == formatTable {
+		return s.export()
 	}
+	name := names{}.of(strings.SplitN(filepath.Base(s.Path), ".", 2)[0])
 	job := fmt.Sprintf(`# surfin run %[1]s.yaml
 # %[2]s
 job: %[1]s
@@ -178,10 +202,10 @@ flow:
 
 - step: load
   chunk:
-    reader: %[6]s
+    reader:%[6]s
     writer: {table: %[1]s}
     skip: %[7]d
-`, name, s.Summary(), filepath.Base(s.Path), scalar(input), s.Item("    "), s.reader(`"${params.input}"`, name), tolerance)
+`, name, s.Summary(), filepath.Base(s.Path), scalar(input), s.Item("    "), s.reader(`"${params.input}"`, name, "      "), tolerance)
 	sample, n := s.sampleText()
 	test := fmt.Sprintf(`# surfin test %[1]s_test.yaml
 job: %[1]s.yaml
@@ -198,10 +222,28 @@ tests:
 `, name, "sample."+s.Format, sample, n)
 	return []File{
 		{name + ".yaml", job},
-		{"migrations/000001_" + name + ".up.sql", "-- The same SQL for SQLite and PostgreSQL.\ncreate table " + name + " (\n" + strings.Join(columns, ",\n") + "\n);\n"},
+		{"migrations/000001_" + name + ".up.sql", "-- The same SQL for SQLite and PostgreSQL.\n" + s.createTable(name, "\t") + ";\n"},
 		{"migrations/000001_" + name + ".down.sql", "drop table " + name + ";\n"},
 		{name + "_test.yaml", test},
+	}, nil
+}
+
+// createTable is the statement that makes a table of the fields, each on a line with this indent.
+func (s *Shape) createTable(name, indent string) string {
+	var columns []string
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		called := f.Name
+		if s.Format == formatTable {
+			called = f.source()
+		}
+		column := indent + quoted(called) + " " + columnType(f)
+		if !f.Nullable {
+			column += " not null"
+		}
+		columns = append(columns, column)
 	}
+	return "create table " + name + " (\n" + strings.Join(columns, ",\n") + "\n" + strings.TrimSuffix(indent, "\t") + ")"
 }
 
 func columnType(f *Field) string {
@@ -211,6 +253,9 @@ func columnType(f *Field) string {
 	case "float":
 		return "double precision"
 	case "decimal":
+		if f.Scale == nil {
+			return "decimal"
+		}
 		return fmt.Sprintf("decimal(30, %d)", *f.Scale)
 	case "bool":
 		return "boolean"
@@ -259,11 +304,7 @@ func jsonText(text string) string {
 func (s *Shape) isGood(r record) bool {
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		from := f.From
-		if from == "" {
-			from = f.Name
-		}
-		v, ok := r.values[from]
+		v, ok := r.values[f.source()]
 		if !ok || v.null {
 			if f.Nullable {
 				continue

@@ -17,13 +17,16 @@ import (
 
 // ValidateParameters turns the texts given for a launch into typed parameters,
 // with the defaults of those not given (rule D2). A relative path begins at the folder of
-// its spec (rule L1a). Everything wrong is reported together: a joined error of *core.ParameterError, sorted by name.
+// its spec (rule L1a). Secret parameters are not among them. Everything wrong is reported together: a joined error of *core.ParameterError, sorted by name.
 func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (core.Parameters, error) {
 	var list []core.Parameter
 	var errs []error
 	known := map[string]bool{}
 	for _, spec := range slices.SortedFunc(slices.Values(specs), func(a, b core.ParameterSpec) int { return strings.Compare(a.Name, b.Name) }) {
 		known[spec.Name] = true
+		if spec.Secret { // it is no value of the launch
+			continue
+		}
 		text, ok := given[spec.Name]
 		value, err := valueOf(spec, text, ok)
 		if err == nil && value != nil {

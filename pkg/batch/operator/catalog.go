@@ -158,6 +158,7 @@ type ParameterDescription struct {
 	Description string             `json:"description,omitempty"`
 	Required    bool               `json:"required"`
 	Identifying bool               `json:"identifying"`
+	Secret      bool               `json:"secret,omitempty"`
 	Default     *string            `json:"default,omitempty"`
 	Enum        []string           `json:"enum,omitempty"`
 	Min         *string            `json:"min,omitempty"`
@@ -182,7 +183,7 @@ func describeJob(file *jobfile.File) *JobDescription {
 			return &canonical
 		}
 		d.Parameters = append(d.Parameters, ParameterDescription{
-			Name: spec.Name, Type: spec.Type, Description: spec.Doc, Required: spec.Required && spec.Default == nil, Identifying: spec.Identifying,
+			Name: spec.Name, Type: spec.Type, Description: spec.Doc, Required: spec.Required && spec.Default == nil, Identifying: spec.Identifying, Secret: spec.Secret,
 			Default: text(spec.Default), Enum: spec.Enum, Min: text(spec.Min), Max: text(spec.Max), Pattern: spec.Pattern,
 		})
 	}

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
@@ -15,6 +18,9 @@ import (
 type Choice struct {
 	JobName string     `json:"job"`
 	Params  Parameters `json:"parameters"`
+	// Resumes is the last execution of the instance, where a run would make another attempt; 0:
+	// there is none, or it is complete or abandoned.
+	Resumes core.JobExecutionID `json:"resumes,omitempty"`
 }
 
 // Choose returns the instance that a Run of the request runs, and launches nothing:
@@ -33,7 +39,40 @@ func (s *Service) Choose(ctx context.Context, req RunRequest) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Choice{JobName: l.job.Name, Params: Parameters{l.params}}, nil
+	c := &Choice{JobName: l.job.Name, Params: Parameters{l.params}}
+	last, err := s.resumed(ctx, l)
+	if last != nil {
+		c.Resumes = last.ID
+	}
+	return c, err
+}
+
+// resumed returns the last execution of the chosen instance; nil: it would not be resumed.
+func (s *Service) resumed(ctx context.Context, l *launch) (*core.JobExecution, error) {
+	if has, err := s.hasHistory(ctx); !has {
+		return nil, err
+	}
+	last, err := s.lastExecution(ctx, l.job.Name, l.params.Key())
+	if err != nil || last == nil || !canGoOn(l.job, last.Status) {
+		return nil, err
+	}
+	return last, nil
+}
+
+// asBegun replaces the job file of the request by that of the last attempt, where the instance
+// is resumed and the history has it.
+func (s *Service) asBegun(ctx context.Context, l *launch) error {
+	last, err := s.resumed(ctx, l)
+	if err != nil || last == nil || last.Definition.Text == "" {
+		return err
+	}
+	file, err := jobfile.ParseStored(last.Definition, last.JobName, s.config.Registry)
+	if err != nil {
+		return &Refusal{Reason: ReasonFile, Execution: last.ID, Err: err}
+	}
+	l.definition = definition{file: file, path: last.Definition.Path, given: l.given}
+	l.job, err = s.compile(l.definition, s.watched(l.hooks))
+	return err
 }
 
 func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
@@ -41,13 +80,65 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 	if err != nil {
 		return nil, err
 	}
+	if req, d.given, err = withoutSecrets(d, req); err != nil {
+		return nil, err
+	}
 	l := &launch{definition: d, hooks: req.Hooks, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key}}
 	if l.job, err = s.compile(d, s.watched(req.Hooks)); err != nil {
 		return nil, err
 	}
 	req.Params = typed(l.job.Parameters, req.Params, req.Folder)
-	l.params, err = s.instance(ctx, l, req)
-	return l, err
+	if l.params, err = s.instance(ctx, l, req); err != nil || !req.AsBegun || req.FromStart {
+		return l, err
+	}
+	return l, s.asBegun(ctx, l)
+}
+
+// withoutSecrets takes the values of secret parameters out of a request: they are no part of
+// what is stored or shown of a launch.
+func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string, error) {
+	given := map[string]string{}
+	for _, spec := range d.specs() {
+		if !spec.Secret {
+			continue
+		}
+		if value, ok := req.Params[spec.Name]; ok {
+			given[spec.Name] = value
+		}
+		if req.Exactly == nil {
+			continue
+		}
+		if p, ok := req.Exactly.Get(spec.Name); ok {
+			given[spec.Name] = p.Text()
+		}
+	}
+	if len(given) == 0 {
+		return req, nil, nil
+	}
+	isGiven := func(name, _ string) bool { _, ok := given[name]; return ok }
+	if req.Params = maps.Clone(req.Params); req.Params != nil {
+		maps.DeleteFunc(req.Params, isGiven)
+	}
+	if req.Task != 0 {
+		return req, nil, &Refusal{Reason: ReasonParameters, Err: fmt.Errorf("the secret parameters %s cannot be given by a task, whose payload is stored: give the workers these secrets",
+			strings.Join(slices.Sorted(maps.Keys(given)), ", "))}
+	}
+	if req.Exactly != nil {
+		left, err := core.NewParameters(slices.DeleteFunc(req.Exactly.All(), func(p core.Parameter) bool { return isGiven(p.Name, "") })...)
+		if err != nil {
+			return req, nil, err
+		}
+		req.Exactly = &left
+	}
+	return req, given, nil
+}
+
+// specs are the declared parameters.
+func (d definition) specs() []core.ParameterSpec {
+	if d.job != nil {
+		return d.job.Parameters
+	}
+	return d.file.Parameters()
 }
 
 // instance returns the parameters of the instance that is meant.

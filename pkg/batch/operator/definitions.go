@@ -86,6 +86,10 @@ func definitionOf(f *jobfile.File) task.Definition {
 	d := task.Definition{Name: f.Name(), Files: f.Definition(), Budget: f.Budget()}
 	if s := f.Schedule(); s != nil {
 		d.Schedule = &task.Schedule{Cron: s.Cron.String(), Timezone: s.Cron.Zone().String(), CatchUp: string(s.CatchUp), Overlap: string(s.Overlap)}
+		if s.Calendar != nil {
+			days := s.Calendar.Days()
+			d.Schedule.Calendar, d.Schedule.WhenClosed = &days, string(s.WhenClosed)
+		}
 	}
 	return d
 }

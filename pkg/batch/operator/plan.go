@@ -166,7 +166,11 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 		return nil, err
 	}
 	params := choice.Params.Parameters
-	j, err := file.Compile(s.deps(s.config.Registry))
+	def := definition{file: file, path: file.Path()}
+	if _, def.given, err = withoutSecrets(def, RunRequest{Params: req.Params}); err != nil {
+		return nil, err
+	}
+	j, err := s.compile(def, s.config.Registry)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +183,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes, err := s.planChanges(ctx, req, last, &launch{definition: definition{file: file, path: file.Path()}, job: j, params: params})
+	changes, err := s.planChanges(ctx, req, last, &launch{definition: def, job: j, params: params})
 	if err != nil {
 		return nil, err
 	}

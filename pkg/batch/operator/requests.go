@@ -37,6 +37,10 @@ type RunRequest struct {
 	// AcceptChanges resumes an instance though its definition has changed in what was
 	// done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
+	// AsBegun resumes an instance with the job file that its last attempt had, as the history
+	// has it, and not with that of the request: for a file that the caller drafts anew each
+	// time. With FromStart the file of the request counts.
+	AsBegun bool `json:"-"`
 	// Key is the key of a client's request, which Once has claimed; zero: none.
 	Key core.RequestKey `json:"-"`
 	// Task is the task that runs the job; 0: none.
@@ -125,7 +129,8 @@ func (r RedriveRequest) source() source {
 type Hooks struct {
 	// Stop asks for a stop of a Run when it is closed; nil: nothing does.
 	Stop <-chan struct{}
-	// OnNotice is called with what is worth a line before the run; nil: nothing is.
+	// OnNotice is called with what is worth a line before the run, and while it waits for workers
+	// that are not there; nil: nothing is.
 	OnNotice func(Notice)
 	// OnTarget is called with what a writer writes to, when it is made; nil: nothing is. It is
 	// called from many goroutines.
@@ -154,9 +159,11 @@ const (
 	NoticeOtherFile NoticeKind = "other_file"
 	// NoticeNotRedriven: these items cannot be redriven as they are stored.
 	NoticeNotRedriven NoticeKind = "not_redriven"
+	// NoticeNoWorker: Execution is parked, and no worker lives that continues it.
+	NoticeNoWorker NoticeKind = "no_worker"
 )
 
-// Notice is worth a line to who waits for a run.
+// Notice is worth a line to who waits for a run, before it or while it waits.
 type Notice struct {
 	Kind      NoticeKind          `json:"kind"`
 	Execution core.JobExecutionID `json:"execution,omitempty"`
@@ -173,6 +180,8 @@ type Notice struct {
 	FromStart bool `json:"from_start,omitempty"`
 	// Items are what cannot be redriven, and why.
 	Items []string `json:"items,omitempty"`
+	// Waiting is what the execution waits for.
+	Waiting *Waiting `json:"waiting,omitempty"`
 }
 
 // PurgeRequest selects executions to delete; what runs is never deleted.

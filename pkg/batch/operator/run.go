@@ -66,7 +66,7 @@ func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
 	if err != nil {
 		return nil, s.refused(ctx, err, l)
 	}
-	return s.keep(running, l.job), nil
+	return s.keep(running, l.job, l.hooks), nil
 }
 
 // compareWithHistory compares the job file with the history: where it was (rule L1a), and

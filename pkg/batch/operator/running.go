@@ -17,6 +17,7 @@ type Running struct {
 	service *Service
 	running *job.Running
 	job     *core.Job
+	hooks   Hooks
 }
 
 // Execution returns the execution as it was launched.
@@ -77,10 +78,21 @@ func hasStartLimit(flow core.Flow) bool {
 	})
 }
 
+// waitingLook is the time between two looks at whether an execution waits for a worker that is
+// not there.
+const waitingLook = time.Second
+
 // Follow waits as Wait does, and passes on what the caller is asked for: closing stop
-// asks for a stop, the end of ctx cancels at once (rule L4). stop may be nil.
+// asks for a stop, the end of ctx cancels at once (rule L4). stop may be nil. Where the execution
+// is parked and no worker lives that continues it, Hooks.OnNotice is told once.
 func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution, error) {
 	done := ctx.Done()
+	var look <-chan time.Time
+	if r.hooks.OnNotice != nil {
+		ticker := time.NewTicker(waitingLook)
+		defer ticker.Stop()
+		look = ticker.C
+	}
 	for {
 		select {
 		case <-r.running.Done():
@@ -91,14 +103,37 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 		case <-done:
 			r.running.Cancel(context.Cause(ctx))
 			done = nil
+		case <-look:
+			if waiting := r.service.lacksWorker(ctx, r.running.Execution().ID); waiting != nil {
+				r.hooks.notice(Notice{Kind: NoticeNoWorker, Execution: r.running.Execution().ID, Waiting: waiting})
+				look = nil
+			}
 		}
 	}
 }
 
+// lacksWorker returns what a parked execution waits for where no worker lives that continues it;
+// nil: it is not so, or the database cannot say it now.
+func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Waiting {
+	e, err := s.config.Repository.Execution(ctx, id)
+	if err != nil || !isParked(e) {
+		return nil
+	}
+	newest, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, e.InstanceID)
+	if err != nil {
+		return nil
+	}
+	waiting, err := s.waiting(ctx, []core.JobExecution{*e}, newest)
+	if err != nil || !waiting[id].NoWorker() {
+		return nil
+	}
+	return waiting[id]
+}
+
 // keep remembers what runs in this process, until it is over.
-func (s *Service) keep(r *job.Running, j *core.Job) *Running {
+func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
 	s.runnings.add(r)
-	return &Running{service: s, running: r, job: j}
+	return &Running{service: s, running: r, job: j, hooks: hooks}
 }
 
 // Close stops what the service started and waits until it is over, as long as ctx

@@ -64,7 +64,7 @@ func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]Schedu
 
 // foresee fills in the times.
 func (v *ScheduleView) foresee(now time.Time, count int) error {
-	c, err := schedule.ParseIn(v.Cron, v.Timezone)
+	c, err := schedule.Of(v.Schedule)
 	if err != nil {
 		return err
 	}

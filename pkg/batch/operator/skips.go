@@ -54,28 +54,23 @@ type SkipView struct {
 func skipView(s *core.SkippedItem) SkipView {
 	view := SkipView{
 		ID: s.ID, Execution: s.JobExecutionID, Step: s.Step, Phase: s.Phase, Path: s.Meta.Path, Line: s.Meta.Line, Index: s.Meta.Index, Row: s.Meta.Row,
-		Class: s.Class, Error: s.Error, Item: s.Item, SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
+		Class: s.Class, Error: s.Error, SHA256: s.SHA256, RedrivenBy: s.RedrivenBy, CreatedAt: utc(s.CreatedAt),
 	}
-	if s.Truncated {
-		view.Item, view.Stored = nil, s.Item
-	}
+	view.Item, view.Raw = s.Whole()
 	if s.Raw != nil {
-		view.addRaw(s)
+		raw := *s.Raw
+		view.Columns, view.Offset, view.Length = raw.Columns, &raw.Offset, &raw.Length
 	}
-	return view
-}
-
-func (v *SkipView) addRaw(s *core.SkippedItem) {
-	raw := *s.Raw
-	v.Columns, v.Offset, v.Length = raw.Columns, &raw.Offset, &raw.Length
-	switch {
-	case !s.Truncated:
-		v.Raw = &raw.Text
-	case !raw.IsHidden():
-		if text, err := json.Marshal(raw.Text); err == nil { // a text always has a JSON form
-			v.Stored = text
+	switch part := s.Part(); {
+	case part == "":
+	case s.Raw == nil:
+		view.Stored = json.RawMessage(part)
+	default:
+		if text, err := json.Marshal(part); err == nil { // a text always has a JSON form
+			view.Stored = text
 		}
 	}
+	return view
 }
 
 // SkipsRequest selects skipped items of an execution; zero fields select all of its.

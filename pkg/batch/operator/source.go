@@ -44,6 +44,8 @@ type definition struct {
 	file *jobfile.File // nil: a job of Go code
 	job  *core.Job     // compiled; nil: file is to be compiled
 	path string        // of file, as it was named
+	// given are the values of secret parameters that the request has, by name.
+	given map[string]string
 }
 
 // find finds the job of a request.
@@ -152,7 +154,9 @@ func (s *Service) compile(d definition, components *registry.Registry) (*core.Jo
 	if d.job != nil {
 		return d.job, nil
 	}
-	j, err := d.file.Compile(s.deps(components))
+	deps := s.deps(components)
+	deps.Secrets = jobfile.Given(d.given, deps.Secrets)
+	j, err := d.file.Compile(deps)
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Err: err}
 	}

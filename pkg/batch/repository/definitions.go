@@ -104,12 +104,16 @@ func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefini
 }
 
 // timesOf is what of a stored schedule says when it is due.
-func timesOf(schedule string) [2]string {
+func timesOf(schedule string) string {
 	var s task.Schedule
 	if schedule == "" || json.Unmarshal([]byte(schedule), &s) != nil {
-		return [2]string{schedule}
+		return schedule
 	}
-	return [2]string{s.Cron, s.Timezone}
+	times, err := json.Marshal(task.Schedule{Cron: s.Cron, Timezone: s.Timezone, Calendar: s.Calendar, WhenClosed: s.WhenClosed})
+	if err != nil { // plain data has a JSON form
+		return schedule
+	}
+	return string(times)
 }
 
 // isSame reports whether row would change nothing.

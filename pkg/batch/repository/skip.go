@@ -122,10 +122,41 @@ func (r *Repository) SkippedItems(ctx context.Context, filter core.SkipFilter) (
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
+	where, args := skipsWhere(filter)
+	items, err := r.skipped(ctx, where+" ORDER BY k.id LIMIT ?", append(args, filter.Limit)...)
+	if err != nil {
+		return nil, fmt.Errorf("list skipped items: %w", err)
+	}
+	return items, nil
+}
+
+// LastSkipped implements core.SkipReader.
+func (r *Repository) LastSkipped(ctx context.Context, filter core.SkipFilter) (id int64, err error) {
+	where, args := skipsWhere(filter)
+	if err := r.store.scan(ctx, &id, "SELECT COALESCE(MAX(k.id), 0) FROM "+skipTables+" WHERE "+where, args...); err != nil {
+		return 0, fmt.Errorf("find the last skipped item: %w", err)
+	}
+	return id, nil
+}
+
+// skipTables are the tables of skipped items, k, with the step execution of each, s.
+const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
+
+// skipsWhere is the condition of a filter over skipTables.
+func skipsWhere(filter core.SkipFilter) (condition string, args []any) {
 	where, args := []string{"k.id > ?"}, []any{filter.After}
 	and := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
+	if filter.UpTo != 0 {
+		and("k.id <= ?", filter.UpTo)
+	}
 	if filter.Execution != 0 {
 		and("k.job_execution_id = ?", filter.Execution)
+	}
+	if filter.Instance != 0 {
+		and("k.job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)", filter.Instance)
+	}
+	if filter.Job != "" {
+		and("k.job_execution_id IN (SELECT id FROM {job_execution} WHERE job_name = ?)", filter.Job)
 	}
 	if filter.Step != "" {
 		and("s.name = ?", filter.Step)
@@ -139,11 +170,7 @@ func (r *Repository) SkippedItems(ctx context.Context, filter core.SkipFilter) (
 	if filter.Left {
 		and("k.redriven_by IS NULL")
 	}
-	items, err := r.skipped(ctx, strings.Join(where, " AND ")+" ORDER BY k.id LIMIT ?", append(args, filter.Limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("list skipped items: %w", err)
-	}
-	return items, nil
+	return strings.Join(where, " AND "), args
 }
 
 // SkippedItem implements core.SkippedItems.
@@ -162,7 +189,7 @@ func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]
 	var rows []skippedItem
 	err := r.store.scan(ctx, &rows, `SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
 		k.line, k.element_index, k.element_row, k.mark, k.item, k.raw, k.truncated, k.sha256, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
-		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id WHERE `+where, args...)
+		FROM `+skipTables+` WHERE `+where, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func (s *Scheduler) submitDue(ctx context.Context) (more bool, err error) {
 
 // dueOf returns what is to be run of a definition.
 func dueOf(d task.Definition, now time.Time) (schedule.Due, error) {
-	c, err := schedule.ParseIn(d.Schedule.Cron, d.Schedule.Timezone)
+	c, err := schedule.Of(*d.Schedule)
 	if err != nil {
 		return schedule.Due{}, err
 	}

@@ -48,6 +48,9 @@ func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest,
 	if req.Checked, err = c.env.loadJobFile(req.File); err != nil {
 		return err
 	}
+	if err := readSecrets(req.Checked.Parameters(), req.Params); err != nil {
+		return err
+	}
 	if err := c.env.configure(); err != nil {
 		return err
 	}

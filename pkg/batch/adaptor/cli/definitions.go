@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -89,7 +90,23 @@ func scheduleText(d operator.DefinitionView) string {
 	if d.Schedule == nil {
 		return "-"
 	}
-	return d.Schedule.Cron + " " + d.Schedule.Timezone
+	return cronText(*d.Schedule) + " " + d.Schedule.Timezone
+}
+
+// calendarName names the calendar; empty: there is none.
+func calendarName(s task.Schedule) string {
+	if s.Calendar == nil {
+		return ""
+	}
+	return s.Calendar.Name
+}
+
+// cronText is the cron expression with the calendar.
+func cronText(s task.Schedule) string {
+	if s.Calendar == nil {
+		return s.Cron
+	}
+	return fmt.Sprintf("%s (%s, %s)", s.Cron, s.Calendar.Name, s.WhenClosed)
 }
 
 func (c definitionsCommands) definitionsCommand() *cobra.Command {
@@ -283,9 +300,9 @@ func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error
 	if c.env.format == formatCSV {
 		rows := make([][]string, 0, len(list))
 		for _, r := range list {
-			rows = append(rows, []string{r.of.Job, r.Key, csvTime(r.At), r.of.Timezone, fmt.Sprint(r.due), r.of.Cron, r.of.CatchUp, r.of.Overlap})
+			rows = append(rows, []string{r.of.Job, r.Key, csvTime(r.At), r.of.Timezone, fmt.Sprint(r.due), r.of.Cron, r.of.CatchUp, r.of.Overlap, calendarName(r.of.Schedule), r.of.WhenClosed})
 		}
-		return c.env.printCSV([]string{"job", "key", "at", "timezone", "due", "cron", "catch_up", "overlap"}, rows)
+		return c.env.printCSV([]string{"job", "key", "at", "timezone", "due", "cron", "catch_up", "overlap", "calendar", "when_closed"}, rows)
 	}
 	if len(list) == 0 {
 		c.env.log.Info("no registered job has a schedule that is enabled in " + c.env.databaseText(c.env.settings.Repository.Database))
@@ -297,7 +314,7 @@ func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error
 		if r.due {
 			in = "due"
 		}
-		rows = append(rows, []string{r.At.Format("Mon 2006-01-02 15:04 -07:00"), in, r.of.Job, r.of.Cron, r.of.Timezone, r.of.CatchUp, r.of.Overlap})
+		rows = append(rows, []string{r.At.Format("Mon 2006-01-02 15:04 -07:00"), in, r.of.Job, cronText(r.of.Schedule), r.of.Timezone, r.of.CatchUp, r.of.Overlap})
 	}
 	text := renderTable([]column{{title: "at"}, {title: "", right: true}, {title: "job"}, {title: "cron"}, {title: "timezone"}, {title: "catch up"}, {title: "overlap"}}, rows)
 	for _, v := range views {

@@ -39,7 +39,7 @@ func TestJobsAreRegisteredListedAndDisabled(t *testing.T) {
 		require.Equal(t, cli.ExitCompleted, r.code, r.err)
 		require.Regexp(t, `(?s)catch up.*:00 \+00:00 +in \S+ +hourly +@hourly +UTC +last +queue`, r.out)
 		require.Contains(t, s.run("schedules", "--format", "json").out, `"timezone": "UTC"`)
-		require.Contains(t, s.run("schedules", "--format", "csv").out, "job,key,at,timezone,due,cron,catch_up,overlap\nhourly,")
+		require.Contains(t, s.run("schedules", "--format", "csv").out, "job,key,at,timezone,due,cron,catch_up,overlap,calendar,when_closed\nhourly,")
 		require.Equal(t, cli.ExitUsage, s.run("schedules", "--count", "0").code)
 
 		r = s.run("definitions", "disable", "hourly", "huorly")

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/draft"
-	"github.com/surfin-batch/surfin/pkg/batch/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // exactly takes n arguments; what says what they are.
@@ -31,29 +31,146 @@ func addRowsFlag(cmd *cobra.Command, rows *int) {
 	cmd.Flags().IntVar(rows, "rows", draft.DefaultRows, "look at the first `N` rows")
 }
 
-func (c fileCommands) infer(ctx context.Context, path string, rows int) (*draft.Shape, error) {
-	if rows < 1 {
-		return nil, usagef("--rows %d: at least 1", rows)
+// sample says what of a source is looked at.
+type sample struct {
+	rows int
+	// key are columns along which a table is read; none: its own.
+	key []string
+}
+
+func (s *sample) addFlags(cmd *cobra.Command) {
+	addRowsFlag(cmd, &s.rows)
+	cmd.Flags().StringSliceVar(&s.key, "key", nil, "read a table along these `COLUMNS` (comma-separated), which tell its rows apart (default: its primary key)")
+}
+
+// place is a file, or a table of a database.
+type place struct {
+	file, table string
+	// database is the name of the table's database; tx.Default where it is that one.
+	database string
+}
+
+// tableMark begins the name of a table where a file may stand.
+const tableMark = "table:"
+
+// parsePlace reads FILE, table:NAME and DATABASE_URL#TABLE. The database of a URL gets the
+// name urlName in the settings of this command.
+func (c fileCommands) parsePlace(text, database, urlName string) (place, error) {
+	if table, ok := strings.CutPrefix(text, tableMark); ok {
+		if table == "" {
+			return place{}, usagef("%s: which table? such as table:people", text)
+		}
+		return place{table: table, database: database}, nil
 	}
-	shape, err := draft.Infer(ctx, path, rows)
+	url, table, ok := strings.Cut(text, "#")
+	if scheme, _, isURL := strings.Cut(url, ":"); !ok || !isURL || scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql" {
+		return place{file: text}, nil
+	}
+	if table == "" {
+		return place{}, usagef("%s: which table? such as sqlite:shop.db#people", secret.Text(text))
+	}
+	flag := settings.Flag{Name: "--database-url", Key: "databases." + urlName + ".url", Value: url}
+	if urlName != tx.Default {
+		flag.Name = urlName
+	}
+	c.env.flags = append(c.env.flags, flag)
+	return place{table: table, database: urlName}, nil
+}
+
+// source is parsePlace of what is read. configure has to follow for a table.
+func (c fileCommands) source(text, database string) (place, error) {
+	return c.parsePlace(text, database, "from")
+}
+
+// infer says what the source has. The settings are read where it is a table.
+func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*draft.Shape, error) {
+	if from.table != "" {
+		return c.inferTable(ctx, from, sample)
+	}
+	if sample.rows < 1 {
+		return nil, usagef("--rows %d: at least 1", sample.rows)
+	}
+	if len(sample.key) > 0 {
+		return nil, usagef("--key is for a table: a file is read from its beginning")
+	}
+	shape, err := draft.Infer(ctx, from.file, sample.rows)
 	if err != nil {
 		return nil, usage(err)
 	}
 	return shape, nil
 }
 
+func (c fileCommands) inferTable(ctx context.Context, from place, sample sample) (shape *draft.Shape, err error) {
+	if err := c.env.checkDatabase(from.database); err != nil {
+		return nil, err
+	}
+	where := c.env.databaseText(from.database)
+	if c.env.isAbsent(from.database) {
+		return nil, usagef("%s does not exist", where)
+	}
+	err = c.env.withRawSession(ctx, c.env.observer(), func(s *Session) error {
+		db, err := s.Provider.Database(from.database)
+		if err != nil {
+			return err
+		}
+		if shape, err = draft.InferTable(ctx, db, from.table); err != nil {
+			return usage(fmt.Errorf("%s: %w", where, err))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if from.database != tx.Default {
+		shape.Database = from.database
+	}
+	if err := shape.Along(sample.key); err != nil {
+		return nil, usage(err)
+	}
+	return shape, nil
+}
+
+// inferred is infer of a source as it is typed.
+func (c fileCommands) inferred(ctx context.Context, text, database string, sample sample) (*draft.Shape, error) {
+	from, err := c.source(text, database)
+	if err != nil {
+		return nil, err
+	}
+	if from.table != "" {
+		if err := c.env.configure(); err != nil {
+			return nil, err
+		}
+	}
+	return c.infer(ctx, from, sample)
+}
+
+// drafted is the error of a draft, with the way out where a table has no key.
+func drafted(err error) error {
+	if errors.Is(err, draft.ErrNoKey) {
+		return usage(err, "name the columns that tell its rows apart:  --key COLUMNS")
+	}
+	return usage(err)
+}
+
+func addDatabaseFlag(cmd *cobra.Command, database *string, usage string) {
+	cmd.Flags().StringVar(database, "database", tx.Default, usage)
+}
+
 func (c fileCommands) inferCommand() *cobra.Command {
-	var rows int
+	var look sample
+	var database string
 	cmd := &cobra.Command{
-		Use:   "infer FILE",
-		Short: "Say which fields and types a csv, json or jsonl file has",
-		Long: `Reads the beginning of a file and prints its fields as an item type of a job file. A
-comment says what a person should look at: values that do not fit, nulls, lengths, dates
-that may be read in two ways. A type is one that at least 95 of 100 values have.`,
-		Example: "  " + c.env.app.Name + " infer orders.csv",
-		Args:    exactly(1, "which file?"),
+		Use:   "infer SOURCE",
+		Short: "Say which fields and types a csv, json or jsonl file or a table has",
+		Long: `Prints the fields of SOURCE as an item type of a job file. SOURCE is a file, of which the
+beginning is read: a comment says what a person should look at, such as values that do not
+fit, nulls, lengths, dates that may be read in two ways. A type is one that at least 95 of
+100 values have. Or it is table:NAME, a table or view of --database, or
+DATABASE_URL#TABLE: then the catalogue of the database says what its columns are.`,
+		Example: "  " + c.env.app.Name + " infer orders.csv\n  " + c.env.app.Name + " infer table:people --database shop",
+		Args:    exactly(1, "which file, or which table:NAME?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shape, err := c.infer(cmd.Context(), args[0], rows)
+			shape, err := c.inferred(cmd.Context(), args[0], database, look)
 			if err != nil {
 				return err
 			}
@@ -64,35 +181,46 @@ that may be read in two ways. A type is one that at least 95 of 100 values have.
 			for _, list := range shape.Lists {
 				text += "# " + list + " is an array of objects: explode: " + list + " makes an item of each\n"
 			}
+			for _, u := range shape.Unread {
+				text += "# column " + u.Name + " is of type " + u.Type + ", which rows do not hold\n"
+			}
 			return c.env.print(text)
 		},
 	}
-	addRowsFlag(cmd, &rows)
+	look.addFlags(cmd)
+	addDatabaseFlag(cmd, &database, "`NAME` of the database of table:NAME")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }
 
 func (c fileCommands) initCommand() *cobra.Command {
-	var rows int
-	var dir string
+	var look sample
+	var dir, database string
 	var force bool
 	cmd := &cobra.Command{
-		Use:   "init FILE",
-		Short: "Write a job that loads a csv, json or jsonl file, with its migration and a test",
+		Use:   "init SOURCE",
+		Short: "Write a job that loads a csv, json or jsonl file, or exports a table, and a test of it",
 		Long: `Looks at a file as infer does, and writes a job that loads it into a table, the
-migration that makes the table, and a test. All of them run at once. A file that is there
-is replaced only with --force.`,
-		Example: "  " + c.env.app.Name + " init orders.csv\n  " + c.env.app.Name + " test orders_test.yaml\n  " + c.env.app.Name + " run orders.yaml",
-		Args:    exactly(1, "which file?"),
+migration that makes the table, and a test. Of table:NAME, a table of --database, it
+writes a job that exports it to a csv file, and a test where the database is the default
+one. All of them run at once. A file that is there is replaced only with --force.`,
+		Example: "  " + c.env.app.Name + " init orders.csv\n  " + c.env.app.Name + " test orders_test.yaml\n  " + c.env.app.Name + " run orders.yaml\n  " + c.env.app.Name + " init table:people",
+		Args:    exactly(1, "which file, or which table:NAME?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			shape, err := c.infer(cmd.Context(), args[0], rows)
+			if strings.Contains(args[0], "#") && !strings.HasPrefix(args[0], tableMark) {
+				if from, err := c.source(args[0], database); err != nil || from.table != "" {
+					return usagef("a job names its database: give it a name in %s, and say table:NAME --database DATABASE", settings.FileName)
+				}
+			}
+			shape, err := c.inferred(cmd.Context(), args[0], database, look)
 			if err != nil {
 				return err
 			}
 			return c.start(shape, dir, force)
 		},
 	}
-	addRowsFlag(cmd, &rows)
+	look.addFlags(cmd)
+	addDatabaseFlag(cmd, &database, "`NAME` of the database of table:NAME")
 	cmd.Flags().StringVar(&dir, "dir", ".", "the `FOLDER` of the job")
 	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
 	return cmd
@@ -100,11 +228,17 @@ is replaced only with --force.`,
 
 // start writes the files of a draft: all, or none where one is there already.
 func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
-	input, err := relativeTo(dir, shape.Path)
-	if err != nil {
-		return usage(err)
+	input := ""
+	if shape.Table == "" {
+		var err error
+		if input, err = relativeTo(dir, shape.Path); err != nil {
+			return usage(err)
+		}
 	}
-	files := shape.Start(input)
+	files, err := shape.Start(input)
+	if err != nil {
+		return drafted(err)
+	}
 	var there []error
 	for _, f := range files {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil && !force {
@@ -128,8 +262,10 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 		text += path + "\n"
 	}
 	job := filepath.Join(dir, files[0].Path)
-	text += "\ntest it:  " + c.env.app.Name + " test " + strings.TrimSuffix(job, ".yaml") + "_test.yaml\nrun it:   " + c.env.app.Name + " run " + job + "\n"
-	return c.env.print(text)
+	if len(files) > 1 {
+		text += "\ntest it:  " + c.env.app.Name + " test " + strings.TrimSuffix(job, ".yaml") + "_test.yaml"
+	}
+	return c.env.print(text + "\nrun it:   " + c.env.app.Name + " run " + job + "\n")
 }
 
 // relativeTo is the path of a file from a folder, with slashes.
@@ -144,97 +280,4 @@ func relativeTo(dir, path string) (string, error) {
 	}
 	rel, err := filepath.Rel(from, to)
 	return filepath.ToSlash(rel), err
-}
-
-func (c fileCommands) copyCommand() *cobra.Command {
-	var rows int
-	var only bool
-	cmd := &cobra.Command{
-		Use:   "copy FILE TO",
-		Short: "Copy a csv, json or jsonl file to a table or to a file of another format",
-		Long: `Makes a job of what infer says of FILE, and runs it. TO is a file (.csv, .json, .jsonl),
-or a table: DATABASE_URL#TABLE, which is made where it is absent. Rows that do not fit are
-skipped and counted; the history is kept in the database of the table. With --print the job
-is printed and nothing is run.`,
-		Example: "  " + c.env.app.Name + " copy orders.csv sqlite:shop.db#orders\n  " + c.env.app.Name + " copy orders.json orders.csv --print",
-		Args:    exactly(2, "copy what, and where to?"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			shape, err := c.infer(cmd.Context(), args[0], rows)
-			if err != nil {
-				return err
-			}
-			return c.copy(cmd.Context(), shape, args[1], only)
-		},
-	}
-	addRowsFlag(cmd, &rows)
-	cmd.Flags().BoolVar(&only, "print", false, "print the job and run nothing")
-	return cmd
-}
-
-func (c fileCommands) copy(ctx context.Context, shape *draft.Shape, to string, only bool) (err error) {
-	url, table, isTable := strings.Cut(to, "#")
-	file := ""
-	if !isTable {
-		file = to
-		if _, err := os.Stat(to); err == nil && !only {
-			return usagef("%s is there already: remove it, or name another file", to)
-		}
-	}
-	if !only { // the job is in a folder of its own
-		if shape.Path, err = filepath.Abs(shape.Path); err != nil {
-			return usage(err)
-		}
-		if file != "" {
-			if file, err = filepath.Abs(file); err != nil {
-				return usage(err)
-			}
-		}
-	}
-	text, err := shape.Copy(table, file)
-	if err != nil {
-		return usage(err)
-	}
-	if only {
-		return c.env.print(text)
-	}
-	folder, err := os.MkdirTemp("", "surfin-copy-")
-	if err != nil {
-		return fmt.Errorf("make a folder for the job: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	if file != "" {
-		url = "sqlite:" + filepath.Join(folder, "history.db")
-	}
-	c.env.flags = append(c.env.flags, settings.Flag{Name: "TO", Key: "databases.default.url", Value: url})
-	if err := c.env.configure(); err != nil {
-		return err
-	}
-	job := filepath.Join(folder, "copy.yaml")
-	if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
-		return usage(err)
-	}
-	var exec *operator.Execution
-	err = c.env.withSession(ctx, core.Observers(), func(s *Session) error {
-		exec, err = s.Service.Run(ctx, operator.RunRequest{File: job, Folder: c.env.dir, Again: true})
-		if err != nil {
-			return c.env.refusal(err)
-		}
-		view, err := s.Service.Show(ctx, operator.ShowRequest{Execution: exec.ID})
-		if err != nil {
-			return err
-		}
-		return c.env.print(copyText(view))
-	})
-	if err == nil && exec.Status != core.StatusCompleted {
-		err = &exitError{code: ExitFailed, err: errors.New(exec.Error)}
-	}
-	return err
-}
-
-func copyText(view *operator.ExecutionView) string {
-	text := ""
-	for _, s := range view.Steps {
-		text += fmt.Sprintf("%s: %d rows written, %d skipped\n", s.Status, s.Written, s.Skipped)
-	}
-	return text
 }

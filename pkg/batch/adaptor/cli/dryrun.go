@@ -63,6 +63,9 @@ func (c dryRunCommand) dryRun(ctx context.Context, args []string, req operator.P
 	if req.Checked, err = c.env.loadJobFile(path); err != nil {
 		return err
 	}
+	if err := readSecrets(req.Checked.Parameters(), req.Params); err != nil {
+		return err
+	}
 	if err := c.env.configure(); err != nil {
 		return err
 	}

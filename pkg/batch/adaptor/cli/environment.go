@@ -38,6 +38,9 @@ type environment struct {
 	format   string // table or json
 	log      *slog.Logger
 	started  bool // a command runs: errors are no longer about the usage
+	// repeat are the words of a command that restarts what it ran when it is given again; nil:
+	// it is restarted by its number.
+	repeat []string
 }
 
 // configure reads the settings and starts the log. Commands that open a

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -65,6 +66,9 @@ func limits(s core.ParameterSpec) string {
 	}
 	if s.Pattern != "" {
 		words = append(words, "like "+s.Pattern)
+	}
+	if s.Secret {
+		return "(secret: NAME=@FILE, or " + secret.Variable(s.Name) + ")"
 	}
 	if !s.Identifying {
 		words = append(words, "(not identifying)")

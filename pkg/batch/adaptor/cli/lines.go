@@ -118,7 +118,11 @@ func (env *environment) changeText(a operator.Action, id string) actionText {
 	case operator.ActNext:
 		return actionText{label: "the next one", words: []string{"next", a.File}}
 	case operator.ActRestart:
-		return actionText{label: restartLabel(a), explained: restartExplained(a), words: actionWords([]string{"restart", id}, a)}
+		words := []string{"restart", id}
+		if env.repeat != nil {
+			words, a.NeedsFile, a.File = slices.Clone(env.repeat), false, ""
+		}
+		return actionText{label: restartLabel(a), explained: restartExplained(a), words: actionWords(words, a)}
 	case operator.ActRedrive:
 		return actionText{label: fileLabel(a, "redrive it"), explained: "redrive it", words: actionWords([]string{"skips", "redrive", id}, a)}
 	case operator.ActStop:

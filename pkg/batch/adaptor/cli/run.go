@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -109,6 +111,9 @@ func (c runCommands) run(ctx context.Context, req operator.RunRequest, args []st
 	if req.Checked, err = operator.Check(c.env.app.Registry, req); err != nil {
 		return c.env.refusal(err)
 	}
+	if err := readSecrets(req.Checked.Parameters(), req.Params); err != nil {
+		return err
+	}
 	if err := c.env.configure(); err != nil {
 		return err
 	}
@@ -144,6 +149,30 @@ func parseParameters(words []string) (map[string]string, error) {
 		given[name] = value
 	}
 	return given, nil
+}
+
+// maxSecretFile bounds what is read of a file with a secret; a longer one is refused later.
+const maxSecretFile = 1 << 20
+
+// readSecrets replaces NAME=@FILE of secret parameters by what the file has: a value on a command
+// line is seen by everybody on the machine.
+func readSecrets(specs []core.ParameterSpec, given map[string]string) error {
+	for _, spec := range specs {
+		path, is := strings.CutPrefix(given[spec.Name], "@")
+		if !spec.Secret || !is {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return usage(fmt.Errorf("parameter %s: %w", spec.Name, err))
+		}
+		text, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return usage(fmt.Errorf("parameter %s: %w", spec.Name, err))
+		}
+		given[spec.Name] = string(text)
+	}
+	return nil
 }
 
 // runFunc runs a job to its end with the hooks of the command.
@@ -184,7 +213,7 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 	})
 }
 
-// logNotice logs a notice of the service before a run.
+// logNotice logs a notice of the service.
 func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	switch n.Kind {
 	case operator.NoticeResumed:
@@ -197,6 +226,8 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 		c.logOtherFile(ctx, n)
 	case operator.NoticeNotRedriven:
 		c.logNotRedriven(ctx, n)
+	case operator.NoticeNoWorker:
+		c.env.log.WarnContext(ctx, "the execution waits for workers, and "+c.env.noWorkerText(n.Waiting), "execution", int64(n.Execution), "open", n.Waiting.String())
 	}
 }
 

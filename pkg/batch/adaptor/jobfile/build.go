@@ -109,7 +109,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	b := registry.BuildContext{
 		Job: a.file.name, Step: a.name, Execution: view.Job.ID,
 		Databases: a.deps.Provider, Database: a.file.model.Database, FileMode: a.deps.FileMode,
-		Registry: a.deps.Registry, RedriveOf: a.redriveOf,
+		Registry: a.deps.Registry, RedriveOf: a.redriveOf, Instance: view.Job.InstanceID,
 	}
 	if a.step != nil {
 		b.StepDatabase = (&compiler{file: a.file}).database(a.step)
@@ -117,7 +117,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 	if a.run != nil {
 		b.StepContext = a.run.StepContext
 		b.Continues = a.run.Step != nil && len(a.run.Step.Position) > 0
-		b.Attempt, b.Previous = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run)
+		b.Attempt, b.Previous, b.Skips = chunk.AttemptOf(a.run), chunk.PreviousOf(a.run), a.run.Services.Attempts
 	}
 	made := make([]any, len(uses))
 	for i, u := range uses {

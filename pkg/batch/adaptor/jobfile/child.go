@@ -78,12 +78,17 @@ func (l *loader) checkChildFile(e *elementDef) {
 			l.problems.Add(entry.Key, fmt.Sprintf("job %s has no parameter %s", child.file.name, entry.Name), strict.Suggest(entry.Name, specNames(known)))
 			continue
 		}
+		if known[i].Secret {
+			l.problems.Add(entry.Key, fmt.Sprintf("the parameter %s of job %s is secret: parameters of a child job are stored", entry.Name, child.file.name),
+				"leave it out: the child finds it by its name, as it is given here or as the secret "+entry.Name)
+			continue
+		}
 		if late := l.parameterTemplate(entry, &known[i], p); late != nil {
 			child.parameters = append(child.parameters, childParameter{spec: known[i], node: entry.Value.node, late: late})
 		}
 	}
 	for _, spec := range known {
-		if spec.Required && spec.Default == nil && !given[spec.Name] {
+		if spec.Required && !spec.Secret && spec.Default == nil && !given[spec.Name] {
 			l.problems.Add(e.at, fmt.Sprintf("job %s needs the parameter %s", child.file.name, spec.Name), fmt.Sprintf("its type is %s: parameters: {%s: ...}", spec.Type, spec.Name))
 		}
 	}

@@ -46,6 +46,8 @@ type scheduleModel struct {
 	Timezone   string                     `key:"timezone" default:"UTC" doc:"The IANA time zone that the times are in, such as Europe/Berlin."`
 	CatchUp    string                     `key:"catch_up" enum:"none,last,all" default:"last" doc:"Which times are run that were missed while no server ran: none, the last one, or all."`
 	Overlap    string                     `key:"overlap" enum:"forbid,queue,allow" default:"queue" doc:"At a time at which an earlier run is not over: leave it out, let it wait, or run it beside the other."`
+	Calendar   string                     `key:"calendar" doc:"The calendar on whose business days the job is due: one of 'calendars', or TARGET [all days]."`
+	WhenClosed string                     `key:"when_closed" enum:"skip,next" default:"skip" doc:"What becomes of a time on a day that is no business day: it is left out, or moves to the same time of the next business day."`
 	Parameters strict.OrderedMap[rawText] `key:"parameters" doc:"The values of the job's parameters; they may have ${schedule.date} and other names of the scheduled time."`
 }
 
@@ -63,13 +65,13 @@ type budgetModel struct {
 // they depend on the type.
 type parameterModel struct {
 	strict.At
-	_ strict.Extra `later:"secret"`
 
 	Type        string   `key:"type" required:"true" enum:"string,int,float,decimal,bool,date,timestamp,duration,path" doc:"The type of the value."`
 	Doc         string   `key:"doc" doc:"What it means, for 'surfin run FILE --help'."`
 	Description string   `key:"description" doc:"The same as doc."`
 	Default     *rawText `key:"default" doc:"The value if none is given; an expression such as ${today()} or ${now()} is computed at the launch."`
 	Required    *bool    `key:"required" doc:"Whether a value must be given [true without a default]. If false and there is none, the value is null."`
+	Secret      bool     `key:"secret" default:"false" doc:"Whether the value is a secret: a string that is masked, not stored, and given again at a restart; see secrets."`
 	Identifying bool     `key:"identifying" default:"true" doc:"Whether another value makes another instance of the job."`
 	Pattern     string   `key:"pattern" doc:"A regular expression that the whole text must match (string, path)."`
 	Enum        []string `key:"enum" doc:"The values allowed."`

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
@@ -42,11 +44,41 @@ func (l *loader) parameter(name string, m parameterModel) core.ParameterSpec {
 	if spec.Type == core.TypePath {
 		spec.Folder = l.file.folder
 	}
+	if m.Secret {
+		l.secretParameter(&spec, m)
+		return spec
+	}
 	l.limits(&spec, m)
 	if m.Default != nil {
 		spec.Default = l.defaultOf(spec, m.Default.node)
 	}
 	return spec
+}
+
+// secretParameter makes the spec of a secret one. What else would be in the file, or stored, is
+// refused.
+func (l *loader) secretParameter(spec *core.ParameterSpec, m parameterModel) {
+	spec.Secret, spec.Required, spec.Identifying, spec.Pattern = true, true, false, ""
+	if spec.Type != core.TypeString {
+		l.problems.Add(m.Node.Get("type"), fmt.Sprintf("a secret parameter is a string, and no %s", spec.Type), "type: string")
+		spec.Type = core.TypeString
+	}
+	for key, why := range map[string]string{
+		"default": "has no default: the file is stored and shown", "enum": "has no enum: the file is stored and shown",
+		"pattern": "has no pattern: a message about it would show the value", "required": "is required where a step uses it",
+	} {
+		if m.Node.Get(key) != nil {
+			l.problems.Add(m.Node.KeyOf(key), "a secret parameter "+why, "leave it out; "+secretParameterHint(spec.Name))
+		}
+	}
+	if m.Node.Get("identifying") != nil && m.Identifying {
+		l.problems.Add(m.Node.KeyOf("identifying"), "a secret parameter does not identify an instance: its value is not stored", "leave out identifying")
+	}
+}
+
+// secretParameterHint says how a secret parameter is given.
+func secretParameterHint(name string) string {
+	return fmt.Sprintf("give it behind the job file, %s=@FILE, or as the secret %s: the variable %s, a file or a command", name, name, secret.Variable(name))
 }
 
 // limits checks pattern, enum, min and max.
@@ -138,8 +170,17 @@ func (l *loader) computed(spec core.ParameterSpec, n *strict.Node, t *template) 
 		expression.Today: {Type: parameterGoType(core.TypeDate)}, expression.Now: {Type: parameterGoType(core.TypeTimestamp)},
 	}
 	scope[expression.Calendars] = expression.Var{Calendars: l.file.calendars}
+	if strings.Contains(n.Text, "secret.") {
+		scope["secret"] = expression.Var{Open: true} // for the refusal
+	}
 	vars := l.file.clock(l.now())
-	if !l.compileParameter(spec, n, t, &names{scope: scope}) {
+	refusal := func(path string) string {
+		if name, is := strings.CutPrefix(path, "secret."); is {
+			return fmt.Sprintf("%s cannot be a default, which is stored and shown: declare {type: string, secret: true} without a default, and %s", path, secretParameterHint(name))
+		}
+		return ""
+	}
+	if !l.compileParameter(spec, n, t, &names{scope: scope, refusal: refusal}) {
 		return "", false
 	}
 	text, h, err := t.evaluate(vars)

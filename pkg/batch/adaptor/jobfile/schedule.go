@@ -3,14 +3,17 @@ package jobfile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/schedule"
@@ -21,6 +24,9 @@ type Schedule struct {
 	Cron    *schedule.Cron
 	CatchUp schedule.CatchUp
 	Overlap schedule.Overlap
+	// Calendar has the business days on which Cron has times; nil: it has them on all days.
+	Calendar   *calendar.Calendar
+	WhenClosed schedule.Closed
 
 	file       *File
 	parameters []scheduledParameter
@@ -125,8 +131,40 @@ func (l *loader) checkSchedule() {
 			l.problems.Add(at, err.Error(), "such as '30 2 * * *' (every day at 02:30), '*/15 * * * *' (every 15 minutes) or '0 6 * * MON-FRI'")
 		}
 	}
+	l.checkScheduleCalendar(s)
 	l.checkScheduledParameters(s)
 	l.file.schedule = s
+}
+
+// checkScheduleCalendar puts the schedule on the business days of its calendar.
+func (l *loader) checkScheduleCalendar(s *Schedule) {
+	m := l.file.model.Schedule
+	if m.Calendar == "" {
+		if m.Node.Get("when_closed") != nil {
+			l.problems.Add(m.Node.KeyOf("when_closed"), "when_closed is for a schedule with a calendar", "add calendar: TARGET, or one of the job's calendars")
+		}
+		return
+	}
+	all := calendar.Stock()
+	maps.Copy(all, l.file.calendars)
+	if s.Calendar = all[m.Calendar]; s.Calendar == nil {
+		l.problems.Add(m.Node.Get("calendar"), "schedule: there is no calendar "+m.Calendar, strict.Suggest(m.Calendar, slices.Sorted(maps.Keys(all))))
+		return
+	}
+	s.WhenClosed = schedule.Closed(m.WhenClosed)
+	if s.Cron == nil || s.WhenClosed != schedule.ClosedSkip && s.WhenClosed != schedule.ClosedNext {
+		return // reported
+	}
+	on, err := s.Cron.On(s.Calendar, s.WhenClosed)
+	if err != nil {
+		l.problems.Add(m.Node.Get("calendar"), "schedule: "+err.Error(), "")
+		return
+	}
+	if on.Next(l.now()).At.IsZero() {
+		l.problems.Add(m.Node.Get("calendar"), "schedule: no time of the cron expression is on a business day of "+m.Calendar+" that the calendar knows of",
+			"choose other days, when_closed: next, or add the holidays of the coming years and a later `until`")
+	}
+	s.Cron = on
 }
 
 func (l *loader) checkScheduledParameters(s *Schedule) {
@@ -138,6 +176,8 @@ func (l *loader) checkScheduledParameters(s *Schedule) {
 		switch {
 		case !declared:
 			l.problems.Add(e.Key, "schedule: the job has no parameter "+e.Name, strict.Suggest(e.Name, l.file.model.Parameters.Names()))
+		case spec.Secret:
+			l.problems.Add(e.Key, "schedule: the parameter "+e.Name+" is secret: what a schedule gives is stored", fmt.Sprintf("leave it out, and give the workers the secret %s: the variable %s, a file or a command", e.Name, secret.Variable(e.Name)))
 		case e.Value.node != nil:
 			if text, ok := l.scheduledText(s, spec, e.Value.node); ok {
 				s.parameters = append(s.parameters, scheduledParameter{spec: spec, node: e.Value.node, text: text})
@@ -145,7 +185,7 @@ func (l *loader) checkScheduledParameters(s *Schedule) {
 		}
 	}
 	for _, spec := range l.file.specs {
-		if spec.Required && !given[spec.Name] {
+		if spec.Required && !spec.Secret && !given[spec.Name] {
 			l.problems.Add(m.Node.KeyOf("parameters"), fmt.Sprintf("schedule: the job's parameter %s has no value", spec.Name),
 				fmt.Sprintf("give it one: parameters: {%s: \"${schedule.date}\"}, or a default", spec.Name))
 		}
@@ -184,7 +224,11 @@ func (l *loader) scheduledText(s *Schedule, spec core.ParameterSpec, n *strict.N
 	if s.Cron == nil {
 		return nil, false // reported
 	}
-	text, h, err := t.evaluate(scheduleValues(s.Cron.Next(l.now())))
+	next := s.Cron.Next(l.now())
+	if next.At.IsZero() {
+		return nil, false // reported
+	}
+	text, h, err := t.evaluate(scheduleValues(next))
 	if err != nil {
 		l.problems.AddAt(n, h.offset, fmt.Sprintf("${%s}: %v", h.text, err), "")
 		return nil, false

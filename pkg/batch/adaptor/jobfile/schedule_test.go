@@ -188,3 +188,21 @@ func TestAScheduleABudgetAndAKeyMayChangeBeforeARestart(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, jobfile.Compare(before, after, params, history("a FAILED+")))
 }
+
+func TestAScheduleHasTheBusinessDaysOfItsCalendar(t *testing.T) {
+	t.Parallel()
+	const text = "job: x\ncalendars: {plant: {base: TARGET, holidays: [2026-12-24]}}\nschedule: {cron: 0 6 24 12 *, calendar: plant, when_closed: next}\nflow:\n- {step: a, tasklet: idle}\n"
+	s := parse(t, "job.yaml", text).Schedule()
+	require.Equal(t, "2026-12-28T06:00", s.Cron.Next(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)).Key)
+	days := s.Calendar.Days()
+	require.Equal(t, []string{"2026-12-24"}, days.Holidays)
+	require.Equal(t, "TARGET", days.Yearly)
+	for _, c := range [][2]string{
+		{"calendar: plant, when_closed: next", "calendar: plan"},
+		{"calendar: plant, when_closed: next", "when_closed: skip"},
+		{"cron: 0 6 24 12 *, calendar: plant, when_closed: next", "cron: 0 6 * * SUN, calendar: plant"},
+	} {
+		_, err := jobfile.Parse("job.yaml", []byte(strings.Replace(text, c[0], c[1], 1)), described(t))
+		require.ErrorContains(t, err, "job.yaml:3:")
+	}
+}

@@ -84,7 +84,13 @@ func (l *loader) scope(p location) *names {
 	for _, name := range []string{"with", "secret"} {
 		scope[name] = expression.Var{Open: true}
 	}
-	return &names{scope: scope, refusal: p.refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
+	refusal := func(path string) string {
+		if name, is := strings.CutPrefix(path, "params."); is && !p.config && l.isSecret(name) {
+			return path + " is secret, and is only known in the config of a component, since what stands here is stored and shown"
+		}
+		return p.refusal(path)
+	}
+	return &names{scope: scope, refusal: refusal, unknown: l.unknown(p), steps: func(c *strict.Collector, n *strict.Node, offset int, step string) {
 		l.stepRefs = append(l.stepRefs, stepRef{node: n, offset: offset, step: step, location: p})
 	}}
 }
@@ -189,6 +195,9 @@ func (f *File) outVar(step string) expression.Var {
 func (l *loader) env(p location) registry.ExpressionEnv {
 	params := map[string]reflect.Type{}
 	for name, v := range l.paramVars() {
+		if l.isSecret(name) { // rows would show it
+			continue
+		}
 		params[name] = v.Type
 		if v.Nullable {
 			params[name] = reflect.PointerTo(v.Type)

@@ -3,9 +3,12 @@ package jobfile
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Secrets finds the secrets that job files name. It masks what it has found wherever that is
@@ -14,6 +17,33 @@ type Secrets interface {
 	// Lookup returns the secret of a name. Its error has no part of one; where it has a
 	// method Cure, that says what to do.
 	Lookup(ctx context.Context, name string) (string, error)
+	// Give masks a value that was given for a name, and returns it as Lookup would.
+	Give(name, value string) (string, error)
+}
+
+// Given returns secrets of which some were given at a launch, as the values of secret
+// parameters. The others are found as before; nil: there are no others.
+func Given(values map[string]string, others Secrets) Secrets {
+	if len(values) == 0 {
+		return others
+	}
+	return givenSecrets{values, others}
+}
+
+type givenSecrets struct {
+	values map[string]string
+	Secrets
+}
+
+// Lookup returns what was given, else what the others have.
+func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
+	if g.Secrets == nil {
+		return "", errors.New("this application has no secrets, which it could mask")
+	}
+	if value, ok := g.values[name]; ok {
+		return g.Give(name, value)
+	}
+	return g.Secrets.Lookup(ctx, name)
 }
 
 // maskedSecret stands for a secret in values that are compared and shown.
@@ -30,8 +60,8 @@ func (v *values) with(ctx context.Context, secrets Secrets) *values {
 	return v
 }
 
-// addSecret adds a secret that an expression names.
-func (v *values) addSecret(name string) error {
+// addSecret adds a secret that an expression names: of secret.NAME or params.NAME.
+func (v *values) addSecret(head, name string) error {
 	value := maskedSecret
 	if v.secret != nil {
 		var err error
@@ -39,7 +69,7 @@ func (v *values) addSecret(name string) error {
 			return err
 		}
 	}
-	v.vars["secret"].(map[string]any)[name] = value
+	v.vars[head].(map[string]any)[name] = value
 	return nil
 }
 
@@ -51,12 +81,13 @@ func (f *File) checkSecrets(ctx context.Context, secrets Secrets, problems *stri
 		for n, late := range u.late {
 			for _, h := range late.holes {
 				for _, path := range h.prog.Vars() {
-					name, is := strings.CutPrefix(path, "secret.")
-					if !is {
-						continue
+					if name, is := strings.CutPrefix(path, "secret."); is {
+						if _, err := v.secret(name); err != nil {
+							problems.AddAt(n, h.offset, "${"+h.text+"}: "+err.Error(), cureOf(err))
+						}
 					}
-					if _, err := v.secret(name); err != nil {
-						problems.AddAt(n, h.offset, "${"+h.text+"}: "+err.Error(), cureOf(err))
+					if name, is := strings.CutPrefix(path, "params."); is && f.isSecret(name) {
+						f.checkSecretParameter(v, name, n, h, problems)
 					}
 				}
 			}
@@ -68,6 +99,26 @@ func (f *File) checkSecrets(ctx context.Context, secrets Secrets, problems *stri
 		}
 	}
 }
+
+// checkSecretParameter reports a secret parameter that nobody gives.
+func (f *File) checkSecretParameter(v *values, name string, n *strict.Node, h hole, problems *strict.Collector) {
+	_, err := v.secret(name)
+	if err == nil {
+		return
+	}
+	text := "${" + h.text + "}: " + err.Error()
+	if cureOf(err) != "" {
+		text = fmt.Sprintf("${%s}: the secret parameter %s is not given; it is not stored, so each run and restart needs it", h.text, name)
+	}
+	problems.AddAt(n, h.offset, text, secretParameterHint(name))
+}
+
+// isSecret reports whether a parameter of that name is declared as secret.
+func (f *File) isSecret(name string) bool {
+	return slices.ContainsFunc(f.specs, func(s core.ParameterSpec) bool { return s.Secret && s.Name == name })
+}
+
+func (l *loader) isSecret(name string) bool { return l.file.isSecret(name) }
 
 func cureOf(err error) string {
 	var curable interface{ Cure() string }

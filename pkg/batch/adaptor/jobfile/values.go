@@ -23,6 +23,8 @@ type values struct {
 	paths  []string // names of parameters of type path
 	atStep bool
 	ran    map[string]core.StepExecution
+	// secrets are the names of the secret parameters.
+	secrets []string
 	// secret finds a secret; nil: the values are shown, and a secret is masked.
 	secret func(name string) (string, error)
 }
@@ -38,6 +40,9 @@ func (f *File) launchValues(params core.Parameters) *values {
 	named := v.vars["params"].(map[string]any)
 	for _, spec := range f.specs {
 		named[spec.Name] = nil
+		if spec.Secret {
+			v.secrets = append(v.secrets, spec.Name)
+		}
 		p, ok := params.Get(spec.Name)
 		if !ok {
 			continue
@@ -195,7 +200,12 @@ func (v *values) eval(h hole) (any, error) {
 func (v *values) environment(prog *expression.Program) error {
 	for _, path := range prog.Vars() {
 		if name, is := strings.CutPrefix(path, "secret."); is {
-			if err := v.addSecret(name); err != nil {
+			if err := v.addSecret("secret", name); err != nil {
+				return err
+			}
+		}
+		if name, is := strings.CutPrefix(path, "params."); is && slices.Contains(v.secrets, name) {
+			if err := v.addSecret("params", name); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ package calendar
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -124,9 +125,9 @@ func (c *Calendar) Add(day row.Date, n int64) (row.Date, error) {
 // Stock are the calendars that are always there, by name: TARGET, the payment system of the euro
 // area.
 func Stock() map[string]*Calendar {
-	target := &Calendar{name: "TARGET", yearly: target}
+	target := &Calendar{name: targetName, yearly: target}
 	target.weekend[time.Saturday], target.weekend[time.Sunday] = true, true
-	return map[string]*Calendar{"TARGET": target}
+	return map[string]*Calendar{targetName: target}
 }
 
 // target are the closing days of TARGET since 2002.
@@ -147,6 +148,72 @@ func Easter(year int) row.Date { // after Meeus, Jones and Butcher
 	n := h + l - 7*m + 114
 	return row.NewDate(year, time.Month(n/31), n%31+1)
 }
+
+// Days is a calendar as plain data, which is stored.
+type Days struct {
+	Name string `json:"name"`
+	// Yearly is the calendar of [Stock] whose holidays by a rule it has; empty: none.
+	Yearly string `json:"yearly,omitempty"`
+	// Weekend are days of the week; Holidays and Until are dates, as in [Config].
+	Weekend  []string `json:"weekend"`
+	Holidays []string `json:"holidays,omitempty"`
+	Until    string   `json:"until,omitempty"`
+}
+
+// Days returns the calendar as plain data.
+func (c *Calendar) Days() Days {
+	d := Days{Name: c.name, Weekend: []string{}}
+	if c.yearly != nil {
+		d.Yearly = targetName
+	}
+	for day, closed := range c.weekend {
+		if closed {
+			d.Weekend = append(d.Weekend, strings.ToUpper(time.Weekday(day).String()[:3]))
+		}
+	}
+	for _, day := range slices.Sorted(maps.Keys(c.holidays)) {
+		d.Holidays = append(d.Holidays, day.String())
+	}
+	if c.until != 0 {
+		d.Until = c.until.String()
+	}
+	return d
+}
+
+// Calendar returns the calendar of the data.
+func (d Days) Calendar() (*Calendar, error) {
+	c := Config{Name: d.Name, Weekend: []time.Weekday{}}
+	if d.Yearly != "" {
+		if c.Base = Stock()[d.Yearly]; c.Base == nil {
+			return nil, fmt.Errorf("calendar %s: there is no calendar %s", d.Name, d.Yearly)
+		}
+	}
+	for _, name := range d.Weekend {
+		day, ok := Weekday(name)
+		if !ok {
+			return nil, fmt.Errorf("calendar %s: %q is no day of the week", d.Name, name)
+		}
+		c.Weekend = append(c.Weekend, day)
+	}
+	for _, text := range d.Holidays {
+		day, err := row.ParseDate(text)
+		if err != nil {
+			return nil, fmt.Errorf("calendar %s: %w", d.Name, err)
+		}
+		c.Holidays = append(c.Holidays, day)
+	}
+	if d.Until != "" {
+		day, err := row.ParseDate(d.Until)
+		if err != nil {
+			return nil, fmt.Errorf("calendar %s: %w", d.Name, err)
+		}
+		c.Until = day
+	}
+	return New(c)
+}
+
+// targetName is the one calendar with a rule.
+const targetName = "TARGET"
 
 // Weekday reads the name of a day of the week: MON, Monday, in any case of letters.
 func Weekday(name string) (time.Weekday, bool) {

@@ -118,6 +118,10 @@ type BuildContext struct {
 	// instance of the job before this one (rule IL1); nil where there is none, and the
 	// function is nil where Attempt is.
 	Previous func(ctx context.Context) (item.Position, error)
+	// Instance is the instance of the job; Skips reads stored skips, of it and of others, and is
+	// nil where Attempt is.
+	Instance core.JobInstanceID
+	Skips    core.SkipReader
 	// In is the type of the items of a processor or writer, Out of those that a reader
 	// or processor returns, as Types says.
 	In, Out item.Type

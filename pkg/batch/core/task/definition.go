@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
 )
 
 // Definition is a job that is registered with a server: it is started by its name from the
@@ -35,6 +36,10 @@ type Schedule struct {
 	Timezone string `json:"timezone"`
 	CatchUp  string `json:"catch_up"`
 	Overlap  string `json:"overlap"`
+	// Calendar has the business days on which the job is due, and WhenClosed says what becomes of
+	// a time on another day: skip or next. nil: the job is due on all days.
+	Calendar   *calendar.Days `json:"calendar,omitempty"`
+	WhenClosed string         `json:"when_closed,omitempty"`
 }
 
 // Registration is what became of a definition.

@@ -20,6 +20,7 @@ type Cron struct {
 	zone     *time.Location
 	fields   *cron.SpecSchedule
 	wildcard bool
+	days     *businessDays // nil: all days
 }
 
 // ErrNever says that no date has the times of an expression, such as 30 February.
@@ -123,5 +124,11 @@ func (c *Cron) Zone() *time.Location { return c.zone }
 // how often, and another one at what time of day: see All.
 func (c *Cron) Wildcard() bool { return c.wildcard }
 
-// nextWall returns the next wall clock behind w that the fields match; zero: none.
-func (c *Cron) nextWall(w time.Time) time.Time { return c.fields.Next(w) }
+// nextWall returns the next wall clock behind w that the fields match, on a business day where
+// the schedule has a calendar; zero: none, or the calendar does not know.
+func (c *Cron) nextWall(w time.Time) time.Time {
+	if c.days != nil {
+		return c.days.next(c.fields.Next, w)
+	}
+	return c.fields.Next(w)
+}

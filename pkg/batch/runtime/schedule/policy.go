@@ -52,8 +52,12 @@ type Due struct {
 
 // Due returns what is to be run of the times after `last` and up to `now`: last is the
 // Until of the call before, or when the schedule began. At most MaxDue times are returned
-// at once, or those of one instant; the rest follows in the next call.
+// at once, or those of one instant; the rest follows in the next call. A calendar that does not
+// know the day of now is an error.
 func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
+	if err := c.known(now); err != nil {
+		return Due{}, err
+	}
 	switch policy {
 	case CatchUpAll:
 		return c.dueAll(last, now), nil

@@ -19,7 +19,8 @@ type Time struct {
 
 const wallLayout = "2006-01-02T15:04"
 
-// All returns the times after an instant, in order, without an end.
+// All returns the times after an instant, in order, without an end; with a calendar, as far as
+// that knows its days.
 //
 // What a clock change does depends on the expression. One with a time of day, such as
 // `30 2 * * *`, is due once for each local time that it names: a time that the clock skips
@@ -35,7 +36,8 @@ func (c *Cron) All(after time.Time) iter.Seq[Time] {
 	return c.allWalls(after)
 }
 
-// Next returns the first time after an instant. An expression that was parsed has one.
+// Next returns the first time after an instant. An expression that was parsed has one; one with a
+// calendar may have none, which is the zero Time.
 func (c *Cron) Next(after time.Time) Time {
 	for t := range c.All(after) {
 		return t
@@ -67,6 +69,9 @@ func (c *Cron) allInstants(after time.Time) iter.Seq[Time] {
 		at := after.In(c.zone)
 		for {
 			p := periodOf(at)
+			if c.days != nil && c.nextWall(wallOf(at)).IsZero() {
+				return
+			}
 			for w := c.nextWall(wallOf(at)); p.has(w); w = c.nextWall(w) {
 				if !yield(c.timeAt(p.instant(w))) {
 					return
@@ -79,6 +84,9 @@ func (c *Cron) allInstants(after time.Time) iter.Seq[Time] {
 			next := periodOf(p.end)
 			first := next.wall(p.end)
 			due := c.nextWall(earlier(p.wall(p.end), first).Add(-time.Second))
+			if due.IsZero() {
+				return
+			}
 			if !due.After(first) && !yield(c.timeAt(p.end)) {
 				return
 			}

@@ -216,6 +216,10 @@ type Schedule struct {
 	CatchUp schedule.CatchUp
 	// Overlap says what happens while an earlier run is not over; empty: the next one waits.
 	Overlap schedule.Overlap
+	// Calendar is the calendar on whose business days the job is due; empty: on all days.
+	// WhenClosed says what becomes of a time on another day; empty: it is left out.
+	Calendar   string
+	WhenClosed schedule.Closed
 	// Parameters are the values of the job's parameters, which may have ${schedule.date} and
 	// other names of the scheduled time.
 	Parameters map[string]string

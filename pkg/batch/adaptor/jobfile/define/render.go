@@ -110,6 +110,8 @@ func (r *render) schedule(s *Schedule) object {
 	o.put("timezone", s.Timezone)
 	o.put("catch_up", string(s.CatchUp))
 	o.put("overlap", string(s.Overlap))
+	o.put("calendar", s.Calendar)
+	o.put("when_closed", string(s.WhenClosed))
 	r.option = "schedule"
 	r.value(&o, "parameters", s.Parameters)
 	r.option = ""

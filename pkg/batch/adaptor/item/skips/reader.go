@@ -1,0 +1,160 @@
+package skips
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// pageSize is how many skips one statement reads.
+const pageSize = 500
+
+// Reader reads records of skipped items. One goroutine at a time uses it.
+type Reader struct {
+	from   core.SkipReader
+	filter core.SkipFilter
+	schema *row.Schema
+
+	at   position
+	page []core.SkippedItem // those of the page that are not read
+	last bool               // no page comes after this one
+}
+
+// position is the stored form of where the reader stands.
+type position struct {
+	// After is the last skip that was read, UpTo the last one that is.
+	After int64 `json:"after"`
+	UpTo  int64 `json:"up_to"`
+	Read  int64 `json:"read"`
+}
+
+// New makes a reader of the skips of this instance, or of what the configuration names. from may
+// be nil: then there are none.
+func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Reader, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	schema, err := row.NewSchema(fields()...)
+	if err != nil {
+		return nil, err
+	}
+	filter := core.SkipFilter{Job: config.Job, Instance: core.JobInstanceID(config.Instance), Step: config.Step, Phase: core.Phase(config.Phase), Left: config.Left, Limit: pageSize}
+	if config.Job == "" && config.Instance == 0 {
+		filter.Instance = instance
+	}
+	return &Reader{from: from, filter: filter, schema: schema}, nil
+}
+
+// Open goes to the position. At the start it finds the last skip that is to be read.
+func (r *Reader) Open(ctx context.Context, at item.Position) error {
+	r.at, r.page, r.last = position{}, nil, false
+	if len(at) > 0 {
+		if err := json.Unmarshal(at, &r.at); err != nil {
+			return fmt.Errorf("skips: the position of the last commit is unreadable: %w", err)
+		}
+		return nil
+	}
+	if r.from == nil {
+		return nil
+	}
+	var err error
+	r.at.UpTo, err = r.from.LastSkipped(ctx, r.filter)
+	if errors.Is(err, core.ErrNoService) { // a sample, which has no history
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("skips: %w", err)
+	}
+	return nil
+}
+
+// Schema has the fields of a skip.
+func (r *Reader) Schema() *row.Schema { return r.schema }
+
+// Meta tells the ordinal of the skip that was read last.
+func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.at.Read} }
+
+// ReadRecord reads the next skip.
+func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
+	if len(r.page) == 0 {
+		if err := r.fetch(ctx); err != nil {
+			return err
+		}
+	}
+	s := r.page[0]
+	r.page = r.page[1:]
+	r.at.After, r.at.Read = s.ID, r.at.Read+1
+	record(&s, dst)
+	return nil
+}
+
+// fetch reads the page behind the last skip; io.EOF: there is none.
+func (r *Reader) fetch(ctx context.Context) error {
+	if r.last || r.at.After >= r.at.UpTo {
+		return io.EOF
+	}
+	filter := r.filter
+	filter.After, filter.UpTo = r.at.After, r.at.UpTo
+	page, err := r.from.SkippedItems(ctx, filter)
+	if err != nil {
+		return fmt.Errorf("skips: %w", err)
+	}
+	r.page, r.last = page, len(page) < pageSize
+	if len(page) == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+// record sets the values of the fields.
+func record(s *core.SkippedItem, dst []row.Value) {
+	whole, raw := s.Whole()
+	values := []row.Value{
+		row.IntValue(s.ID), row.IntValue(int64(s.JobExecutionID)), row.StringValue(s.Step), row.StringValue(string(s.Phase)),
+		text(s.Meta.Path), number(s.Meta.Line), number(s.Meta.Index), number(s.Meta.Row),
+		row.StringValue(s.Class), row.StringValue(s.Error), text(string(whole)), {}, number(int64(s.RedrivenBy)), row.TimestampValue(s.CreatedAt),
+	}
+	copy(dst, values)
+	if raw != nil {
+		dst[rawField] = row.StringValue(*raw)
+	}
+}
+
+// rawField is the place of the field raw.
+const rawField = 11
+
+func text(s string) row.Value {
+	if s == "" {
+		return row.Value{}
+	}
+	return row.StringValue(s)
+}
+
+func number(n int64) row.Value {
+	if n == 0 {
+		return row.Value{}
+	}
+	return row.IntValue(n)
+}
+
+// Mark is where the reader stands: others may store skips, or a purge delete them, before it.
+func (r *Reader) Mark() any { return r.at }
+
+// PositionAt returns the position after the skip of the mark.
+func (r *Reader) PositionAt(m any) (item.Position, error) {
+	at, ok := m.(position)
+	if !ok {
+		return nil, fmt.Errorf("skips: a %T is no mark of this reader", m)
+	}
+	return json.Marshal(at)
+}
+
+// Position is behind the last skip that was read. It has the last one that is read at all, so
+// that a restart reads no later ones.
+func (r *Reader) Position() (item.Position, error) { return r.PositionAt(r.at) }

@@ -1,0 +1,82 @@
+// Package skips is the reader `skips`: it reads the items that steps have skipped, as the history
+// has them.
+//
+// It imports core with its folders.
+package skips
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Config configures the reader.
+type Config struct {
+	Step     string `key:"step" main:"true" doc:"The step that skipped the items; without it, every step."`
+	Job      string `key:"job" doc:"The job that skipped them: those of all its instances. Without it, and without instance, those of this instance, in all its attempts."`
+	Instance int64  `key:"instance" doc:"The number of the instance that skipped them, of any job."`
+	Phase    string `key:"phase" enum:"read,process,write" doc:"Where the items failed; without it, anywhere."`
+	Left     bool   `key:"left" default:"false" doc:"Only items that no redrive has processed."`
+}
+
+// Validate checks what is there.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.Instance < 0 {
+		errs = append(errs, &registry.ConfigError{Key: "instance", Err: fmt.Errorf("%d is no number of an instance: surfin list --instances shows them", c.Instance)})
+	}
+	if c.Instance != 0 && c.Job != "" {
+		errs = append(errs, &registry.ConfigError{Key: "job", Err: errors.New("an instance is of one job: leave out one of job and instance")})
+	}
+	switch core.Phase(c.Phase) {
+	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
+	default:
+		errs = append(errs, &registry.ConfigError{Key: "phase", Err: fmt.Errorf("%q is unknown (allowed: read, process, write)", c.Phase)})
+	}
+	return errors.Join(errs...)
+}
+
+// Components describes the reader.
+func Components() []registry.Component {
+	return []registry.Component{{
+		Kind: registry.KindReader, Name: "skips", Config: reflect.TypeFor[Config](),
+		Summary: "reads the items that steps have skipped, from the history",
+		Doc: `A row is a skipped item, as ` + "`surfin skips export`" + ` has it: ` + "`id`, `execution`, `step`, `phase`, `path`, `line`, `index`, `row`, `class`, `error`" + `,
+` + "`item`" + ` (the item as JSON, null where it could not be read or was too long to be stored whole), ` + "`raw`" + ` (the text of an item that could
+not be read), ` + "`redriven_by`" + ` (the execution that processed it after all) and ` + "`at`" + `.
+
+The rows come in the order in which they were stored. Those that are there when the step begins are read:
+a restart reads on behind the last committed one, up to the same last one. Items whose step is being run at that
+time by another execution may be read or not. In a test of a chunk without a history there are none.`,
+		Example: "reader:\n  skips: {step: load, phase: read}",
+		Types: func(any, item.Type) (item.Type, error) {
+			schema, err := row.NewSchema(fields()...)
+			return item.RowOf("skip", schema), err
+		},
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			r, err := New(b.Skips, b.Instance, *cfg.(*Config))
+			if err != nil {
+				return nil, err
+			}
+			return b.Out.FromRecords(r)
+		},
+	}}
+}
+
+// fields are those of a row, in the order of Reader.record.
+func fields() []row.Field {
+	return []row.Field{
+		{Name: "id", Kind: row.Int}, {Name: "execution", Kind: row.Int}, {Name: "step", Kind: row.String}, {Name: "phase", Kind: row.String},
+		{Name: "path", Kind: row.String, Nullable: true}, {Name: "line", Kind: row.Int, Nullable: true},
+		{Name: "index", Kind: row.Int, Nullable: true}, {Name: "row", Kind: row.Int, Nullable: true},
+		{Name: "class", Kind: row.String}, {Name: "error", Kind: row.String},
+		{Name: "item", Kind: row.String, Nullable: true}, {Name: "raw", Kind: row.String, Nullable: true},
+		{Name: "redriven_by", Kind: row.Int, Nullable: true}, {Name: "at", Kind: row.Timestamp},
+	}
+}

@@ -1,0 +1,172 @@
+package draft
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// tolerance is the limit of skips that a drafted job has.
+const tolerance = 1000
+
+// CopyJob is the name of the job that Copy drafts.
+const CopyJob = "copy"
+
+// Target is where a copy goes: a file, or a table of a database.
+type Target struct {
+	// File is the path of a file; its format is that of its name. Empty: a table.
+	File  string
+	Table string
+	// Database is the name of the table's database; empty: the default one.
+	Database string
+}
+
+// Sides are texts that tell one copy from another. They are parameters of its job, so a
+// copy that failed is found again by them. A side that is a file is its path, whatever is here.
+type Sides struct{ From, To string }
+
+// Copy returns a job that copies the file or table to a table, or to a file of the format of
+// its name.
+func (s *Shape) Copy(to Target, sides Sides) (string, error) {
+	if err := s.ready(); err != nil {
+		return "", err
+	}
+	writer, err := s.writer(to)
+	if err != nil {
+		return "", err
+	}
+	path := ""
+	from := "{type: string, default: " + scalar(sides.From) + "}"
+	if s.Format != formatTable {
+		path, from = `"${params.from}"`, "{type: path, default: "+scalar(s.Path)+"}"
+	}
+	into := "{type: string, default: " + scalar(sides.To) + "}"
+	if to.File != "" {
+		into = "{type: path, default: " + scalar(to.File) + "}"
+	}
+	return "# " + s.Summary() + "\njob: " + CopyJob +
+		"\nparameters: # which copy it is: one that failed goes on where it was\n  from: " + from + "\n  to: " + into +
+		"\nflow:\n- step: copy\n  chunk:\n    reader:" + s.reader(path, "row", "      ") +
+		"\n    writer: " + writer + fmt.Sprintf("\n    skip: %d\n", tolerance) + "types:\n  row:\n" + s.Item("    "), nil
+}
+
+// writer is the writer of a copy.
+func (s *Shape) writer(to Target) (string, error) {
+	if to.File != "" {
+		format, err := fileFormat(to.File)
+		return fmt.Sprintf(`{%s: {path: "${params.to}"}}`, format), err
+	}
+	more := ""
+	if s.Format == formatTable && slices.ContainsFunc(s.Fields, func(f Field) bool { return f.From != "" }) {
+		columns := make([]string, len(s.Fields)) // those of the source
+		for i := range s.Fields {
+			columns[i] = scalar(s.Fields[i].source()) + ": " + s.Fields[i].Name
+		}
+		more = ", columns: {" + strings.Join(columns, ", ") + "}"
+	}
+	if len(s.Key) > 0 {
+		key := make([]string, len(s.Key))
+		for i, name := range s.Key {
+			key[i] = name
+			if more != "" {
+				key[i] = s.Fields[slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })].source()
+			}
+		}
+		more += ", key: " + list(key)
+	}
+	if to.Database != "" {
+		more += ", database: " + to.Database
+	}
+	return fmt.Sprintf("{table: {name: %s, create: true%s}}", scalar(to.Table), more), nil
+}
+
+// fileFormat is the writer of a file by its name.
+func fileFormat(file string) (string, error) {
+	format := strings.TrimPrefix(filepath.Ext(strings.TrimSuffix(file, ".gz")), ".")
+	switch format {
+	case "csv", "json", "jsonl":
+		return format, nil
+	}
+	return "", fmt.Errorf("%s: what is written is not known by its name (allowed: .csv, .json, .jsonl, each with .gz, and table:NAME)", file)
+}
+
+// export returns a job that writes the table to a csv file, and a test of it. The test makes the
+// table on SQLite, with rows that are made up: those of the table are data.
+func (s *Shape) export() ([]File, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	name := names{}.of(s.Table)
+	job := fmt.Sprintf(`# surfin run %[1]s.yaml
+# %[2]s
+job: %[1]s
+description: Writes the table %[3]s to a file.
+
+parameters:
+  output: {type: path, default: %[1]s.csv}
+
+types:
+  %[1]s:
+%[4]s
+flow:
+- step: export
+  chunk:
+    reader:%[5]s
+    writer: {csv: {path: "${params.output}"}}
+    skip: %[6]d
+`, name, s.Summary(), s.Table, s.Item("    "), s.reader("", name, "      "), tolerance)
+	files := []File{{name + ".yaml", job}}
+	if s.Database != "" {
+		return files, nil // a test has the default database only
+	}
+	create := s.createTable(quoted(strings.Split(s.Table, ".")...), "      ")
+	test := fmt.Sprintf(`# surfin test %[1]s_test.yaml
+job: %[1]s.yaml
+tests:
+- name: the rows of the table are in the file
+  sql: |
+    %[2]s
+  tables:
+    %[3]s: [{%[4]s}]
+  expect:
+    steps: {export: {read: 1, written: 1, skipped: 0}}
+`, name, create, scalar(s.Table), strings.Join(s.made(), ", "))
+	return append(files, File{name + "_test.yaml", test}), nil
+}
+
+// made are the values of a row that fits, as YAML.
+func (s *Shape) made() []string {
+	values := make([]string, len(s.Fields))
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		values[i] = jsonText(f.source()) + ": " + f.example()
+	}
+	return values
+}
+
+// example is a value of the field, as YAML.
+func (f *Field) example() string {
+	kind, _ := row.KindByName(f.Type)
+	switch kind {
+	case row.Int:
+		return "1"
+	case row.Float:
+		return "1.5"
+	case row.DecimalKind:
+		if f.Scale != nil && *f.Scale > 0 {
+			return "1." + strings.Repeat("0", *f.Scale-1) + "5"
+		}
+		return "1"
+	case row.Bool:
+		return "true"
+	case row.DateKind:
+		return "2026-01-02"
+	case row.Timestamp:
+		return "2026-01-02T03:04:05Z"
+	case row.String, row.Null:
+	}
+	return "text"
+}

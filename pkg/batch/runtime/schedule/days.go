@@ -1,0 +1,145 @@
+package schedule
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// Closed says what becomes of a time on a day that is no business day.
+type Closed string
+
+// The policies of times on closed days.
+const (
+	// ClosedSkip leaves the time out.
+	ClosedSkip Closed = "skip"
+	// ClosedNext moves it to the same time of day on the next business day. Times that fall
+	// together there are one.
+	ClosedNext Closed = "next"
+)
+
+// businessDays are the days on which a schedule has times.
+type businessDays struct {
+	calendar *calendar.Calendar
+	closed   Closed
+}
+
+// On returns the schedule on the business days of a calendar. An unknown policy is an error.
+func (c *Cron) On(days *calendar.Calendar, closed Closed) (*Cron, error) {
+	if closed != ClosedSkip && closed != ClosedNext {
+		return nil, fmt.Errorf("there is no policy %q for closed days; allowed are skip, next", closed)
+	}
+	on := *c
+	on.days = &businessDays{days, closed}
+	return &on, nil
+}
+
+// Of returns the schedule that is stored with a registered job.
+func Of(s task.Schedule) (*Cron, error) {
+	c, err := ParseIn(s.Cron, s.Timezone)
+	if err != nil || s.Calendar == nil {
+		return c, err
+	}
+	days, err := s.Calendar.Calendar()
+	if err != nil {
+		return nil, err
+	}
+	return c.On(days, Closed(s.WhenClosed))
+}
+
+// known reports why the calendar cannot say whether the day of an instant is a business day.
+func (c *Cron) known(at time.Time) error {
+	if c.days == nil {
+		return nil
+	}
+	_, err := c.days.calendar.IsBusinessDay(dayOf(wallOf(at.In(c.zone))))
+	return err
+}
+
+const day = 24 * time.Hour
+
+func dayOf(w time.Time) row.Date {
+	return row.Date(0).AddDays(int(w.Truncate(day).Unix() / int64(day/time.Second)))
+}
+
+// next returns the first wall clock behind w that the schedule has; zero: there is none, or the
+// calendar does not know.
+func (d *businessDays) next(raw func(time.Time) time.Time, w time.Time) time.Time {
+	if d.closed == ClosedNext {
+		return d.nextMoved(raw, w)
+	}
+	for last := w.AddDate(searchYears, 0, 0); ; {
+		w = raw(w)
+		if w.IsZero() || w.After(last) {
+			return time.Time{}
+		}
+		open, err := d.calendar.IsBusinessDay(dayOf(w))
+		switch {
+		case err != nil:
+			return time.Time{}
+		case open:
+			return w
+		}
+		w = w.Truncate(day).Add(day - time.Second) // no other time of this day counts
+	}
+}
+
+// nextMoved is next where times on closed days move. A business day has its own times and those
+// of the closed days before it.
+func (d *businessDays) nextMoved(raw func(time.Time) time.Time, w time.Time) time.Time {
+	today := dayOf(w)
+	open, err := d.calendar.IsBusinessDay(today)
+	if err != nil {
+		return time.Time{}
+	}
+	from := today.AddDays(1)
+	if open {
+		if found := d.on(raw, today, w.Sub(today.Time())); !found.IsZero() {
+			return found
+		}
+	} else {
+		from = d.firstClosed(today) // what moved from its whole run is behind w
+	}
+	first := raw(from.Time().Add(-time.Second))
+	if first.IsZero() {
+		return first
+	}
+	to, err := d.calendar.Add(dayOf(first), 0)
+	if err != nil {
+		return time.Time{}
+	}
+	return d.on(raw, to, -time.Second)
+}
+
+// on returns the first time of a business day behind a time of day; zero: there is none.
+func (d *businessDays) on(raw func(time.Time) time.Time, of row.Date, behind time.Duration) (first time.Time) {
+	for from := d.firstClosed(of.AddDays(-1)); from <= of; from++ {
+		w := raw(from.Time().Add(behind))
+		if w.IsZero() || dayOf(w) != from {
+			continue
+		}
+		if w = of.Time().Add(w.Sub(from.Time())); first.IsZero() || w.Before(first) {
+			first = w
+		}
+	}
+	return first
+}
+
+// longestClosed is how many days in a row may be closed: calendar.Add goes as far.
+const longestClosed = 366
+
+// firstClosed returns the first day of the closed ones up to a day; the day after it where it
+// is a business day.
+func (d *businessDays) firstClosed(upTo row.Date) row.Date {
+	first := upTo.AddDays(1)
+	for range longestClosed {
+		if open, err := d.calendar.IsBusinessDay(first.AddDays(-1)); open || err != nil {
+			break
+		}
+		first = first.AddDays(-1)
+	}
+	return first
+}

@@ -88,7 +88,8 @@ func (f *filler) processAhead(ctx context.Context, w *work) {
 		return
 	}
 	if !f.inParallel(w) {
-		_ = f.processInOrder(ctx, w, f.processOnce, func(_ context.Context, _ *work, _ int, err error) error { return err }) // fill meets it again
+		end := func(_ context.Context, _ *work, _ int, err error) error { return err }
+		_ = f.processInOrder(ctx, w, f.processOnce, end) //nolint:errcheck // fill meets it again
 		return
 	}
 	failures := f.processShares(ctx, w, f.processOnce)
@@ -97,7 +98,7 @@ func (f *filler) processAhead(ctx context.Context, w *work) {
 		w.sourceIndex, w.processed = w.sourceIndex[:0], 0
 		return
 	}
-	_ = f.giveVerdicts(ctx, w, failures) // nothing has failed
+	_ = f.giveVerdicts(ctx, w, failures) //nolint:errcheck // nothing has failed
 }
 
 func (f *filler) inParallel(w *work) bool { return len(f.chains) > 1 && w.items.Len() > 1 }

@@ -115,7 +115,11 @@ func (r *positioned) Close(context.Context) error {
 type processor struct {
 	*record
 	filters []string
+	pure    bool // no fault happens to it, and its calls are not compared
 }
+
+// IndependentOf implements item.Independent.
+func (p *processor) IndependentOf(string) bool { return p.pure }
 
 func (p *processor) Process(_ context.Context, e entry) (*product, error) {
 	p.note(func() { p.processCalls = append(p.processCalls, e.Value) })

@@ -47,7 +47,7 @@ func chunkFamily(t *testing.T) func(t *testing.T, d document) {
 				for _, kind := range kinds {
 					t.Run(kind, func(t *testing.T) {
 						runs++
-						r := &chunkRun{t: t, engine: engines[i], scenario: s, positioned: kind == withPosition, name: fmt.Sprintf("run_%d", runs)}
+						r := &chunkRun{t: t, engine: engines[i], scenario: s, positioned: kind != withoutPosition, ahead: kind == readingAhead, name: fmt.Sprintf("run_%d", runs)}
 						r.run()
 					})
 				}
@@ -60,6 +60,8 @@ func chunkFamily(t *testing.T) func(t *testing.T, d document) {
 const (
 	withPosition    = "reader with a position"
 	withoutPosition = "reader without a position"
+	// readingAhead is the reader with a position, in a step that reads ahead (rule C19).
+	readingAhead = "reading ahead"
 )
 
 // readers are the kinds of reader between which no difference can be observed. A
@@ -72,9 +74,9 @@ func (s *chunkScenario) readers() []string {
 		return f.Phase == phaseRead && !(lasting && skippable)
 	}
 	if s.Restart != nil && slices.ContainsFunc(s.Restart.Faults, strikes) {
-		return []string{withPosition}
+		return []string{withPosition, readingAhead}
 	}
-	return []string{withPosition, withoutPosition}
+	return []string{withPosition, withoutPosition, readingAhead}
 }
 
 // chunkRun is a scenario on one database with one kind of reader.
@@ -84,6 +86,7 @@ type chunkRun struct {
 	scenario   *chunkScenario
 	classes    *classes
 	positioned bool
+	ahead      bool
 	name       string // of job and table
 	change     func(*chunk.Config)
 }
@@ -155,6 +158,10 @@ func (r *chunkRun) config(seen *record, list []fault, e *expectation, again bool
 	if policyFails(list) {
 		policy = faultyPolicy{probe{seen, skipPolicy}, policy}
 	}
+	readAhead := chunk.ReadAheadOff
+	if r.ahead {
+		readAhead = chunk.ReadAheadOn
+	}
 	concurrency := 0
 	if s.Mode == concurrent {
 		concurrency = 3
@@ -162,23 +169,30 @@ func (r *chunkRun) config(seen *record, list []fault, e *expectation, again bool
 	return chunk.Config{
 		Name: "step", Size: s.ChunkSize, Database: r.engine.Database, Concurrency: concurrency,
 		Retry: chunk.Retry{Limit: s.RetryLimit, Retryable: r.classes.retryable},
-		Skip:  policy, KeepOutputs: s.Processor == cached,
+		Skip:  policy, KeepOutputs: s.Processor == cached, ReadAhead: readAhead,
 		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
-			return r.parts(seen, names, again), nil
+			parts := r.parts(seen, names, again)
+			parts.Processors = []item.Processor{item.EraseProcessor[entry, *product](&processor{record: seen, filters: s.Filters, pure: isPure(list, e)})}
+			return parts, nil
 		},
 	}
 }
 
-// parts are the components of one launch. Every listener is registered twice, and
+// isPure reports whether nothing tells when, and how often, an item is processed.
+func isPure(list []fault, e *expectation) bool {
+	return e.ProcessCalls == nil && e.ProcessCallCount == nil &&
+		!slices.ContainsFunc(list, func(f fault) bool { return f.Phase == phaseProcess })
+}
+
+// parts are the components of one launch, without the processor. Every listener is registered twice, and
 // that of after_write is the writer itself: each must be called once all the same.
 func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 	s := r.scenario
 	source := &reader{record: seen, list: s.Items}
 	target := &writer{record: seen, database: r.engine.Database, fresh: s.Processor == replay, insert: insertInto(r.engine.Database, r.name)}
 	parts := chunk.Parts{
-		Reader:     item.EraseReader[entry](source),
-		Processors: []item.Processor{item.EraseProcessor[entry, *product](&processor{record: seen, filters: s.Filters})},
-		Writers:    []item.Writer{item.EraseWriter[*product](target)},
+		Reader:  item.EraseReader[entry](source),
+		Writers: []item.Writer{item.EraseWriter[*product](target)},
 	}
 	if r.positioned {
 		parts.Reader = item.EraseReader[entry](&positioned{source})

@@ -25,6 +25,9 @@ func (g *Guard) NewItems(capacity int) item.Items { return g.In.NewItems(capacit
 // Component returns g: it holds nothing that must be opened or closed.
 func (g *Guard) Component() any { return g }
 
+// IndependentOf implements item.Independent: expressions know the item and the launch only.
+func (g *Guard) IndependentOf(string) bool { return true }
+
 // Chain returns the cell that it is given: an item that passes stays in its place.
 func (g *Guard) Chain(in any) (any, item.Advance, error) {
 	f, err := NewFrame(in)

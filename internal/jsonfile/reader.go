@@ -244,6 +244,9 @@ func (r *Reader) broken(offset int64, err error) error {
 	return fmt.Errorf("%s:%d: at offset %d, behind element %d: %w", r.cfg.Path, line, offset, r.at.Items, err)
 }
 
+// IndependentOf implements item.Independent: no step changes the file that it reads.
+func (r *Reader) IndependentOf(string) bool { return true }
+
 // Position returns the place behind the last document.
 func (r *Reader) Position() (item.Position, error) {
 	if r.in == nil {

@@ -126,14 +126,15 @@ type scenario struct {
 	Restart    restarting
 	Reading    reading
 	Listen     bool    // to single items, which makes the engine read them singly
+	Ahead      bool    // chunks are read ahead
 	Faults     []fault // of every launch: of the data, not of the moment
 	Launches   []launch
 }
 
 func (s *scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "values %v plain %v filters %v from %d size %d max skips %d skip %d retry %d keep %v in_tx %v isolate %s workers %d reader %s, %s listen %v faults %v\n",
-		s.Values, s.Plain, s.Filters, s.FilterFrom, s.Size, s.MaxSkips, s.SkipLimit, s.RetryLimit, s.Keep, s.InTx, s.Isolate, s.Workers, s.Restart, s.Reading, s.Listen, s.Faults)
+	fmt.Fprintf(&b, "values %v plain %v filters %v from %d size %d max skips %d skip %d retry %d keep %v in_tx %v isolate %s workers %d reader %s, %s listen %v ahead %v faults %v\n",
+		s.Values, s.Plain, s.Filters, s.FilterFrom, s.Size, s.MaxSkips, s.SkipLimit, s.RetryLimit, s.Keep, s.InTx, s.Isolate, s.Workers, s.Restart, s.Reading, s.Listen, s.Ahead, s.Faults)
 	for i, l := range s.Launches {
 		fmt.Fprintf(&b, "  launch %d:", i+1)
 		if l.Commit > 0 {
@@ -166,6 +167,7 @@ func scenarios() *rapid.Generator[*scenario] {
 			Restart:    rapid.SampledFrom([]restarting{counts, seeks, marks}).Draw(t, "restart"),
 			Reading:    rapid.SampledFrom([]reading{stepsOver, consumes, stepsOver, consumes, stuck}).Draw(t, "reading"),
 			Listen:     rapid.Bool().Draw(t, "listen"),
+			Ahead:      rapid.Bool().Draw(t, "ahead"),
 		}
 		s.InTx = s.Workers == 1 && !s.Keep && rapid.Bool().Draw(t, "in transaction")
 		s.Filters = rapid.SliceOfNDistinct(rapid.IntRange(0, values-1), 0, 2, rapid.ID).Draw(t, "filters")
@@ -202,6 +204,14 @@ func (s *scenario) stable() bool {
 		}
 	}
 	return true
+}
+
+// pure reports whether what becomes of an item in the processor does not depend on when,
+// and how often, it is processed.
+func (s *scenario) pure(l launch) bool {
+	return s.FilterFrom == 1 && !slices.ContainsFunc(l.Faults, func(f fault) bool {
+		return f.Phase == core.PhaseProcess && (f.Call > 0 || f.Attempt > 0 || f.Times > 0)
+	})
 }
 
 func (s *scenario) launch(t *rapid.T) launch {

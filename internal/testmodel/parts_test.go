@@ -124,7 +124,12 @@ func (single) OnWriteError(context.Context, error, item.Items) error     { retur
 func (single) BeforeRetry(context.Context, core.Phase, int, error) error { return nil }
 
 // processor filters.
-type processor struct{ w *world }
+type processor struct {
+	w    *world
+	pure bool
+}
+
+func (p processor) IndependentOf(string) bool { return p.pure }
 
 func (p processor) Process(_ context.Context, it pair) (pair, error) {
 	filtered, err := p.w.process(it)
@@ -172,8 +177,9 @@ func (l skips) OnSkipWrite(_ context.Context, it any, _ error) error {
 	return nil
 }
 
-// config is the step that the scenario describes.
-func config(w *world, db tx.Database, t *target) chunk.Config {
+// config is the step that the scenario describes; pure says that the processor may be called
+// ahead.
+func config(w *world, db tx.Database, t *target, pure bool) chunk.Config {
 	s := w.s
 	c := chunk.Config{
 		Name: "step", Size: s.Size, MaxSkippedReads: s.MaxSkips, Database: db, Retry: chunk.Retry{Limit: s.RetryLimit}, Isolate: s.Isolate,
@@ -185,10 +191,13 @@ func config(w *world, db tx.Database, t *target) chunk.Config {
 			}
 			parts := chunk.Parts{Reader: reader(w), Writers: []item.Writer{item.EraseWriter[pair](t)}, Listeners: listeners}
 			if !s.Plain {
-				parts.Processors = []item.Processor{item.EraseProcessor[pair, pair](processor{w})}
+				parts.Processors = []item.Processor{item.EraseProcessor[pair, pair](processor{w, pure})}
 			}
 			return parts, nil
 		},
+	}
+	if s.Ahead {
+		c.ReadAhead = chunk.ReadAheadOn
 	}
 	if s.SkipLimit >= 0 {
 		c.Skip = chunk.LimitSkip{Limit: int64(s.SkipLimit)}

@@ -21,6 +21,8 @@ type (
 	Rewinder   = item.Rewinder
 	Finisher   = item.Finisher
 	MetaReader = item.MetaReader
+	// Independent lets a chunk be read and processed while the one before is written.
+	Independent = item.Independent
 
 	TaskletFunc = core.TaskletFunc
 	DeciderFunc = core.DeciderFunc

@@ -71,6 +71,9 @@ func (r *sliceReader[T]) Open(_ context.Context, at item.Position) error {
 	return json.Unmarshal(at, &r.next)
 }
 
+// IndependentOf implements item.Independent.
+func (r *sliceReader[T]) IndependentOf(string) bool { return true }
+
 func (r *sliceReader[T]) Position() (item.Position, error) { return json.Marshal(r.next) }
 
 func (r *sliceReader[T]) Meta() item.Meta { return item.Meta{Line: int64(r.next)} }

@@ -24,6 +24,8 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		if err == nil {
 			return nil
 		}
+		p.ahead.wait() // what follows uses the chains, and the reader
+		w.isEncoded = false
 		err = p.noteRollback(ctx, err, w.output)
 		var failed *processError
 		if errors.As(err, &failed) {
@@ -138,6 +140,8 @@ type commitUnit struct {
 	// written.
 	source func(ctx context.Context) (item.Items, []int, error)
 
+	encodings []item.Encoding // of what source returns; nil: there are none
+
 	// The transaction sets the rest.
 	items       item.Items
 	sourceIndex []int
@@ -151,8 +155,12 @@ func (u *commitUnit) covers(s *skip) bool { return s.place < u.upTo || u.withTra
 
 // wholeChunk is the unit of all outcomes of the chunk.
 func (p *pipeline) wholeChunk(w *work) *commitUnit {
+	var encodings []item.Encoding
+	if w.isEncoded {
+		encodings = w.encodings
+	}
 	return &commitUnit{
-		upTo: w.items.Len(), withTrailingSkips: true, isCommit: w.items.Len() > 0, completes: w.completes,
+		upTo: w.items.Len(), withTrailingSkips: true, encodings: encodings, isCommit: w.items.Len() > 0, completes: w.completes,
 		source: func(ctx context.Context) (item.Items, []int, error) {
 			if p.step.config.ProcessInTransaction {
 				if err := p.filler.process(ctx, w); err != nil {
@@ -232,7 +240,7 @@ func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 // the position of writer i into the unit.
 func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 	if u.items.Len() > 0 {
-		if err := s.writer.Write(ctx, u.items); err != nil {
+		if err := s.send(ctx, u, i); err != nil {
 			return err
 		}
 	}
@@ -255,6 +263,16 @@ func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 	}
 	u.at.setWriter(i, at)
 	return nil
+}
+
+// send writes the items, as they were encoded ahead where that serves.
+func (s sink) send(ctx context.Context, u *commitUnit, i int) error {
+	if u.encodings != nil && u.encodings[i] != nil {
+		if done, err := s.encoder.WriteEncoded(ctx, u.encodings[i]); done || err != nil {
+			return err
+		}
+	}
+	return s.writer.Write(ctx, u.items)
 }
 
 // checkpoint stores the outcomes of the unit in its transaction.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -19,7 +18,11 @@ type filler struct {
 	stop      core.StopSignal
 	listeners *listeners
 	source    source
-	chains    []*chain // one for each goroutine that processes; none: no processors
+	// encoders are the writers; empty: nothing is encoded ahead.
+	encoders []item.Encoder
+	chains   []*chain // one for each goroutine that processes; none: no processors
+	// independent says that items may be processed ahead.
+	independent bool
 	// stride is the number of items that are read before the next look for a stop.
 	stride int
 }
@@ -83,7 +86,47 @@ func (f *filler) fill(ctx context.Context, w *work) (err error) {
 	if f.step.config.ProcessInTransaction {
 		return nil
 	}
-	return f.process(ctx, w)
+	return f.processRest(ctx, w)
+}
+
+// prepare fills a work that is not in hand yet, as far as no decision is needed: the first
+// failed read, or failure to process an item, ends it. fill then handles that and what is
+// left, when all before the work is committed (rule C19).
+func (f *filler) prepare(ctx context.Context, w *work) {
+	w.failure = f.readInStrides(ctx, w, f.step.config.Size)
+	w.extendVerdicts()
+	if !f.independent || f.stop.Requested() {
+		return
+	}
+	f.processAhead(ctx, w)
+	if isWhole := w.failure == nil || isEnd(w.failure); isWhole && (len(f.chains) == 0 || w.processed == w.items.Len()) {
+		f.encode(w)
+	}
+}
+
+// encode lets the writers encode the output. What one cannot encode it meets again when it
+// writes.
+func (f *filler) encode(w *work) {
+	if len(f.encoders) == 0 || w.output.Len() == 0 {
+		return
+	}
+	if w.encodings == nil {
+		w.encodings = make([]item.Encoding, len(f.encoders))
+		for i, e := range f.encoders {
+			w.encodings[i] = e.NewEncoding()
+		}
+	}
+	w.isEncoded = nil == guarded(func() error {
+		for _, e := range w.encodings {
+			if e == nil {
+				continue
+			}
+			if err := e.Encode(w.output); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // read reads a chunk. A skipped read does not use a place (rule C1), but their number
@@ -102,8 +145,7 @@ func (f *filler) read(ctx context.Context, w *work) error {
 			return err
 		}
 	}
-	w.verdicts = slices.Grow(w.verdicts[:0], w.items.Len())[:w.items.Len()]
-	clear(w.verdicts)
+	w.extendVerdicts()
 	return nil
 }
 
@@ -117,7 +159,10 @@ func isEnd(err error) bool { return err == io.EOF } //nolint:errorlint // see ab
 func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 	attempt, at, began := 0, -1, time.Time{}
 	for {
-		err := f.readInStrides(ctx, w, want)
+		err := w.failure
+		if w.failure = nil; err == nil {
+			err = f.readInStrides(ctx, w, want)
+		}
 		if err == nil || isEnd(err) {
 			return err
 		}

@@ -125,6 +125,15 @@ func (l *listeners) heard(ctx context.Context, failure, note error) error {
 // wantReads reports whether a listener wants each single read.
 func (l *listeners) wantReads() bool { return len(l.before.read) > 0 || len(l.after.read) > 0 }
 
+// wantProcesses reports whether a listener wants each single item that is processed.
+func (l *listeners) wantProcesses() bool {
+	return len(l.before.process) > 0 || len(l.after.process) > 0
+}
+
+// wantWrites reports whether a listener sees the items before they are written, and may
+// change them.
+func (l *listeners) wantWrites() bool { return len(l.before.write) > 0 }
+
 func (l *listeners) beforeChunk(ctx context.Context) error {
 	return call("before_chunk", l.before.chunk, func(c core.BeforeChunk) error { return c.BeforeChunk(ctx) })
 }

@@ -30,8 +30,9 @@ type pipeline struct {
 
 	// at is the position of the last commit.
 	at position
-	// work is the chunk in hand.
-	work *work
+	// work is the chunk in hand, and ahead prepares the one behind it; nil: nothing does.
+	work  *work
+	ahead *ahead
 	// rollbacks are those that no commit has counted yet. rollbackCounted says that the
 	// failure that is being handled is one of them.
 	rollbacks       int64
@@ -49,6 +50,7 @@ type component struct {
 // sink is a writer, with its optional interfaces.
 type sink struct {
 	writer     item.Writer
+	encoder    item.Encoder
 	completer  item.Completer
 	preparer   item.Preparer
 	positioner item.Positioner
@@ -69,7 +71,7 @@ func newComponent(value any) component {
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, encoder: optional[item.Encoder](w), completer: optional[item.Completer](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c),
 	}
 }
@@ -152,6 +154,7 @@ func (p *pipeline) listenerFailed(ctx context.Context, err error) {
 // close closes what was opened, the last first, and returns how the step ends. Where
 // all work is done and committed, a component that cannot be closed changes nothing.
 func (p *pipeline) close(ctx context.Context, failure error) error {
+	p.ahead.discard()
 	closing := errors.Join(p.rewindUncommitted(ctx, failure), p.closeComponents(ctx))
 	if failure == nil && closing != nil {
 		p.exec.Services.Observer.Observe(ctx, core.CloseFailed{
@@ -195,6 +198,7 @@ func (p *pipeline) rewindUncommitted(ctx context.Context, failure error) error {
 
 // run moves chunk by chunk until the data ends.
 func (p *pipeline) run(ctx context.Context) error {
+	p.lookAhead(ctx)
 	for {
 		if p.exec.Stopping() {
 			return core.ErrStopped
@@ -232,6 +236,9 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	if w.isEmpty() {
 		return w.last, nil // an empty last chunk makes no commit (rule C5)
 	}
+	if !w.last {
+		p.ahead.start()
+	}
 	if err := p.commitChunk(ctx, w); err != nil {
 		return false, err
 	}
@@ -245,9 +252,10 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	return w.last, p.listeners.afterChunk(ctx, p.exec.Step.Counters)
 }
 
-// begin makes an empty work the chunk in hand.
+// begin makes the work that was prepared the chunk in hand, or an empty one.
 func (p *pipeline) begin() *work {
-	p.work.reset(p.at, p.exec.Step.Counters.Skips())
+	p.work = p.ahead.exchange(p.work)
+	p.work.begin(p.at, p.exec.Step.Counters.Skips())
 	p.rollbackCounted = false
 	return p.work
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,25 +57,65 @@ func (e *processError) Error() string {
 
 func (e *processError) Unwrap() error { return e.err }
 
-// process moves every item without a verdict through all processors, before the next
-// item; the outputs are in w.output. An item that fails for good is skipped or fails the
-// step (rule C2).
+// process processes the items without a verdict, again where they were processed before.
 func (f *filler) process(ctx context.Context, w *work) error {
 	if len(f.chains) == 0 {
 		return nil
 	}
 	w.output.Reset()
-	w.sourceIndex = w.sourceIndex[:0]
-	if len(f.chains) > 1 && w.items.Len() > 1 {
-		return f.processConcurrently(ctx, w)
+	w.sourceIndex, w.processed = w.sourceIndex[:0], w.committedItems
+	return f.processRest(ctx, w)
+}
+
+// processRest moves every item that was not processed through all processors, before the
+// next item; the outputs are in w.output. An item that fails for good is skipped or fails
+// the step (rule C2).
+func (f *filler) processRest(ctx context.Context, w *work) error {
+	if len(f.chains) == 0 {
+		return nil
 	}
+	if f.inParallel(w) {
+		failures := f.processShares(ctx, w, f.processWithRetry)
+		return f.giveVerdicts(ctx, w, failures)
+	}
+	return f.processInOrder(ctx, w, f.processWithRetry, f.skipProcess)
+}
+
+// processAhead is processRest without decisions: it ends before the first item that fails,
+// or, where goroutines share them, at once.
+func (f *filler) processAhead(ctx context.Context, w *work) {
+	if len(f.chains) == 0 {
+		return
+	}
+	if !f.inParallel(w) {
+		end := func(_ context.Context, _ *work, _ int, err error) error { return err }
+		_ = f.processInOrder(ctx, w, f.processOnce, end) //nolint:errcheck // fill meets it again
+		return
+	}
+	failures := f.processShares(ctx, w, f.processOnce)
+	if slices.ContainsFunc(failures, func(err error) bool { return err != nil && !errors.Is(err, item.ErrFilter) }) {
+		w.output.Reset()
+		w.sourceIndex, w.processed = w.sourceIndex[:0], 0
+		return
+	}
+	_ = f.giveVerdicts(ctx, w, failures) //nolint:errcheck // nothing has failed
+}
+
+func (f *filler) inParallel(w *work) bool { return len(f.chains) > 1 && w.items.Len() > 1 }
+
+// attempt processes one item with a chain. It returns nil, item.ErrFilter or the failure.
+type attempt = func(ctx context.Context, w *work, c *chain, i int) error
+
+// processInOrder processes items with one chain, until failed returns an error for one.
+func (f *filler) processInOrder(ctx context.Context, w *work, process attempt, failed func(ctx context.Context, w *work, i int, err error) error) error {
 	c := f.chains[0]
 	return guarded(func() error {
-		for i := w.committedItems; i < w.items.Len(); i++ {
+		for ; w.processed < w.items.Len(); w.processed++ {
+			i := w.processed
 			if w.verdicts[i] != pending {
 				continue
 			}
-			err := f.processItem(ctx, w, c, i, !f.step.config.ProcessInTransaction)
+			err := process(ctx, w, c, i)
 			switch {
 			case err == nil:
 				w.output.Store(c.out)
@@ -82,13 +123,19 @@ func (f *filler) process(ctx context.Context, w *work) error {
 			case errors.Is(err, item.ErrFilter):
 				w.verdicts[i] = filtered
 			default:
-				if err := f.skipProcess(ctx, w, i, err); err != nil {
+				if err := failed(ctx, w, i, err); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
 	})
+}
+
+// processWithRetry processes one item, with the step's retries unless it is processed in
+// the chunk's transaction.
+func (f *filler) processWithRetry(ctx context.Context, w *work, c *chain, i int) error {
+	return f.processItem(ctx, w, c, i, !f.step.config.ProcessInTransaction)
 }
 
 // skipProcess skips an item that could not be processed. Inside a transaction it
@@ -142,10 +189,12 @@ func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) erro
 	return err
 }
 
-// processConcurrently shares the items out among the chains. Outputs, skips and the
-// failure that counts are in the order of the items all the same (rule C17).
-func (f *filler) processConcurrently(ctx context.Context, w *work) error {
+// processShares shares the items out among the chains. Outputs are in the order of the
+// items all the same (rule C17). It returns the failure of each item; nil: it has none.
+func (f *filler) processShares(ctx context.Context, w *work, process attempt) []error {
 	open := w.pendingItems()
+	from, _ := slices.BinarySearch(open, w.processed)
+	open = open[from:]
 	failures := make([]error, w.items.Len())
 	share := (len(open) + len(f.chains) - 1) / len(f.chains)
 	var running sync.WaitGroup
@@ -156,7 +205,7 @@ func (f *filler) processConcurrently(ctx context.Context, w *work) error {
 		running.Go(func() {
 			at := 0
 			exception.GuardGoroutine(func() error {
-				f.processShare(ctx, w, c, mine, failures, &at)
+				f.processShare(ctx, w, c, mine, process, failures, &at)
 				return nil
 			}, func(err error) {
 				if err != nil {
@@ -170,6 +219,13 @@ func (f *filler) processConcurrently(ctx context.Context, w *work) error {
 		w.output.AppendAll(c.buffer)
 		w.sourceIndex = append(w.sourceIndex, c.sourceIndex...)
 	}
+	w.processed = w.items.Len()
+	return failures
+}
+
+// giveVerdicts leaves out what was filtered, and skips what failed, in the order of the
+// items: the failure that counts is that of the first.
+func (f *filler) giveVerdicts(ctx context.Context, w *work, failures []error) error {
 	for i, err := range failures {
 		switch {
 		case err == nil:
@@ -187,10 +243,10 @@ func (f *filler) processConcurrently(ctx context.Context, w *work) error {
 // processShare processes some items into the chain's own buffer, and keeps what was
 // filtered or failed: verdicts are given in the order of all items. A fatal failure ends
 // the share, because the items behind it do not matter any more. at is the item in hand.
-func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, failures []error, at *int) {
+func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, process attempt, failures []error, at *int) {
 	for n, i := range items {
 		*at = n
-		err := guarded(func() error { return f.processItem(ctx, w, c, i, true) })
+		err := guarded(func() error { return process(ctx, w, c, i) })
 		if err == nil {
 			c.buffer.Store(c.out)
 			c.sourceIndex = append(c.sourceIndex, i)

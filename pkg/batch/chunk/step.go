@@ -69,6 +69,8 @@ type Config struct {
 	// Concurrency is the number of goroutines that process the items of a chunk; 0 and
 	// 1: only the step's own. Order, counters and restart are the same (rule C17).
 	Concurrency int
+	// ReadAhead is ReadAheadAuto unless set.
+	ReadAhead ReadAhead
 	// Listeners makes the listeners of one step execution, of any of the interfaces of
 	// core/listener.go but those of a job; nil: only those of Parts.
 	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
@@ -130,6 +132,7 @@ func (c Config) validate() error {
 	wrong(c.Attr.ReadOnly, "its transactions write, and cannot be read-only")
 	wrong(c.Retry.Limit < 0, "retry limit %d is less than 0", c.Retry.Limit)
 	wrong(c.Isolate != IsolateEach && c.Isolate != IsolateBisect && c.Isolate != IsolateNone, "isolate %q is unknown (allowed: each, bisect, none)", c.Isolate)
+	wrong(c.ReadAhead != ReadAheadAuto && c.ReadAhead != ReadAheadOn && c.ReadAhead != ReadAheadOff, "read ahead %q is unknown (allowed: on, off, or nothing)", c.ReadAhead)
 	wrong(c.Concurrency < 0, "concurrency %d is less than 1", c.Concurrency)
 	wrong(c.Concurrency > 1 && c.ProcessInTransaction, "concurrency and process_in_transaction exclude each other: a transaction has one connection")
 	wrong(c.KeepOutputs && c.ProcessInTransaction, "reprocess: false and process_in_transaction exclude each other: what a processor does in a transaction is undone with it")

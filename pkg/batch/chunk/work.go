@@ -10,7 +10,7 @@ import (
 )
 
 // work is a chunk from its first read to the verdict on its last item. A filler fills
-// it and touches nothing else, so that one work can be filled while another one commits
+// it and touches nothing else, so that one work can be prepared while another one commits
 // (rule C19); the pipeline commits it.
 type work struct {
 	began time.Time
@@ -19,6 +19,9 @@ type work struct {
 	start, next position
 	// last says that the data ended.
 	last bool
+	// failure ended the reading ahead: io.EOF at the end of the data. It is handled when the
+	// work is the one in hand.
+	failure error
 	// completes says that its commit, which has no items, lets the writers complete.
 	completes bool
 
@@ -28,6 +31,12 @@ type work struct {
 	// processors. sourceIndex is the item of each output; nil: the one at the same place.
 	output      item.Items
 	sourceIndex []int
+	// processed is the number of items that the processors have had.
+	processed int
+	// encodings are what the writers have made of the output ahead, one for each; isEncoded
+	// says that they are that of this output.
+	encodings []item.Encoding
+	isEncoded bool
 	// skips are not yet committed. skipsBefore is the number of skips of the step before
 	// them.
 	skips       []*skip
@@ -75,15 +84,24 @@ func (s *skip) order() int {
 }
 
 // reset empties the work, keeping its memory.
-func (w *work) reset(start position, skipsBefore int64) {
-	start.Writers = nil
+func (w *work) reset() {
 	items, output := w.items, w.output
 	items.Reset()
 	output.Reset()
-	*w = work{
-		began: time.Now(), start: start, items: items, output: output,
-		verdicts: w.verdicts[:0], sourceIndex: w.sourceIndex[:0], skips: w.skips[:0], skipsBefore: skipsBefore,
-	}
+	*w = work{items: items, output: output, encodings: w.encodings, verdicts: w.verdicts[:0], sourceIndex: w.sourceIndex[:0], skips: w.skips[:0]}
+}
+
+// begin makes the work the one in hand: all before it is committed.
+func (w *work) begin(start position, skipsBefore int64) {
+	start.Writers = nil
+	w.began, w.start, w.skipsBefore = time.Now(), start, skipsBefore
+}
+
+// extendVerdicts gives each item that was read a verdict, pending for the new ones.
+func (w *work) extendVerdicts() {
+	had := len(w.verdicts)
+	w.verdicts = slices.Grow(w.verdicts, w.items.Len()-had)[:w.items.Len()]
+	clear(w.verdicts[had:])
 }
 
 // isEmpty reports whether nothing was read, not even in vain.

@@ -105,6 +105,7 @@ type chunkDefaults struct {
 	Reprocess            bool   `key:"reprocess" default:"true" doc:"Whether items are processed again when their chunk is written again; false for processors that change their item in place."`
 	ProcessInTransaction bool   `key:"process_in_transaction" default:"false" doc:"Whether processors run in the chunk's transaction."`
 	Concurrency          *int   `key:"concurrency" default:"1" doc:"How many goroutines process the items of a chunk. The order of the items stays."`
+	ReadAhead            string `key:"read_ahead" enum:"auto,true,false" default:"auto" doc:"Whether the next chunk is read, and processed, while this one is written; the outcome is the same. With auto it is where nothing that the step writes changes what it reads: files, and queries to another database than the writers'. true says so of every reader."`
 }
 
 // elementKeys are the keys that every element has.

@@ -171,6 +171,12 @@ func (c *compiler) setRetrySkip(s *stepDef, to *chunk.Config) error {
 	to.KeepOutputs = !s.chunk.Reprocess
 	to.ProcessInTransaction = s.chunk.ProcessInTransaction
 	to.Concurrency = *s.chunk.Concurrency
+	switch s.chunk.ReadAhead {
+	case "true":
+		to.ReadAhead = chunk.ReadAheadOn
+	case "false":
+		to.ReadAhead = chunk.ReadAheadOff
+	}
 	to.Classify = matchers.Class
 	var err error
 	if to.Retry, err = c.retry(s); err != nil {

@@ -215,12 +215,25 @@ func jsonMisfit(f *row.Field, raw []byte) error {
 // recordDocuments writes records as JSON objects, keys in the schema's order.
 type recordDocuments struct {
 	DocumentWriter
+	own documentsEncoding
+}
+
+func (d *recordDocuments) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+	if err := d.own.EncodeRecords(schema, records); err != nil {
+		return err
+	}
+	return d.WriteDocuments(ctx, d.own.docs)
+}
+
+// documentsEncoding are records as JSON objects: a RecordEncoding.
+type documentsEncoding struct {
 	docs [][]byte
 	buf  []byte
 	ends []int
 }
 
-func (d *recordDocuments) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+// EncodeRecords makes the objects.
+func (d *documentsEncoding) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	d.buf, d.ends, d.docs = d.buf[:0], d.ends[:0], d.docs[:0]
 	var err error
 	for _, record := range records {
@@ -244,7 +257,7 @@ func (d *recordDocuments) WriteRecords(ctx context.Context, schema *row.Schema, 
 		d.docs = append(d.docs, d.buf[from:end:end])
 		from = end
 	}
-	return d.WriteDocuments(ctx, d.docs)
+	return nil
 }
 
 func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {

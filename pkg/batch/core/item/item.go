@@ -184,6 +184,22 @@ type Revocable interface {
 	Revocable()
 }
 
+// Independent is implemented by readers and processors whose outcomes do not depend on what
+// their step writes: the next chunk may be read and processed while this one is written, and
+// be thrown away (rule C20). They are then called on another goroutine than the writer, one
+// call at a time. A processor that says so has no effect besides its output.
+type Independent interface {
+	// IndependentOf reports whether nothing that the step writes into files, or into the
+	// named database, changes an outcome. It is asked after Open.
+	IndependentOf(database string) bool
+}
+
+// IsIndependent reports whether a component says that it is Independent of a database.
+func IsIndependent(component any, database string) bool {
+	i, ok := component.(Independent)
+	return ok && i.IndependentOf(database)
+}
+
 // Finisher is implemented by writers and processors that have something to do once all items
 // are committed and before the step is COMPLETED, such as renaming a file into
 // view. Before it the engine commits once more, with Prepare, Position and

@@ -155,6 +155,24 @@ type Writer interface {
 	Component() any
 }
 
+// Encoder is implemented by those [Writer]s that can make what they send apart from sending it:
+// the next chunk is encoded while this one is written (rule C20b).
+type Encoder interface {
+	// NewEncoding returns room for one chunk; nil where the writer encodes as it writes.
+	NewEncoding() Encoding
+	// WriteEncoded writes what items were encoded to, as Write does. done is false where
+	// that does not serve any more, such as after the table has changed: nothing is
+	// written then, and Write is to be called.
+	WriteEncoded(ctx context.Context, e Encoding) (done bool, err error)
+}
+
+// Encoding is what the items of one chunk are encoded to.
+type Encoding interface {
+	// Encode replaces what is there, and changes nothing else. It is called on another
+	// goroutine than Write, which meets its error again.
+	Encode(items Items) error
+}
+
 // Advance moves one item through one processor, from its input to its output cell.
 type Advance = func(ctx context.Context) error
 

@@ -67,7 +67,7 @@ func (t *structType[T]) ToRecords(w RecordWriter) (Writer, error) {
 	if t.plan == nil {
 		return nil, fmt.Errorf("type %s has no record form: %w", t.name, t.why)
 	}
-	return wrapWriter(EraseWriter[T](&structWriter[T]{plan: t.plan, w: w}), w), nil
+	return &structWriter[T]{plan: t.plan, w: w}, nil
 }
 
 func (t *structType[T]) FromDocuments(r DocumentReader) (Reader, error) {
@@ -378,27 +378,48 @@ func metaOf(r any) Meta {
 	return Meta{}
 }
 
+// structWriter is a Writer of structs over one of records.
 type structWriter[T any] struct {
-	plan    *structPlan
-	w       RecordWriter
+	plan   *structPlan
+	w      RecordWriter
+	buffer recordBuffer
+}
+
+// recordBuffer holds structs as records.
+type recordBuffer struct {
 	values  []row.Value
 	records [][]row.Value
 }
 
-func (s *structWriter[T]) Write(ctx context.Context, items []T) error {
-	width := s.plan.schema.Len()
-	if need := width * len(items); cap(s.values) < need {
-		s.values = make([]row.Value, need)
+func (s *structWriter[T]) Component() any { return componentOf(s.w) }
+
+func (s *structWriter[T]) Write(ctx context.Context, items Items) error {
+	list, err := sliceOf[T]("writer", items)
+	if err != nil {
+		return err
 	}
-	s.records = s.records[:0]
+	records, err := recordsOf(&s.buffer, s.plan, list.Items)
+	if err != nil {
+		return err
+	}
+	return s.w.WriteRecords(ctx, s.plan.schema, records)
+}
+
+// recordsOf returns the items as records, which live in b.
+func recordsOf[T any](b *recordBuffer, plan *structPlan, items []T) ([][]row.Value, error) {
+	width := plan.schema.Len()
+	if need := width * len(items); cap(b.values) < need {
+		b.values = make([]row.Value, need)
+	}
+	b.records = b.records[:0]
 	for i := range items {
-		record := s.values[i*width : (i+1)*width : (i+1)*width]
-		if err := s.plan.get(reflect.ValueOf(&items[i]).Elem(), record); err != nil {
-			return err
+		record := b.values[i*width : (i+1)*width : (i+1)*width]
+		if err := plan.get(reflect.ValueOf(&items[i]).Elem(), record); err != nil {
+			return nil, err
 		}
-		s.records = append(s.records, record)
+		b.records = append(b.records, record)
 	}
-	return s.w.WriteRecords(ctx, s.plan.schema, s.records)
+	return b.records, nil
 }
 
 type documentWriter[T any] struct{ w DocumentWriter }

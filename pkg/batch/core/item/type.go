@@ -54,6 +54,19 @@ type RecordWriter interface {
 	WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error
 }
 
+// RecordEncoder is implemented by record writers that can make what they send apart from
+// sending it; see [Encoder].
+type RecordEncoder interface {
+	NewEncoding() RecordEncoding
+	WriteEncoded(ctx context.Context, e RecordEncoding) (done bool, err error)
+}
+
+// RecordEncoding is what the records of one chunk are encoded to; see [Encoding]. The records
+// stay as they are until they are written.
+type RecordEncoding interface {
+	EncodeRecords(schema *row.Schema, records [][]row.Value) error
+}
+
 // DocumentReader reads JSON documents.
 type DocumentReader interface {
 	// ReadDocument returns one JSON value, void at the next call; io.EOF at the
@@ -213,16 +226,12 @@ func (e *rowRecordWriter) Write(ctx context.Context, items Items) error {
 	}
 	rows := s.Items
 	for len(rows) > 0 {
-		schema := rows[0].Schema()
-		e.records = e.records[:0]
-		n := 0
-		for ; n < len(rows) && rows[n].Schema() == schema; n++ {
-			e.records = append(e.records, rows[n].Values())
-		}
+		var schema *row.Schema
+		schema, e.records = sameSchema(rows, e.records[:0])
 		if err := e.w.WriteRecords(ctx, schema, e.records); err != nil {
 			return err
 		}
-		rows = rows[n:]
+		rows = rows[len(e.records):]
 	}
 	return nil
 }

@@ -377,6 +377,9 @@ func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error
 	return r.invalid(cause)
 }
 
+// IndependentOf implements item.Independent: no step changes the file that it reads.
+func (r *reader) IndependentOf(string) bool { return true }
+
 // Position returns where the next record starts.
 func (r *reader) Position() (item.Position, error) {
 	if r.in == nil {

@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -31,18 +29,19 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 		return nil, fmt.Errorf("csv: %w", err)
 	}
 	w := &writer{
-		cfg: cfg, comma: comma, item: use.In.Schema(), enc: enc,
+		cfg: cfg, item: use.In.Schema(),
+		lines: encoded{form: &form{nulls: cfg.Nulls, quoteAll: cfg.Quote == "all", comma: comma, end: "\n"}, enc: enc},
 		out: filestream.NewOutput(filestream.OutputConfig{
 			Path: cfg.Path, Compression: cfg.Compression, Form: formOf(cfg, comma, use.In.Schema()), Mode: use.FileMode, Attempt: use.Attempt,
 		}),
-		end: "\n",
 	}
+	f := w.lines.form
 	if cfg.LineEnd == "crlf" {
-		w.end = "\r\n"
+		f.end = "\r\n"
 	}
-	w.special['"'], w.special['\n'], w.special['\r'] = true, true, true
+	f.special['"'], f.special['\n'], f.special['\r'] = true, true, true
 	if comma < utf8.RuneSelf {
-		w.special[comma] = true
+		f.special[comma] = true
 	}
 	return use.In.ToRecords(w)
 }
@@ -50,20 +49,13 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 // writer is the item.RecordWriter.
 type writer struct {
 	cfg   WriterConfig
-	comma rune
-	// special are the bytes that a field has in quotes only.
-	special [256]bool
-	end     string
-	item    *row.Schema // of the item type
-	enc     *filestream.Encoder
-	out     *filestream.Output
+	lines encoded
+	item  *row.Schema // of the item type
+	out   *filestream.Output
 
 	begun   bool        // what stands before the first record is written
 	columns []string    // that this attempt writes; nil if they are not known (open schemas)
 	schema  *row.Schema // whose columns were compared last
-	field   []byte
-	line    []byte
-	buf     []byte
 }
 
 // Open starts the file, or takes up what is committed.
@@ -102,17 +94,18 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 // begin writes what stands before the first record.
 func (w *writer) begin(schema *row.Schema) error {
 	columns := columnsOf(schema)
-	w.buf = append(w.buf[:0], w.enc.BOM()...)
+	l := &w.lines
+	l.buf = append(l.buf[:0], l.enc.BOM()...)
 	if w.cfg.Header {
-		w.line = w.line[:0]
+		l.line = l.line[:0]
 		for i, name := range columns {
-			w.appendField(i, len(columns), []byte(name))
+			l.appendField(i, len(columns), []byte(name))
 		}
-		if err := w.endRecord(); err != nil {
+		if err := l.endRecord(); err != nil {
 			return fmt.Errorf("csv: the header: %w", err)
 		}
 	}
-	if _, err := w.out.Write(w.buf); err != nil {
+	if _, err := w.out.Write(l.buf); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
 	w.begun, w.columns, w.schema = true, columns, schema
@@ -143,29 +136,40 @@ func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][
 			return err
 		}
 	}
-	w.buf = w.buf[:0]
-	for _, record := range records {
-		w.line = w.line[:0]
-		for i, v := range record {
-			f := schema.Field(i)
-			if v.IsNull() && f.Nulls == nil {
-				w.field = append(w.field[:0], w.cfg.Nulls...)
-			} else {
-				if err := v.Finite(); err != nil { // the reader would refuse its text
-					return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
-				}
-				w.field = f.AppendText(w.field[:0], v)
-			}
-			w.appendField(i, len(record), w.field)
-		}
-		if err := w.endRecord(); err != nil {
-			return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("record %.80q: %w", w.line, err))
-		}
+	if err := w.lines.EncodeRecords(schema, records); err != nil {
+		return err
 	}
-	if _, err := w.out.Write(w.buf); err != nil {
+	return w.write(&w.lines)
+}
+
+func (w *writer) write(l *encoded) error {
+	if _, err := w.out.Write(l.buf); err != nil {
 		return fmt.Errorf("csv: %w", err)
 	}
 	return nil
+}
+
+// NewEncoding implements item.RecordEncoder. It is nil where the records tell the columns.
+func (w *writer) NewEncoding() item.RecordEncoding {
+	enc, err := filestream.NewEncoder(w.cfg.Encoding)
+	if w.item.IsOpen() || err != nil {
+		return nil
+	}
+	return &encoded{form: w.lines.form, enc: enc}
+}
+
+// WriteEncoded implements item.RecordEncoder.
+func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, error) {
+	l, ok := of.(*encoded)
+	if !ok {
+		return false, fmt.Errorf("csv: a %T is no encoding of this writer", of)
+	}
+	if l.schema != w.schema {
+		if err := w.use(l.schema); err != nil {
+			return false, err
+		}
+	}
+	return true, w.write(l)
 }
 
 // use checks that records of the schema fit the file's columns.
@@ -184,52 +188,6 @@ func (w *writer) use(schema *row.Schema) error {
 		return fmt.Errorf("csv: the file has the columns %s, but the item has %s", strings.Join(w.columns, ", "), strings.Join(columns, ", "))
 	}
 	w.schema = schema
-	return nil
-}
-
-func (w *writer) appendField(i, n int, text []byte) {
-	if i > 0 {
-		w.line = utf8.AppendRune(w.line, w.comma)
-	}
-	if w.cfg.Quote != "all" && !w.needsQuotes(n, text) {
-		w.line = append(w.line, text...)
-		return
-	}
-	w.line = append(w.line, '"')
-	for {
-		q := bytes.IndexByte(text, '"')
-		if q < 0 {
-			break
-		}
-		w.line = append(append(w.line, text[:q+1]...), '"')
-		text = text[q+1:]
-	}
-	w.line = append(append(w.line, text...), '"')
-}
-
-// needsQuotes reports whether the field would be read differently without.
-func (w *writer) needsQuotes(n int, text []byte) bool {
-	if len(text) == 0 {
-		return n == 1 // an empty line is not a record
-	}
-	if text[0] == ' ' || text[0] == '\t' || text[len(text)-1] == ' ' {
-		return true
-	}
-	for _, c := range text {
-		if w.special[c] {
-			return true
-		}
-	}
-	return w.comma >= utf8.RuneSelf && bytes.ContainsRune(text, w.comma)
-}
-
-func (w *writer) endRecord() error {
-	w.line = append(w.line, w.end...)
-	encoded, err := w.enc.Encode(w.line)
-	if err != nil {
-		return err
-	}
-	w.buf = append(w.buf, encoded...)
 	return nil
 }
 

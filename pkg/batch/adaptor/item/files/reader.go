@@ -203,6 +203,11 @@ func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 	return nil
 }
 
+// IndependentOf implements item.Independent: it asks the reader of the files.
+func (r *reader) IndependentOf(database string) bool {
+	return item.IsIndependent(r.none.Component(), database)
+}
+
 // Position implements item.Positioner.
 func (r *reader) Position() (item.Position, error) {
 	pos := position{List: r.list, At: r.at}

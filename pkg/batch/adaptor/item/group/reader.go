@@ -135,6 +135,12 @@ func notEnd(err error) error {
 	return err
 }
 
+// IndependentOf implements item.Independent: it asks the reader of the rows, and their processors.
+func (r *reader) IndependentOf(database string) bool {
+	return item.IsIndependent(r.source.reader.Component(), database) &&
+		!slices.ContainsFunc(r.source.processors, func(p item.Processor) bool { return !item.IsIndependent(p.Component(), database) })
+}
+
 // Close closes the source.
 func (r *reader) Close(ctx context.Context) error { return r.source.close(ctx) }
 

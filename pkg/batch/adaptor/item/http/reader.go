@@ -83,6 +83,9 @@ func (r *reader) Open(_ context.Context, at item.Position) error {
 	return nil
 }
 
+// IndependentOf implements item.Independent: a writer may change what the server shows.
+func (r *reader) IndependentOf(string) bool { return false }
+
 // Position returns where the next item is.
 func (r *reader) Position() (item.Position, error) { return json.Marshal(r.at) }
 

@@ -57,6 +57,12 @@ func (p *processor) NewCell() any { return p.in.NewCell() }
 // NewItems returns an empty buffer of rows.
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 
+// IndependentOf implements item.Independent: rows in memory are those that were there at the start.
+func (p *processor) IndependentOf(database string) bool {
+	t, asks := p.rows.(*table)
+	return !asks || t.db.Name() != database
+}
+
 // Component returns the processor.
 func (p *processor) Component() any { return p }
 

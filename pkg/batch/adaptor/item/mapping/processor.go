@@ -43,6 +43,9 @@ func (p *processor) NewCell() any                     { return p.in.NewCell() }
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 func (p *processor) Component() any                   { return p }
 
+// IndependentOf implements item.Independent: expressions know the item and the launch only.
+func (p *processor) IndependentOf(string) bool { return true }
+
 func (p *processor) Chain(in any) (any, item.Advance, error) {
 	frame, err := expression.NewFrame(in)
 	if err != nil {

@@ -137,6 +137,11 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	return nil
 }
 
+// IndependentOf implements item.Independent: it asks both readers.
+func (r *reader) IndependentOf(database string) bool {
+	return item.IsIndependent(r.left.reader.Component(), database) && item.IsIndependent(r.right.reader.Component(), database)
+}
+
 // Close closes both sides.
 func (r *reader) Close(ctx context.Context) error {
 	return errors.Join(r.left.close(ctx), r.right.close(ctx))

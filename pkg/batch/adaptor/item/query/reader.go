@@ -348,6 +348,10 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 	return r.position(at)
 }
 
+// IndependentOf implements item.Independent: the pages of a query are as old as the moment they
+// are fetched, so that writes to its own database may change them.
+func (r *Reader) IndependentOf(database string) bool { return r.db.Name() != database }
+
 // Position is the key of the last row that was read.
 func (r *Reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
 

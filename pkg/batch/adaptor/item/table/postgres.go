@@ -19,10 +19,16 @@ import (
 // postgres writes with COPY, or with one statement over an array per column. All
 // values go as text, which the type of the column reads, exactly as with COPY. Which
 // of both inserts is decided by what the table is, never by the number of records.
-type postgres struct {
+type postgres struct{ own batch }
+
+// batch is some records as they are sent: the text of a COPY, or one array per column.
+type batch struct {
 	buf    []byte
 	arrays [][]byte
 	args   []any
+	lasts  lasts
+	// records are those that were encoded, for messages.
+	records [][]row.Value
 }
 
 // oneByOne takes a lock until the transaction ends: on PostgreSQL two CREATE TABLE IF
@@ -51,20 +57,40 @@ func (e *postgres) typeName(kind row.Kind) string {
 }
 
 func (e *postgres) write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
-	if p.config.mode() == Insert {
-		if p.copies {
-			return e.copy(ctx, conn, p, records)
-		}
-		return e.exec(ctx, conn, p, records)
+	defer e.own.forget()
+	if err := e.own.encode(p, records); err != nil {
+		return err
 	}
-	if p.exactKeys() {
-		defer p.lasts.forget()
-		records = p.lasts.lastRecords(p, records)
+	return e.send(ctx, conn, p, &e.own)
+}
+
+// encode prepares what is sent. It changes nothing but b.
+func (b *batch) encode(p *plan, records [][]row.Value) error {
+	b.records = records
+	if p.config.mode() == Insert && p.copies {
+		return b.encodeCopy(p)
 	}
-	if p.config.mode() == Update {
-		return e.update(ctx, conn, p, records)
+	if p.config.mode() != Insert && p.exactKeys() {
+		b.records = b.lasts.lastRecords(p, records)
 	}
-	err := e.exec(ctx, conn, p, records)
+	return b.encodeArrays(p)
+}
+
+// forget drops the records: a writer keeps no items.
+func (b *batch) forget() {
+	b.records = nil
+	b.lasts.forget()
+}
+
+// send sends what was encoded.
+func (e *postgres) send(ctx context.Context, conn tx.Conn, p *plan, b *batch) error {
+	switch {
+	case p.config.mode() == Insert && p.copies:
+		return e.copy(ctx, conn, p, b)
+	case p.config.mode() == Update:
+		return e.update(ctx, conn, p, b)
+	}
+	_, err := conn.ExecContext(ctx, p.arrayStatement(), b.args...)
 	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
 		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, quotedList(p.config.Key))
 	}
@@ -82,11 +108,8 @@ func (p *plan) exactKeys() bool {
 	return true
 }
 
-// copy sends the records with COPY on the transaction's own connection.
-func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
-	if err := e.encodeCopy(p, records); err != nil {
-		return err
-	}
+// copy sends them with COPY on the transaction's own connection.
+func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, b *batch) error {
 	text, ok := p.texts[0]
 	if !ok {
 		text = fmt.Sprintf("copy %s (%s) from stdin", p.into, quotedList(p.names()))
@@ -97,14 +120,14 @@ func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, records [][]
 		if !ok {
 			return fmt.Errorf("COPY needs a pgx connection, not a %T", driverConn)
 		}
-		_, err := c.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(e.buf), text)
+		_, err := c.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(b.buf), text)
 		return err
 	})
 }
 
-func (e *postgres) encodeCopy(p *plan, records [][]row.Value) error {
-	dst := e.buf[:0]
-	for _, record := range records {
+func (b *batch) encodeCopy(p *plan) error {
+	dst := b.buf[:0]
+	for _, record := range b.records {
 		for i := range p.cols {
 			v, err := p.value(record, i)
 			if err != nil {
@@ -124,7 +147,7 @@ func (e *postgres) encodeCopy(p *plan, records [][]row.Value) error {
 		}
 		dst = append(dst, '\n')
 	}
-	e.buf = dst
+	b.buf = dst
 	return nil
 }
 
@@ -151,23 +174,9 @@ func appendCopyText(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// exec runs the statement over arrays.
-func (e *postgres) exec(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
-	args, err := e.encodeArrays(p, records)
-	if err != nil {
-		return err
-	}
-	_, err = conn.ExecContext(ctx, p.arrayStatement(), args...)
-	return err
-}
-
 // update returns an error if a record's row is not there.
-func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) (err error) {
-	args, err := e.encodeArrays(p, records)
-	if err != nil {
-		return err
-	}
-	rows, err := conn.QueryContext(ctx, p.arrayStatement(), args...)
+func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, b *batch) (err error) {
+	rows, err := conn.QueryContext(ctx, p.arrayStatement(), b.args...)
 	if err != nil {
 		return err
 	}
@@ -182,22 +191,22 @@ func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, records []
 		return err
 	}
 	if absent.Valid && p.config.needsRows() {
-		return p.missing(records[absent.Int64-1])
+		return p.missing(b.records[absent.Int64-1])
 	}
 	return nil
 }
 
 // encodeArrays makes one array literal per column.
-func (e *postgres) encodeArrays(p *plan, records [][]row.Value) ([]any, error) {
-	if len(e.arrays) != len(p.cols) {
-		e.arrays, e.args = make([][]byte, len(p.cols)), make([]any, len(p.cols))
+func (b *batch) encodeArrays(p *plan) error {
+	if len(b.arrays) != len(p.cols) {
+		b.arrays, b.args = make([][]byte, len(p.cols)), make([]any, len(p.cols))
 	}
 	for i := range p.cols {
-		dst := append(e.arrays[i][:0], '{')
-		for n, record := range records {
+		dst := append(b.arrays[i][:0], '{')
+		for n, record := range b.records {
 			v, err := p.value(record, i)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if n > 0 {
 				dst = append(dst, ',')
@@ -211,10 +220,10 @@ func (e *postgres) encodeArrays(p *plan, records [][]row.Value) ([]any, error) {
 				dst = sqlvalue.AppendText(dst, v)
 			}
 		}
-		e.arrays[i] = append(dst, '}')
-		e.args[i] = string(e.arrays[i])
+		b.arrays[i] = append(dst, '}')
+		b.args[i] = string(b.arrays[i])
 	}
-	return e.args, nil
+	return nil
 }
 
 func appendArrayText(dst []byte, s string) []byte {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
@@ -25,6 +26,8 @@ type Writer struct {
 	engine engine
 	table  relation // what the catalog says; without columns until it was asked
 	plan   *plan    // for the schema of the last chunk
+	// planned is the last plan, for encodings.
+	planned atomic.Pointer[plan]
 	// reconnects counts those of the database when the catalog was asked: after
 	// another one (a migration) it is asked again.
 	reconnects int64
@@ -103,7 +106,6 @@ type plan struct {
 	fits   []bool         // values for cols[i] are made to fit its kind
 	copies bool           // as in relation
 	texts  map[int]string // the statements, by what the engine says of them
-	lasts  lasts
 }
 
 // AbsentTableError says that the table is not there, and how to make it.
@@ -170,9 +172,7 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	if len(records) == 0 {
 		return nil
 	}
-	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
-		w.table, w.plan, w.createdIn = relation{}, nil, nil
-	}
+	w.forgetOld(t)
 	if w.plan == nil || (w.plan.schema != schema && !w.plan.schema.SameShape(schema)) {
 		if err := w.prepare(ctx, t.Conn(), schema); err != nil {
 			return err
@@ -188,6 +188,13 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 		}
 	}
 	return nil
+}
+
+// forgetOld drops what the catalog said where it may say something else by now.
+func (w *Writer) forgetOld(t tx.Tx) {
+	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
+		w.table, w.plan, w.createdIn = relation{}, nil, nil
+	}
 }
 
 func (w *Writer) noTransaction() error {
@@ -208,6 +215,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	}
 	p.into = w.db.Dialect().Quote(cmp.Or(w.into, w.config.Name))
 	w.plan = p
+	w.planned.Store(p)
 	return nil
 }
 

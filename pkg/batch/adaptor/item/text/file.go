@@ -149,6 +149,9 @@ func (f *file) position() (filePosition, error) {
 	return filePosition{InputPosition: f.in.Position(f.at), Lines: f.past}, nil
 }
 
+// IndependentOf implements item.Independent: no step changes the file that it reads.
+func (f *file) IndependentOf(string) bool { return true }
+
 // Close closes the file.
 func (f *file) Close(context.Context) error {
 	if f.in == nil {

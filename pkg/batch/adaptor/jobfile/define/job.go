@@ -315,6 +315,9 @@ type Chunk struct {
 	ProcessInTransaction bool
 	// Concurrency is how many goroutines process the items of a chunk; 0: 1.
 	Concurrency int
+	// ReadAhead says whether the next chunk is read while this one is written: auto, true or
+	// false; empty: auto.
+	ReadAhead string
 }
 
 // Tasks is the work of a step that has one task executed for each item, and is over when all of

@@ -320,6 +320,7 @@ func (r *render) chunk(c Chunk) object {
 	}
 	o.flag("process_in_transaction", c.ProcessInTransaction)
 	o.put("concurrency", number(c.Concurrency))
+	o.put("read_ahead", c.ReadAhead)
 	if !c.Reader.isZero() {
 		o.put("reader", r.component("chunk.reader", registry.KindReader, c.Reader))
 	}

@@ -1,0 +1,48 @@
+package table_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// What was encoded for columns that a migration has changed since is not sent.
+func TestAnEncodingServesAsLongAsItsPlan(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {URL: testdb.Postgres(t)}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, provider.Close()) })
+	db, err := provider.Database("")
+	require.NoError(t, err)
+	exec(t, db, "create table target (id bigint, v bigint)")
+	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "v", Kind: row.Int})
+	w := writer(t, db, s, table.Config{Name: "target"})
+	send := func(change func()) (done bool) {
+		e := w.NewEncoding()
+		require.NoError(t, e.EncodeRecords(s, [][]row.Value{ints(1, 2)}))
+		change()
+		require.NoError(t, tx.NewManager(db).Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
+			if done, err = w.WriteEncoded(ctx, e); done || err != nil {
+				return err
+			}
+			return w.WriteRecords(ctx, s, [][]row.Value{ints(1, 2)})
+		}))
+		return done
+	}
+	require.True(t, send(func() {}))
+	require.False(t, send(func() {
+		exec(t, db, "alter table target alter column v type text")
+		require.NoError(t, provider.ForceReconnect(ctx, tx.Default))
+	}))
+	require.True(t, send(func() {}))
+	require.Len(t, readAll(t, db, nil, "select v, ctid::text as place from target", "place"), 3)
+	require.Nil(t, writer(t, open(t, testdb.SQLite(t)), s, table.Config{Name: "other", Create: true}).NewEncoding())
+}

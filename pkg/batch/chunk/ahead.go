@@ -1,0 +1,112 @@
+package chunk
+
+import (
+	"context"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// ReadAhead says whether the next chunk is read while this one is written (rule C20).
+type ReadAhead string
+
+// Whether the next chunk is read ahead. In all cases the outcome of the step is the same.
+// Nothing is read ahead where a listener is called before or after each read.
+const (
+	// ReadAheadAuto reads ahead where the reader says that what this step writes does not
+	// change what it reads (item.Independent).
+	ReadAheadAuto ReadAhead = ""
+	// ReadAheadOn says so in the reader's place.
+	ReadAheadOn ReadAhead = "on"
+	// ReadAheadOff reads each chunk after the commit of the one before.
+	ReadAheadOff ReadAhead = "off"
+)
+
+// ahead prepares the work behind the one in hand, on a goroutine of its own (rule C19). Its
+// methods are called by the goroutine that commits; those of a nil ahead do nothing.
+type ahead struct {
+	filler *filler
+	// ctx is that of all reads ahead, for a reader may keep it; cancel ends it.
+	ctx    context.Context //nolint:containedctx // the run of one step
+	cancel context.CancelFunc
+
+	work    *work         // being prepared, or prepared; empty until the first start
+	started bool          // the work is not taken yet
+	atRest  chan struct{} // closed when nothing is being prepared
+}
+
+// lookAhead makes p.ahead where the step may read ahead.
+func (p *pipeline) lookAhead(ctx context.Context) {
+	c := p.step.config
+	if c.ReadAhead == ReadAheadOff || p.listeners.wantReads() {
+		return
+	}
+	independent := func(of component) bool { return item.IsIndependent(of.value, c.Database.Name()) }
+	if c.ReadAhead != ReadAheadOn && !independent(p.components[0]) {
+		return
+	}
+	processors := p.components[1 : len(p.components)-len(p.sinks)]
+	p.filler.independent = !c.ProcessInTransaction && !p.listeners.wantProcesses() &&
+		!slices.ContainsFunc(processors, func(c component) bool { return !independent(c) })
+	changes := func(s sink) bool { return s.encoder == nil } // what others see, perhaps
+	if !p.listeners.wantWrites() && !slices.ContainsFunc(p.sinks, changes) {
+		for _, s := range p.sinks {
+			p.filler.encoders = append(p.filler.encoders, s.encoder)
+		}
+	}
+	p.ahead = &ahead{filler: p.filler, work: p.filler.newWork(), atRest: make(chan struct{})}
+	close(p.ahead.atRest)
+	p.ahead.ctx, p.ahead.cancel = context.WithCancel(ctx)
+}
+
+// start begins to prepare the next work. The reader and the chains are not to be used
+// until wait, exchange or discard returned.
+func (a *ahead) start() {
+	if a == nil {
+		return
+	}
+	a.work.reset()
+	atRest := make(chan struct{})
+	a.started, a.atRest = true, atRest
+	w := a.work
+	go exception.GuardGoroutine(func() error {
+		a.filler.prepare(a.ctx, w)
+		return nil
+	}, func(err error) {
+		if err != nil {
+			w.failure = err
+		}
+		close(atRest)
+	})
+}
+
+// wait returns when nothing is being prepared.
+func (a *ahead) wait() {
+	if a != nil {
+		<-a.atRest
+	}
+}
+
+// exchange returns the prepared work and keeps done for the next start; where there is none
+// it returns done, emptied.
+func (a *ahead) exchange(done *work) *work {
+	if a == nil || !a.started {
+		done.reset()
+		return done
+	}
+	a.wait()
+	a.started = false
+	prepared := a.work
+	a.work = done
+	return prepared
+}
+
+// discard ends all preparing, for good.
+func (a *ahead) discard() {
+	if a == nil {
+		return
+	}
+	a.cancel()
+	a.wait()
+}

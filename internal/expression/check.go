@@ -286,7 +286,11 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 			return node{}, "", errorf(c.at(n), "a field is named by a text: %s['name']", path)
 		}
 		if of.members == nil {
-			return node{}, "", errorf(c.at(n), "%s is %s and has no field %s", path, article(of.value.kind), property.Value)
+			e := &Error{Offset: c.at(n), Msg: fmt.Sprintf("%s is %s and has no field %s", path, article(of.value.kind), property.Value)}
+			if of.value.kind == row.JSONKind {
+				e.Hint = fmt.Sprintf("write json_get(%s, '%s')", path, property.Value)
+			}
+			return node{}, "", e
 		}
 		found, ok := of.members(property.Value)
 		if !ok {
@@ -445,6 +449,12 @@ func sample(kind row.Kind) string {
 		return "date('2000-01-01')"
 	case row.Timestamp:
 		return "timestamp('2000-01-01T00:00:00Z')"
+	case row.JSONKind:
+		return "json('{}')"
+	case row.UUIDKind:
+		return "uuid('00000000-0000-0000-0000-000000000000')"
+	case row.BytesKind:
+		return "decode('', 'hex')"
 	case kindDuration:
 		return "duration('0s')"
 	default:

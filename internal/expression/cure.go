@@ -147,7 +147,7 @@ func functionCure(name string) string {
 		return "write x != nil"
 	case "concat":
 		return "write a + b; string(x) makes a text of a number"
-	case "iif", "cond", "decode", "ternary":
+	case "iif", "cond", "ternary":
 		return "write condition ? a : b"
 	case "contains", "startswith", "endswith", "matches", "includes", "regexp", "regexpmatch", "regexplike", "match", "rlike":
 		operator := map[string]string{"startswith": "startsWith", "endswith": "endsWith", "contains": "contains", "includes": "contains"}[word]

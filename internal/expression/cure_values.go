@@ -14,8 +14,16 @@ func valueCure(word string) string {
 		return "write pad_right(text, width, ' ')"
 	case "sha256", "md5", "crc32", "sha1":
 		return "write hash(text, '" + word + "')"
-	case "jsonextract", "jsonvalue", "jsonquery", "fromjson", "jsonpath", "parsejson", "get":
+	case "jsonextract", "jsonvalue", "jsonquery", "jsonpath", "get":
 		return "write json_get(text, 'a.b[0]')"
+	case "parsejson", "fromjson", "tojson", "jsonparse":
+		return "write json(text)"
+	case "unhex", "fromhex", "frombase64", "base64decode", "unbase64":
+		return "write decode(text, 'hex') or decode(text, 'base64')"
+	case "hex", "tohex", "tobase64", "base64", "base64encode":
+		return "write encode(bytes, 'hex') or encode(bytes, 'base64')"
+	case "touuid", "guid", "toguid", "parseuuid":
+		return "write uuid(text)"
 	case "adddays", "dateadd", "plusdays":
 		return "write date + 3; add_months(date, n) for months"
 	case "datediff", "daysbetween", "datesub":

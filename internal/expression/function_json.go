@@ -3,6 +3,7 @@ package expression
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,14 +14,35 @@ import (
 
 func jsonFunctions() []function {
 	return []function{
-		{"json_get", "json_get(text, 'a.b[0]'): what a text with JSON has at a path, as a text; nil where there is nothing, or null", 2, 2, jsonGet},
+		{"json_get", "json_get(json, 'a.b[0]'): what json, or a text with JSON, has at a path, as a text; nil where there is nothing, or null", 2, 2, jsonGet},
+		{"json", "json(text): the JSON that a text is", 1, 1, toJSON},
 	}
+}
+
+// toJSON reads a text strictly.
+func toJSON(c *call) (*typed, error) {
+	if err := c.want(0, row.String, row.JSONKind); err != nil || c.is(0, row.JSONKind) {
+		return c.args[0], err
+	}
+	return c.apply1(row.JSONKind, func(a row.Value) (row.Value, error) {
+		j, err := row.ParseJSON(a.Str())
+		if err == nil && j == "null" {
+			err = errors.New("null is no value: write nil")
+		}
+		if err != nil {
+			return row.Value{}, fmt.Errorf("%s is not json (%w)", quote(a.Str()), err)
+		}
+		return row.JSONValue(j), nil
+	}), nil
 }
 
 // jsonGet reads a text with JSON by a path of jsontext, which is a text that is written there. A
 // path that begins with an index is one of an array.
 func jsonGet(c *call) (*typed, error) {
-	if err := c.wantAll(row.String, row.String); err != nil {
+	if err := c.want(0, row.String, row.JSONKind); err != nil {
+		return nil, err
+	}
+	if err := c.want(1, row.String); err != nil {
 		return nil, err
 	}
 	arg := c.args[1]
@@ -43,12 +65,12 @@ func jsonGet(c *call) (*typed, error) {
 	t := c.apply1(row.String, func(a row.Value) (row.Value, error) {
 		find := finders.Get().(*jsontext.Finder) //nolint:forcetypeassert // New makes no other
 		defer finders.Put(find)
-		doc := []byte(a.Str())
+		doc := []byte(a.String())
 		if ofArray {
 			doc = fmt.Appendf(make([]byte, 0, len(doc)+8), `{"a":%s}`, doc)
 		}
 		if err := find.Find(doc); err != nil {
-			return row.Value{}, fmt.Errorf("json_get: %w: %s", err, quote(a.Str()))
+			return row.Value{}, fmt.Errorf("json_get: %w: %s", err, quote(a.String()))
 		}
 		return jsonText(find.Found[0])
 	})

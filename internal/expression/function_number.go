@@ -127,8 +127,8 @@ func roundFloat(x float64, places int) float64 {
 // extreme is min (sign -1) and max (sign 1) of values that can be compared.
 func extreme(c *call, sign int) (*typed, error) {
 	kind := c.args[0].kind
-	if kind == row.Bool {
-		return nil, errorf(c.args[0].at, "%s cannot compare bools", c.name)
+	if err := ordered(c.name, c.args[0].at, kind); err != nil {
+		return nil, err
 	}
 	mixed := false
 	for _, arg := range c.args[1:] {

@@ -18,7 +18,7 @@ func patternFunctions() []function {
 	return []function{
 		{"regexp_extract", "regexp_extract(text, 'PATTERN'): what the pattern matches, or its first group; with a third argument that group; nil where it does not match", 2, 3, extract},
 		{"regexp_replace", "regexp_replace(text, 'PATTERN', new): every match; ${1} in new is the first group", 3, 3, replacePattern},
-		{"hash", "hash(text) or hash(text, 'md5'): sha256, sha1, md5 or crc32 of its UTF-8, in hex", 1, 2, hashText},
+		{"hash", "hash(x) or hash(x, 'md5'): sha256, sha1, md5 or crc32 of the UTF-8 of a text, or of bytes, in hex", 1, 2, hashText},
 	}
 }
 
@@ -88,18 +88,26 @@ func hashes() map[string]func(text []byte) string {
 }
 
 func hashText(c *call) (*typed, error) {
-	if err := c.wantAll(row.String, row.String); err != nil {
+	if err := c.want(0, row.String, row.BytesKind); err != nil {
 		return nil, err
 	}
 	name := "sha256"
 	if len(c.args) == 2 {
+		if err := c.want(1, row.String); err != nil {
+			return nil, err
+		}
 		name = c.args[1].value.Str()
 	}
 	sum := hashes()[name]
 	if len(c.args) == 2 && !c.args[1].literal || sum == nil {
 		names := sortedNames(hashes())
 		slices.Sort(names)
-		return nil, errorf(c.args[1].at, "hash knows '%s', written in quotes", strings.Join(names, "', '"))
+		return nil, errorf(c.args[1].at, "hash knows %s, written in quotes", quotedNames(names))
 	}
-	return c.apply1(row.String, func(a row.Value) (row.Value, error) { return row.StringValue(sum([]byte(a.Str()))), nil }), nil
+	return c.apply1(row.String, func(a row.Value) (row.Value, error) {
+		return row.StringValue(sum([]byte(a.Str() + a.Bytes()))), nil // one of both is empty
+	}), nil
 }
+
+// quotedNames lists names as texts: 'a', 'b'.
+func quotedNames(names []string) string { return "'" + strings.Join(names, "', '") + "'" }

@@ -21,11 +21,7 @@ func textFunctions() []function {
 		{"lower", "lower(text)", 1, 1, text(strings.ToLower)},
 		{"upper", "upper(text)", 1, 1, text(strings.ToUpper)},
 		{"trim", "trim(text): without the white space around it", 1, 1, text(strings.TrimSpace)},
-		{"len", "len(text): its characters", 1, 1, func(c *call) (*typed, error) {
-			return c.apply1(row.Int, func(a row.Value) (row.Value, error) {
-				return row.IntValue(int64(utf8.RuneCountInString(a.Str()))), nil
-			}), c.wantAll(row.String)
-		}},
+		{"len", "len(x): the characters of a text, or how many bytes there are", 1, 1, length},
 		{"replace", "replace(text, old, new): every occurrence", 3, 3, func(c *call) (*typed, error) {
 			if err := c.wantAll(row.String, row.String, row.String); err != nil {
 				return nil, err
@@ -41,6 +37,17 @@ func textFunctions() []function {
 			return c.apply3(row.String, substring), nil
 		}},
 	}
+}
+
+func length(c *call) (*typed, error) {
+	if err := c.want(0, row.String, row.BytesKind); err != nil {
+		return nil, err
+	}
+	count := func(a row.Value) int { return utf8.RuneCountInString(a.Str()) }
+	if c.is(0, row.BytesKind) {
+		count = func(a row.Value) int { return len(a.Bytes()) }
+	}
+	return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(count(a))), nil }), nil
 }
 
 // substring takes what is there: a text that is shorter gives less.
@@ -66,6 +73,9 @@ func conversions() []function {
 		{"string", "string(x): the text that files and columns of text have; 1000000.0 is 1000000", 1, 1, toString},
 		{"int", "int(x): of a text, or a float or decimal without its fraction", 1, 1, toInt},
 		{"decimal", "decimal(x): exact, of a text, an int, or the shortest text of a float", 1, 1, toDecimal},
+		{"uuid", "uuid(text): also in braces, behind urn:uuid:, or without hyphens", 1, 1, toUUID},
+		{"decode", "decode(text, 'hex'): the bytes of a text in hex, base64 or utf8", 2, 2, decodeText},
+		{"encode", "encode(bytes, 'hex'): the text of bytes in hex, base64 or utf8; string(bytes) is base64", 2, 2, encodeBytes},
 		{"float", "float(x): of a text, an int or a decimal; the nearest one", 1, 1, toFloat},
 	}
 }

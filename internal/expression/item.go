@@ -288,7 +288,7 @@ func structFields(t reflect.Type, index []int, nullable bool, prefix string) nod
 
 func structField(sf reflect.StructField, index []int, nullable bool, path string) node {
 	kind, isPointer := kindOf(sf.Type)
-	nullable = nullable || isPointer
+	nullable = nullable || isPointer || sf.Type.Kind() == reflect.Slice
 	if kind == kindOpaque {
 		t := sf.Type
 		if t.Kind() == reflect.Pointer {
@@ -299,13 +299,13 @@ func structField(sf reflect.StructField, index []int, nullable bool, path string
 		}
 	}
 	n := leaf(kind, nullable, path, func(at int) evalFn {
-		return func(f *Frame) (row.Value, error) { return readField(f.item, index, path, nullable, at) }
+		return func(f *Frame) (row.Value, error) { return readField(f.item, index, path, nullable, kind, at) }
 	})
 	n.value.opaque = sf.Type
 	return n
 }
 
-func readField(item reflect.Value, index []int, path string, nullable bool, at int) (row.Value, error) {
+func readField(item reflect.Value, index []int, path string, nullable bool, kind row.Kind, at int) (row.Value, error) {
 	for item.Kind() == reflect.Pointer {
 		if item.IsNil() {
 			return row.Value{}, failf(at, "the item is nil")
@@ -323,7 +323,7 @@ func readField(item reflect.Value, index []int, path string, nullable bool, at i
 	}
 	v, ok := fromReflect(item)
 	if !ok || (v.IsNull() && !nullable) {
-		return row.Value{}, failf(at, "%s does not fit an int", path)
+		return row.Value{}, failf(at, "%s does not fit %s", path, article(kind))
 	}
 	return v, nil
 }

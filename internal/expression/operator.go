@@ -216,6 +216,12 @@ func comparable(op string, at int, left, right *typed) error {
 		help = ": write float(x) or string(x)"
 	case isPair(left, right, row.String, row.DecimalKind):
 		help = ": write decimal(x) or string(x)"
+	case isPair(left, right, row.UUIDKind, row.String):
+		help = ": write uuid('...')"
+	case isPair(left, right, row.BytesKind, row.String):
+		help = ": write decode('...', 'hex'), or encode(x, 'hex')"
+	case left.kind == row.JSONKind || right.kind == row.JSONKind:
+		help = ": write json_get(x, 'a.b'), which is a text, or json('...')"
 	case isPair(left, right, row.Float, row.DecimalKind):
 		help = ": write decimal(x) or float(x)"
 	}
@@ -234,8 +240,8 @@ func compare(op string, at int, left, right *typed) (*typed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if left.kind == row.Bool && op != "==" && op != "!=" {
-		return nil, errorf(at, "%s cannot compare bools", op)
+	if err := ordered(op, at, left.kind); err != nil && op != "==" && op != "!=" {
+		return nil, err
 	}
 	holds := comparisons(op)
 	order := orderOf(left.kind, right.kind)
@@ -252,6 +258,18 @@ func compare(op string, at int, left, right *typed) (*typed, error) {
 		return row.BoolValue(holds(order(x, y))), nil
 	}
 	return t, fold(t, left, right)
+}
+
+// ordered refuses kinds whose values have no order.
+func ordered(op string, at int, kind row.Kind) error {
+	switch kind {
+	case row.Bool:
+		return errorf(at, "%s cannot compare bools", op)
+	case row.JSONKind:
+		return errorf(at, "%s cannot compare json, which has no order: write json_get(x, 'a.b'), which is a text", op)
+	default:
+		return nil
+	}
 }
 
 func comparisons(op string) func(order int) bool {
@@ -279,6 +297,8 @@ func orderOf(left, right row.Kind) func(a, b row.Value) int {
 		return compareNumbers
 	}
 	switch left {
+	case row.JSONKind, row.UUIDKind, row.BytesKind:
+		return row.Compare
 	case row.String:
 		return func(a, b row.Value) int { return strings.Compare(a.Str(), b.Str()) }
 	case row.Float:

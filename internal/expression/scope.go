@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/calendar"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -22,8 +23,8 @@ const Now = "now()"
 // Var is one name of a [Scope]: a value of Type, or a namespace of more names.
 type Var struct {
 	// Type is string, bool, any int, uint or float type, row.Date, time.Time,
-	// time.Duration, row.Decimal, a type whose kind is one of these, or a pointer to one, which
-	// is nullable. A value of any other type can be passed on whole, but not used.
+	// time.Duration, row.Decimal, row.JSON, json.RawMessage, []byte, an array of 16 bytes (a
+	// uuid), a type whose kind is one of these, or a pointer to one, which is nullable. A value of any other type can be passed on whole, but not used.
 	Type reflect.Type
 	// Nullable says that the value may be missing.
 	Nullable bool
@@ -80,6 +81,8 @@ func article(k row.Kind) string {
 		return "nil"
 	case row.Int:
 		return "an int"
+	case row.JSONKind, row.BytesKind:
+		return kindName(k)
 	default:
 		return "a " + kindName(k)
 	}
@@ -102,6 +105,12 @@ func GoType(k row.Kind) reflect.Type {
 		return reflect.TypeFor[time.Time]()
 	case row.DecimalKind:
 		return reflect.TypeFor[row.Decimal]()
+	case row.JSONKind:
+		return reflect.TypeFor[row.JSON]()
+	case row.UUIDKind:
+		return reflect.TypeFor[row.UUID]()
+	case row.BytesKind:
+		return reflect.TypeFor[[]byte]()
 	case kindDuration:
 		return reflect.TypeFor[time.Duration]()
 	default:
@@ -127,6 +136,9 @@ func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 		return kindDuration, false
 	case reflect.TypeFor[row.Decimal]():
 		return row.DecimalKind, false
+	}
+	if kind, ok := item.TextKind(t); ok {
+		return kind, false
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -266,9 +278,8 @@ func fromGo(x any, kind row.Kind) (row.Value, error) {
 	if x == nil {
 		return row.Value{}, nil
 	}
-	if text, ok := x.(string); ok && kind == row.DecimalKind { // as results of steps have it
-		d, err := row.ParseDecimal(text)
-		return row.DecimalValue(d), err
+	if text, ok := x.(string); ok && storedAsText(kind) { // as results of steps have it
+		return (&row.Field{Name: "it", Kind: kind, Nullable: true, Nulls: []string{}}).Parse(text)
 	}
 	if is, _ := kindOf(reflect.TypeOf(x)); is != kind {
 		return row.Value{}, fmt.Errorf("it is a %T, not %s", x, article(kind))
@@ -278,6 +289,16 @@ func fromGo(x any, kind row.Kind) (row.Value, error) {
 		return row.Value{}, fmt.Errorf("%v does not fit a %s", x, kindName(kind))
 	}
 	return v, nil
+}
+
+// storedAsText reports whether what is stored of a value of the kind is its text.
+func storedAsText(kind row.Kind) bool {
+	switch kind {
+	case row.DecimalKind, row.JSONKind, row.UUIDKind, row.BytesKind:
+		return true
+	default:
+		return false
+	}
 }
 
 // fromReflect reads a scalar without boxing it; a nil pointer is null.
@@ -290,6 +311,9 @@ func fromReflect(src reflect.Value) (row.Value, bool) {
 	}
 	kind, _ := kindOf(src.Type())
 	switch kind {
+	case row.JSONKind, row.UUIDKind, row.BytesKind:
+		v, err := item.TextValue(src, kind)
+		return v, err == nil
 	case row.String:
 		return row.StringValue(src.String()), true
 	case row.Bool:

@@ -11,9 +11,10 @@ import (
 // Convert returns v as a value of the kind that a column declares; false if it does
 // not fit. Nothing is lost: a float fits an int if it is whole, an int a bool if it is
 // 0 or 1, a timestamp a date if it is midnight, an int a float if the float is exactly
-// it, a decimal an int if it is whole and a float if it has no more digits than a float keeps.
+// it, a decimal an int if it is whole and a float if it has no more digits than a float keeps,
+// a number or a bool JSON. A text is bytes if it is \x and hex, and stays a text otherwise.
 func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
-	f := row.Field{Kind: kind, Nulls: []string{}}
+	f := row.Field{Kind: kind, Nullable: kind == row.JSONKind, Nulls: []string{}} // JSON's null is null
 	var err error
 	switch from := v.Kind(); {
 	case from == kind, from == row.Null:
@@ -23,8 +24,12 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 		return v, exact
 	case kind == row.String:
 		return row.StringValue(string(AppendText(make([]byte, 0, 32), v))), true
+	case from == row.String && kind == row.BytesKind && !row.IsHexText(v.Str()):
+		return v, true
 	case from == row.String:
 		v, err = f.Parse(v.Str())
+	case kind == row.JSONKind:
+		return toJSON(v)
 	case from == row.Int:
 		v, err = FitInt(&f, v.Int())
 	case from == row.Float:
@@ -47,6 +52,16 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 	return v, err == nil
 }
 
+// toJSON makes the JSON of what has one that needs no quotes.
+func toJSON(v row.Value) (row.Value, bool) {
+	switch v.Kind() {
+	case row.Int, row.Float, row.DecimalKind, row.Bool:
+		return row.JSONValue(row.JSON(v.String())), true
+	default:
+		return v, false
+	}
+}
+
 func convertDecimal(d row.Decimal, kind row.Kind) (row.Value, bool) {
 	switch kind {
 	case row.Int:
@@ -64,17 +79,17 @@ func convertDecimal(d row.Decimal, kind row.Kind) (row.Value, bool) {
 func Quote(v row.Value) string {
 	const maxLen = 60
 	text := v.String()
-	if v.Kind() != row.String {
-		return text
-	}
 	if len(text) > maxLen {
 		text = strings.ToValidUTF8(text[:maxLen], "") + "…"
+	}
+	if v.Kind() != row.String {
+		return text
 	}
 	return strconv.Quote(text)
 }
 
 // DeclaredKind is what a declared type of SQLite means, after its own rules of
-// affinity; Null where any value may be in the column, and for a blob.
+// affinity and the names of PostgreSQL; Null where any value may be in the column.
 func DeclaredKind(typ string) row.Kind {
 	name, _, _ := strings.Cut(strings.ToUpper(typ), "(")
 	name = strings.TrimSpace(name)
@@ -93,6 +108,12 @@ func DeclaredKind(typ string) row.Kind {
 		return row.Timestamp
 	case strings.HasPrefix(name, "BOOL"):
 		return row.Bool
+	case strings.HasPrefix(name, "JSON"): // "json text", too
+		return row.JSONKind
+	case name == "UUID":
+		return row.UUIDKind
+	case name == "BLOB", name == "BYTEA":
+		return row.BytesKind
 	case has("INT"):
 		return row.Int
 	case has("CHAR", "CLOB", "TEXT"):

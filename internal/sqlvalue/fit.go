@@ -3,6 +3,7 @@ package sqlvalue
 import (
 	"database/sql"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -50,7 +51,14 @@ func fit(f *row.Field, x any) (row.Value, error) {
 	case time.Time:
 		return fitTime(f, x.UTC())
 	case []byte:
+		if f.Kind == row.BytesKind {
+			return row.BytesValue(x), nil
+		}
 		return row.Value{}, Misfit(f, "a blob")
+	case [16]byte:
+		if f.Kind == row.UUIDKind {
+			return row.UUIDValue(x), nil
+		}
 	}
 	return row.Value{}, Misfit(f, fmt.Sprintf("%v", x))
 }
@@ -83,7 +91,9 @@ func FitInt(f *row.Field, x int64) (row.Value, error) {
 		if x == 0 || x == 1 {
 			return row.BoolValue(x == 1), nil
 		}
-	case row.String, row.DateKind, row.Timestamp, row.Null:
+	case row.JSONKind:
+		return row.JSONValue(row.JSON(strconv.FormatInt(x, 10))), nil
+	default:
 	}
 	return row.Value{}, Misfit(f, fmt.Sprintf("the integer %d", x))
 }
@@ -107,6 +117,8 @@ func FitFloat(f *row.Field, x float64) (row.Value, error) {
 			return f.FitDecimal(d)
 		}
 		return row.Value{}, Misfit(f, "the float "+row.FloatText(x)+", which has more digits than a float keeps exactly,")
+	case f.Kind == row.JSONKind && x-x == 0: // of a column of type json, in which SQLite makes floats of numbers
+		return row.JSONValue(row.JSON(row.FloatText(x))), nil
 	}
 	return row.Value{}, Misfit(f, "the number "+row.FloatText(x))
 }

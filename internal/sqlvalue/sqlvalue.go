@@ -2,10 +2,10 @@
 // database, whichever component sends them.
 //
 // PostgreSQL gets text that the type of the column or bind variable reads for
-// itself, so one text serves a date, a timestamp and a text column alike. SQLite
-// gets int64, float64 and text: dates as yyyy-MM-dd, timestamps as
+// itself, so one text serves a date, a timestamp and a text column alike; bytes are \x and
+// hex. SQLite gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as
 // yyyy-MM-ddTHH:mm:ss.SSSSSSZ (always UTC and of one length, so that their order
-// as text is their order in time), bools as 0 and 1.
+// as text is their order in time), bools as 0 and 1, JSON and uuids as their text.
 //
 // It imports core/row, core/exception and the standard library.
 package sqlvalue
@@ -33,7 +33,9 @@ func Check(v row.Value) error {
 		return checkYear(dayOf(v.Time().UnixMicro()))
 	case row.String:
 		return CheckText(v.Str())
-	case row.Null, row.Int, row.Bool, row.DecimalKind:
+	case row.JSONKind:
+		return checkJSON(v.JSON())
+	case row.Null, row.Int, row.Bool, row.DecimalKind, row.UUIDKind, row.BytesKind:
 	}
 	return nil
 }
@@ -49,6 +51,29 @@ func CheckText(s string) error {
 	return nil
 }
 
+// checkJSON reports a NUL in a text of JSON: jsonb does not hold it, and nothing that reads the
+// text out of the JSON would.
+func checkJSON(j row.JSON) error {
+	text := string(j)
+	for at := strings.Index(text, nul); at >= 0; {
+		slashes := 0
+		for slashes < at && text[at-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return errors.New("a text in it has a NUL character, which a database does not hold")
+		}
+		next := strings.Index(text[at+len(nul):], nul)
+		if next < 0 {
+			return nil
+		}
+		at += len(nul) + next
+	}
+	return nil
+}
+
+const nul = `\u0000`
+
 const (
 	minDay = row.Date(-719162) // 0001-01-01
 	maxDay = row.Date(2932896) // 9999-12-31
@@ -61,20 +86,33 @@ func checkYear(d row.Date) error {
 	return nil
 }
 
-// AppendText appends the text that both databases read for any type that fits; a
-// null appends nothing. v must have passed [Check].
+// AppendText appends the text of a value as a column of text has it; a null appends nothing. v
+// must have passed [Check].
 func AppendText(dst []byte, v row.Value) []byte {
 	switch v.Kind() {
 	case row.DateKind:
 		return appendDate(dst, v.Date())
 	case row.Timestamp:
 		return appendTimestamp(dst, v.Time().UnixMicro())
-	case row.String, row.Int, row.Float, row.Bool, row.DecimalKind, row.Null:
+	default:
+		return v.AppendText(dst)
 	}
-	return v.AppendText(dst)
 }
 
-// SQLite returns what SQLite stores for v: nil, int64, float64 or string. v must
+// Text returns the text that PostgreSQL reads for a value whose text may have characters with a
+// meaning of their own in COPY or in an array; false: AppendText has none.
+func Text(v row.Value) (string, bool) {
+	switch v.Kind() {
+	case row.String, row.JSONKind, row.UUIDKind:
+		return v.String(), true
+	case row.BytesKind:
+		return row.HexText(v.Bytes()), true
+	default:
+		return "", false
+	}
+}
+
+// SQLite returns what SQLite stores for v: nil, int64, float64, string or []byte. v must
 // have passed [Check].
 func SQLite(v row.Value) any {
 	switch v.Kind() {
@@ -89,23 +127,23 @@ func SQLite(v row.Value) any {
 			return int64(1)
 		}
 		return int64(0)
-	case row.String:
-		return v.Str()
-	case row.DateKind, row.Timestamp, row.DecimalKind:
+	case row.String, row.JSONKind, row.UUIDKind:
+		return v.String()
+	case row.BytesKind:
+		return []byte(v.Bytes())
+	default:
 		return string(AppendText(make([]byte, 0, 32), v))
 	}
-	return nil
 }
 
 // Postgres returns what PostgreSQL reads for v: nil or a string, which pgx sends
 // as text for a bind variable of any type.
 func Postgres(v row.Value) any {
-	switch v.Kind() {
-	case row.Null:
+	if v.IsNull() {
 		return nil
-	case row.String:
-		return v.Str()
-	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
+	}
+	if text, ok := Text(v); ok {
+		return text
 	}
 	return string(AppendText(make([]byte, 0, 32), v))
 }

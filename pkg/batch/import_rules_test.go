@@ -48,7 +48,7 @@ func rooms() []room {
 		{path: "internal/test*/...", kit: true},
 		{path: "pkg/batch/core/exception/...", std: true},
 		{path: "pkg/batch/core/config/...", std: true},
-		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/..."}, std: true},
+		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/jsontext/..."}, std: true},
 		{path: "pkg/batch/core/jsontext/...", std: true},
 		{path: "pkg/batch/core/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
 		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "pkg/batch/core/jsontext/..."}, std: true},

@@ -159,6 +159,8 @@ func withPoints(value any) any {
 		return out
 	case row.Decimal:
 		return v.String() // a number would be read as a float
+	case row.JSON:
+		return string(v) // as of every type, its text
 	case float64:
 		text, err := json.Marshal(v)
 		if err == nil && !bytes.ContainsAny(text, ".eE") {

@@ -37,6 +37,9 @@ at: {type: timestamp, from: At, format: "yyyy-MM-dd HH:mm"}
 	require.Equal(t, ";", s.Delimiter)
 	require.True(t, s.Whole)
 
+	s = inferred(t, "in.csv", "id;doc;md5\nC0FFEE00-0000-4000-8000-000000000001;{};d41d8cd98f00b204e9800998ecf8427e\nc0ffee00-0000-4000-8000-000000000002;[1];d41d8cd98f00b204e9800998ecf8427e\n")
+	require.Equal(t, "id: uuid\ndoc: json\nmd5: string  # at most 32 characters\n", s.Item(""))
+
 	rows := "n,d\n"
 	for i := range 40 {
 		rows += fmt.Sprintf("%d,01/02/2026\n", i)
@@ -54,7 +57,7 @@ func TestNestedValuesOfJSONAreFoundByTheirPaths(t *testing.T) {
 	require.Equal(t, `id: {type: int, coerce: convert}
 at_x_y: {type: decimal null, from: "at[\"x.y\"]", scale: 1, optional: true}  # 1 nulls
 at_b: {type: bool null, from: at.b, optional: true}  # 1 nulls
-list: string  # at most 9 characters
+list: json
 `, s.Item(""))
 }
 

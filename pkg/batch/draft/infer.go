@@ -159,7 +159,7 @@ func (f *Field) decide(values []value) {
 	if bare+texts == 0 {
 		return
 	}
-	candidates := []row.Field{{Kind: row.Int}, {Kind: row.Float}, {Kind: row.Bool}}
+	candidates := []row.Field{{Kind: row.Int}, {Kind: row.Float}, {Kind: row.Bool}, {Kind: row.UUIDKind}, {Kind: row.JSONKind}}
 	for _, format := range dateFormats() {
 		candidates = append(candidates, row.Field{Kind: row.DateKind, Format: format})
 	}
@@ -205,7 +205,10 @@ func fits(f *row.Field, v value) bool {
 			return false // 007 is a number of something, not a number
 		}
 	}
-	if v.bare && (f.Kind == row.DateKind || f.Kind == row.Timestamp) {
+	switch {
+	case v.bare && (f.Kind == row.DateKind || f.Kind == row.Timestamp),
+		f.Kind == row.UUIDKind && !strings.Contains(text, "-"), // 32 digits may be a hash
+		f.Kind == row.JSONKind && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "["):
 		return false
 	}
 	_, err := f.Parse(text)

@@ -263,6 +263,10 @@ func columnType(f *Field) string {
 		return "date"
 	case "timestamp":
 		return "timestamp"
+	case "uuid":
+		return "uuid"
+	case "json":
+		return "jsonb"
 	}
 	return "text"
 }

@@ -40,6 +40,10 @@ func keepNode[T ~struct{ node *strict.Node }](d *strict.Decoder, n *strict.Node,
 }
 
 func decodeRaw(d *strict.Decoder, n *strict.Node, f strict.Field, v reflect.Value) {
+	if (n.Kind == strict.Map || n.Kind == strict.List) && !n.Bad {
+		d.Add(n, f.Key+" takes a single value", `JSON stands in quotes: '{"a": [1, 2]}'`)
+		return
+	}
 	if d.Expect(n, strict.Scalar, f) {
 		v.Set(reflect.ValueOf(rawText{node: n}))
 	}

@@ -54,6 +54,12 @@ func defaultSample(k row.Kind) string {
 		return "2026-01-31T08:30:00Z"
 	case row.String:
 		return "unknown"
+	case row.JSONKind:
+		return `"{}"`
+	case row.UUIDKind:
+		return "00000000-0000-0000-0000-000000000000"
+	case row.BytesKind:
+		return `""`
 	default:
 		return "0"
 	}

@@ -269,9 +269,9 @@ type fieldModel struct {
 	strict.At
 	_ strict.Extra `later:"locale"`
 
-	Type   string   `key:"type" required:"true" main:"true" doc:"string, int, float, decimal, bool, date or timestamp; followed by null if it may be missing."`
+	Type   string   `key:"type" required:"true" main:"true" doc:"string, int, float, decimal, bool, date, timestamp, json, uuid or bytes; followed by null if it may be missing."`
 	From   string   `key:"from" doc:"The name in the source: a CSV header; a JSON key, or a path such as a.b or a[0].b where no object has that key [the field's name]."`
-	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX, with names in English; or epoch, epoch_ms, epoch_us: the number since 1970-01-01 UTC [ISO 8601]."`
+	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX, with names in English; or epoch, epoch_ms, epoch_us: the number since 1970-01-01 UTC [ISO 8601]. Of bytes: hex or base64 [base64]."`
 	Zone   string   `key:"zone" doc:"The time zone in which a timestamp without an offset is read, and in which a format is written [the job's timezone, or UTC]."`
 	NullIf []string `key:"null_if" doc:"The texts that are read as null, numbers of JSON and of a database too [an empty text; none for string]."`
 

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -331,6 +332,9 @@ func typeName(t reflect.Type) string {
 		return "a decimal"
 	case t == reflect.TypeFor[registry.Size]():
 		return "a size"
+	}
+	if kind, ok := item.TextKind(t); ok {
+		return map[row.Kind]string{row.JSONKind: "json", row.UUIDKind: "a uuid", row.BytesKind: "bytes"}[kind]
 	}
 	switch t.Kind() {
 	case reflect.String:

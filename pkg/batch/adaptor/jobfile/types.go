@@ -40,9 +40,6 @@ func (l *loader) declareTypes(model *jobModel) {
 	}
 }
 
-// laterKinds are field types of jobfile.md that this version does not have.
-func laterKinds() []string { return []string{"json", "bytes"} }
-
 // otherKinds are the names that databases and languages have for field types.
 func otherKinds() map[string]string {
 	return map[string]string{
@@ -50,6 +47,8 @@ func otherKinds() map[string]string {
 		"text": "string", "varchar": "string", "char": "string", "str": "string",
 		"double": "float", "number": "decimal", "numeric": "decimal", "money": "decimal", "dec": "decimal", "bigdecimal": "decimal", "real": "float", "float64": "float",
 		"boolean": "bool", "datetime": "timestamp", "time": "timestamp", "timestamptz": "timestamp",
+		"jsonb": "json", "object": "json", "map": "json", "struct": "json", "document": "json", "any": "json",
+		"guid": "uuid", "uniqueidentifier": "uuid", "bytea": "bytes", "blob": "bytes", "binary": "bytes", "varbinary": "bytes", "base64": "bytes",
 	}
 }
 
@@ -123,10 +122,6 @@ func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind ro
 	if len(words) == 1 {
 		if kind, ok := row.KindByName(words[0]); ok {
 			return kind, nullable, true
-		}
-		if slices.Contains(laterKinds(), words[0]) {
-			c.Add(at, fmt.Sprintf("field %s: the type %s is not supported by this version yet", name, words[0]), "allowed: "+strings.Join(row.KindNames(), ", "))
-			return 0, false, false
 		}
 	}
 	if meant := typeCure(text); meant != "" {

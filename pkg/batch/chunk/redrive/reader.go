@@ -266,6 +266,9 @@ func (c *columns) add(text []byte) error {
 // wider is the kind that holds what k does and the value.
 func wider(k row.Kind, value any) (row.Kind, bool) {
 	kind := row.Null
+	if k == row.JSONKind {
+		return k, true
+	}
 	switch v := value.(type) {
 	case nil:
 		return k, true
@@ -273,6 +276,8 @@ func wider(k row.Kind, value any) (row.Kind, bool) {
 		kind = row.String
 	case bool:
 		kind = row.Bool
+	case map[string]any, []any:
+		return row.JSONKind, true // which holds any other value as well
 	case json.Number:
 		kind = row.Int
 		if _, err := v.Int64(); err != nil {

@@ -428,8 +428,9 @@ func TestColumnsThatOnlyTheSourceKnewAreTakenFromTheStoredItems(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: a is not of the type that it has in the items before", ids[1]))
 	_, err = read(`7`)
 	require.ErrorContains(t, err, "it is no JSON object")
-	_, err = read(`{"Id":1,"a":[1]}`)
-	require.Error(t, err)
+	rows, err = read(`{"Id":1,"a":"x"}`, `{"Id":2,"a":[ 1 ]}`, `{"Id":3,"a":7}`)
+	require.NoError(t, err)
+	require.Equal(t, []row.Value{row.JSONValue(`"x"`), row.JSONValue(`[1]`), row.JSONValue(`7`)}, []row.Value{rows[0].At(1), rows[1].At(1), rows[2].At(1)})
 }
 
 func TestARedriveCommitsInTheDatabaseOfTheSkippedItems(t *testing.T) {

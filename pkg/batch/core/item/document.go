@@ -162,6 +162,9 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
 		return f.Missing()
 	}
+	if f.Kind == row.JSONKind {
+		return jsonPart(f, raw)
+	}
 	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() {
 		return looseValue(f, raw)
 	}
@@ -203,9 +206,26 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 			return v, jsonMisfit(f, raw)
 		}
 		return row.BoolValue(raw[0] == 't'), nil
-	case row.String, row.DateKind, row.Timestamp, row.Null:
+	default:
 	}
 	return v, jsonMisfit(f, raw)
+}
+
+// jsonPart is a part of a document, which was found to be strict, as it is.
+func jsonPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
+	if f.Nulls != nil {
+		text := string(raw)
+		if raw[0] == '"' {
+			var err error
+			if text, err = jsontext.Unquote(raw); err != nil {
+				return row.Value{}, jsonMisfit(f, raw)
+			}
+		}
+		if f.IsNull(text) {
+			return f.Missing()
+		}
+	}
+	return row.JSONValue(row.CompactJSON(raw)), nil
 }
 
 func jsonMisfit(f *row.Field, raw []byte) error {
@@ -264,16 +284,16 @@ func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	switch v.Kind() {
 	case row.Null:
 		return append(dst, "null"...), nil
-	case row.Int, row.Bool, row.DecimalKind:
+	case row.Int, row.Bool, row.DecimalKind, row.JSONKind:
 		return v.AppendText(dst), nil
 	case row.Float:
 		if err := v.Finite(); err != nil {
 			return dst, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
 		}
 		return v.AppendText(dst), nil
-	case row.String:
-		return appendJSONString(dst, v.Str()), nil
-	case row.DateKind, row.Timestamp:
+	case row.String, row.UUIDKind:
+		return appendJSONString(dst, v.String()), nil
+	case row.DateKind, row.Timestamp, row.BytesKind:
 		if f.Counts() {
 			return f.AppendText(dst, v), nil
 		}

@@ -51,7 +51,7 @@ func fitsJSON(f *row.Field, raw json.RawMessage) bool {
 		return isBool
 	case row.DateKind, row.Timestamp:
 		return isText || isNumber && f.Counts()
-	case row.String, row.Null:
+	default:
+		return isText
 	}
-	return isText
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"reflect"
 	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // redactedText is what stands for a text that a redact tag hides.
@@ -75,6 +77,10 @@ func encodeRow(r Row) []byte {
 		}
 		f := r.Schema().Field(i)
 		text = append(appendJSONString(text, f.Source()), ':')
+		if v.Kind() == row.BytesKind { // which are bytes in a column of bytes, too, if the field is not declared
+			text = appendJSONString(text, row.HexText(v.Bytes()))
+			continue
+		}
 		var err error
 		if text, err = appendJSONValue(text, f, v); err != nil { // NaN and infinities
 			text = appendJSONString(text, v.String())

@@ -18,8 +18,9 @@ import (
 // from its exported fields: the field's name in lower snake case, or the tag
 // `batch:"name"` (`batch:"-"` leaves it out); `from:"Header"` names it in the
 // source, `format:"yyyyMMdd"` gives the text form of dates and times. Fields may
-// be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, or a
-// pointer to one of these, which is nullable; `scale:"2"` is the scale of a decimal. A struct with other fields, and any other
+// be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, a type of
+// [TextKind], or a pointer to one of these, which is nullable, as a slice is; `scale:"2"` is the
+// scale of a decimal. A struct with other fields, and any other
 // type, has no schema: jsonl and json still serve it through encoding/json.
 func TypeOf[T any](name string) Type {
 	t := &structType[T]{name: name}
@@ -108,9 +109,11 @@ type structPlan struct {
 }
 
 type structField struct {
-	index   int
-	pointer bool
-	kind    row.Kind
+	index    int
+	pointer  bool
+	nullable bool // nil is null: a pointer, or a slice
+	kind     row.Kind
+	isText   bool // a type of TextKind
 }
 
 func planOf(t reflect.Type) (*structPlan, error) {
@@ -138,14 +141,15 @@ func planOf(t reflect.Type) (*structPlan, error) {
 		if !ok {
 			return nil, fmt.Errorf("field %s is a %v", sf.Name, sf.Type)
 		}
-		f.kind = kind
+		f.kind, f.nullable = kind, f.pointer || ft.Kind() == reflect.Slice
+		_, f.isText = TextKind(ft)
 		p.fields = append(p.fields, f)
 		scale, err := scaleOf(sf)
 		if err != nil {
 			return nil, err
 		}
 		fields = append(fields, row.Field{
-			Name: name, Kind: kind, Scale: scale, Nullable: f.pointer, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"),
+			Name: name, Kind: kind, Scale: scale, Nullable: f.nullable, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"),
 			Optional: sf.Tag.Get("optional") == "true", Hidden: hides,
 		})
 	}
@@ -178,6 +182,9 @@ func goKind(t reflect.Type) (row.Kind, bool) {
 		return row.Timestamp, true
 	case reflect.TypeFor[row.Decimal]():
 		return row.DecimalKind, true
+	}
+	if kind, ok := TextKind(t); ok {
+		return kind, true
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -235,7 +242,7 @@ func (p *structPlan) set(item reflect.Value, values []row.Value) error {
 	for i, f := range p.fields {
 		dst, v := s.Field(f.index), values[i]
 		if v.IsNull() {
-			if !f.pointer {
+			if !f.nullable {
 				return p.schema.Field(i).Check(v)
 			}
 			dst.SetZero()
@@ -247,6 +254,10 @@ func (p *structPlan) set(item reflect.Value, values []row.Value) error {
 		if f.pointer {
 			dst.Set(reflect.New(dst.Type().Elem()))
 			dst = dst.Elem()
+		}
+		if f.isText {
+			setText(dst, v)
+			continue
 		}
 		if !setField(dst, v) {
 			return unfit(p.schema.Field(i), v, dst)
@@ -315,6 +326,13 @@ func (p *structPlan) get(item reflect.Value, values []row.Value) error {
 		if src.CanUint() && src.Uint() > math.MaxInt64 {
 			return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %d does not fit an int", p.schema.Field(i).Name, src.Uint()))
 		}
+		if f.isText {
+			var err error
+			if values[i], err = TextValue(src, f.kind); err != nil {
+				return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", p.schema.Field(i).Name, err))
+			}
+			continue
+		}
 		values[i] = fieldValue(src, f.kind)
 	}
 	return nil
@@ -337,7 +355,7 @@ func fieldValue(src reflect.Value, kind row.Kind) row.Value {
 		return row.TimestampValue(src.Interface().(time.Time))
 	case row.DecimalKind:
 		return row.DecimalValue(src.Interface().(row.Decimal))
-	case row.Int, row.Null:
+	default:
 	}
 	if src.CanUint() {
 		return row.IntValue(int64(src.Uint()))

@@ -3,5 +3,5 @@
 // becomes a [Value] and back. Go structs meet the same readers and writers
 // through a schema derived from their fields (see item.TypeOf).
 //
-// It imports core/exception and the standard library.
+// It imports core/exception, core/jsontext and the standard library.
 package row

@@ -6,7 +6,6 @@ import "encoding/binary"
 // several are appended one behind the other: the key of a map. It is not for storage.
 func AppendKey(dst []byte, v Value) []byte {
 	v = v.Canonical()
-	v = v.Canonical()
 	dst = append(dst, byte(v.kind))
 	at := len(dst)
 	dst = v.AppendText(append(dst, 0, 0, 0, 0))

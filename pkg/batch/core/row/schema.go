@@ -17,7 +17,8 @@ type Field struct {
 	// From is the name in the source (a CSV header, a JSON key); Name if empty.
 	From string
 	// Format is the text form of a date or timestamp, in the letters of [Layout], or epoch,
-	// epoch_ms or epoch_us: the number since 1970-01-01 UTC; empty: ISO 8601.
+	// epoch_ms or epoch_us: the number since 1970-01-01 UTC; empty: ISO 8601. That of bytes is
+	// hex or base64; empty: base64.
 	Format string
 	// Scale is the number of digits behind the point that the decimals of the field have:
 	// fewer are filled with zeros, more are an invalid item. nil: any, as they come.

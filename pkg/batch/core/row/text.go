@@ -60,13 +60,23 @@ func (f *Field) parse(text string) (Value, error) {
 			return Value{}, f.misfit(text, "expected "+f.formatOr("yyyy-MM-ddTHH:mm:ss.SSSXXX"))
 		}
 		return TimestampValue(t), nil
+	case JSONKind:
+		return f.parseJSON(text)
+	case UUIDKind:
+		id, ok := canonicalUUID(text)
+		if !ok {
+			return Value{}, f.misfit(text, uuidForms)
+		}
+		return Value{kind: UUIDKind, text: id}, nil
+	case BytesKind:
+		return f.parseBytes(text)
 	case Null:
 	}
 	return Value{}, f.misfit(text, "the field has no kind")
 }
 
-// AppendText appends v in the field's own text form (its Format for dates and
-// timestamps). A null appends the first of Nulls, or nothing.
+// AppendText appends v in the field's own text form (its Format for dates, timestamps and
+// bytes). A null appends the first of Nulls, or nothing.
 func (f *Field) AppendText(dst []byte, v Value) []byte {
 	switch {
 	case v.IsNull():
@@ -76,6 +86,8 @@ func (f *Field) AppendText(dst []byte, v Value) []byte {
 		return dst
 	case f.DecimalSeparator != "" && (v.kind == DecimalKind || v.kind == Float):
 		return append(dst, strings.Replace(v.String(), ".", f.DecimalSeparator, 1)...)
+	case v.kind == BytesKind:
+		return f.appendBytes(dst, v)
 	case f.layout == "" && f.epoch == 0:
 		return v.AppendText(dst)
 	case v.kind == DateKind, v.kind == Timestamp:
@@ -96,6 +108,9 @@ func (f *Field) Check(v Value) error {
 }
 
 func (f *Field) isNull(text string) bool {
+	if f.Kind == JSONKind && isJSONNull(text) {
+		return true
+	}
 	if f.Nulls == nil {
 		return text == "" && f.Kind != String
 	}
@@ -157,10 +172,14 @@ func (f *Field) Quoted(text string) string {
 }
 
 func article(k Kind) string {
-	if k == Int {
+	switch k {
+	case Int:
 		return "an int"
+	case JSONKind, BytesKind:
+		return k.String()
+	default:
+		return "a " + k.String()
 	}
-	return "a " + k.String()
 }
 
 func quoteShort(text string) string {
@@ -176,8 +195,13 @@ func fieldLayout(f *Field) (string, error) {
 	if f.Format == "" || epochUnit(f.Format) != 0 && (f.Kind == DateKind || f.Kind == Timestamp) {
 		return "", nil
 	}
-	if f.Kind != DateKind && f.Kind != Timestamp {
-		return "", fmt.Errorf("field %q: format is for date and timestamp, not for %s", f.Name, f.Kind)
+	switch {
+	case f.Kind == BytesKind && f.Format != formatBase64 && f.Format != formatHex:
+		return "", fmt.Errorf("field %q: format %q is none of bytes: write %s or %s", f.Name, f.Format, formatBase64, formatHex)
+	case f.Kind == BytesKind:
+		return "", nil
+	case f.Kind != DateKind && f.Kind != Timestamp:
+		return "", fmt.Errorf("field %q: format is for date, timestamp and bytes, not for %s", f.Name, f.Kind)
 	}
 	layout, err := Layout(f.Format)
 	if err != nil {

@@ -1,9 +1,11 @@
 package row
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,9 +22,12 @@ const (
 	Bool
 	DateKind
 	Timestamp
+	JSONKind
+	UUIDKind
+	BytesKind
 )
 
-var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", DecimalKind: "decimal", Bool: "bool", DateKind: "date", Timestamp: "timestamp"}
+var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", DecimalKind: "decimal", Bool: "bool", DateKind: "date", Timestamp: "timestamp", JSONKind: "json", UUIDKind: "uuid", BytesKind: "bytes"}
 
 // String returns the name a job file uses.
 func (k Kind) String() string {
@@ -47,12 +52,14 @@ func KindNames() []string { return append([]string(nil), kindNames[String:]...) 
 
 // Value is one typed, possibly null value. The zero Value is null. It is 32
 // bytes and holds scalars without allocating. Equal compares values; == does, too, but
-// for decimals: it tells 1.5 from 1.50.
+// for decimals, where it tells 1.5 from 1.50, and for JSON, where it compares texts.
 type Value struct {
 	kind  Kind
 	scale uint16 // of a decimal
 	num   uint64
-	text  string // of a string, or the digits of a decimal that num does not hold
+	// text is that of a string, JSON or uuid, the bytes, or the digits of a decimal that num
+	// does not hold.
+	text string
 }
 
 // StringValue returns a string value.
@@ -89,14 +96,26 @@ func DecimalValue(d Decimal) Value {
 	return Value{kind: DecimalKind, scale: d.scale, num: uint64(d.num), text: d.digits}
 }
 
+// JSONValue returns the value of a JSON text.
+func JSONValue(j JSON) Value { return Value{kind: JSONKind, text: string(j)} }
+
+// UUIDValue returns a uuid.
+func UUIDValue(u UUID) Value { return Value{kind: UUIDKind, text: u.String()} }
+
+// BytesValue returns a copy of b as a value.
+func BytesValue(b []byte) Value { return Value{kind: BytesKind, text: string(b)} }
+
+// BytesText returns the bytes of a text as a value.
+func BytesText(b string) Value { return Value{kind: BytesKind, text: b} }
+
 // Kind returns the value's kind; Null for a null.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsNull reports whether there is no value.
 func (v Value) IsNull() bool { return v.kind == Null }
 
-// Str, Int, Float, Bool, Date, Time and Decimal return the payload of a value of that
-// kind, and the kind's zero value otherwise.
+// Str, Int, Float, Bool, Date, Time, Decimal, JSON, UUID and Bytes return the payload of a value
+// of that kind, and the kind's zero value otherwise.
 func (v Value) Str() string {
 	if v.kind != String {
 		return ""
@@ -147,23 +166,74 @@ func (v Value) Decimal() Decimal {
 	return Decimal{digits: v.text, num: int64(v.num), scale: v.scale}
 }
 
-// Equal reports whether both are of one kind and the same value: 1.5 and 1.50 are. A NaN
-// equals itself.
+// JSON returns the payload of a JSON value.
+func (v Value) JSON() JSON {
+	if v.kind != JSONKind {
+		return ""
+	}
+	return JSON(v.text)
+}
+
+// UUID returns the payload of a uuid.
+func (v Value) UUID() UUID {
+	if v.kind != UUIDKind {
+		return UUID{}
+	}
+	return uuidOf(v.text)
+}
+
+// Bytes returns the payload of bytes, as a text whose bytes they are.
+func (v Value) Bytes() string {
+	if v.kind != BytesKind {
+		return ""
+	}
+	return v.text
+}
+
+// Size returns how many bytes the value holds beside the 32 of itself.
+func (v Value) Size() int { return len(v.text) }
+
+// Clone returns the value with a text of its own: that of a reader is a part of a larger one,
+// which it keeps in memory.
+func (v Value) Clone() Value {
+	v.text = strings.Clone(v.text)
+	return v
+}
+
+// Equal reports whether both are of one kind and the same value: 1.5 and 1.50 are, and
+// {"a":1,"b":2} and {"b":2,"a":1.0}. A NaN equals itself.
 func (v Value) Equal(w Value) bool {
-	return v == w || v.kind == DecimalKind && w.kind == DecimalKind && v.Decimal().Equal(w.Decimal())
+	if v == w {
+		return true
+	}
+	if v.kind != w.kind {
+		return false
+	}
+	switch v.kind {
+	case DecimalKind:
+		return v.Decimal().Equal(w.Decimal())
+	case JSONKind:
+		return v.JSON().Equal(w.JSON())
+	default:
+		return false
+	}
 }
 
 // Canonical returns the value by which equal values are one key of a map: a decimal without
-// zeros at its end, any other value as it is.
+// zeros at its end, JSON in its one text, any other value as it is.
 func (v Value) Canonical() Value {
-	if v.kind != DecimalKind {
+	switch v.kind {
+	case DecimalKind:
+		return DecimalValue(v.Decimal().Reduce())
+	case JSONKind:
+		return JSONValue(v.JSON().Canonical())
+	default:
 		return v
 	}
-	return DecimalValue(v.Decimal().Reduce())
 }
 
-// Any returns nil, string, int64, float64, bool, Date, time.Time or Decimal. It boxes:
-// hot paths switch on Kind instead.
+// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte.
+// It boxes: hot paths switch on Kind instead.
 func (v Value) Any() any {
 	switch v.kind {
 	case Null:
@@ -182,11 +252,17 @@ func (v Value) Any() any {
 		return v.Time()
 	case DecimalKind:
 		return v.Decimal()
+	case JSONKind:
+		return v.JSON()
+	case UUIDKind:
+		return v.UUID()
+	case BytesKind:
+		return []byte(v.text)
 	}
 	return nil
 }
 
-// ValueOf is the inverse of Any; it also takes int and []byte (as string).
+// ValueOf is the inverse of Any; it also takes int, int32 and float32.
 func ValueOf(x any) (Value, error) {
 	switch x := x.(type) {
 	case nil:
@@ -194,7 +270,11 @@ func ValueOf(x any) (Value, error) {
 	case string:
 		return StringValue(x), nil
 	case []byte:
-		return StringValue(string(x)), nil
+		return BytesValue(x), nil
+	case JSON:
+		return JSONValue(x), nil
+	case UUID:
+		return UUIDValue(x), nil
 	case int64:
 		return IntValue(x), nil
 	case int:
@@ -216,7 +296,7 @@ func ValueOf(x any) (Value, error) {
 	case Value:
 		return x, nil
 	}
-	return Value{}, fmt.Errorf("a %T is no row value (allowed: string, int, float, decimal, bool, date, timestamp, null)", x)
+	return Value{}, fmt.Errorf("a %T is no row value (allowed: %s, null)", x, strings.Join(KindNames(), ", "))
 }
 
 // AppendText appends the value's canonical text: the form in which parameters,
@@ -225,7 +305,7 @@ func (v Value) AppendText(dst []byte) []byte {
 	switch v.kind {
 	case Null:
 		return dst
-	case String:
+	case String, JSONKind, UUIDKind:
 		return append(dst, v.text...)
 	case Int:
 		return strconv.AppendInt(dst, v.Int(), 10)
@@ -239,6 +319,8 @@ func (v Value) AppendText(dst []byte) []byte {
 		return v.Time().AppendFormat(dst, TimestampLayout)
 	case DecimalKind:
 		return v.Decimal().AppendText(dst)
+	case BytesKind:
+		return base64.StdEncoding.AppendEncode(dst, []byte(v.text))
 	}
 	return dst
 }
@@ -248,8 +330,12 @@ const TimestampLayout = "2006-01-02T15:04:05.999999Z07:00"
 
 // String returns the canonical text, "null" for a null.
 func (v Value) String() string {
-	if v.kind == Null {
+	switch v.kind {
+	case Null:
 		return "null"
+	case String, JSONKind, UUIDKind:
+		return v.text
+	default:
+		return string(v.AppendText(nil))
 	}
-	return string(v.AppendText(nil))
 }

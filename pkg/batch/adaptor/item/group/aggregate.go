@@ -100,8 +100,12 @@ func (a *aggregate) check(offset int) error {
 			return wrong("sum takes numbers, not values of type %s", kind)
 		}
 	case least, most:
-		if kind == row.Bool {
+		switch kind {
+		case row.Bool:
 			return wrong("%s takes values with an order, not bools: write %s(... ? 1 : 0)", a.function, a.function)
+		case row.JSONKind:
+			return wrong("%s takes values with an order, not json: write json_get(...)", a.function)
+		default:
 		}
 	case first, last:
 	case join:
@@ -179,7 +183,7 @@ func (a *accumulator) append(v row.Value) error {
 	case row.Null:
 		a.text.WriteString("null")
 		return nil
-	case row.Int, row.Bool, row.DecimalKind:
+	case row.Int, row.Bool, row.DecimalKind, row.JSONKind:
 		a.text.Write(v.AppendText(nil))
 		return nil
 	case row.Float:

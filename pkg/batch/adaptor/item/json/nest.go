@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // member is what a document has at one place: a field, or an object of members.
@@ -61,8 +62,11 @@ func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	}
 	slices.SortStableFunc(paths, func(a, b string) int { return schema.Index(fieldOf(a)) - schema.Index(fieldOf(b)) })
 	for _, name := range cfg.Raw {
-		if schema.Index(name) < 0 {
+		switch i := schema.Index(name); {
+		case i < 0:
 			errs = append(errs, &registry.ConfigError{Key: "raw", Err: fmt.Errorf("the item has no field %s%s", name, nearest.Hint(name, schema.Names()))})
+		case schema.Field(i).Kind == row.JSONKind:
+			errs = append(errs, &registry.ConfigError{Key: "raw", Err: fmt.Errorf("field %s is json, which is written as JSON anyhow: leave it out", name)})
 		}
 	}
 	for _, path := range paths {

@@ -83,9 +83,7 @@ func (m *memory) find(_ context.Context, of []byte, _ []row.Value) ([]row.Value,
 func (p *processor) taken(values []row.Value) []row.Value {
 	list := make([]row.Value, len(p.take))
 	for i, t := range p.take {
-		if list[i] = values[t.at]; list[i].Kind() == row.String { // not a part of a reader's buffer
-			list[i] = row.StringValue(string([]byte(list[i].Str())))
-		}
+		list[i] = values[t.at].Clone() // not a part of a reader's buffer
 	}
 	return list
 }
@@ -95,7 +93,7 @@ func sizeOf(key []byte, values []row.Value) int64 {
 	const entry, value = 112, 40 // of a map and a list; of a row.Value
 	n := int64(entry + 2*len(key) + value*len(values))
 	for _, v := range values {
-		n += int64(len(v.Str()))
+		n += int64(v.Size())
 	}
 	return n
 }

@@ -286,7 +286,7 @@ func (r *reader) pair(ctx context.Context) ([]row.Value, error) {
 func (r *reader) keep(values []row.Value) error {
 	const perValue = 40
 	for _, v := range values {
-		r.size += perValue + int64(len(v.Str()))
+		r.size += perValue + int64(v.Size())
 	}
 	if r.size > int64(r.cfg.MaxMemory) {
 		return exception.Fatal("merge", fmt.Errorf("%s: the right rows with the key %s take more than max_memory, %d bytes", r.right.meta, r.right.shown(values), int64(r.cfg.MaxMemory)))

@@ -30,7 +30,7 @@ func (e *postgres) bind(v row.Value) any { return sqlvalue.Postgres(v) }
 func binaryFormats() pgx.QueryResultFormatsByOID {
 	return pgx.QueryResultFormatsByOID{
 		pgtype.Int2OID: 1, pgtype.Int4OID: 1, pgtype.Int8OID: 1, pgtype.Float4OID: 1, pgtype.Float8OID: 1,
-		pgtype.BoolOID: 1, pgtype.DateOID: 1, pgtype.TimestampOID: 1, pgtype.TimestamptzOID: 1,
+		pgtype.BoolOID: 1, pgtype.DateOID: 1, pgtype.TimestampOID: 1, pgtype.TimestamptzOID: 1, pgtype.ByteaOID: 1,
 	}
 }
 
@@ -48,8 +48,12 @@ func kindOf(oid uint32) row.Kind {
 		return row.Timestamp
 	case pgtype.NumericOID:
 		return row.DecimalKind
+	case pgtype.JSONOID, pgtype.JSONBOID:
+		return row.JSONKind
+	case pgtype.UUIDOID:
+		return row.UUIDKind
 	case pgtype.ByteaOID:
-		return row.Null
+		return row.BytesKind
 	}
 	return row.String
 }
@@ -110,7 +114,14 @@ type postgresPage struct {
 
 // isText reports whether the values of the column come as texts: those of a numeric do,
 // which is any number that its field may be.
-func (c *resultColumn) isText() bool { return c.kind == row.String || c.kind == row.DecimalKind }
+func (c *resultColumn) isText() bool {
+	switch c.kind {
+	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
+		return true
+	default:
+		return false
+	}
+}
 
 // cell is a value's place in the text; from is -1 for a null.
 type cell struct{ from, to int32 }
@@ -185,6 +196,9 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		}
 		return f.Parse(text)
 	}
+	if c.kind == row.BytesKind {
+		return bytesOf(f, p.text[cell.from:cell.to])
+	}
 	v, err := decode(c, p.bytes[cell.from:cell.to])
 	switch {
 	case err != nil:
@@ -203,6 +217,15 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 	return f.Known(v)
 }
 
+// bytesOf is what a field has of bytes: themselves, or their text.
+func bytesOf(f *row.Field, b string) (row.Value, error) {
+	v := row.BytesText(b)
+	if f.Kind != row.BytesKind {
+		return f.Parse(v.String())
+	}
+	return f.Known(v)
+}
+
 func (p *postgresPage) raw(at, column int) (row.Value, error) {
 	c := &p.columns[column]
 	cell := p.cells[at*len(p.columns)+column]
@@ -211,6 +234,8 @@ func (p *postgresPage) raw(at, column int) (row.Value, error) {
 		return row.Value{}, nil
 	case c.isText():
 		return row.StringValue(p.text[cell.from:cell.to]), nil
+	case c.kind == row.BytesKind:
+		return row.BytesText(p.text[cell.from:cell.to]), nil
 	}
 	return decode(c, p.bytes[cell.from:cell.to])
 }

@@ -52,7 +52,7 @@ type resultColumn struct {
 	oid uint32
 	// typ is what the database calls the type, for messages.
 	typ string
-	// kind is the kind that describes it best; Null if rows cannot hold it.
+	// kind is the kind that describes it best.
 	kind row.Kind
 	// guessed says that the kind is that of the first values: as text, any value fits.
 	guessed bool
@@ -192,17 +192,9 @@ func (r *Reader) match(described []resultColumn) error {
 }
 
 func (r *Reader) describeItems(described []resultColumn) error {
-	var errs []error
 	fields := make([]row.Field, 0, len(described))
 	for _, c := range described {
-		if c.kind == row.Null {
-			errs = append(errs, fmt.Errorf("column %s is of type %s, which rows do not hold: cast it to text, or leave it out", c.name, c.typ))
-			continue
-		}
 		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: true})
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
 	}
 	schema, err := row.NewSchema(fields...)
 	if err == nil {

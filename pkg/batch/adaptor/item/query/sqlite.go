@@ -34,7 +34,7 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args [
 	}
 	var unknown []int
 	for i := range columns {
-		if columns[i].kind == row.Null && !strings.EqualFold(columns[i].typ, "BLOB") {
+		if columns[i].kind == row.Null {
 			unknown = append(unknown, i)
 		}
 	}
@@ -98,7 +98,7 @@ func (e *sqlite) sample(ctx context.Context, conn tx.Conn, columns []resultColum
 func sampledKind(seen map[string]bool) (row.Kind, string) {
 	switch {
 	case seen["blob"]:
-		return row.Null, "blob"
+		return row.BytesKind, "blob"
 	case seen["text"]:
 		return row.String, "text"
 	case seen["real"]:
@@ -144,11 +144,7 @@ func (e *sqlite) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn
 func (p *sqlitePage) len() int { return len(p.cells) / len(p.columns) }
 
 func (p *sqlitePage) raw(at, column int) (row.Value, error) {
-	x := p.cells[at*len(p.columns)+column]
-	if _, blob := x.([]byte); blob {
-		return row.Value{}, sqlvalue.Misfit(p.columns[column].field, "a blob")
-	}
-	return row.ValueOf(x)
+	return row.ValueOf(p.cells[at*len(p.columns)+column])
 }
 
 func (p *sqlitePage) value(at, column int) (row.Value, error) {
@@ -163,6 +159,9 @@ func (p *sqlitePage) value(at, column int) (row.Value, error) {
 	}
 	if stored := p.columns[column].stored; stored != nil {
 		f = stored
+	}
+	if text, ok := x.(string); ok && f.Kind == row.BytesKind && p.columns[column].kind == row.BytesKind {
+		return f.Known(row.BytesText(text)) // a text in a column of bytes
 	}
 	return sqlvalue.Fit(f, x)
 }

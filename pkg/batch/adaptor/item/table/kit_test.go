@@ -140,7 +140,25 @@ func dec(text string) row.Value {
 	return row.DecimalValue(d)
 }
 
-// requireSame compares values: SQLite does not keep the scale of a decimal.
+// js and id are JSON and a uuid.
+func js(text string) row.Value {
+	j, err := row.ParseJSON(text)
+	if err != nil {
+		panic(err)
+	}
+	return row.JSONValue(j)
+}
+
+func id(text string) row.Value {
+	u, err := row.ParseUUID(text)
+	if err != nil {
+		panic(err)
+	}
+	return row.UUIDValue(u)
+}
+
+// requireSame compares values: SQLite does not keep the scale of a decimal, nor jsonb the order
+// of keys.
 func requireSame(t require.TestingT, want, got [][]row.Value) {
 	canonical := func(records [][]row.Value) [][]row.Value {
 		out := make([][]row.Value, len(records))

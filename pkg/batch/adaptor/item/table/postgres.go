@@ -51,6 +51,12 @@ func (e *postgres) typeName(kind row.Kind) string {
 		return "timestamp with time zone"
 	case row.DecimalKind:
 		return "numeric"
+	case row.JSONKind:
+		return "jsonb"
+	case row.UUIDKind:
+		return "uuid"
+	case row.BytesKind:
+		return "bytea"
 	case row.String, row.Null:
 	}
 	return "text"
@@ -136,12 +142,11 @@ func (b *batch) encodeCopy(p *plan) error {
 			if i > 0 {
 				dst = append(dst, '\t')
 			}
-			switch v.Kind() {
-			case row.Null:
+			if v.IsNull() {
 				dst = append(dst, `\N`...)
-			case row.String:
-				dst = appendCopyText(dst, v.Str())
-			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
+			} else if text, ok := sqlvalue.Text(v); ok {
+				dst = appendCopyText(dst, text)
+			} else {
 				dst = sqlvalue.AppendText(dst, v)
 			}
 		}
@@ -211,12 +216,11 @@ func (b *batch) encodeArrays(p *plan) error {
 			if n > 0 {
 				dst = append(dst, ',')
 			}
-			switch v.Kind() {
-			case row.Null:
+			if v.IsNull() {
 				dst = append(dst, "NULL"...)
-			case row.String:
-				dst = appendArrayText(dst, v.Str())
-			case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.DecimalKind:
+			} else if text, ok := sqlvalue.Text(v); ok {
+				dst = appendArrayText(dst, text)
+			} else {
 				dst = sqlvalue.AppendText(dst, v)
 			}
 		}

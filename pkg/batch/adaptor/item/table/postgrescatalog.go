@@ -104,6 +104,12 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 		c.kind, c.exact = row.Timestamp, true
 	case pgtype.NumericOID:
 		c.kind = row.DecimalKind
+	case pgtype.JSONOID, pgtype.JSONBOID:
+		c.kind = row.JSONKind
+	case pgtype.UUIDOID:
+		c.kind, c.exact = row.UUIDKind, true
+	case pgtype.ByteaOID:
+		c.kind, c.exact = row.BytesKind, true
 	}
 }
 

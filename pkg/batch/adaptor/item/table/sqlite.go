@@ -40,6 +40,12 @@ func (e *sqlite) typeName(kind row.Kind) string {
 		return "timestamp"
 	case row.DecimalKind:
 		return "decimal"
+	case row.JSONKind: // text: in a column of type json SQLite makes numbers of texts
+		return "json text"
+	case row.UUIDKind:
+		return "uuid"
+	case row.BytesKind:
+		return "blob"
 	case row.String, row.Null:
 	}
 	return "text"
@@ -63,7 +69,7 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r re
 			c.refused = "the database generates column " + c.name
 		}
 		c.kind = sqlvalue.DeclaredKind(c.typ)
-		c.binary = c.kind == row.DecimalKind
+		c.binary = c.kind == row.DecimalKind || c.kind == row.JSONKind && !strings.Contains(strings.ToUpper(c.typ), "TEXT")
 		r.columns = append(r.columns, c)
 	}
 	return r, rows.Err()

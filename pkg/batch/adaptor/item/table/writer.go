@@ -86,7 +86,7 @@ type column struct {
 	kind row.Kind
 	// scale is that of a numeric(p, s); nil: any.
 	scale *int
-	// binary says that the column keeps decimals as floats (SQLite).
+	// binary says that the column keeps decimals, or JSON that is a number, as floats (SQLite).
 	binary bool
 	// exact says that values of kind are equal to the database only if they are
 	// equal to us; it decides who removes duplicates from an upsert.
@@ -322,11 +322,11 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 
 // add lets a field go to a column. Values of another kind are made to fit that of the
 // column, so that both databases store the same, or refuse the item alike. PostgreSQL
-// reads texts by itself, and makes texts of everything.
+// reads texts by itself, and makes texts of everything but bytes.
 func (p *plan) add(c column, field int, d tx.Dialect) {
 	from := p.schema.Field(field).Kind
 	fits := from != c.kind && c.kind != row.Null
-	if d == tx.Postgres && (from == row.String || c.kind == row.String) {
+	if d == tx.Postgres && (from == row.String || c.kind == row.String && from != row.BytesKind) {
 		fits = false
 	}
 	p.cols, p.fields, p.fits = append(p.cols, c), append(p.fields, field), append(p.fits, fits)
@@ -364,7 +364,9 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 // keepsDigits refuses a decimal of which the column would drop digits without a word.
 func (p *plan) keepsDigits(v row.Value, i int) error {
 	c := &p.cols[i]
-	if v.Kind() != row.DecimalKind || c.kind != row.DecimalKind {
+	if v.Kind() == row.JSONKind && c.binary {
+		v = numberOf(v)
+	} else if v.Kind() != row.DecimalKind || c.kind != row.DecimalKind {
 		return nil
 	}
 	d, cure := v.Decimal().Reduce(), ""
@@ -379,6 +381,14 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 	f := p.schema.Field(p.fields[i])
 	return exception.InvalidItem("", exception.ClassInvalidItem,
 		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", f.Name, f.Quoted(v.String()), c.name, c.typ, cure))
+}
+
+// numberOf is the decimal that JSON is, or null.
+func numberOf(v row.Value) row.Value {
+	if d, err := row.ParseDecimal(string(v.JSON())); err == nil {
+		return row.DecimalValue(d)
+	}
+	return row.Value{}
 }
 
 func isInt64(d row.Decimal) bool {

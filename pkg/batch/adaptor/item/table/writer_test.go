@@ -41,11 +41,11 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 		null := row.Value{}
 		var want [][]row.Value
 		for i, v := range [][]row.Value{
-			{row.StringValue(""), row.IntValue(0), row.FloatValue(0), dec("0.00"), row.BoolValue(false), row.DateValue(0), at("1970-01-01T00:00:00Z")},
-			{row.StringValue(`\N`), row.IntValue(math.MaxInt64), row.FloatValue(math.MaxFloat64), dec("9223372036854775807"), row.BoolValue(true), row.DateValue(row.NewDate(9999, 12, 31)), at("9999-12-31T23:59:59.999999Z")},
-			{row.StringValue("a\\b\tc\nd\re\\.\n\"{,}' \v\b\f"), row.IntValue(math.MinInt64), row.FloatValue(-math.SmallestNonzeroFloat64), dec("-9999999999999.99"), row.BoolValue(true), row.DateValue(row.NewDate(1, 1, 1)), at("0001-01-01T00:00:00Z")},
-			{row.StringValue("日本語 Größe 🐟 NULL null \u00a0"), row.IntValue(-1), row.FloatValue(0.1), dec("1.50"), row.BoolValue(false), row.DateValue(row.NewDate(2024, 2, 29)), at("2026-11-21T12:20:00.000001Z")},
-			{row.StringValue("\\."), row.IntValue(1), row.FloatValue(1e21), dec("0.00000000000001"), row.BoolValue(false), row.DateValue(-1), at("1969-12-31T23:59:59.999999Z")},
+			{row.StringValue(""), row.IntValue(0), row.FloatValue(0), dec("0.00"), row.BoolValue(false), row.DateValue(0), at("1970-01-01T00:00:00Z"), js(`{}`), id("00000000-0000-0000-0000-000000000000"), row.BytesText("")},
+			{row.StringValue(`\N`), row.IntValue(math.MaxInt64), row.FloatValue(math.MaxFloat64), dec("9223372036854775807"), row.BoolValue(true), row.DateValue(row.NewDate(9999, 12, 31)), at("9999-12-31T23:59:59.999999Z"), js(`[1,-2.50,"x",null,true]`), id("ffffffff-ffff-ffff-ffff-ffffffffffff"), row.BytesText("\x00\xff\\x")},
+			{row.StringValue("a\\b\tc\nd\re\\.\n\"{,}' \v\b\f"), row.IntValue(math.MinInt64), row.FloatValue(-math.SmallestNonzeroFloat64), dec("-9999999999999.99"), row.BoolValue(true), row.DateValue(row.NewDate(1, 1, 1)), at("0001-01-01T00:00:00Z"), js(`"a\\b\"\t\n{,}'"`), id("c0ffee00-0000-4000-8000-00000000000a"), row.BytesText("\t\n\r\\N\\.")},
+			{row.StringValue("日本語 Größe 🐟 NULL null \u00a0"), row.IntValue(-1), row.FloatValue(0.1), dec("1.50"), row.BoolValue(false), row.DateValue(row.NewDate(2024, 2, 29)), at("2026-11-21T12:20:00.000001Z"), js(`{"b":1,"a":{"é":"🐟"}}`), id("01234567-89ab-cdef-0123-456789abcdef"), row.BytesText("日本語")},
+			{row.StringValue("\\."), row.IntValue(1), row.FloatValue(1e21), dec("0.00000000000001"), row.BoolValue(false), row.DateValue(-1), at("1969-12-31T23:59:59.999999Z"), js(`12.50`), id("11111111-2222-3333-4444-555555555555"), row.BytesText("YWJj")},
 		} {
 			full, empty := ints(int64(2*i)), ints(int64(2*i+1))
 			for _, x := range v {
@@ -85,6 +85,12 @@ func value(t *rapid.T, f *row.Field) row.Value {
 		d, err := row.NewDecimal(rapid.Int64Range(-999_999_999_999_999, 999_999_999_999_999).Draw(t, f.Name), rapid.IntRange(0, 20).Draw(t, "scale"))
 		require.NoError(t, err)
 		return row.DecimalValue(d)
+	case row.JSONKind:
+		return js(rapid.SampledFrom([]string{`{"a":[1,2.50,{"b":null}],"c":"\\\"\t{}"}`, `[]`, `1e3`, `false`, `"text"`}).Draw(t, f.Name))
+	case row.UUIDKind:
+		return row.UUIDValue(row.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, f.Name)))
+	case row.BytesKind:
+		return row.BytesValue(rapid.SliceOf(rapid.Byte()).Draw(t, f.Name))
 	case row.Bool:
 		return row.BoolValue(rapid.Bool().Draw(t, f.Name))
 	case row.DateKind:

@@ -21,6 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -215,7 +216,7 @@ func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, places []int
 	var errs []error
 	for i, at := range places {
 		f, x := schema.Field(i), cells[at]
-		if text, ok := x.([]byte); ok && p.db.Dialect() == tx.Postgres { // types that the driver hands on as text
+		if text, ok := x.([]byte); ok && p.db.Dialect() == tx.Postgres && f.Kind != row.BytesKind { // types that the driver hands on as text
 			x = string(text)
 		}
 		v, err := sqlvalue.Fit(f, x)

@@ -106,7 +106,7 @@ func fit(schema *row.Schema, places []int, cells []any) ([]row.Value, error) {
 	var errs []error
 	for i, at := range places {
 		x := cells[at]
-		if text, ok := x.([]byte); ok {
+		if text, ok := x.([]byte); ok && schema.Field(i).Kind != row.BytesKind {
 			x = string(text)
 		}
 		var err error

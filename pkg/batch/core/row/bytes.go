@@ -1,0 +1,75 @@
+package row
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strings"
+)
+
+// The formats of a field of bytes.
+const (
+	formatBase64 = "base64"
+	formatHex    = "hex"
+)
+
+// hexPrefix begins the text of bytes in hex as PostgreSQL writes it. No base64 begins so.
+const hexPrefix = `\x`
+
+// HexText returns the text of bytes in hex as PostgreSQL writes it: \x and the digits.
+func HexText(b string) string {
+	text := make([]byte, 0, len(hexPrefix)+hex.EncodedLen(len(b)))
+	return string(hex.AppendEncode(append(text, hexPrefix...), []byte(b)))
+}
+
+// IsHexText reports whether the text is that of [HexText], by its beginning.
+func IsHexText(text string) bool { return strings.HasPrefix(text, hexPrefix) }
+
+// parseBytes reads base64, or hex where the format says so or the text begins with \x.
+func (f *Field) parseBytes(text string) (Value, error) {
+	text = strings.TrimSpace(text)
+	digits, isHex := strings.CutPrefix(text, hexPrefix)
+	if f.Format == formatHex && !isHex {
+		digits, isHex = strings.TrimPrefix(text, "0x"), true
+	}
+	if isHex {
+		b, err := hex.DecodeString(digits)
+		if err != nil {
+			return Value{}, f.misfit(text, "expected digits in hex, two for each byte")
+		}
+		return BytesValue(b), nil
+	}
+	b, err := decodeBase64(text)
+	if err != nil {
+		why := "expected base64"
+		if _, err := hex.DecodeString(strings.TrimPrefix(text, "0x")); err == nil {
+			why = "expected base64; for hex say format: hex"
+		}
+		return Value{}, f.misfit(text, why)
+	}
+	return BytesValue(b), nil
+}
+
+// decodeBase64 reads the alphabet with + and /, or that of URLs, with or without = at the end.
+func decodeBase64(text string) ([]byte, error) {
+	alphabet := base64.RawStdEncoding
+	if strings.ContainsAny(text, "-_") {
+		alphabet = base64.RawURLEncoding
+	}
+	if strings.ContainsAny(text, "\r\n") { // which the package passes over
+		return nil, errors.New("a line end in base64")
+	}
+	digits := strings.TrimRight(text, "=")
+	if padding := len(text) - len(digits); padding > 2 || padding > 0 && len(text)%4 != 0 {
+		return nil, errors.New("too many = in base64")
+	}
+	return alphabet.Strict().DecodeString(digits)
+}
+
+// appendBytes appends the bytes in the field's format.
+func (f *Field) appendBytes(dst []byte, v Value) []byte {
+	if f.Format == formatHex {
+		return hex.AppendEncode(dst, []byte(v.text))
+	}
+	return v.AppendText(dst)
+}

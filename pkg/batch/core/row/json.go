@@ -1,0 +1,135 @@
+package row
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+)
+
+// JSON is the text of one JSON value, without blanks between its parts (rule D12). Two texts
+// may be one value: compare with Equal.
+type JSON string
+
+// ParseJSON reads the text of one JSON value, as strictly as rule D9 asks.
+func ParseJSON(text string) (JSON, error) {
+	var scan jsontext.Scanner
+	doc := []byte(text)
+	if err := scan.Valid(doc); err != nil {
+		var syntax *jsontext.SyntaxError
+		if errors.As(err, &syntax) {
+			return "", fmt.Errorf("%w (byte %d)", err, syntax.Offset+1)
+		}
+		return "", err
+	}
+	return CompactJSON(doc), nil
+}
+
+// CompactJSON returns the JSON of a text that is known to be one valid JSON value.
+func CompactJSON(doc []byte) JSON {
+	at := blankOutside(doc, 0)
+	if at == len(doc) {
+		return JSON(doc)
+	}
+	kept := make([]byte, 0, len(doc))
+	for from := 0; from < len(doc); {
+		kept = append(kept, doc[from:at]...)
+		for at < len(doc) && jsontext.IsBlank(doc[at]) {
+			at++
+		}
+		from, at = at, blankOutside(doc, at)
+	}
+	return JSON(kept)
+}
+
+// blankOutside is the place of the first blank from i on that is in no string, or the end.
+// i is in no string.
+func blankOutside(doc []byte, i int) int {
+	for ; i < len(doc); i++ {
+		switch {
+		case jsontext.IsBlank(doc[i]):
+			return i
+		case doc[i] == '"':
+			for i++; i < len(doc) && doc[i] != '"'; i++ {
+				if doc[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return len(doc)
+}
+
+// Equal reports whether both are the same value, as jsonb of PostgreSQL has it: the order of
+// keys and the writing of numbers do not count.
+func (j JSON) Equal(k JSON) bool { return j == k || j.Canonical() == k.Canonical() }
+
+// Canonical returns the one text of the value: keys in order, numbers without zeros at the end
+// of their fractions. A text that is no JSON stays as it is.
+func (j JSON) Canonical() JSON {
+	d := json.NewDecoder(strings.NewReader(string(j)))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return j
+	}
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(plainest(value)); err != nil {
+		return j
+	}
+	return JSON(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
+}
+
+// MarshalJSON writes the value itself; null for the zero JSON.
+func (j JSON) MarshalJSON() ([]byte, error) {
+	if j == "" {
+		return []byte("null"), nil
+	}
+	return []byte(j), nil
+}
+
+// UnmarshalJSON keeps the value; null leaves j as it is.
+func (j *JSON) UnmarshalJSON(doc []byte) error {
+	if !isJSONNull(string(doc)) {
+		*j = CompactJSON(doc)
+	}
+	return nil
+}
+
+// plainest gives the numbers of a value their shortest text.
+func plainest(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			v[key] = plainest(member)
+		}
+	case []any:
+		for i, element := range v {
+			v[i] = plainest(element)
+		}
+	case json.Number:
+		if d, err := ParseDecimal(v.String()); err == nil {
+			return json.Number(d.Reduce().String())
+		}
+	}
+	return value
+}
+
+// parseJSON reads the text of a JSON value other than null, which isNull knows.
+func (f *Field) parseJSON(text string) (Value, error) {
+	j, err := ParseJSON(text)
+	if err != nil {
+		return Value{}, f.misfit(text, err.Error())
+	}
+	return JSONValue(j), nil
+}
+
+// isJSONNull reports whether the text is the null of JSON: no value, as the null of a database.
+func isJSONNull(text string) bool {
+	return len(text) >= len("null") && strings.TrimSpace(text) == "null"
+}

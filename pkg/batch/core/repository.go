@@ -266,7 +266,9 @@ type SkipFilter struct {
 	Instance JobInstanceID
 	Job      string
 	Step     string
-	Phase    Phase
+	// Parts selects the items of the partitions of Step as well.
+	Parts bool
+	Phase Phase
 	// Index selects the items of the element of an array with this number (item.Meta).
 	Index int64
 	// After selects items with a greater id: the key of the next page.

@@ -48,7 +48,12 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	if err != nil {
 		return nil, err
 	}
-	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), req.Params, req.Folder))
+	given, secrets, err := withoutSecrets(d, RunRequest{Params: req.Params})
+	if err != nil {
+		return nil, err
+	}
+	d.given = secrets
+	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonParameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
 	}
@@ -155,7 +160,7 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.Job
 		steps[step.Name] = step
 	}
 	written := &Targets{next: hooks.OnTarget}
-	j, err := d.file.CompileRedrive(s.deps(watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Check: written.keepFiles})
+	j, err := d.file.CompileRedrive(s.depsOf(d, watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Check: written.keepFiles})
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
 	}

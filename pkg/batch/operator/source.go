@@ -154,9 +154,7 @@ func (s *Service) compile(d definition, components *registry.Registry) (*core.Jo
 	if d.job != nil {
 		return d.job, nil
 	}
-	deps := s.deps(components)
-	deps.Secrets = jobfile.Given(d.given, deps.Secrets)
-	j, err := d.file.Compile(deps)
+	j, err := d.file.Compile(s.depsOf(d, components))
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonFile, Err: err}
 	}
@@ -168,6 +166,13 @@ func (s *Service) deps(components *registry.Registry) jobfile.Deps {
 		Provider: s.config.Provider, Registry: components, FileMode: s.config.FileMode, Tasks: s.config.Tasks, Distributed: s.config.Distributed,
 		Secrets: s.config.Secrets,
 	}
+}
+
+// depsOf are deps with the secrets that were given for the definition.
+func (s *Service) depsOf(d definition, components *registry.Registry) jobfile.Deps {
+	deps := s.deps(components)
+	deps.Secrets = jobfile.Given(d.given, deps.Secrets)
+	return deps
 }
 
 // located keeps where the file of a job is.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -158,7 +159,11 @@ func skipsWhere(filter core.SkipFilter) (condition string, args []any) {
 	if filter.Job != "" {
 		and("k.job_execution_id IN (SELECT id FROM {job_execution} WHERE job_name = ?)", filter.Job)
 	}
-	if filter.Step != "" {
+	switch part := core.PartName(filter.Step, ""); {
+	case filter.Step == "":
+	case filter.Parts:
+		and("(s.name = ? OR substr(s.name, 1, ?) = ?)", filter.Step, utf8.RuneCountInString(part), part)
+	default:
 		and("s.name = ?", filter.Step)
 	}
 	if filter.Phase != "" {

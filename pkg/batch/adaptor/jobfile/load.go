@@ -235,6 +235,7 @@ func (l *loader) load() {
 	l.checkFlow()
 	l.checkFiles()
 	l.checkRefills()
+	l.checkNamedSteps()
 	l.checkRemoteSplits()
 	l.checkStepRefs()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile/internal/strict"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -122,5 +123,19 @@ func (l *loader) checkBranchRefills(e *elementDef) {
 			}
 		}
 		known = append(known, own...)
+	}
+}
+
+// checkNamedSteps reports steps that the config of a component names, and that the job does not
+// have.
+func (l *loader) checkNamedSteps() {
+	for _, u := range withNested(l.file.components()...) {
+		namer, ok := u.cfg.(registry.StepNamer)
+		if !ok {
+			continue
+		}
+		if key, name := namer.NamesStep(); name != "" && !l.isStep[name] {
+			u.reportConfig(l.problems, &registry.ConfigError{Key: key, Err: fmt.Errorf("there is no step %s%s", name, nearest.Hint(name, l.stepNames))})
+		}
 	}
 }

@@ -1,5 +1,12 @@
 package registry
 
+// StepNamer is implemented by configs that name a step of their own job. One that is not there
+// is refused when the file is loaded.
+type StepNamer interface {
+	// NamesStep returns the key of the config, and the step that it names; empty: none.
+	NamesStep() (key, step string)
+}
+
 // Refiller is implemented by the configs of writers that may remove what their target holds
 // and fill it anew, such as the rows of a table (rule TW4). Two writers of such a target,
 // and partitions, are refused: each would remove what the others wrote.

@@ -44,7 +44,7 @@ func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Rea
 	if err != nil {
 		return nil, err
 	}
-	filter := core.SkipFilter{Job: config.Job, Instance: core.JobInstanceID(config.Instance), Step: config.Step, Phase: core.Phase(config.Phase), Left: config.Left, Limit: pageSize}
+	filter := core.SkipFilter{Job: config.Job, Instance: core.JobInstanceID(config.Instance), Step: config.Step, Parts: true, Phase: core.Phase(config.Phase), Left: config.Left, Limit: pageSize}
 	if config.Job == "" && config.Instance == 0 {
 		filter.Instance = instance
 	}

@@ -18,7 +18,7 @@ import (
 
 // Config configures the reader.
 type Config struct {
-	Step     string `key:"step" main:"true" doc:"The step that skipped the items; without it, every step."`
+	Step     string `key:"step" main:"true" doc:"The step that skipped the items, with its partitions; without it, every step."`
 	Job      string `key:"job" doc:"The job that skipped them: those of all its instances. Without it, and without instance, those of this instance, in all its attempts."`
 	Instance int64  `key:"instance" doc:"The number of the instance that skipped them, of any job."`
 	Phase    string `key:"phase" enum:"read,process,write" doc:"Where the items failed; without it, anywhere."`
@@ -40,6 +40,14 @@ func (c *Config) Validate() error {
 		errs = append(errs, &registry.ConfigError{Key: "phase", Err: fmt.Errorf("%q is unknown (allowed: read, process, write)", c.Phase)})
 	}
 	return errors.Join(errs...)
+}
+
+// NamesStep implements registry.StepNamer.
+func (c *Config) NamesStep() (key, step string) {
+	if c.Job != "" || c.Instance != 0 {
+		return "step", ""
+	}
+	return "step", c.Step
 }
 
 // Components describes the reader.

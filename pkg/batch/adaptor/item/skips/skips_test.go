@@ -129,3 +129,22 @@ func TestAConfigurationThatCannotBeIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "read, process, write")
 	require.ErrorContains(t, (&skips.Config{Instance: -1}).Validate(), "surfin list")
 }
+
+// The skips of a partitioned step are those of its parts; a step that is not there is refused.
+func TestAStepIsReadWithItsPartitionsAndHasToBeThere(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := batchtest.New(t, batchtest.On(url))
+		parts := strings.NewReplacer("path: in.csv", `path: "in${part.index}.csv"`, "- step: load\n", "- step: load\n  partition: {by: {count: 2}}\n").Replace(reviewed)
+		e.File("in0.csv", input(10))
+		e.File("in1.csv", input(5))
+		e.File("job.yaml", strings.Replace(parts, "{table: reported}", "{table: {name: reported, create: true}}", 1))
+		require.Equal(t, core.StatusCompleted, e.Job(e.Path("job.yaml")).Execution.Status)
+		e.HasRows("select count(*) from reported", "6")
+
+		e.File("wrong.yaml", strings.Replace(reviewed, "{skips: load}", "{skips: laod}", 1))
+		_, err := e.Launch(e.Path("wrong.yaml"))
+		require.ErrorContains(t, err, "there is no step laod (did you mean load?)")
+		require.ErrorContains(t, err, "wrong.yaml:14:21:")
+	})
+}

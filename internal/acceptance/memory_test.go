@@ -94,7 +94,7 @@ func meals() []meal {
 		{name: "table and query", database: true, lay: layCSV, flow: filled + "- step: back\n  chunk: {reader: {query: {sql: \"select id, name, amount from meal\", key: [id]}}, writer: {csv: out.csv}}\n"},
 		{name: "table by upsert", database: true, lay: layCSV, flow: created + mealOf(mealCSV, "{table: {name: meal, mode: upsert, key: [id]}}")},
 		{name: "table anew", database: true, lay: layCSV, flow: created + mealOf(mealCSV, "{table: {name: meal, mode: replace}}") + "- step: again\n  chunk: {reader: " + mealCSV + ", writer: {table: {name: meal, mode: truncate}}}\n"},
-		{name: "dedupe and lookup in a table", database: true, lay: layCSV, flow: filled + "- step: known\n  chunk: {reader: " + mealCSV + ", processor: [{dedupe: [id]}, {lookup: {table: meal, item: {id: int, name: string}, key: {id: item.id}, prefix: known_}}], writer: {csv: out.csv}}\n"},
+		{name: "dedupe and lookup in a table", database: true, lay: layCSV, flow: filled + "- step: known\n  chunk: {reader: " + mealCSV + ", processor: [{dedupe: [id]}, {lookup: {table: meal, item: {id: int, name: string}, key: {id: item.id}, prefix: known_, max_memory: 1MB}}], writer: {csv: out.csv}}\n"},
 	}
 }
 
@@ -138,7 +138,7 @@ func layAPI(s *scene, n int) {
 		if to < n {
 			next = `"` + strconv.Itoa(to) + `"`
 		}
-		fmt.Fprintf(w, `{"data":[%s],"next":%s}`, strings.Join(list, ","), next)
+		_, _ = fmt.Fprintf(w, `{"data":[%s],"next":%s}`, strings.Join(list, ","), next) //nolint:errcheck // the reader says what it lacks
 	}))
 	s.t.Cleanup(server.Close)
 	s.params = []string{"api=" + server.URL}

@@ -2,9 +2,7 @@ package bench
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,68 +12,17 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/bench/hashing"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
 const (
-	// hashedItems is how many items the job of BenchmarkScale has, hashRounds how often each is hashed.
+	// hashedItems is how many items the job of BenchmarkScale has.
 	hashedItems = 30_000
-	hashRounds  = 400
 	scaleParts  = 4
 )
-
-// share is what a part reads: every so-many-th number below hashedItems.
-type share struct {
-	First int64 `key:"first" required:"true" doc:"The first number."`
-	Step  int64 `key:"step" required:"true" doc:"The distance of two numbers."`
-}
-
-type numbers struct{ share }
-
-func (n *numbers) Read(context.Context) (int64, error) {
-	if n.First >= hashedItems {
-		return 0, io.EOF
-	}
-	n.First += n.Step
-	return n.First - n.Step, nil
-}
-
-func (n *numbers) Open(_ context.Context, at batch.Position) error {
-	if at == nil {
-		return nil
-	}
-	_, err := fmt.Sscan(string(at), &n.First)
-	return err
-}
-
-func (n *numbers) Position() (batch.Position, error) { return batch.Position(fmt.Sprint(n.First)), nil }
-
-// hash is work for a CPU.
-type hash struct{}
-
-func (hash) Process(_ context.Context, n int64) (string, error) {
-	sum := sha256.Sum256([]byte(fmt.Sprint(n)))
-	for range hashRounds {
-		sum = sha256.Sum256(sum[:])
-	}
-	return string(sum[:8]), nil
-}
-
-type forget struct{}
-
-func (forget) Write(context.Context, []string) error { return nil }
-
-// hashing are the components of the job.
-func hashing() fx.Option {
-	return fx.Options(
-		batch.Reader[int64]("numbers", func(s share) *numbers { return &numbers{s} }),
-		batch.Processor[int64, string]("hash", func() hash { return hash{} }),
-		batch.Writer[string]("forget", func() forget { return forget{} }),
-	)
-}
 
 // BenchmarkScale is one CPU-bound step of 30,000 items, in a run of three kinds: as one step,
 // as 4 partitions in one process, and as 4 partitions on 2 worker processes with the engine
@@ -89,16 +36,12 @@ func BenchmarkScale(b *testing.B) {
 	b.Cleanup(func() { require.NoError(b, app.Close(context.Background())) })
 	startWorkers(b, app, "river", url, 1)
 	seconds := map[string]float64{}
-	partition := fmt.Sprintf("  partition: {by: {count: %d}, %%s}\n", scaleParts)
+	partition := fmt.Sprintf("{by: {count: %d}, %%s}", scaleParts)
 	for b.Loop() {
 		for _, k := range []struct{ kind, how string }{{"one", ""}, {"local", fmt.Sprintf(partition, "workers: 4")}, {"remote", fmt.Sprintf(partition, "remote: true")}} {
-			kind, how, first, step := k.kind, k.how, "0", "1"
-			if how != "" {
-				first, step = "${part.index}", "${part.count}"
-			}
+			kind := k.kind
 			file := filepath.Join(b.TempDir(), kind+".yaml")
-			require.NoError(b, os.WriteFile(file, fmt.Appendf(nil, "job: %s\nflow:\n- step: work\n%s  chunk:\n    size: 100\n    reader: {numbers: {first: %q, step: %q}}\n    processor: hash\n    writer: forget\n",
-				kind, how, first, step), 0o600))
+			require.NoError(b, os.WriteFile(file, []byte(hashing.Job(kind, k.how, hashedItems)), 0o600))
 			begin, spent := time.Now(), cpuSeconds(b)
 			exec, err := app.Run(b.Context(), batch.RunRequest{File: file, Again: true})
 			require.NoError(b, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/bench/hashing"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
@@ -48,7 +49,7 @@ func taskApp(ctx context.Context, engine, url string) (*batch.App, error) {
 	if err != nil {
 		return nil, err
 	}
-	app, err := batch.New(ctx, s, river.Module(), hashing(), batch.Handler("nothing", func() task.HandlerFunc { return nothing }))
+	app, err := batch.New(ctx, s, river.Module(), hashing.Components(), batch.Handler("nothing", func() task.HandlerFunc { return nothing }))
 	if err != nil {
 		return nil, err
 	}

@@ -46,6 +46,7 @@ func rooms() []room {
 		{path: "pkg/batch/runtime/engine/enginetest/...", kit: true},
 		{path: "pkg/batch/tx/txtest/...", kit: true},
 		{path: "internal/test*/...", kit: true},
+		{path: "bench/...", kit: true}, // and compares with what else there is
 		{path: "pkg/batch/core/exception/...", std: true},
 		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/jsontext/..."}, std: true},
@@ -89,7 +90,6 @@ func rooms() []room {
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},
 		{path: "example/...", may: []string{"pkg/batch/..."}},
-		{path: "bench/..."}, // tests only
 	}
 }
 

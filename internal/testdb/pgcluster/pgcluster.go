@@ -41,8 +41,9 @@ type Cluster struct {
 func (c *Cluster) URL() string { return c.url }
 
 // Start initialises a cluster and waits until it accepts connections. Durability
-// is off: the tests crash our processes, not the server's machine.
-func Start(ctx context.Context) (*Cluster, error) {
+// is off, as the tests crash our processes, not the server's machine; settings such as
+// fsync=on say otherwise.
+func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
@@ -51,14 +52,14 @@ func Start(ctx context.Context) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := start(ctx, bin, dir, who)
+	c, err := start(ctx, bin, dir, who, settings)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return c, nil
 }
 
-func start(ctx context.Context, bin, dir string, who account) (*Cluster, error) {
+func start(ctx context.Context, bin, dir string, who account, settings []string) (*Cluster, error) {
 	password := rand.Text()
 	secret := filepath.Join(dir, "password")
 	if err := who.write(secret, password); err != nil {
@@ -81,7 +82,7 @@ func start(ctx context.Context, bin, dir string, who account) (*Cluster, error) 
 		Scheme: "postgres", User: url.UserPassword(superuser, password),
 		Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Path: "/postgres", RawQuery: "sslmode=disable",
 	}).String()
-	if err := c.launch(bin, port, who); err != nil {
+	if err := c.launch(bin, port, who, settings); err != nil {
 		return nil, err
 	}
 	if err := c.ready(ctx, password); err != nil {
@@ -90,14 +91,14 @@ func start(ctx context.Context, bin, dir string, who account) (*Cluster, error) 
 	return c, nil
 }
 
-func (c *Cluster) launch(bin string, port int, who account) error {
+func (c *Cluster) launch(bin string, port int, who account, settings []string) error {
 	args := []string{filepath.Join(bin, "postgres"), "-D", filepath.Join(c.dir, "data")}
-	for _, setting := range []string{
+	for _, setting := range append([]string{
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=",
 		"max_connections=200", "shared_buffers=64MB",
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off",
 		"max_wal_size=512MB", "log_statement=none",
-	} {
+	}, settings...) { // the last one of a name counts
 		args = append(args, "-c", setting)
 	}
 	return c.supervise(who, "INT", args...)

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+// bench is what all workloads have in common while the driver runs.
+type bench struct {
+	options
+	dir    string
+	server *server
+	order  *rand.Rand
+	inputs map[int]Work // by rows: Input and Sum
+	built  map[string]bool
+}
+
+func newBench(ctx context.Context, o options) (*bench, error) {
+	dir, err := os.MkdirTemp(o.dir, "surfin-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{
+		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]bool{},
+		order: rand.New(rand.NewPCG(o.seed, 2)), //nolint:gosec // an order that can be had again
+	}
+	if b.server, err = startServer(ctx, o.postgres); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return b, nil
+}
+
+func (b *bench) close() error { return errors.Join(b.server.stop(), os.RemoveAll(b.dir)) }
+
+// input returns a file with so many rows.
+func (b *bench) input(rows int) (path string, sum uint64, err error) {
+	if w, ok := b.inputs[rows]; ok {
+		return w.Input, w.Sum, nil
+	}
+	path = filepath.Join(b.dir, fmt.Sprintf("sales-%d.csv", rows))
+	sum, err = writeSales(path, rows, b.seed)
+	if err == nil {
+		b.inputs[rows] = Work{Input: path, Sum: sum}
+	}
+	return path, sum, err
+}
+
+// compare runs a workload: once to check every contestant, and then round after round, in
+// another order each time.
+func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
+	w := Work{Workload: of.Name, Rows: b.rowsOf(of)}
+	var err error
+	if w.Input, w.Sum, err = b.input(w.Rows); err != nil {
+		return nil, err
+	}
+	if of.Prepare != nil {
+		if err := of.Prepare(ctx, b, &w); err != nil {
+			return nil, fmt.Errorf("prepare: %w", err)
+		}
+	}
+	t := newTable(of, w.Rows, b.rounds)
+	for i, c := range of.Contestants {
+		if i > 0 && !b.only.MatchString(c.Name()) {
+			continue
+		}
+		if p, ok := c.(Peer); ok {
+			if !b.peers {
+				continue
+			}
+			if err := b.build(ctx, p); err != nil {
+				return nil, err
+			}
+		}
+		t.add(c, b.gate(ctx, of, c, w))
+		if i == 0 && t.lines[0].failed != nil {
+			return nil, fmt.Errorf("the floor, %s: %w", c.Name(), t.lines[0].failed)
+		}
+	}
+	for round := range b.rounds {
+		b.order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
+		for _, l := range t.lines {
+			if l.failed != nil {
+				continue
+			}
+			run, err := b.once(ctx, of, l.contestant, w)
+			if err != nil {
+				l.failed = fmt.Errorf("round %d: %w", round+1, err)
+				continue
+			}
+			l.runs[round] = run
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	return t, nil
+}
+
+func (b *bench) rowsOf(of Workload) int {
+	if of.Share == 0 {
+		return b.size
+	}
+	return max(int(float64(b.size)*of.Share), minSize)
+}
+
+func (b *bench) build(ctx context.Context, p Peer) error {
+	if b.built[p.Name()] {
+		return nil
+	}
+	b.built[p.Name()] = true
+	if err := p.Build(ctx, b.dir); err != nil {
+		return fmt.Errorf("build %s: %w", p.Name(), err)
+	}
+	return nil
+}
+
+// gate checks a contestant before it is measured: what it has written, and the same after
+// it was killed and run again.
+func (b *bench) gate(ctx context.Context, of Workload, c Contestant, w Work) error {
+	fmt.Fprintf(os.Stderr, "%s: %s\n", of.Name, c.Name())
+	if _, err := b.once(ctx, of, c, w); err != nil || !c.Restarts() {
+		return err
+	}
+	const tries = 5 // it may be done before it is killed
+	for range tries {
+		killed, err := b.restarted(ctx, of, c, w)
+		if err != nil {
+			return fmt.Errorf("killed and restarted: %w", err)
+		}
+		if killed {
+			return nil
+		}
+	}
+	return fmt.Errorf("it was done before it could be killed, %d times: take a larger -size", tries)
+}
+
+// once runs a contestant in a clean state, and checks what it has done.
+func (b *bench) once(ctx context.Context, of Workload, c Contestant, w Work) (run, error) {
+	w, err := b.clear(ctx, of, c, w)
+	if err != nil {
+		return run{}, err
+	}
+	r, err := b.measure(ctx, c, w)
+	if err != nil {
+		return run{}, err
+	}
+	return r, check(ctx, of, w, r)
+}
+
+func check(ctx context.Context, of Workload, w Work, r run) error {
+	if of.Check == nil {
+		return nil
+	}
+	return of.Check(ctx, w, r.Result)
+}
+
+// restarted has a contestant killed in the middle, and runs it again. It reports whether
+// there was anything left to kill.
+func (b *bench) restarted(ctx context.Context, of Workload, c Contestant, w Work) (bool, error) {
+	w, err := b.clear(ctx, of, c, w)
+	if err != nil {
+		return false, err
+	}
+	w.KillAt = int64(w.Rows / 2)
+	_, err = b.measure(ctx, c, w)
+	if err == nil {
+		return false, nil
+	}
+	if !wasKilled(err) {
+		return false, err
+	}
+	w.KillAt = 0
+	r, err := b.measure(ctx, c, w)
+	if err != nil {
+		return true, err
+	}
+	return true, check(ctx, of, w, r)
+}
+
+// clear makes the state before a run.
+func (b *bench) clear(ctx context.Context, of Workload, c Contestant, w Work) (Work, error) {
+	w.Contestant = c.Name()
+	w.Dir = filepath.Join(b.dir, "run")
+	if err := errors.Join(os.RemoveAll(w.Dir), os.Mkdir(w.Dir, 0o700)); err != nil {
+		return w, err
+	}
+	if w.URL != "" {
+		if err := b.server.fresh(ctx, of.Name); err != nil {
+			return w, err
+		}
+		w.URL = b.server.urlOf(runDatabase)
+	}
+	if of.Clear != nil {
+		if err := of.Clear(ctx, b, w); err != nil {
+			return w, fmt.Errorf("clear: %w", err)
+		}
+	}
+	return w, nil
+}
+
+// identifier is a name for a database or a file of any text.
+func identifier(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return unicode.ToLower(r)
+		}
+		return '_'
+	}, text)
+	if len(name) > 40 {
+		name = name[:32] + hex.EncodeToString([]byte(name[len(name)-4:]))
+	}
+	return name
+}

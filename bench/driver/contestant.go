@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// Contestant does the work of a workload in one way, in a process of its own.
+type Contestant interface {
+	// Name is what the tables call it; no other contestant of the workload has it.
+	Name() string
+	// Command is the process that does the work once. It ends with exit code 0 if all is done.
+	Command(w Work) (*exec.Cmd, error)
+	// Result reads what the process has printed.
+	Result(stdout []byte) (Result, error)
+	// Restarts reports whether the work is done rightly, too, by a second process after
+	// the first one was killed. The driver kills and restarts those that say so once.
+	Restarts() bool
+}
+
+// Peer is a contestant that needs more than Go and PostgreSQL: it is asked with -peers only.
+type Peer interface {
+	Contestant
+	// Build makes what Command runs, in dir.
+	Build(ctx context.Context, dir string) error
+}
+
+// Workload is some work, the ways to do it, and the check that it was done.
+type Workload struct {
+	// Name is short (w1); Title is a line.
+	Name, Title string
+	// Share is the part of -size that it has in rows; 0: 1.
+	Share float64
+	// Part says that the time is not that of all rows.
+	Part bool
+	// Metric is what is compared with the floor; empty: speed.
+	Metric metric
+	// Contestants are the ways; the first one is the floor.
+	Contestants []Contestant
+	// Prepare makes what all runs have in common; nil: nothing.
+	Prepare func(ctx context.Context, b *bench, w *Work) error
+	// Clear makes the state before a run; nil: an empty folder only.
+	Clear func(ctx context.Context, b *bench, w Work) error
+	// Check says what is wrong with what a run has done; nil: nothing can be.
+	Check func(ctx context.Context, w Work, r Result) error
+}
+
+// metric is what is compared.
+type metric string
+
+const (
+	speed   metric = ""               // the time of the work: 0.5 is half as fast as the floor
+	memory  metric = "memory"         // peak RSS: 2 is twice that of the floor
+	started metric = "time of a call" // the time of the whole process: 0.5 takes twice as long
+)
+
+// workVariable has the Work of a child, as JSON.
+const workVariable = "SURFIN_BENCH_WORK"
+
+// Work is what a process is asked for.
+type Work struct {
+	Workload   string `json:"workload"`
+	Contestant string `json:"contestant"`
+	Rows       int    `json:"rows"`
+	// Dir is a folder of the run's own.
+	Dir string `json:"dir"`
+	// Input is the csv file with the rows; Sum is the sum of its lines.
+	Input string `json:"input"`
+	Sum   uint64 `json:"sum"`
+	// URL is that of the database of the run; empty: it has none.
+	URL string `json:"url,omitempty"`
+	// KillAt asks the process to kill itself soon after it has committed so many rows; 0: not.
+	KillAt int64 `json:"kill_at,omitempty"`
+}
+
+// Result is what a process says about its work: a line of JSON on its standard output.
+type Result struct {
+	// Seconds is the time of the work, without the start of the process.
+	Seconds float64 `json:"seconds"`
+	// ClientCPU is that of the work in seconds, where the process has done more than that; 0: of the process.
+	ClientCPU float64 `json:"client_cpu,omitempty"`
+	// Found is a row that was asked for.
+	Found string `json:"found,omitempty"`
+}
+
+// parseResult finds the line of the result.
+func parseResult(stdout []byte) (Result, error) {
+	lines := bytes.Split(bytes.TrimSpace(stdout), []byte("\n"))
+	for _, line := range slices.Backward(lines) {
+		if bytes.HasPrefix(line, []byte("{")) {
+			var r Result
+			return r, json.Unmarshal(line, &r)
+		}
+	}
+	return Result{}, fmt.Errorf("it printed no result: %q", stdout)
+}
+
+// inside is a contestant in Go: the driver is its process.
+type inside struct {
+	name     string
+	restarts bool
+	run      func(ctx context.Context, w Work) (Result, error)
+}
+
+func (c inside) Name() string { return c.name }
+
+func (c inside) Restarts() bool { return c.restarts }
+
+func (c inside) Result(stdout []byte) (Result, error) { return parseResult(stdout) }
+
+func (c inside) Command(w Work) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return withWork(exec.Command(self), w)
+}
+
+// withWork hands the work to a process in its environment.
+func withWork(cmd *exec.Cmd, w Work) (*exec.Cmd, error) {
+	text, err := json.Marshal(w)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Dir = w.Dir
+	cmd.Env = append(os.Environ(), workVariable+"="+string(text))
+	return cmd, nil
+}
+
+// runChild does the work that the driver has asked this process for.
+func runChild(text string) int {
+	r, err := childResult(text)
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(r)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func childResult(text string) (Result, error) {
+	var w Work
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return Result{}, fmt.Errorf("%s: %w", workVariable, err)
+	}
+	for _, of := range workloads() {
+		if of.Name != w.Workload {
+			continue
+		}
+		for _, c := range of.Contestants {
+			if c, ok := c.(inside); ok && c.name == w.Contestant {
+				return c.run(context.Background(), w)
+			}
+		}
+	}
+	return Result{}, fmt.Errorf("%s has no contestant %q", w.Workload, w.Contestant)
+}
+
+// psql is the client of PostgreSQL with one command, whose time it prints itself.
+type psql struct {
+	name    string
+	command func(w Work) string
+}
+
+// psqlTime is the line of \timing.
+var psqlTime = regexp.MustCompile(`(?m)^Time: ([0-9.]+) ms`)
+
+func (c psql) Name() string { return c.name }
+
+func (c psql) Restarts() bool { return false }
+
+func (c psql) Command(w Work) (*exec.Cmd, error) {
+	program, err := exec.LookPath("psql")
+	if err != nil {
+		return nil, fmt.Errorf("the floor needs psql (Debian: apt-get install postgresql-client): %w", err)
+	}
+	cmd := exec.Command(program, "-X", "-v", "ON_ERROR_STOP=1", "-d", w.URL, "-c", `\timing on`, "-c", c.command(w))
+	cmd.Dir = w.Dir
+	return cmd, nil
+}
+
+func (c psql) Result(stdout []byte) (Result, error) {
+	found := psqlTime.FindSubmatch(stdout)
+	if found == nil {
+		return Result{}, errors.New("psql printed no time")
+	}
+	ms, err := strconv.ParseFloat(string(found[1]), 64)
+	return Result{Seconds: ms / 1000}, err
+}

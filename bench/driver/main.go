@@ -1,0 +1,124 @@
+// Command driver compares Surfin with what the same work takes without it: on the same
+// machine, in the same minutes, each contestant in a process of its own.
+//
+//	go run ./bench/driver                 # all workloads, about ten minutes on two cores
+//	go run ./bench/driver -run w1 -size 20000 -rounds 3
+//	go run ./bench/driver -peers          # with Spring Batch and mattn's SQLite, too
+//	go run ./bench/driver -page docs/benchmarks.md
+//
+// Machines differ and are noisy: what counts is the ratio to the floor of the same round,
+// the first contestant of a workload. docs/benchmarks.md says what each workload is.
+//
+// It imports whatever it compares; nothing imports it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"syscall"
+)
+
+// options are the flags.
+type options struct {
+	size, rounds int
+	seed         uint64
+	run, only    *regexp.Regexp
+	markdown     bool
+	page         string
+	peers        bool
+	dir          string
+	postgres     string
+}
+
+func main() {
+	if text := os.Getenv(workVariable); text != "" {
+		os.Exit(runChild(text))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := drive(ctx, os.Args[1:])
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func parseOptions(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
+	flags.IntVar(&o.size, "size", 200_000, "rows of w1; the other workloads have a share of it")
+	flags.IntVar(&o.rounds, "rounds", 5, "measured rounds; one more before them checks every contestant")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of the data and of the order in each round")
+	run := flags.String("run", "", "only workloads whose name matches this pattern")
+	only := flags.String("only", "", "only contestants whose name matches this pattern, and the floors")
+	flags.BoolVar(&o.markdown, "markdown", false, "print the tables as markdown")
+	flags.StringVar(&o.page, "page", "", "put the tables into this page, between its markers, and a plot beside it")
+	flags.BoolVar(&o.peers, "peers", false, "compare with Spring Batch (needs java and mvn) and mattn's SQLite (needs a C compiler), too")
+	flags.StringVar(&o.dir, "dir", "", "folder for files and databases; default: the system's for temporary files")
+	flags.StringVar(&o.postgres, "postgres", "", "URL of a superuser of a PostgreSQL server; default: one of the driver's own")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected %q", flags.Arg(0))
+	}
+	if o.size < minSize || o.rounds < 1 {
+		return o, fmt.Errorf("-size must be at least %d, and -rounds at least 1", minSize)
+	}
+	var err error
+	if o.run, err = regexp.Compile(*run); err != nil {
+		return o, fmt.Errorf("-run: %w", err)
+	}
+	if o.only, err = regexp.Compile(*only); err != nil {
+		return o, fmt.Errorf("-only: %w", err)
+	}
+	return o, nil
+}
+
+// minSize is the least number of rows: the largest chunk, twice.
+const minSize = 20_000
+
+func drive(ctx context.Context, args []string) (err error) {
+	o, err := parseOptions(args)
+	if err != nil {
+		return err
+	}
+	b, err := newBench(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.close()) }()
+	report := newReport(ctx, b)
+	failed := 0
+	for _, w := range workloads() {
+		if !o.run.MatchString(w.Name) {
+			continue
+		}
+		table, err := b.compare(ctx, w)
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.Name, err)
+		}
+		report.tables = append(report.tables, table)
+		failed += table.failures()
+		fmt.Println(table.text(o.markdown))
+	}
+	if len(report.tables) == 0 {
+		return fmt.Errorf("no workload matches -run %q", o.run)
+	}
+	if o.page != "" {
+		if err := report.writePage(o.page); err != nil {
+			return err
+		}
+	}
+	fmt.Println(report.footer())
+	if failed > 0 {
+		return fmt.Errorf("%d contestants failed: see the tables", failed)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// run is one measured process.
+type run struct {
+	Result
+	// process is the time from its start to its end, in seconds; clientCPU and serverCPU
+	// are CPU seconds, serverCPU -1 where the server cannot be seen; peak is its RSS in bytes.
+	process, clientCPU, serverCPU float64
+	peak                          int64
+}
+
+const (
+	// runTime is how long one process may take.
+	runTime = 20 * time.Minute
+	// peakEvery is the time between two looks at the memory of a process.
+	peakEvery = 20 * time.Millisecond
+)
+
+// measure runs a contestant once.
+func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) {
+	cmd, err := c.Command(w)
+	if err != nil {
+		return run{}, err
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	before := b.server.cpu()
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		return run{}, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	peak, err := watch(ctx, cmd.Process, done)
+	r := run{process: time.Since(begin).Seconds(), peak: peak, serverCPU: -1}
+	if after := b.server.cpu(); before >= 0 && after >= 0 {
+		r.serverCPU = after - before
+	}
+	if err != nil {
+		return r, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(stderr.Bytes()))
+	}
+	r.clientCPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	if r.Result, err = c.Result(stdout.Bytes()); err != nil {
+		return r, err
+	}
+	if r.ClientCPU > 0 { // the process has done more than the work, and so has the server
+		r.clientCPU, r.serverCPU = r.ClientCPU, -1
+	}
+	return r, nil
+}
+
+// watch waits for a process, and returns its peak RSS. (That of wait(2) begins with the
+// memory of the driver.)
+func watch(ctx context.Context, p *os.Process, done <-chan error) (peak int64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, runTime, fmt.Errorf("it takes more than %v", runTime))
+	defer cancel()
+	tick := time.NewTicker(peakEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return peak, err
+		case <-tick.C:
+			peak = max(peak, peakOf(p.Pid))
+		case <-ctx.Done():
+			return peak, errors.Join(context.Cause(ctx), p.Kill(), <-done)
+		}
+	}
+}
+
+// peakOf is the high-water mark of the RSS of a process; 0: it is over, or it has not begun.
+func peakOf(pid int) int64 {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return 0
+	}
+	_, after, found := strings.Cut(string(text), "VmHWM:")
+	if !found {
+		return 0
+	}
+	kb, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+	n, err := strconv.ParseInt(kb, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n << 10
+}
+
+// wasKilled reports whether a process has ended by SIGKILL.
+func wasKilled(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}

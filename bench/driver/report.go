@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// report is what came of all workloads, and where.
+type report struct {
+	tables  []*table
+	machine string
+	date    time.Time
+	size    int
+	rounds  int
+}
+
+func newReport(_ context.Context, b *bench) *report {
+	return &report{
+		machine: fmt.Sprintf("%s; %s, PostgreSQL %s", machine(), runtime.Version(), b.server.version),
+		date:    time.Now().UTC(), size: b.size, rounds: b.rounds,
+	}
+}
+
+// footer says where and when.
+func (r *report) footer() string {
+	return fmt.Sprintf("%s, -size %d, -rounds %d: %s", r.date.Format(time.DateOnly), r.size, r.rounds, r.machine)
+}
+
+// machine names the processor and the memory.
+func machine() string {
+	name := runtime.GOARCH
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+				name = strings.TrimSpace(value)
+				break
+			}
+		}
+		_ = f.Close() //nolint:errcheck // it was only read
+	}
+	text := fmt.Sprintf("%d cores of %s", runtime.NumCPU(), name)
+	var info syscall.Sysinfo_t
+	if syscall.Sysinfo(&info) == nil {
+		text += fmt.Sprintf(", %.0f GB of memory", float64(uint64(info.Totalram)*uint64(info.Unit))/(1<<30))
+	}
+	return text
+}
+
+// The markers of a page: what is between them is the driver's.
+const (
+	beginMark = "<!-- results: written by go run ./bench/driver -page -->"
+	endMark   = "<!-- end of results -->"
+)
+
+// writePage puts the tables into a page, and a plot beside it.
+func (r *report) writePage(path string) error {
+	old, err := os.ReadFile(path) //nolint:gosec // the page that was asked for
+	if err != nil {
+		return err
+	}
+	before, rest, ok := bytes.Cut(old, []byte(beginMark))
+	_, after, ok2 := bytes.Cut(rest, []byte(endMark))
+	if !ok || !ok2 {
+		return fmt.Errorf("%s has no lines %s and %s", path, beginMark, endMark)
+	}
+	plot := strings.TrimSuffix(path, filepath.Ext(path)) + ".svg"
+	var out bytes.Buffer
+	out.Write(before)
+	fmt.Fprintf(&out, "%s\n\n%s.\n\n![each contestant as a fraction of the floor](%s)\n", beginMark, r.footer(), filepath.Base(plot))
+	for _, t := range r.tables {
+		fmt.Fprintf(&out, "\n%s", t.text(true))
+	}
+	fmt.Fprintf(&out, "\n%s", endMark)
+	out.Write(after)
+	return errors.Join(
+		os.WriteFile(path, out.Bytes(), 0o644),      //nolint:gosec // a page is for everybody
+		os.WriteFile(plot, []byte(r.plot()), 0o644), //nolint:gosec // as above
+	)
+}

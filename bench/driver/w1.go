@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+)
+
+// w1 loads a csv file into an empty table of PostgreSQL, each chunk with its position in
+// one durable commit.
+func w1() Workload {
+	contestants := []Contestant{psql{name: `psql \copy`, command: func(w Work) string {
+		return fmt.Sprintf(`\copy sale from '%s' with (format csv, header)`, w.Input)
+	}}}
+	for _, chunk := range []int{1000, 10_000} {
+		contestants = append(contestants, loads(chunk)...)
+	}
+	return Workload{
+		Name: "w1", Title: "csv to PostgreSQL, 86 bytes a row, a durable commit for each chunk", Contestants: contestants,
+		Prepare: func(ctx context.Context, b *bench, w *Work) error {
+			w.URL = b.server.url
+			return b.server.template(ctx, w.Workload, salesTable("sale"), positionTable, "INSERT INTO position VALUES (1, 0)")
+		},
+		Check: func(ctx context.Context, w Work, _ Result) error { return checkTable(ctx, w, "sale") },
+	}
+}
+
+// positionTable has the position of a loop by hand.
+const positionTable = "CREATE TABLE position (id integer PRIMARY KEY, read bigint NOT NULL)"
+
+const updatePosition = "UPDATE position SET read = $1 WHERE id = 1"
+
+// loads are the contestants of w1 with one size of chunks.
+func loads(chunk int) []Contestant {
+	named := func(name string) string { return fmt.Sprintf("%s, %d", name, chunk) }
+	loop := func(name string, run func(ctx context.Context, w Work) error) Contestant {
+		return inside{name: named(name), run: func(ctx context.Context, w Work) (Result, error) {
+			return timed(func() error { return run(ctx, w) })
+		}}
+	}
+	all := []Contestant{
+		loop("COPY loop", func(ctx context.Context, w Work) error { return copyLoop(ctx, w, chunk, false) }),
+		loop("COPY loop, double-buffered", func(ctx context.Context, w Work) error { return copyLoop(ctx, w, chunk, true) }),
+		loop("gorm CreateInBatches", func(ctx context.Context, w Work) error { return gormLoop(ctx, w, chunk) }),
+		ours(named("rows"), loadJob(chunk, rowItem, "", "")),
+		ours(named("structs"), loadJob(chunk, "sale", "", "")),
+		ours(named("rows, filter and map"), loadJob(chunk, rowItem, "[{filter: item.amount > 0}, {map: {name: trim(item.name)}}]", "")),
+		ours(named("structs, a processor"), loadJob(chunk, "sale", "trim_name", ""),
+			batch.Processor[saleItem, saleItem]("trim_name", func() trimName { return trimName{} })),
+	}
+	if readsAhead() {
+		all = append(all,
+			ours(named("rows, read_ahead false"), loadJob(chunk, rowItem, "", "false")),
+			ours(named("structs, read_ahead false"), loadJob(chunk, "sale", "", "false")))
+	}
+	return all
+}
+
+// loadJob is a job file. item is the type of the rows; processor and readAhead may be empty.
+func loadJob(chunk int, item, processor, readAhead string) string {
+	text := fmt.Sprintf("job: load\n"+jobParameters+"flow:\n- step: load\n  chunk:\n    size: %d\n    reader: {csv: {path: \"${params.input}\", item: %s}}\n", chunk, item)
+	if processor != "" {
+		text += "    processor: " + processor + "\n"
+	}
+	if readAhead != "" {
+		text += "    read_ahead: " + readAhead + "\n"
+	}
+	return text + "    writer: {table: sale}\n" + expectRows
+}
+
+// trimName is a processor in Go.
+type trimName struct{}
+
+func (trimName) Process(_ context.Context, s saleItem) (saleItem, error) {
+	s.Name = strings.TrimSpace(s.Name)
+	return s, nil
+}
+
+// copyInto copies all rows into a table at once.
+func copyInto(ctx context.Context, w Work, table string) error {
+	return copyChunks(ctx, w, table, w.Rows, false)
+}
+
+// copyLoop is the work by hand: for each chunk a COPY and an UPDATE in one transaction.
+func copyLoop(ctx context.Context, w Work, chunk int, ahead bool) error {
+	return copyChunks(ctx, w, "sale", chunk, ahead)
+}
+
+func copyChunks(ctx context.Context, w Work, table string, chunk int, ahead bool) (err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	in, err := openSource(w.Input)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	read := 0
+	return in.eachEncoded(chunk, ahead, appendCopyRow, func(b *encoded) error {
+		read += b.rows
+		return pgx.BeginFunc(ctx, conn, func(pgx.Tx) error {
+			if _, err := conn.PgConn().CopyFrom(ctx, bytes.NewReader(b.text), "COPY "+table+" FROM STDIN"); err != nil {
+				return err
+			}
+			_, err := conn.Exec(ctx, updatePosition, read)
+			return err
+		})
+	})
+}
+
+// gormLoop is the work with gorm: batches of 1000 rows, as many as a chunk has in one transaction.
+func gormLoop(ctx context.Context, w Work, chunk int) (err error) {
+	const perStatement = 1000
+	db, err := gorm.Open(postgres.Open(w.URL), &gorm.Config{Logger: logger.Discard, SkipDefaultTransaction: true})
+	if err != nil {
+		return err
+	}
+	db = db.WithContext(ctx)
+	read := 0
+	if err := eachSales(w, chunk, false, func(rows []sale) error {
+		read += len(rows)
+		return db.Transaction(func(tx *gorm.DB) error {
+			if err := tx.CreateInBatches(rows, perStatement).Error; err != nil {
+				return err
+			}
+			return tx.Exec("UPDATE position SET read = ? WHERE id = 1", read).Error
+		})
+	}); err != nil {
+		return err
+	}
+	pool, err := db.DB()
+	if err != nil {
+		return err
+	}
+	return pool.Close()
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// w3b copies a csv file, row by row.
+func w3b() Workload {
+	loop := func(name string, run func(w Work) error) Contestant {
+		return inside{name: name, run: func(_ context.Context, w Work) (Result, error) {
+			return timed(func() error { return run(w) })
+		}}
+	}
+	contestants := []Contestant{loop("encoding/csv loop", csvLoop)}
+	for _, chunk := range []int{1000, 10_000} {
+		named := func(name string) string { return fmt.Sprintf("%s, %d", name, chunk) }
+		contestants = append(contestants,
+			loop(named("loop, an fsync for each chunk"), func(w Work) error { return chunkLoop(w, chunk, true, false) }),
+			loop(named("the same, double-buffered"), func(w Work) error { return chunkLoop(w, chunk, true, true) }),
+			ours(named("rows"), copyJob(chunk, "item: "+rowItem, "")),
+			ours(named("structs"), copyJob(chunk, "item: sale", "")),
+			ours(named("strings"), copyJob(chunk, "", "")),
+		)
+		if readsAhead() {
+			contestants = append(contestants, ours(named("rows, read_ahead false"), copyJob(chunk, "item: "+rowItem, "false")))
+		}
+	}
+	contestants = append(contestants, loop("loop, double-buffered, 1000", func(w Work) error { return chunkLoop(w, 1000, false, true) }))
+	return Workload{
+		Name: "w3b", Title: "csv to csv", Contestants: contestants,
+		Check: func(_ context.Context, w Work, _ Result) error { return checkFile(outputOf(w), w) },
+	}
+}
+
+func outputOf(w Work) string { return filepath.Join(w.Dir, "out.csv") }
+
+// copyJob is a job file; without an item, rows are strings.
+func copyJob(chunk int, item, readAhead string) string {
+	if item != "" {
+		item = ", " + item
+	}
+	text := fmt.Sprintf("job: copy\n"+jobParameters+"flow:\n- step: copy\n  chunk:\n    size: %d\n    reader: {csv: {path: \"${params.input}\"%s}}\n    writer: {csv: out.csv}\n", chunk, item)
+	if readAhead != "" {
+		text += "    read_ahead: " + readAhead + "\n"
+	}
+	return text + expectRows
+}
+
+// csvLoop is the work by hand, without any promise.
+func csvLoop(w Work) (err error) {
+	in, err := os.Open(w.Input)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.Create(outputOf(w))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	from, to := csv.NewReader(bufio.NewReaderSize(in, 64<<10)), csv.NewWriter(bufio.NewWriterSize(out, 64<<10))
+	from.ReuseRecord = true
+	for {
+		fields, err := from.Read()
+		if errors.Is(err, io.EOF) {
+			to.Flush()
+			return to.Error()
+		}
+		if err != nil {
+			return err
+		}
+		if err := to.Write(fields); err != nil {
+			return err
+		}
+	}
+}
+
+// chunkLoop writes chunk by chunk, with an fsync behind each where durable asks for it.
+func chunkLoop(w Work, chunk int, durable, ahead bool) (err error) {
+	in, err := openSource(w.Input)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.close()) }()
+	out, err := os.Create(outputOf(w))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := io.WriteString(out, header+"\n"); err != nil {
+		return err
+	}
+	return in.eachEncoded(chunk, ahead, appendCSVRow, func(b *encoded) error {
+		if _, err := out.Write(b.text); err != nil || !durable {
+			return err
+		}
+		return out.Sync()
+	})
+}
+
+// appendCSVRow is a row of csv, with quotes where they are needed.
+func appendCSVRow(dst []byte, fields []string) []byte {
+	for i, f := range fields {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		quoted := false
+		for j := range len(f) {
+			quoted = quoted || f[j] == ',' || f[j] == '"' || f[j] == '\n' || f[j] == '\r'
+		}
+		if !quoted {
+			dst = append(dst, f...)
+			continue
+		}
+		dst = append(dst, '"')
+		for j := range len(f) {
+			if f[j] == '"' {
+				dst = append(dst, '"')
+			}
+			dst = append(dst, f[j])
+		}
+		dst = append(dst, '"')
+	}
+	return append(dst, '\n')
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+
+	"github.com/surfin-batch/surfin/bench/hashing"
+)
+
+// w7 is a step for the CPU, as one and in four parts of one process. BenchmarkScale beside
+// the driver has the parts on two worker processes.
+func w7() Workload {
+	job := func(name, partition string) Contestant {
+		return inside{name: oursPrefix + " " + name, run: func(ctx context.Context, w Work) (Result, error) {
+			return runJob(ctx, w, w.URL, hashing.Job("hash", partition, w.Rows)+jobParameters, hashing.Components())
+		}}
+	}
+	return Workload{
+		Name: "w7", Title: "a step that hashes numbers, in parts of one process", Share: 0.1,
+		Contestants: []Contestant{
+			job("one step", ""),
+			job("four parts, four at a time", "{by: {count: 4}, workers: 4}"),
+			job("four parts, two at a time", "{by: {count: 4}, workers: 2}"),
+		},
+		Prepare: withHistory,
+	}
+}
+
+// withHistory makes a template with nothing but our history.
+func withHistory(ctx context.Context, b *bench, w *Work) error {
+	w.URL = b.server.url
+	return b.server.template(ctx, w.Workload)
+}

@@ -439,29 +439,6 @@ func (t *typed) unusable() error {
 	return errorf(t.at, "%s is a structured value (%v): it can only be passed on whole", t.path, t.opaque)
 }
 
-func sample(kind row.Kind) string {
-	switch kind {
-	case row.String:
-		return "''"
-	case row.Bool:
-		return "false"
-	case row.DateKind:
-		return "date('2000-01-01')"
-	case row.Timestamp:
-		return "timestamp('2000-01-01T00:00:00Z')"
-	case row.JSONKind:
-		return "json('{}')"
-	case row.UUIDKind:
-		return "uuid('00000000-0000-0000-0000-000000000000')"
-	case row.BytesKind:
-		return "decode('', 'hex')"
-	case kindDuration:
-		return "duration('0s')"
-	default:
-		return "0"
-	}
-}
-
 // unify finds the one type of two alternatives.
 func unify(a, b *typed) (row.Kind, error) {
 	switch {

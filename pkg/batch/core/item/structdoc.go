@@ -81,7 +81,7 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 		f.pointer, t = true, t.Elem()
 	}
 	kind, ok := goKind(t)
-	if !ok {
+	if _, isText := TextKind(t); isText || !ok { // which encoding/json reads
 		return f
 	}
 	schema, err := row.NewSchema(row.Field{Name: sf.Name, Kind: kind, Nullable: f.pointer, Format: sf.Tag.Get("format"), Hidden: d.hides})

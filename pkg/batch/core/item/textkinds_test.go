@@ -60,6 +60,13 @@ func TestGoFieldsOfJSONUUIDsAndBytesAreValues(t *testing.T) {
 	_, docs, err := writeItems(t, one)
 	require.NoError(t, err)
 	require.Equal(t, `{"ID":"01000000-0000-0000-0000-000000000000","Other":[2,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],"Doc":{"a":[1]},"Text":"x","Data":"AP8="}`, docs[0])
+	type nested struct {
+		ID  row.UUID        `from:"in.id"`
+		Doc json.RawMessage `from:"in.doc"`
+		B   []byte          `from:"in.b"`
+	}
+	read := again(t, item.TypeOf[nested](""), []byte(`{"in":{"id":"{01000000-0000-0000-0000-000000000000}","doc":{"a":1},"b":"AP8="}}`))
+	require.Equal(t, nested{row.UUID{1}, json.RawMessage(`{"a":1}`), []byte{0, 255}}, read)
 	w, err := typ.ToRecords(&records{})
 	require.NoError(t, err)
 	items := item.NewSlice[document](1)

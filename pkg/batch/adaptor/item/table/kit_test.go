@@ -140,6 +140,16 @@ func dec(text string) row.Value {
 	return row.DecimalValue(d)
 }
 
+// everyKind has a field of every kind, with and without null.
+func everyKind(t testing.TB) *row.Schema {
+	fields := []row.Field{{Name: "id", Kind: row.Int}}
+	for _, name := range row.KindNames() {
+		kind, _ := row.KindByName(name)
+		fields = append(fields, row.Field{Name: name + "_a", Kind: kind}, row.Field{Name: name + "_b", Kind: kind, Nullable: true})
+	}
+	return schema(t, fields...)
+}
+
 // js and id are JSON and a uuid.
 func js(text string) row.Value {
 	j, err := row.ParseJSON(text)

@@ -23,16 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// everyKind has a field of every kind, with and without null.
-func everyKind(t testing.TB) *row.Schema {
-	fields := []row.Field{{Name: "id", Kind: row.Int}}
-	for _, name := range row.KindNames() {
-		kind, _ := row.KindByName(name)
-		fields = append(fields, row.Field{Name: name + "_a", Kind: kind}, row.Field{Name: name + "_b", Kind: kind, Nullable: true})
-	}
-	return schema(t, fields...)
-}
-
 func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

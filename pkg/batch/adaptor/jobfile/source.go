@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/smallfile"
@@ -91,23 +92,25 @@ func (s Source) Load(reg *registry.Registry) (*File, error) {
 	return newLoader(s, text, reg).parse()
 }
 
-// neighbour names the job file beside one that is not there whose name is nearest.
+// neighbour names the job file beside one that is not there whose name, without its suffix, is nearest.
 func (s Source) neighbour(err error) string {
 	if !s.OnDisk() || !errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
-	var names []string
-	for _, pattern := range []string{"*.yaml", "*.yml"} {
-		found, err := filepath.Glob(filepath.Join(filepath.Dir(s.path), pattern))
+	files, names := map[string]string{}, []string{}
+	for _, suffix := range []string{".yml", ".yaml"} {
+		found, err := filepath.Glob(filepath.Join(filepath.Dir(s.path), "*"+suffix))
 		if err != nil {
 			return "" // the folder's name is a pattern
 		}
 		for _, path := range found {
-			names = append(names, filepath.Base(path))
+			name := strings.TrimSuffix(filepath.Base(path), suffix)
+			files[name], names = filepath.Base(path), append(names, name)
 		}
 	}
-	if near := nearest.Name(filepath.Base(s.path), names); near != "" {
-		return fmt.Sprintf(" (nearest: %s)", near)
+	wanted := filepath.Base(s.path)
+	if near := nearest.Name(strings.TrimSuffix(wanted, filepath.Ext(wanted)), names); near != "" {
+		return fmt.Sprintf(" (nearest: %s)", files[near])
 	}
 	return ""
 }

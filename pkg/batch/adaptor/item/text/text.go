@@ -111,7 +111,11 @@ func (c *WriterConfig) Validate() error {
 
 // Components describes the readers and writers.
 func Components() []registry.Component {
-	return append(linesComponents(), registry.Component{
+	return append(linesComponents(), readerComponent(), writerComponent())
+}
+
+func readerComponent() registry.Component {
+	return registry.Component{
 		Kind: registry.KindReader, Name: "fixed",
 		Summary: "Reads records whose fields have fixed places in a line.",
 		Doc: `Places are counted in characters, from 1, whatever the encoding. A value is the text of its
@@ -149,7 +153,11 @@ flow:
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			return NewReader(*cfg.(*ReaderConfig), b.Out)
 		},
-	}, registry.Component{
+	}
+}
+
+func writerComponent() registry.Component {
+	return registry.Component{
 		Kind: registry.KindWriter, Name: "fixed",
 		Summary: "Writes records whose fields have fixed places in a line.",
 		Doc: `Each record is a line: record, and each field in its column, filled up with pad. What stands
@@ -182,7 +190,7 @@ flow:
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
 			return NewWriter(*cfg.(*WriterConfig), b)
 		},
-	})
+	}
 }
 
 func readerLayout(cfg *ReaderConfig, itemType item.Type) (*layout, error) {

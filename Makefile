@@ -119,7 +119,7 @@ bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000
 	tools/ensure postgresql
 	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
 
-bench-peers: ## the same with Spring Batch (needs Java 17 and Maven) and the SQLite of mattn
+bench-peers: ## the same with the SQLite driver of mattn (needs a C compiler)
 	tools/ensure postgresql gcc
 	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
 

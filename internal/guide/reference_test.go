@@ -57,6 +57,7 @@ func examples() map[string]exampleData {
 
 		"processor-dedupe": {files: map[string]string{"in.csv": "id,name\n1,Ann\n0,x\n1,Ann\n"}, query: customer, rows: []string{"1|Ann"}},
 		"processor-filter": {files: map[string]string{"in.csv": "id,name,date\n1,Ann,2026-01-01\n2,Bob,2020-01-01\n"}, params: []string{"year=2026"}, query: customer, rows: []string{"1|Ann"}},
+		"reader-skips":     {files: map[string]string{"in.csv": "id,name\n1,Ann\nx,Bob\n"}, file: "out/bad.csv", text: "line,class\n3,parse\n"},
 		"processor-lookup": {files: map[string]string{"in.csv": "id,species\n1,Gull\n2,Owl\n", "species.csv": "species,size,weight\nGull,small,0.5\n"},
 			file: "out/strikes.csv", text: "id,species,size\n1,Gull,small\n2,Owl,\n"},
 		"processor-map":      {files: map[string]string{"in.csv": "id,name,species\n1, Ann ,\n"}, file: "out/strikes.jsonl", text: "{\"id\":1,\"name\":\"Ann\",\"species\":\"unknown\"}\n"},

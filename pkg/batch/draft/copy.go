@@ -166,6 +166,12 @@ func (f *Field) example() string {
 		return "2026-01-02"
 	case row.Timestamp:
 		return "2026-01-02T03:04:05Z"
+	case row.UUIDKind:
+		return "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+	case row.JSONKind:
+		return `'{"a": 1}'`
+	case row.BytesKind:
+		return "AQI="
 	case row.String, row.Null:
 	}
 	return "text"

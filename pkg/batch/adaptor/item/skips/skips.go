@@ -62,7 +62,19 @@ not be read), ` + "`redriven_by`" + ` (the execution that processed it after all
 The rows come in the order in which they were stored. Those that are there when the step begins are read:
 a restart reads on behind the last committed one, up to the same last one. Items whose step is being run at that
 time by another execution may be read or not. In a test of a chunk without a history there are none.`,
-		Example: "reader:\n  skips: {step: load, phase: read}",
+		Example: `job: customers
+flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int, name: string}}}
+    writer: {table: {name: customer, create: true}}
+    skip: {limit: 100}
+- step: report
+  chunk:
+    reader: {skips: {step: load, phase: read}}
+    processor: {map: {only: true, line: item.line, class: item.class}}
+    writer: {csv: {path: out/bad.csv}}
+`,
 		Types: func(any, item.Type) (item.Type, error) {
 			schema, err := row.NewSchema(fields()...)
 			return item.RowOf("skip", schema), err

@@ -81,7 +81,9 @@ func (c fileCommands) initCommand() *cobra.Command {
 		Short: "Write a job that loads a csv, json or jsonl file, with its migration and a test",
 		Long: `Looks at a file as infer does, and writes a job that loads it into a table, the
 migration that makes the table, and a test. All of them run at once. A file that is there
-is replaced only with --force.`,
+is replaced only with --force.
+
+"init app NAME" writes a Go program instead, with components of its own.`,
 		Example: "  " + c.env.app.Name + " init orders.csv\n  " + c.env.app.Name + " test orders_test.yaml\n  " + c.env.app.Name + " run orders.yaml",
 		Args:    exactly(1, "which file?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,16 +97,29 @@ is replaced only with --force.`,
 	addRowsFlag(cmd, &rows)
 	cmd.Flags().StringVar(&dir, "dir", ".", "the `FOLDER` of the job")
 	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	cmd.AddCommand(c.initAppCommand())
 	return cmd
 }
 
-// start writes the files of a draft: all, or none where one is there already.
+// start writes the files of a draft.
 func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	input, err := relativeTo(dir, shape.Path)
 	if err != nil {
 		return usage(err)
 	}
 	files := shape.Start(input)
+	text, err := writeDraft(files, dir, force)
+	if err != nil {
+		return err
+	}
+	job := filepath.Join(dir, files[0].Path)
+	text += "\ntest it:  " + c.env.app.Name + " test " + strings.TrimSuffix(job, ".yaml") + "_test.yaml\nrun it:   " + c.env.app.Name + " run " + job + "\n"
+	return c.env.print(text)
+}
+
+// writeDraft writes files into a folder: all, or none where one is there already. It returns
+// their paths, a line each.
+func writeDraft(files []draft.File, dir string, force bool) (paths string, err error) {
 	var there []error
 	for _, f := range files {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil && !force {
@@ -114,22 +129,19 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 		}
 	}
 	if len(there) > 0 {
-		return usage(errors.Join(there...), "replace them:  --force", "write elsewhere:  --dir FOLDER")
+		return "", usage(errors.Join(there...), "replace them:  --force", "write elsewhere:  --dir FOLDER")
 	}
-	text := ""
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a project's folder
-			return usage(err)
+			return "", usage(err)
 		}
 		if err := os.WriteFile(path, []byte(f.Text), 0o644); err != nil { //nolint:gosec // a project's file
-			return usage(err)
+			return "", usage(err)
 		}
-		text += path + "\n"
+		paths += path + "\n"
 	}
-	job := filepath.Join(dir, files[0].Path)
-	text += "\ntest it:  " + c.env.app.Name + " test " + strings.TrimSuffix(job, ".yaml") + "_test.yaml\nrun it:   " + c.env.app.Name + " run " + job + "\n"
-	return c.env.print(text)
+	return paths, nil
 }
 
 // relativeTo is the path of a file from a folder, with slashes.

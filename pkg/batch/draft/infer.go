@@ -19,12 +19,10 @@ type Shape struct {
 	// Format is csv, json, jsonl or table.
 	Format string `json:"format"`
 	// Table is the name of a table; Database is the name of its database, empty for the default
-	// one. Key are the fields along which it is read; none: the catalogue has no key. Unread are
-	// the columns whose values rows do not hold.
+	// one. Key are the fields along which it is read; none: the catalogue has no key.
 	Table    string   `json:"table,omitempty"`
 	Database string   `json:"database,omitempty"`
 	Key      []string `json:"key,omitempty"`
-	Unread   []Column `json:"unread,omitempty"`
 	// Delimiter is that of csv; Items is the key of a json array in its file.
 	Delimiter string `json:"delimiter,omitempty"`
 	Items     string `json:"items,omitempty"`
@@ -37,12 +35,6 @@ type Shape struct {
 
 	head    string   // of a csv file
 	records []record // the first ones
-}
-
-// Column is a column of a table with the type that the database calls it.
-type Column struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
 }
 
 // Field is what the sample says of a field.

@@ -42,11 +42,7 @@ func InferTable(ctx context.Context, db tx.Database, table string) (*Shape, erro
 	s := &Shape{Path: "table:" + table, Format: formatTable, Table: table, Whole: true}
 	given, key, ordered := names{}, make([]string, len(columns)), true
 	for _, c := range columns {
-		f, holds := c.field(db.Dialect(), given)
-		if !holds {
-			s.Unread = append(s.Unread, Column{c.name, c.typ})
-			continue
-		}
+		f := c.field(db.Dialect(), given)
 		s.Fields = append(s.Fields, f)
 		if c.key >= 0 {
 			key[c.key] = f.Name
@@ -97,9 +93,6 @@ var ErrNoKey = errors.New("it has neither a primary key nor a unique index over 
 
 // ready reports why no job can read all of the table.
 func (s *Shape) ready() error {
-	if len(s.Unread) > 0 {
-		return fmt.Errorf("%s: column %s is of type %s, which rows do not hold: read the other columns with the reader query, or make a view of them", s.Path, s.Unread[0].Name, s.Unread[0].Type)
-	}
 	if s.Format == formatTable && len(s.Key) == 0 {
 		return fmt.Errorf("%s: %w", s.Path, ErrNoKey)
 	}
@@ -109,13 +102,10 @@ func (s *Shape) ready() error {
 // identifier is what a field of a job file may be called.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// field is the column as a field; holds is false where rows do not hold its values.
-func (c *column) field(d tx.Dialect, given names) (f Field, holds bool) {
+// field is the column as a field.
+func (c *column) field(d tx.Dialect, given names) Field {
 	kind := c.kind(d)
-	if kind == row.Null && (d == tx.Postgres || strings.EqualFold(c.typ, "blob")) {
-		return f, false
-	}
-	f = Field{Name: c.name, Type: kind.String(), Nullable: !c.notNull}
+	f := Field{Name: c.name, Type: kind.String(), Nullable: !c.notNull}
 	if !identifier.MatchString(c.name) || given[c.name] {
 		f.Name, f.From = given.of(c.name), c.name
 	}
@@ -126,10 +116,10 @@ func (c *column) field(d tx.Dialect, given names) (f Field, holds bool) {
 	if kind == row.DecimalKind {
 		f.Scale = c.scale()
 	}
-	return f, true
+	return f
 }
 
-// kind is the kind that holds the values; Null: none does, or the type does not tell.
+// kind is the kind that holds the values; Null: the type does not tell.
 func (c *column) kind(d tx.Dialect) row.Kind {
 	if d != tx.Postgres {
 		return sqlvalue.DeclaredKind(c.typ)
@@ -148,8 +138,12 @@ func (c *column) kind(d tx.Dialect) row.Kind {
 		return row.Timestamp
 	case name == "numeric" && !strings.HasSuffix(c.typ, "[]"):
 		return row.DecimalKind
+	case c.typ == "json", c.typ == "jsonb":
+		return row.JSONKind
+	case c.typ == "uuid":
+		return row.UUIDKind
 	case c.typ == "bytea":
-		return row.Null
+		return row.BytesKind
 	}
 	return row.String
 }

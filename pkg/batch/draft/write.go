@@ -76,7 +76,7 @@ func (f *Field) comment(rows int) string {
 // Summary says what was looked at.
 func (s *Shape) Summary() string {
 	if s.Format == formatTable {
-		text := "table " + s.Table + in(s.Database) + fmt.Sprintf(", %d columns", len(s.Fields)+len(s.Unread))
+		text := "table " + s.Table + in(s.Database) + fmt.Sprintf(", %d columns", len(s.Fields))
 		if len(s.Key) > 0 {
 			text += ", key " + strings.Join(s.Key, ", ")
 		}

@@ -181,9 +181,6 @@ DATABASE_URL#TABLE: then the catalogue of the database says what its columns are
 			for _, list := range shape.Lists {
 				text += "# " + list + " is an array of objects: explode: " + list + " makes an item of each\n"
 			}
-			for _, u := range shape.Unread {
-				text += "# column " + u.Name + " is of type " + u.Type + ", which rows do not hold\n"
-			}
 			return c.env.print(text)
 		},
 	}

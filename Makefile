@@ -33,7 +33,7 @@ PLAIN := internal/acceptance internal/conformance internal/testmodel internal/gu
 	pkg/batch/repository pkg/batch/adaptor/jobfile pkg/batch/adaptor/item/csv pkg/batch/chunk/redrive \
 	pkg/batch/adaptor/partition/keyrange internal/sqlvalue internal/migrator internal/errorclass internal/jsonfile \
 	pkg/batch/adaptor/item/json pkg/batch/adaptor/item/query pkg/batch/adaptor/partition/query pkg/batch/adaptor/tasklet/sql \
-	pkg/batch/cli pkg/batch/runtime/schedule internal/gormtx internal/dberr
+	pkg/batch/cli pkg/batch/runtime/schedule internal/gormtx internal/dberr bench
 RACY = $(shell $(GO) list ./... | grep -vxE "$$($(GO) list -m)/($$(echo $(PLAIN) | tr ' ' '|'))")
 # The packages that take longest begin first, so that the last ones to end are short.
 LONGEST := ./pkg/batch/job ./pkg/batch/runtime ./pkg/batch/step ./pkg/batch/adaptor/cli

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"runtime"
 	"testing"
 
@@ -111,7 +112,8 @@ func BenchmarkOverhead(b *testing.B) {
 }
 
 // What is allocated for a step and for its chunks is not counted: it is the same for both
-// runs, but for some chunks more.
+// runs, but for some chunks more. Heartbeats allocate by the clock, so the least of some
+// measurements counts: what an item allocates is in each of them.
 func TestAnItemCostsNoAllocation(t *testing.T) {
 	e := testengine.New(t, testdb.SQLite(t)) // not parallel: other tests allocate
 	allocated := func(items int, processor bool) uint64 {
@@ -124,8 +126,13 @@ func TestAnItemCostsNoAllocation(t *testing.T) {
 	const few, many = 500_000, 1_500_000
 	for _, processor := range []bool{false, true} {
 		allocated(few, processor)
-		less, more := allocated(few, processor), allocated(many, processor)
-		perItem := (float64(more) - float64(less)) / (many - few)
+		perItem := math.Inf(1)
+		for range 3 {
+			less, more := allocated(few, processor), allocated(many, processor)
+			if perItem = min(perItem, math.Abs(float64(more)-float64(less))/(many-few)); perItem < 0.01 {
+				break
+			}
+		}
 		t.Logf("%.4f allocations for each item (processor: %t)", perItem, processor)
 		require.Less(t, perItem, 0.01, "processor: %t", processor)
 	}

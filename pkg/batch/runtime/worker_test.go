@@ -123,6 +123,18 @@ func (p *workplace) happened(what string) (n int) {
 	return n
 }
 
+// looksFailed counts the reports of looks that failed: a busy machine may lose a lease besides.
+func (p *workplace) looksFailed() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.events {
+		if e.What == "failed" && errors.Is(e.Err, errLook) {
+			n++
+		}
+	}
+	return n
+}
+
 // work runs the worker until the execution is over.
 func (p *workplace) work() error {
 	w, err := runtime.NewWorker(p.config)
@@ -156,7 +168,7 @@ func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 		require.NoError(t, p.work())
 		require.EqualValues(t, 2, u.failures.Load())
 		require.Equal(t, core.StatusCompleted, p.status())
-		require.Equal(t, 2, p.happened("failed"))
+		require.Equal(t, 2, p.looksFailed())
 	})
 }
 

@@ -1,0 +1,60 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
+)
+
+// TestTheProgramThatInitAppWritesBuildsAndRuns with this checkout, without a network.
+func TestTheProgramThatInitAppWritesBuildsAndRuns(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it builds a program")
+	}
+	checkout, err := filepath.Abs("../../../..")
+	require.NoError(t, err)
+	s := newScene(t, testdb.SQLite(t), nil)
+	dir := filepath.Join(s.dir, "meter")
+	r := s.run("init", "app", "meter", "--dir", dir, "--replace", checkout)
+	require.Equal(t, cli.ExitCompleted, r.code, r.err)
+	require.Contains(t, r.out, "cd DIR/meter && go test .")
+	do := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off", "DATABASE_URL=sqlite:"+filepath.Join(dir, "meter.db"))
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "go %v: %s", args, out)
+		return string(out)
+	}
+	do("test", ".")
+	do("build", "-o", "meter", ".")
+	out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "meter"), "validate", filepath.Join(dir, "meter.yaml")).CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+func TestInitAppIsRefusedWhereItCannotBe(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t), map[string]string{"main.go": "package main\n", "go.mod": "module example.com/other\n\ngo 1.26\n"})
+	for want, args := range map[string][]string{
+		`"Mine" is no name of an application`: {"Mine"},
+		"it has no go.mod of github.com":      {"mine", "--replace", s.dir},
+		"which name?":                         {},
+		"there is no checkout around":         {"fine", "--dir", s.dir},
+	} {
+		r := s.run(append([]string{"init", "app"}, args...)...)
+		require.Equal(t, cli.ExitUsage, r.code, want)
+		require.Contains(t, r.err, want)
+	}
+	checkout, err := filepath.Abs("../../../..")
+	require.NoError(t, err)
+	r := s.run("init", "app", "mine", "--dir", s.dir, "--replace", checkout)
+	require.Equal(t, cli.ExitUsage, r.code)
+	require.Contains(t, r.err, "is there already")
+}

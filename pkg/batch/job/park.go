@@ -98,7 +98,7 @@ func (r *run) continues() bool { return r.resumed != nil && !r.resumed.First }
 // definition; which steps take the new one is found again.
 func (r *run) beginHere(ctx context.Context) (err error) {
 	if r.previous != nil {
-		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params)
+		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params, nil)
 	}
 	if r.exec.StopRequested {
 		r.askStop()

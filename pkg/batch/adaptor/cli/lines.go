@@ -176,6 +176,8 @@ func restartLabel(a operator.Action) string {
 		return "go on anyway"
 	case a.FromStart:
 		return "from the start"
+	case a.IfComplete:
+		return "run it from there again"
 	}
 	return fileLabel(a, "restart it")
 }
@@ -213,6 +215,12 @@ func actionWords(words []string, a operator.Action) []string {
 	}
 	if a.FromStart {
 		words = append(words, "--from-start")
+	}
+	if a.From != "" {
+		words = append(words, "--from", a.From)
+	}
+	if a.IfComplete {
+		words = append(words, "--if-complete")
 	}
 	return words
 }
@@ -263,7 +271,7 @@ func diffLines(diff string) []string {
 func refusalCode(r *operator.Refusal) int {
 	switch r.Reason {
 	case operator.ReasonNotFound, operator.ReasonNoSuchJob, operator.ReasonFile, operator.ReasonParameters, operator.ReasonChanged,
-		operator.ReasonRedrive, operator.ReasonWhichStep, operator.ReasonItems:
+		operator.ReasonRedrive, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonFrom:
 		return ExitUsage
 	case operator.ReasonOver, operator.ReasonNoIncrementer, operator.ReasonSchema:
 		return ExitFailed

@@ -14,6 +14,9 @@ import (
 // Module is the path of Surfin's own module.
 const Module = "github.com/surfin-batch/surfin"
 
+// direct is the module beside Surfin that the application's own code imports.
+const direct = "go.uber.org/fx"
+
 //go:embed app
 var app embed.FS
 
@@ -46,8 +49,8 @@ func (a *Application) CheckName() error {
 	return nil
 }
 
-// Files returns the files of the application: main, the components, a job, its data, a test and
-// go.mod, which the others follow. With a Checkout it builds as it is; else `go mod tidy` has to
+// Files returns the files of the application: main, the components, a job, its data, a test, a
+// README, a Makefile and go.mod. With a Checkout it builds as it is; else `go mod tidy` has to
 // add the modules that Surfin needs.
 func (a *Application) Files() ([]File, error) {
 	if err := a.CheckName(); err != nil {
@@ -56,6 +59,7 @@ func (a *Application) Files() ([]File, error) {
 	var files []File
 	for _, f := range []struct{ path, from string }{
 		{"main.go", "main.go.txt"}, {"readings.go", "readings.go.txt"}, {a.Name + ".yaml", "job.yaml.txt"}, {"data/readings.txt", "readings.txt"}, {"main_test.go", "main_test.go.txt"},
+		{"README.md", "README.md.txt"}, {"Makefile", "Makefile.txt"}, {".gitignore", "gitignore.txt"},
 	} {
 		text, err := app.ReadFile("app/" + f.from)
 		if err != nil {
@@ -72,15 +76,35 @@ func (a *Application) module() []File {
 	if module == "" {
 		module = a.Name
 	}
-	if a.Checkout == nil {
-		return []File{{"go.mod", fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s %s\n", module, a.Go, Module, a.Version)}}
-	}
+	text := fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s %s\n", module, a.Go, Module, a.Version)
 	c := a.Checkout
-	text := fmt.Sprintf("module %s\n\ngo %s\n\nrequire %s v0.0.0\n\nreplace %s => %s\n\nrequire (\n", module, c.version, Module, Module, quotedPath(c.Folder))
-	for _, line := range c.required {
-		text += "\t" + line + " // indirect\n"
+	if c == nil {
+		return []File{{"go.mod", text}}
 	}
-	return []File{{"go.mod", text + ")\n"}, {"go.sum", c.sums}}
+	var used, needed string
+	for _, line := range c.required {
+		if strings.HasPrefix(line, direct+" ") {
+			used += "\t" + line + "\n"
+			continue
+		}
+		needed += "\t" + line + " // indirect\n"
+	}
+	text = fmt.Sprintf(`module %s
+
+go %s
+
+require (
+	%s v0.0.0
+%s)
+
+// Surfin is taken from a folder. Without this line it is the version that is required above.
+replace %s => %s
+
+// What Surfin needs.
+require (
+%s)
+`, module, c.version, Module, used, Module, quotedPath(c.Folder), needed)
+	return []File{{"go.mod", text}, {"go.sum", c.sums}}
 }
 
 // quotedPath is a path as go.mod has it.

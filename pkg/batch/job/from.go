@@ -33,6 +33,8 @@ type FromError struct {
 	// Known are the elements of the flow, and Reached those at which a restart may begin, both
 	// in the order of the definition.
 	Known, Reached []string
+	// Near is the one of Known that was probably meant; empty: none is near enough, or nobody looked.
+	Near string
 	// Split is the split of FromBeside, and Open the element that has not completed there.
 	Split, Open string
 }
@@ -50,16 +52,26 @@ func (e *FromError) Error() string {
 			e.Job, e.Element, e.Split, e.Open, e.Split)
 	case FromUnknown:
 	}
-	return fmt.Sprintf("job %s has no step or element %s: there is %s; a step of a child job is restarted with the execution of that job",
-		e.Job, e.Element, listed(e.Known))
+	near := ""
+	if e.Near != "" {
+		near = " (did you mean " + e.Near + "?)"
+	}
+	return fmt.Sprintf("job %s has no step or element %s%s: there is %s; a step of a child job is restarted with the execution of that job",
+		e.Job, e.Element, near, listed(e.Known))
 }
 
 // Unwrap returns ErrNotFrom.
 func (e *FromError) Unwrap() error { return ErrNotFrom }
 
+// maxListed is how many elements an error names.
+const maxListed = 20
+
 func listed(names []string) string {
-	if len(names) == 0 {
+	switch more := len(names) - maxListed; {
+	case len(names) == 0:
 		return "none"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
 	}
 	return strings.Join(names, ", ")
 }

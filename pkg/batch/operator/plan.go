@@ -242,16 +242,8 @@ func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *c
 	if l.file == nil {
 		return nil, nil, &RequestError{Field: "execution", Value: fmt.Sprint(req.Execution), Reason: "a dry run needs a job file: its job is one of Go code"}
 	}
-	newest, err := s.newestAttempt(ctx, l.named)
-	if err != nil {
+	if err := s.admits(ctx, l); err != nil {
 		return nil, nil, err
-	}
-	refused := newest.Refusal(l.job.Restartable)
-	if req.IfComplete {
-		refused = newest.RefusalIfComplete(l.job.Restartable)
-	}
-	if refused != nil {
-		return nil, nil, s.refused(ctx, refused, l)
 	}
 	if l.job.Bind != nil {
 		if err := l.job.Bind(ctx, l.params); err != nil {

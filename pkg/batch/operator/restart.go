@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
@@ -57,6 +58,9 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 		return nil, err
 	}
 	if req.From != "" {
+		if err := s.admits(ctx, l); err != nil {
+			return nil, err
+		}
 		if l.from, err = job.NewFrom(ctx, s.config.Repository, l.job, e, req.From); err != nil {
 			return nil, s.refused(ctx, err, l)
 		}
@@ -75,13 +79,45 @@ func (r RestartRequest) check() error {
 	return nil
 }
 
-// notFrom refuses a restart from an element, and says where in the file the elements are.
+// admits refuses a restart that the launch would refuse as it is now, before anything is planned.
+func (s *Service) admits(ctx context.Context, l *launch) error {
+	newest, err := s.newestAttempt(ctx, l.named)
+	if err != nil {
+		return err
+	}
+	refused := newest.Refusal(l.job.Restartable)
+	if l.options.IfComplete {
+		refused = newest.RefusalIfComplete(l.job.Restartable)
+	}
+	if refused != nil {
+		return s.refused(ctx, refused, l)
+	}
+	return nil
+}
+
+// notFrom refuses a restart from an element. It says where in the file the elements are, and what
+// may be done instead.
 func (s *Service) notFrom(err error, l *launch) error {
 	var refused *job.FromError
 	errors.As(err, &refused)
 	placed := *refused
+	if refused.Cause == job.FromUnknown {
+		placed.Near = nearest.Name(refused.Element, refused.Known)
+	}
 	placed.Known, placed.Reached = s.places(l, refused.Known), s.places(l, refused.Reached)
-	return &Refusal{Reason: ReasonFrom, Execution: l.named.ID, Err: &placed, Actions: []Action{{Kind: ActShow, Execution: l.named.ID, Status: l.named.Status}}}
+	r := &Refusal{Reason: ReasonFrom, Execution: l.named.ID, Err: &placed}
+	again := Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status, IfComplete: l.options.IfComplete}
+	for _, instead := range []string{placed.Near, refused.Split} {
+		if slices.Contains(refused.Reached, instead) {
+			again.From = instead
+			r.Actions = append(r.Actions, again)
+		}
+	}
+	if refused.Cause != job.FromUnknown && l.named.Status != core.StatusCompleted {
+		r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status})
+	}
+	r.Actions = append(r.Actions, Action{Kind: ActShow, Execution: l.named.ID, Status: l.named.Status})
+	return r
 }
 
 // places adds to names of elements where they are.

@@ -178,6 +178,8 @@ func restartLabel(a operator.Action) string {
 		return "from the start"
 	case a.IfComplete:
 		return "run it from there again"
+	case a.From != "":
+		return "from " + a.From
 	}
 	return fileLabel(a, "restart it")
 }
@@ -188,6 +190,8 @@ func restartExplained(a operator.Action) string {
 		return "restart it anyway"
 	case a.FromStart:
 		return "restart it from the start"
+	case a.From != "":
+		return "restart it from " + a.From
 	}
 	return "restart it"
 }

@@ -135,7 +135,7 @@ var (
 // ReadCheckout reads what an application needs to know of a checkout.
 func ReadCheckout(folder string) (*Checkout, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "go.mod"))
-	if errors.Is(err, fs.ErrNotExist) {
+	if file, failed := os.Stat(folder); errors.Is(err, fs.ErrNotExist) || failed == nil && !file.IsDir() { // such as the program surfin
 		return nil, fmt.Errorf("%s: %w", folder, ErrNoCheckout)
 	}
 	if err != nil {

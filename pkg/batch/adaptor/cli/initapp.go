@@ -21,8 +21,8 @@ func (c fileCommands) initAppCommand() *cobra.Command {
 		Use:   "app NAME",
 		Short: "Write a Go program with a reader, a processor and a writer of its own, and a job that uses them",
 		Long: `Writes a small Go program into the folder NAME: main.go, its components, a job that
-uses them, data, a test and go.mod. It is this command with the components built in. A file
-that is there is replaced only with --force.
+uses them, data, a test, a README, a Makefile and go.mod. It is this command with the
+components built in. A file that is there is replaced only with --force.
 
 go.mod requires the version of surfin that this command is. A development build has none:
 go.mod then takes surfin from a checkout (replace), which is the one given with --replace, or

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 )
 
-// TestTheProgramThatInitAppWritesRunsItsTest with this checkout, without a network. Its test runs
-// its job. It is compiled and linked once, without the race detector: the program is the one
+// TestTheProgramThatInitAppWritesRunsItsTest with this checkout. Its test runs the job:
+// it is compiled and linked once, without the race detector: the program is the one
 // that a newcomer has.
 func TestTheProgramThatInitAppWritesRunsItsTest(t *testing.T) {
 	t.Parallel()
@@ -29,7 +29,7 @@ func TestTheProgramThatInitAppWritesRunsItsTest(t *testing.T) {
 	require.Contains(t, r.out, "cd DIR/meter && go test .")
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", ".")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off", "DATABASE_URL=")
+	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "DATABASE_URL=")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Contains(t, string(out), "ok  \tmeter")

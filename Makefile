@@ -53,7 +53,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-go clean
+.PHONY: help build test test-plain test-race quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,9 +119,13 @@ bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000
 	tools/ensure postgresql
 	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
 
-bench-peers: ## the same with the SQLite driver of mattn (needs a C compiler)
-	tools/ensure postgresql gcc
+bench-peers: ## the same with Spring Batch (needs Java 17 and Maven) and the SQLite driver of mattn (needs a C compiler)
+	tools/ensure postgresql gcc java maven
 	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
+
+bench-lose: ## show what becomes of rows that are skipped, stopped or retried, with Spring Batch and with Surfin (needs Java 17 and Maven)
+	tools/ensure postgresql java maven
+	$(GO) run ./bench/driver -lose $(FLAGS)
 
 bench-go: ## run the Go benchmarks of PKG
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)

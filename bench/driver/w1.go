@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,7 @@ func w1() Workload {
 	}}}
 	for _, chunk := range []int{1000, 10_000} {
 		contestants = append(contestants, loads(chunk)...)
+		contestants = append(contestants, springs("load", chunk)...)
 	}
 	return Workload{
 		Name: "w1", Title: "csv to PostgreSQL, 86 bytes a row, a durable commit for each chunk", Contestants: contestants,
@@ -50,6 +52,8 @@ func loads(chunk int) []Contestant {
 	all := []Contestant{
 		loop("COPY loop", func(ctx context.Context, w Work) error { return copyLoop(ctx, w, chunk, false) }),
 		loop("COPY loop, double-buffered", func(ctx context.Context, w Work) error { return copyLoop(ctx, w, chunk, true) }),
+		loop("UNNEST loop", func(ctx context.Context, w Work) error { return saleLoop(ctx, w, chunk, insertUnnested) }),
+		loop("loop of multi-row VALUES", func(ctx context.Context, w Work) error { return saleLoop(ctx, w, chunk, insertValues) }),
 		loop("gorm CreateInBatches", func(ctx context.Context, w Work) error { return gormLoop(ctx, w, chunk) }),
 		ours(named("rows"), loadJob(chunk, rowItem, "", "")),
 		ours(named("structs"), loadJob(chunk, "sale", "", "")),
@@ -117,6 +121,56 @@ func copyChunks(ctx context.Context, w Work, table string, chunk int, ahead bool
 			return err
 		})
 	})
+}
+
+// saleLoop is the work with structs: for each chunk an insert and an UPDATE in one transaction.
+func saleLoop(ctx context.Context, w Work, chunk int, insert func(ctx context.Context, tx pgx.Tx, rows []sale) error) (err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	read := 0
+	return eachSales(w, chunk, false, func(rows []sale) error {
+		read += len(rows)
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if err := insert(ctx, tx, rows); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, updatePosition, read)
+			return err
+		})
+	})
+}
+
+// insertUnnested is one statement with an array for each column.
+func insertUnnested(ctx context.Context, tx pgx.Tx, rows []sale) error {
+	var c saleColumns
+	for _, s := range rows {
+		c.add(s)
+	}
+	_, err := tx.Exec(ctx, "INSERT INTO sale "+selectUnnested, c.args()...)
+	return err
+}
+
+// insertValues is statements with a parameter for each value, 1000 rows in each.
+func insertValues(ctx context.Context, tx pgx.Tx, rows []sale) error {
+	const perStatement, columns = 1000, 6
+	for part := range slices.Chunk(rows, perStatement) {
+		text, args := []byte("INSERT INTO sale VALUES "), make([]any, 0, columns*len(part))
+		for i, s := range part {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			n := i * columns
+			text = fmt.Appendf(text, "($%d,$%d,$%d,$%d,$%d,$%d)", n+1, n+2, n+3, n+4, n+5, n+6)
+			args = append(args, s.ID, s.Account, s.Name, s.City, s.Day, s.Amount)
+		}
+		if _, err := tx.Exec(ctx, string(text), args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gormLoop is the work with gorm: batches of 1000 rows, as many as a chunk has in one transaction.

@@ -21,7 +21,7 @@ FUZZ ?= 10m
 SEED ?= 1
 # What `make bench` takes: rows of the first workload, and measured rounds.
 SIZE ?= 200000
-ROUNDS ?= 5
+ROUNDS ?= 3
 # Tests of a package side by side, and packages: on two cores most of them wait.
 PARALLEL ?= 4
 PACKAGES ?= 2
@@ -115,7 +115,7 @@ check-generated: ## fail if a generated file is not what `make generate` writes
 	if diff -ru "$$before/reference" docs/reference; then rm -r "$$before"; \
 	else rm -r "$$before"; echo "docs/reference was stale; it is up to date now: commit it" >&2; exit 1; fi
 
-bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000 rows), ROUNDS (5); see docs/benchmarks.md
+bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000 rows), ROUNDS (3); see docs/benchmarks.md
 	tools/ensure postgresql
 	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
 

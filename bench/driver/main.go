@@ -55,7 +55,7 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
 	flags.IntVar(&o.size, "size", 200_000, "rows of w1; the other workloads have a share of it")
-	flags.IntVar(&o.rounds, "rounds", 5, "measured rounds; one more before them checks every contestant")
+	flags.IntVar(&o.rounds, "rounds", 3, "measured rounds")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the data and of the order in each round")
 	run := flags.String("run", "", "only workloads whose name matches this pattern")
 	only := flags.String("only", "", "only contestants whose name matches this pattern, and the floors")
@@ -123,6 +123,7 @@ func drive(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
+	fmt.Println(targetText(report.tables, o.markdown))
 	fmt.Println(report.footer())
 	if failed > 0 {
 		return fmt.Errorf("%d contestants failed: see the tables", failed)

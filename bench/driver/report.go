@@ -67,6 +67,7 @@ func (r *report) writePage(path string) error {
 	plot := strings.TrimSuffix(path, filepath.Ext(path)) + ".svg"
 	var out strings.Builder
 	fmt.Fprintf(&out, "\n%s.\n\n![each contestant as a fraction of the floor](%s)\n", r.footer(), filepath.Base(plot))
+	fmt.Fprintf(&out, "\n**targets**\n\n%s", targetText(r.tables, true))
 	for _, t := range r.tables {
 		fmt.Fprintf(&out, "\n%s", t.text(true))
 	}

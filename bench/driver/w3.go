@@ -37,7 +37,7 @@ func w3() Workload {
 		contestants = append(contestants, mattn{chunk: chunk})
 	}
 	return Workload{
-		Name: "w3", Title: "csv to SQLite, a durable commit for each chunk", Contestants: contestants,
+		Name: "w3", Title: "csv to SQLite, a durable commit for each chunk", Share: 0.5, Contestants: contestants,
 		Prepare: func(ctx context.Context, b *bench, _ *Work) error {
 			return makeSQLite(ctx, filepath.Join(b.dir, sqliteTemplate))
 		},

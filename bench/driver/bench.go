@@ -27,6 +27,9 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	if dir, err = filepath.Abs(dir); err != nil { // the contestants run in folders of their own
+		return nil, err
+	}
 	b := &bench{
 		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]error{},
 		order: rand.New(rand.NewPCG(o.seed, 2)), //nolint:gosec // an order that can be had again

@@ -76,7 +76,9 @@ func (c springLoses) Restarts() bool { return true }
 
 func (c springLoses) Result(stdout []byte) (Result, error) { return parseResult(stdout) }
 
-func (c springLoses) Build(ctx context.Context, b *bench) error { return buildSpring(ctx, b.spring) }
+func (c springLoses) Build(ctx context.Context, b *bench) error {
+	return buildSpring(ctx, b.dir, b.spring)
+}
 
 func (c springLoses) Command(w Work) (*exec.Cmd, error) {
 	disturb := c.disturb
@@ -85,7 +87,7 @@ func (c springLoses) Command(w Work) (*exec.Cmd, error) {
 	}
 	return springCommand(w, "256m", map[string]string{
 		"work": "lose", "url": w.URL, "input": w.Input, "builder": c.builder, "disturb": disturb, "at": strconv.Itoa(disturbAt),
-	})
+	}), nil
 }
 
 // lost is what came of a case.
@@ -123,7 +125,7 @@ func (b *bench) lose(ctx context.Context) (text string, err error) {
 			fmt.Fprintf(&out, "| %s | %s |\n", contestant.Name(), strings.Join(l.cells(), " | "))
 		}
 	}
-	version, err := springVersion()
+	version, err := springVersion(b.dir)
 	return fmt.Sprintf("\nSpring Batch %s, %s, PostgreSQL %s.\n%s", version, time.Now().UTC().Format(time.DateOnly), b.server.version, out.String()), err
 }
 

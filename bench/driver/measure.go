@@ -27,7 +27,7 @@ const (
 	// runTime is how long one process may take.
 	runTime = 20 * time.Minute
 	// peakEvery is the time between two looks at the memory of a process.
-	peakEvery = 20 * time.Millisecond
+	peakEvery = 5 * time.Millisecond
 )
 
 // measure runs a contestant once.

@@ -43,11 +43,14 @@ func (c spring) Restarts() bool { return !c.once }
 func (c spring) Result(stdout []byte) (Result, error) { return parseResult(stdout) }
 
 // Build runs Maven, which gets what is lacking.
-func (c spring) Build(ctx context.Context, b *bench) error { return buildSpring(ctx, b.spring) }
+func (c spring) Build(ctx context.Context, b *bench) error { return buildSpring(ctx, b.dir, b.spring) }
+
+// springTarget is what is built, in the driver's folder.
+func springTarget(dir string) string { return filepath.Join(dir, "springbatch") }
 
 // buildSpring builds with a version of Spring Batch; empty: that of pom.xml.
-func buildSpring(ctx context.Context, version string) error {
-	args := []string{"-q", "-B", "-f", filepath.Join(springFolder, "pom.xml"), "clean", "package"}
+func buildSpring(ctx context.Context, dir, version string) error {
+	args := []string{"-q", "-B", "-f", filepath.Join(springFolder, "pom.xml"), "package", "-Dbench.target=" + springTarget(dir)}
 	if version != "" {
 		args = append(args, "-Dspring-batch.version="+version)
 	}
@@ -65,15 +68,12 @@ func (c spring) Command(w Work) (*exec.Cmd, error) {
 	return springCommand(w, "2g", map[string]string{
 		"work": c.work, "url": w.URL, "input": w.Input, "output": outputOf(w), "chunk": strconv.Itoa(c.chunk),
 		"rows": strconv.Itoa(w.Rows), "warm": strconv.Itoa(c.warm), "kill_at": strconv.FormatInt(w.KillAt, 10),
-	})
+	}), nil
 }
 
 // springCommand is a JVM with a heap of one size, so that it is not resized meanwhile.
-func springCommand(w Work, heap string, options map[string]string) (*exec.Cmd, error) {
-	target, err := filepath.Abs(filepath.Join(springFolder, "target"))
-	if err != nil {
-		return nil, err
-	}
+func springCommand(w Work, heap string, options map[string]string) *exec.Cmd {
+	target := springTarget(filepath.Dir(w.Dir))
 	classes := filepath.Join(target, "classes") + string(filepath.ListSeparator) + filepath.Join(target, "lib", "*")
 	args := []string{"-Xms" + heap, "-Xmx" + heap, "-cp", classes, "bench.Main"}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -81,15 +81,15 @@ func springCommand(w Work, heap string, options map[string]string) (*exec.Cmd, e
 	}
 	cmd := exec.Command("java", args...) //nolint:gosec // our own classes
 	cmd.Dir = w.Dir
-	return cmd, nil
+	return cmd
 }
 
 // springVersion is the version that was built.
-func springVersion() (string, error) {
+func springVersion(dir string) (string, error) {
 	const before, after = "spring-batch-core-", ".jar"
-	found, err := filepath.Glob(filepath.Join(springFolder, "target", "lib", before+"*"+after))
+	found, err := filepath.Glob(filepath.Join(springTarget(dir), "lib", before+"*"+after))
 	if err != nil || len(found) != 1 {
-		return "", fmt.Errorf("%s has not one version of Spring Batch but %d: %w", springFolder, len(found), err)
+		return "", fmt.Errorf("%s has not one version of Spring Batch but %d: %w", springTarget(dir), len(found), err)
 	}
 	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(found[0]), before), after), nil
 }

@@ -21,7 +21,7 @@ FUZZ ?= 10m
 SEED ?= 1
 # What `make bench` takes: rows of the first workload, and measured rounds.
 SIZE ?= 200000
-ROUNDS ?= 5
+ROUNDS ?= 3
 # Tests of a package side by side, and packages: on two cores most of them wait.
 PARALLEL ?= 4
 PACKAGES ?= 2
@@ -51,7 +51,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-go clean
+.PHONY: help build test test-plain test-race quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,13 +113,17 @@ check-generated: ## fail if a generated file is not what `make generate` writes
 	if diff -ru "$$before/reference" docs/reference; then rm -r "$$before"; \
 	else rm -r "$$before"; echo "docs/reference was stale; it is up to date now: commit it" >&2; exit 1; fi
 
-bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000 rows), ROUNDS (5); see docs/benchmarks.md
+bench: ## compare each workload with its floor, on a quiet machine: SIZE (200000 rows), ROUNDS (3); see docs/benchmarks.md
 	tools/ensure postgresql
 	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) $(FLAGS)
 
-bench-peers: ## the same with the SQLite driver of mattn (needs a C compiler)
-	tools/ensure postgresql gcc
+bench-peers: ## the same with Spring Batch (needs Java 17 and Maven) and the SQLite driver of mattn (needs a C compiler)
+	tools/ensure postgresql gcc java maven
 	$(GO) run ./bench/driver -size $(SIZE) -rounds $(ROUNDS) -peers $(FLAGS)
+
+bench-lose: ## show what becomes of rows that are skipped, stopped or retried, with Spring Batch and with Surfin (needs Java 17 and Maven)
+	tools/ensure postgresql java maven
+	$(GO) run ./bench/driver -lose $(FLAGS)
 
 bench-go: ## run the Go benchmarks of PKG
 	$(WITH_POSTGRES) $(GO) test -run '^$$' -bench . -benchmem $(FLAGS) $(PKG)

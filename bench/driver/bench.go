@@ -18,8 +18,8 @@ type bench struct {
 	dir    string
 	server *server
 	order  *rand.Rand
-	inputs map[int]Work // by rows: Input and Sum
-	built  map[string]bool
+	inputs map[int]Work     // by rows: Input and Sum
+	built  map[string]error // by the type of a peer
 }
 
 func newBench(ctx context.Context, o options) (*bench, error) {
@@ -27,8 +27,11 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
+	if dir, err = filepath.Abs(dir); err != nil { // the contestants run in folders of their own
+		return nil, err
+	}
 	b := &bench{
-		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]bool{},
+		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]error{},
 		order: rand.New(rand.NewPCG(o.seed, 2)), //nolint:gosec // an order that can be had again
 	}
 	if b.server, err = startServer(ctx, o.postgres); err != nil {
@@ -75,13 +78,11 @@ func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 				continue
 			}
 			if err := b.build(ctx, p); err != nil {
-				return nil, err
+				t.add(c, err)
+				continue
 			}
 		}
 		t.add(c, b.gate(ctx, of, c, w))
-		if i == 0 && t.lines[0].failed != nil {
-			return nil, fmt.Errorf("the floor, %s: %w", c.Name(), t.lines[0].failed)
-		}
 	}
 	for round := range b.rounds {
 		b.order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
@@ -92,6 +93,9 @@ func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 			run, err := b.once(ctx, of, l.contestant, w)
 			if err != nil {
 				l.failed = fmt.Errorf("round %d: %w", round+1, err)
+				if l.place == 0 {
+					return nil, fmt.Errorf("the floor, %s: %w", l.contestant.Name(), l.failed)
+				}
 				continue
 			}
 			l.runs[round] = run
@@ -110,23 +114,25 @@ func (b *bench) rowsOf(of Workload) int {
 	return max(int(float64(b.size)*of.Share), minSize)
 }
 
+// build builds what a peer needs, once.
 func (b *bench) build(ctx context.Context, p Peer) error {
-	if b.built[p.Name()] {
-		return nil
+	kind := fmt.Sprintf("%T", p)
+	err, ok := b.built[kind]
+	if !ok {
+		if err = p.Build(ctx, b); err != nil {
+			err = fmt.Errorf("build %s: %w", p.Name(), err)
+		}
+		b.built[kind] = err
 	}
-	b.built[p.Name()] = true
-	if err := p.Build(ctx, b.dir); err != nil {
-		return fmt.Errorf("build %s: %w", p.Name(), err)
-	}
-	return nil
+	return err
 }
 
-// gate checks a contestant before it is measured: what it has written, and the same after
-// it was killed and run again.
+// gate checks a contestant before it is measured: what it has written after it was killed and run
+// again. What it writes otherwise is checked in every round.
 func (b *bench) gate(ctx context.Context, of Workload, c Contestant, w Work) error {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", of.Name, c.Name())
-	if _, err := b.once(ctx, of, c, w); err != nil || !c.Restarts() {
-		return err
+	if !c.Restarts() {
+		return nil
 	}
 	const tries = 5 // it may be done before it is killed
 	for range tries {
@@ -191,7 +197,7 @@ func (b *bench) clear(ctx context.Context, of Workload, c Contestant, w Work) (W
 	if err := errors.Join(os.RemoveAll(w.Dir), os.Mkdir(w.Dir, 0o700)); err != nil {
 		return w, err
 	}
-	if w.URL != "" {
+	if w.URL != "" && !w.Keep {
 		if err := b.server.fresh(ctx, of.Name); err != nil {
 			return w, err
 		}

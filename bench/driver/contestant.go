@@ -29,8 +29,8 @@ type Contestant interface {
 // Peer is a contestant that needs more than Go and PostgreSQL: it is asked with -peers only.
 type Peer interface {
 	Contestant
-	// Build makes what Command runs, in dir.
-	Build(ctx context.Context, dir string) error
+	// Build makes what Command runs, for all contestants of its type.
+	Build(ctx context.Context, b *bench) error
 }
 
 // Workload is some work, the ways to do it, and the check that it was done.
@@ -77,18 +77,28 @@ type Work struct {
 	Sum   uint64 `json:"sum"`
 	// URL is that of the database of the run; empty: it has none.
 	URL string `json:"url,omitempty"`
+	// Keep says that all runs have one database: they write nothing that another one minds.
+	Keep bool `json:"keep,omitempty"`
 	// KillAt asks the process to kill itself soon after it has committed so many rows; 0: not.
 	KillAt int64 `json:"kill_at,omitempty"`
+	// Again says that the process before has not completed the work: this one goes on.
+	Again bool `json:"again,omitempty"`
 }
 
 // Result is what a process says about its work: a line of JSON on its standard output.
 type Result struct {
 	// Seconds is the time of the work, without the start of the process.
 	Seconds float64 `json:"seconds"`
-	// ClientCPU is that of the work in seconds, where the process has done more than that; 0: of the process.
+	// ClientCPU is that of the work in seconds, where the process has done more than that; 0: of the
+	// process. The process prints the line {"begins": true} before the work.
 	ClientCPU float64 `json:"client_cpu,omitempty"`
 	// Found is a row that was asked for.
 	Found string `json:"found,omitempty"`
+	// Status is how the execution ended, where that is asked for, Cause why, and Skipped how
+	// many items all attempts of it have skipped.
+	Status  string `json:"status,omitempty"`
+	Cause   string `json:"cause,omitempty"`
+	Skipped int    `json:"skipped,omitempty"`
 }
 
 // parseResult finds the line of the result.
@@ -153,7 +163,7 @@ func childResult(text string) (Result, error) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", workVariable, err)
 	}
-	for _, of := range workloads() {
+	for _, of := range slices.Concat(workloads(), loseWorkloads()) {
 		if of.Name != w.Workload {
 			continue
 		}

@@ -5,6 +5,7 @@
 //	go run ./bench/driver -run w1 -size 20000 -rounds 3
 //	go run ./bench/driver -peers          # with Spring Batch and mattn's SQLite, too
 //	go run ./bench/driver -page docs/benchmarks.md
+//	go run ./bench/driver -lose           # what Spring Batch loses, and who does not
 //
 // Machines differ and are noisy: what counts is the ratio to the floor of the same round,
 // the first contestant of a workload. docs/benchmarks.md says what each workload is.
@@ -30,7 +31,8 @@ type options struct {
 	run, only    *regexp.Regexp
 	markdown     bool
 	page         string
-	peers        bool
+	peers, lose  bool
+	spring       string
 	dir          string
 	postgres     string
 }
@@ -53,13 +55,15 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
 	flags.IntVar(&o.size, "size", 200_000, "rows of w1; the other workloads have a share of it")
-	flags.IntVar(&o.rounds, "rounds", 5, "measured rounds; one more before them checks every contestant")
+	flags.IntVar(&o.rounds, "rounds", 3, "measured rounds")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the data and of the order in each round")
 	run := flags.String("run", "", "only workloads whose name matches this pattern")
 	only := flags.String("only", "", "only contestants whose name matches this pattern, and the floors")
 	flags.BoolVar(&o.markdown, "markdown", false, "print the tables as markdown")
 	flags.StringVar(&o.page, "page", "", "put the tables into this page, between its markers, and a plot beside it")
 	flags.BoolVar(&o.peers, "peers", false, "compare with Spring Batch (needs java and mvn) and mattn's SQLite (needs a C compiler), too")
+	flags.BoolVar(&o.lose, "lose", false, "show instead what becomes of rows that are skipped, stopped or retried, with Spring Batch and here")
+	flags.StringVar(&o.spring, "spring", "", "version of Spring Batch; default: that of bench/springbatch/pom.xml")
 	flags.StringVar(&o.dir, "dir", "", "folder for files and databases; default: the system's for temporary files")
 	flags.StringVar(&o.postgres, "postgres", "", "URL of a superuser of a PostgreSQL server; default: one of the driver's own")
 	if err := flags.Parse(args); err != nil {
@@ -94,6 +98,9 @@ func drive(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
+	if o.lose {
+		return showLost(ctx, b)
+	}
 	report := newReport(ctx, b)
 	failed := 0
 	for _, w := range workloads() {
@@ -116,9 +123,23 @@ func drive(ctx context.Context, args []string) (err error) {
 			return err
 		}
 	}
+	fmt.Println(targetText(report.tables, o.markdown))
 	fmt.Println(report.footer())
 	if failed > 0 {
 		return fmt.Errorf("%d contestants failed: see the tables", failed)
 	}
 	return nil
+}
+
+// showLost prints what is lost, and puts it into the page.
+func showLost(ctx context.Context, b *bench) error {
+	text, err := b.lose(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Println(text)
+	if b.page == "" {
+		return nil
+	}
+	return replaceMarked(b.page, text)
 }

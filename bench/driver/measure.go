@@ -27,7 +27,7 @@ const (
 	// runTime is how long one process may take.
 	runTime = 20 * time.Minute
 	// peakEvery is the time between two looks at the memory of a process.
-	peakEvery = 20 * time.Millisecond
+	peakEvery = 5 * time.Millisecond
 )
 
 // measure runs a contestant once.
@@ -36,8 +36,9 @@ func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) 
 	if err != nil {
 		return run{}, err
 	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var stderr bytes.Buffer
+	stdout := &noticed{begins: b.server.cpu}
+	cmd.Stdout, cmd.Stderr = stdout, &stderr
 	before := b.server.cpu()
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
@@ -58,9 +59,28 @@ func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) 
 		return r, err
 	}
 	if r.ClientCPU > 0 { // the process has done more than the work, and so has the server
-		r.clientCPU, r.serverCPU = r.ClientCPU, -1
+		r.clientCPU = r.ClientCPU
+		if r.serverCPU >= 0 && stdout.begun {
+			r.serverCPU -= stdout.at - before
+		}
 	}
 	return r, nil
+}
+
+// noticed is what a process prints. It looks at the server's CPU time when the process says that
+// its work begins.
+type noticed struct {
+	bytes.Buffer
+	begins func() float64
+	begun  bool
+	at     float64
+}
+
+func (n *noticed) Write(text []byte) (int, error) {
+	if !n.begun && bytes.Contains(text, []byte(`{"begins": true}`)) {
+		n.begun, n.at = true, n.begins()
+	}
+	return n.Buffer.Write(text)
 }
 
 // watch waits for a process, and returns its peak RSS. (That of wait(2) begins with the

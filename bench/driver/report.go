@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -63,6 +64,21 @@ const (
 
 // writePage puts the tables into a page, and a plot beside it.
 func (r *report) writePage(path string) error {
+	plot := strings.TrimSuffix(path, filepath.Ext(path)) + ".svg"
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n%s.\n\n![each contestant as a fraction of the floor](%s)\n", r.footer(), filepath.Base(plot))
+	fmt.Fprintf(&out, "\n**targets**\n\n%s", targetText(r.tables, true))
+	for _, t := range r.tables {
+		fmt.Fprintf(&out, "\n%s", t.text(true))
+	}
+	return errors.Join(
+		replaceMarked(path, out.String()),
+		os.WriteFile(plot, []byte(r.plot()), 0o644), //nolint:gosec // a page is for everybody
+	)
+}
+
+// replaceMarked puts a text between the markers of a page.
+func replaceMarked(path, text string) error {
 	old, err := os.ReadFile(path) //nolint:gosec // the page that was asked for
 	if err != nil {
 		return err
@@ -72,17 +88,6 @@ func (r *report) writePage(path string) error {
 	if !ok || !ok2 {
 		return fmt.Errorf("%s has no lines %s and %s", path, beginMark, endMark)
 	}
-	plot := strings.TrimSuffix(path, filepath.Ext(path)) + ".svg"
-	var out bytes.Buffer
-	out.Write(before)
-	fmt.Fprintf(&out, "%s\n\n%s.\n\n![each contestant as a fraction of the floor](%s)\n", beginMark, r.footer(), filepath.Base(plot))
-	for _, t := range r.tables {
-		fmt.Fprintf(&out, "\n%s", t.text(true))
-	}
-	fmt.Fprintf(&out, "\n%s", endMark)
-	out.Write(after)
-	return errors.Join(
-		os.WriteFile(path, out.Bytes(), 0o644),      //nolint:gosec // a page is for everybody
-		os.WriteFile(plot, []byte(r.plot()), 0o644), //nolint:gosec // as above
-	)
+	page := slices.Concat(before, []byte(beginMark+"\n"+text+"\n"+endMark), after)
+	return os.WriteFile(path, page, 0o644) //nolint:gosec // a page is for everybody
 }

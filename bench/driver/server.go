@@ -105,18 +105,30 @@ func (s *server) exec(ctx context.Context, database string, statements ...string
 
 // urlOf is the URL of a database.
 func (s *server) urlOf(database string) string {
-	u, err := url.Parse(s.url)
+	text, err := withDatabase(s.url, database)
 	if err != nil {
 		return s.url // it was parsed when the server was looked at
 	}
-	u.Path = "/" + database
-	return u.String()
+	return text
 }
+
+// withDatabase is a URL with another database of the same server.
+func withDatabase(text, database string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", err
+	}
+	u.Path = "/" + database
+	return u.String(), nil
+}
+
+// templateOf is the database that the runs of a workload begin with.
+func templateOf(workload string) string { return templatePrefix + identifier(workload) }
 
 // template makes the database that the runs of a workload begin with: the tables of our
 // history, and what fill adds.
 func (s *server) template(ctx context.Context, workload string, fill ...string) error {
-	name := templatePrefix + identifier(workload)
+	name := templateOf(workload)
 	err := s.exec(ctx, "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)", "CREATE DATABASE "+name+" TEMPLATE template0")
 	if err != nil {
 		return err
@@ -144,7 +156,7 @@ func prepareHistory(ctx context.Context, url string) error {
 func (s *server) fresh(ctx context.Context, workload string) error {
 	return s.exec(ctx, "postgres",
 		"DROP DATABASE IF EXISTS "+runDatabase+" WITH (FORCE)",
-		"CREATE DATABASE "+runDatabase+" TEMPLATE "+templatePrefix+identifier(workload),
+		"CREATE DATABASE "+runDatabase+" TEMPLATE "+templateOf(workload),
 		"CHECKPOINT")
 }
 

@@ -21,7 +21,7 @@ func start() Workload {
 	}}
 	return Workload{
 		Name: "start", Title: "the start of a process with one tasklet", Metric: started,
-		Contestants: []Contestant{nothing, onSQLite, onPostgres},
+		Contestants: []Contestant{nothing, onSQLite, onPostgres, spring{name: springPrefix + ", a tasklet", work: "tasklet", once: true}},
 		Prepare:     withHistory,
 	}
 }
@@ -38,6 +38,8 @@ func peak() Workload {
 			inside{name: oursPrefix + " all rows", run: func(ctx context.Context, w Work) (Result, error) {
 				return runJob(ctx, w, w.URL, job)
 			}},
+			spring{name: springPrefix + ", a tenth of the rows", work: "load", chunk: 1000, once: true, of: tenthOf},
+			spring{name: springPrefix + ", all rows", work: "load", chunk: 1000, once: true},
 		},
 		Prepare: func(ctx context.Context, b *bench, w *Work) error {
 			w.URL = b.server.url

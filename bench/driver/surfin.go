@@ -47,10 +47,21 @@ func ours(name, job string, opts ...fx.Option) inside {
 	return inside{name: oursPrefix + " " + name, restarts: true, run: func(ctx context.Context, w Work) (Result, error) {
 		url := w.URL
 		if url == "" {
-			url = "sqlite:" + filepath.Join(w.Dir, "surfin.db")
+			url = "sqlite:" + sqlitePath(w)
 		}
 		return runJob(ctx, w, url, job, opts...)
 	}}
+}
+
+// oursOnFile is a job of ours whose history is in a file of SQLite.
+func oursOnFile(name, job string, opts ...fx.Option) inside {
+	c := ours(name, job, opts...)
+	run := c.run
+	c.run = func(ctx context.Context, w Work) (Result, error) {
+		w.URL = ""
+		return run(ctx, w)
+	}
+	return c
 }
 
 // runJob runs a job file, or goes on with the job of a process that was killed.

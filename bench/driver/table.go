@@ -104,6 +104,8 @@ func (t *table) cells(l *line) []string {
 // timeText is a time as people read it.
 func timeText(seconds float64) string {
 	switch {
+	case seconds < 1e-6:
+		return fmt.Sprintf("%.1f ns", seconds*1e9)
 	case seconds < 0.001:
 		return fmt.Sprintf("%.0f µs", seconds*1e6)
 	case seconds < 0.1:
@@ -142,7 +144,12 @@ func (t *table) aligned() string {
 	for _, l := range t.ordered() {
 		rows = append(rows, t.cells(l))
 	}
-	widths := make([]int, len(columns()))
+	return aligned(rows)
+}
+
+// aligned are rows in columns.
+func aligned(rows [][]string) string {
+	widths := make([]int, len(rows[0]))
 	for _, cells := range rows {
 		for i, c := range cells {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,7 @@ func w1() Workload {
 	}}}
 	for _, chunk := range []int{1000, 10_000} {
 		contestants = append(contestants, loads(chunk)...)
+		contestants = append(contestants, springs("load", chunk)...)
 	}
 	return Workload{
 		Name: "w1", Title: "csv to PostgreSQL, 86 bytes a row, a durable commit for each chunk", Contestants: contestants,
@@ -50,20 +52,27 @@ func loads(chunk int) []Contestant {
 	all := []Contestant{
 		loop("COPY loop", func(ctx context.Context, w Work) error { return copyLoop(ctx, w, chunk, false) }),
 		loop("COPY loop, double-buffered", func(ctx context.Context, w Work) error { return copyLoop(ctx, w, chunk, true) }),
-		loop("gorm CreateInBatches", func(ctx context.Context, w Work) error { return gormLoop(ctx, w, chunk) }),
+	}
+	if chunk <= insertRows { // a larger chunk is as many of these statements
+		all = append(all,
+			loop("UNNEST loop", func(ctx context.Context, w Work) error { return saleLoop(ctx, w, chunk, insertUnnested) }),
+			loop("loop of multi-row VALUES", func(ctx context.Context, w Work) error { return saleLoop(ctx, w, chunk, insertValues) }),
+			loop("gorm CreateInBatches", func(ctx context.Context, w Work) error { return gormLoop(ctx, w, chunk) }))
+	}
+	all = append(all,
 		ours(named("rows"), loadJob(chunk, rowItem, "", "")),
 		ours(named("structs"), loadJob(chunk, "sale", "", "")),
 		ours(named("rows, filter and map"), loadJob(chunk, rowItem, "[{filter: item.amount > 0}, {map: {name: trim(item.name)}}]", "")),
 		ours(named("structs, a processor"), loadJob(chunk, "sale", "trim_name", ""),
-			batch.Processor[saleItem, saleItem]("trim_name", func() trimName { return trimName{} })),
-	}
+			batch.Processor[saleItem, saleItem]("trim_name", func() trimName { return trimName{} })))
 	if readsAhead() {
-		all = append(all,
-			ours(named("rows, read_ahead false"), loadJob(chunk, rowItem, "", "false")),
-			ours(named("structs, read_ahead false"), loadJob(chunk, "sale", "", "false")))
+		all = append(all, ours(named("rows, read_ahead false"), loadJob(chunk, rowItem, "", "false")))
 	}
 	return all
 }
+
+// insertRows is how many rows an INSERT of gorm, or one by hand with a parameter for each value, has.
+const insertRows = 1000
 
 // loadJob is a job file. item is the type of the rows; processor and readAhead may be empty.
 func loadJob(chunk int, item, processor, readAhead string) string {
@@ -119,9 +128,58 @@ func copyChunks(ctx context.Context, w Work, table string, chunk int, ahead bool
 	})
 }
 
-// gormLoop is the work with gorm: batches of 1000 rows, as many as a chunk has in one transaction.
+// saleLoop is the work with structs: for each chunk an insert and an UPDATE in one transaction.
+func saleLoop(ctx context.Context, w Work, chunk int, insert func(ctx context.Context, tx pgx.Tx, rows []sale) error) (err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	read := 0
+	return eachSales(w, chunk, false, func(rows []sale) error {
+		read += len(rows)
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if err := insert(ctx, tx, rows); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, updatePosition, read)
+			return err
+		})
+	})
+}
+
+// insertUnnested is one statement with an array for each column.
+func insertUnnested(ctx context.Context, tx pgx.Tx, rows []sale) error {
+	var c saleColumns
+	for _, s := range rows {
+		c.add(s)
+	}
+	_, err := tx.Exec(ctx, "INSERT INTO sale "+selectUnnested, c.args()...)
+	return err
+}
+
+// insertValues is statements with a parameter for each value, 1000 rows in each.
+func insertValues(ctx context.Context, tx pgx.Tx, rows []sale) error {
+	const columns = 6
+	for part := range slices.Chunk(rows, insertRows) {
+		text, args := []byte("INSERT INTO sale VALUES "), make([]any, 0, columns*len(part))
+		for i, s := range part {
+			if i > 0 {
+				text = append(text, ',')
+			}
+			n := i * columns
+			text = fmt.Appendf(text, "($%d,$%d,$%d,$%d,$%d,$%d)", n+1, n+2, n+3, n+4, n+5, n+6)
+			args = append(args, s.ID, s.Account, s.Name, s.City, s.Day, s.Amount)
+		}
+		if _, err := tx.Exec(ctx, string(text), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gormLoop is the work with gorm.
 func gormLoop(ctx context.Context, w Work, chunk int) (err error) {
-	const perStatement = 1000
 	db, err := gorm.Open(postgres.Open(w.URL), &gorm.Config{Logger: logger.Discard, SkipDefaultTransaction: true})
 	if err != nil {
 		return err
@@ -131,7 +189,7 @@ func gormLoop(ctx context.Context, w Work, chunk int) (err error) {
 	if err := eachSales(w, chunk, false, func(rows []sale) error {
 		read += len(rows)
 		return db.Transaction(func(tx *gorm.DB) error {
-			if err := tx.CreateInBatches(rows, perStatement).Error; err != nil {
+			if err := tx.CreateInBatches(rows, insertRows).Error; err != nil {
 				return err
 			}
 			return tx.Exec("UPDATE position SET read = ? WHERE id = 1", read).Error

@@ -15,7 +15,7 @@ import (
 // w2 upserts the rows of a table into another one: into an empty one, and over rows that
 // are all there.
 func w2(full bool) Workload {
-	w := Workload{Name: "w2-insert", Title: "PostgreSQL to PostgreSQL, upsert into an empty table"}
+	w := Workload{Name: "w2-insert", Title: "PostgreSQL to PostgreSQL, upsert into an empty table", Share: 0.5}
 	fill := []string{}
 	if full {
 		w.Name, w.Title = "w2-update", "PostgreSQL to PostgreSQL, upsert over rows that are there"
@@ -49,7 +49,7 @@ func withSource(ctx context.Context, b *bench, w *Work, fill ...string) error {
 		return err
 	}
 	at := *w
-	at.URL = b.server.urlOf(templatePrefix + identifier(w.Workload))
+	at.URL = b.server.urlOf(templateOf(w.Workload))
 	if err := copyInto(ctx, at, "source"); err != nil {
 		return err
 	}
@@ -73,32 +73,26 @@ func keyLoop(ctx context.Context, w Work, chunk int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	var ids, accounts []int64
-	var names, cities []string
-	var days []time.Time
-	var amounts []float64
-	last := int64(0)
-	for {
-		ids, accounts, names, cities, days, amounts = ids[:0], accounts[:0], names[:0], cities[:0], days[:0], amounts[:0]
+	var page saleColumns
+	for last := int64(0); ; {
+		page.reset()
 		rows, err := conn.Query(ctx, "SELECT "+header+" FROM source WHERE id > $1 ORDER BY id LIMIT $2", last, chunk)
 		if err != nil {
 			return err
 		}
 		var s sale
 		if _, err := pgx.ForEachRow(rows, []any{&s.ID, &s.Account, &s.Name, &s.City, &s.Day, &s.Amount}, func() error {
-			ids, accounts, names, cities = append(ids, s.ID), append(accounts, s.Account), append(names, s.Name), append(cities, s.City)
-			days, amounts = append(days, s.Day), append(amounts, s.Amount)
+			page.add(s)
 			return nil
 		}); err != nil {
 			return err
 		}
-		if len(ids) == 0 {
+		if len(page.ids) == 0 {
 			return nil
 		}
-		last = ids[len(ids)-1]
+		last = page.ids[len(page.ids)-1]
 		if err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, "INSERT INTO target SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::date[], $6::float8[]) "+onConflict,
-				ids, accounts, names, cities, days, amounts); err != nil {
+			if _, err := tx.Exec(ctx, "INSERT INTO target "+selectUnnested+" "+onConflict, page.args()...); err != nil {
 				return err
 			}
 			_, err := tx.Exec(ctx, updatePosition, last)
@@ -107,6 +101,30 @@ func keyLoop(ctx context.Context, w Work, chunk int) (err error) {
 			return err
 		}
 	}
+}
+
+// saleColumns are rows as an array for each column, as selectUnnested takes them.
+type saleColumns struct {
+	ids, accounts []int64
+	names, cities []string
+	days          []time.Time
+	amounts       []float64
+}
+
+const selectUnnested = "SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::date[], $6::float8[])"
+
+func (c *saleColumns) add(s sale) {
+	c.ids, c.accounts, c.names, c.cities = append(c.ids, s.ID), append(c.accounts, s.Account), append(c.names, s.Name), append(c.cities, s.City)
+	c.days, c.amounts = append(c.days, s.Day), append(c.amounts, s.Amount)
+}
+
+func (c *saleColumns) reset() {
+	c.ids, c.accounts, c.names, c.cities = c.ids[:0], c.accounts[:0], c.names[:0], c.cities[:0]
+	c.days, c.amounts = c.days[:0], c.amounts[:0]
+}
+
+func (c *saleColumns) args() []any {
+	return []any{c.ids, c.accounts, c.names, c.cities, c.days, c.amounts}
 }
 
 // pages compares the last pages of 1000 rows with the first ones, by the time from one

@@ -37,7 +37,7 @@ func w3() Workload {
 		contestants = append(contestants, mattn{chunk: chunk})
 	}
 	return Workload{
-		Name: "w3", Title: "csv to SQLite, a durable commit for each chunk", Contestants: contestants,
+		Name: "w3", Title: "csv to SQLite, a durable commit for each chunk", Share: 0.5, Contestants: contestants,
 		Prepare: func(ctx context.Context, b *bench, _ *Work) error {
 			return makeSQLite(ctx, filepath.Join(b.dir, sqliteTemplate))
 		},
@@ -189,8 +189,8 @@ func (c mattn) Restarts() bool { return false }
 func (c mattn) Result(stdout []byte) (Result, error) { return parseResult(stdout) }
 
 // Build compiles bench/peers. The driver runs in the folder of the module.
-func (c mattn) Build(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("bench", "peers"), "-o", filepath.Join(dir, "peers"), ".") //nolint:gosec // of this module
+func (c mattn) Build(ctx context.Context, b *bench) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("bench", "peers"), "-o", filepath.Join(b.dir, "peers"), ".") //nolint:gosec // of this module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)

@@ -24,17 +24,24 @@ func w3b() Workload {
 		contestants = append(contestants,
 			loop(named("loop, an fsync for each chunk"), func(w Work) error { return chunkLoop(w, chunk, true, false) }),
 			loop(named("the same, double-buffered"), func(w Work) error { return chunkLoop(w, chunk, true, true) }),
-			ours(named("rows"), copyJob(chunk, "item: "+rowItem, "")),
-			ours(named("structs"), copyJob(chunk, "item: sale", "")),
-			ours(named("strings"), copyJob(chunk, "", "")),
+			oursOnFile(named("rows"), copyJob(chunk, "item: "+rowItem, "")),
+			oursOnFile(named("structs"), copyJob(chunk, "item: sale", "")),
+			oursOnFile(named("strings"), copyJob(chunk, "", "")),
 		)
+		contestants = append(contestants, springs("copy", chunk)...)
 		if readsAhead() {
-			contestants = append(contestants, ours(named("rows, read_ahead false"), copyJob(chunk, "item: "+rowItem, "false")))
+			contestants = append(contestants, oursOnFile(named("rows, read_ahead false"), copyJob(chunk, "item: "+rowItem, "false")))
 		}
 	}
 	contestants = append(contestants, loop("loop, double-buffered, 1000", func(w Work) error { return chunkLoop(w, 1000, false, true) }))
 	return Workload{
 		Name: "w3b", Title: "csv to csv", Contestants: contestants,
+		Prepare: func(ctx context.Context, b *bench, w *Work) error {
+			if !b.peers {
+				return nil
+			}
+			return withHistory(ctx, b, w) // the JobRepository of Spring Batch; ours is a file
+		},
 		Check: func(_ context.Context, w Work, _ Result) error { return checkFile(outputOf(w), w) },
 	}
 }

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/operator"
+)
+
+// calls is how often a process makes the call whose median it says.
+const calls = 50
+
+// shortHistory is the workload whose template has no history yet.
+const shortHistory = "w6-short"
+
+// w6 is what an operator asks of a long history.
+func w6() Workload {
+	contestants := []Contestant{inside{name: "a row by its primary key", run: rowByKey}}
+	for _, l := range lookups() {
+		contestants = append(contestants, inside{name: oursPrefix + " " + l.name, run: l.run})
+	}
+	for _, short := range []bool{true, false} {
+		name := "launch in a long history"
+		if short {
+			name = "launch in a short history"
+		}
+		contestants = append(contestants, inside{name: oursPrefix + " " + name, run: func(ctx context.Context, w Work) (Result, error) { return launches(ctx, w, short) }})
+	}
+	return Workload{
+		Name: "w6", Title: "a history with an execution for each row, on PostgreSQL: one call", Part: true, Contestants: contestants,
+		Prepare: func(ctx context.Context, b *bench, w *Work) error {
+			if err := errors.Join(b.server.template(ctx, w.Workload), b.server.template(ctx, shortHistory)); err != nil {
+				return err
+			}
+			w.URL, w.Keep = b.server.urlOf(templateOf(w.Workload)), true
+			file, err := nightlyJob(b.dir)
+			if err != nil {
+				return err
+			}
+			return longHistory(ctx, w.URL, file, w.Rows)
+		},
+	}
+}
+
+// lookup is something that the operator service can be asked.
+type lookup struct {
+	name string
+	ask  func(ctx context.Context, app *batch.App, at asked) error
+}
+
+// asked is what is looked at: executions in the middle of the history.
+type asked struct {
+	completed, failed core.JobExecutionID
+	skip              int64
+	file              string
+}
+
+func lookups() []lookup {
+	list := func(name string, req func(at asked) operator.ListRequest) lookup {
+		return lookup{"list " + name, func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.List(ctx, req(at))
+			return err
+		}}
+	}
+	show := func(name string, req func(at asked) operator.ShowRequest) lookup {
+		return lookup{"show " + name, func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.Show(ctx, req(at))
+			return err
+		}}
+	}
+	explain := func(name string, of func(at asked) core.JobExecutionID) lookup {
+		return lookup{"explain " + name, func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.Explain(ctx, operator.ExplainRequest{Execution: of(at)})
+			return err
+		}}
+	}
+	return append([]lookup{
+		list("the newest", func(asked) operator.ListRequest { return operator.ListRequest{} }),
+		list("a page in the middle", func(at asked) operator.ListRequest { return operator.ListRequest{Before: at.failed} }),
+		list("the failed of a job", func(at asked) operator.ListRequest {
+			return operator.ListRequest{Job: "nightly", Statuses: []core.Status{core.StatusFailed}, Before: at.failed}
+		}),
+		list("by exit code", func(asked) operator.ListRequest { return operator.ListRequest{Exit: "COMPLETED"} }),
+		list("since an hour ago", func(asked) operator.ListRequest { return operator.ListRequest{Since: time.Now().Add(-time.Hour)} }),
+		list("what runs", func(asked) operator.ListRequest { return operator.ListRequest{Running: true} }),
+		show("a completed one", func(at asked) operator.ShowRequest { return operator.ShowRequest{Execution: at.completed} }),
+		show("a failed one with its audit", func(at asked) operator.ShowRequest {
+			return operator.ShowRequest{Execution: at.failed, Audit: true, Partitions: true, Definition: true}
+		}),
+		explain("a completed one", func(at asked) core.JobExecutionID { return at.completed }),
+		explain("a failed one", func(at asked) core.JobExecutionID { return at.failed }),
+	}, otherLookups()...)
+}
+
+func otherLookups() []lookup {
+	return []lookup{
+		{"list instances", func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.Instances(ctx, operator.InstancesRequest{Job: "nightly", Before: core.JobInstanceID(at.failed)})
+			return err
+		}},
+		{"list jobs", func(ctx context.Context, app *batch.App, _ asked) error {
+			_, err := app.Jobs(ctx)
+			return err
+		}},
+		{"summary", func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.Summary(ctx, operator.SummaryRequest{Execution: at.completed})
+			return err
+		}},
+		{"progress", func(ctx context.Context, app *batch.App, _ asked) error {
+			_, err := app.Progress(ctx, operator.ProgressRequest{})
+			return err
+		}},
+		{"skips of an execution", func(ctx context.Context, app *batch.App, at asked) error {
+			page, err := app.Skips(ctx, operator.SkipsRequest{Execution: at.failed})
+			if err == nil && len(page.Items) != 1 {
+				err = fmt.Errorf("there are %d skipped items, not 1", len(page.Items))
+			}
+			return err
+		}},
+		{"one skipped item", func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.Skip(ctx, at.skip)
+			return err
+		}},
+		{"skips export", func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.ExportSkips(ctx, operator.SkipsRequest{Execution: at.failed}, io.Discard)
+			return err
+		}},
+		{"the instance that a run would take", func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.Choose(ctx, operator.RunRequest{File: at.file, Params: nights(int(at.failed) - 1)})
+			return err
+		}},
+		{"dry run of a restart", func(ctx context.Context, app *batch.App, at asked) error {
+			_, err := app.Plan(ctx, operator.PlanRequest{File: at.file, Params: nights(int(at.failed) - 1)})
+			return err
+		}},
+		{"registered jobs", func(ctx context.Context, app *batch.App, _ asked) error {
+			_, err := app.Definitions(ctx)
+			return err
+		}},
+		{"schedules", func(ctx context.Context, app *batch.App, _ asked) error {
+			_, err := app.Schedules(ctx, operator.SchedulesRequest{})
+			return err
+		}},
+	}
+}
+
+// run asks again and again, and says the median.
+func (l lookup) run(ctx context.Context, w Work) (r Result, err error) {
+	app, err := openApp(ctx, w, w.URL)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, app.Close(ctx)) }()
+	even := core.JobExecutionID(w.Rows / 4 * 2)
+	at := asked{completed: even + 1, failed: even + 2, file: filepath.Join(filepath.Dir(w.Dir), "nightly.yaml")}
+	page, err := app.Skips(ctx, operator.SkipsRequest{Execution: at.failed})
+	if err != nil {
+		return r, err
+	}
+	if len(page.Items) > 0 {
+		at.skip = page.Items[0].ID
+	}
+	return medianOf(func(int) error { return l.ask(ctx, app, at) })
+}
+
+// medianOf makes the calls, and says how long the one in the middle took.
+func medianOf(call func(i int) error) (r Result, err error) {
+	times := make([]float64, calls)
+	for i := range times {
+		begin := time.Now()
+		if err := call(i); err != nil {
+			return r, err
+		}
+		times[i] = time.Since(begin).Seconds()
+	}
+	return Result{Seconds: spreadOf(times).median}, nil
+}
+
+func rowByKey(ctx context.Context, w Work) (r Result, err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	return medianOf(func(i int) error {
+		rows, err := conn.Query(ctx, "SELECT * FROM surfin_job_execution WHERE id = $1", w.Rows/2+i)
+		if err != nil {
+			return err
+		}
+		_, err = pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+		return err
+	})
+}
+
+// launches is the time until an execution is there and begins. Its instance is a new one.
+func launches(ctx context.Context, w Work, short bool) (r Result, err error) {
+	url := w.URL
+	if short {
+		if url, err = withDatabase(url, templateOf(shortHistory)); err != nil {
+			return r, err
+		}
+	}
+	app, err := openApp(ctx, w, url)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, app.Close(ctx)) }()
+	file := filepath.Join(w.Dir, "launched.yaml")
+	if err := os.WriteFile(file, []byte("job: nightly\nparameters: {night: {type: int}}\nflow:\n- step: one\n  tasklet: {sql: select 1}\n"), 0o600); err != nil {
+		return r, err
+	}
+	first := int(time.Now().UnixMicro()) // of no other process
+	times := make([]float64, calls)
+	for i := range times {
+		begin := time.Now()
+		running, err := app.Start(ctx, batch.RunRequest{File: file, Params: nights(first + i)})
+		if err != nil {
+			return r, err
+		}
+		times[i] = time.Since(begin).Seconds()
+		if _, err := running.Wait(); err != nil {
+			return r, err
+		}
+	}
+	return Result{Seconds: spreadOf(times).median}, nil
+}

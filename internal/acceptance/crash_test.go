@@ -61,7 +61,8 @@ func writeInput(t *testing.T, path string, rows int) {
 }
 
 // TestEveryRowIsThereOnceThoughTheProcessIsKilled kills the command at random
-// moments and starts it again until all kills are spent and the load is complete.
+// moments and starts it again until all kills are spent and the load is complete. The load
+// reads, processes and encodes ahead (rule C19).
 // Every single commit is killed at in package batchtest.
 func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()

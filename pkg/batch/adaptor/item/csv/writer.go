@@ -151,10 +151,10 @@ func (w *writer) write(l *encoded) error {
 	return nil
 }
 
-// NewEncoding implements item.RecordEncoder. It is nil where the records tell the columns.
+// NewEncoding implements item.RecordEncoder.
 func (w *writer) NewEncoding() item.RecordEncoding {
 	enc, err := filestream.NewEncoder(w.cfg.Encoding)
-	if w.item.IsOpen() || err != nil {
+	if err != nil {
 		return nil
 	}
 	return &encoded{form: w.lines.form, enc: enc}

@@ -68,9 +68,11 @@ func targets() []target {
 	)
 }
 
-// isLookup tells the lookups of w6 by the names that they have there.
+// isLookup tells the lookups of w6 by the names that they have there. A dry run reads the job file and the
+// first items of its input.
 func isLookup(name string) bool {
-	return strings.HasPrefix(name, oursPrefix+" ") && !strings.HasPrefix(name, oursPrefix+" launch")
+	of, ours := strings.CutPrefix(name, oursPrefix+" ")
+	return ours && !strings.HasPrefix(of, "launch") && !strings.HasPrefix(of, "dry run")
 }
 
 // seen is what came of a target.

@@ -25,18 +25,16 @@ ROUNDS ?= 3
 # Tests of a package side by side, and packages: on two cores most of them wait.
 PARALLEL ?= 4
 PACKAGES ?= 2
-# The race detector takes twice the time. It would look at nothing in the packages of PLAIN:
-# what they test runs in other processes, or in one goroutine after the other, and what they
-# have in common with concurrent code is run under it by the tests of that. `make test
-# PKG=./internal/conformance` runs any of them with it.
-PLAIN := internal/acceptance internal/conformance internal/testmodel internal/guide pkg/batch/batchtest cmd/surfin \
-	pkg/batch/repository pkg/batch/adaptor/jobfile pkg/batch/adaptor/item/csv pkg/batch/chunk/redrive \
-	pkg/batch/adaptor/partition/keyrange internal/sqlvalue internal/migrator internal/errorclass internal/jsonfile \
-	pkg/batch/adaptor/item/json pkg/batch/adaptor/item/query pkg/batch/adaptor/partition/query pkg/batch/adaptor/tasklet/sql \
-	pkg/batch/cli pkg/batch/runtime/schedule internal/gormtx internal/dberr bench
-RACY = $(shell $(GO) list ./... | grep -vxE "$$($(GO) list -m)/($$(echo $(PLAIN) | tr ' ' '|'))")
+# The race detector takes twice the time and more. It would look at nothing in the packages
+# of PLAIN: what they test runs in other processes, or in one goroutine after the other, and
+# what they have in common with concurrent code is run under it by the tests of that. `make
+# test PKG=./internal/conformance` runs any of them with it, and `make soak` those of random
+# cases.
+PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression)|cmd/surfin|bench|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/redrive|runtime/schedule|core/row|adaptor/(cli|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http)))
 # The packages that take longest begin first, so that the last ones to end are short.
-LONGEST := ./pkg/batch/job ./pkg/batch/runtime ./pkg/batch/step ./pkg/batch/adaptor/cli
+LONGEST := internal/acceptance internal/conformance pkg/batch/batchtest internal/testmodel pkg/batch/repository pkg/batch/job pkg/batch/runtime pkg/batch/step
+PACKAGES_BY_LENGTH = $(patsubst %,./%,$(LONGEST)) $(filter-out $(patsubst %,./%,$(LONGEST)),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...))
+IS_PLAIN = grep -xE '\./($(PLAIN))'
 TEST := $(GO) test -vet=off -timeout 20m -p $(PACKAGES) -parallel $(PARALLEL)
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # The race detector looks at our code: SQLite, which is C made Go, takes a multiple of the
@@ -66,10 +64,10 @@ test: ## run all tests on SQLite and PostgreSQL, with the race detector (install
 	RAPID_SEED=$(SEED) $(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory -k -j2 -Otarget $(if $(filter ./...,$(PKG)),test-plain test-race,test-race)
 
 test-plain:
-	$(TEST) $(FLAGS) $(PLAIN:%=./%)
+	$(TEST) $(FLAGS) $$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN))
 
 test-race:
-	CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$(LONGEST) $(RACY),$(PKG))
+	CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN) -v),$(PKG))
 
 quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure postgresql pgbouncer

@@ -110,14 +110,15 @@ func (s *scene) assertSays(line, out string) {
 	s.t.Helper()
 	for begin, want := range map[string]string{
 		"surfin run pay.yaml day=2026-11-20": "restart it:  surfin restart 1",
-		"surfin restart 2":                   "is already complete",
+		"surfin restart 2\n":                 "is already complete",
+		"surfin restart 2 --from book":       "Step check (tasklet): passed",
 		"surfin stop 5":                      "job load, execution 5: STOPPED",
 		"surfin recover":                     "restart it:  surfin restart 6",
 		"surfin abandon 6":                   "ABANDONED",
 		"surfin run load.yaml input=rows":    "--again",
 		"surfin purge --older-than 90d --d":  "would delete 0 executions",
 	} {
-		if strings.HasPrefix(line, begin) && !strings.HasSuffix(line, "&") {
+		if strings.HasPrefix(line+"\n", begin) && !strings.HasSuffix(line, "&") {
 			require.Contains(s.t, out, want, line)
 		}
 	}

@@ -30,7 +30,7 @@ func Check(v row.Value) error {
 	case row.DateKind:
 		return checkYear(v.Date())
 	case row.Timestamp:
-		return checkYear(dayOf(v.Time().UnixMicro()))
+		return checkYear(row.DayOfMicros(v.Time().UnixMicro()))
 	case row.String:
 		return CheckText(v.Str())
 	case row.JSONKind:
@@ -42,6 +42,9 @@ func Check(v row.Value) error {
 
 // CheckText reports text with a NUL or that is not UTF-8.
 func CheckText(s string) error {
+	if isPlain(s) {
+		return nil
+	}
 	if strings.IndexByte(s, 0) >= 0 {
 		return errors.New("the text has a NUL character, which a database does not hold")
 	}
@@ -49,6 +52,24 @@ func CheckText(s string) error {
 		return errors.New("the text is not UTF-8")
 	}
 	return nil
+}
+
+// isPlain reports text of ASCII without a NUL, eight bytes at a time.
+func isPlain(s string) bool {
+	const high, ones = 0x8080808080808080, 0x0101010101010101
+	for ; len(s) >= 8; s = s[8:] {
+		x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if x&high != 0 || (x-ones)&high != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if s[i]-1 >= utf8.RuneSelf-1 {
+			return false
+		}
+	}
+	return true
 }
 
 // checkJSON reports a NUL in a text of JSON: jsonb does not hold it, and nothing that reads the
@@ -91,9 +112,9 @@ func checkYear(d row.Date) error {
 func AppendText(dst []byte, v row.Value) []byte {
 	switch v.Kind() {
 	case row.DateKind:
-		return appendDate(dst, v.Date())
+		return v.Date().Append(dst)
 	case row.Timestamp:
-		return appendTimestamp(dst, v.Time().UnixMicro())
+		return row.AppendMicros(dst, v.Time().UnixMicro())
 	default:
 		return v.AppendText(dst)
 	}
@@ -166,57 +187,4 @@ func Args(args []any, bind func(row.Value) any) ([]any, error) {
 		out[i] = bind(v)
 	}
 	return out, nil
-}
-
-const microsPerDay = 24 * 60 * 60 * 1_000_000
-
-func dayOf(micros int64) row.Date {
-	day := micros / microsPerDay
-	if micros%microsPerDay < 0 {
-		day--
-	}
-	return row.Date(day)
-}
-
-// appendDate and appendTimestamp write the digits themselves: time.AppendFormat
-// costs several times as much, and every value of a load passes here.
-func appendDate(dst []byte, d row.Date) []byte {
-	y, m, day := civil(int(d))
-	return append(dst, '0'+byte(y/1000), '0'+byte(y/100%10), '0'+byte(y/10%10), '0'+byte(y%10), '-',
-		'0'+byte(m/10), '0'+byte(m%10), '-', '0'+byte(day/10), '0'+byte(day%10))
-}
-
-func appendTimestamp(dst []byte, micros int64) []byte {
-	day := dayOf(micros)
-	rest := micros - int64(day)*microsPerDay
-	dst = appendDate(dst, day)
-	fraction := int(rest % 1_000_000)
-	s := int(rest / 1_000_000)
-	dst = append(dst, 'T', '0'+byte(s/36000), '0'+byte(s/3600%10), ':', '0'+byte(s/600%6), '0'+byte(s/60%10), ':',
-		'0'+byte(s/10%6), '0'+byte(s%10), '.')
-	for unit := 100_000; unit > 0; unit /= 10 {
-		dst = append(dst, '0'+byte(fraction/unit%10))
-	}
-	return append(dst, 'Z')
-}
-
-// civil returns the Gregorian date of a day counted from 1970-01-01, by eras of
-// 400 years that begin on 1 March.
-func civil(day int) (year, month, dayOfMonth int) {
-	const daysPerEra = 146_097
-	day += 719_468
-	era := day / daysPerEra
-	if day < 0 {
-		era = (day - daysPerEra + 1) / daysPerEra
-	}
-	doe := day - era*daysPerEra
-	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
-	doy := doe - (365*yoe + yoe/4 - yoe/100)
-	mp := (5*doy + 2) / 153
-	year, month, dayOfMonth = yoe+era*400, mp+3, doy-(153*mp+2)/5+1
-	if month > 12 {
-		month -= 12
-		year++
-	}
-	return year, month, dayOfMonth
 }

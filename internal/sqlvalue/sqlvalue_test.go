@@ -2,6 +2,7 @@ package sqlvalue_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,22 @@ func TestWhatADatabaseDoesNotHoldIsRefused(t *testing.T) {
 		row.TimestampValue(time.Date(0, 12, 31, 23, 59, 59, 0, time.UTC)), row.TimestampValue(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)),
 	} {
 		require.Error(t, sqlvalue.Check(v), v.String())
+	}
+}
+
+func TestANULAndWhatIsNotUTF8IsFoundWhereverItIs(t *testing.T) {
+	t.Parallel()
+	for n := range 20 {
+		for at := range n {
+			for c := range 256 {
+				text := []byte(strings.Repeat("~", n))
+				text[at] = byte(c)
+				if ok := sqlvalue.CheckText(string(text)) == nil; ok != (c > 0 && c < 128) {
+					t.Fatalf("%q: %t", text, ok)
+				}
+			}
+		}
+		require.NoError(t, sqlvalue.CheckText(strings.Repeat("é", n)))
 	}
 }
 

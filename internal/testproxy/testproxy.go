@@ -1,5 +1,5 @@
 // Package testproxy is a network for tests: a proxy before a database server that holds
-// bytes back, freezes, and cuts its connections.
+// bytes back, freezes, cuts its connections, and counts what passes.
 //
 // It imports the standard library. Only tests import it.
 package testproxy
@@ -23,6 +23,7 @@ type Proxy struct {
 	frozen chan struct{} // closed by Thaw; nil: it is not frozen
 	cut    bool
 	open   map[net.Conn]struct{}
+	counts []*traffic // of all connections
 }
 
 // New starts a proxy before the server of the URL, until the test ends.
@@ -118,10 +119,19 @@ func (p *Proxy) serve(in net.Conn) {
 		return
 	}
 	var ways sync.WaitGroup
-	for _, way := range [][2]net.Conn{{in, out}, {out, in}} {
-		ways.Go(func() { p.relay(way[1], way[0]) })
-	}
+	count := p.count()
+	ways.Go(func() { p.relay(out, in, func(text []byte) { count.pass(&count.sent, text) }) })
+	ways.Go(func() { p.relay(in, out, func(text []byte) { count.pass(&count.answer, text) }) })
 	ways.Wait()
+}
+
+// count returns what counts the messages of one more connection.
+func (p *Proxy) count() *traffic {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := newTraffic()
+	p.counts = append(p.counts, t)
+	return t
 }
 
 func (p *Proxy) keep(c net.Conn) bool {
@@ -155,13 +165,14 @@ func (p *Proxy) pause() {
 }
 
 // relay copies until one side closes, and then closes both.
-func (p *Proxy) relay(to, from net.Conn) {
+func (p *Proxy) relay(to, from net.Conn, seen func(text []byte)) {
 	defer p.drop(to, from)
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
 		p.pause()
 		if n > 0 {
+			seen(buf[:n])
 			if _, err := to.Write(buf[:n]); err != nil {
 				return
 			}

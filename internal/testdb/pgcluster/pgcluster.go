@@ -97,7 +97,7 @@ func (c *Cluster) launch(bin string, port int, who account, settings []string) e
 		"listen_addresses=127.0.0.1", "port=" + strconv.Itoa(port), "unix_socket_directories=",
 		"max_connections=200", "shared_buffers=64MB",
 		"fsync=off", "synchronous_commit=off", "full_page_writes=off",
-		"max_wal_size=512MB", "log_statement=none",
+		"max_wal_size=512MB", "log_statement=none", "jit=off",
 	}, settings...) { // the last one of a name counts
 		args = append(args, "-c", setting)
 	}

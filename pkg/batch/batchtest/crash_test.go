@@ -18,10 +18,10 @@ import (
 
 // everywhere crashes a job on SQLite and on PostgreSQL. A run's database is made in the
 // test's own process only, and of a template: to make the tables of the history in a
-// schema of each run took PostgreSQL more than all that the runs did. Every second commit is killed at, before and after: a
-// database is after one commit as it is before the next, so that each of its states is
-// restarted from. PostgreSQL, which has other statements and not another engine, has every
-// third one. make soak kills at all of them.
+// schema of each run took PostgreSQL more than all that the runs did. Every second commit
+// is killed at, before and after: a database is after one commit as it is before the next,
+// so that each of its states is restarted from. PostgreSQL, which has other statements and
+// not another engine, has every fifth one. make soak kills at all of them.
 func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -34,7 +34,7 @@ func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Run("postgres", func(t *testing.T) {
 		batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
 			c.Database = testdb.Postgres
-			c.Every = unlessSoak(3)
+			c.Every = unlessSoak(5)
 			describe(c)
 		})
 	})

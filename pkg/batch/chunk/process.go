@@ -15,8 +15,10 @@ import (
 
 // chain is the processors, wired one behind the other for one goroutine.
 type chain struct {
-	in, out  any // cells
-	moves    []item.Advance
+	in, out any // cells
+	moves   []item.Advance
+	// whole is the only processor, where it takes many items with one call; else nil.
+	whole    item.BatchProcessor
 	newItems func(capacity int) item.Items
 	// buffer holds the outputs of a goroutine of its own, or of a split, and sourceIndex
 	// the item of each.
@@ -33,6 +35,9 @@ func newChain(processors []item.Processor, size int) (*chain, error) {
 			return nil, fmt.Errorf("processor %d: %w", i+1, err)
 		}
 		c.out, c.moves, c.newItems = out, append(c.moves, move), processor.NewItems
+	}
+	if len(processors) == 1 {
+		c.whole = optional[item.BatchProcessor](processors[0])
 	}
 	c.buffer = c.newItems(min(size, DefaultSize))
 	return c, nil
@@ -75,10 +80,10 @@ func (f *filler) processRest(ctx context.Context, w *work) error {
 		return nil
 	}
 	if f.inParallel(w) {
-		failures := f.processShares(ctx, w, f.processWithRetry)
+		failures := f.processShares(ctx, w, f.retryProcess)
 		return f.giveVerdicts(ctx, w, failures)
 	}
-	return f.processInOrder(ctx, w, f.processWithRetry, f.skipProcess)
+	return f.processInOrder(ctx, w, f.retryProcess, f.skipProcess)
 }
 
 // processAhead is processRest without decisions: it ends before the first item that fails,
@@ -89,10 +94,10 @@ func (f *filler) processAhead(ctx context.Context, w *work) {
 	}
 	if !f.inParallel(w) {
 		end := func(_ context.Context, _ *work, _ int, err error) error { return err }
-		_ = f.processInOrder(ctx, w, f.processOnce, end) //nolint:errcheck // fill meets it again
+		_ = f.processInOrder(ctx, w, leaveFailed, end) //nolint:errcheck // fill meets it again
 		return
 	}
-	failures := f.processShares(ctx, w, f.processOnce)
+	failures := f.processShares(ctx, w, leaveFailed)
 	if slices.ContainsFunc(failures, func(err error) bool { return err != nil && !errors.Is(err, item.ErrFilter) }) {
 		w.output.Reset()
 		w.sourceIndex, w.processed = w.sourceIndex[:0], 0
@@ -103,23 +108,36 @@ func (f *filler) processAhead(ctx context.Context, w *work) {
 
 func (f *filler) inParallel(w *work) bool { return len(f.chains) > 1 && w.items.Len() > 1 }
 
-// attempt processes one item with a chain. It returns nil, item.ErrFilter or the failure.
-type attempt = func(ctx context.Context, w *work, c *chain, i int) error
+// cure handles the failure of the first attempt at an item. It returns nil where the output is
+// in the chain now, item.ErrFilter or the failure.
+type cure = func(ctx context.Context, w *work, c *chain, i int, err error) error
+
+// leaveFailed is the cure of who decides nothing.
+func leaveFailed(_ context.Context, _ *work, _ *chain, _ int, err error) error { return err }
+
+// retryProcess is the cure with the step's retries, unless the item is processed in the chunk's
+// transaction.
+func (f *filler) retryProcess(ctx context.Context, w *work, c *chain, i int, err error) error {
+	return f.processAgain(ctx, w, c, i, err, !f.step.config.ProcessInTransaction)
+}
 
 // processInOrder processes items with one chain, until failed returns an error for one.
-func (f *filler) processInOrder(ctx context.Context, w *work, process attempt, failed func(ctx context.Context, w *work, i int, err error) error) error {
+func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed func(ctx context.Context, w *work, i int, err error) error) error {
 	c := f.chains[0]
+	w.output.Truncate(len(w.sourceIndex)) // a panic may have left outputs whose items are not noted
 	return guarded(func() error {
-		for ; w.processed < w.items.Len(); w.processed++ {
-			i := w.processed
-			if w.verdicts[i] != pending {
-				continue
+		for {
+			err := f.processRun(ctx, w, c)
+			if err == nil {
+				return nil
 			}
-			err := process(ctx, w, c, i)
+			i := w.processed
+			if !errors.Is(err, item.ErrFilter) {
+				err = cured(ctx, w, c, i, err)
+			}
 			switch {
 			case err == nil:
-				w.output.Store(c.out)
-				w.sourceIndex = append(w.sourceIndex, i)
+				w.keepOutput(c, i)
 			case errors.Is(err, item.ErrFilter):
 				w.verdicts[i] = filtered
 			default:
@@ -127,15 +145,28 @@ func (f *filler) processInOrder(ctx context.Context, w *work, process attempt, f
 					return err
 				}
 			}
+			w.processed = i + 1
 		}
-		return nil
 	})
 }
 
-// processWithRetry processes one item, with the step's retries unless it is processed in
-// the chunk's transaction.
-func (f *filler) processWithRetry(ctx context.Context, w *work, c *chain, i int) error {
-	return f.processItem(ctx, w, c, i, !f.step.config.ProcessInTransaction)
+// processRun processes the items from w.processed on. It returns why the one at w.processed has
+// no output; nil: all are processed.
+func (f *filler) processRun(ctx context.Context, w *work, c *chain) (err error) {
+	for err == nil && w.processed < w.items.Len() {
+		switch i := w.processed; {
+		case w.verdicts[i] != pending:
+			w.processed++
+		case c.whole != nil && !f.listeners.wantProcesses():
+			w.processed, w.sourceIndex, err = c.whole.ProcessAll(ctx, w.items, i, w.pendingUpTo(i), w.output, w.sourceIndex)
+		default:
+			if err = f.processOnce(ctx, w, c, i); err == nil {
+				w.keepOutput(c, i)
+				w.processed++
+			}
+		}
+	}
+	return err
 }
 
 // skipProcess skips an item that could not be processed. Inside a transaction it
@@ -151,20 +182,25 @@ func (f *filler) skipProcess(ctx context.Context, w *work, i int, err error) err
 // processItem processes one item, with the step's retries if retry. It returns nil,
 // item.ErrFilter or the failure.
 func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool) error {
-	var began time.Time
+	err := f.processOnce(ctx, w, c, i)
+	if err == nil || errors.Is(err, item.ErrFilter) {
+		return err
+	}
+	return f.processAgain(ctx, w, c, i, err, retry)
+}
+
+// processAgain is processItem behind the first attempt, which has failed with err.
+func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err error, retry bool) error {
+	began := time.Now()
 	for attempt := 1; ; attempt++ {
-		err := f.processOnce(ctx, w, c, i)
-		if err == nil || errors.Is(err, item.ErrFilter) {
-			return err
-		}
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
-		if began.IsZero() {
-			began = time.Now()
-		}
 		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {
 			return core.Exhausted(err, attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseProcess, attempt, err); err != nil {
+			return err
+		}
+		if err = f.processOnce(ctx, w, c, i); err == nil || errors.Is(err, item.ErrFilter) {
 			return err
 		}
 	}
@@ -191,7 +227,7 @@ func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) erro
 
 // processShares shares the items out among the chains. Outputs are in the order of the
 // items all the same (rule C17). It returns the failure of each item; nil: it has none.
-func (f *filler) processShares(ctx context.Context, w *work, process attempt) []error {
+func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error {
 	open := w.pendingItems()
 	from, _ := slices.BinarySearch(open, w.processed)
 	open = open[from:]
@@ -205,7 +241,7 @@ func (f *filler) processShares(ctx context.Context, w *work, process attempt) []
 		running.Go(func() {
 			at := 0
 			exception.GuardGoroutine(func() error {
-				f.processShare(ctx, w, c, mine, process, failures, &at)
+				f.processShare(ctx, w, c, mine, cured, failures, &at)
 				return nil
 			}, func(err error) {
 				if err != nil {
@@ -243,10 +279,16 @@ func (f *filler) giveVerdicts(ctx context.Context, w *work, failures []error) er
 // processShare processes some items into the chain's own buffer, and keeps what was
 // filtered or failed: verdicts are given in the order of all items. A fatal failure ends
 // the share, because the items behind it do not matter any more. at is the item in hand.
-func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, process attempt, failures []error, at *int) {
+func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, cured cure, failures []error, at *int) {
 	for n, i := range items {
 		*at = n
-		err := guarded(func() error { return process(ctx, w, c, i) })
+		err := guarded(func() error {
+			err := f.processOnce(ctx, w, c, i)
+			if err == nil || errors.Is(err, item.ErrFilter) {
+				return err
+			}
+			return cured(ctx, w, c, i, err)
+		})
 		if err == nil {
 			c.buffer.Store(c.out)
 			c.sourceIndex = append(c.sourceIndex, i)

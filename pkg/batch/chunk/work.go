@@ -104,6 +104,21 @@ func (w *work) extendVerdicts() {
 	clear(w.verdicts[had:])
 }
 
+// keepOutput appends the output of a chain for item i.
+func (w *work) keepOutput(c *chain, i int) {
+	w.output.Store(c.out)
+	w.sourceIndex = append(w.sourceIndex, i)
+}
+
+// pendingUpTo returns the place behind the last of the pending items that follow each other from
+// i on.
+func (w *work) pendingUpTo(i int) int {
+	for i < len(w.verdicts) && w.verdicts[i] == pending {
+		i++
+	}
+	return i
+}
+
 // isEmpty reports whether nothing was read, not even in vain.
 func (w *work) isEmpty() bool { return w.items.Len() == 0 && len(w.skips) == 0 }
 

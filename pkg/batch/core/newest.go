@@ -20,11 +20,17 @@ type NewestAttempt struct {
 // repository decides about a launch by it, and who offers a restart asks it, too.
 // restartable is that of the job.
 func (n NewestAttempt) Refusal(restartable bool) error {
+	if n.Execution.Status == StatusCompleted {
+		return &InstanceCompleteError{Execution: n.Execution}
+	}
+	return n.RefusalIfComplete(restartable)
+}
+
+// RefusalIfComplete is Refusal for an attempt that may follow one that completed.
+func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 	e := &n.Execution
 	about := func(reason error) error { return fmt.Errorf("job %s, execution %d: %w", e.JobName, e.ID, reason) }
 	switch e.Status {
-	case StatusCompleted:
-		return &InstanceCompleteError{Execution: *e}
 	case StatusAbandoned:
 		return about(ErrAbandoned)
 	case StatusUnknown:
@@ -33,7 +39,7 @@ func (n NewestAttempt) Refusal(restartable bool) error {
 		if !n.Lost {
 			return n.running()
 		}
-	case StatusFailed, StatusStopped:
+	case StatusFailed, StatusStopped, StatusCompleted:
 	}
 	switch {
 	case !restartable:

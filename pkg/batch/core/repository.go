@@ -53,6 +53,9 @@ type LaunchRequest struct {
 	// FromStart makes an attempt that resumes nothing of those before it: its
 	// job context is empty but for FromStartKey.
 	FromStart bool
+	// From makes an attempt that resumes nothing of those before it, but keeps what its
+	// journal has; nil: it does not.
+	From *LaunchFrom
 	// Actor is who asked the owner for the launch, for the audit; "": the owner did so by itself.
 	Actor string
 	// Request is the request of a client that the launch is for; zero: none. A
@@ -60,8 +63,21 @@ type LaunchRequest struct {
 	Request RequestKey
 }
 
+// LaunchFrom makes an attempt that keeps a part of what the attempts before it have done. Its
+// job context is theirs, with FromStartKey.
+type LaunchFrom struct {
+	// After is the newest execution of the instance, of which the attempt was made: with another
+	// one the launch is refused with a *NotNewestError.
+	After JobExecutionID
+	// IfComplete lets it follow an execution that completed.
+	IfComplete bool
+	// Visits are stored with the launch: what the attempt keeps.
+	Visits []FlowVisit
+}
+
 // FromStartKey is the key of the job context under which an instance remembers
-// the id of the execution that ran everything anew: what is older is history only.
+// the id of the execution that ran everything anew, or all but what its journal keeps (LaunchFrom):
+// what is older is history only.
 const FromStartKey = "surfin.from_start"
 
 // Launched is a new execution.

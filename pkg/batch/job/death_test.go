@@ -51,11 +51,11 @@ func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 			switch {
 			case isSoak():
 			case len(want) > 6 && onSQLite(url): // of the large ones, in turn before a write and after one
-				each = 3
+				each = 7
 			case len(want) > 6: // on PostgreSQL, which has other statements and not another walk
-				each = 9
+				each = 19
 			case !onSQLite(url):
-				each = 5
+				each = 11
 			}
 			for kill, died := 0, true; died; kill += each {
 				w := &weather{Engine: e, name: fmt.Sprintf("%s %d", name, kill), killAt: &killAt{write: kill / 2, after: kill%2 == 1}}

@@ -29,6 +29,12 @@ func newJournal(ctx context.Context, repository core.JobRepository, exec *core.J
 	if err != nil {
 		return nil, err
 	}
+	return journalOf(ctx, repository, rows, history)
+}
+
+// journalOf makes the journal of its rows, and adds to history the steps that were passed and
+// are older than it.
+func journalOf(ctx context.Context, repository core.JobRepository, rows []core.JournalRow, history map[string]core.StepHistory) (*journal, error) {
 	j := &journal{
 		rows: map[string][]core.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
 		database: repository.Database(),
@@ -37,13 +43,14 @@ func newJournal(ctx context.Context, repository core.JobRepository, exec *core.J
 		j.steps[h.Last.ID] = h.Last
 	}
 	var missing []core.StepExecutionID
-	for _, row := range rows {
+	for i, row := range rows {
 		if row.Kind == core.VisitPass {
 			id, err := strconv.ParseInt(row.Target, 10, 64)
 			if err != nil {
 				return nil, fmt.Errorf("the journal of execution %d passes step execution %q: %w", row.Execution, row.Target, err)
 			}
 			row.Step = core.StepExecutionID(id)
+			rows[i] = row
 		}
 		if row.Kind == core.VisitTurn || row.Kind == core.VisitAdopt {
 			if _, _, err := ordinalsOf(row); err != nil {
@@ -60,7 +67,16 @@ func newJournal(ctx context.Context, repository core.JobRepository, exec *core.J
 		return nil, err
 	}
 	maps.Copy(j.steps, read)
+	for _, s := range read {
+		if _, newer := history[s.Name]; !newer && isPassedIn(rows, s.ID) {
+			history[s.Name] = core.StepHistory{Last: s, Attempts: 1}
+		}
+	}
 	return j, nil
+}
+
+func isPassedIn(rows []core.JournalRow, step core.StepExecutionID) bool {
+	return slices.ContainsFunc(rows, func(r core.JournalRow) bool { return r.Kind == core.VisitPass && r.Step == step })
 }
 
 func (j *journal) add(row core.JournalRow) {

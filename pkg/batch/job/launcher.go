@@ -62,6 +62,11 @@ type Options struct {
 	// FromStart makes attempts that run everything anew: they resume nothing of the
 	// attempts before them, whose committed rows are still there.
 	FromStart bool
+	// From is the element at which an attempt begins anew (rule F3a); empty: it resumes what
+	// is not complete.
+	From string
+	// IfComplete lets an attempt with From follow one that completed.
+	IfComplete bool
 	// AcceptChanges lets an instance continue though its definition has changed in what
 	// was done already (rule F4), or a file that a reader continues (rule C15).
 	AcceptChanges bool
@@ -188,22 +193,46 @@ func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Paramete
 			return launched, nil, err
 		}
 	}
-	if taken, err = l.checkRestart(ctx, j, params); err != nil {
+	from, err := l.from(ctx, j, params)
+	if err != nil {
+		return launched, nil, err
+	}
+	if taken, err = l.checkRestart(ctx, j, params, from); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	key, err := exclusiveKey(j, params)
 	if err != nil {
 		return launched, nil, err
 	}
-	launched, err = l.launch(ctx, j, params, key, forWorkers)
+	launched, err = l.launch(ctx, j, params, launchOf{key: key, forWorkers: forWorkers, from: from})
 	return launched, taken, err
+}
+
+// launchOf is what a launch has beside the job and its parameters.
+type launchOf struct {
+	key        core.ExclusiveKey
+	forWorkers bool
+	from       *From
+}
+
+// from returns where the attempt begins; nil: it resumes what is not complete. A race is
+// harmless: the launch refuses to follow another execution than the one looked at.
+func (l *Launcher) from(ctx context.Context, j *core.Job, params core.Parameters) (*From, error) {
+	if l.options.From == "" {
+		return nil, nil //nolint:nilnil // most attempts have none
+	}
+	last, err := l.config.Repository.LastExecution(ctx, j.Name, params.Key())
+	if err != nil {
+		return nil, err
+	}
+	return NewFrom(ctx, l.config.Repository, j, last, l.options.From)
 }
 
 // checkRestart has the job compared with the last attempt of the instance, if that will
 // be resumed, and returns the steps that take the new definition. A race is harmless: of two
 // launches the repository lets one run, and a step that takes the new definition refuses a
 // position that an owner committed meanwhile.
-func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters) (taken []string, err error) {
+func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *From) (taken []string, err error) {
 	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil
 	}
@@ -214,17 +243,21 @@ func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Pa
 	case err != nil:
 		return nil, err
 	}
-	return l.compare(ctx, j, last, params)
+	return l.compare(ctx, j, last, params, from)
 }
 
-// compare has the job compared with an attempt that it follows.
-func (l *Launcher) compare(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters) ([]string, error) {
+// compare has the job compared with an attempt that it follows, as far as it keeps what that
+// has done.
+func (l *Launcher) compare(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *From) ([]string, error) {
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash {
 		return nil, nil
 	}
 	history := core.History{Records: l.config.Repository, Database: l.config.Repository.Database()}
 	if l.config.Stores != nil {
 		history.Checkpoints = l.config.Stores
+	}
+	if from != nil {
+		history.Records = from.Records(history.Records, last.InstanceID)
 	}
 	return j.CheckRestart(ctx, last, history, params)
 }
@@ -285,12 +318,16 @@ func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error
 // launch creates the execution. It waits for a lost owner's open transaction no
 // longer than two leases: PostgreSQL ends that transaction within one (rule L7);
 // on SQLite it holds the database for as long as its process is frozen.
-func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, key core.ExclusiveKey, forWorkers bool) (core.Launched, error) {
+func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, of launchOf) (core.Launched, error) {
+	var from *core.LaunchFrom
+	if of.from != nil {
+		from = &core.LaunchFrom{After: of.from.after, IfComplete: l.options.IfComplete, Visits: of.from.rows}
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
 	return l.config.Repository.Launch(ctx, core.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers,
+		Owner: l.config.Owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
 		RedriveOf: j.RedriveOf, Task: l.options.Task, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 	})
 }

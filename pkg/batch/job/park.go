@@ -95,10 +95,11 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 func (r *run) continues() bool { return r.resumed != nil && !r.resumed.First }
 
 // beginHere begins an execution that was launched for workers. The launch has compared its
-// definition; which steps take the new one is found again.
+// definition; which steps take the new one is found again. One that runs everything anew resumes
+// no step.
 func (r *run) beginHere(ctx context.Context) (err error) {
-	if r.previous != nil {
-		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params)
+	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
+		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params, nil)
 	}
 	if r.exec.StopRequested {
 		r.askStop()

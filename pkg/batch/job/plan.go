@@ -114,6 +114,11 @@ type Oracle interface {
 // reads the repository, and calls no code of an author but core.Condition.Try. oracle may be
 // nil. The error is that of the repository.
 func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
+	return NewPlanFrom(ctx, repository, j, last, nil, oracle)
+}
+
+// NewPlanFrom is NewPlan for an attempt that begins as from says; nil: as a restart does.
+func NewPlanFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, from *From, oracle Oracle) (*Plan, error) {
 	d := newDry(oracle)
 	r := &run{
 		job: j, exec: &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()},
@@ -128,11 +133,8 @@ func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, la
 		if last.Context != nil {
 			r.exec.Context = last.Context.Clone()
 		}
-		history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
+		history, err := r.history(ctx, repository, last, from)
 		if err != nil {
-			return nil, fmt.Errorf("read the history of the instance: %w", err)
-		}
-		if r.journal, err = newJournal(ctx, repository, r.exec, history); err != nil {
 			return nil, fmt.Errorf("read the history of the instance: %w", err)
 		}
 		for name, h := range history {
@@ -148,6 +150,20 @@ func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, la
 	d.end(ctx, w)
 	d.planFinally(r)
 	return d.plan, nil
+}
+
+// history reads what an attempt knows of those before it.
+func (r *run) history(ctx context.Context, repository core.JobRepository, last *core.JobExecution, from *From) (history map[string]core.StepHistory, err error) {
+	if from != nil {
+		history = map[string]core.StepHistory{}
+		r.journal, err = from.journalOf(ctx, repository, history)
+		return history, err
+	}
+	if history, err = repository.LastSteps(ctx, last.InstanceID, last.AnewSince()); err != nil {
+		return nil, err
+	}
+	r.journal, err = newJournal(ctx, repository, r.exec, history)
+	return history, err
 }
 
 // end walks the flow. What ends the walk fails the execution.

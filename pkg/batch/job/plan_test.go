@@ -29,13 +29,13 @@ func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
 		for seed := range flowsOn(url, 4, 1, 10) {
 			for _, wild := range []bool{false, true} {
-				require.NoError(t, plannedCase(t.Context(), e, uint64(seed), wild), "seed %d, wild: %v", seed, wild)
+				require.NoError(t, plannedCase(t.Context(), e, uint64(seed), wild, nil), "seed %d, wild: %v", seed, wild)
 			}
 		}
 	})
 }
 
-func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bool) error {
+func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bool, f *froms) error {
 	w := &weather{Engine: e, name: fmt.Sprintf("planned%d-%v", seed, wild), random: rand.New(rand.NewPCG(seed, 2)), retries: seed%2 == 0, tries: true, wild: wild}
 	j := w.job()
 	w.storm = rand.New(rand.NewPCG(seed, 3))
@@ -45,7 +45,11 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 		if err != nil {
 			return err
 		}
-		plan, err := job.NewPlan(ctx, reads, j, last, nil)
+		var from *job.From
+		if from, w.from, err = f.next(ctx, reads, j, last); err != nil {
+			return err
+		}
+		plan, err := job.NewPlanFrom(ctx, reads, j, last, from, nil)
 		if err != nil {
 			return err
 		}
@@ -53,12 +57,12 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 		w.observer = seen
 		exec, err := w.launch(j)
 		w.trail()
-		told, oerr := job.NewPlan(ctx, reads, j, last, seen)
+		told, oerr := job.NewPlanFrom(ctx, reads, j, last, from, seen)
 		if oerr != nil {
 			return oerr
 		}
 		if err := seen.compare(plan, told, w.natural && err == nil && len(seen.undecided) == 0 && !strings.Contains(exec.Error, "undecided")); err != nil {
-			return fmt.Errorf("flow %s\nlaunch %d: %w\nplan %v\nwith the outcomes %v\ndid %v", describe(j.Flow), w.launches, err, texts(plan.Entries), texts(told.Entries), seen.acts)
+			return fmt.Errorf("flow %s\nlaunch %d from %q: %w\nplan %v\nwith the outcomes %v\ndid %v", describe(j.Flow), w.launches, w.from, err, texts(plan.Entries), texts(told.Entries), seen.acts)
 		}
 		if err == nil && exec.Status == core.StatusCompleted {
 			return nil

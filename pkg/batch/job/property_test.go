@@ -134,6 +134,8 @@ type weather struct {
 	retries bool
 	// tries has conditions that a plan can answer, as far as it knows what they ask.
 	tries bool
+	// from is the element at which the next launch begins; empty: it is a plain one.
+	from string
 	// natural says that nothing but the flow itself ended the last launch.
 	natural bool
 }
@@ -393,7 +395,7 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	r.cancel = cancel
-	exec, err := launcher.Run(ctx, j, core.Parameters{}, stop)
+	exec, err := launcher.With(job.Options{From: w.from, IfComplete: w.from != ""}).Run(ctx, j, core.Parameters{}, stop)
 	w.natural = !r.isDead() && !r.isCut()
 	if exec != nil && !r.isDead() {
 		w.nothingRuns(exec.ID)

@@ -69,9 +69,13 @@ func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) 
 	return r, true, err
 }
 
-// stands reports whether this very attempt has visited the entry before its walk went to
-// another process: what it visited stands, but for a step whose worker was lost.
+// stands reports whether the entry is kept as it ended: it was passed before, or this very
+// attempt has visited it before its walk went to another process, but for a step whose worker
+// was lost.
 func (w *walk) stands(e *entry) bool {
+	if e.Kind == core.VisitPass {
+		return true
+	}
 	lost := e.record != nil && e.record.Status == core.StatusFailed && e.record.Error == core.LostOwner
 	return w.run.resuming || w.run.part != nil && e.Execution == w.run.exec.ID && !lost
 }

@@ -122,6 +122,8 @@ func reasonOf(err error) Reason {
 		return ReasonParameters
 	case errors.Is(err, core.ErrSchemaMissing):
 		return ReasonSchema
+	case errors.Is(err, job.ErrNotFrom):
+		return ReasonFrom
 	}
 	return ""
 }
@@ -184,6 +186,8 @@ func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 		r.Actions = s.afterUnknown(ctx, l, again)
 	case ReasonNotRestartable, ReasonAbandoned, ReasonNotNewest, ReasonIllegalState:
 		r.Actions = []Action{{Kind: ActHistory, Job: l.job.Name}, again}
+	case ReasonFrom:
+		return s.notFrom(err, l)
 	case ReasonParameters:
 		r.Actions = []Action{{Kind: ActHelp, File: l.path}}
 	case ReasonSchema:

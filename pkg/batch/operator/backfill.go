@@ -37,6 +37,9 @@ type BackfillRun struct {
 	Skipped bool `json:"skipped,omitempty"`
 	// Execution is the one that ran; nil: none did.
 	Execution *Execution `json:"execution,omitempty"`
+	// Read and Written are the rows of its steps, those of earlier attempts apart.
+	Read    int64 `json:"read"`
+	Written int64 `json:"written"`
 	// Problem is why none ran, or why its record could not be read.
 	Problem string `json:"problem,omitempty"`
 }
@@ -46,12 +49,30 @@ func (r BackfillRun) Failed() bool {
 	return !r.Skipped && (r.Execution == nil || r.Execution.Status != core.StatusCompleted)
 }
 
+// Backfilled is what became of a range.
+type Backfilled struct {
+	// Runs are the instances that were begun, in the order of the values.
+	Runs []BackfillRun `json:"runs"`
+	// NotBegun is how many were not, since the backfill was stopped or ended early.
+	NotBegun int `json:"not_begun"`
+}
+
+// Failed returns how many of the instances that were begun are not complete.
+func (b *Backfilled) Failed() (failed int) {
+	for _, r := range b.Runs {
+		if r.Failed() {
+			failed++
+		}
+	}
+	return failed
+}
+
 // Backfill runs the instances of a range: those that are complete are skipped, those that failed
-// or stopped go on, and the others are launched. It returns what became of those that were begun,
-// in the order of the values. All parameters are checked before the first launch; the error is a
+// or stopped go on, and the others are launched. It returns what became of them, also with an
+// error where some were begun. All parameters are checked before the first launch; the error is a
 // Refusal then. The failure of an instance does not end the others; what is wrong with the
 // database does. No incrementer is asked.
-func (s *Service) Backfill(ctx context.Context, req BackfillRequest) ([]BackfillRun, error) {
+func (s *Service) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
 	instances, err := s.backfillOf(ctx, &req)
 	if err != nil {
 		return nil, err
@@ -73,16 +94,17 @@ func (s *Service) Backfill(ctx context.Context, req BackfillRequest) ([]Backfill
 		workers.Go(func() { b.work(ctx) })
 	}
 	workers.Wait()
-	var runs []BackfillRun
+	all := &Backfilled{Runs: []BackfillRun{}, NotBegun: len(instances)}
 	for i, run := range b.runs {
 		if b.begun[i] {
-			runs = append(runs, run)
+			all.Runs = append(all.Runs, run)
+			all.NotBegun--
 		}
 	}
-	if b.err == nil && ctx.Err() != nil {
+	if b.err == nil && ctx.Err() != nil && all.NotBegun+all.Failed() > 0 {
 		b.err = context.Cause(ctx)
 	}
-	return runs, b.err
+	return all, b.err
 }
 
 // instanceOf is a value of the range with the parameters of its instance.
@@ -252,8 +274,25 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 		r.Problem = err.Error()
 		return r, err
 	}
-	if r.Execution, err = running.Follow(ctx, b.req.Stop); err != nil {
+	if r.Execution, err = running.Follow(ctx, b.req.Stop); err == nil {
+		err = b.count(ctx, &r)
+	}
+	if err != nil {
 		r.Problem = err.Error()
 	}
 	return r, err
+}
+
+// count adds up the rows of an execution that is over.
+func (b *backfill) count(ctx context.Context, r *BackfillRun) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
+	defer cancel()
+	view, err := b.service.Summary(ctx, SummaryRequest{Execution: r.Execution.ID})
+	if err != nil {
+		return err
+	}
+	for _, step := range view.Steps {
+		r.Read, r.Written = r.Read+step.Read, r.Written+step.Written
+	}
+	return nil
 }

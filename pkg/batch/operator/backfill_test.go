@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,8 +15,8 @@ import (
 )
 
 // backfilled are the values, with what became of them.
-func backfilled(runs []operator.BackfillRun) (all []string) {
-	for _, r := range runs {
+func backfilled(b *operator.Backfilled) (all []string) {
+	for _, r := range b.Runs {
 		switch {
 		case r.Skipped:
 			all = append(all, r.Value+" skipped")
@@ -51,7 +50,8 @@ func TestABackfillRunsEachInstanceOfARangeOnce(t *testing.T) {
 		runs, err := d.Backfill(t.Context(), request("1", "4", 1))
 		require.NoError(t, err)
 		require.Equal(t, []string{"1 COMPLETED 1", "2 FAILED 1", "3 skipped", "4 COMPLETED 1"}, backfilled(runs))
-		require.True(t, runs[1].Failed())
+		require.True(t, runs.Runs[1].Failed())
+		require.Equal(t, 1, runs.Failed())
 		runs, err = d.Backfill(t.Context(), request("1", "5", 1))
 		require.NoError(t, err)
 		require.Equal(t, []string{"1 skipped", "2 COMPLETED 2", "3 skipped", "4 skipped", "5 COMPLETED 1"}, backfilled(runs), "run again it goes on")
@@ -63,33 +63,83 @@ func TestABackfillRunsEachInstanceOfARangeOnce(t *testing.T) {
 	})
 }
 
+// TestAStopOfABackfillBeginsNoOther instance. One that arrives when all are complete changes
+// nothing.
 func TestAStopOfABackfillBeginsNoOther(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, testdb.SQLite(t))
 	stop := make(chan struct{})
-	var running, most atomic.Int64
-	d.work = func(ctx context.Context) error {
-		if n := running.Add(1); n == 1 {
-			close(stop)
-		} else {
-			most.Store(n)
-		}
-		defer running.Add(-1)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-			return nil
-		}
+	d.work = func(context.Context) error {
+		close(stop) // a tasklet that has begun ends by itself
+		return nil
 	}
 	req := operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: "run", From: "1", To: "50", Parallel: 1}
 	req.Stop = stop
 	over := 0
 	req.Done = func(operator.BackfillRun) { over++ }
-	runs, err := d.Backfill(t.Context(), req)
+	all, err := d.Backfill(t.Context(), req)
 	require.NoError(t, err)
-	require.Less(t, len(runs), 50)
-	require.Len(t, runs, over)
+	require.Equal(t, []int{1, 1, 49}, []int{over, len(all.Runs), all.NotBegun})
+
+	all, err = d.Backfill(t.Context(), req)
+	require.NoError(t, err)
+	require.NotNil(t, all.Runs, "in JSON it is a list")
+	require.Equal(t, []int{0, 50}, []int{len(all.Runs), all.NotBegun})
+
+	last := make(chan struct{})
+	d.work = nil
+	req.Stop, req.To = last, "2"
+	req.Done = func(r operator.BackfillRun) {
+		if r.Value == "2" {
+			close(last)
+		}
+	}
+	all, err = d.Backfill(t.Context(), req)
+	require.NoError(t, err)
+	require.Len(t, all.Runs, 2)
+	require.Zero(t, all.NotBegun+all.Failed())
+}
+
+// TestABackfillRunsInstancesSideBySide: the first ones wait for each other, and so would never
+// end one after the other.
+func TestABackfillRunsInstancesSideBySide(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		d := newDesk(t, url)
+		const parallel = 3
+		var running, most atomic.Int64
+		all := make(chan struct{})
+		d.work = func(ctx context.Context) error {
+			n := running.Add(1)
+			defer running.Add(-1)
+			for before := most.Load(); n > before && !most.CompareAndSwap(before, n); before = most.Load() {
+			}
+			if n == parallel {
+				close(all)
+			}
+			select {
+			case <-all:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		req := operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: "run", From: "1", To: "3", Parallel: parallel}
+		values := map[string]bool{}
+		req.Done = func(r operator.BackfillRun) { values[r.Value] = true }
+		runs, err := d.Backfill(t.Context(), req)
+		require.NoError(t, err)
+		require.Equal(t, []string{"1 COMPLETED 1", "2 COMPLETED 1", "3 COMPLETED 1"}, backfilled(runs), "in the order of the values")
+		require.Equal(t, int64(parallel), most.Load())
+		require.Len(t, values, 3)
+
+		d.work = nil
+		req.To, req.Parallel = "9", 4
+		runs, err = d.Backfill(t.Context(), req)
+		require.NoError(t, err)
+		require.Len(t, runs.Runs, 9)
+		require.Zero(t, runs.Failed()+runs.NotBegun)
+	})
 }
 
 func TestARangeIsChecked(t *testing.T) {

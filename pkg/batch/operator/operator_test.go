@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,13 +30,16 @@ type desk struct {
 	elsewhere *operator.Service // of another process
 	load      *core.Job
 	work      func(ctx context.Context) error // of the step
+	sawMu     sync.Mutex
 	saw       []core.Parameters
 }
 
 func newDesk(t *testing.T, url string, change ...func(*operator.Config)) *desk {
 	d := &desk{T: t, e: testengine.New(t, url)}
 	d.load = testengine.Job("load", d.e.Tasklet("work", tx.Attr{Propagation: tx.NotSupported}, func(ctx context.Context, c *core.StepContribution) error {
+		d.sawMu.Lock()
 		d.saw = append(d.saw, c.Params)
+		d.sawMu.Unlock()
 		if d.work == nil {
 			return nil
 		}

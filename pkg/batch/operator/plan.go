@@ -21,6 +21,11 @@ type PlanRequest struct {
 	File string `json:"file,omitempty"`
 	// Checked is the job file where it was read already.
 	Checked *jobfile.File `json:"-"`
+	// Execution asks for the plan of its restart, with its parameters; 0: of a run.
+	Execution core.JobExecutionID `json:"execution,omitempty"`
+	// From and IfComplete are as in RestartRequest.
+	From       string `json:"from,omitempty"`
+	IfComplete bool   `json:"if_complete,omitempty"`
 	// Params are texts by name, typed and checked by the file's declarations.
 	Params map[string]string `json:"params,omitempty"`
 	// Folder is as in RunRequest.
@@ -157,44 +162,27 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample == 0 {
 		req.Sample = defaultSample
 	}
-	file, err := s.planFile(req)
+	planOf := s.planRun
+	if req.Execution != 0 {
+		planOf = s.planRestart
+	}
+	l, last, err := planOf(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	choice, err := s.Choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
-	if err != nil {
-		return nil, err
-	}
-	params := choice.Params.Parameters
-	def := definition{file: file, path: file.Path()}
-	if _, def.given, err = withoutSecrets(def, RunRequest{Params: req.Params}); err != nil {
-		return nil, err
-	}
-	j, err := s.compile(def, s.config.Registry)
-	if err != nil {
-		return nil, err
-	}
-	if j.Bind != nil {
-		if err := j.Bind(ctx, params); err != nil {
-			return nil, err
-		}
-	}
-	last, err := s.restarted(ctx, j, params)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := s.planChanges(ctx, req, last, &launch{definition: def, job: j, params: params})
+	j, params := l.job, l.params
+	changes, err := s.planChanges(ctx, req, last, l)
 	if err != nil {
 		return nil, err
 	}
 	if req.FromStart {
 		last = &core.JobExecution{Params: params}
 	}
-	plan, err := job.NewPlan(ctx, s.config.Repository, j, last, nil)
+	plan, err := job.NewPlanFrom(ctx, s.config.Repository, j, last, l.from, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}
-	d := &dryRun{n: req.Sample, params: params, uses: file.Uses(params), job: j, handlers: s.config.Tasks}
+	d := &dryRun{n: req.Sample, params: params, uses: l.file.Uses(params), job: j, handlers: s.config.Tasks}
 	if err := d.run(ctx, plan); err != nil {
 		return nil, err
 	}
@@ -206,10 +194,71 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	return result, err
 }
 
+// planRun returns what a run would launch, and the execution that it would follow.
+func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
+	if req.From != "" || req.IfComplete {
+		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "it is for the restart of an execution"}
+	}
+	file, err := s.planFile(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	choice, err := s.Choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
+	if err != nil {
+		return nil, nil, err
+	}
+	l := &launch{definition: definition{file: file, path: file.Path()}, params: choice.Params.Parameters}
+	if _, l.given, err = withoutSecrets(l.definition, RunRequest{Params: req.Params}); err != nil {
+		return nil, nil, err
+	}
+	if l.job, err = s.compile(l.definition, s.config.Registry); err != nil {
+		return nil, nil, err
+	}
+	if l.job.Bind != nil {
+		if err := l.job.Bind(ctx, l.params); err != nil {
+			return nil, nil, err
+		}
+	}
+	last, err := s.restarted(ctx, l.job, l.params)
+	return l, last, err
+}
+
+// planRestart returns what a restart would launch, and the execution that it follows. What
+// Restart refuses is refused.
+func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
+	has, err := s.hasHistory(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !has {
+		return nil, nil, &Refusal{Reason: ReasonNotFound, Execution: req.Execution, Err: fmt.Errorf("execution %d: %w", req.Execution, core.ErrNotFound)}
+	}
+	l, err := s.restartOf(ctx, RestartRequest{
+		Execution: req.Execution, Checked: req.Checked, File: req.File, FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if l.file == nil {
+		return nil, nil, &RequestError{Field: "execution", Value: fmt.Sprint(req.Execution), Reason: "a dry run needs a job file: its job is one of Go code"}
+	}
+	if err := s.admits(ctx, l); err != nil {
+		return nil, nil, err
+	}
+	if l.job.Bind != nil {
+		if err := l.job.Bind(ctx, l.params); err != nil {
+			return nil, nil, err
+		}
+	}
+	last := l.named.Clone()
+	last.Params = l.params
+	return l, &last, nil
+}
+
 // planChanges returns what a run says of a job file that has changed, and refuses what it
 // refuses.
 func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
-	if last.ID == 0 || req.FromStart {
+	if last.ID == 0 || req.FromStart || last.Status == core.StatusCompleted {
 		return nil, nil
 	}
 	changes, err := s.changes(ctx, last, l)

@@ -54,6 +54,8 @@ const (
 	// ReasonStartLimit: a step was attempted as often as its start_limit allows. It is
 	// the reason of an Explanation only: a restart is not refused, but fails at that step.
 	ReasonStartLimit Reason = "start_limit"
+	// ReasonFrom: the restart cannot begin at the element (*job.FromError).
+	ReasonFrom Reason = "from"
 	// ReasonKeyReused: the key of the request was used for another one
 	// (*core.KeyReusedError).
 	ReasonKeyReused Reason = "key_reused"
@@ -144,6 +146,9 @@ type Action struct {
 
 	AcceptChanges bool `json:"accept_changes,omitempty"`
 	FromStart     bool `json:"from_start,omitempty"`
+	// From and IfComplete are as in RestartRequest.
+	From       string `json:"from,omitempty"`
+	IfComplete bool   `json:"if_complete,omitempty"`
 	// NeedsFile says that the request must name a job file: the history has none.
 	NeedsFile bool `json:"needs_file,omitempty"`
 	// Owner is the process that is dead, of recover.

@@ -61,6 +61,12 @@ type RestartRequest struct {
 
 	// FromStart runs everything anew.
 	FromStart bool `json:"from_start,omitempty"`
+	// From is a step or another element of the flow: it and what comes after it run anew, though
+	// they completed, and what came before keeps its results (rule F3a). Empty: what is not
+	// complete is resumed.
+	From string `json:"from,omitempty"`
+	// IfComplete lets From run a part of an execution again that completed.
+	IfComplete bool `json:"if_complete,omitempty"`
 	// AcceptChanges is as in RunRequest.
 	AcceptChanges bool `json:"accept_changes,omitempty"`
 	// Key is as in RunRequest.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
@@ -13,20 +15,39 @@ import (
 // Restart makes another attempt of an execution's instance, with the parameters that
 // it had and the defaults of those added since, and returns when the new execution
 // exists. The execution must be the newest of its instance, and FAILED or STOPPED; one
-// that runs is taken over where its owner is lost, else it is refused.
+// that runs is taken over where its owner is lost, else it is refused. With From and IfComplete
+// it may be COMPLETED.
 //
 // The causes of a Refusal, with those of a launch, are core.ErrNotFound,
 // *core.InstanceCompleteError, core.ErrAbandoned, core.ErrUnknownStatus,
-// core.ErrNotMostRecent, core.ErrNoSuchJob and core.ErrNotRestartable.
+// core.ErrNotMostRecent, core.ErrNoSuchJob, core.ErrNotRestartable and *job.FromError. A
+// *RequestError is about fields that do not go together.
 func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
-	e, err := s.record(ctx, req.Execution)
+	if err := s.Prepare(ctx); err != nil {
+		return nil, err
+	}
+	l, err := s.restartOf(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkRestart(ctx, e); err != nil {
+	return s.launch(ctx, l)
+}
+
+// restartOf prepares the launch of a restart. It writes nothing: a dry run asks it, too.
+func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, error) {
+	if err := req.check(); err != nil {
 		return nil, err
 	}
-	l := &launch{hooks: req.Hooks, named: e, options: job.Options{FromStart: req.FromStart, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key}}
+	e, err := s.found(ctx, req.Execution)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkRestart(ctx, e, req); err != nil {
+		return nil, err
+	}
+	l := &launch{hooks: req.Hooks, named: e, options: job.Options{
+		FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key,
+	}}
 	if l.definition, err = s.ofExecution(ctx, req.source(), e); err != nil {
 		return nil, err
 	}
@@ -36,7 +57,81 @@ func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, er
 	if l.params, err = parametersAgain(l.job, e, nil); err != nil {
 		return nil, err
 	}
-	return s.launch(ctx, l)
+	if req.From != "" {
+		if err := s.admits(ctx, l); err != nil {
+			return nil, err
+		}
+		if l.from, err = job.NewFrom(ctx, s.config.Repository, l.job, e, req.From); err != nil {
+			return nil, s.refused(ctx, err, l)
+		}
+	}
+	return l, nil
+}
+
+// check refuses fields that do not go together.
+func (r RestartRequest) check() error {
+	switch {
+	case r.IfComplete && r.From == "":
+		return &RequestError{Field: "if_complete", Reason: "it is for a restart from an element of the flow: from is missing"}
+	case r.From != "" && r.FromStart:
+		return &RequestError{Field: "from", Value: r.From, Reason: "it does not go with from_start"}
+	}
+	return nil
+}
+
+// admits refuses a restart that the launch would refuse as it is now, before anything is planned.
+func (s *Service) admits(ctx context.Context, l *launch) error {
+	newest, err := s.newestAttempt(ctx, l.named)
+	if err != nil {
+		return err
+	}
+	refused := newest.Refusal(l.job.Restartable)
+	if l.options.IfComplete {
+		refused = newest.RefusalIfComplete(l.job.Restartable)
+	}
+	if refused != nil {
+		return s.refused(ctx, refused, l)
+	}
+	return nil
+}
+
+// notFrom refuses a restart from an element. It says where in the file the elements are, and what
+// may be done instead.
+func (s *Service) notFrom(err error, l *launch) error {
+	var refused *job.FromError
+	errors.As(err, &refused)
+	placed := *refused
+	if refused.Cause == job.FromUnknown {
+		placed.Near = nearest.Name(refused.Element, refused.Known)
+	}
+	placed.Known, placed.Reached = s.places(l, refused.Known), s.places(l, refused.Reached)
+	r := &Refusal{Reason: ReasonFrom, Execution: l.named.ID, Err: &placed}
+	again := Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status, IfComplete: l.options.IfComplete}
+	for _, instead := range []string{placed.Near, refused.Split} {
+		if slices.Contains(refused.Reached, instead) {
+			again.From = instead
+			r.Actions = append(r.Actions, again)
+		}
+	}
+	if refused.Cause != job.FromUnknown && l.named.Status != core.StatusCompleted {
+		r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status})
+	}
+	r.Actions = append(r.Actions, Action{Kind: ActShow, Execution: l.named.ID, Status: l.named.Status})
+	return r
+}
+
+// places adds to names of elements where they are.
+func (s *Service) places(l *launch, names []string) []string {
+	placed := slices.Clone(names)
+	for i, name := range placed {
+		if l.file == nil {
+			continue
+		}
+		if place := l.file.PlaceOf(name); place != "" {
+			placed[i] += " (" + place + ")"
+		}
+	}
+	return placed
 }
 
 // record reads an execution that the caller named. The schema is as it should be.
@@ -44,6 +139,11 @@ func (s *Service) record(ctx context.Context, id core.JobExecutionID) (*core.Job
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
 	}
+	return s.found(ctx, id)
+}
+
+// found is record for what writes nothing.
+func (s *Service) found(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	e, err := s.config.Repository.Execution(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
 		return nil, &Refusal{Reason: ReasonNotFound, Execution: id, Err: err, Actions: []Action{{Kind: ActHistory}}}
@@ -53,7 +153,7 @@ func (s *Service) record(ctx context.Context, id core.JobExecutionID) (*core.Job
 
 // checkRestart refuses what a launch would refuse. What runs, or is not restartable, is
 // for the launch to judge.
-func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution) error {
+func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution, req RestartRequest) error {
 	if e.RedriveOf != 0 {
 		return &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.restartAction(e, false)},
 			Err: fmt.Errorf("execution %d is a redrive of execution %d: it goes on as one", e.ID, e.RedriveOf)}
@@ -66,12 +166,18 @@ func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution) error 
 		return s.notNewest(ctx, &core.NotNewestError{JobName: e.JobName, Execution: e.ID, Newest: newest.Execution.ID, Status: newest.Execution.Status})
 	}
 	refused := newest.Refusal(true)
+	if req.IfComplete {
+		refused = newest.RefusalIfComplete(true)
+	}
 	reason := reasonOf(refused)
 	if reason == "" || reason == ReasonRunning {
 		return nil
 	}
 	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
 	if r.Actions = append(r.Actions, s.actionsFor(e, newest)...); reason == ReasonComplete {
+		if req.From != "" {
+			r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
+		}
 		r.Actions = append(r.Actions, anew(e)...)
 	}
 	return r

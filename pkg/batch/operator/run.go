@@ -17,6 +17,8 @@ type launch struct {
 	params  core.Parameters
 	options job.Options
 	hooks   Hooks
+	// from is where the attempt begins anew; nil: it resumes what is not complete.
+	from *job.From
 	// named is the execution that the caller named; nil at a run.
 	named *core.JobExecution
 }
@@ -106,7 +108,7 @@ func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExe
 // refuses what changes committed work.
 func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
 	changes, err := l.file.Changes(ctx, jobfile.Restart{
-		Last: last, Params: l.params, History: s.restartHistory(), Registry: s.config.Registry,
+		Last: last, Params: l.params, History: s.restartHistory(l, last), Registry: s.config.Registry,
 	})
 	var changed *jobfile.ChangedError
 	if !errors.As(err, &changed) {
@@ -122,9 +124,12 @@ func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launc
 	return changes, r
 }
 
-// restartHistory is what definitions are compared by.
-func (s *Service) restartHistory() core.History {
+// restartHistory is what definitions are compared by: what the attempt keeps.
+func (s *Service) restartHistory(l *launch, last *core.JobExecution) core.History {
 	h := core.History{Records: s.config.Repository, Database: s.config.Repository.Database()}
+	if l.from != nil {
+		h.Records = l.from.Records(h.Records, last.InstanceID)
+	}
 	if s.config.Checkpoints != nil {
 		h.Checkpoints = s.config.Checkpoints
 	}

@@ -238,6 +238,14 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	}
 	attempt := last.attempt(*l.launched.Previous, l.req.Dead)
 	refused := attempt.Refusal(l.req.Restartable)
+	if from := l.req.From; from != nil {
+		if last.Row.ID != from.After {
+			return &refusalError{&core.NotNewestError{JobName: l.req.JobName, Execution: from.After, Newest: last.Row.ID, Status: last.Row.Status}}
+		}
+		if from.IfComplete {
+			refused = attempt.RefusalIfComplete(l.req.Restartable)
+		}
+	}
 	if attempt.Lost {
 		l.refused = refused
 		return l.takeOver(ctx, last)
@@ -306,10 +314,8 @@ func (l *launch) insert(ctx context.Context) error {
 	if err := l.claim(ctx, row.ID); err != nil {
 		return err
 	}
-	if l.req.FromStart {
-		if err := l.markFromStart(ctx, &row); err != nil {
-			return err
-		}
+	if err := l.beginAnew(ctx, &row); err != nil {
+		return err
 	}
 	params, err := paramRows(row.ID, l.req.Params)
 	if err != nil {
@@ -353,10 +359,22 @@ func (l *launch) follow(row *jobExecution) error {
 	return nil
 }
 
-// markFromStart notes in the job context that everything before this execution is
-// history only. Later executions inherit the context.
-func (l *launch) markFromStart(ctx context.Context, row *jobExecution) error {
+// beginAnew notes in the job context that everything before this execution is history only,
+// but for what its journal keeps. Later executions inherit the context.
+func (l *launch) beginAnew(ctx context.Context, row *jobExecution) error {
 	fresh := core.NewExecutionContext()
+	switch from := l.req.From; {
+	case l.req.FromStart:
+	case from == nil:
+		return nil
+	default:
+		if of := l.launched.Previous.Context; of != nil {
+			fresh = of.Clone()
+		}
+		if err := l.repo.storeVisits(ctx, row.ID, from.Visits); err != nil {
+			return err
+		}
+	}
 	if err := fresh.Put(core.FromStartKey, int64(row.ID)); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func TestFromTheStartAChildRunsAnewAndOneThatCompletedIsAnError(t *testing.T) {
 
 		exec = c.run(t, j, 1, job.Options{FromStart: true})
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "before this job was run from its start")
+		require.Contains(t, exec.Error, "before this job was run anew")
 		require.Equal(t, 2, c.first)
 	})
 }

@@ -133,7 +133,7 @@ func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteEr
 	case parent != 0:
 		by = fmt.Sprintf("for execution %d", parent)
 		if anew := run.Data.Job.AnewSince(); parent < anew {
-			by += ", before this job was run from its start"
+			by += ", before this job was run anew"
 		}
 	}
 	return fmt.Errorf("child job %s has run with these parameters before, %s, and would not run again: "+

@@ -28,9 +28,20 @@ type (
 	}
 	restartInput struct {
 		ActInput
+		Body *RestartBody
+	}
+	// RestartBody says how an execution is restarted.
+	RestartBody struct {
+		FromStart     bool   `json:"from_start,omitempty" doc:"Run every step from its start"`
+		From          string `json:"from,omitempty" maxLength:"1000" doc:"Run this step, or this other element of the flow, and what comes after it anew, though they completed"`
+		IfComplete    bool   `json:"if_complete,omitempty" doc:"With from: also where the execution is COMPLETED"`
+		AcceptChanges bool   `json:"accept_changes,omitempty" doc:"Continue though the job file has changed in what is committed"`
+	}
+	restartPlanInput struct {
+		ExecutionPath
 		Body *struct {
-			FromStart     bool `json:"from_start,omitempty" doc:"Run every step from its start"`
-			AcceptChanges bool `json:"accept_changes,omitempty" doc:"Continue though the job file has changed in what is committed"`
+			RestartBody
+			Sample int `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"How many items of each step are read; 0: 20"`
 		}
 	}
 	redriveInput struct {
@@ -51,11 +62,16 @@ type (
 
 func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "restart-execution", "/v1/executions/{execution}/restart", "Restart it",
-		"Starts another attempt of the instance with the same parameters, and answers at once with its number: the server runs it. The execution is the newest of its instance, FAILED or STOPPED."),
+		"Starts another attempt of the instance with the same parameters, and answers at once with its number: the server runs it. The execution is the newest of its instance, FAILED or STOPPED; with `from` and `if_complete` it may be COMPLETED."),
 		func(ctx context.Context, in *restartInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"restart-execution", in.ID, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
 				return a.restart(ctx, in, key)
 			})
+		})
+	huma.Register(h, post(h, "plan-restart", "/v1/executions/{execution}/plan", "What a restart would do",
+		"A dry run of its restart: reads the first items of each chunk step with its real readers and processors, and writes nothing."),
+		func(ctx context.Context, in *restartPlanInput) (*output[operator.DryRun], error) {
+			return answer(a, ctx, func() (*operator.DryRun, error) { return a.planRestart(ctx, in) })
 		})
 	huma.Register(h, post(h, "redrive-execution", "/v1/executions/{execution}/redrive", "Redrive what it skipped",
 		"Starts an execution that runs the skipped items through their step again, and answers at once with its number: the server runs it."),
@@ -114,13 +130,30 @@ func (a *api) restart(ctx context.Context, in *restartInput, key core.RequestKey
 		return nil, err
 	}
 	req := operator.RestartRequest{Execution: in.id(), Checked: file, Key: key}
-	if in.Body != nil {
-		req.FromStart, req.AcceptChanges = in.Body.FromStart, in.Body.AcceptChanges
+	if b := in.Body; b != nil {
+		req.FromStart, req.From, req.IfComplete, req.AcceptChanges = b.FromStart, b.From, b.IfComplete, b.AcceptChanges
 	}
 	return a.start(func(hooks operator.Hooks) (*operator.Running, error) {
 		req.Hooks = hooks
 		return a.Service.Restart(ctx, req)
 	})
+}
+
+// planRestart plans with the job file of the catalog, as restart does.
+func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.DryRun, error) {
+	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
+	if err != nil {
+		return nil, err
+	}
+	file, err := a.Jobs.File(shown.JobName)
+	if err != nil {
+		return nil, err
+	}
+	req := operator.PlanRequest{Execution: in.id(), Checked: file}
+	if b := in.Body; b != nil {
+		req.FromStart, req.From, req.IfComplete, req.AcceptChanges, req.Sample = b.FromStart, b.From, b.IfComplete, b.AcceptChanges, b.Sample
+	}
+	return a.Planner.Plan(ctx, req)
 }
 
 func (a *api) redrive(ctx context.Context, in *redriveInput, key core.RequestKey) (*acted, error) {

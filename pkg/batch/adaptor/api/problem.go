@@ -112,7 +112,7 @@ func statusOf(reason operator.Reason) int {
 	case operator.ReasonSchema:
 		return http.StatusServiceUnavailable
 	case operator.ReasonComplete, operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonOver, operator.ReasonAbandoned, operator.ReasonUnknown,
-		operator.ReasonNotRestartable, operator.ReasonNotNewest, operator.ReasonIllegalState, operator.ReasonRedrive,
+		operator.ReasonNotRestartable, operator.ReasonNotNewest, operator.ReasonIllegalState, operator.ReasonRedrive, operator.ReasonFrom,
 		operator.ReasonNothingSkipped, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonChanged,
 		operator.ReasonNoIncrementer, operator.ReasonFile, operator.ReasonStartLimit:
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
@@ -61,11 +63,11 @@ func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest,
 		ctx, signals := c.env.obeySignals(ctx)
 		defer signals.end()
 		req.Hooks = operator.Hooks{Stop: signals.stop, OnNotice: func(n operator.Notice) { c.logNotice(ctx, n) }}
-		runs, err := s.Service.Backfill(ctx, req)
-		if len(runs) == 0 && err != nil {
+		all, err := s.Service.Backfill(ctx, req)
+		if all == nil || len(all.Runs) == 0 && err != nil {
 			return c.env.refusal(err)
 		}
-		return errors.Join(c.printBackfill(req.Param, runs), c.backfillEnd(req, runs, err))
+		return errors.Join(c.printBackfill(req.Param, all.Runs), c.backfillEnd(all, err))
 	})
 }
 
@@ -109,22 +111,23 @@ func (c runCommands) printBackfill(param string, runs []operator.BackfillRun) er
 	if c.env.format == formatJSON {
 		return c.env.printJSON(runs)
 	}
-	columns := []column{{title: param}, {title: "execution", right: true}, {title: "status"}, {title: "attempt", right: true}, {title: "time", right: true}, {title: "error"}}
+	columns := []column{
+		{title: param}, {title: "execution", right: true}, {title: "status"}, {title: "attempt", right: true},
+		{title: "read", right: true}, {title: "written", right: true}, {title: "time", right: true}, {title: "error"},
+	}
 	rows := make([][]string, len(runs))
 	for i, r := range runs {
-		row := []string{r.Value, "", "", "", "", firstLine(r.Problem)}
 		switch e := r.Execution; {
 		case r.Skipped:
-			row[2], row[5] = "complete already", ""
+			rows[i] = []string{r.Value, "", "complete already", "", "", "", "", ""}
 		case e != nil:
-			row[1], row[2], row[3], row[4] = idText(e.ID), string(e.Status), strconv.Itoa(e.Attempt), secondsText(e.Duration)
-			if row[5] == "" {
-				row[5] = firstLine(e.Error)
+			rows[i] = []string{
+				r.Value, idText(e.ID), string(e.Status), strconv.Itoa(e.Attempt), count(r.Read), count(r.Written), secondsText(e.Duration),
+				firstLine(cmp.Or(r.Problem, e.Error)),
 			}
 		default:
-			row[2] = "not run"
+			rows[i] = []string{r.Value, "", "not run", "", "", "", "", firstLine(r.Problem)}
 		}
-		rows[i] = row
 	}
 	return c.env.print(renderTable(columns, rows))
 }
@@ -135,27 +138,27 @@ func firstLine(text string) string {
 }
 
 // backfillEnd is nil where all instances of the range are complete.
-func (c runCommands) backfillEnd(req operator.BackfillRequest, runs []operator.BackfillRun, err error) error {
-	failed := 0
-	for _, r := range runs {
-		if r.Failed() {
-			failed++
-		}
-	}
-	stopped := false
-	select {
-	case <-req.Stop:
-		stopped = true
-	default:
-	}
+func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
+	failed := all.Failed()
 	again := hintLines([]hint{{"go on", "run the command again: what is complete is passed over"}})
 	switch {
 	case err != nil:
 		return &exitError{code: ExitFailed, err: fmt.Errorf("the backfill ended early: %w", err), hints: again}
-	case stopped:
-		return &exitError{code: ExitStopped, err: fmt.Errorf("the backfill stopped: %d instances were begun, and %d of them are not complete", len(runs), failed), hints: again}
+	case all.NotBegun > 0:
+		return &exitError{code: ExitStopped, err: fmt.Errorf("the backfill stopped: %d of %d instances were begun, and %d of them are not complete",
+			len(all.Runs), len(all.Runs)+all.NotBegun, failed), hints: again}
 	case failed > 0:
-		return &exitError{code: ExitFailed, err: fmt.Errorf("%d of %d instances are not complete", failed, len(runs)), hints: again}
+		return &exitError{code: endOfFailed(all.Runs), err: fmt.Errorf("%d of %d instances are not complete", failed, len(all.Runs)), hints: again}
 	}
 	return nil
+}
+
+// endOfFailed is the exit code where instances are not complete: that of a stop, if that is all.
+func endOfFailed(runs []operator.BackfillRun) int {
+	for _, r := range runs {
+		if r.Failed() && (r.Execution == nil || r.Execution.Status != core.StatusStopped) {
+			return ExitFailed
+		}
+	}
+	return ExitStopped
 }

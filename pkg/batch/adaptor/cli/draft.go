@@ -200,7 +200,9 @@ func (c fileCommands) initCommand() *cobra.Command {
 		Long: `Looks at a file as infer does, and writes a job that loads it into a table, the
 migration that makes the table, and a test. Of table:NAME, a table of --database, it
 writes a job that exports it to a csv file, and a test where the database is the default
-one. All of them run at once. A file that is there is replaced only with --force.`,
+one. All of them run at once. A file that is there is replaced only with --force.
+
+"init app NAME" writes a Go program instead, with components of its own.`,
 		Example: "  " + c.env.app.Name + " init orders.csv\n  " + c.env.app.Name + " test orders_test.yaml\n  " + c.env.app.Name + " run orders.yaml\n  " + c.env.app.Name + " init table:people",
 		Args:    exactly(1, "which file, or which table:NAME?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -220,10 +222,11 @@ one. All of them run at once. A file that is there is replaced only with --force
 	addDatabaseFlag(cmd, &database, "`NAME` of the database of table:NAME")
 	cmd.Flags().StringVar(&dir, "dir", ".", "the `FOLDER` of the job")
 	cmd.Flags().BoolVar(&force, "force", false, "replace files that are there")
+	cmd.AddCommand(c.initAppCommand())
 	return cmd
 }
 
-// start writes the files of a draft: all, or none where one is there already.
+// start writes the files of a draft.
 func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	input := ""
 	if shape.Table == "" {
@@ -236,6 +239,20 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	if err != nil {
 		return drafted(err)
 	}
+	text, err := writeDraft(files, dir, force)
+	if err != nil {
+		return err
+	}
+	job := filepath.Join(dir, files[0].Path)
+	if len(files) > 1 {
+		text += "\ntest it:  " + c.env.app.Name + " test " + strings.TrimSuffix(job, ".yaml") + "_test.yaml"
+	}
+	return c.env.print(text + "\nrun it:   " + c.env.app.Name + " run " + job + "\n")
+}
+
+// writeDraft writes files into a folder: all, or none where one is there already. It returns
+// their paths, a line each.
+func writeDraft(files []draft.File, dir string, force bool) (paths string, err error) {
 	var there []error
 	for _, f := range files {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path))); err == nil && !force {
@@ -245,24 +262,19 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 		}
 	}
 	if len(there) > 0 {
-		return usage(errors.Join(there...), "replace them:  --force", "write elsewhere:  --dir FOLDER")
+		return "", usage(errors.Join(there...), "replace them:  --force", "write elsewhere:  --dir FOLDER")
 	}
-	text := ""
 	for _, f := range files {
 		path := filepath.Join(dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // a project's folder
-			return usage(err)
+			return "", usage(err)
 		}
 		if err := os.WriteFile(path, []byte(f.Text), 0o644); err != nil { //nolint:gosec // a project's file
-			return usage(err)
+			return "", usage(err)
 		}
-		text += path + "\n"
+		paths += path + "\n"
 	}
-	job := filepath.Join(dir, files[0].Path)
-	if len(files) > 1 {
-		text += "\ntest it:  " + c.env.app.Name + " test " + strings.TrimSuffix(job, ".yaml") + "_test.yaml"
-	}
-	return c.env.print(text + "\nrun it:   " + c.env.app.Name + " run " + job + "\n")
+	return paths, nil
 }
 
 // relativeTo is the path of a file from a folder, with slashes.

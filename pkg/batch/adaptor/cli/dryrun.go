@@ -21,8 +21,9 @@ import (
 // defaultSample is how many items of each step a dry run shows.
 const defaultSample = 20
 
-// withDryRun gives `run` its flags --dry-run and --sample.
-func (c dryRunCommand) withDryRun(cmd *cobra.Command) *cobra.Command {
+// withDryRun gives a command its flags --dry-run and --sample. request reads what else was
+// given.
+func (c dryRunCommand) withDryRun(cmd *cobra.Command, example string, request func(cmd *cobra.Command, args []string) (operator.PlanRequest, error)) *cobra.Command {
 	var dry bool
 	var n int
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "write nothing: show what the steps would make of their first items")
@@ -33,41 +34,74 @@ func (c dryRunCommand) withDryRun(cmd *cobra.Command) *cobra.Command {
 		case dry && n < 1:
 			return usagef("--sample %d: at least 1", n)
 		case dry:
-			req := operator.PlanRequest{Sample: n}
-			for name, value := range map[string]*bool{
-				"again": &req.Again, "next": &req.Next, "from-start": &req.FromStart, "accept-changes": &req.AcceptChanges,
-			} {
-				var err error
-				if *value, err = cmd.Flags().GetBool(name); err != nil {
-					return usage(err)
-				}
+			req, err := request(cmd, args)
+			if err != nil {
+				return err
 			}
-			return c.dryRun(cmd.Context(), args, req)
+			req.Sample = n
+			return c.dryRun(cmd.Context(), req)
 		case cmd.Flags().Changed("sample"):
 			return usagef("--sample is for --dry-run")
 		}
 		return run(cmd, args)
 	}
-	cmd.Example += "\n  " + c.env.app.Name + " run jobs/load.yaml --dry-run --sample 5"
+	cmd.Example += "\n  " + c.env.app.Name + " " + example
 	return cmd
 }
 
-// dryRun shows what a run would do with the first items of each chunk step. It
+// flagsOf reads flags by their names.
+func flagsOf(cmd *cobra.Command, flags map[string]*bool) error {
+	for name, value := range flags {
+		var err error
+		if *value, err = cmd.Flags().GetBool(name); err != nil {
+			return usage(err)
+		}
+	}
+	return nil
+}
+
+// runDryRun is run --dry-run.
+func (c dryRunCommand) runDryRun(cmd *cobra.Command) *cobra.Command {
+	return c.withDryRun(cmd, "run jobs/load.yaml --dry-run --sample 5", func(cmd *cobra.Command, args []string) (operator.PlanRequest, error) {
+		req := operator.PlanRequest{File: args[0], Folder: c.env.dir}
+		err := flagsOf(cmd, map[string]*bool{"again": &req.Again, "next": &req.Next, "from-start": &req.FromStart, "accept-changes": &req.AcceptChanges})
+		if err != nil {
+			return req, err
+		}
+		if req.Params, err = parseParameters(args[1:]); err != nil {
+			return req, err
+		}
+		if req.Checked, err = c.env.loadJobFile(req.File); err != nil {
+			return req, err
+		}
+		return req, readSecrets(req.Checked.Parameters(), req.Params)
+	})
+}
+
+// restartDryRun is restart --dry-run.
+func (c dryRunCommand) restartDryRun(cmd *cobra.Command) *cobra.Command {
+	return c.withDryRun(cmd, "restart 12 --from load --dry-run", func(cmd *cobra.Command, args []string) (req operator.PlanRequest, err error) {
+		if req.Execution, err = parseExecution(args[0]); err != nil {
+			return req, err
+		}
+		if req.File, err = cmd.Flags().GetString("file"); err != nil {
+			return req, usage(err)
+		}
+		if req.From, err = cmd.Flags().GetString("from"); err != nil {
+			return req, usage(err)
+		}
+		return req, flagsOf(cmd, map[string]*bool{"from-start": &req.FromStart, "if-complete": &req.IfComplete, "accept-changes": &req.AcceptChanges})
+	})
+}
+
+// dryRun shows what a run or a restart would do with the first items of each chunk step. It
 // writes nothing: no execution, no table, no file.
-func (c dryRunCommand) dryRun(ctx context.Context, args []string, req operator.PlanRequest) (err error) {
-	path := args[0]
-	if req.Params, err = parseParameters(args[1:]); err != nil {
-		return err
-	}
-	req.Folder = c.env.dir
-	if req.Checked, err = c.env.loadJobFile(path); err != nil {
-		return err
-	}
-	if err := readSecrets(req.Checked.Parameters(), req.Params); err != nil {
-		return err
-	}
+func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (err error) {
 	if err := c.env.configure(); err != nil {
 		return err
+	}
+	if req.Execution != 0 && c.env.isAbsent(c.env.settings.Repository.Database) {
+		return c.env.notFound(core.ErrNotFound, req.Execution)
 	}
 	done, err := c.readOnly()
 	if err != nil {
@@ -79,8 +113,8 @@ func (c dryRunCommand) dryRun(ctx context.Context, args []string, req operator.P
 	err = c.env.withRawSession(ctx, c.env.observer(), func(s *Session) (err error) {
 		plan, err = s.Service.Plan(ctx, req)
 		switch {
-		case errors.As(err, new(*core.ParameterError)):
-			return usage(err, "parameters:  "+c.env.app.Name+" run "+shellQuote(path)+" --help")
+		case errors.As(err, new(*core.ParameterError)) && req.Execution == 0:
+			return usage(err, "parameters:  "+c.env.app.Name+" run "+shellQuote(req.File)+" --help")
 		case errors.As(err, new(*operator.Refusal)):
 			return c.env.refusal(err)
 		case err != nil && ctx.Err() == nil:

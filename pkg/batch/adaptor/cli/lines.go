@@ -176,6 +176,10 @@ func restartLabel(a operator.Action) string {
 		return "go on anyway"
 	case a.FromStart:
 		return "from the start"
+	case a.IfComplete:
+		return "run it from there again"
+	case a.From != "":
+		return "from " + a.From
 	}
 	return fileLabel(a, "restart it")
 }
@@ -186,6 +190,8 @@ func restartExplained(a operator.Action) string {
 		return "restart it anyway"
 	case a.FromStart:
 		return "restart it from the start"
+	case a.From != "":
+		return "restart it from " + a.From
 	}
 	return "restart it"
 }
@@ -213,6 +219,12 @@ func actionWords(words []string, a operator.Action) []string {
 	}
 	if a.FromStart {
 		words = append(words, "--from-start")
+	}
+	if a.From != "" {
+		words = append(words, "--from", a.From)
+	}
+	if a.IfComplete {
+		words = append(words, "--if-complete")
 	}
 	return words
 }
@@ -263,7 +275,7 @@ func diffLines(diff string) []string {
 func refusalCode(r *operator.Refusal) int {
 	switch r.Reason {
 	case operator.ReasonNotFound, operator.ReasonNoSuchJob, operator.ReasonFile, operator.ReasonParameters, operator.ReasonChanged,
-		operator.ReasonRedrive, operator.ReasonWhichStep, operator.ReasonItems:
+		operator.ReasonRedrive, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonFrom:
 		return ExitUsage
 	case operator.ReasonOver, operator.ReasonNoIncrementer, operator.ReasonSchema:
 		return ExitFailed

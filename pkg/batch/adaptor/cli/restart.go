@@ -21,8 +21,15 @@ func (c runCommands) restartCommand() *cobra.Command {
 passes the steps that are complete and goes on with the one that is not, behind
 the last committed chunk. --from-start runs every step from its start instead.
 
+--from STEP runs STEP and every step after it anew, though they completed. What
+came before STEP keeps its results, and decisions after it are taken again. STEP
+is a step or another element of the flow that the attempts have come to; an
+element of an atomic group stands for the group. Rows that were committed are
+still there. Look at what it would do first: --dry-run.
+
 EXECUTION is the newest of its instance, and FAILED or STOPPED: one that
 completed, was abandoned or has an unknown outcome is refused with exit code 1.
+With --if-complete, --from runs a part of one that completed again.
 
 The job file is read from where it was at that time, or from --file. It may have
 changed; the log says in what. A step of which nothing is committed runs as it is
@@ -36,10 +43,18 @@ with the difference, unless you --accept-changes.`,
 			if req.Execution, err = parseExecution(args[0]); err != nil {
 				return err
 			}
+			switch {
+			case req.IfComplete && req.From == "":
+				return usagef("--if-complete is for --from STEP")
+			case req.From != "" && req.FromStart:
+				return usagef("--from and --from-start: one of them")
+			}
 			return c.restart(cmd.Context(), req)
 		},
 	}
 	cmd.Flags().StringVar(&req.File, "file", "", "the job `FILE` (default: the one that the execution was started with)")
+	cmd.Flags().StringVar(&req.From, "from", "", "run `STEP` and what comes after it anew, though they completed")
+	cmd.Flags().BoolVar(&req.IfComplete, "if-complete", false, "with --from: also where the execution completed")
 	cmd.Flags().BoolVar(&req.FromStart, "from-start", false, "run every step from its start, whatever is complete")
 	cmd.Flags().BoolVar(&req.AcceptChanges, "accept-changes", false, "continue though the job file has changed in what is committed, or a file in what was read of it")
 	c.env.addFormatFlag(cmd)

@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -67,6 +68,17 @@ func (f *File) Steps() []string {
 		names[i] = s.name
 	}
 	return names
+}
+
+// PlaceOf returns where an element of the flow is: "job.yaml:11:5", or of a job made in Go "job
+// bill: step load"; empty: the flow has none of that name.
+func (f *File) PlaceOf(element string) (place string) {
+	f.flow.walk(func(e *elementDef) {
+		if e.name == element && place == "" {
+			place = cmp.Or(f.doc.Place(e.model.node), e.model.node.Position(f.doc.Path))
+		}
+	})
+	return place
 }
 
 // Definition returns the texts of the file, of the files that it includes and of those of

@@ -189,6 +189,15 @@ type Processor interface {
 	Component() any
 }
 
+// BatchProcessor is implemented by those [Processor]s that process many items with one call.
+type BatchProcessor interface {
+	// ProcessAll processes the items of in from place from up to to, in their order, as the
+	// processor's Advance does. It appends the outputs to out and their items' places to
+	// sources. It returns to, or the place of the first item without an output with the
+	// reason: ErrFilter, or the failure.
+	ProcessAll(ctx context.Context, in Items, from, to int, out Items, sources []int) (next int, appended []int, err error)
+}
+
 // EraseReader erases the type of r.
 func EraseReader[T any](r ItemReader[T]) Reader {
 	e := &erasedReader[T]{r: r, mark: markerOf(r)}
@@ -286,6 +295,37 @@ func (e *erasedProcessor[I, O]) Chain(in any) (any, Advance, error) {
 		to.Item, err = e.p.Process(ctx, from.Item)
 		return err
 	}, nil
+}
+
+// ProcessAll implements BatchProcessor.
+func (e *erasedProcessor[I, O]) ProcessAll(ctx context.Context, in Items, from, to int, out Items, sources []int) (int, []int, error) {
+	source, err := sliceOf[I]("processor", in)
+	if err != nil {
+		return from, sources, err
+	}
+	target, err := sliceOf[O]("processor", out)
+	if err != nil {
+		return from, sources, err
+	}
+	withMeta := len(source.Metas) > 0 || len(target.Metas) > 0
+	for i := from; i < to; i++ {
+		var made O
+		if e.meta != nil {
+			made, err = e.meta.ProcessMeta(ctx, source.Items[i], source.Meta(i))
+		} else {
+			made, err = e.p.Process(ctx, source.Items[i])
+		}
+		if err != nil {
+			return i, sources, err
+		}
+		if withMeta {
+			target.Append(made, source.Meta(i))
+		} else {
+			target.Items = append(target.Items, made)
+		}
+		sources = append(sources, i)
+	}
+	return to, sources, nil
 }
 
 func typeMismatch[T any](role string, got any) error {

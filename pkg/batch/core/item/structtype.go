@@ -61,7 +61,7 @@ func (t *structType[T]) FromRecords(r RecordReader) (Reader, error) {
 	if t.plan == nil {
 		return nil, fmt.Errorf("type %s has no record form: %w", t.name, t.why)
 	}
-	return wrapReader(EraseReader[T](newStructReader[T](t.plan, r)), r), nil
+	return newStructReader[T](t.plan, r), nil
 }
 
 func (t *structType[T]) ToRecords(w RecordWriter) (Writer, error) {
@@ -271,7 +271,7 @@ func unfit(f *row.Field, v row.Value, dst reflect.Value) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s does not fit a %v", f.Name, f.Quoted(v.String()), dst.Type()))
 }
 
-// setField reports whether the value fits.
+// setField reports whether the value fits. dst is addressable, as the items of a slice are.
 func setField(dst reflect.Value, v row.Value) bool {
 	switch dst.Kind() {
 	case reflect.String:
@@ -284,10 +284,11 @@ func setField(dst reflect.Value, v row.Value) bool {
 	case reflect.Bool:
 		dst.SetBool(v.Bool())
 	case reflect.Struct:
-		if v.Kind() == row.DecimalKind {
-			dst.Set(reflect.ValueOf(v.Decimal()))
-		} else {
-			dst.Set(reflect.ValueOf(v.Time()))
+		switch place := dst.Addr().Interface().(type) { // dst.Set would allocate
+		case *row.Decimal:
+			*place = v.Decimal()
+		case *time.Time:
+			*place = v.Time()
 		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		if v.Int() < 0 || dst.OverflowUint(uint64(v.Int())) {
@@ -352,9 +353,9 @@ func fieldValue(src reflect.Value, kind row.Kind) row.Value {
 	case row.DateKind:
 		return row.DateValue(row.Date(src.Int()))
 	case row.Timestamp:
-		return row.TimestampValue(src.Interface().(time.Time))
+		return row.TimestampValue(*src.Addr().Interface().(*time.Time))
 	case row.DecimalKind:
-		return row.DecimalValue(src.Interface().(row.Decimal))
+		return row.DecimalValue(*src.Addr().Interface().(*row.Decimal))
 	default:
 	}
 	if src.CanUint() {
@@ -363,29 +364,50 @@ func fieldValue(src reflect.Value, kind row.Kind) row.Value {
 	return row.IntValue(src.Int())
 }
 
+// structReader is a Reader of structs over one of records.
 type structReader[T any] struct {
 	plan   *structPlan
 	r      RecordReader
+	meta   MetaReader
+	mark   Marker
 	values []row.Value
 }
 
-func newStructReader[T any](plan *structPlan, r RecordReader) ItemReader[T] {
-	return &structReader[T]{plan: plan, r: r, values: make([]row.Value, plan.schema.Len())}
+func newStructReader[T any](plan *structPlan, r RecordReader) *structReader[T] {
+	s := &structReader[T]{plan: plan, r: r, mark: markerOf(componentOf(r)), values: make([]row.Value, plan.schema.Len())}
+	s.meta, _ = r.(MetaReader)
+	return s
 }
 
-// Meta is where the record came from.
-func (s *structReader[T]) Meta() Meta { return metaOf(s.r) }
+func (s *structReader[T]) NewItems(capacity int) Items { return NewSlice[T](capacity) }
+func (s *structReader[T]) Component() any              { return componentOf(s.r) }
 
-func (s *structReader[T]) source() any { return componentOf(s.r) }
-
-func (s *structReader[T]) Read(ctx context.Context) (item T, err error) {
-	if err := s.r.ReadRecord(ctx, s.values); err != nil {
-		return item, err
+// Fill sets the structs in their places: one of its own, that goes into the slice later, would
+// be allocated for each.
+func (s *structReader[T]) Fill(ctx context.Context, items Items, n int) error {
+	list, err := sliceOf[T]("reader", items)
+	if err != nil {
+		return err
 	}
-	if err := s.plan.set(reflect.ValueOf(&item).Elem(), s.values); err != nil {
-		return item, Consumed(metaOf(s.r), err)
+	for at := len(list.Items); at < n; at++ {
+		if err := s.r.ReadRecord(ctx, s.values); err != nil {
+			return err
+		}
+		var empty T
+		if s.meta == nil {
+			list.Items = append(list.Items, empty)
+		} else {
+			list.Append(empty, s.meta.Meta())
+		}
+		if err := s.plan.set(reflect.ValueOf(&list.Items[at]).Elem(), s.values); err != nil {
+			list.Truncate(at)
+			return Consumed(metaOf(s.r), err)
+		}
+		if s.mark != nil {
+			list.Marks = append(list.Marks, s.mark.Mark())
+		}
 	}
-	return item, nil
+	return nil
 }
 
 // metaOf asks a family's reader where its last item came from.

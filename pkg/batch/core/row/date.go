@@ -23,6 +23,9 @@ func DateOf(t time.Time) Date {
 
 // ParseDate reads yyyy-MM-dd.
 func ParseDate(text string) (Date, error) {
+	if d, ok := parseISODate(text); ok {
+		return d, nil
+	}
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a date (yyyy-MM-dd)", text)
@@ -34,7 +37,7 @@ func ParseDate(text string) (Date, error) {
 func (d Date) Time() time.Time { return time.Unix(int64(d)*86400, 0).UTC() }
 
 // String returns yyyy-MM-dd.
-func (d Date) String() string { return d.Time().Format(time.DateOnly) }
+func (d Date) String() string { return string(d.Append(make([]byte, 0, len(time.DateOnly)))) }
 
 // Year, Month and Day are the parts of the date.
 func (d Date) Year() int { return d.Time().Year() }
@@ -49,7 +52,7 @@ func (d Date) Day() int { return d.Time().Day() }
 func (d Date) AddDays(n int) Date { return d + Date(n) }
 
 // MarshalText writes yyyy-MM-dd.
-func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+func (d Date) MarshalText() ([]byte, error) { return d.Append(nil), nil }
 
 // UnmarshalText reads yyyy-MM-dd.
 func (d *Date) UnmarshalText(text []byte) error {

@@ -29,10 +29,6 @@ func (f *Field) parseNumber(text string) (Value, error) {
 	if !ok {
 		return Value{}, f.misfit(text, "")
 	}
-	why := ""
-	if strings.Contains(plain, ",") && f.DecimalSeparator == "" && f.ThousandsSeparator == "" && !f.Hidden {
-		why = "a comma in it needs decimal_separator or thousands_separator"
-	}
 	switch f.Kind {
 	case Int:
 		if i, err := strconv.ParseInt(plain, 10, 64); err == nil {
@@ -49,6 +45,10 @@ func (f *Field) parseNumber(text string) (Value, error) {
 		} else if !errors.Is(err, errNoDecimal) {
 			return Value{}, f.misfit(text, err.Error())
 		}
+	}
+	why := ""
+	if strings.Contains(plain, ",") && f.DecimalSeparator == "" && f.ThousandsSeparator == "" && !f.Hidden {
+		why = "a comma in it needs decimal_separator or thousands_separator"
 	}
 	return Value{}, f.misfit(text, why)
 }

@@ -52,12 +52,8 @@ func (f *Field) parse(text string) (Value, error) {
 		return DateValue(d), nil
 	case Timestamp:
 		t, err := f.parseTime(strings.TrimSpace(text))
-		var gap *gapError
-		switch {
-		case errors.As(err, &gap):
-			return Value{}, f.misfit(text, gap.Error())
-		case err != nil:
-			return Value{}, f.misfit(text, "expected "+f.formatOr("yyyy-MM-ddTHH:mm:ss.SSSXXX"))
+		if err != nil {
+			return Value{}, f.misfit(text, f.whyNoTime(err))
 		}
 		return TimestampValue(t), nil
 	case JSONKind:
@@ -73,6 +69,15 @@ func (f *Field) parse(text string) (Value, error) {
 	case Null:
 	}
 	return Value{}, f.misfit(text, "the field has no kind")
+}
+
+// whyNoTime says what is wrong with the text of a timestamp.
+func (f *Field) whyNoTime(err error) string {
+	var gap *gapError
+	if errors.As(err, &gap) {
+		return gap.Error()
+	}
+	return "expected " + f.formatOr("yyyy-MM-ddTHH:mm:ss.SSSXXX")
 }
 
 // AppendText appends v in the field's own text form (its Format for dates, timestamps and
@@ -128,6 +133,9 @@ func (f *Field) parseTime(text string) (time.Time, error) {
 	}
 	if f.layout != "" {
 		return f.parseWith(f.layout, text)
+	}
+	if micros, hasZone, ok := parseISOTime(text); ok && (hasZone || f.Zone == nil) {
+		return time.UnixMicro(micros).UTC(), nil
 	}
 	var err error
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00"} {

@@ -72,7 +72,13 @@ func (f *Field) parseDate(text string) (Date, error) {
 		t, err := parseEpoch(text, f.epoch)
 		return DateOf(t.In(f.zone())), err
 	}
-	t, err := time.Parse(f.layoutOr(time.DateOnly), text)
+	layout := f.layoutOr(time.DateOnly)
+	if layout == time.DateOnly {
+		if d, ok := parseISODate(text); ok {
+			return d, nil
+		}
+	}
+	t, err := time.Parse(layout, text)
 	return DateOf(t), err
 }
 

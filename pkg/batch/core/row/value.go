@@ -314,9 +314,9 @@ func (v Value) AppendText(dst []byte) []byte {
 	case Bool:
 		return strconv.AppendBool(dst, v.Bool())
 	case DateKind:
-		return v.Date().Time().AppendFormat(dst, time.DateOnly)
+		return v.Date().Append(dst)
 	case Timestamp:
-		return v.Time().AppendFormat(dst, TimestampLayout)
+		return appendTimestamp(dst, int64(v.num))
 	case DecimalKind:
 		return v.Decimal().AppendText(dst)
 	case BytesKind:

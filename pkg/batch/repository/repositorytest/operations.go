@@ -28,6 +28,7 @@ func operationTests() []test {
 		{"of many who recover and launch at once each execution is ended once", oneRecovers},
 		{"an instance without executions is refused", instanceWithoutExecutions},
 		{"an attempt from the start has nothing but the mark of it", fromStart},
+		{"an attempt from an element has the journal that it keeps", fromElement},
 		{"the audit says what was done, by whom, in order", auditIsListed},
 	}
 }
@@ -379,6 +380,35 @@ func fromStart(b *bench) {
 	launched, err = b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)
 	require.Equal(b, []string{core.FromStartKey}, launched.Execution.Context.Keys())
+}
+
+func fromElement(b *bench) {
+	exec, ref := b.started("a", 1)
+	b.change(ref, core.JobChange{To: core.StatusCompleted, Context: changed(b)})
+	kept := core.FlowVisit{Visit: core.Visit{Ordinal: 2, Element: "load"}, Kind: core.VisitJump, Target: "load"}
+	req := b.request("b", 1)
+	req.From = &core.LaunchFrom{After: exec.ID + 1, Visits: []core.FlowVisit{kept}}
+	_, err := b.repo.Launch(b.ctx, req)
+	var newer *core.NotNewestError
+	require.ErrorAs(b, err, &newer)
+	require.Equal(b, exec.ID, newer.Newest)
+	req.From.After = exec.ID
+	_, err = b.repo.Launch(b.ctx, req)
+	require.ErrorAs(b, err, new(*core.InstanceCompleteError))
+	req.From.IfComplete, req.Restartable = true, false
+	_, err = b.repo.Launch(b.ctx, req)
+	require.ErrorIs(b, err, core.ErrNotRestartable)
+	req.Restartable = true
+	launched, err := b.repo.Launch(b.ctx, req)
+	require.NoError(b, err)
+	second := launched.Execution
+	require.Equal(b, second.ID, second.AnewSince())
+	require.Greater(b, len(second.Context.Keys()), 1, "what was promoted before stays")
+	require.Equal(b, second, b.execution(second.ID))
+	visits, err := b.repo.Visits(b.ctx, second.InstanceID, second.AnewSince())
+	require.NoError(b, err)
+	require.Equal(b, []core.JournalRow{{FlowVisit: kept, Execution: second.ID}}, visits)
+	require.Equal(b, 1, b.count("%sflow_visit"), "a refused launch leaves nothing")
 }
 
 func auditIsListed(b *bench) {

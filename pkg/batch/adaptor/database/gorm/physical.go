@@ -21,7 +21,7 @@ import (
 // out, and what we remember of the statements on it.
 type physical interface {
 	driver.Conn
-	// own is the driver's connection.
+	// own is what Raw hands out: the driver's connection, or one that can do the same.
 	own() any
 	// note takes notice of a statement before it runs, and may refuse it; "" is one that
 	// is not known.
@@ -320,7 +320,8 @@ func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical
 	}
 }
 
-func (c *liteConn) own() any { return c.modernc }
+// own is c itself, which keeps statements prepared.
+func (c *liteConn) own() any { return c }
 
 func (c *liteConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
 	c.trace.reopen = func(ctx context.Context) error {

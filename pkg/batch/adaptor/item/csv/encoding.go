@@ -26,7 +26,6 @@ type encoded struct {
 	enc    *filestream.Encoder
 	schema *row.Schema // of the records
 	field  []byte
-	line   []byte
 	buf    []byte // all lines
 }
 
@@ -34,44 +33,52 @@ type encoded struct {
 func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	l.schema, l.buf = schema, l.buf[:0]
 	for _, record := range records {
-		l.line = l.line[:0]
+		start := len(l.buf)
 		for i, v := range record {
 			f := schema.Field(i)
+			at := l.beginField(i)
 			if v.IsNull() && f.Nulls == nil {
-				l.field = append(l.field[:0], l.nulls...)
+				l.buf = append(l.buf, l.nulls...)
 			} else {
 				if err := v.Finite(); err != nil { // the reader would refuse its text
 					return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
 				}
-				l.field = f.AppendText(l.field[:0], v)
+				l.buf = f.AppendText(l.buf, v)
 			}
-			l.appendField(i, len(record), l.field)
+			l.endField(at, len(record))
 		}
-		if err := l.endRecord(); err != nil {
-			return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("record %.80q: %w", l.line, err))
+		if err := l.endRecord(start); err != nil {
+			return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("record %.80q: %w", l.buf[start:], err))
 		}
 	}
 	return nil
 }
 
-func (l *encoded) appendField(i, n int, text []byte) {
+// beginField returns where field i begins.
+func (l *encoded) beginField(i int) (at int) {
 	if i > 0 {
-		l.line = utf8.AppendRune(l.line, l.comma)
+		l.buf = utf8.AppendRune(l.buf, l.comma)
 	}
-	if !l.quoteAll && !l.needsQuotes(n, text) {
-		l.line = append(l.line, text...)
+	return len(l.buf)
+}
+
+// endField puts quotes around the field from at on where it needs them. The record has n fields.
+func (l *encoded) endField(at, n int) {
+	if !l.quoteAll && !l.needsQuotes(n, l.buf[at:]) {
 		return
 	}
-	l.line = append(l.line, '"')
+	l.field = append(l.field[:0], l.buf[at:]...)
+	l.buf = append(l.buf[:at], '"')
+	text := l.field
 	for {
 		q := bytes.IndexByte(text, '"')
 		if q < 0 {
 			break
 		}
-		l.line = append(append(l.line, text[:q+1]...), '"')
+		l.buf = append(append(l.buf, text[:q+1]...), '"')
 		text = text[q+1:]
 	}
-	l.line = append(append(l.line, text...), '"')
+	l.buf = append(append(l.buf, text...), '"')
 }
 
 // needsQuotes reports whether the field would be read differently without.
@@ -90,12 +97,13 @@ func (l *encoded) needsQuotes(n int, text []byte) bool {
 	return l.comma >= utf8.RuneSelf && bytes.ContainsRune(text, l.comma)
 }
 
-func (l *encoded) endRecord() error {
-	l.line = append(l.line, l.end...)
-	text, err := l.enc.Encode(l.line)
+// endRecord ends the line from start on, and turns it into the file's encoding.
+func (l *encoded) endRecord(start int) error {
+	l.buf = append(l.buf, l.end...)
+	text, err := l.enc.Encode(l.buf[start:])
 	if err != nil {
 		return err
 	}
-	l.buf = append(l.buf, text...)
+	l.buf = append(l.buf[:start], text...)
 	return nil
 }

@@ -97,11 +97,13 @@ func (w *writer) begin(schema *row.Schema) error {
 	l := &w.lines
 	l.buf = append(l.buf[:0], l.enc.BOM()...)
 	if w.cfg.Header {
-		l.line = l.line[:0]
+		start := len(l.buf)
 		for i, name := range columns {
-			l.appendField(i, len(columns), []byte(name))
+			at := l.beginField(i)
+			l.buf = append(l.buf, name...)
+			l.endField(at, len(columns))
 		}
-		if err := l.endRecord(); err != nil {
+		if err := l.endRecord(start); err != nil {
 			return fmt.Errorf("csv: the header: %w", err)
 		}
 	}

@@ -10,6 +10,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// batch is some records as they are sent to a database.
+type batch interface {
+	// encode replaces what is there by the records, which are not empty. It changes nothing
+	// else: the plan may be in use on another goroutine.
+	encode(p *plan, records [][]row.Value) error
+	// send runs the statements for what was encoded by the plan.
+	send(ctx context.Context, conn tx.Conn, p *plan) error
+	// forget drops the records: a writer keeps no items.
+	forget()
+}
+
 // encoding is what the records of one chunk are sent as (rule C20b).
 type encoding struct {
 	writer *Writer
@@ -20,13 +31,13 @@ type encoding struct {
 // errNoPlan says that the records cannot be encoded yet.
 var errNoPlan = errors.New("there is no plan for the records")
 
-// NewEncoding implements item.RecordEncoder. It is nil on SQLite, which is handed values, and
-// where a chunk is written in several statements.
+// NewEncoding implements item.RecordEncoder. It is nil where the configuration says how many
+// rows a statement has.
 func (w *Writer) NewEncoding() item.RecordEncoding {
-	if _, texts := w.engine.(*postgres); !texts || w.config.Batch > 0 {
+	if w.config.Batch > 0 {
 		return nil
 	}
-	return &encoding{writer: w}
+	return &encoding{writer: w, batch: w.engine.newBatch()}
 }
 
 // EncodeRecords encodes them as the last plan of the writer says.
@@ -55,12 +66,11 @@ func (w *Writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done
 		return false, w.noTransaction()
 	}
 	w.forgetOld(t)
-	to, texts := w.engine.(*postgres)
-	if e.plan == nil || e.plan != w.plan || !texts {
+	if e.plan == nil || e.plan != w.plan {
 		return false, nil
 	}
-	if err := to.send(ctx, t.Conn(), w.plan, &e.batch); err != nil {
-		return false, fmt.Errorf("table %s: %s: %w", w.config.Name, w.config.mode(), err)
+	if err := e.batch.send(ctx, t.Conn(), w.plan); err != nil {
+		return false, w.failed(err)
 	}
 	return true, nil
 }

@@ -19,10 +19,12 @@ import (
 // postgres writes with COPY, or with one statement over an array per column. All
 // values go as text, which the type of the column reads, exactly as with COPY. Which
 // of both inserts is decided by what the table is, never by the number of records.
-type postgres struct{ own batch }
+type postgres struct{}
 
-// batch is some records as they are sent: the text of a COPY, or one array per column.
-type batch struct {
+func (e *postgres) newBatch() batch { return &postgresBatch{} }
+
+// postgresBatch is the text of a COPY, or one array per column.
+type postgresBatch struct {
 	buf    []byte
 	arrays [][]byte
 	args   []any
@@ -62,16 +64,7 @@ func (e *postgres) typeName(kind row.Kind) string {
 	return "text"
 }
 
-func (e *postgres) write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
-	defer e.own.forget()
-	if err := e.own.encode(p, records); err != nil {
-		return err
-	}
-	return e.send(ctx, conn, p, &e.own)
-}
-
-// encode prepares what is sent. It changes nothing but b.
-func (b *batch) encode(p *plan, records [][]row.Value) error {
+func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	b.records = records
 	if p.config.mode() == Insert && p.copies {
 		return b.encodeCopy(p)
@@ -82,19 +75,17 @@ func (b *batch) encode(p *plan, records [][]row.Value) error {
 	return b.encodeArrays(p)
 }
 
-// forget drops the records: a writer keeps no items.
-func (b *batch) forget() {
+func (b *postgresBatch) forget() {
 	b.records = nil
 	b.lasts.forget()
 }
 
-// send sends what was encoded.
-func (e *postgres) send(ctx context.Context, conn tx.Conn, p *plan, b *batch) error {
+func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	switch {
 	case p.config.mode() == Insert && p.copies:
-		return e.copy(ctx, conn, p, b)
+		return b.copy(ctx, conn, p)
 	case p.config.mode() == Update:
-		return e.update(ctx, conn, p, b)
+		return b.update(ctx, conn, p)
 	}
 	_, err := conn.ExecContext(ctx, p.arrayStatement(), b.args...)
 	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
@@ -115,7 +106,7 @@ func (p *plan) exactKeys() bool {
 }
 
 // copy sends them with COPY on the transaction's own connection.
-func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, b *batch) error {
+func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 	text, ok := p.texts[0]
 	if !ok {
 		text = fmt.Sprintf("copy %s (%s) from stdin", p.into, quotedList(p.names()))
@@ -131,7 +122,7 @@ func (e *postgres) copy(ctx context.Context, conn tx.Conn, p *plan, b *batch) er
 	})
 }
 
-func (b *batch) encodeCopy(p *plan) error {
+func (b *postgresBatch) encodeCopy(p *plan) error {
 	dst := b.buf[:0]
 	for _, record := range b.records {
 		for i := range p.cols {
@@ -180,7 +171,7 @@ func appendCopyText(dst []byte, s string) []byte {
 }
 
 // update returns an error if a record's row is not there.
-func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, b *batch) (err error) {
+func (b *postgresBatch) update(ctx context.Context, conn tx.Conn, p *plan) (err error) {
 	rows, err := conn.QueryContext(ctx, p.arrayStatement(), b.args...)
 	if err != nil {
 		return err
@@ -202,7 +193,7 @@ func (e *postgres) update(ctx context.Context, conn tx.Conn, p *plan, b *batch) 
 }
 
 // encodeArrays makes one array literal per column.
-func (b *batch) encodeArrays(p *plan) error {
+func (b *postgresBatch) encodeArrays(p *plan) error {
 	if len(b.arrays) != len(p.cols) {
 		b.arrays, b.args = make([][]byte, len(p.cols)), make([]any, len(p.cols))
 	}

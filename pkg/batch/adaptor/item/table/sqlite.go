@@ -1,8 +1,9 @@
 package table
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,14 +15,16 @@ import (
 )
 
 const (
-	// sqliteRows is the number of rows per INSERT: more gain nothing.
-	sqliteRows = 64
+	// sqliteValues is about how many values a statement has where the configuration does not say
+	// how many rows: fewer cost more statements, and for each value the driver looks through
+	// those before it.
+	sqliteValues = 100
 	// sqliteVariables is the limit of bind variables per statement.
 	sqliteVariables = 32766
 )
 
-// sqlite writes with multi-row statements, prepared once per transaction.
-type sqlite struct{ args []any }
+// sqlite writes with multi-row statements, which each connection keeps prepared.
+type sqlite struct{}
 
 // oneByOne has nothing to do: there is one writer.
 func (e *sqlite) oneByOne(create string) string { return create }
@@ -75,93 +78,82 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r re
 	return r, rows.Err()
 }
 
-func (e *sqlite) write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error {
-	defer func() { clear(e.args[:cap(e.args)]) }()
-	if mode := p.config.mode(); mode == Update || mode == Delete {
-		return e.each(ctx, conn, p, records)
-	}
-	size := sqliteRows
-	if p.config.Batch > 0 {
-		size = p.config.Batch
-	}
-	size = max(1, min(size, sqliteVariables/len(p.cols)))
-	full := len(records) / size
-	if full > 1 {
-		stmt, err := conn.PrepareContext(ctx, p.rowsStatement(size))
-		if err != nil {
-			return err
-		}
-		err = e.batches(ctx, p, records[:full*size], size, stmt.ExecContext)
-		if err = errors.Join(err, stmt.Close()); err != nil {
-			return err
-		}
-		records = records[full*size:]
-	}
-	for part := range slices.Chunk(records, size) {
-		text := p.rowsStatement(len(part))
-		if err := e.batches(ctx, p, part, len(part), func(ctx context.Context, args ...any) (sql.Result, error) {
-			return conn.ExecContext(ctx, text, args...)
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
+func (e *sqlite) newBatch() batch { return &sqliteBatch{} }
+
+// sqliteBatch is the values of records, for statements of so many rows. They go to the driver's
+// own connection, which database/sql would look at one by one.
+type sqliteBatch struct {
+	// args are numbered anew for each statement.
+	args    []driver.NamedValue
+	records [][]row.Value
 }
 
-// batches executes once per size records, which they are a multiple of.
-func (e *sqlite) batches(ctx context.Context, p *plan, records [][]row.Value, size int, exec func(context.Context, ...any) (sql.Result, error)) error {
-	for part := range slices.Chunk(records, size) {
-		e.args = e.args[:0]
-		for _, record := range part {
-			if err := e.bind(p, record); err != nil {
+// encode makes the values fit. SQLite would store one that does not fit the declared type as it
+// is.
+func (b *sqliteBatch) encode(p *plan, records [][]row.Value) error {
+	b.records, b.args = records, slices.Grow(b.args[:0], len(records)*len(p.cols))
+	size := p.perStatement() * len(p.cols)
+	for _, record := range records {
+		for i := range p.cols {
+			v, err := p.value(record, i)
+			if err != nil {
 				return err
 			}
-		}
-		if _, err := exec(ctx, e.args...); err != nil {
-			return err
+			b.args = append(b.args, driver.NamedValue{Ordinal: len(b.args)%size + 1, Value: sqlvalue.SQLite(v)})
 		}
 	}
 	return nil
 }
 
-// bind appends the record's values. SQLite would store a value that does not fit the
-// declared type as it is; the plan has made it fit, or refused it.
-func (e *sqlite) bind(p *plan, record []row.Value) error {
-	for i := range p.cols {
-		v, err := p.value(record, i)
-		if err != nil {
-			return err
-		}
-		e.args = append(e.args, sqlvalue.SQLite(v))
-	}
-	return nil
+func (b *sqliteBatch) forget() {
+	b.records = nil
+	clear(b.args[:cap(b.args)])
+	b.args = b.args[:0]
 }
 
-// each executes a prepared statement per record, in order.
-func (e *sqlite) each(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) (err error) {
-	stmt, err := conn.PrepareContext(ctx, p.oneStatement())
-	if err != nil {
-		return err
+// perStatement is the number of records that a statement of SQLite writes.
+func (p *plan) perStatement() int {
+	if mode := p.config.mode(); mode == Update || mode == Delete {
+		return 1
 	}
-	defer func() { err = errors.Join(err, stmt.Close()) }()
-	for _, record := range records {
-		e.args = e.args[:0]
-		if err := e.bind(p, record); err != nil {
-			return err
+	return max(1, min(cmp.Or(p.config.Batch, sqliteValues/len(p.cols)), sqliteVariables/len(p.cols)))
+}
+
+func (b *sqliteBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
+	rows := min(p.perStatement(), len(b.records))
+	return conn.Raw(tx.Running(ctx, p.sqliteStatement(rows)), func(driverConn any) error {
+		c, ok := driverConn.(driver.ExecerContext)
+		if !ok {
+			return fmt.Errorf("a statement needs a connection of SQLite's driver, not a %T", driverConn)
 		}
-		result, err := stmt.ExecContext(ctx, e.args...)
-		if err != nil {
-			return err
+		args := b.args
+		for part := range slices.Chunk(b.records, rows) {
+			n := len(part) * len(p.cols)
+			result, err := c.ExecContext(ctx, p.sqliteStatement(len(part)), args[:n])
+			if err != nil {
+				return err
+			}
+			args = args[n:]
+			if !p.config.needsRows() {
+				continue
+			}
+			switch changed, err := result.RowsAffected(); {
+			case err != nil:
+				return err
+			case changed == 0:
+				return p.missing(part[0])
+			}
 		}
-		n, err := result.RowsAffected()
-		if err != nil {
-			return err
-		}
-		if n == 0 && p.config.needsRows() {
-			return p.missing(record)
-		}
+		return nil
+	})
+}
+
+// sqliteStatement writes n records.
+func (p *plan) sqliteStatement(n int) string {
+	if mode := p.config.mode(); mode == Update || mode == Delete {
+		return p.oneStatement()
 	}
-	return nil
+	return p.rowsStatement(n)
 }
 
 // oneStatement updates or deletes by the key of one record; column i is ?i+1.

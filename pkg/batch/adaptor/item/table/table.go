@@ -54,7 +54,7 @@ type Config struct {
 	Columns  map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
 	Create   bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
 	Database string            `key:"database" doc:"The database; default: the job's."`
-	Batch    int               `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, 64 on SQLite."`
+	Batch    int               `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
 }
 
 // Validate checks what needs no item type.

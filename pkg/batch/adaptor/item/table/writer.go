@@ -24,6 +24,7 @@ type Writer struct {
 	config Config
 	schema *row.Schema // of the items; open if only they will tell
 	engine engine
+	batch  batch    // of what is not encoded ahead
 	table  relation // what the catalog says; without columns until it was asked
 	plan   *plan    // for the schema of the last chunk
 	// planned is the last plan, for encodings.
@@ -46,8 +47,8 @@ type engine interface {
 	typeName(kind row.Kind) string
 	// oneByOne makes CREATE TABLE IF NOT EXISTS one that several may run at once.
 	oneByOne(create string) string
-	// write runs the statements for the records, which are not empty.
-	write(ctx context.Context, conn tx.Conn, p *plan, records [][]row.Value) error
+	// newBatch returns room for records.
+	newBatch() batch
 	// refill looks up what the modes truncate and replace need to know of a table that is
 	// there.
 	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
@@ -146,6 +147,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	default:
 		return nil, fmt.Errorf("table: the dialect %s has no table writer", db.Dialect())
 	}
+	w.batch = w.engine.newBatch()
 	return w, nil
 }
 
@@ -182,12 +184,20 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	if w.config.Batch > 0 {
 		size = w.config.Batch
 	}
+	defer w.batch.forget()
 	for part := range slices.Chunk(records, size) {
-		if err := w.engine.write(ctx, t.Conn(), w.plan, part); err != nil {
-			return fmt.Errorf("table %s: %s: %w", w.config.Name, w.config.mode(), err)
+		if err := w.batch.encode(w.plan, part); err != nil {
+			return w.failed(err)
+		}
+		if err := w.batch.send(ctx, t.Conn(), w.plan); err != nil {
+			return w.failed(err)
 		}
 	}
 	return nil
+}
+
+func (w *Writer) failed(err error) error {
+	return fmt.Errorf("table %s: %s: %w", w.config.Name, w.config.mode(), err)
 }
 
 // forgetOld drops what the catalog said where it may say something else by now.

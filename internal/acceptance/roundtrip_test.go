@@ -1,0 +1,40 @@
+package acceptance
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testproxy"
+)
+
+// TestAChunkIsFourRoundTrips counts on the line to the server: BEGIN with its settings, COPY,
+// the one UPDATE of the history, COMMIT. Whatever does not depend on the number of chunks
+// is in both runs.
+func TestAChunkIsFourRoundTrips(t *testing.T) {
+	t.Parallel()
+	const chunks = 40
+	run := func(rows int) testproxy.Messages {
+		line := testproxy.New(t, testdb.Postgres(t))
+		s := newScene(t, line.URL(), map[string]string{"load.yaml": `
+job: load
+flow:
+- step: create
+  tasklet: {sql: {statement: "create table target (id bigint, name text, amount double precision)"}}
+- step: load
+  chunk:
+    size: 100
+    reader: {csv: {path: in.csv, item: {id: int, name: string, amount: float}}}
+    writer: {table: target}
+`})
+		writeInput(t, filepath.Join(s.dir, "in.csv"), rows)
+		code, out := s.run("run", "load.yaml")
+		require.Zero(t, code, out)
+		return line.Busiest()
+	}
+	few, many := run(100*chunks), run(200*chunks)
+	require.Equal(t, testproxy.Messages{Queries: 3 * chunks, Executes: chunks, RoundTrips: 4 * chunks},
+		testproxy.Messages{Queries: many.Queries - few.Queries, Executes: many.Executes - few.Executes, RoundTrips: many.RoundTrips - few.RoundTrips})
+}

@@ -1,0 +1,322 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// ErrNotFrom is in the chain of every *FromError.
+var ErrNotFrom = errors.New("a restart cannot begin there")
+
+// FromCause says why a restart cannot begin at an element.
+type FromCause string
+
+// The causes of a FromError.
+const (
+	FromUnknown   FromCause = "unknown"   // the job has no such element
+	FromUnreached FromCause = "unreached" // no attempt that counts has come to it
+	FromFinally   FromCause = "finally"   // it runs at the end of every execution
+	FromBeside    FromCause = "beside"    // a branch beside it has not completed
+)
+
+// FromError refuses a restart from an element of the flow (rule F3a). ErrNotFrom is in its chain.
+type FromError struct {
+	Job, Element string
+	Cause        FromCause
+	// Known are the elements of the flow, and Reached those at which a restart may begin, both
+	// in the order of the definition.
+	Known, Reached []string
+	// Near is the one of Known that was probably meant; empty: none is near enough, or nobody looked.
+	Near string
+	// Split is the split of FromBeside, and Open the element that has not completed there.
+	Split, Open string
+}
+
+// Error says why, and what is possible.
+func (e *FromError) Error() string {
+	switch e.Cause {
+	case FromUnreached:
+		return fmt.Sprintf("job %s: no attempt that counts has come to %s: a plain restart comes to it by itself; a restart may begin at %s",
+			e.Job, e.Element, listed(e.Reached))
+	case FromFinally:
+		return fmt.Sprintf("job %s: %s is in `finally`, which runs at the end of every execution; a restart may begin at %s", e.Job, e.Element, listed(e.Reached))
+	case FromBeside:
+		return fmt.Sprintf("job %s: %s is in a branch of split %s, and %s in a branch beside it has not completed: a plain restart completes it, or a restart from %s runs all branches anew",
+			e.Job, e.Element, e.Split, e.Open, e.Split)
+	case FromUnknown:
+	}
+	near := ""
+	if e.Near != "" {
+		near = " (did you mean " + e.Near + "?)"
+	}
+	return fmt.Sprintf("job %s has no step or element %s%s: there is %s; a step of a child job is restarted with the execution of that job",
+		e.Job, e.Element, near, listed(e.Known))
+}
+
+// Unwrap returns ErrNotFrom.
+func (e *FromError) Unwrap() error { return ErrNotFrom }
+
+// maxListed is how many elements an error names.
+const maxListed = 20
+
+func listed(names []string) string {
+	switch more := len(names) - maxListed; {
+	case len(names) == 0:
+		return "none"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// From is where an attempt begins that runs a part of the flow anew: at the last visit of an
+// element. The journal of the attempt has what came before.
+type From struct {
+	after core.JobExecutionID
+	// rows are the journal of the attempt as it begins, and kept the steps that they keep.
+	rows []core.FlowVisit
+	kept map[string]bool
+}
+
+// NewFrom returns where an attempt begins that follows last, the newest execution of its
+// instance, and runs the element and what comes after it anew. An element of a group stands for
+// the group. The error is a *FromError, or that of the repository.
+func NewFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
+	history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
+	if err != nil {
+		return nil, fmt.Errorf("read the history of the instance: %w", err)
+	}
+	journal, err := newJournal(ctx, repository, last, history)
+	if err != nil {
+		return nil, fmt.Errorf("read the history of the instance: %w", err)
+	}
+	k := &keeper{job: j, journal: journal, element: element, from: &From{after: last.ID, kept: map[string]bool{}}}
+	return k.from, k.keep()
+}
+
+// Records returns the history as far as the attempt keeps it, for a comparison of definitions:
+// what runs anew may change.
+func (f *From) Records(of core.Explorer, instance core.JobInstanceID) core.Explorer {
+	return &keptRecords{Explorer: of, kept: f.kept, instance: instance}
+}
+
+// keptRecords leaves the steps of an instance out that are not kept.
+type keptRecords struct {
+	core.Explorer
+	kept     map[string]bool
+	instance core.JobInstanceID
+}
+
+// LastSteps implements core.Explorer.
+func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
+	steps, err := r.Explorer.LastSteps(ctx, id, since)
+	if id == r.instance {
+		maps.DeleteFunc(steps, func(name string, _ core.StepHistory) bool { return !r.kept[name] })
+	}
+	return steps, err
+}
+
+// journalOf makes the journal of the attempt before it exists, for a plan.
+func (f *From) journalOf(ctx context.Context, repository core.JobRepository, history map[string]core.StepHistory) (*journal, error) {
+	rows := make([]core.JournalRow, len(f.rows))
+	for i, row := range f.rows {
+		rows[i] = core.JournalRow{FlowVisit: row, Execution: f.after}
+	}
+	return journalOf(ctx, repository, rows, history)
+}
+
+// keeper makes the rows of a From.
+type keeper struct {
+	job     *core.Job
+	journal *journal
+	element string
+	from    *From
+}
+
+func (k *keeper) refuse(cause FromCause) *FromError {
+	return &FromError{Job: k.job.Name, Element: k.element, Cause: cause, Known: k.namesIn(k.job.Flow), Reached: k.reachedIn(k.job.Flow, "", allAttempts())}
+}
+
+func (k *keeper) keep() error {
+	path := pathTo(k.job.Flow, k.element)
+	switch {
+	case path != nil:
+		return k.keepTo(k.job.Flow, "", k.journal.log(k.job.Flow, "", allAttempts()), path)
+	case pathTo(k.job.Finally, k.element) != nil:
+		return k.refuse(FromFinally)
+	}
+	return k.refuse(FromUnknown)
+}
+
+// branchPath is an element on the way to another one, and the branch that leads there.
+type branchPath struct {
+	at     core.Element
+	branch int
+}
+
+// pathTo returns the elements around the one of that name, which is the last; nil: there is
+// none. A group is the last whatever is in it.
+func pathTo(flow core.Flow, name string) []branchPath {
+	for _, at := range flow.Elements {
+		if record, _ := recordOf(at); at.ElementName() == name || record == name {
+			return []branchPath{{at: at}}
+		}
+		for branch, inner := range core.Flows(at) {
+			path := pathTo(inner, name)
+			switch _, isGroup := at.(*core.AtomicElement); {
+			case path == nil:
+			case isGroup:
+				return []branchPath{{at: at}}
+			default:
+				return append([]branchPath{{at, branch}}, path...)
+			}
+		}
+	}
+	return nil
+}
+
+// namesIn are the names of the elements of a flow and of those inside of them.
+func (k *keeper) namesIn(flow core.Flow) []string {
+	var names []string
+	for _, at := range flow.Elements {
+		names = append(names, at.ElementName())
+		for _, inner := range core.Flows(at) {
+			names = append(names, k.namesIn(inner)...)
+		}
+	}
+	return names
+}
+
+// reachedIn are the names of the elements that the log of a flow has, and of those inside.
+func (k *keeper) reachedIn(flow core.Flow, id string, within attempts) []string {
+	entries := k.journal.log(flow, id, within).entries
+	var names []string
+	for _, at := range flow.Elements {
+		i := placeOf(entries, at)
+		if i < 0 {
+			continue
+		}
+		e := entries[i]
+		names = append(names, at.ElementName())
+		if _, isGroup := at.(*core.AtomicElement); isGroup || !isVisit(e.Kind) {
+			continue
+		}
+		for branch, inner := range core.Flows(at) {
+			names = append(names, k.reachedIn(inner, e.inner.Inner(branch), e.inside)...)
+		}
+	}
+	return names
+}
+
+// placeOf is the index of the last visit of an element, or of the restart point at which an
+// attempt was to begin that died before; -1: no attempt has come to it.
+func placeOf(entries []entry, at core.Element) int {
+	return slices.IndexFunc(entries, func(e entry) bool {
+		return e.Element == at.ElementName() && (isVisit(e.Kind) || e.Kind == core.VisitJump && e.Target == e.Element)
+	})
+}
+
+// keepTo keeps what a log has before the way to the element. id names the log in the attempt.
+func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) error {
+	at := path[0].at
+	i := placeOf(l.entries, at)
+	if i < 0 || len(path) > 1 && !isVisit(l.entries[i].Kind) {
+		return k.refuse(FromUnreached)
+	}
+	for _, e := range l.entries[:i] {
+		k.keepEntry(flow, id, e)
+	}
+	e := l.entries[i]
+	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
+	if len(path) == 1 { // the first visit of a log is that of its first element
+		v.Ordinal = max(v.Ordinal, 2)
+		k.add(core.FlowVisit{Visit: v, Kind: core.VisitJump, Target: at.ElementName()})
+		return nil
+	}
+	if flow, is := at.(*core.FlowElement); is && flow.AsStep { // what is inside does not say that it was visited
+		k.add(core.FlowVisit{Visit: v, Kind: core.VisitFlow})
+	}
+	for branch, inner := range core.Flows(at) {
+		log := k.journal.log(inner, e.inner.Inner(branch), e.inside)
+		if branch == path[0].branch {
+			if err := k.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
+				return err
+			}
+			continue
+		}
+		if open := openIn(inner, log); open != "" {
+			refused := k.refuse(FromBeside)
+			refused.Split, refused.Open = at.ElementName(), open
+			return refused
+		}
+		k.keepAll(inner, v.Inner(branch), log)
+	}
+	return nil
+}
+
+// openIn returns the element at which a branch ended other than COMPLETED, or has not ended;
+// empty: a restart would run nothing of what it visited.
+func openIn(flow core.Flow, l log) string {
+	if len(l.entries) == 0 {
+		return ""
+	}
+	e := l.entries[len(l.entries)-1]
+	at, ok := flow.Find(e.Element)
+	if !ok {
+		return ""
+	}
+	if !isVisit(e.Kind) || len(e.outs) == 0 {
+		return e.Element
+	}
+	out := e.outs[len(e.outs)-1]
+	to, leads := core.Next(at.Edges(), out.Status, out.ExitCode)
+	if !leads && out.Status == core.StatusCompleted || leads && (to.Kind == core.TargetElement || to.Kind == core.TargetEnd) {
+		return ""
+	}
+	return e.Element
+}
+
+func (k *keeper) keepAll(flow core.Flow, id string, l log) {
+	for _, e := range l.entries {
+		k.keepEntry(flow, id, e)
+	}
+}
+
+// keepEntry keeps a visit as it ended. One of an element that the definition has no longer is
+// left out.
+func (k *keeper) keepEntry(flow core.Flow, id string, e entry) {
+	at, ok := flow.Find(e.Element)
+	if !ok {
+		return
+	}
+	row := core.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
+	if _, isStep := recordOf(at); isStep && e.record != nil {
+		row.Kind, row.Verdict, row.Target = core.VisitPass, "", strconv.FormatInt(int64(e.record.ID), 10)
+		k.from.kept[e.record.Name] = true
+		k.add(row)
+		return
+	}
+	if len(core.Flows(at)) == 0 || e.Kind == core.VisitNoop {
+		k.add(row)
+		return
+	}
+	if len(e.outs) > 0 {
+		row.Kind, row.Verdict, row.Target = core.VisitFlow, verdictOf(e.outs[len(e.outs)-1]), ""
+		if _, isGroup := at.(*core.AtomicElement); isGroup {
+			row.Kind = core.VisitGroup
+		}
+		k.add(row)
+	}
+	for branch, inner := range core.Flows(at) {
+		k.keepAll(inner, row.Inner(branch), k.journal.log(inner, e.inner.Inner(branch), e.inside))
+	}
+}
+
+func (k *keeper) add(row core.FlowVisit) { k.from.rows = append(k.from.rows, row) }

@@ -83,6 +83,9 @@ type Work struct {
 	KillAt int64 `json:"kill_at,omitempty"`
 	// Again says that the process before has not completed the work: this one goes on.
 	Again bool `json:"again,omitempty"`
+	// River is the engine of the runtime; Worker asks the process to be a worker only.
+	River  bool `json:"river,omitempty"`
+	Worker bool `json:"worker,omitempty"`
 }
 
 // Result is what a process says about its work: a line of JSON on its standard output.
@@ -162,6 +165,9 @@ func childResult(text string) (Result, error) {
 	var w Work
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", workVariable, err)
+	}
+	if w.Worker {
+		return Result{}, takeParts(context.Background(), w)
 	}
 	for _, of := range slices.Concat(workloads(), loseWorkloads()) {
 		if of.Name != w.Workload {

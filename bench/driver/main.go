@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"regexp"
 	"syscall"
+	"time"
 )
 
 // options are the flags.
@@ -107,10 +108,12 @@ func drive(ctx context.Context, args []string) (err error) {
 		if !o.run.MatchString(w.Name) {
 			continue
 		}
+		begin := time.Now()
 		table, err := b.compare(ctx, w)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.Name, err)
 		}
+		fmt.Fprintf(os.Stderr, "%s: done in %.0f s\n", w.Name, time.Since(begin).Seconds())
 		report.tables = append(report.tables, table)
 		failed += table.failures()
 		fmt.Println(table.text(o.markdown))

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
@@ -71,6 +72,11 @@ func runJob(ctx context.Context, w Work, url, job string, opts ...fx.Option) (r 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, app.Close(ctx)) }()
+	return runIn(ctx, app, w, job)
+}
+
+// runIn runs a job file in an application.
+func runIn(ctx context.Context, app *batch.App, w Work, job string) (r Result, err error) {
 	file := filepath.Join(w.Dir, "job.yaml")
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
 		return r, err
@@ -87,7 +93,11 @@ func runJob(ctx context.Context, w Work, url, job string, opts ...fx.Option) (r 
 // openApp opens an application whose history is in the database.
 func openApp(ctx context.Context, w Work, url string, opts ...fx.Option) (*batch.App, error) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	s, err := settings.Load(settings.Source{Dir: w.Dir, Environ: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true"}})
+	environ := []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true"}
+	if w.River {
+		environ, opts = append(environ, "SURFIN_ENGINE=river"), append(opts, river.Module())
+	}
+	s, err := settings.Load(settings.Source{Dir: w.Dir, Environ: environ})
 	if err != nil {
 		return nil, err
 	}

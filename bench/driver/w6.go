@@ -16,8 +16,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/operator"
 )
 
-// calls is how often a process makes the call whose median it says.
-const calls = 50
+// A process makes a call so often, and says the median; less often where the calls take long.
+const (
+	calls     = 50
+	fewCalls  = 5
+	callsTime = time.Second
+)
 
 // shortHistory is the workload whose template has no history yet.
 const shortHistory = "w6-short"
@@ -169,18 +173,21 @@ func (l lookup) run(ctx context.Context, w Work) (r Result, err error) {
 	if len(page.Items) > 0 {
 		at.skip = page.Items[0].ID
 	}
-	return medianOf(func(int) error { return l.ask(ctx, app, at) })
+	return medianOf(func(int) error { return l.ask(ctx, app, at) }, nothingAfter)
 }
 
-// medianOf makes the calls, and says how long the one in the middle took.
-func medianOf(call func(i int) error) (r Result, err error) {
-	times := make([]float64, calls)
-	for i := range times {
+// medianOf makes the calls, and says how long the one in the middle took; after each of them it waits for after.
+func medianOf(call func(i int) error, after func() error) (r Result, err error) {
+	var times []float64
+	for first := time.Now(); len(times) < calls && (len(times) < fewCalls || time.Since(first) < callsTime); {
 		begin := time.Now()
-		if err := call(i); err != nil {
+		if err := call(len(times)); err != nil {
 			return r, err
 		}
-		times[i] = time.Since(begin).Seconds()
+		times = append(times, time.Since(begin).Seconds())
+		if err := after(); err != nil {
+			return r, err
+		}
 	}
 	return Result{Seconds: spreadOf(times).median}, nil
 }
@@ -198,8 +205,10 @@ func rowByKey(ctx context.Context, w Work) (r Result, err error) {
 		}
 		_, err = pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
 		return err
-	})
+	}, nothingAfter)
 }
+
+func nothingAfter() error { return nil }
 
 // launches is the time until an execution is there and begins. Its instance is a new one.
 func launches(ctx context.Context, w Work, short bool) (r Result, err error) {
@@ -219,17 +228,12 @@ func launches(ctx context.Context, w Work, short bool) (r Result, err error) {
 		return r, err
 	}
 	first := int(time.Now().UnixMicro()) // of no other process
-	times := make([]float64, calls)
-	for i := range times {
-		begin := time.Now()
-		running, err := app.Start(ctx, batch.RunRequest{File: file, Params: nights(first + i)})
-		if err != nil {
-			return r, err
-		}
-		times[i] = time.Since(begin).Seconds()
-		if _, err := running.Wait(); err != nil {
-			return r, err
-		}
-	}
-	return Result{Seconds: spreadOf(times).median}, nil
+	var running *operator.Running
+	return medianOf(func(i int) error {
+		running, err = app.Start(ctx, batch.RunRequest{File: file, Params: nights(first + i)})
+		return err
+	}, func() error {
+		_, err := running.Wait()
+		return err
+	})
 }

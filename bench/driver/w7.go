@@ -6,8 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/bench/hashing"
 )
 
-// w7 is a step for the CPU, as one and in four parts of one process. BenchmarkScale beside
-// the driver has the parts on two worker processes.
+// w7 is a step for the CPU, as one, in four parts of one process, and in four parts on two workers.
 func w7() Workload {
 	job := func(name, partition string) Contestant {
 		return inside{name: oursPrefix + " " + name, run: func(ctx context.Context, w Work) (Result, error) {
@@ -15,11 +14,12 @@ func w7() Workload {
 		}}
 	}
 	return Workload{
-		Name: "w7", Title: "a step that hashes numbers, in parts of one process", Share: 0.1,
+		Name: "w7", Title: "a step that hashes numbers, as one and in parts", Share: 0.15,
 		Contestants: []Contestant{
 			job("one step", ""),
 			job("four parts, four at a time", "{by: {count: 4}, workers: 4}"),
 			job("four parts, two at a time", "{by: {count: 4}, workers: 2}"),
+			inside{name: oursPrefix + " four parts, two worker processes", run: onWorkers},
 		},
 		Prepare: withHistory,
 	}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A target whose contestant was renamed would be "not measured" for ever.
+func TestEveryTargetIsAboutContestantsThatThereAre(t *testing.T) {
+	t.Parallel()
+	names := map[string][]string{}
+	for _, w := range workloads() {
+		for _, c := range w.Contestants {
+			require.NotContains(t, names[w.Name], c.Name(), w.Name)
+			names[w.Name] = append(names[w.Name], c.Name())
+		}
+	}
+	for _, target := range targets() {
+		meant := 0
+		for _, name := range names[target.workload] {
+			if target.who(name) {
+				meant++
+			}
+		}
+		require.Positive(t, meant, "%s: %s", target.workload, target.text)
+		if target.than != "" {
+			require.Contains(t, names[target.workload], target.than, target.text)
+		}
+	}
+}
+
+// lasted are runs of so many seconds.
+func lasted(seconds ...float64) []run {
+	var all []run
+	for _, s := range seconds {
+		all = append(all, run{Result: Result{Seconds: s}})
+	}
+	return all
+}
+
+func TestATargetIsJudgedRoundByRound(t *testing.T) {
+	t.Parallel()
+	w := Workload{Name: "w", Contestants: []Contestant{inside{name: "floor"}, inside{name: "surfin a"}, inside{name: "surfin b"}}}
+	made := newTable(w, 10, 3)
+	for i, runs := range [][]run{lasted(1, 2, 3), lasted(2, 2, 3), lasted(4, 4, 4)} {
+		made.add(w.Contestants[i], nil)
+		made.lines[i].runs = runs
+	}
+	ofOurs := func(name string) bool { return name != "floor" }
+	for _, c := range []struct {
+		target  target
+		value   float64
+		who     string
+		reached bool
+	}{
+		{target{who: named("a"), than: "floor", faster: true, want: 0.9}, 1, "surfin a", true},
+		{target{who: ofOurs, than: "floor", faster: true, want: 0.9}, 0.5, "surfin b", false},
+		{target{who: ofOurs, than: "floor", want: 2}, 2, "surfin b", true},
+		{target{who: ofOurs, want: 3}, 4, "surfin b", false},
+	} {
+		c.target.workload = "w"
+		s := c.target.in([]*table{made})
+		require.False(t, s.missing)
+		require.InDelta(t, c.value, s.value.median, 1e-9)
+		require.Equal(t, c.who, s.who)
+		require.Equal(t, c.reached, s.reached())
+	}
+	require.True(t, target{workload: "w", who: named("c")}.in([]*table{made}).missing)
+	require.True(t, target{workload: "w", who: named("a"), than: "gone"}.in([]*table{made}).missing)
+}
+
+func TestRowsThatAreLostAreListed(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "14-15, 17-20", spans([]int64{14, 15, 17, 18, 19, 20}))
+	require.Equal(t, "3", spans([]int64{3}))
+	require.Empty(t, spans(nil))
+}
+
+func TestResultsGoBetweenTheMarkersOfAPage(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "page.md")
+	require.NoError(t, os.WriteFile(page, []byte("before\n"+beginMark+"\nold\n"+endMark+"\nafter\n"), 0o600))
+	require.NoError(t, replaceMarked(page, "new"))
+	text, err := os.ReadFile(page) //nolint:gosec // of this test
+	require.NoError(t, err)
+	require.Equal(t, "before\n"+beginMark+"\nnew\n"+endMark+"\nafter\n", string(text))
+	require.NoError(t, os.WriteFile(page, []byte("nothing"), 0o600))
+	require.ErrorContains(t, replaceMarked(page, "new"), "has no lines")
+}

@@ -180,7 +180,12 @@ func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
 		return literal(row.Bool, row.BoolValue(n.Value)), nil
 	case *ast.StringNode:
 		return literal(row.String, row.StringValue(n.Value)), nil
-	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode:
+	case *ast.MemberNode:
+		if t, err := c.element(n, known); t != nil || err != nil {
+			return t, err
+		}
+		return c.name(n, known)
+	case *ast.IdentifierNode, *ast.ChainNode:
 		return c.name(n, known)
 	case *ast.UnaryNode:
 		return c.unary(n, known)
@@ -199,7 +204,7 @@ func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
 	case *ast.BuiltinNode:
 		return c.call(n.Name, c.at(n), n.Arguments, known)
 	case *ast.ArrayNode:
-		return nil, errorf(c.at(n), "a list can only stand behind in")
+		return c.list(n, known)
 	}
 	return nil, errorf(c.at(n), "%s is not part of this language", syntaxName(n))
 }

@@ -222,6 +222,8 @@ func comparable(op string, at int, left, right *typed) error {
 		help = ": write decode('...', 'hex'), or encode(x, 'hex')"
 	case left.kind == row.JSONKind || right.kind == row.JSONKind:
 		help = ": write json_get(x, 'a.b'), which is a text, or json('...')"
+	case left.kind.IsList() != right.kind.IsList():
+		help = ": write x in list, or list contains x"
 	case isPair(left, right, row.Float, row.DecimalKind):
 		help = ": write decimal(x) or float(x)"
 	}
@@ -268,6 +270,9 @@ func ordered(op string, at int, kind row.Kind) error {
 	case row.JSONKind:
 		return errorf(at, "%s cannot compare json, which has no order: write json_get(x, 'a.b'), which is a text", op)
 	default:
+		if kind.IsList() {
+			return errorf(at, "%s cannot compare lists, which have no order: write len(x), or x[0]", op)
+		}
 		return nil
 	}
 }
@@ -296,6 +301,9 @@ func orderOf(left, right row.Kind) func(a, b row.Value) int {
 	if left != right {
 		return compareNumbers
 	}
+	if left.IsList() {
+		return row.Compare
+	}
 	switch left {
 	case row.JSONKind, row.UUIDKind, row.BytesKind:
 		return row.Compare
@@ -322,6 +330,9 @@ func orderOf(left, right row.Kind) func(a, b row.Value) int {
 }
 
 func search(op string, left, right *typed) (*typed, error) {
+	if op == "contains" && left.kind.IsList() {
+		return has(left, right)
+	}
 	for _, t := range []*typed{left, right} {
 		if t.kind != row.String {
 			return nil, errorf(t.at, "%s needs strings, not %s", op, article(t.kind))
@@ -396,7 +407,14 @@ func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
 	}
 	list, ok := n.Right.(*ast.ArrayNode)
 	if !ok {
-		return nil, errorf(c.start(n.Right), "in needs a list [a, b, c] or a range from..to")
+		t, err := c.checkValue(n.Right, known)
+		if err == nil && !t.kind.IsList() {
+			err = errorf(t.at, "in needs a list [a, b, c] or a range from..to, not %s", article(t.kind))
+		}
+		if err != nil {
+			return nil, err
+		}
+		return has(t, left)
 	}
 	parts, safe := []*typed{left}, true
 	for _, element := range list.Nodes {

@@ -61,6 +61,9 @@ func defaultSample(k row.Kind) string {
 	case row.BytesKind:
 		return `""`
 	default:
+		if k.IsList() {
+			return `"[]"`
+		}
 		return "0"
 	}
 }

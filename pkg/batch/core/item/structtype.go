@@ -255,11 +255,11 @@ func (p *structPlan) set(item reflect.Value, values []row.Value) error {
 			dst.Set(reflect.New(dst.Type().Elem()))
 			dst = dst.Elem()
 		}
+		set := setField
 		if f.isText {
-			setText(dst, v)
-			continue
+			set = setText
 		}
-		if !setField(dst, v) {
+		if !set(dst, v) {
 			return unfit(p.schema.Field(i), v, dst)
 		}
 	}

@@ -55,6 +55,9 @@ func kindOf(oid uint32) row.Kind {
 	case pgtype.ByteaOID:
 		return row.BytesKind
 	}
+	if list := sqlvalue.ListKind(oid); list != row.Null {
+		return list
+	}
 	return row.String
 }
 
@@ -119,7 +122,7 @@ func (c *resultColumn) isText() bool {
 	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
 		return true
 	default:
-		return false
+		return c.kind.IsList()
 	}
 }
 
@@ -194,6 +197,9 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		if f.Kind == row.String && f.Nulls == nil {
 			return row.StringValue(text), nil
 		}
+		if c.kind.IsList() {
+			return arrayOf(c, text)
+		}
 		return f.Parse(text)
 	}
 	if c.kind == row.BytesKind {
@@ -215,6 +221,22 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		return f.Coerced("", err)
 	}
 	return f.Known(v)
+}
+
+// arrayOf is what a field has of an array.
+func arrayOf(c *resultColumn, text string) (row.Value, error) {
+	f := c.field
+	if c.stored != nil {
+		f = c.stored
+	}
+	if f.Kind != row.JSONKind {
+		return f.Parse(text)
+	}
+	list, err := (&row.Field{Name: f.Name, Kind: c.kind, Hidden: f.Hidden}).Parse(text)
+	if err != nil {
+		return f.Coerced(text, err)
+	}
+	return f.Parse(list.String())
 }
 
 // bytesOf is what a field has of bytes: themselves, or their text.

@@ -46,7 +46,8 @@ type resultColumn struct {
 	name string
 	// field is what becomes of it: one of the reader's schema.
 	field *row.Field
-	// stored is field as a column of dates or times has its text: ISO 8601; nil: as the field says.
+	// stored is field as a column of dates, times or lists has its text: ISO 8601, and arrays; nil:
+	// as the field says.
 	stored *row.Field
 	// oid is PostgreSQL's type.
 	oid uint32
@@ -174,6 +175,11 @@ func (r *Reader) match(described []resultColumn) error {
 		c.field, c.guessed = f, c.guessed && open
 		if isTime := c.kind == row.DateKind || c.kind == row.Timestamp; isTime && f.Format != "" {
 			stored := row.Field{Name: f.Name, Kind: f.Kind, Nullable: f.Nullable, Nulls: f.Nulls, Default: f.Default, Coerce: f.Coerce, Hidden: f.Hidden}
+			c.stored = &stored
+		}
+		if c.kind.IsList() && f.Separator != "" { // it is for texts
+			stored := *f
+			stored.Separator = ""
 			c.stored = &stored
 		}
 		if err := r.engine.fits(&c); err != nil {

@@ -332,11 +332,11 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 
 // add lets a field go to a column. Values of another kind are made to fit that of the
 // column, so that both databases store the same, or refuse the item alike. PostgreSQL
-// reads texts by itself, and makes texts of everything but bytes.
+// reads texts by itself, and makes texts of everything but bytes and lists.
 func (p *plan) add(c column, field int, d tx.Dialect) {
 	from := p.schema.Field(field).Kind
 	fits := from != c.kind && c.kind != row.Null
-	if d == tx.Postgres && (from == row.String || c.kind == row.String && from != row.BytesKind) {
+	if d == tx.Postgres && (from == row.String || c.kind == row.String && from != row.BytesKind && !from.IsList()) {
 		fits = false
 	}
 	p.cols, p.fields, p.fits = append(p.cols, c), append(p.fields, field), append(p.fits, fits)
@@ -374,9 +374,16 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 // keepsDigits refuses a decimal of which the column would drop digits without a word.
 func (p *plan) keepsDigits(v row.Value, i int) error {
 	c := &p.cols[i]
+	if v.Kind() == row.ListOf(row.DecimalKind) && c.scale != nil {
+		for _, e := range v.Elements() {
+			if err := p.keepsDigits(e, i); err != nil {
+				return err
+			}
+		}
+	}
 	if v.Kind() == row.JSONKind && c.binary {
 		v = numberOf(v)
-	} else if v.Kind() != row.DecimalKind || c.kind != row.DecimalKind {
+	} else if v.Kind() != row.DecimalKind || !c.isDecimal() {
 		return nil
 	}
 	d, cure := v.Decimal().Reduce(), ""
@@ -391,6 +398,11 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 	f := p.schema.Field(p.fields[i])
 	return exception.InvalidItem("", exception.ClassInvalidItem,
 		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", f.Name, f.Quoted(v.String()), c.name, c.typ, cure))
+}
+
+// isDecimal reports whether the column, or each element of it, is a decimal.
+func (c *column) isDecimal() bool {
+	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
 }
 
 // numberOf is the decimal that JSON is, or null.

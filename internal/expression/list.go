@@ -1,0 +1,153 @@
+package expression
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// list is [a, b]: values of one kind, none of them null.
+func (c *checker) list(n *ast.ArrayNode, known facts) (*typed, error) {
+	if len(n.Nodes) == 0 {
+		return nil, errorf(c.at(n), "of an empty list it is not known what it would have: write split('', ',') for one of texts")
+	}
+	parts := make([]*typed, len(n.Nodes))
+	for i, node := range n.Nodes {
+		t, err := c.checkValue(node, known)
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = t
+	}
+	kind := parts[0].kind
+	for _, t := range parts[1:] {
+		first := *parts[0]
+		first.kind = kind
+		var err error
+		if kind, err = unify(&first, t); err != nil {
+			return nil, err
+		}
+	}
+	if !row.ListOf(kind).IsList() || kind.IsList() {
+		return nil, errorf(c.at(n), "there are no lists of %s", kindName(kind))
+	}
+	for i := range parts {
+		var err error
+		if parts[i], err = promote(parts[i], kind); err != nil {
+			return nil, err
+		}
+	}
+	at := c.at(n)
+	t := &typed{kind: row.ListOf(kind)}
+	t.eval = func(f *Frame) (row.Value, error) {
+		elements := make([]row.Value, len(parts))
+		for i, p := range parts {
+			var err error
+			if elements[i], err = p.eval(f); err != nil {
+				return row.Value{}, err
+			}
+		}
+		v, err := row.ListValue(kind, elements)
+		if err != nil {
+			return v, failf(at, "%v", err)
+		}
+		return v, nil
+	}
+	return t, fold(t, parts...)
+}
+
+// element is list[n], from 0, or from the end with -1; nil where there is none. nil, nil: n names a
+// field.
+func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
+	if _, isName := n.Property.(*ast.StringNode); isName {
+		return nil, nil
+	}
+	list, err := c.checkValue(n.Node, known)
+	if err != nil {
+		return nil, err
+	}
+	index, err := c.checkValue(n.Property, known)
+	switch {
+	case err != nil:
+		return nil, err
+	case list.kind == row.JSONKind:
+		return nil, &Error{Offset: c.at(n), Msg: "json has no elements to name here", Hint: "write json_get(x, '[0]')"}
+	case !list.kind.IsList():
+		return nil, errorf(c.at(n), "%s has no elements: only a list has", article(list.kind))
+	case index.kind != row.Int:
+		return nil, errorf(index.at, "the number of an element is an int, not %s", article(index.kind))
+	}
+	elem, _ := list.kind.Elem()
+	t := &typed{kind: elem, nullable: true}
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := list.eval(f)
+		if err != nil {
+			return v, err
+		}
+		i, err := index.eval(f)
+		if err != nil {
+			return i, err
+		}
+		elements, at := v.Elements(), i.Int()
+		if at < 0 {
+			at += int64(len(elements))
+		}
+		if at < 0 || at >= int64(len(elements)) {
+			return row.Value{}, nil
+		}
+		return elements[at], nil
+	}
+	return t, fold(t, list, index)
+}
+
+// has is whether a list has an element.
+func has(list, of *typed) (*typed, error) {
+	elem, _ := list.kind.Elem()
+	if err := comparable("in", of.at, &typed{kind: elem, at: list.at}, of); err != nil {
+		return nil, err
+	}
+	of, err := promote(of, elem)
+	if err != nil {
+		return nil, err
+	}
+	order := orderOf(elem, of.kind)
+	t := &typed{kind: row.Bool}
+	t.eval = func(f *Frame) (row.Value, error) {
+		v, err := list.eval(f)
+		if err != nil {
+			return v, err
+		}
+		wanted, err := of.eval(f)
+		if err != nil {
+			return wanted, err
+		}
+		return row.BoolValue(slices.ContainsFunc(v.Elements(), func(e row.Value) bool { return order(e, wanted) == 0 })), nil
+	}
+	return t, fold(t, list, of)
+}
+
+func listFunctions() []function {
+	return []function{
+		{"split", "split(text, separator): the list of its parts; of an empty text an empty one", 2, 2, split},
+	}
+}
+
+func split(c *call) (*typed, error) {
+	if err := c.wantAll(row.String, row.String); err != nil {
+		return nil, err
+	}
+	return c.apply2(row.ListOf(row.String), func(a, separator row.Value) (row.Value, error) {
+		if separator.Str() == "" {
+			return row.Value{}, errors.New("the separator is empty")
+		}
+		parts := strings.Split(a.Str(), separator.Str())
+		if a.Str() == "" {
+			parts = []string{}
+		}
+		return row.ValueOf(parts)
+	}), nil
+}

@@ -1,0 +1,46 @@
+package expression_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// Rule D13.
+func TestListsInExpressions(t *testing.T) {
+	t.Parallel()
+	scope := expression.Scope{
+		"tags": {Type: expression.GoType(row.ListOf(row.String))}, "ints": of[[]int64](), "amounts": of[[]row.Decimal](), "s": of[string](), "n": of[int64](), "later": of[[]int64](),
+		"maybe": {Type: expression.GoType(row.ListOf(row.String)), Nullable: true},
+	}
+	vars := map[string]any{"tags": []string{"a", "b,c"}, "ints": []int64{1, 2, 3}, "amounts": []row.Decimal{decimal(t, "1.50")}, "s": "x;y", "n": int64(2), "later": "[4,5]", "maybe": nil}
+	for text, want := range map[string]any{
+		"len(tags)": int64(2), "len(split('', ','))": int64(0), "tags[0]": "a", "tags[-1]": "b,c", "tags[2]": nil, "ints[n] ?? 0": int64(3), "'a' in tags": true, "n not in ints": false, "tags contains 'x'": false, "1.5 in amounts": true, "2 in [1, n]": true,
+		"join('|', tags)": "a|b,c", "join('-', 'z', ints, nil)": "z-1-2-3", "split(s, ';')": []string{"x", "y"}, "split(s, ';')[1]": "y", "[1, n]": []int64{1, 2}, "['a', s]": []string{"a", "x;y"}, "[1, 2.5]": []float64{1, 2.5}, "string(ints)": "[1,2,3]", "json(tags)": row.JSON(`["a","b,c"]`),
+		"ints == [1, 2, 3]": true, "ints != later": true, "later": []int64{4, 5}, "maybe ?? tags": []string{"a", "b,c"}, "amounts": []row.Decimal{decimal(t, "1.50")},
+	} {
+		p, err := expression.Compile(text, scope)
+		require.NoError(t, err, text)
+		got, err := p.Eval(vars)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for text, problem := range map[string]string{
+		"ints > later": "cannot compare lists, which have no order", "'a' in ints": "cannot compare an int and a string", "ints == 1": "write x in list", "tags[0] + 'x'": "may be null", "tags['a']": "has no field a", "s[0]": "has no elements", "tags[s]": "is an int",
+		"[]": "split('', ',')", "[1, 'a']": "the alternatives are", "split(s, '')": "the separator is empty", "maybe[0]": "maybe may be null", "array_length(tags)": "write len(list)", "[nil]": "nil cannot be used here", "s in n": "in needs a list",
+	} {
+		p, err := expression.Compile(text, scope)
+		if err == nil {
+			_, err = p.Eval(vars)
+		}
+		require.Error(t, err, text)
+		hint := ""
+		if e, ok := err.(*expression.Error); ok {
+			hint = e.Hint
+		}
+		require.Contains(t, err.Error()+" "+hint, problem, text)
+	}
+}

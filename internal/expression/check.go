@@ -28,6 +28,7 @@ type typed struct {
 	constant, literal bool
 	value             row.Value
 	digits            string // as a literal of a float is written
+	empty             bool   // [], which is a list of any kind
 	opaque            reflect.Type
 	opaquePath        []string
 	// What is known not to be null once this (a bool) is true, or false.
@@ -308,9 +309,6 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 		}
 		return found, path + "." + property.Value, nil
 	}
-	if call, ok := n.(*ast.BuiltinNode); ok && call.Name == "split" {
-		return node{}, "", unknownFunction(c.at(n), call.Name, nil)
-	}
 	return node{}, "", errorf(c.at(n), "only names have fields")
 }
 
@@ -453,8 +451,10 @@ func unify(a, b *typed) (row.Kind, error) {
 		return 0, b.unusable()
 	case a.kind == b.kind || b.kind == row.Null:
 		return a.kind, nil
-	case a.kind == row.Null:
+	case a.kind == row.Null, a.empty && b.kind.IsList():
 		return b.kind, nil
+	case b.empty && a.kind.IsList():
+		return a.kind, nil
 	case isNumber(a.kind) && isNumber(b.kind):
 		return unifyNumbers(a, b)
 	}

@@ -16,6 +16,12 @@ func valueCure(word string) string {
 		return "write x in list"
 	case "arrayjoin", "arraytostring", "implode", "stringagg":
 		return "write join(separator, list)"
+	case "uniq", "unique", "dedupe", "arraydistinct", "listdistinct":
+		return "write distinct(list)"
+	case "arraysort", "listsort", "sorted", "sortasc":
+		return "write sort(list)"
+	case "listsum", "arraysum", "total":
+		return "write sum(list)"
 	case "elementat", "first", "last", "head", "nth", "arrayget":
 		return "write list[0], or list[-1] for the last"
 	case "lpad", "padstart", "padleft", "zfill":

@@ -180,10 +180,13 @@ func (c *checker) callJoin(at int, nodes []ast.Node, known facts) (*typed, error
 				return v, err
 			}
 			texts := []row.Value{v}
-			if v.IsNull() || v.Kind().IsList() {
+			if v.Kind().IsList() {
 				texts = v.Elements()
 			}
 			for _, text := range texts {
+				if text.IsNull() {
+					continue
+				}
 				if !first {
 					joined.WriteString(separator.Str())
 				}

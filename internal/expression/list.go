@@ -1,19 +1,29 @@
 package expression
 
 import (
-	"errors"
 	"slices"
-	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
+// emptyList is []: an empty list of the kind that is needed, or of texts.
+func emptyList(kind row.Kind) *typed {
+	elem, _ := kind.Elem()
+	v, err := row.ListValue(elem, nil)
+	if err != nil { // cannot be: there is no element
+		panic(err)
+	}
+	t := literal(kind, v)
+	t.empty = true
+	return t
+}
+
 // list is [a, b]: values of one kind, none of them null.
 func (c *checker) list(n *ast.ArrayNode, known facts) (*typed, error) {
 	if len(n.Nodes) == 0 {
-		return nil, errorf(c.at(n), "of an empty list it is not known what it would have: write split('', ',') for one of texts")
+		return emptyList(row.ListOf(row.String)), nil
 	}
 	parts := make([]*typed, len(n.Nodes))
 	for i, node := range n.Nodes {
@@ -92,14 +102,7 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 		if err != nil {
 			return i, err
 		}
-		elements, at := v.Elements(), i.Int()
-		if at < 0 {
-			at += int64(len(elements))
-		}
-		if at < 0 || at >= int64(len(elements)) {
-			return row.Value{}, nil
-		}
-		return elements[at], nil
+		return v.Element(i.Int()), nil
 	}
 	return t, fold(t, list, index)
 }
@@ -125,29 +128,8 @@ func has(list, of *typed) (*typed, error) {
 		if err != nil {
 			return wanted, err
 		}
-		return row.BoolValue(slices.ContainsFunc(v.Elements(), func(e row.Value) bool { return order(e, wanted) == 0 })), nil
+		return row.BoolValue(slices.ContainsFunc(v.Elements(), func(e row.Value) bool { return !e.IsNull() && order(e, wanted) == 0 })), nil
 	}
 	return t, fold(t, list, of)
 }
 
-func listFunctions() []function {
-	return []function{
-		{"split", "split(text, separator): the list of its parts; of an empty text an empty one", 2, 2, split},
-	}
-}
-
-func split(c *call) (*typed, error) {
-	if err := c.wantAll(row.String, row.String); err != nil {
-		return nil, err
-	}
-	return c.apply2(row.ListOf(row.String), func(a, separator row.Value) (row.Value, error) {
-		if separator.Str() == "" {
-			return row.Value{}, errors.New("the separator is empty")
-		}
-		parts := strings.Split(a.Str(), separator.Str())
-		if a.Str() == "" {
-			parts = []string{}
-		}
-		return row.ValueOf(parts)
-	}), nil
-}

@@ -10,7 +10,7 @@ func ListKind(oid uint32) row.Kind {
 		return row.ListOf(row.Int)
 	case 1021, 1022: // float4[], float8[]
 		return row.ListOf(row.Float)
-	case 1009, 1015: // text[], varchar[]
+	case 1009, 1014, 1015: // text[], bpchar[], varchar[]
 		return row.ListOf(row.String)
 	case 1000: // bool[]
 		return row.ListOf(row.Bool)

@@ -40,7 +40,7 @@ func Check(v row.Value) error {
 	}
 	for i, e := range v.Elements() { // of a list
 		if err := Check(e); err != nil {
-			return fmt.Errorf("element %d: %w", i+1, err)
+			return &row.ElementError{Index: i, Err: err}
 		}
 	}
 	return nil
@@ -134,12 +134,10 @@ func Text(v row.Value) (string, bool) {
 		return v.String(), true
 	case row.BytesKind:
 		return row.HexText(v.Bytes()), true
-	default:
+	case row.Null, row.Int, row.Float, row.DecimalKind, row.Bool, row.DateKind, row.Timestamp:
+		return "", false
 	}
-	if v.Kind().IsList() {
-		return row.ArrayText(v, func(e row.Value) string { return string(AppendText(nil, e)) }), true
-	}
-	return "", false
+	return row.ArrayText(v, func(e row.Value) string { return string(AppendText(nil, e)) }), true
 }
 
 // SQLite returns what SQLite stores for v: nil, int64, float64, string or []byte. v must

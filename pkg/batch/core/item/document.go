@@ -247,7 +247,7 @@ func listPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if err != nil {
 		return f.Coerced(string(raw), err)
 	}
-	return v, nil
+	return f.Known(v)
 }
 
 func jsonMisfit(f *row.Field, raw []byte) error {

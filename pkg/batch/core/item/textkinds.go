@@ -6,12 +6,13 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // TextKind returns the kind of a Go type whose values are json, a uuid, bytes or a list: row.JSON
 // and json.RawMessage, an array of 16 bytes (row.UUID, and the type of most libraries), a slice of
-// bytes, a slice of simple values.
+// bytes, a slice of simple values or of pointers to them, of which a nil is null.
 func TextKind(t reflect.Type) (row.Kind, bool) {
 	switch {
 	case t == reflect.TypeFor[row.JSON](), t == reflect.TypeFor[json.RawMessage]():
@@ -21,8 +22,22 @@ func TextKind(t reflect.Type) (row.Kind, bool) {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		return row.BytesKind, true
 	case t.Kind() == reflect.Slice:
-		elem, ok := goKind(t.Elem())
-		return row.ListOf(elem), ok && !elem.IsList() && row.ListOf(elem).IsList()
+		return sliceKind(t.Elem())
+	}
+	return row.Null, false
+}
+
+// sliceKind is the kind of the slices of a type, or of pointers to it.
+func sliceKind(elem reflect.Type) (row.Kind, bool) {
+	if elem.Kind() == reflect.Pointer {
+		elem = elem.Elem()
+	}
+	if elem.Kind() == reflect.Slice || elem.Kind() == reflect.Pointer {
+		return row.Null, false
+	}
+	kind, ok := goKind(elem)
+	if list := row.ListOf(kind); ok && list.IsList() {
+		return list, true
 	}
 	return row.Null, false
 }
@@ -64,14 +79,20 @@ func listValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	elements := make([]row.Value, src.Len())
 	for i := range elements {
 		e := src.Index(i)
+		if e.Kind() == reflect.Pointer {
+			if e.IsNil() {
+				continue
+			}
+			e = e.Elem()
+		}
 		switch {
 		case elem == row.UUIDKind:
 			var err error
 			if elements[i], err = TextValue(e, elem); err != nil {
-				return row.Value{}, err
+				return row.Value{}, &row.ElementError{Index: i, Err: err}
 			}
 		case e.CanUint() && e.Uint() > math.MaxInt64:
-			return row.Value{}, fmt.Errorf("%d does not fit an int", e.Uint())
+			return row.Value{}, &row.ElementError{Index: i, Err: fmt.Errorf("%d does not fit an int", e.Uint())}
 		default:
 			elements[i] = fieldValue(e, elem)
 		}
@@ -79,19 +100,9 @@ func listValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	return row.ListValue(elem, elements)
 }
 
-// setText sets a Go value of such a type; false: an element does not fit.
-func setText(dst reflect.Value, v row.Value) bool {
+// setText sets a Go value of such a type, which is no list.
+func setText(dst reflect.Value, v row.Value) {
 	switch {
-	case v.Kind().IsList():
-		elements := v.Elements()
-		dst.Set(reflect.MakeSlice(dst.Type(), len(elements), len(elements)))
-		for i, e := range elements {
-			if e.Kind() == row.UUIDKind {
-				setText(dst.Index(i), e)
-			} else if !setField(dst.Index(i), e) {
-				return false
-			}
-		}
 	case v.Kind() == row.UUIDKind:
 		reflect.Copy(dst, reflect.ValueOf(v.UUID()))
 	case v.Kind() == row.BytesKind:
@@ -101,5 +112,31 @@ func setText(dst reflect.Value, v row.Value) bool {
 	default:
 		dst.SetString(string(v.JSON()))
 	}
-	return true
+}
+
+// setList sets a slice. A null element needs a slice of pointers.
+func setList(dst reflect.Value, f *row.Field, v row.Value) error {
+	elements := v.Elements()
+	dst.Set(reflect.MakeSlice(dst.Type(), len(elements), len(elements)))
+	for i, e := range elements {
+		to := dst.Index(i)
+		isPointer := to.Kind() == reflect.Pointer
+		switch {
+		case e.IsNull() && isPointer:
+			continue
+		case e.IsNull():
+			return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s[%d]: null does not fit a %v (a []*%v takes it)", f.Name, i, to.Type(), to.Type()))
+		case isPointer:
+			to.Set(reflect.New(to.Type().Elem()))
+			to = to.Elem()
+		}
+		if e.Kind() == row.UUIDKind {
+			setText(to, e)
+		} else if !setField(to, e) {
+			named := *f
+			named.Name = fmt.Sprintf("%s[%d]", f.Name, i)
+			return unfit(&named, e, to)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package row
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -16,6 +17,8 @@ func ArrayText(v Value, text func(element Value) string) string {
 			dst = append(dst, ',')
 		}
 		switch e.kind {
+		case Null:
+			dst = append(dst, "NULL"...)
 		case Int, Float, DecimalKind, Bool:
 			dst = e.AppendText(dst)
 		default:
@@ -32,39 +35,62 @@ func ArrayText(v Value, text func(element Value) string) string {
 	return string(append(dst, '}'))
 }
 
-// cutArray cuts an array as PostgreSQL writes it into the texts of its elements.
-func cutArray(text string) ([]string, error) {
-	var elements []string
-	for rest := text[1 : len(text)-1]; rest != ""; {
-		element, length, err := cutElement(rest)
-		if err != nil {
-			return nil, err
-		}
-		elements = append(elements, element)
-		if length == len(rest) {
-			break
-		}
-		if rest = rest[length+1:]; rest == "" {
-			return nil, errors.New("an element is missing behind the last comma")
-		}
-	}
-	return elements, nil
+// arrayBounds are what PostgreSQL writes before an array that does not begin at 1.
+var arrayBounds = regexp.MustCompile(`^\[-?\d+:-?\d+\]=`)
+
+// isArrayText reports whether a text may be an array as PostgreSQL writes it.
+func isArrayText(text string) bool {
+	return strings.HasSuffix(text, "}") && (strings.HasPrefix(text, "{") || arrayBounds.MatchString(text))
 }
 
-// cutElement returns the first element of the rest of an array, and the length of its text.
-func cutElement(rest string) (element string, length int, err error) {
+// parseArrayText reads an array as PostgreSQL writes it.
+func (f *Field) parseArrayText(text string) (Value, error) {
+	var elements []Value
+	e := f.element()
+	text = strings.TrimPrefix(text, arrayBounds.FindString(text))
+	for rest := text[1 : len(text)-1]; rest != ""; {
+		part, length, err := cutElement(rest)
+		if err == nil && length < len(rest) && length+1 == len(rest) {
+			err = errors.New("an element is missing behind the last comma")
+		}
+		if err != nil {
+			return Value{}, f.misfit(text, err.Error())
+		}
+		v := Value{}
+		if part != nil {
+			if *part == "t" && e.Kind == Bool {
+				*part = "true"
+			} else if *part == "f" && e.Kind == Bool {
+				*part = "false"
+			}
+			if v, err = e.Parse(*part); err != nil {
+				_, err = f.elementAt(len(elements)).Parse(*part)
+				return Value{}, err
+			}
+		}
+		elements = append(elements, v)
+		rest = rest[min(length+1, len(rest)):]
+	}
+	return f.list(elements)
+}
+
+// cutElement returns the first element of the rest of an array, nil for a null, and the length of
+// its text.
+func cutElement(rest string) (element *string, length int, err error) {
 	if rest[0] != '"' {
 		if length = strings.IndexByte(rest, ','); length < 0 {
 			length = len(rest)
 		}
-		element = rest[:length]
+		text := rest[:length]
 		switch {
-		case strings.ContainsAny(element, "{}"):
-			return "", 0, errors.New("a list has no list in it; say json, and to_jsonb(x) in the query")
-		case strings.EqualFold(element, "null"):
-			return "", 0, errors.New("a list has no null in it; write array_remove(x, null) in the query, or to_jsonb(x) and say json")
+		case strings.ContainsAny(text, "{}"):
+			return nil, 0, errors.New("it has several dimensions, and there are no lists of lists: the type is json, with to_jsonb(x) in a query")
+		case strings.EqualFold(text, "null"):
+			return nil, length, nil
+		case text == "":
+			return nil, 0, errors.New("an element is missing before a comma")
 		}
-		return element, length, nil
+		return &text, length, nil
 	}
 	var b strings.Builder
 	for length = 1; length < len(rest) && rest[length] != '"'; length++ {
@@ -74,10 +100,11 @@ func cutElement(rest string) (element string, length int, err error) {
 		b.WriteByte(rest[length])
 	}
 	if length++; length > len(rest) {
-		return "", 0, errors.New("a quote is not closed")
+		return nil, 0, errors.New("a quote is not closed")
 	}
+	text := b.String()
 	if length < len(rest) && rest[length] != ',' {
-		return "", 0, fmt.Errorf("a comma is missing behind element %s", strconv.Quote(b.String()))
+		return nil, 0, fmt.Errorf("a comma is missing behind element %s", strconv.Quote(text))
 	}
-	return b.String(), length, nil
+	return &text, length, nil
 }

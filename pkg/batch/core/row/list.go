@@ -1,12 +1,10 @@
 package row
 
 import (
-	"cmp"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/surfin-batch/surfin/pkg/batch/core/jsontext"
+	"unicode/utf8"
 )
 
 // listBit marks the kind of a list; the rest is the kind of its elements.
@@ -45,15 +43,16 @@ func ListNames() []string {
 	return names
 }
 
-// ListValue returns a list of elements, each of the kind elem.
+// ListValue returns a list of elements, each of the kind elem or null. An element that JSON cannot
+// hold (NaN, an infinity, a text that is not UTF-8, a year beyond 9999) is an error.
 func ListValue(elem Kind, elements []Value) (Value, error) {
 	text := []byte{'['}
 	for i, e := range elements {
-		if e.kind != elem {
-			return Value{}, fmt.Errorf("element %d of a %s is %s", i+1, ListOf(elem), article(e.kind))
+		if e.kind != elem && e.kind != Null {
+			return Value{}, &ElementError{i, fmt.Errorf("%s in a %s", article(e.kind), ListOf(elem))}
 		}
-		if err := e.Finite(); err != nil {
-			return Value{}, err
+		if err := e.hasText(); err != nil {
+			return Value{}, &ElementError{i, err}
 		}
 		if i > 0 {
 			text = append(text, ',')
@@ -63,9 +62,58 @@ func ListValue(elem Kind, elements []Value) (Value, error) {
 	return Value{kind: ListOf(elem), text: string(append(text, ']'))}, nil
 }
 
+// ElementError is what is wrong with an element of a list.
+type ElementError struct {
+	// Index is the number of the element, from 0.
+	Index int
+	// Err is what is wrong.
+	Err error
+}
+
+// Error returns the reason with the number of the element.
+func (e *ElementError) Error() string { return fmt.Sprintf("element %d: %v", e.Index, e.Err) }
+
+// Unwrap returns Err.
+func (e *ElementError) Unwrap() error { return e.Err }
+
+// FieldError is err with the name of the field whose value it is about, and with the number of
+// the element that an [ElementError] names: "field tags[3]: ...".
+func FieldError(field string, err error) error {
+	var of *ElementError
+	if errors.As(err, &of) {
+		return fmt.Errorf("field %s[%d]: %w", field, of.Index, of.Err)
+	}
+	return fmt.Errorf("field %s: %w", field, err)
+}
+
+// hasText reports a value whose text could not be read again.
+func (v Value) hasText() error {
+	const maxYear = 9999
+	year := 0
+	switch v.kind {
+	case Float:
+		return v.Finite()
+	case String:
+		if !utf8.ValidString(v.text) {
+			return errors.New("the text is not UTF-8")
+		}
+	case DateKind:
+		year = v.Date().Year()
+	case Timestamp:
+		year = v.Time().Year()
+	default:
+	}
+	if year < 0 || year > maxYear {
+		return fmt.Errorf("year %d is outside 0 to %d", year, maxYear)
+	}
+	return nil
+}
+
 // appendElement appends the JSON of an element.
 func appendElement(dst []byte, e Value) []byte {
 	switch e.kind {
+	case Null:
+		return append(dst, "null"...)
 	case Int, Float, DecimalKind, Bool:
 		return e.AppendText(dst)
 	default:
@@ -73,18 +121,33 @@ func appendElement(dst []byte, e Value) []byte {
 	}
 }
 
-// appendQuoted appends a text as JSON.
+// appendQuoted appends a text as JSON. Only what must be escaped is: the text of a list is its
+// value, and is shown and stored.
 func appendQuoted(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
 	for i := range len(text) {
-		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x80 {
-			quoted, err := json.Marshal(text)
-			if err != nil { // a string has a JSON form
-				return append(dst, `""`...)
-			}
-			return append(dst, quoted...)
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 		}
 	}
-	return append(append(append(dst, '"'), text...), '"')
+	return append(append(dst, text[from:]...), '"')
 }
 
 // Len returns how many elements a list has; 0 of any other value.
@@ -94,23 +157,47 @@ func (v Value) Len() int {
 	return n
 }
 
-// Elements returns the elements of a list; nil of any other value.
+// Element returns element i of a list, from 0, or from the end with -1; null where there is none.
+func (v Value) Element(i int64) Value {
+	if i < 0 {
+		i += int64(v.Len())
+	}
+	var found Value
+	if i < 0 {
+		return found
+	}
+	v.each(func(raw string) bool {
+		if i == 0 {
+			found = v.element(raw)
+		}
+		i--
+		return i >= 0
+	})
+	return found
+}
+
+// Elements returns the elements of a list, of which some may be null; nil of any other value.
 func (v Value) Elements() []Value {
-	elem, ok := v.kind.Elem()
-	if !ok {
+	if !v.kind.IsList() {
 		return nil
 	}
 	elements := []Value{}
-	f := Field{Name: "element", Kind: elem, Nulls: []string{}}
 	v.each(func(raw string) bool {
-		e, err := f.parseElement(raw)
-		if err != nil { // cannot be: the list was made of such values
-			return false
-		}
-		elements = append(elements, e)
+		elements = append(elements, v.element(raw))
 		return true
 	})
 	return elements
+}
+
+// element is the value of an element in the text of the list.
+func (v Value) element(raw string) Value {
+	elem, _ := v.kind.Elem()
+	f := Field{Name: "element", Kind: elem, Nullable: true, Nulls: []string{}}
+	e, err := f.parseElement(raw)
+	if err != nil { // cannot be: the list was made of such values
+		panic(fmt.Sprintf("core: element %s of a %s: %v", raw, v.kind, err))
+	}
+	return e
 }
 
 // each calls f with the JSON of each element of a list, until it returns false.
@@ -151,183 +238,4 @@ func canonicalList(v Value) Value {
 		return v
 	}
 	return list
-}
-
-// element is the field of the elements of a list.
-func (f *Field) element() *Field {
-	if f.elem != nil {
-		return f.elem
-	}
-	kind, _ := f.Kind.Elem()
-	return &Field{Name: f.Name, Kind: kind, Hidden: f.Hidden, Nulls: []string{}}
-}
-
-// setElement makes the field of the elements, which has what the list says of its values.
-func (f *Field) setElement() error {
-	kind, ok := f.Kind.Elem()
-	if !ok {
-		if f.Separator != "" {
-			return fmt.Errorf("field %q: a separator is for lists, not for %s", f.Name, f.Kind)
-		}
-		return nil
-	}
-	e := Field{
-		Name: f.Name, Kind: kind, Format: f.Format, Scale: f.Scale, Zone: f.Zone, Hidden: f.Hidden, Nulls: []string{},
-		DecimalSeparator: f.DecimalSeparator, ThousandsSeparator: f.ThousandsSeparator,
-	}
-	if f.Coerce != CoerceError {
-		e.Coerce = CoerceConvert
-	}
-	if f.Separator != "" && (f.Separator == f.DecimalSeparator || f.Separator == f.ThousandsSeparator) {
-		return fmt.Errorf("field %q: the separator of the list is that of its numbers, too: %q", f.Name, f.Separator)
-	}
-	schema, err := NewSchema(e)
-	if err == nil {
-		f.elem = schema.Field(0)
-	}
-	return err
-}
-
-// parseList reads the text of a list: elements between separators where the field has one, else
-// a JSON array, or an array as PostgreSQL writes it.
-func (f *Field) parseList(text string) (Value, error) {
-	text = strings.TrimSpace(text)
-	isJSON := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")
-	if f.Separator != "" {
-		if isJSON {
-			if v, err := f.ParseArray([]byte(text)); err == nil {
-				return v, nil
-			}
-		}
-		return f.listOf(strings.Split(text, f.Separator))
-	}
-	if strings.HasPrefix(text, "{") && strings.HasSuffix(text, "}") {
-		elements, err := cutArray(text)
-		if err != nil {
-			return Value{}, f.misfit(text, err.Error())
-		}
-		if f.element().Kind == Bool {
-			for i, e := range elements {
-				elements[i] = cmp.Or(map[string]string{"t": "true", "f": "false"}[e], e)
-			}
-		}
-		return f.listOf(elements)
-	}
-	if !isJSON {
-		return Value{}, f.misfit(text, `expected a JSON array such as [1, 2]; for a;b say separator: ";"`)
-	}
-	return f.ParseArray([]byte(text))
-}
-
-// listOf reads elements as texts.
-func (f *Field) listOf(texts []string) (Value, error) {
-	e := f.element()
-	elements := make([]Value, len(texts))
-	for i, text := range texts {
-		var err error
-		if elements[i], err = e.Parse(text); err != nil {
-			return Value{}, atElement(i, err)
-		}
-	}
-	return ListValue(e.Kind, elements)
-}
-
-func atElement(i int, err error) error { return fmt.Errorf("element %d: %w", i+1, err) }
-
-// ParseArray reads a JSON array as a list. It is read strictly, and its elements are of the type
-// in which JSON has values of their kind: no number is a text, and null is no element.
-func (f *Field) ParseArray(doc []byte) (Value, error) {
-	var scan jsontext.Scanner
-	if err := scan.Valid(doc); err != nil {
-		return Value{}, f.misfit(string(doc), err.Error())
-	}
-	var raws []json.RawMessage
-	if err := json.Unmarshal(doc, &raws); err != nil {
-		return Value{}, f.misfit(string(doc), "expected a JSON array such as [1, 2]")
-	}
-	e := f.element()
-	elements := make([]Value, len(raws))
-	for i, raw := range raws {
-		var err error
-		if elements[i], err = e.parseElement(string(raw)); err != nil {
-			return Value{}, atElement(i, err)
-		}
-	}
-	return ListValue(e.Kind, elements)
-}
-
-// parseElement reads the JSON of an element.
-func (f *Field) parseElement(raw string) (Value, error) {
-	isText := raw[0] == '"'
-	isNumber := raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
-	ok := isText
-	switch {
-	case raw == "null":
-		return Value{}, f.misfit(raw, "a list has no null in it; leave it out, or say json")
-	case raw[0] == '{' || raw[0] == '[':
-		return Value{}, f.misfit(raw, "a list has simple values; say json")
-	case f.Coerce != CoerceError:
-		ok = true
-	case f.Kind == Int || f.Kind == Float || f.Counts():
-		ok = isNumber
-	case f.Kind == DecimalKind:
-		ok = isNumber || isText
-	case f.Kind == Bool:
-		ok = raw == "true" || raw == "false"
-	}
-	if !ok {
-		return Value{}, f.misfit(raw, "")
-	}
-	if !isText {
-		return f.Parse(raw)
-	}
-	text, err := jsontext.Unquote([]byte(raw))
-	if err != nil {
-		return Value{}, f.misfit(raw, err.Error())
-	}
-	return f.Parse(text)
-}
-
-// appendList appends a list as the field has it: with separators, or as a JSON array where
-// those could not be read again.
-func (f *Field) appendList(dst []byte, v Value) []byte {
-	if f.Separator == "" {
-		return f.AppendArray(dst, v)
-	}
-	begin, e := len(dst), f.element()
-	elements := v.Elements()
-	for i, element := range elements {
-		if i > 0 {
-			dst = append(dst, f.Separator...)
-		}
-		text := string(e.AppendText(nil, element))
-		if strings.Contains(text, f.Separator) || strings.HasPrefix(text, "[") || text == "" || strings.TrimSpace(text) != text {
-			return f.AppendArray(dst[:begin], v)
-		}
-		dst = append(dst, text...)
-	}
-	if len(elements) == 0 {
-		return append(dst, "[]"...)
-	}
-	return dst
-}
-
-// AppendArray appends a list as a JSON array, its elements in the field's format.
-func (f *Field) AppendArray(dst []byte, v Value) []byte {
-	e := f.element()
-	if e.Format == "" {
-		return append(dst, v.text...)
-	}
-	dst = append(dst, '[')
-	for i, element := range v.Elements() {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		if text := string(e.AppendText(nil, element)); e.Counts() {
-			dst = append(dst, text...)
-		} else {
-			dst = appendQuoted(dst, text)
-		}
-	}
-	return append(dst, ']')
 }

@@ -1,7 +1,5 @@
 package row
 
-import "time"
-
 // anyList is Any of a list; nil of any other value.
 func anyList(v Value) any {
 	elem, _ := v.kind.Elem()
@@ -27,43 +25,66 @@ func anyList(v Value) any {
 	}
 }
 
-func sliceOf[T any](v Value, get func(Value) T) []T {
+// sliceOf is a []T, or a []*T where an element is null.
+func sliceOf[T any](v Value, get func(Value) T) any {
 	elements := v.Elements()
-	list := make([]T, len(elements))
+	list, nulls := make([]T, len(elements)), false
 	for i, e := range elements {
 		list[i] = get(e)
+		nulls = nulls || e.IsNull()
 	}
-	return list
+	if !nulls {
+		return list
+	}
+	pointers := make([]*T, len(elements))
+	for i, e := range elements {
+		if !e.IsNull() {
+			pointers[i] = &list[i]
+		}
+	}
+	return pointers
 }
 
 // listOfAny is the inverse of anyList; false: x is none of its answers.
-func listOfAny(x any) (Value, bool) {
-	switch x := x.(type) {
-	case []string:
-		return listFrom(String, x, StringValue)
-	case []int64:
-		return listFrom(Int, x, IntValue)
-	case []float64:
-		return listFrom(Float, x, FloatValue)
-	case []Decimal:
-		return listFrom(DecimalKind, x, DecimalValue)
-	case []bool:
-		return listFrom(Bool, x, BoolValue)
-	case []Date:
-		return listFrom(DateKind, x, DateValue)
-	case []time.Time:
-		return listFrom(Timestamp, x, TimestampValue)
-	case []UUID:
-		return listFrom(UUIDKind, x, UUIDValue)
+func listOfAny(x any) (v Value, is bool, err error) {
+	for _, try := range []func(x any) (Value, bool, error){
+		listFrom(String, StringValue), listFrom(Int, IntValue), listFrom(Float, FloatValue), listFrom(DecimalKind, DecimalValue),
+		listFrom(Bool, BoolValue), listFrom(DateKind, DateValue), listFrom(Timestamp, TimestampValue), listFrom(UUIDKind, UUIDValue),
+	} {
+		if v, is, err = try(x); is {
+			break
+		}
 	}
-	return Value{}, false
+	return v, is, err
 }
 
-func listFrom[T any](elem Kind, list []T, value func(T) Value) (Value, bool) {
-	elements := make([]Value, len(list))
-	for i, x := range list {
-		elements[i] = value(x)
+// listFrom makes a list of a []T or []*T; nil is null.
+func listFrom[T any](elem Kind, value func(T) Value) func(x any) (Value, bool, error) {
+	return func(x any) (Value, bool, error) {
+		var elements []Value
+		switch x := x.(type) {
+		case []T:
+			if x == nil {
+				return Value{}, true, nil
+			}
+			for _, e := range x {
+				elements = append(elements, value(e))
+			}
+		case []*T:
+			if x == nil {
+				return Value{}, true, nil
+			}
+			for _, e := range x {
+				if e == nil {
+					elements = append(elements, Value{})
+				} else {
+					elements = append(elements, value(*e))
+				}
+			}
+		default:
+			return Value{}, false, nil
+		}
+		v, err := ListValue(elem, elements)
+		return v, true, err
 	}
-	v, err := ListValue(elem, elements)
-	return v, err == nil
 }

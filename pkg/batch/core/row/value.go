@@ -241,7 +241,7 @@ func (v Value) Canonical() Value {
 }
 
 // Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte;
-// of a list a slice of one of them. It boxes: hot paths switch on Kind instead.
+// of a list a slice of one of them, or a slice of pointers where an element is null. It boxes: hot paths switch on Kind instead.
 func (v Value) Any() any {
 	switch v.kind {
 	case Null:
@@ -304,8 +304,8 @@ func ValueOf(x any) (Value, error) {
 	case Value:
 		return x, nil
 	}
-	if v, ok := listOfAny(x); ok {
-		return v, nil
+	if v, is, err := listOfAny(x); is {
+		return v, err
 	}
 	return Value{}, fmt.Errorf("a %T is no row value (allowed: %s, lists, null)", x, strings.Join(KindNames(), ", "))
 }

@@ -66,6 +66,8 @@ func kindOf(oid uint32) row.Kind {
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
+	case c.kind.IsList() && c.field.Coerce == row.CoerceError && !want.IsList() && want != row.JSONKind && want != row.String:
+		return fmt.Errorf("column %s is of type %s, which does not fit field %s: %s (it is %s, or json)", c.name, c.typ, c.field.Name, c.field.Type(), c.kind)
 	case c.kind == want, c.isText(), c.kind == row.Int && (want == row.Float || want == row.DecimalKind), c.kind == row.Float && want == row.DecimalKind:
 		return nil
 	case c.kind != row.Null && (c.field.Coerce != row.CoerceError || c.kind == row.Int && c.field.Counts()):
@@ -221,22 +223,6 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		return f.Coerced("", err)
 	}
 	return f.Known(v)
-}
-
-// arrayOf is what a field has of an array.
-func arrayOf(c *resultColumn, text string) (row.Value, error) {
-	f := c.field
-	if c.stored != nil {
-		f = c.stored
-	}
-	if f.Kind != row.JSONKind {
-		return f.Parse(text)
-	}
-	list, err := (&row.Field{Name: f.Name, Kind: c.kind, Hidden: f.Hidden}).Parse(text)
-	if err != nil {
-		return f.Coerced(text, err)
-	}
-	return f.Parse(list.String())
 }
 
 // bytesOf is what a field has of bytes: themselves, or their text.

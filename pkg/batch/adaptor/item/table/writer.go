@@ -358,7 +358,7 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 		}
 	}
 	if err := sqlvalue.Check(v); err != nil {
-		return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
+		return v, exception.InvalidItem("", exception.ClassInvalidItem, row.FieldError(f.Name, err))
 	}
 	if p.fits[i] {
 		c := &p.cols[i]
@@ -373,17 +373,29 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 
 // keepsDigits refuses a decimal of which the column would drop digits without a word.
 func (p *plan) keepsDigits(v row.Value, i int) error {
-	c := &p.cols[i]
-	if v.Kind() == row.ListOf(row.DecimalKind) && c.scale != nil {
-		for _, e := range v.Elements() {
-			if err := p.keepsDigits(e, i); err != nil {
+	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
+	switch v.Kind() {
+	case row.DecimalKind:
+		return p.keeps(v, i, name)
+	case row.JSONKind:
+		if c.binary {
+			return p.keeps(numberOf(v), i, name)
+		}
+	case row.ListOf(row.DecimalKind):
+		for n, e := range v.Elements() {
+			if err := p.keeps(e, i, fmt.Sprintf("%s[%d]", name, n)); err != nil {
 				return err
 			}
 		}
+	default:
 	}
-	if v.Kind() == row.JSONKind && c.binary {
-		v = numberOf(v)
-	} else if v.Kind() != row.DecimalKind || !c.isDecimal() {
+	return nil
+}
+
+// keeps is keepsDigits of a decimal or null, which messages call by name.
+func (p *plan) keeps(v row.Value, i int, name string) error {
+	c := &p.cols[i]
+	if v.IsNull() || !c.isDecimal() && c.kind != row.JSONKind {
 		return nil
 	}
 	d, cure := v.Decimal().Reduce(), ""
@@ -395,9 +407,8 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 	default:
 		return nil
 	}
-	f := p.schema.Field(p.fields[i])
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", f.Name, f.Quoted(v.String()), c.name, c.typ, cure))
+		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typ, cure))
 }
 
 // isDecimal reports whether the column, or each element of it, is a decimal.

@@ -43,7 +43,7 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 				var elements []row.Value
 				for _, x := range v {
 					if x.Kind() == elem && i > 0 {
-						elements = append(elements, x, x)
+						elements = append(elements, x, null, x)
 					}
 				}
 				of, err := row.ListValue(elem, elements)
@@ -80,7 +80,7 @@ func value(t *rapid.T, f *row.Field) row.Value {
 	if elem, ok := f.Kind.Elem(); ok {
 		elements := make([]row.Value, rapid.IntRange(0, 3).Draw(t, "elements"))
 		for i := range elements {
-			elements[i] = value(t, &row.Field{Name: f.Name, Kind: elem})
+			elements[i] = value(t, &row.Field{Name: f.Name, Kind: elem, Nullable: true})
 		}
 		list, err := row.ListValue(elem, elements)
 		require.NoError(t, err)

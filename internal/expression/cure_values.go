@@ -20,6 +20,8 @@ func valueCure(word string) string {
 		return "write distinct(list)"
 	case "arraysort", "listsort", "sorted", "sortasc":
 		return "write sort(list)"
+	case "arraymax", "listmax", "arraymin", "listmin":
+		return "write max(list) or min(list)"
 	case "listsum", "arraysum", "total":
 		return "write sum(list)"
 	case "elementat", "first", "last", "head", "nth", "arrayget":

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -87,7 +88,7 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	case list.kind == row.JSONKind:
 		return nil, &Error{Offset: c.at(n), Msg: "json has no elements to name here", Hint: "write json_get(x, '[0]')"}
 	case !list.kind.IsList():
-		return nil, errorf(c.at(n), "%s has no elements: only a list has", article(list.kind))
+		return nil, &Error{Offset: c.at(n), Msg: article(list.kind) + " has no elements: only a list has", Hint: hintOfElement(list.kind)}
 	case index.kind != row.Int:
 		return nil, errorf(index.at, "the number of an element is an int, not %s", article(index.kind))
 	}
@@ -104,7 +105,20 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 		}
 		return v.Element(i.Int()), nil
 	}
+	if index.constant && index.literal && list.path != "" { // a name of its own, which may be tested
+		t.path = fmt.Sprintf("%s[%d]", list.path, index.value.Int())
+		t.fact = fmt.Sprintf("%s[%d]", list.fact, index.value.Int())
+		t.nullable = !known[t.fact]
+	}
 	return t, fold(t, list, index)
+}
+
+// hintOfElement is what to write for an element of what is no list.
+func hintOfElement(kind row.Kind) string {
+	if kind == row.String {
+		return "write split_part(text, ';', 0) for a part, substr(text, 0, 1) for a character; or the field is a list of string"
+	}
+	return "a field is a list by its type, such as " + row.ListOf(row.Int).String()
 }
 
 // has is whether a list has an element.
@@ -132,4 +146,3 @@ func has(list, of *typed) (*typed, error) {
 	}
 	return t, fold(t, list, of)
 }
-

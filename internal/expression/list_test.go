@@ -24,7 +24,7 @@ func TestListsInExpressions(t *testing.T) {
 		"join('|', tags)": "a|b,c", "join('-', 'z', ints, nil)": "z-1-2-3", "split(s, ';')": []string{"x", "y"}, "split(s, ';')[1]": "y", "[1, n]": []int64{1, 2}, "['a', s]": []string{"a", "x;y"}, "[1, 2.5]": []float64{1, 2.5}, "string(ints)": "[1,2,3]", "json(tags)": row.JSON(`["a","b,c"]`),
 		"holes[1]": nil, "holes[2]": int64(1), "len(holes)": int64(4), "0 in holes": false, "join(',', holes)": "3,1,3", "string(holes)": "[3,null,1,3]", "holes": []*int64{&three, nil, &one, &three},
 		"sort(holes)": []*int64{&one, &three, &three, nil}, "distinct(holes)": []*int64{&three, nil, &one}, "sum(holes)": int64(7), "sum(amounts)": decimal(t, "1.50"), "sum([1.5, 2])": 3.5,
-		"min(holes)": int64(1), "max(dates)": row.Date(2), "max(split('', ','))": nil, "sort(dates)": []row.Date{1, 2}, "sort(tags)[-1]": "b,c", "sum(ints) + 1": int64(7),
+		"min(holes)": int64(1), "max(dates)": row.Date(2), "max(split('', ','))": nil, "sort(dates)": []row.Date{1, 2}, "sort(tags)[-1]": "b,c", "sum(ints) + 1": int64(7), "ints[0] != nil and ints[0] > 0": true, "holes[1] == nil ? 0 : holes[1] + 1": int64(0),
 		"[]": []string{}, "maybe ?? []": []string{}, "len(maybe ?? [])": int64(0), "n > 1 ? ints : []": []int64{1, 2, 3}, "n > 2 ? ints : []": []int64{}, "ints == []": false, "[] == split('', ',')": true,
 		"ints == [1, 2, 3]": true, "ints != later": true, "later": []int64{4, 5}, "maybe ?? tags": []string{"a", "b,c"}, "amounts": []row.Decimal{decimal(t, "1.50")},
 	} {
@@ -37,7 +37,7 @@ func TestListsInExpressions(t *testing.T) {
 	for text, problem := range map[string]string{
 		"ints > later": "cannot compare lists, which have no order", "'a' in ints": "cannot compare an int and a string", "ints == 1": "write x in list", "tags[0] + 'x'": "may be null", "tags['a']": "has no field a", "s[0]": "has no elements", "tags[s]": "is an int",
 		"sort([true])": "sort cannot compare bools", "sum(tags)": "takes a list of numbers, not a list of string", "sum(1)": "takes a list here, not an int", "min(1)": "min takes a list here, or more values",
-		"unique(tags)": "write distinct(list)", "ints[0] + 1": "may be null", "sum([9223372036854775807, n])": "does not fit an int", "max(ints) > 1": "this may be null", "[[1], [2]]": "there are no lists of list of int", "[1, 'a']": "the alternatives are", "split(s, '')": "the separator is empty", "maybe[0]": "maybe may be null", "array_length(tags)": "write len(list)", "[nil]": "nil cannot be used here", "s in n": "in needs a list",
+		"unique(tags)": "write distinct(list)", "ints[0] + 1": "ints[0] may be null: write ints[0] ?? 0, or test it first (ints[0] != nil and ...)", "ints[n] + 1": "this may be null", "sum([9223372036854775807, n])": "does not fit an int", "max(ints) > 1": "this may be null", "[[1], [2]]": "there are no lists of list of int", "[1, 'a']": "the alternatives are", "split(s, '')": "the separator is empty", "maybe[0]": "maybe may be null", "array_length(tags)": "write len(list)", "[nil]": "nil cannot be used here", "s in n": "in needs a list",
 	} {
 		p, err := expression.Compile(text, scope)
 		if err == nil {

@@ -66,7 +66,7 @@ type budgetModel struct {
 type parameterModel struct {
 	strict.At
 
-	Type        string   `key:"type" required:"true" enum:"string,int,float,decimal,bool,date,timestamp,duration,path" doc:"The type of the value."`
+	Type        string   `key:"type" required:"true" enum:"string,int,float,decimal,bool,date,timestamp,duration,path" cure:"list=a parameter has one value: write string, such as 1;2, and split(params.NAME, ';') where a list is needed|array=a parameter has one value: write string, such as 1;2, and split(params.NAME, ';') where a list is needed|[]=a parameter has one value: write string, such as 1;2, and split(params.NAME, ';') where a list is needed" doc:"The type of the value."`
 	Doc         string   `key:"doc" doc:"What it means, for 'surfin run FILE --help'."`
 	Description string   `key:"description" doc:"The same as doc."`
 	Default     *rawText `key:"default" doc:"The value if none is given; an expression such as ${today()} or ${now()} is computed at the launch."`

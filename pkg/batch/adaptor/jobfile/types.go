@@ -140,10 +140,10 @@ var listText = regexp.MustCompile(`^(?i:(?:list|array|set|slice)(?:(?: of |<|\[|
 func typeCure(text string) string {
 	if m := listText.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		elem := typeCure(strings.TrimSuffix(cmp.Or(m[1], m[2], m[3], "string"), "s"))
-		if kind, _ := row.KindByName(elem); !row.ListOf(kind).IsList() {
-			return "json"
+		if kind, _ := row.KindByName(elem); kind.IsList() || !row.ListOf(kind).IsList() {
+			return "json: a list has simple values"
 		}
-		return "list of " + elem + strings.TrimSuffix(" "+m[4], " ")
+		return "list of " + elem + m[4]
 	}
 	text, optional := strings.CutSuffix(strings.ToLower(text), "?")
 	if i := strings.IndexByte(text, '('); i > 0 { // varchar(20)

@@ -30,7 +30,7 @@ func (f *Field) setElement() error {
 	kind, ok := f.Kind.Elem()
 	if !ok {
 		if f.Separator != "" {
-			return fmt.Errorf("field %q: a separator is for lists, not for %s", f.Name, f.Kind)
+			return fmt.Errorf("field %q: a separator is for lists, not for %s: write type: list of string, or leave it out", f.Name, f.Kind)
 		}
 		return nil
 	}

@@ -116,7 +116,7 @@ func (s *scene) writeThings(rows int) (things []thing) {
 			strings.ReplaceAll(strings.ReplaceAll(string(one.doc), `":`, `" : `), `"`, `""`), []string{"", "0x", `\x`}[n%3]+hex.EncodeToString(digest), strings.Join(one.tags, ";"),
 			[]string{`[""` + strings.Join(one.days, `"", ""`) + `""]`, "{" + strings.Join(one.days, ",") + "}"}[n%2])
 	}
-	csv.WriteString("00000000-0000-0000-0000-000000000001,-1,null,,[]\n")
+	csv.WriteString("00000000-0000-0000-0000-000000000001,-1,null,,,[]\n")
 	things = append(things, thing{id: "00000000-0000-0000-0000-000000000001", n: -1, days: []string{}})
 	s.write("in.csv", csv.String())
 	return things

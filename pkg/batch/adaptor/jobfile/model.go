@@ -279,7 +279,7 @@ type fieldModel struct {
 	DecimalSeparator   string `key:"decimal_separator" doc:"decimal, float: what stands between the whole number and its fraction, such as a comma [a point]."`
 	ThousandsSeparator string `key:"thousands_separator" doc:"decimal, float, int: what may stand between groups of three digits [nothing]. It is not written."`
 
-	Separator string `key:"separator" doc:"list: what stands between its elements in a text, such as a semicolon [the text is a JSON array]. The other keys are for the elements."`
+	Separator string `key:"separator" doc:"list: what stands between its elements in a text, such as a semicolon [the text is a JSON array]. format, scale and zone are for the elements."`
 
 	Default  *rawText `key:"default" doc:"The value where the source has none: no key, or null. It is written as ISO 8601, whatever 'format' says, and the field is never null [none]."`
 	Coerce   string   `key:"coerce" enum:"error,convert,null,default" default:"error" doc:"What becomes of a value that does not fit the type. With error the item is invalid. With convert a value of another form is taken: the text of a JSON number, an int from 12.0, a bool from yes or 1; and what cannot be converted is invalid. With null and default it is that instead."`

@@ -8,7 +8,7 @@ import (
 )
 
 // listBit marks the kind of a list; the rest is the kind of its elements.
-const listBit Kind = 0x20
+const listBit = 0x20
 
 const listPrefix = "list of "
 

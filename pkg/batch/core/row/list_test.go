@@ -132,10 +132,10 @@ func TestListsComeBackFromEachOfTheirTexts(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, v, got)
 	})
-	a, b := list(t, []row.Decimal{row.DecimalOf(1)}), row.Value{}
+	a := list(t, []row.Decimal{row.DecimalOf(1)})
 	d, err := row.ParseDecimal("1.00")
 	require.NoError(t, err)
-	b = list(t, []row.Decimal{d})
+	b := list(t, []row.Decimal{d})
 	require.True(t, a.Equal(b))
 	require.Zero(t, row.Compare(a, b))
 	require.Equal(t, a.Canonical(), b.Canonical())

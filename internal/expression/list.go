@@ -2,7 +2,6 @@ package expression
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -119,30 +118,4 @@ func hintOfElement(kind row.Kind) string {
 		return "write split_part(text, ';', 0) for a part, substr(text, 0, 1) for a character; or the field is a list of string"
 	}
 	return "a field is a list by its type, such as " + row.ListOf(row.Int).String()
-}
-
-// has is whether a list has an element.
-func has(list, of *typed) (*typed, error) {
-	elem, _ := list.kind.Elem()
-	if err := comparable("in", of.at, &typed{kind: elem, at: list.at}, of); err != nil {
-		return nil, err
-	}
-	of, err := promote(of, elem)
-	if err != nil {
-		return nil, err
-	}
-	order := orderOf(elem, of.kind)
-	t := &typed{kind: row.Bool}
-	t.eval = func(f *Frame) (row.Value, error) {
-		v, err := list.eval(f)
-		if err != nil {
-			return v, err
-		}
-		wanted, err := of.eval(f)
-		if err != nil {
-			return wanted, err
-		}
-		return row.BoolValue(slices.ContainsFunc(v.Elements(), func(e row.Value) bool { return !e.IsNull() && order(e, wanted) == 0 })), nil
-	}
-	return t, fold(t, list, of)
 }

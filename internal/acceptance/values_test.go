@@ -22,7 +22,7 @@ job: values
 parameters:
   most: {type: int, default: 1000, identifying: false}
 types:
-  thing: {id: uuid, n: int, doc: json null, digest: {type: bytes null, format: hex}}
+  thing: {id: uuid, n: int, doc: json null, digest: {type: bytes null, format: hex}, tags: {type: list of string null, separator: ";"}, days: list of date}
 flow:
 - step: load
   chunk:
@@ -41,8 +41,8 @@ flow:
     writer: {jsonl: out.jsonl}
 - step: back
   chunk:
-    reader: {jsonl: {path: out.jsonl, item: {id: uuid, n: int, doc: json null, digest: bytes null}}}
-    processor: {map: {id: item.id, n: item.n, doc: item.doc, digest: "item.digest == nil ? nil : encode(item.digest, 'hex')"}}
+    reader: {jsonl: {path: out.jsonl, item: {id: uuid, n: int, doc: json null, digest: bytes null, tags: list of string null, days: list of date}}}
+    processor: {map: {id: item.id, n: item.n, doc: item.doc, digest: "item.digest == nil ? nil : encode(item.digest, 'hex')", tags: item.tags, days: item.days}}
     writer: {csv: back.csv}
 `
 
@@ -51,6 +51,8 @@ type thing struct {
 	id, digest string
 	n          int
 	doc        row.JSON
+	tags       []string
+	days       []string
 }
 
 // Rule D12.
@@ -59,9 +61,9 @@ func TestJSONUUIDsAndBytesComeBackFromEveryPlaceAsTheyWere(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url, map[string]string{"values.yaml": valuesJob})
 		things := s.writeThings(30)
-		columns := "(id uuid primary key, n bigint check (n <> 5), doc json text, digest blob)"
+		columns := "(id uuid primary key, n bigint check (n <> 5), doc json text, digest blob, tags list of string, days list of date)"
 		if strings.HasPrefix(url, "postgres") {
-			columns = "(id uuid primary key, n bigint check (n <> 5), doc jsonb, digest bytea)"
+			columns = "(id uuid primary key, n bigint check (n <> 5), doc jsonb, digest bytea, tags text[], days date[])"
 		}
 		s.said("sql", "--write", "create table copy "+columns)
 		code, out := s.run("run", "values.yaml", "most=20")
@@ -92,7 +94,7 @@ func TestJSONUUIDsAndBytesComeBackFromEveryPlaceAsTheyWere(t *testing.T) {
 func (s *scene) writeThings(rows int) (things []thing) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var csv strings.Builder
-	csv.WriteString("id,n,doc,digest\n")
+	csv.WriteString("id,n,doc,digest,tags,days\n")
 	for n := range rows {
 		var u row.UUID
 		digest := make([]byte, 1+random.IntN(20))
@@ -107,13 +109,15 @@ func (s *scene) writeThings(rows int) (things []thing) {
 		if n%3 == 0 {
 			one.doc = row.JSON([]string{`"text, \"quoted\""`, `[]`, `12.5`, `false`}[n%4])
 		}
+		one.tags, one.days = []string{"a", "b \\c", "é,{}"}[:n%4%3+1], []string{"2026-01-31", "0001-01-01"}[:n%3%2+1]
 		things = append(things, one)
 		form := []string{"%s", "{%s}", "urn:uuid:%s"}[n%3]
-		fmt.Fprintf(&csv, "%s,%d,\"%s\",%s\n", fmt.Sprintf(form, strings.ToUpper(one.id)), n,
-			strings.ReplaceAll(strings.ReplaceAll(string(one.doc), `":`, `" : `), `"`, `""`), []string{"", "0x", `\x`}[n%3]+hex.EncodeToString(digest))
+		fmt.Fprintf(&csv, "%s,%d,\"%s\",%s,\"%s\",\"%s\"\n", fmt.Sprintf(form, strings.ToUpper(one.id)), n,
+			strings.ReplaceAll(strings.ReplaceAll(string(one.doc), `":`, `" : `), `"`, `""`), []string{"", "0x", `\x`}[n%3]+hex.EncodeToString(digest), strings.Join(one.tags, ";"),
+			[]string{`[""` + strings.Join(one.days, `"", ""`) + `""]`, "{" + strings.Join(one.days, ",") + "}"}[n%2])
 	}
-	csv.WriteString("00000000-0000-0000-0000-000000000001,-1,null,\n")
-	things = append(things, thing{id: "00000000-0000-0000-0000-000000000001", n: -1})
+	csv.WriteString("00000000-0000-0000-0000-000000000001,-1,null,,,[]\n")
+	things = append(things, thing{id: "00000000-0000-0000-0000-000000000001", n: -1, days: []string{}})
 	s.write("in.csv", csv.String())
 	return things
 }
@@ -127,9 +131,10 @@ func requireThings(t *testing.T, things []thing, lines string) {
 			ID, Digest string
 			N          int
 			Doc        json.RawMessage
+			Tags, Days []string
 		}
 		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
-		one := thing{id: r.ID, n: r.N, digest: r.Digest}
+		one := thing{id: r.ID, n: r.N, digest: r.Digest, tags: r.Tags, days: r.Days}
 		if string(r.Doc) != "null" {
 			one.doc = row.JSON(r.Doc).Canonical()
 		}

@@ -28,6 +28,7 @@ type typed struct {
 	constant, literal bool
 	value             row.Value
 	digits            string // as a literal of a float is written
+	empty             bool   // [], which is a list of any kind
 	opaque            reflect.Type
 	opaquePath        []string
 	// What is known not to be null once this (a bool) is true, or false.
@@ -180,7 +181,12 @@ func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
 		return literal(row.Bool, row.BoolValue(n.Value)), nil
 	case *ast.StringNode:
 		return literal(row.String, row.StringValue(n.Value)), nil
-	case *ast.IdentifierNode, *ast.MemberNode, *ast.ChainNode:
+	case *ast.MemberNode:
+		if t, err := c.element(n, known); t != nil || err != nil {
+			return t, err
+		}
+		return c.name(n, known)
+	case *ast.IdentifierNode, *ast.ChainNode:
 		return c.name(n, known)
 	case *ast.UnaryNode:
 		return c.unary(n, known)
@@ -199,7 +205,7 @@ func (c *checker) checkNode(n ast.Node, known facts) (*typed, error) {
 	case *ast.BuiltinNode:
 		return c.call(n.Name, c.at(n), n.Arguments, known)
 	case *ast.ArrayNode:
-		return nil, errorf(c.at(n), "a list can only stand behind in")
+		return c.list(n, known)
 	}
 	return nil, errorf(c.at(n), "%s is not part of this language", syntaxName(n))
 }
@@ -302,9 +308,6 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 			return node{}, "", e
 		}
 		return found, path + "." + property.Value, nil
-	}
-	if call, ok := n.(*ast.BuiltinNode); ok && call.Name == "split" {
-		return node{}, "", unknownFunction(c.at(n), call.Name, nil)
 	}
 	return node{}, "", errorf(c.at(n), "only names have fields")
 }
@@ -448,8 +451,10 @@ func unify(a, b *typed) (row.Kind, error) {
 		return 0, b.unusable()
 	case a.kind == b.kind || b.kind == row.Null:
 		return a.kind, nil
-	case a.kind == row.Null:
+	case a.kind == row.Null, a.empty && b.kind.IsList():
 		return b.kind, nil
+	case b.empty && a.kind.IsList():
+		return a.kind, nil
 	case isNumber(a.kind) && isNumber(b.kind):
 		return unifyNumbers(a, b)
 	}

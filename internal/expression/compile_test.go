@@ -25,7 +25,7 @@ func scope() expression.Scope {
 			"year": of[int64](), "rate": of[float64](), "name": of[string](), "dry": of[bool](),
 			"day": of[row.Date](), "at": of[time.Time](), "wait": of[time.Duration](),
 			"note": orNull[string](), "limit": orNull[int64](), "till": of[*row.Date](), "sure": orNull[bool](),
-			"tags": of[[]string](), "small": of[uint8](),
+			"tags": of[map[string]string](), "small": of[uint8](),
 		}},
 		"env": {Open: true},
 		"job": {Fields: map[string]expression.Var{"name": of[string]()}},
@@ -37,7 +37,7 @@ func vars() map[string]any {
 		"params": map[string]any{
 			"year": int64(1990), "rate": 0.5, "name": "Größe", "dry": true,
 			"day": row.NewDate(2026, 1, 31), "at": time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC), "wait": 90 * time.Second,
-			"tags": []string{"a", "b"}, "small": uint8(7),
+			"tags": map[string]string{"a": "b"}, "small": uint8(7),
 		},
 		"env": map[string]any{"HOME": "/root"},
 		"job": map[string]any{"name": "nightly"},
@@ -94,14 +94,15 @@ func TestAMistakeIsReportedAtItsByteInTheText(t *testing.T) {
 		"params.name matches »'['":                "missing closing ]",
 		"1 »/ 0":                                  "division by zero",
 		"9223372036854775807 »+ 1":                "does not fit an int",
-		"params.year in »params.tags":             "in needs a list [a, b, c] or a range from..to",
+		"params.year in »params.tags":             "structured value",
+		"params.year in »params.year":             "in needs a list [a, b, c] or a range from..to, not an int",
 		"params.year in [1, »'a']":                "in cannot compare an int and a string",
 		"params.rate in »1..2":                    "",
-		"»[1, 2]":                                 "a list can only stand behind in",
+		"[1, »'a']":                               "the alternatives are an int and a string",
 		"1»..2":                                   "from..to can only stand behind in",
 		"»{a: 1}":                                 "a map {...} is not part of this language",
 		"params.name»[0:2]":                       "substr",
-		"params»[1]":                              "a field is named by a text",
+		"»params[1]":                              "params is not a value",
 		"»params.tags == nil":                     "structured value",
 		"let »params = 1; params":                 "params is taken",
 		"let a = 1; let »a = 2; a":                "let a is there twice",
@@ -345,10 +346,10 @@ func TestAStructuredValueIsPassedOnWhole(t *testing.T) {
 	t.Parallel()
 	p, err := expression.Compile("params.tags", scope())
 	require.NoError(t, err)
-	require.Equal(t, reflect.TypeFor[[]string](), p.Type())
+	require.Equal(t, reflect.TypeFor[map[string]string](), p.Type())
 	v, err := p.Eval(vars())
 	require.NoError(t, err)
-	require.Equal(t, []string{"a", "b"}, v)
+	require.Equal(t, map[string]string{"a": "b"}, v)
 }
 
 func TestVarsAreThePathsUsed(t *testing.T) {

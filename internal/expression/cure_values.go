@@ -6,8 +6,26 @@ func valueCure(word string) string {
 	switch word {
 	case "concatws":
 		return "write join(separator, a, b)"
-	case "split", "splitpart", "strsplit", "explode":
+	case "splitpart":
 		return "write split_part(text, separator, n): part n, from 0"
+	case "strsplit", "explode", "stringtoarray", "tokenize":
+		return "write split(text, separator), a list"
+	case "arraylength", "cardinality", "arraysize":
+		return "write len(list)"
+	case "arraycontains", "arrayhas", "listcontains", "has":
+		return "write x in list"
+	case "arrayjoin", "arraytostring", "implode", "stringagg":
+		return "write join(separator, list)"
+	case "uniq", "unique", "dedupe", "arraydistinct", "listdistinct":
+		return "write distinct(list)"
+	case "arraysort", "listsort", "sorted", "sortasc":
+		return "write sort(list)"
+	case "arraymax", "listmax", "arraymin", "listmin":
+		return "write max(list) or min(list)"
+	case "listsum", "arraysum", "total":
+		return "write sum(list)"
+	case "elementat", "first", "last", "head", "nth", "arrayget":
+		return "write list[0], or list[-1] for the last"
 	case "lpad", "padstart", "padleft", "zfill":
 		return "write pad_left(text, width, '0')"
 	case "rpad", "padend", "padright", "ljust":

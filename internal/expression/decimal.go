@@ -67,7 +67,14 @@ func toExact(t *typed) *typed {
 // exactBoth makes the literal of a float beside a decimal a decimal, and refuses any other
 // float there: it is not exact.
 func exactBoth(left, right *typed) (a, b *typed, err error) {
-	if !isPair(left, right, row.DecimalKind, row.Float) {
+	switch {
+	case left.empty:
+		left, err = promote(left, right.kind)
+		return left, right, err
+	case right.empty:
+		right, err = promote(right, left.kind)
+		return left, right, err
+	case !isPair(left, right, row.DecimalKind, row.Float):
 		return left, right, nil
 	}
 	if _, err := unifyNumbers(left, right); err != nil {

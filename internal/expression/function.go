@@ -34,7 +34,7 @@ func Functions() []string {
 
 func functions() map[string]function {
 	all := map[string]function{}
-	for _, group := range [][]function{numberFunctions(), textFunctions(), partFunctions(), patternFunctions(), jsonFunctions(), timeFunctions(), calendarFunctions(), conversions()} {
+	for _, group := range [][]function{numberFunctions(), textFunctions(), partFunctions(), patternFunctions(), jsonFunctions(), listFunctions(), timeFunctions(), calendarFunctions(), conversions()} {
 		for _, f := range group {
 			all[f.name] = f
 		}

@@ -15,12 +15,15 @@ import (
 func jsonFunctions() []function {
 	return []function{
 		{"json_get", "json_get(json, 'a.b[0]'): what json, or a text with JSON, has at a path, as a text; nil where there is nothing, or null", 2, 2, jsonGet},
-		{"json", "json(text): the JSON that a text is", 1, 1, toJSON},
+		{"json", "json(text): the JSON that a text is; json(list): the array", 1, 1, toJSON},
 	}
 }
 
 // toJSON reads a text strictly.
 func toJSON(c *call) (*typed, error) {
+	if c.args[0].kind.IsList() {
+		return c.apply1(row.JSONKind, func(a row.Value) (row.Value, error) { return row.JSONValue(row.JSON(a.String())), nil }), nil
+	}
 	if err := c.want(0, row.String, row.JSONKind); err != nil || c.is(0, row.JSONKind) {
 		return c.args[0], err
 	}

@@ -21,8 +21,8 @@ func numberFunctions() []function {
 		{"round", "round(x), round(x, places) or round(x, places, mode): half away from zero, or by mode: " + roundings(), 1, 3, round},
 		{"floor", "floor(x)", 1, 1, func(c *call) (*typed, error) { return wholeNumber(c, math.Floor, row.RoundFloor) }},
 		{"ceil", "ceil(x)", 1, 1, func(c *call) (*typed, error) { return wholeNumber(c, math.Ceil, row.RoundCeiling) }},
-		{"min", "min(a, b, ...): ints and floats, or ints and decimals, are compared by their values, and the result is no int then", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
-		{"max", "max(a, b, ...): like min", 2, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
+		{"min", "min(a, b, ...): ints and floats, or ints and decimals, are compared by their values, and the result is no int then; min(list): of its elements, nil of none", 1, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
+		{"max", "max(a, b, ...), max(list): like min", 1, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
 	}
 }
 
@@ -127,6 +127,12 @@ func roundFloat(x float64, places int) float64 {
 // extreme is min (sign -1) and max (sign 1) of values that can be compared.
 func extreme(c *call, sign int) (*typed, error) {
 	kind := c.args[0].kind
+	switch {
+	case len(c.args) == 1 && kind.IsList():
+		return extremeOf(c, sign)
+	case len(c.args) == 1:
+		return nil, errorf(c.args[0].at, "%s takes a list here, or more values, not %s", c.name, article(kind))
+	}
 	if err := ordered(c.name, c.args[0].at, kind); err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func pad(c *call, left bool) (*typed, error) {
 // Functions whose arguments may be null or may fail are checked by themselves.
 const (
 	tryUsage  = "try(x, fallback): x, or fallback where computing x fails"
-	joinUsage = "join(separator, a, b, ...): the texts with the separator between; what is nil is left out"
+	joinUsage = "join(separator, a, b, ...): the texts, and the elements of lists, with the separator between; what is nil is left out"
 )
 
 // special checks the functions that see their arguments before they are values; nil, nil: it
@@ -161,7 +161,7 @@ func (c *checker) callJoin(at int, nodes []ast.Node, known facts) (*typed, error
 		if err != nil {
 			return nil, err
 		}
-		if arg.kind != row.String && (arg.kind != row.Null || i == 0) {
+		if arg.kind != row.String && (arg.kind != row.Null && !arg.kind.IsList() || i == 0) {
 			return nil, errorf(arg.at, "join takes texts, not %s: write string(x)", article(arg.kind))
 		}
 		args[i] = arg
@@ -179,14 +179,20 @@ func (c *checker) callJoin(at int, nodes []ast.Node, known facts) (*typed, error
 			if err != nil {
 				return v, err
 			}
-			if v.IsNull() {
-				continue
+			texts := []row.Value{v}
+			if v.Kind().IsList() {
+				texts = v.Elements()
 			}
-			if !first {
-				joined.WriteString(separator.Str())
+			for _, text := range texts {
+				if text.IsNull() {
+					continue
+				}
+				if !first {
+					joined.WriteString(separator.Str())
+				}
+				first = false
+				joined.WriteString(text.String())
 			}
-			first = false
-			joined.WriteString(v.Str())
 		}
 		return row.StringValue(joined.String()), nil
 	}

@@ -21,7 +21,7 @@ func textFunctions() []function {
 		{"lower", "lower(text)", 1, 1, text(strings.ToLower)},
 		{"upper", "upper(text)", 1, 1, text(strings.ToUpper)},
 		{"trim", "trim(text): without the white space around it", 1, 1, text(strings.TrimSpace)},
-		{"len", "len(x): the characters of a text, or how many bytes there are", 1, 1, length},
+		{"len", "len(x): the characters of a text, how many bytes there are, or elements of a list", 1, 1, length},
 		{"replace", "replace(text, old, new): every occurrence", 3, 3, func(c *call) (*typed, error) {
 			if err := c.wantAll(row.String, row.String, row.String); err != nil {
 				return nil, err
@@ -40,6 +40,9 @@ func textFunctions() []function {
 }
 
 func length(c *call) (*typed, error) {
+	if c.args[0].kind.IsList() {
+		return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(a.Len())), nil }), nil
+	}
 	if err := c.want(0, row.String, row.BytesKind); err != nil {
 		return nil, err
 	}

@@ -263,7 +263,7 @@ func TestGoStructsReadLikeRows(t *testing.T) {
 	for text, want := range map[string]string{
 		"item.secret":           "no field secret",
 		"item.hidden":           "no field hidden",
-		"item.tags":             "structured value",
+		"lower(item.tags[0])":   "item.tags may be null: write item.tags ?? ['']",
 		"item.bill":             "item.bill is not a value",
 		"lower(item.ship.city)": "item.ship.city may be null",
 		"lower(item.client)":    "item.client may be null",

@@ -14,6 +14,10 @@ func isNumber(k row.Kind) bool { return k == row.Int || k == row.Float || k == r
 // decimal. An int that no float holds is an error: float(x) rounds it.
 func promote(t *typed, kind row.Kind) (*typed, error) {
 	switch {
+	case t.empty && kind.IsList():
+		p := emptyList(kind)
+		p.at = t.at
+		return p, nil
 	case kind == row.DecimalKind && t.kind != kind && t.kind != row.Null:
 		return toExact(t), nil
 	case kind != row.Float || t.kind != row.Int:

@@ -222,6 +222,8 @@ func comparable(op string, at int, left, right *typed) error {
 		help = ": write decode('...', 'hex'), or encode(x, 'hex')"
 	case left.kind == row.JSONKind || right.kind == row.JSONKind:
 		help = ": write json_get(x, 'a.b'), which is a text, or json('...')"
+	case left.kind.IsList() != right.kind.IsList():
+		help = ": write x in list, or list contains x"
 	case isPair(left, right, row.Float, row.DecimalKind):
 		help = ": write decimal(x) or float(x)"
 	}
@@ -268,6 +270,9 @@ func ordered(op string, at int, kind row.Kind) error {
 	case row.JSONKind:
 		return errorf(at, "%s cannot compare json, which has no order: write json_get(x, 'a.b'), which is a text", op)
 	default:
+		if kind.IsList() {
+			return errorf(at, "%s cannot compare lists, which have no order: write len(x), or x[0]", op)
+		}
 		return nil
 	}
 }
@@ -296,6 +301,9 @@ func orderOf(left, right row.Kind) func(a, b row.Value) int {
 	if left != right {
 		return compareNumbers
 	}
+	if left.IsList() {
+		return row.Compare
+	}
 	switch left {
 	case row.JSONKind, row.UUIDKind, row.BytesKind:
 		return row.Compare
@@ -322,6 +330,9 @@ func orderOf(left, right row.Kind) func(a, b row.Value) int {
 }
 
 func search(op string, left, right *typed) (*typed, error) {
+	if op == "contains" && left.kind.IsList() {
+		return has(left, right)
+	}
 	for _, t := range []*typed{left, right} {
 		if t.kind != row.String {
 			return nil, errorf(t.at, "%s needs strings, not %s", op, article(t.kind))
@@ -384,110 +395,4 @@ func matches(left, right *typed) (*typed, error) {
 		return row.BoolValue(re.MatchString(text.Str())), nil
 	}
 	return t, fold(t, left, right)
-}
-
-func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
-	left, err := c.checkValue(n.Left, known)
-	if err != nil {
-		return nil, err
-	}
-	if span, ok := n.Right.(*ast.BinaryNode); ok && span.Operator == ".." {
-		return c.inRange(span, left, known)
-	}
-	list, ok := n.Right.(*ast.ArrayNode)
-	if !ok {
-		return nil, errorf(c.start(n.Right), "in needs a list [a, b, c] or a range from..to")
-	}
-	parts, safe := []*typed{left}, true
-	for _, element := range list.Nodes {
-		safe = safe && !mayFail(element)
-		t, err := c.checkValue(element, known)
-		if err != nil {
-			return nil, err
-		}
-		if err := comparable("in", t.at, left, t); err != nil {
-			return nil, err
-		}
-		if left.kind == row.DecimalKind {
-			if t, err = promote(t, left.kind); err != nil {
-				return nil, err
-			}
-		}
-		parts = append(parts, t)
-	}
-	t := &typed{kind: row.Bool, eval: inList(parts, safe)}
-	return t, fold(t, parts...)
-}
-
-// inList compares parts[0] with the others, by a set where they are constants. safe says
-// that none of the others may fail.
-func inList(parts []*typed, safe bool) evalFn {
-	evals, set, kind := make([]evalFn, len(parts)), map[row.Value]struct{}{}, parts[0].kind
-	orders := make([]func(a, b row.Value) int, len(parts))
-	constants := kind != row.Float // two NaNs are equal, but may be two keys
-	for i, p := range parts {
-		evals[i], orders[i] = p.eval, orderOf(kind, p.kind)
-		if i > 0 {
-			constants = constants && p.constant && p.kind == kind
-			set[p.value.Canonical()] = struct{}{}
-		}
-	}
-	if constants {
-		return func(f *Frame) (row.Value, error) {
-			v, err := evals[0](f)
-			_, in := set[v.Canonical()]
-			return row.BoolValue(in), err
-		}
-	}
-	return func(f *Frame) (row.Value, error) {
-		v, err := evals[0](f)
-		if err != nil {
-			return v, err
-		}
-		var unknown error
-		for i, eval := range evals[1:] {
-			other, err := eval(f)
-			if isUnknown(err) && safe {
-				unknown = err
-				continue
-			}
-			if err != nil {
-				return other, err
-			}
-			if orders[i+1](v, other) == 0 {
-				return row.BoolValue(true), nil
-			}
-		}
-		return row.BoolValue(false), unknown
-	}
-}
-
-func (c *checker) inRange(span *ast.BinaryNode, left *typed, known facts) (*typed, error) {
-	from, err := c.checkValue(span.Left, known)
-	if err != nil {
-		return nil, err
-	}
-	to, err := c.checkValue(span.Right, known)
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range []*typed{left, from, to} {
-		if t.kind != row.Int {
-			return nil, errorf(t.at, "in from..to needs ints, not %s", article(t.kind))
-		}
-	}
-	t := &typed{kind: row.Bool}
-	t.eval = func(f *Frame) (row.Value, error) {
-		v, err := left.eval(f)
-		if err != nil {
-			return v, err
-		}
-		low, err := from.eval(f)
-		if err != nil {
-			return low, err
-		}
-		high, err := to.eval(f)
-		return row.BoolValue(low.Int() <= v.Int() && v.Int() <= high.Int()), err
-	}
-	return t, fold(t, left, from, to)
 }

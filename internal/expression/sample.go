@@ -22,6 +22,9 @@ func sample(kind row.Kind) string {
 	case kindDuration:
 		return "duration('0s')"
 	default:
+		if elem, ok := kind.Elem(); ok {
+			return "[" + sample(elem) + "]"
+		}
 		return "0"
 	}
 }

@@ -24,7 +24,8 @@ const Now = "now()"
 type Var struct {
 	// Type is string, bool, any int, uint or float type, row.Date, time.Time,
 	// time.Duration, row.Decimal, row.JSON, json.RawMessage, []byte, an array of 16 bytes (a
-	// uuid), a type whose kind is one of these, or a pointer to one, which is nullable. A value of any other type can be passed on whole, but not used.
+	// uuid), a slice of simple values (a list), a type whose kind is one of these, or a pointer to
+	// one, which is nullable. A value of any other type can be passed on whole, but not used.
 	Type reflect.Type
 	// Nullable says that the value may be missing.
 	Nullable bool
@@ -90,6 +91,9 @@ func article(k row.Kind) string {
 
 // GoType is the Go type of a result of kind k; nil for kinds without one.
 func GoType(k row.Kind) reflect.Type {
+	if elem, ok := k.Elem(); ok {
+		return reflect.SliceOf(GoType(elem))
+	}
 	switch k {
 	case row.String:
 		return reflect.TypeFor[string]()
@@ -297,7 +301,7 @@ func storedAsText(kind row.Kind) bool {
 	case row.DecimalKind, row.JSONKind, row.UUIDKind, row.BytesKind:
 		return true
 	default:
-		return false
+		return kind.IsList()
 	}
 }
 
@@ -310,6 +314,10 @@ func fromReflect(src reflect.Value) (row.Value, bool) {
 		src = src.Elem()
 	}
 	kind, _ := kindOf(src.Type())
+	if kind.IsList() {
+		v, err := item.TextValue(src, kind)
+		return v, err == nil
+	}
 	switch kind {
 	case row.JSONKind, row.UUIDKind, row.BytesKind:
 		v, err := item.TextValue(src, kind)

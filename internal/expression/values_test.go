@@ -70,7 +70,8 @@ func TestFunctionsOfTextsJSONAndDates(t *testing.T) {
 func TestMistakesInFunctionsHaveAPlaceAndACure(t *testing.T) {
 	t.Parallel()
 	for text, message := range map[string]string{
-		"split(params.name, ',')[0]":               "write split_part(text, separator, n)",
+		"lower(split(params.name, ',')[0])":        "this may be null",
+		"splitPart(params.name, ',', 0)":           "write split_part(text, separator, n)",
 		"coalesce(params.note, 'x')":               "write a ?? b ?? c",
 		"regexp_match(params.name, 'x')":           "write text matches 'x'",
 		"concat(params.name, 'x')":                 "write a + b",

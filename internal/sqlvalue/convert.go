@@ -30,6 +30,8 @@ func Convert(v row.Value, kind row.Kind) (row.Value, bool) {
 		v, err = f.Parse(v.Str())
 	case kind == row.JSONKind:
 		return toJSON(v)
+	case kind.IsList():
+		return toList(v, &f)
 	case from == row.Int:
 		v, err = FitInt(&f, v.Int())
 	case from == row.Float:
@@ -58,8 +60,27 @@ func toJSON(v row.Value) (row.Value, bool) {
 	case row.Int, row.Float, row.DecimalKind, row.Bool:
 		return row.JSONValue(row.JSON(v.String())), true
 	default:
-		return v, false
+		return row.JSONValue(row.JSON(v.String())), v.Kind().IsList()
 	}
+}
+
+// toList makes the list of an array in JSON, or of a list of another kind, of which each element
+// must fit.
+func toList(v row.Value, f *row.Field) (row.Value, bool) {
+	if v.Kind() == row.JSONKind {
+		list, err := f.ParseArray([]byte(v.JSON()))
+		return list, err == nil
+	}
+	elem, _ := f.Kind.Elem()
+	elements := v.Elements()
+	for i, e := range elements {
+		var ok bool
+		if elements[i], ok = Convert(e, elem); !ok {
+			return v, false
+		}
+	}
+	list, err := row.ListValue(elem, elements)
+	return list, err == nil && v.Kind().IsList()
 }
 
 func convertDecimal(d row.Decimal, kind row.Kind) (row.Value, bool) {
@@ -100,6 +121,9 @@ func DeclaredKind(typ string) row.Kind {
 			}
 		}
 		return false
+	}
+	if kind, ok := row.KindByName(strings.ToLower(name)); ok && kind.IsList() {
+		return kind
 	}
 	switch {
 	case name == "DATE":

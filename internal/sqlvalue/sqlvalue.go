@@ -3,9 +3,9 @@
 //
 // PostgreSQL gets text that the type of the column or bind variable reads for
 // itself, so one text serves a date, a timestamp and a text column alike; bytes are \x and
-// hex. SQLite gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as
+// hex, and lists arrays as it writes them. SQLite gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as
 // yyyy-MM-ddTHH:mm:ss.SSSSSSZ (always UTC and of one length, so that their order
-// as text is their order in time), bools as 0 and 1, JSON and uuids as their text.
+// as text is their order in time), bools as 0 and 1, JSON, uuids and lists as their text.
 //
 // It imports core/row, core/exception and the standard library.
 package sqlvalue
@@ -36,6 +36,12 @@ func Check(v row.Value) error {
 	case row.JSONKind:
 		return checkJSON(v.JSON())
 	case row.Null, row.Int, row.Bool, row.DecimalKind, row.UUIDKind, row.BytesKind:
+		return nil
+	}
+	for i, e := range v.Elements() { // of a list
+		if err := Check(e); err != nil {
+			return &row.ElementError{Index: i, Err: err}
+		}
 	}
 	return nil
 }
@@ -128,9 +134,10 @@ func Text(v row.Value) (string, bool) {
 		return v.String(), true
 	case row.BytesKind:
 		return row.HexText(v.Bytes()), true
-	default:
+	case row.Null, row.Int, row.Float, row.DecimalKind, row.Bool, row.DateKind, row.Timestamp:
 		return "", false
 	}
+	return row.ArrayText(v, func(e row.Value) string { return string(AppendText(nil, e)) }), true
 }
 
 // SQLite returns what SQLite stores for v: nil, int64, float64, string or []byte. v must

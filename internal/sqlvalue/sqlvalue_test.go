@@ -80,7 +80,7 @@ func TestBindVariablesTakeTheFormOfTheirDatabase(t *testing.T) {
 	pg, err := sqlvalue.Args(args, sqlvalue.Postgres)
 	require.NoError(t, err)
 	require.Equal(t, []any{nil, "x", "7", "1.5", "true", "2026-11-21", "2026-01-02T03:04:05.000006Z", "90"}, pg)
-	_, err = sqlvalue.Args([]any{[]string{"a"}}, sqlvalue.Postgres)
+	_, err = sqlvalue.Args([]any{map[string]int{}}, sqlvalue.Postgres)
 	require.ErrorContains(t, err, "bind variable 1")
 }
 

@@ -61,8 +61,8 @@ func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 }
 
 // Put stores value under key. Allowed are string, int, int64, float64, bool,
-// Date, time.Time, time.Duration and row.Decimal; and row.JSON, row.UUID and []byte, of which the
-// text is stored. Anything else is an error. So are NaN, infinities
+// Date, time.Time, time.Duration and row.Decimal; and row.JSON, row.UUID, []byte and slices of simple
+// values, of which the text is stored. Anything else is an error. So are NaN, infinities
 // and years beyond 0 to 9999, which could not be read again.
 func (c *ExecutionContext) Put(key string, value any) error {
 	p := Parameter{Value: value}
@@ -85,13 +85,11 @@ func (c *ExecutionContext) Put(key string, value any) error {
 		p.Type = TypeTimestamp
 	case time.Duration:
 		p.Type = TypeDuration
-	case row.JSON, row.UUID, []byte:
-		of, err := row.ValueOf(v)
-		if err != nil {
-			return fmt.Errorf("execution context: key %q: %w", key, err)
-		}
-		p.Type, p.Value = TypeString, of.String()
 	default:
+		if of, err := row.ValueOf(value); err == nil && ofText(of.Kind()) {
+			p.Type, p.Value = TypeString, of.String()
+			break
+		}
 		return fmt.Errorf("execution context: key %q: a %T cannot be stored (allowed: string, int, float64, decimal, bool, date, time, duration)", key, value)
 	}
 	text, err := canonicalText(p.Type, p.Value)
@@ -111,6 +109,11 @@ func (c *ExecutionContext) Put(key string, value any) error {
 	c.values[key] = next
 	c.touch(key)
 	return nil
+}
+
+// ofText reports whether the text is what is stored of values of the kind.
+func ofText(k row.Kind) bool {
+	return k == row.JSONKind || k == row.UUIDKind || k == row.BytesKind || k.IsList()
 }
 
 // Get returns the value under key, of the Go type it was put as (int as int64). A stored

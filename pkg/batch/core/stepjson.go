@@ -166,6 +166,10 @@ func withPoints(value any) any {
 		if err == nil && !bytes.ContainsAny(text, ".eE") {
 			return json.RawMessage(append(text, ".0"...))
 		}
+	default:
+		if of, err := row.ValueOf(value); err == nil && of.Kind().IsList() {
+			return of.String()
+		}
 	}
 	return value
 }

@@ -150,6 +150,13 @@ func (s *Shape) made() []string {
 // example is a value of the field, as YAML.
 func (f *Field) example() string {
 	kind, _ := row.KindByName(f.Type)
+	if elem, ok := kind.Elem(); ok {
+		of := Field{Type: elem.String(), Scale: f.Scale}
+		if elem == row.Int || elem == row.Float || elem == row.Bool || elem == row.DecimalKind {
+			return "'[" + of.example() + "]'"
+		}
+		return `'["` + of.example() + `"]'`
+	}
 	switch kind {
 	case row.Int:
 		return "1"

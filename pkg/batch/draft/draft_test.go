@@ -40,6 +40,9 @@ at: {type: timestamp, from: At, format: "yyyy-MM-dd HH:mm"}
 	s = inferred(t, "in.csv", "id;doc;md5\nC0FFEE00-0000-4000-8000-000000000001;{};d41d8cd98f00b204e9800998ecf8427e\nc0ffee00-0000-4000-8000-000000000002;[1];d41d8cd98f00b204e9800998ecf8427e\n")
 	require.Equal(t, "id: uuid\ndoc: json\nmd5: string  # at most 32 characters\n", s.Item(""))
 
+	s = inferred(t, "in.csv", "tags;n\n\"[\"\"a\"\",null]\";1\n")
+	require.Equal(t, "tags: list of string\nn: int\n", s.Item(""))
+
 	rows := "n,d\n"
 	for i := range 40 {
 		rows += fmt.Sprintf("%d,01/02/2026\n", i)
@@ -59,6 +62,30 @@ at_x_y: {type: decimal null, from: "at[\"x.y\"]", scale: 1, optional: true}  # 1
 at_b: {type: bool null, from: at.b, optional: true}  # 1 nulls
 list: json
 `, s.Item(""))
+}
+
+// Rule D13.
+func TestArraysOfSimpleValuesAreLists(t *testing.T) {
+	t.Parallel()
+	s := inferred(t, "in.jsonl", `{"ids":[1,null],"at":[8.5,47],"on":[true],"keys":["C0FFEE00-0000-4000-8000-000000000001"],"days":["2026-01-31"],"times":["2026-01-31T08:30:00Z"],"tags":["a"],"mixed":[1,"a"],"grid":[[1]],"none":[],"some":[]}
+{"ids":[],"at":[1.25,2],"on":[false,true],"keys":[],"days":null,"times":["2026-01-31T08:30:00+01:00"],"tags":["2026-01-31"],"mixed":[],"grid":[],"none":[],"some":{"a":1}}
+`)
+	require.Equal(t, `ids: list of int
+at: list of float
+on: list of bool
+keys: list of uuid
+days: list of date null  # 1 nulls
+times: list of timestamp
+tags: list of string
+mixed: json
+grid: json
+none: json
+some: {type: json null, optional: true}  # 1 nulls
+some_a: {type: int null, from: some.a, optional: true}  # 1 nulls
+`, s.Item(""))
+	files, err := s.Start("in.jsonl")
+	require.NoError(t, err)
+	require.Contains(t, files[1].Text, `"ids" jsonb not null`)
 }
 
 func TestAFileWithoutRowsOrFormatIsRefused(t *testing.T) {

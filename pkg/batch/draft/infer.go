@@ -151,7 +151,11 @@ func (f *Field) decide(values []value) {
 	if bare+texts == 0 {
 		return
 	}
-	candidates := []row.Field{{Kind: row.Int}, {Kind: row.Float}, {Kind: row.Bool}, {Kind: row.UUIDKind}, {Kind: row.JSONKind}}
+	candidates := []row.Field{{Kind: row.Int}, {Kind: row.Float}, {Kind: row.Bool}, {Kind: row.UUIDKind}}
+	for _, elem := range []row.Kind{row.Int, row.Float, row.Bool, row.UUIDKind, row.DateKind, row.Timestamp, row.String} {
+		candidates = append(candidates, row.Field{Kind: row.ListOf(elem)})
+	}
+	candidates = append(candidates, row.Field{Kind: row.JSONKind})
 	for _, format := range dateFormats() {
 		candidates = append(candidates, row.Field{Kind: row.DateKind, Format: format})
 	}
@@ -172,6 +176,9 @@ func (f *Field) decide(values []value) {
 				}
 			}
 		}
+		if c.Kind.IsList() && (misfits > words || allEmpty(values)) {
+			continue // it is json
+		}
 		if real := misfits - words; real == 0 || float64(real) <= tolerated*float64(len(values)-words) {
 			f.Type, f.Format, f.Misfits, f.Misfit = c.Kind.String(), c.Format, misfits, misfit
 			f.Convert = bare > 0 && texts > 0 && misfits < words+texts
@@ -181,6 +188,16 @@ func (f *Field) decide(values []value) {
 		}
 	}
 	f.Convert = bare > 0
+}
+
+// allEmpty reports whether no array has an element.
+func allEmpty(values []value) bool {
+	for _, v := range values {
+		if text := strings.TrimSpace(v.text); strings.HasPrefix(text, "[") && strings.Trim(text, "[] \t\n") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 func withName(f row.Field) row.Field {
@@ -200,6 +217,7 @@ func fits(f *row.Field, v value) bool {
 	switch {
 	case v.bare && (f.Kind == row.DateKind || f.Kind == row.Timestamp),
 		f.Kind == row.UUIDKind && !strings.Contains(text, "-"), // 32 digits may be a hash
+		f.Kind.IsList() && !strings.HasPrefix(text, "["),
 		f.Kind == row.JSONKind && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "["):
 		return false
 	}

@@ -113,7 +113,7 @@ func (c *column) field(d tx.Dialect, given names) Field {
 	if kind == row.Null {
 		f.Type, f.Convert, f.Note = row.String.String(), true, "the column declares no type: its values are texts"
 	}
-	if kind == row.DecimalKind {
+	if kind == row.DecimalKind || kind == row.ListOf(row.DecimalKind) {
 		f.Scale = c.scale()
 	}
 	return f
@@ -123,6 +123,9 @@ func (c *column) field(d tx.Dialect, given names) Field {
 func (c *column) kind(d tx.Dialect) row.Kind {
 	if d != tx.Postgres {
 		return sqlvalue.DeclaredKind(c.typ)
+	}
+	if elem, ok := strings.CutSuffix(c.typ, "[]"); ok {
+		return listKind(column{typ: elem})
 	}
 	name, _, _ := strings.Cut(c.typ, "(")
 	switch {
@@ -134,9 +137,9 @@ func (c *column) kind(d tx.Dialect) row.Kind {
 		return row.Bool
 	case c.typ == "date":
 		return row.DateKind
-	case strings.HasPrefix(c.typ, "timestamp") && !strings.HasSuffix(c.typ, "[]"):
+	case strings.HasPrefix(c.typ, "timestamp"):
 		return row.Timestamp
-	case name == "numeric" && !strings.HasSuffix(c.typ, "[]"):
+	case name == "numeric":
 		return row.DecimalKind
 	case c.typ == "json", c.typ == "jsonb":
 		return row.JSONKind
@@ -144,6 +147,18 @@ func (c *column) kind(d tx.Dialect) row.Kind {
 		return row.UUIDKind
 	case c.typ == "bytea":
 		return row.BytesKind
+	}
+	return row.String
+}
+
+// listKind is the kind of the arrays of PostgreSQL with such elements; string, which has the text
+// of the array, where there are no lists of them.
+func listKind(elem column) row.Kind {
+	name, _, _ := strings.Cut(elem.typ, "(")
+	kind := elem.kind(tx.Postgres)
+	isText := name == "text" || name == "character varying" || name == "character"
+	if list := row.ListOf(kind); list.IsList() && (kind != row.String || isText) {
+		return list
 	}
 	return row.String
 }

@@ -268,6 +268,9 @@ func columnType(f *Field) string {
 	case "json":
 		return "jsonb"
 	}
+	if kind, _ := row.KindByName(f.Type); kind.IsList() { // SQLite has no arrays
+		return "jsonb"
+	}
 	return "text"
 }
 

@@ -61,13 +61,20 @@ func defaultSample(k row.Kind) string {
 	case row.BytesKind:
 		return `""`
 	default:
+		if k.IsList() {
+			return `"[]"`
+		}
 		return "0"
 	}
 }
 
 // setZone gives a timestamp its zone, or that of the job.
 func setZone(c *strict.Collector, f *row.Field, m fieldModel, jobZone *time.Location) {
-	zoned := f.Kind == row.Timestamp || f.Kind == row.DateKind && isEpoch(m.Format)
+	kind := f.Kind
+	if elem, ok := kind.Elem(); ok {
+		kind = elem
+	}
+	zoned := kind == row.Timestamp || kind == row.DateKind && isEpoch(m.Format)
 	switch {
 	case m.Zone != "" && !zoned:
 		c.Add(m.Node.Find("zone"), fmt.Sprintf("field %s: a zone is for timestamp, not for %s", f.Name, f.Kind), "a date has none; leave it out")

@@ -66,7 +66,7 @@ type budgetModel struct {
 type parameterModel struct {
 	strict.At
 
-	Type        string   `key:"type" required:"true" enum:"string,int,float,decimal,bool,date,timestamp,duration,path" doc:"The type of the value."`
+	Type        string   `key:"type" required:"true" enum:"string,int,float,decimal,bool,date,timestamp,duration,path" cure:"list=a parameter has one value: write string, such as 1;2, and split(params.NAME, ';') where a list is needed|array=a parameter has one value: write string, such as 1;2, and split(params.NAME, ';') where a list is needed|[]=a parameter has one value: write string, such as 1;2, and split(params.NAME, ';') where a list is needed" doc:"The type of the value."`
 	Doc         string   `key:"doc" doc:"What it means, for 'surfin run FILE --help'."`
 	Description string   `key:"description" doc:"The same as doc."`
 	Default     *rawText `key:"default" doc:"The value if none is given; an expression such as ${today()} or ${now()} is computed at the launch."`
@@ -269,7 +269,7 @@ type fieldModel struct {
 	strict.At
 	_ strict.Extra `later:"locale"`
 
-	Type   string   `key:"type" required:"true" main:"true" doc:"string, int, float, decimal, bool, date, timestamp, json, uuid or bytes; followed by null if it may be missing."`
+	Type   string   `key:"type" required:"true" main:"true" doc:"string, int, float, decimal, bool, date, timestamp, json, uuid or bytes; list of string, list of int and so on; followed by null if it may be missing."`
 	From   string   `key:"from" doc:"The name in the source: a CSV header; a JSON key, or a path such as a.b or a[0].b where no object has that key [the field's name]."`
 	Format string   `key:"format" doc:"The text form of a date or timestamp, of yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX, with names in English; or epoch, epoch_ms, epoch_us: the number since 1970-01-01 UTC [ISO 8601]. Of bytes: hex or base64 [base64]."`
 	Zone   string   `key:"zone" doc:"The time zone in which a timestamp without an offset is read, and in which a format is written [the job's timezone, or UTC]."`
@@ -278,6 +278,8 @@ type fieldModel struct {
 	Scale              *int   `key:"scale" doc:"decimal: the digits behind the point. Fewer are filled with zeros, more are an invalid item [any number]."`
 	DecimalSeparator   string `key:"decimal_separator" doc:"decimal, float: what stands between the whole number and its fraction, such as a comma [a point]."`
 	ThousandsSeparator string `key:"thousands_separator" doc:"decimal, float, int: what may stand between groups of three digits [nothing]. It is not written."`
+
+	Separator string `key:"separator" doc:"list: what stands between its elements in a text, such as a semicolon [the text is a JSON array]. format, scale and zone are for the elements."`
 
 	Default  *rawText `key:"default" doc:"The value where the source has none: no key, or null. It is written as ISO 8601, whatever 'format' says, and the field is never null [none]."`
 	Coerce   string   `key:"coerce" enum:"error,convert,null,default" default:"error" doc:"What becomes of a value that does not fit the type. With error the item is invalid. With convert a value of another form is taken: the text of a JSON number, an int from 12.0, a bool from yes or 1; and what cannot be converted is invalid. With null and default it is that instead."`

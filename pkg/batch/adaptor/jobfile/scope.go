@@ -1,6 +1,7 @@
 package jobfile
 
 import (
+	"cmp"
 	"errors"
 	"reflect"
 	"regexp"
@@ -334,7 +335,7 @@ func typeName(t reflect.Type) string {
 		return "a size"
 	}
 	if kind, ok := item.TextKind(t); ok {
-		return map[row.Kind]string{row.JSONKind: "json", row.UUIDKind: "a uuid", row.BytesKind: "bytes"}[kind]
+		return cmp.Or(map[row.Kind]string{row.JSONKind: "json", row.UUIDKind: "a uuid", row.BytesKind: "bytes"}[kind], "a "+kind.String())
 	}
 	switch t.Kind() {
 	case reflect.String:

@@ -1,8 +1,10 @@
 package jobfile
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -73,7 +75,7 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 		if !ok {
 			continue
 		}
-		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.NullIf, Optional: m.Optional,
+		f := row.Field{Name: e.Name, Kind: kind, Nullable: nullable, From: m.From, Format: m.Format, Nulls: m.NullIf, Optional: m.Optional, Separator: m.Separator,
 			Scale: m.Scale, DecimalSeparator: m.DecimalSeparator, ThousandsSeparator: m.ThousandsSeparator}
 		if !identifier.MatchString(e.Name) {
 			c.Add(e.Key, fmt.Sprintf("the field name %q is no identifier", e.Name), identifierHint+"; `from` gives its name in the source")
@@ -105,7 +107,7 @@ func rowSchema(c *strict.Collector, at *strict.Node, jobZone *time.Location, fie
 
 // misplaced is the key of the field that its type does not have.
 func (m *fieldModel) misplaced() *strict.Node {
-	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator"} {
+	for _, key := range []string{"format", "scale", "decimal_separator", "thousands_separator", "separator"} {
 		if n := m.Node.Get(key); n != nil {
 			return m.Node.Find(key)
 		}
@@ -113,16 +115,14 @@ func (m *fieldModel) misplaced() *strict.Node {
 	return m.Node
 }
 
-// fieldType reads "int" or "int null".
+// fieldType reads "int", "int null" or "list of int null".
 func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind row.Kind, nullable, ok bool) {
 	words := strings.Fields(text)
-	if len(words) == 2 && words[1] == "null" {
-		nullable, words = true, words[:1]
+	if n := len(words); n > 1 && words[n-1] == "null" {
+		nullable, words = true, words[:n-1]
 	}
-	if len(words) == 1 {
-		if kind, ok := row.KindByName(words[0]); ok {
-			return kind, nullable, true
-		}
+	if kind, ok := row.KindByName(strings.Join(words, " ")); ok {
+		return kind, nullable, true
 	}
 	if meant := typeCure(text); meant != "" {
 		c.Add(at, fmt.Sprintf("field %s: %q is no type", name, text), "write "+meant)
@@ -132,9 +132,19 @@ func fieldType(c *strict.Collector, at *strict.Node, name, text string) (kind ro
 	return 0, false, false
 }
 
+// listText are the types of arrays in databases and other languages.
+var listText = regexp.MustCompile(`^(?i:(?:list|array|set|slice)(?:(?: of |<|\[|\()([a-z0-9 ]+)[>)\]]?)?|\[\]([a-z0-9]+)|([a-z0-9 ]+)\[\])( null)?$`)
+
 // typeCure is how a type of a database or of another language is written here, with what
 // such a language says of null; "": it is not known.
 func typeCure(text string) string {
+	if m := listText.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
+		elem := typeCure(strings.TrimSuffix(cmp.Or(m[1], m[2], m[3], "string"), "s"))
+		if kind, _ := row.KindByName(elem); kind.IsList() || !row.ListOf(kind).IsList() {
+			return "json: a list has simple values"
+		}
+		return "list of " + elem + m[4]
+	}
 	text, optional := strings.CutSuffix(strings.ToLower(text), "?")
 	if i := strings.IndexByte(text, '('); i > 0 { // varchar(20)
 		text = text[:i] + " " + text[strings.IndexByte(text, ')')+1:]

@@ -165,6 +165,9 @@ func jsonValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Kind == row.JSONKind {
 		return jsonPart(f, raw)
 	}
+	if f.Kind.IsList() {
+		return listPart(f, raw)
+	}
 	if f.Nulls != nil || f.Coerce != row.CoerceError || f.Counts() {
 		return looseValue(f, raw)
 	}
@@ -226,6 +229,25 @@ func jsonPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 		}
 	}
 	return row.JSONValue(row.CompactJSON(raw)), nil
+}
+
+// listPart is an array of a document; a text is one where the field says how.
+func listPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
+	switch {
+	case raw[0] == '"' && (f.Separator != "" || f.Coerce != row.CoerceError || f.Nulls != nil):
+		text, err := jsontext.Unquote(raw)
+		if err != nil {
+			return row.Value{}, jsonMisfit(f, raw)
+		}
+		return f.Parse(text)
+	case raw[0] != '[':
+		return f.Coerced(string(raw), jsonMisfit(f, raw))
+	}
+	v, err := f.ParseArray(raw)
+	if err != nil {
+		return f.Coerced(string(raw), err)
+	}
+	return f.Known(v)
 }
 
 func jsonMisfit(f *row.Field, raw []byte) error {
@@ -299,7 +321,7 @@ func appendJSONValue(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 		}
 		return appendJSONString(dst, string(f.AppendText(nil, v))), nil
 	}
-	return dst, nil
+	return f.AppendArray(dst, v), nil
 }
 
 func appendJSONString(dst []byte, s string) []byte {

@@ -19,8 +19,9 @@ import (
 // `batch:"name"` (`batch:"-"` leaves it out); `from:"Header"` names it in the
 // source, `format:"yyyyMMdd"` gives the text form of dates and times. Fields may
 // be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, a type of
-// [TextKind], or a pointer to one of these, which is nullable, as a slice is; `scale:"2"` is the
-// scale of a decimal. A struct with other fields, and any other
+// [TextKind], or a pointer to one of these, which is nullable, as a slice is; a slice of simple
+// values is a list, `separator:";"` of which stands between its elements in a text; `scale:"2"` is
+// the scale of a decimal. A struct with other fields, and any other
 // type, has no schema: jsonl and json still serve it through encoding/json.
 func TypeOf[T any](name string) Type {
 	t := &structType[T]{name: name}
@@ -149,7 +150,7 @@ func planOf(t reflect.Type) (*structPlan, error) {
 			return nil, err
 		}
 		fields = append(fields, row.Field{
-			Name: name, Kind: kind, Scale: scale, Nullable: f.nullable, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"),
+			Name: name, Kind: kind, Scale: scale, Nullable: f.nullable, From: sf.Tag.Get("from"), Format: sf.Tag.Get("format"), Separator: sf.Tag.Get("separator"),
 			Optional: sf.Tag.Get("optional") == "true", Hidden: hides,
 		})
 	}
@@ -255,11 +256,14 @@ func (p *structPlan) set(item reflect.Value, values []row.Value) error {
 			dst.Set(reflect.New(dst.Type().Elem()))
 			dst = dst.Elem()
 		}
-		if f.isText {
+		switch {
+		case f.kind.IsList():
+			if err := setList(dst, p.schema.Field(i), v); err != nil {
+				return err
+			}
+		case f.isText:
 			setText(dst, v)
-			continue
-		}
-		if !setField(dst, v) {
+		case !setField(dst, v):
 			return unfit(p.schema.Field(i), v, dst)
 		}
 	}
@@ -330,7 +334,7 @@ func (p *structPlan) get(item reflect.Value, values []row.Value) error {
 		if f.isText {
 			var err error
 			if values[i], err = TextValue(src, f.kind); err != nil {
-				return exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", p.schema.Field(i).Name, err))
+				return exception.InvalidItem("", exception.ClassInvalidItem, row.FieldError(p.schema.Field(i).Name, err))
 			}
 			continue
 		}

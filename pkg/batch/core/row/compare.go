@@ -6,8 +6,8 @@ import (
 )
 
 // Compare orders two values of one kind: -1, 0 or 1. A null is less than any value, false less
-// than true, and texts, uuids and bytes are in the order of their bytes. JSON has an order that
-// means nothing: its texts'.
+// than true, and texts, uuids and bytes are in the order of their bytes. JSON and lists have an order that
+// means nothing: their texts'.
 func Compare(a, b Value) int {
 	if a.IsNull() || b.IsNull() {
 		return cmp.Compare(bit(!a.IsNull()), bit(!b.IsNull()))
@@ -25,6 +25,8 @@ func Compare(a, b Value) int {
 		return cmp.Compare(a.Date(), b.Date())
 	case Timestamp:
 		return a.Time().Compare(b.Time())
+	case ListOf(DecimalKind):
+		return strings.Compare(canonicalList(a).text, canonicalList(b).text)
 	case JSONKind:
 		return strings.Compare(string(a.JSON().Canonical()), string(b.JSON().Canonical()))
 	case String, UUIDKind, BytesKind, Null:

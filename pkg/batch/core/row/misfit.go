@@ -120,7 +120,7 @@ func (f *Field) checkMisfits() error {
 		return fmt.Errorf("field %q: coerce is default, and it has no default", f.Name)
 	case f.Coerce == CoerceNull && !f.Nullable:
 		return fmt.Errorf("field %q: coerce is null, so its type must allow null (%s null)", f.Name, f.Kind)
-	case f.Zone != nil && f.Kind != Timestamp && !(f.Kind == DateKind && epochUnit(f.Format) != 0):
+	case f.Zone != nil && !f.Kind.IsList() && f.Kind != Timestamp && !(f.Kind == DateKind && epochUnit(f.Format) != 0):
 		return fmt.Errorf("field %q: a zone is for timestamp, and for a date that is counted (epoch), not for %s", f.Name, f.Kind)
 	}
 	return nil

@@ -89,6 +89,9 @@ func (f *Field) decimalSeparator() string {
 
 // checkNumber refuses what only numbers have, and what would make them ambiguous.
 func (f *Field) checkNumber() error {
+	if f.Kind.IsList() { // its elements were checked
+		return nil
+	}
 	separated := f.DecimalSeparator != "" || f.ThousandsSeparator != ""
 	switch {
 	case f.Scale != nil && f.Kind != DecimalKind:

@@ -27,6 +27,9 @@ type Field struct {
 	// is written: empty means "." and none. A thousands separator may be left out of a text;
 	// it is not written.
 	DecimalSeparator, ThousandsSeparator string
+	// Separator stands between the elements of a list in a text; empty: the text is a JSON array.
+	// What the field says of values otherwise, such as Format, it says of the elements.
+	Separator string
 	// Zone is where a time without an offset is read, and in which a Format is written; nil: UTC.
 	Zone *time.Location
 	// Default is the value where the source has none, of the field's kind; null: there is none.
@@ -43,7 +46,8 @@ type Field struct {
 	Hidden bool
 
 	layout string
-	epoch  int64 // microseconds of a unit; 0: the format counts none
+	epoch  int64  // microseconds of a unit; 0: the format counts none
+	elem   *Field // of the elements of a list
 }
 
 // Source returns the field's name in its source.
@@ -85,8 +89,11 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		if _, twice := s.index[f.Name]; twice {
 			return nil, fmt.Errorf("field %q is there twice", f.Name)
 		}
-		if f.Kind == Null || int(f.Kind) >= len(kindNames) {
-			return nil, fmt.Errorf("field %q has no type (allowed: %s)", f.Name, strings.Join(KindNames(), ", "))
+		if f.Kind == Null || int(f.Kind) >= len(kindNames) && !f.Kind.IsList() {
+			return nil, fmt.Errorf("field %q has no type (allowed: %s, and list of most of them)", f.Name, strings.Join(KindNames(), ", "))
+		}
+		if err := f.setElement(); err != nil {
+			return nil, err
 		}
 		if err := f.checkMisfits(); err != nil {
 			return nil, err

@@ -68,6 +68,9 @@ func (f *Field) parse(text string) (Value, error) {
 		return f.parseBytes(text)
 	case Null:
 	}
+	if f.Kind.IsList() {
+		return f.parseList(text)
+	}
 	return Value{}, f.misfit(text, "the field has no kind")
 }
 
@@ -93,6 +96,8 @@ func (f *Field) AppendText(dst []byte, v Value) []byte {
 		return append(dst, strings.Replace(v.String(), ".", f.DecimalSeparator, 1)...)
 	case v.kind == BytesKind:
 		return f.appendBytes(dst, v)
+	case v.kind.IsList() && f.Kind == v.kind:
+		return f.appendList(dst, v)
 	case f.layout == "" && f.epoch == 0:
 		return v.AppendText(dst)
 	case v.kind == DateKind, v.kind == Timestamp:
@@ -138,7 +143,7 @@ func (f *Field) parseTime(text string) (time.Time, error) {
 		return time.UnixMicro(micros).UTC(), nil
 	}
 	var err error
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00"} {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07"} {
 		var t time.Time
 		var gap *gapError
 		if t, err = f.parseWith(layout, text); err == nil || errors.As(err, &gap) {
@@ -200,7 +205,7 @@ func quoteShort(text string) string {
 
 // fieldLayout translates the letters of Format into Go's reference layout.
 func fieldLayout(f *Field) (string, error) {
-	if f.Format == "" || epochUnit(f.Format) != 0 && (f.Kind == DateKind || f.Kind == Timestamp) {
+	if f.Format == "" || f.Kind.IsList() || epochUnit(f.Format) != 0 && (f.Kind == DateKind || f.Kind == Timestamp) {
 		return "", nil
 	}
 	switch {

@@ -31,6 +31,9 @@ var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "
 
 // String returns the name a job file uses.
 func (k Kind) String() string {
+	if elem, ok := k.Elem(); ok {
+		return listPrefix + kindNames[elem]
+	}
 	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
@@ -39,6 +42,10 @@ func (k Kind) String() string {
 
 // KindByName returns the kind of a name that a job file uses.
 func KindByName(name string) (Kind, bool) {
+	if of, ok := strings.CutPrefix(name, listPrefix); ok {
+		elem, _ := KindByName(of)
+		return ListOf(elem), isSimple(elem)
+	}
 	for k := String; int(k) < len(kindNames); k++ {
 		if kindNames[k] == name {
 			return k, true
@@ -47,7 +54,8 @@ func KindByName(name string) (Kind, bool) {
 	return Null, false
 }
 
-// KindNames returns the names of all kinds that a field may have, in order.
+// KindNames returns the names of all kinds that a field may have, those of lists excepted, in
+// order.
 func KindNames() []string { return append([]string(nil), kindNames[String:]...) }
 
 // Value is one typed, possibly null value. The zero Value is null. It is 32
@@ -57,8 +65,8 @@ type Value struct {
 	kind  Kind
 	scale uint16 // of a decimal
 	num   uint64
-	// text is that of a string, JSON or uuid, the bytes, or the digits of a decimal that num
-	// does not hold.
+	// text is that of a string, JSON, uuid or list, the bytes, or the digits of a decimal that
+	// num does not hold.
 	text string
 }
 
@@ -215,12 +223,12 @@ func (v Value) Equal(w Value) bool {
 	case JSONKind:
 		return v.JSON().Equal(w.JSON())
 	default:
-		return false
+		return v.kind.IsList() && canonicalList(v) == canonicalList(w)
 	}
 }
 
 // Canonical returns the value by which equal values are one key of a map: a decimal without
-// zeros at its end, JSON in its one text, any other value as it is.
+// zeros at its end, also in a list, JSON in its one text, any other value as it is.
 func (v Value) Canonical() Value {
 	switch v.kind {
 	case DecimalKind:
@@ -228,12 +236,12 @@ func (v Value) Canonical() Value {
 	case JSONKind:
 		return JSONValue(v.JSON().Canonical())
 	default:
-		return v
+		return canonicalList(v)
 	}
 }
 
-// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte.
-// It boxes: hot paths switch on Kind instead.
+// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte;
+// of a list a slice of one of them, or a slice of pointers where an element is null. It boxes: hot paths switch on Kind instead.
 func (v Value) Any() any {
 	switch v.kind {
 	case Null:
@@ -259,7 +267,7 @@ func (v Value) Any() any {
 	case BytesKind:
 		return []byte(v.text)
 	}
-	return nil
+	return anyList(v)
 }
 
 // ValueOf is the inverse of Any; it also takes int, int32 and float32.
@@ -296,7 +304,10 @@ func ValueOf(x any) (Value, error) {
 	case Value:
 		return x, nil
 	}
-	return Value{}, fmt.Errorf("a %T is no row value (allowed: %s, null)", x, strings.Join(KindNames(), ", "))
+	if v, is, err := listOfAny(x); is {
+		return v, err
+	}
+	return Value{}, fmt.Errorf("a %T is no row value (allowed: %s, lists, null)", x, strings.Join(KindNames(), ", "))
 }
 
 // AppendText appends the value's canonical text: the form in which parameters,
@@ -322,7 +333,7 @@ func (v Value) AppendText(dst []byte) []byte {
 	case BytesKind:
 		return base64.StdEncoding.AppendEncode(dst, []byte(v.text))
 	}
-	return dst
+	return append(dst, v.text...) // a list
 }
 
 // TimestampLayout is the canonical text of a timestamp: UTC, microseconds.
@@ -336,6 +347,9 @@ func (v Value) String() string {
 	case String, JSONKind, UUIDKind:
 		return v.text
 	default:
+		if v.kind.IsList() {
+			return v.text
+		}
 		return string(v.AppendText(nil))
 	}
 }

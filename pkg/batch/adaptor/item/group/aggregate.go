@@ -106,6 +106,9 @@ func (a *aggregate) check(offset int) error {
 		case row.JSONKind:
 			return wrong("%s takes values with an order, not json: write json_get(...)", a.function)
 		default:
+			if kind.IsList() {
+				return wrong("%s takes values with an order, not lists: write %s(%s(...))", a.function, a.function, a.function)
+			}
 		}
 	case first, last:
 	case join:
@@ -193,6 +196,10 @@ func (a *accumulator) append(v row.Value) error {
 		a.text.Write(v.AppendText(nil))
 		return nil
 	default:
+		if v.Kind().IsList() {
+			a.text.Write(v.AppendText(nil))
+			return nil
+		}
 	}
 	text, err := json.Marshal(v.String())
 	if err == nil {

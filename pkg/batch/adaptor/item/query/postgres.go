@@ -55,6 +55,9 @@ func kindOf(oid uint32) row.Kind {
 	case pgtype.ByteaOID:
 		return row.BytesKind
 	}
+	if list := sqlvalue.ListKind(oid); list != row.Null {
+		return list
+	}
 	return row.String
 }
 
@@ -63,6 +66,8 @@ func kindOf(oid uint32) row.Kind {
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
+	case c.kind.IsList() && c.field.Coerce == row.CoerceError && !want.IsList() && want != row.JSONKind && want != row.String:
+		return fmt.Errorf("column %s is of type %s, which does not fit field %s: %s (it is %s, or json)", c.name, c.typ, c.field.Name, c.field.Type(), c.kind)
 	case c.kind == want, c.isText(), c.kind == row.Int && (want == row.Float || want == row.DecimalKind), c.kind == row.Float && want == row.DecimalKind:
 		return nil
 	case c.kind != row.Null && (c.field.Coerce != row.CoerceError || c.kind == row.Int && c.field.Counts()):
@@ -119,7 +124,7 @@ func (c *resultColumn) isText() bool {
 	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
 		return true
 	default:
-		return false
+		return c.kind.IsList()
 	}
 }
 
@@ -193,6 +198,9 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 		text := p.text[cell.from:cell.to]
 		if f.Kind == row.String && f.Nulls == nil {
 			return row.StringValue(text), nil
+		}
+		if c.kind.IsList() {
+			return arrayOf(c, text)
 		}
 		return f.Parse(text)
 	}

@@ -46,7 +46,8 @@ type resultColumn struct {
 	name string
 	// field is what becomes of it: one of the reader's schema.
 	field *row.Field
-	// stored is field as a column of dates or times has its text: ISO 8601; nil: as the field says.
+	// stored is field as a column of dates, times or lists has its text: ISO 8601, and arrays; nil:
+	// as the field says.
 	stored *row.Field
 	// oid is PostgreSQL's type.
 	oid uint32
@@ -176,6 +177,11 @@ func (r *Reader) match(described []resultColumn) error {
 			stored := row.Field{Name: f.Name, Kind: f.Kind, Nullable: f.Nullable, Nulls: f.Nulls, Default: f.Default, Coerce: f.Coerce, Hidden: f.Hidden}
 			c.stored = &stored
 		}
+		if c.kind.IsList() {
+			stored, err := arrayField(f, c.kind)
+			errs = append(errs, err)
+			c.stored = stored
+		}
 		if err := r.engine.fits(&c); err != nil {
 			errs = append(errs, err)
 		}
@@ -189,6 +195,39 @@ func (r *Reader) match(described []resultColumn) error {
 		r.keys = append(r.keys, i)
 	}
 	return errors.Join(errs...)
+}
+
+// arrayField is the field as a column of lists has its text: an array with ISO 8601 and points,
+// whatever the field says of texts. A field that is no list has the list of the column.
+func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
+	stored := row.Field{Name: f.Name, Kind: column, Nullable: true, Nulls: []string{}, Hidden: f.Hidden}
+	if f.Kind.IsList() {
+		stored.Kind, stored.Scale = f.Kind, f.Scale
+	}
+	if f.Coerce != row.CoerceError {
+		stored.Coerce = row.CoerceConvert
+	}
+	schema, err := row.NewSchema(stored)
+	if err != nil {
+		return nil, err
+	}
+	return schema.Field(0), nil
+}
+
+// arrayOf is what a field has of the text of a list.
+func arrayOf(c *resultColumn, text string) (row.Value, error) {
+	f := c.field
+	if f.Kind != row.JSONKind && !f.Kind.IsList() {
+		return f.Parse(text)
+	}
+	list, err := c.stored.Parse(text)
+	switch {
+	case err != nil:
+		return f.Coerced(text, err)
+	case f.Kind == row.JSONKind:
+		list = row.JSONValue(row.JSON(list.String()))
+	}
+	return f.Known(list)
 }
 
 func (r *Reader) describeItems(described []resultColumn) error {

@@ -157,7 +157,11 @@ func (p *sqlitePage) value(at, column int) (row.Value, error) {
 		}
 		return row.StringValue(v.String()), nil
 	}
-	if stored := p.columns[column].stored; stored != nil {
+	if p.columns[column].kind.IsList() {
+		if text, ok := x.(string); ok {
+			return arrayOf(&p.columns[column], text)
+		}
+	} else if stored := p.columns[column].stored; stored != nil {
 		f = stored
 	}
 	if text, ok := x.(string); ok && f.Kind == row.BytesKind && p.columns[column].kind == row.BytesKind {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -143,8 +144,9 @@ func dec(text string) row.Value {
 // everyKind has a field of every kind, with and without null.
 func everyKind(t testing.TB) *row.Schema {
 	fields := []row.Field{{Name: "id", Kind: row.Int}}
-	for _, name := range row.KindNames() {
+	for _, name := range append(row.KindNames(), row.ListNames()...) {
 		kind, _ := row.KindByName(name)
+		name = strings.ReplaceAll(name, " ", "_")
 		fields = append(fields, row.Field{Name: name + "_a", Kind: kind}, row.Field{Name: name + "_b", Kind: kind, Nullable: true})
 	}
 	return schema(t, fields...)

@@ -40,6 +40,9 @@ func (e *postgres) oneByOne(create string) string {
 }
 
 func (e *postgres) typeName(kind row.Kind) string {
+	if elem, ok := kind.Elem(); ok {
+		return e.typeName(elem) + "[]"
+	}
 	switch kind {
 	case row.Int:
 		return "bigint"

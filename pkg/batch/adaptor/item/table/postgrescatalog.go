@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -110,6 +111,8 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 		c.kind, c.exact = row.UUIDKind, true
 	case pgtype.ByteaOID:
 		c.kind, c.exact = row.BytesKind, true
+	default:
+		c.kind = sqlvalue.ListKind(uint32(oid)) //nolint:gosec // an oid has 32 bits
 	}
 }
 
@@ -117,7 +120,7 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 // modifier is 4 more than p << 16 | s, where s has 11 bits and may be negative.
 func (c *column) setScale(modifier int64) {
 	const header, bits = 4, 0x7ff
-	if c.kind != row.DecimalKind || modifier < header {
+	if !c.isDecimal() || modifier < header {
 		return
 	}
 	scale := int((modifier-header)&bits^1024) - 1024

@@ -30,6 +30,9 @@ type sqlite struct{}
 func (e *sqlite) oneByOne(create string) string { return create }
 
 func (e *sqlite) typeName(kind row.Kind) string {
+	if kind.IsList() {
+		return kind.String()
+	}
 	switch kind {
 	case row.Int:
 		return "integer"

@@ -332,11 +332,11 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 
 // add lets a field go to a column. Values of another kind are made to fit that of the
 // column, so that both databases store the same, or refuse the item alike. PostgreSQL
-// reads texts by itself, and makes texts of everything but bytes.
+// reads texts by itself, and makes texts of everything but bytes and lists.
 func (p *plan) add(c column, field int, d tx.Dialect) {
 	from := p.schema.Field(field).Kind
 	fits := from != c.kind && c.kind != row.Null
-	if d == tx.Postgres && (from == row.String || c.kind == row.String && from != row.BytesKind) {
+	if d == tx.Postgres && (from == row.String || c.kind == row.String && from != row.BytesKind && !from.IsList()) {
 		fits = false
 	}
 	p.cols, p.fields, p.fits = append(p.cols, c), append(p.fields, field), append(p.fits, fits)
@@ -358,7 +358,7 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 		}
 	}
 	if err := sqlvalue.Check(v); err != nil {
-		return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
+		return v, exception.InvalidItem("", exception.ClassInvalidItem, row.FieldError(f.Name, err))
 	}
 	if p.fits[i] {
 		c := &p.cols[i]
@@ -373,10 +373,29 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 
 // keepsDigits refuses a decimal of which the column would drop digits without a word.
 func (p *plan) keepsDigits(v row.Value, i int) error {
+	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
+	switch v.Kind() {
+	case row.DecimalKind:
+		return p.keeps(v, i, name)
+	case row.JSONKind:
+		if c.binary {
+			return p.keeps(numberOf(v), i, name)
+		}
+	case row.ListOf(row.DecimalKind):
+		for n, e := range v.Elements() {
+			if err := p.keeps(e, i, fmt.Sprintf("%s[%d]", name, n)); err != nil {
+				return err
+			}
+		}
+	default:
+	}
+	return nil
+}
+
+// keeps is keepsDigits of a decimal or null, which messages call by name.
+func (p *plan) keeps(v row.Value, i int, name string) error {
 	c := &p.cols[i]
-	if v.Kind() == row.JSONKind && c.binary {
-		v = numberOf(v)
-	} else if v.Kind() != row.DecimalKind || c.kind != row.DecimalKind {
+	if v.IsNull() || !c.isDecimal() && c.kind != row.JSONKind {
 		return nil
 	}
 	d, cure := v.Decimal().Reduce(), ""
@@ -388,9 +407,13 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 	default:
 		return nil
 	}
-	f := p.schema.Field(p.fields[i])
 	return exception.InvalidItem("", exception.ClassInvalidItem,
-		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", f.Name, f.Quoted(v.String()), c.name, c.typ, cure))
+		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typ, cure))
+}
+
+// isDecimal reports whether the column, or each element of it, is a decimal.
+func (c *column) isDecimal() bool {
+	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
 }
 
 // numberOf is the decimal that JSON is, or null.

@@ -38,6 +38,18 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 			{row.StringValue("\\."), row.IntValue(1), row.FloatValue(1e21), dec("0.00000000000001"), row.BoolValue(false), row.DateValue(-1), at("1969-12-31T23:59:59.999999Z"), js(`12.50`), id("11111111-2222-3333-4444-555555555555"), row.BytesText("YWJj")},
 		} {
 			full, empty := ints(int64(2*i)), ints(int64(2*i+1))
+			for _, list := range row.ListNames() { // of the value of the kind, and of none
+				elem, _ := row.KindByName(strings.TrimPrefix(list, "list of "))
+				var elements []row.Value
+				for _, x := range v {
+					if x.Kind() == elem && i > 0 {
+						elements = append(elements, x, null, x)
+					}
+				}
+				of, err := row.ListValue(elem, elements)
+				require.NoError(t, err)
+				v = append(v, of)
+			}
 			for _, x := range v {
 				full, empty = append(full, x, x), append(empty, x, null)
 			}
@@ -65,6 +77,15 @@ func value(t *rapid.T, f *row.Field) row.Value {
 		return row.Value{}
 	}
 	low, high := row.NewDate(1, 1, 1), row.NewDate(9999, 12, 31)
+	if elem, ok := f.Kind.Elem(); ok {
+		elements := make([]row.Value, rapid.IntRange(0, 3).Draw(t, "elements"))
+		for i := range elements {
+			elements[i] = value(t, &row.Field{Name: f.Name, Kind: elem, Nullable: true})
+		}
+		list, err := row.ListValue(elem, elements)
+		require.NoError(t, err)
+		return list
+	}
 	switch f.Kind {
 	case row.Int:
 		return row.IntValue(rapid.Int64().Draw(t, f.Name))

@@ -23,6 +23,8 @@ type Field struct {
 	Enum []string
 	// Later are texts that are known and not supported yet.
 	Later []string
+	// Cures are what to write instead of a text that is not allowed, by a part of it.
+	Cures map[string]string
 	// Main says that the value may stand for the whole struct.
 	Main bool
 	// Item is how messages call an item of a list; empty: as the key.
@@ -124,6 +126,7 @@ func fieldOf(f reflect.StructField) Field {
 		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true" || f.Tag.Get("path") == "std", Std: f.Tag.Get("path") == "std", Program: f.Tag.Get("path") == "program", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"), Given: f.Tag.Get("given"),
 		Rest: f.Tag.Get("rest") == "true", Item: f.Tag.Get("item"),
 		Later: strings.Fields(f.Tag.Get("later")),
+		Cures: curesOf(f.Tag.Get("cure")),
 	}
 	if enum := f.Tag.Get("enum"); enum != "" {
 		for _, text := range strings.Split(enum, ",") {
@@ -172,4 +175,27 @@ func (k Keys) Main() (Field, bool) {
 		}
 	}
 	return Field{}, false
+}
+
+// curesOf reads the tag `cure:"PART=TEXT|PART=TEXT"`.
+func curesOf(tag string) map[string]string {
+	if tag == "" {
+		return nil
+	}
+	cures := map[string]string{}
+	for entry := range strings.SplitSeq(tag, "|") {
+		part, text, _ := strings.Cut(entry, "=")
+		cures[part] = text
+	}
+	return cures
+}
+
+// cure is what to write instead of a text that is not allowed.
+func (f *Field) cure(text string) string {
+	for part, cure := range f.Cures {
+		if strings.Contains(strings.ToLower(text), part) {
+			return cure
+		}
+	}
+	return Suggest(text, f.Enum)
 }

@@ -37,7 +37,7 @@ func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 		case slices.Contains(f.Later, text):
 			d.Add(n, fmt.Sprintf("%s %s: this version does not support it yet", f.Key, text), "allowed: "+strings.Join(f.Enum, ", "))
 		default:
-			d.Add(n, fmt.Sprintf("%s: %q is not allowed", f.Key, text), Suggest(text, f.Enum))
+			d.Add(n, fmt.Sprintf("%s: %q is not allowed", f.Key, text), f.cure(text))
 		}
 	}
 }

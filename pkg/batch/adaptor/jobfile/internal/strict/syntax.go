@@ -70,11 +70,16 @@ func syntaxHint(line, msg string) string {
 		return "a tab cannot indent: use spaces"
 	case strings.Contains(line, "${") && strings.ContainsAny(line[:strings.Index(line, "${")], "{["):
 		return "inside of { } and [ ] write ${...} in quotes: \"${params.name}\""
+	case arrayType.MatchString(line):
+		return "the type of a list is written in words, such as list of string"
 	case strings.Contains(msg, "mapping values are not allowed"):
 		return "a text with `: ` in it goes in quotes; or the line is indented too far"
 	}
 	return quotesHint
 }
+
+// arrayType is the type of an array in other languages, in which { } YAML reads a list.
+var arrayType = regexp.MustCompile(`:\s*(?:[A-Za-z0-9]+\[\]|\[\][A-Za-z])`)
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 

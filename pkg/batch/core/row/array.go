@@ -1,0 +1,110 @@
+package row
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// ArrayText returns the text of a list as PostgreSQL writes arrays; text is the text of an
+// element.
+func ArrayText(v Value, text func(element Value) string) string {
+	dst := []byte{'{'}
+	for i, e := range v.Elements() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		switch e.kind {
+		case Null:
+			dst = append(dst, "NULL"...)
+		case Int, Float, DecimalKind, Bool:
+			dst = e.AppendText(dst)
+		default:
+			dst = append(dst, '"')
+			for _, c := range []byte(text(e)) {
+				if c == '"' || c == '\\' {
+					dst = append(dst, '\\')
+				}
+				dst = append(dst, c)
+			}
+			dst = append(dst, '"')
+		}
+	}
+	return string(append(dst, '}'))
+}
+
+// arrayBounds are what PostgreSQL writes before an array that does not begin at 1.
+var arrayBounds = regexp.MustCompile(`^\[-?\d+:-?\d+\]=`)
+
+// isArrayText reports whether a text may be an array as PostgreSQL writes it.
+func isArrayText(text string) bool {
+	return strings.HasSuffix(text, "}") && (strings.HasPrefix(text, "{") || arrayBounds.MatchString(text))
+}
+
+// parseArrayText reads an array as PostgreSQL writes it.
+func (f *Field) parseArrayText(text string) (Value, error) {
+	var elements []Value
+	e := f.element()
+	text = strings.TrimPrefix(text, arrayBounds.FindString(text))
+	for rest := text[1 : len(text)-1]; rest != ""; {
+		part, length, err := cutElement(rest)
+		if err == nil && length < len(rest) && length+1 == len(rest) {
+			err = errors.New("an element is missing behind the last comma")
+		}
+		if err != nil {
+			return Value{}, f.misfit(text, err.Error())
+		}
+		v := Value{}
+		if part != nil {
+			if *part == "t" && e.Kind == Bool {
+				*part = "true"
+			} else if *part == "f" && e.Kind == Bool {
+				*part = "false"
+			}
+			if v, err = e.Parse(*part); err != nil {
+				_, err = f.elementAt(len(elements)).Parse(*part)
+				return Value{}, err
+			}
+		}
+		elements = append(elements, v)
+		rest = rest[min(length+1, len(rest)):]
+	}
+	return f.list(elements)
+}
+
+// cutElement returns the first element of the rest of an array, nil for a null, and the length of
+// its text.
+func cutElement(rest string) (element *string, length int, err error) {
+	if rest[0] != '"' {
+		if length = strings.IndexByte(rest, ','); length < 0 {
+			length = len(rest)
+		}
+		text := rest[:length]
+		switch {
+		case strings.ContainsAny(text, "{}"):
+			return nil, 0, errors.New("it has several dimensions, and there are no lists of lists: the type is json, with to_jsonb(x) in a query")
+		case strings.EqualFold(text, "null"):
+			return nil, length, nil
+		case text == "":
+			return nil, 0, errors.New("an element is missing before a comma")
+		}
+		return &text, length, nil
+	}
+	var b strings.Builder
+	for length = 1; length < len(rest) && rest[length] != '"'; length++ {
+		if rest[length] == '\\' && length+1 < len(rest) {
+			length++
+		}
+		b.WriteByte(rest[length])
+	}
+	if length++; length > len(rest) {
+		return nil, 0, errors.New("a quote is not closed")
+	}
+	text := b.String()
+	if length < len(rest) && rest[length] != ',' {
+		return nil, 0, fmt.Errorf("a comma is missing behind element %s", strconv.Quote(text))
+	}
+	return &text, length, nil
+}

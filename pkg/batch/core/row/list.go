@@ -1,0 +1,241 @@
+package row
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// listBit marks the kind of a list; the rest is the kind of its elements.
+const listBit = 0x20
+
+const listPrefix = "list of "
+
+// ListOf returns the kind of the lists of values of a simple kind. Lists of lists, of json and
+// of bytes there are none.
+func ListOf(elem Kind) Kind { return elem | listBit }
+
+// Elem returns the kind of the elements of a list; false: the kind is none of lists.
+func (k Kind) Elem() (Kind, bool) { return k &^ listBit, k.IsList() }
+
+// IsList reports whether the kind is one of lists.
+func (k Kind) IsList() bool { return k&listBit != 0 && isSimple(k&^listBit) }
+
+// isSimple reports whether there are lists of the kind.
+func isSimple(k Kind) bool {
+	switch k {
+	case String, Int, Float, DecimalKind, Bool, DateKind, Timestamp, UUIDKind:
+		return true
+	default:
+		return false
+	}
+}
+
+// ListNames returns the names of all kinds of lists.
+func ListNames() []string {
+	var names []string
+	for k := String; int(k) < len(kindNames); k++ {
+		if isSimple(k) {
+			names = append(names, ListOf(k).String())
+		}
+	}
+	return names
+}
+
+// ListValue returns a list of elements, each of the kind elem or null. An element that JSON cannot
+// hold (NaN, an infinity, a text that is not UTF-8, a year beyond 9999) is an error.
+func ListValue(elem Kind, elements []Value) (Value, error) {
+	text := []byte{'['}
+	for i, e := range elements {
+		if e.kind != elem && e.kind != Null {
+			return Value{}, &ElementError{i, fmt.Errorf("%s in a %s", article(e.kind), ListOf(elem))}
+		}
+		if err := e.hasText(); err != nil {
+			return Value{}, &ElementError{i, err}
+		}
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = appendElement(text, e)
+	}
+	return Value{kind: ListOf(elem), text: string(append(text, ']'))}, nil
+}
+
+// ElementError is what is wrong with an element of a list.
+type ElementError struct {
+	// Index is the number of the element, from 0.
+	Index int
+	// Err is what is wrong.
+	Err error
+}
+
+// Error returns the reason with the number of the element.
+func (e *ElementError) Error() string { return fmt.Sprintf("element %d: %v", e.Index, e.Err) }
+
+// Unwrap returns Err.
+func (e *ElementError) Unwrap() error { return e.Err }
+
+// FieldError is err with the name of the field whose value it is about, and with the number of
+// the element that an [ElementError] names: "field tags[3]: ...".
+func FieldError(field string, err error) error {
+	var of *ElementError
+	if errors.As(err, &of) {
+		return fmt.Errorf("field %s[%d]: %w", field, of.Index, of.Err)
+	}
+	return fmt.Errorf("field %s: %w", field, err)
+}
+
+// hasText reports a value whose text could not be read again.
+func (v Value) hasText() error {
+	const maxYear = 9999
+	year := 0
+	switch v.kind {
+	case Float:
+		return v.Finite()
+	case String:
+		if !utf8.ValidString(v.text) {
+			return errors.New("the text is not UTF-8")
+		}
+	case DateKind:
+		year = v.Date().Year()
+	case Timestamp:
+		year = v.Time().Year()
+	default:
+	}
+	if year < 0 || year > maxYear {
+		return fmt.Errorf("year %d is outside 0 to %d", year, maxYear)
+	}
+	return nil
+}
+
+// appendElement appends the JSON of an element.
+func appendElement(dst []byte, e Value) []byte {
+	switch e.kind {
+	case Null:
+		return append(dst, "null"...)
+	case Int, Float, DecimalKind, Bool:
+		return e.AppendText(dst)
+	default:
+		return appendQuoted(dst, e.String())
+	}
+}
+
+// appendQuoted appends a text as JSON. Only what must be escaped is: the text of a list is its
+// value, and is shown and stored.
+func appendQuoted(dst []byte, text string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	from := 0
+	for i := range len(text) {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, text[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+	}
+	return append(append(dst, text[from:]...), '"')
+}
+
+// Len returns how many elements a list has; 0 of any other value.
+func (v Value) Len() int {
+	n := 0
+	v.each(func(string) bool { n++; return true })
+	return n
+}
+
+// Element returns element i of a list, from 0, or from the end with -1; null where there is none.
+func (v Value) Element(i int64) Value {
+	if i < 0 {
+		i += int64(v.Len())
+	}
+	var found Value
+	if i < 0 {
+		return found
+	}
+	v.each(func(raw string) bool {
+		if i == 0 {
+			found = v.element(raw)
+		}
+		i--
+		return i >= 0
+	})
+	return found
+}
+
+// Elements returns the elements of a list, of which some may be null; nil of any other value.
+func (v Value) Elements() []Value {
+	if !v.kind.IsList() {
+		return nil
+	}
+	elements := []Value{}
+	v.each(func(raw string) bool {
+		elements = append(elements, v.element(raw))
+		return true
+	})
+	return elements
+}
+
+// element is the value of an element in the text of the list.
+func (v Value) element(raw string) Value {
+	elem, _ := v.kind.Elem()
+	f := Field{Name: "element", Kind: elem, Nullable: true, Nulls: []string{}}
+	e, err := f.parseElement(raw)
+	if err != nil { // cannot be: the list was made of such values
+		panic(fmt.Sprintf("core: element %s of a %s: %v", raw, v.kind, err))
+	}
+	return e
+}
+
+// each calls f with the JSON of each element of a list, until it returns false.
+func (v Value) each(f func(raw string) bool) {
+	if !v.kind.IsList() {
+		return
+	}
+	for rest := v.text[1 : len(v.text)-1]; rest != ""; {
+		end := 0
+		if rest[0] == '"' {
+			for end = 1; rest[end] != '"'; end++ {
+				if rest[end] == '\\' {
+					end++
+				}
+			}
+			end++
+		} else if end = strings.IndexByte(rest, ','); end < 0 {
+			end = len(rest)
+		}
+		if !f(rest[:end]) || end == len(rest) {
+			return
+		}
+		rest = rest[end+1:]
+	}
+}
+
+// canonicalList is the list whose elements are canonical.
+func canonicalList(v Value) Value {
+	if v.kind != ListOf(DecimalKind) {
+		return v
+	}
+	elements := v.Elements()
+	for i := range elements {
+		elements[i] = elements[i].Canonical()
+	}
+	list, err := ListValue(DecimalKind, elements)
+	if err != nil { // cannot be: they are decimals
+		return v
+	}
+	return list
+}

@@ -91,8 +91,10 @@ func TestACopyGoesOnAtItsPosition(t *testing.T) {
 		before := s.ints(db, "select count(*) from target", 1)[0]
 		require.NotZero(t, before)
 		s.exec(db, "update big set name = 'changed' where id = 0", "alter table big add column more text", "update big set id = -id where id between 3000 and 4500")
-		out = s.said("copy", "table:big", "table:target")
+		require.Contains(t, s.said("explain", "1"), "surfin restart 1")
+		out = s.said("restart", "1")
 		require.Contains(t, out, "attempt 2")
+		require.Contains(t, out, "the job is in no file: it is taken from the history")
 		require.Equal(t, []int64{rows - 1501, 0}, s.ints(db, "select count(*), sum(case when name = 'changed' then 1 else 0 end) from target", 2))
 		require.Contains(t, s.said("copy", "table:big", "other.csv"), "COMPLETED")
 

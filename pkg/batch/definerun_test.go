@@ -207,12 +207,15 @@ func TestAJobFileOfAFileSystemGoesOnInAnotherProcess(t *testing.T) {
 		failed, err := first.Run(t.Context(), batch.RunRequest{Source: batch.FS(fsys, "jobs/all.yaml")})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, failed.Status)
-		_, err = newApp(t, settingsFor(t, url), fill).Restart(t.Context(), batch.RestartRequest{Execution: failed.ID})
-		require.ErrorContains(t, err, "does not know its job file")
+		again, err := newApp(t, settingsFor(t, url), fill).Restart(t.Context(), batch.RestartRequest{Execution: failed.ID})
+		require.NoError(t, err, "the history has it")
+		failed, err = again.Follow(t.Context(), nil)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusFailed, failed.Status)
 
 		fails = false
 		second := newApp(t, settingsFor(t, url), fill, batch.JobFiles(batch.FS(fsys, "jobs/all.yaml")))
-		again, err := second.Restart(t.Context(), batch.RestartRequest{Execution: failed.ID})
+		again, err = second.Restart(t.Context(), batch.RestartRequest{Execution: failed.ID})
 		require.NoError(t, err)
 		completed, err := again.Follow(t.Context(), nil)
 		require.NoError(t, err)

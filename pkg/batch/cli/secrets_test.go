@@ -88,6 +88,12 @@ func TestAMissingSecretRefusesTheLaunchWithACure(t *testing.T) {
 const secretParameterJob = `job: tell
 parameters: {day: {type: date, default: 2026-11-20}, hook: {type: string, secret: true}}
 flow:
+- step: load
+  chunk:
+    reader: {csv: {path: in.csv, item: {id: int}}}
+    processor: {validate: {positive: item.id > 0}}
+    writer: {table: {name: loaded, create: true}}
+    skip: {limit: 1, errors: [validate]}
 - step: send
   tasklet: {shell: {command: [sh, -c, "echo sent with $TOKEN; test -e now || { echo refused $TOKEN >&2; exit 1; }"], env: {TOKEN: "Bearer ${params.hook}"}}}
 `
@@ -97,7 +103,7 @@ flow:
 func TestASecretParameterIsGivenAgainAtARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		dir, run := secretScene(t, url, map[string]string{"job.yaml": secretParameterJob, "hook.txt": secretValue + "\n"})
+		dir, run := secretScene(t, url, map[string]string{"job.yaml": secretParameterJob, "hook.txt": secretValue + "\n", "in.csv": "id\n1\n-2\n"})
 		file, given := filepath.Join(dir, "job.yaml"), "hook=@"+filepath.Join(dir, "hook.txt")
 		var all strings.Builder
 		said := func(code int, args ...string) string {
@@ -108,7 +114,7 @@ func TestASecretParameterIsGivenAgainAtARestart(t *testing.T) {
 			return shown
 		}
 		missing := said(command.ExitUsage, "run", file, "--auto-migrate", "true")
-		require.Contains(t, missing, "job.yaml:5:")
+		require.Contains(t, missing, "job.yaml:11:")
 		require.Contains(t, missing, "the secret parameter hook is not given; it is not stored, so each run and restart needs it")
 		require.Contains(t, missing, "hook=@FILE, or as the secret hook: the variable SURFIN_SECRET_HOOK")
 		said(command.ExitFailed, "run", file, given)
@@ -125,5 +131,7 @@ func TestASecretParameterIsGivenAgainAtARestart(t *testing.T) {
 		require.Contains(t, all.String(), "sent with Bearer ***")
 		require.NotContains(t, all.String(), "tr0ub4dor")
 		require.Contains(t, said(command.ExitUsage, "run", file, "hook=@"+filepath.Join(dir, "none.txt")), "parameter hook: open")
+		require.Contains(t, said(command.ExitUsage, "skips", "redrive", "1", "hook=@"+filepath.Join(dir, "none.txt")), "parameter hook: open")
+		said(command.ExitCompleted, "skips", "redrive", "1", given)
 	})
 }

@@ -17,7 +17,7 @@ func (s *Service) restartAction(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
 		return Action{Kind: ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
 	}
-	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && !s.carries(e.JobName)}
+	return Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, NeedsFile: otherFile || e.Definition.Path == "" && e.Definition.Text == "" && !s.carries(e.JobName)}
 }
 
 // actionsFor returns what may be done about an execution: what a launch of its instance

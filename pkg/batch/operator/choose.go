@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/job"
 )
@@ -66,11 +65,12 @@ func (s *Service) asBegun(ctx context.Context, l *launch) error {
 	if err != nil || last == nil || last.Definition.Text == "" {
 		return err
 	}
-	file, err := jobfile.ParseStored(last.Definition, last.JobName, s.config.Registry)
+	d, err := s.ofHistory(last)
 	if err != nil {
-		return &Refusal{Reason: ReasonFile, Execution: last.ID, Err: err}
+		return err
 	}
-	l.definition = definition{file: file, path: last.Definition.Path, given: l.given}
+	d.given = l.given
+	l.definition = d
 	l.job, err = s.compile(l.definition, s.watched(l.hooks))
 	return err
 }

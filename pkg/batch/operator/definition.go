@@ -27,7 +27,10 @@ func onDisk(was core.Definition) (now core.Definition, change FileChange, path s
 		}
 		return string(found)
 	}
-	text := read(was.Path, was.Text)
+	text := was.Text
+	if was.Path != "" { // else it was in no file, and cannot change
+		text = read(was.Path, was.Text)
+	}
 	var files []core.DefinitionFile
 	for _, f := range was.Files {
 		if f.Path != "" { // else it changes with the program only

@@ -272,15 +272,13 @@ func (s *Service) storedFile(d core.Definition, name string) (file, carried *job
 // jobOf compiles the job of an execution as it was then; nil where this program does not
 // understand it any more.
 func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
-	if e.Definition.Path == "" && s.config.Files[e.JobName] == nil {
-		if s.config.Jobs == nil {
-			return nil
+	if e.Definition.Path == "" && s.config.Files[e.JobName] == nil && s.config.Jobs != nil {
+		if j, err := s.config.Jobs(ctx, e.JobName); err == nil {
+			return j
 		}
-		j, err := s.config.Jobs(ctx, e.JobName)
-		if err != nil {
-			return nil
-		}
-		return j
+	}
+	if e.Definition.Text == "" && s.config.Files[e.JobName] == nil {
+		return nil
 	}
 	file, _, err := s.storedFile(e.Definition, e.JobName)
 	if err != nil {

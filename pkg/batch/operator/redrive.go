@@ -48,6 +48,11 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	if err != nil {
 		return nil, err
 	}
+	if req.Given != nil {
+		if err := req.Given(d.specs(), req.Params); err != nil {
+			return nil, err
+		}
+	}
 	given, secrets, err := withoutSecrets(d, RunRequest{Params: req.Params})
 	if err != nil {
 		return nil, err

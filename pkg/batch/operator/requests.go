@@ -87,6 +87,9 @@ type RedriveRequest struct {
 	Edited map[int64]Edit `json:"edited,omitempty"`
 	// Params change parameters of the execution.
 	Params map[string]string `json:"params,omitempty"`
+	// Given is called with the parameters of the job and with Params before these are used, such as to
+	// read the files that are named for secret ones; nil: they are used as they are.
+	Given func(specs []core.ParameterSpec, params map[string]string) error `json:"-"`
 	// Folder is as in RunRequest.
 	Folder string `json:"-"`
 	// Checked, Source and File are as in RunRequest; none: the file with which the
@@ -158,7 +161,8 @@ const (
 	NoticeResumed NoticeKind = "resumed"
 	// NoticeChanged: the job file has changed since Execution; Changes says in what.
 	NoticeChanged NoticeKind = "changed"
-	// NoticeFileGone: the job file is gone; it is taken from the history.
+	// NoticeFileGone: the job file is gone, or File is empty and it was in none; it is taken from
+	// the history.
 	NoticeFileGone NoticeKind = "file_gone"
 	// NoticeOtherFile: Execution ran the job of this name from another file, Was; both share
 	// the instances of the job.

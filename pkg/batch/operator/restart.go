@@ -48,7 +48,7 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 	l := &launch{hooks: req.Hooks, named: e, options: job.Options{
 		FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges, Task: req.Task, Request: req.Key,
 	}}
-	if l.definition, err = s.ofExecution(ctx, req.source(), e); err != nil {
+	if l.definition, err = s.ofExecution(ctx, req.source(), e, req.Hooks); err != nil {
 		return nil, err
 	}
 	if l.job, err = s.compile(l.definition, s.watched(req.Hooks)); err != nil {

@@ -106,8 +106,8 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 }
 
 // ofExecution finds the job of an execution: that of the request, else the one that it
-// was started with.
-func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecution) (definition, error) {
+// was started with. One that was in no file, such as that of `copy`, is in the history.
+func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
 	if !from.isZero() {
 		d, err := s.find(ctx, from)
 		return d, withAction(err, e.ID, s.restartAction(e, true))
@@ -115,6 +115,12 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 	if e.Definition.Path == "" {
 		d, err := s.named(ctx, e.JobName)
 		var r *Refusal
+		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && e.Definition.Text != "" {
+			if there, wrong := s.ofHistory(e); wrong == nil { // else it is of a program that had the job
+				hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID})
+				return there, nil
+			}
+		}
 		if errors.As(err, &r) && r.Reason == ReasonNoSuchJob && s.config.Jobs == nil {
 			err = &Refusal{Reason: ReasonFile, Execution: e.ID, Actions: []Action{s.restartAction(e, true)},
 				Err: fmt.Errorf("execution %d does not know its job file", e.ID)}
@@ -134,18 +140,23 @@ func (s *Service) ofExecution(ctx context.Context, from source, e *core.JobExecu
 func (s *Service) stored(ctx context.Context, from source, e *core.JobExecution, hooks Hooks) (definition, error) {
 	was := e.Definition
 	if !from.isZero() || was.Text == "" || s.config.Files[e.JobName] != nil {
-		return s.ofExecution(ctx, from, e)
+		return s.ofExecution(ctx, from, e, hooks)
 	}
 	_, change, path := onDisk(was)
 	if change != FileGone {
-		return s.ofExecution(ctx, from, e)
+		return s.ofExecution(ctx, from, e, hooks)
 	}
 	hooks.notice(Notice{Kind: NoticeFileGone, Execution: e.ID, File: path})
-	file, err := jobfile.ParseStored(was, e.JobName, s.config.Registry)
+	return s.ofHistory(e)
+}
+
+// ofHistory is the job of an execution as the history has it.
+func (s *Service) ofHistory(e *core.JobExecution) (definition, error) {
+	file, err := jobfile.ParseStored(e.Definition, e.JobName, s.config.Registry)
 	if err != nil {
 		return definition{}, &Refusal{Reason: ReasonFile, Execution: e.ID, Err: err}
 	}
-	return definition{file: file, path: was.Path}, nil
+	return definition{file: file, path: e.Definition.Path}, nil
 }
 
 // compile makes the job of a definition. components are the service's, or

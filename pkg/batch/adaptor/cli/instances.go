@@ -101,8 +101,12 @@ func (c showCommands) listInstances(ctx context.Context, req operator.InstancesR
 
 func instanceTable(instances []operator.InstanceView) string {
 	var rows [][]string
+	params := newParameterColumn()
 	for _, i := range instances {
-		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, clip(parameterText(i.Params.All()), 60), count(int64(i.Attempts)),
+		params.add(i.JobName, i.Params.All())
+	}
+	for _, i := range instances {
+		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), count(int64(i.Attempts)),
 			idText(i.Execution), statusAndExit(i.Status, i.ExitCode)})
 	}
 	return renderTable([]column{

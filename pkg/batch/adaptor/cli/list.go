@@ -136,12 +136,16 @@ func executionTable(page []operator.Execution) string {
 		{title: "attempt", right: true}, {title: "started"}, {title: "duration", right: true},
 	}
 	var rows [][]string
+	params := newParameterColumn()
+	for _, e := range page {
+		params.add(e.JobName, e.Params.Identifying().All())
+	}
 	for _, e := range page {
 		took := "-"
 		if !e.StartedAt.IsZero() {
 			took = secondsText(e.Duration)
 		}
-		rows = append(rows, []string{idText(e.ID), e.JobName, clip(parameterText(e.Params.Identifying().All()), 60),
+		rows = append(rows, []string{idText(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
 			statusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), count(int64(e.Attempt)), timeText(e.StartedAt), took})
 	}
 	return renderTable(columns, rows)

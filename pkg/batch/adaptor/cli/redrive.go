@@ -16,7 +16,7 @@ func (c skipsCommands) redriveCommand() *cobra.Command {
 		Short: "Run the skipped items of an execution through the same step again",
 		Long: `Runs the skipped items of EXECUTION that are left through the processors and
 writers of their step, with the execution's parameters. NAME=VALUE changes one of
-them. No other step runs. It is an execution of its own, which can be redriven
+them, and NAME=@FILE gives a secret one. No other step runs. It is an execution of its own, which can be redriven
 again where it fails; "show" names both in each other's history. An item that is
 skipped again is left.
 
@@ -52,7 +52,7 @@ func (c skipsCommands) redrive(ctx context.Context, req operator.RedriveRequest,
 	if req.Params, err = parseParameters(words); err != nil {
 		return err
 	}
-	req.Folder = c.env.dir
+	req.Folder, req.Given = c.env.dir, readSecrets
 	return c.env.aboutExecution(ctx, req.Execution, func() error {
 		return runCommands(c).runToEnd(ctx, func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error) {
 			req.Hooks = hooks

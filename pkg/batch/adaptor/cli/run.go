@@ -219,6 +219,10 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	case operator.NoticeResumed:
 		c.env.log.InfoContext(ctx, "the newest instance has not completed: it goes on", "execution", int64(n.Execution), "status", string(n.Status))
 	case operator.NoticeFileGone:
+		if n.File == "" {
+			c.env.log.InfoContext(ctx, "the job is in no file: it is taken from the history", "execution", int64(n.Execution))
+			return
+		}
 		c.env.log.WarnContext(ctx, "the job file is gone: it is taken from the history", "file", n.File)
 	case operator.NoticeChanged:
 		c.logChanges(ctx, n)

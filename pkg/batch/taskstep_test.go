@@ -247,8 +247,11 @@ func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		e, err := app.Repository.Execution(t.Context(), 1)
-		return err == nil && e.Status == core.StatusCompleted
+		return err == nil && e.Status.IsOver()
 	}, time.Minute, 20*time.Millisecond)
+	exec, err := app.Repository.Execution(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	require.Equal(t, map[int]int{1: 1, 2: 1}, s.counts())
 }
 

@@ -168,7 +168,12 @@ func withPoints(value any) any {
 		}
 	default:
 		if of, err := row.ValueOf(value); err == nil && of.Kind().IsList() {
-			return of.String()
+			elements := of.Elements()
+			out := make([]any, len(elements))
+			for i, inner := range elements {
+				out[i] = withPoints(inner.Any())
+			}
+			return out
 		}
 	}
 	return value

@@ -77,10 +77,10 @@ func TestResultsHaveTheSameTypesBeforeAndAfterARestart(t *testing.T) {
 		b := newBed(t, url)
 		at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 		record := b.do(t.Context(), b.tasklet(func(_ context.Context, c *core.StepContribution) error {
-			c.Out = map[string]any{"small": int32(7), "whole": 1.0, "at": at, "list": []string{"a"}, "none": nil}
+			c.Out = map[string]any{"small": int32(7), "whole": 1.0, "at": at, "list": []string{"a"}, "floats": []float64{1, 2.5}, "none": nil}
 			return nil
 		}))
-		want := map[string]any{"small": int64(7), "whole": 1.0, "at": "2026-11-22T08:00:00Z", "list": []any{"a"}, "none": nil}
+		want := map[string]any{"small": int64(7), "whole": 1.0, "at": "2026-11-22T08:00:00Z", "list": []any{"a"}, "floats": []any{1.0, 2.5}, "none": nil}
 		require.Equal(t, want, record.Out)
 	})
 }

@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,30 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 					return reader
 				}})
 			}
+		}
+	})
+}
+
+// A table may hold any text where a field is of another type: each item says what is wrong with
+// it, and the others are delivered.
+func TestTheReaderKeepsItsContractWhateverTheCellsHold(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, db tx.Database) {
+		texts := []string{"", " ", "0", "9223372036854775808", "1e400", "NaN", "2026-02-30", "\u00e4\u0301", "\ufeff1", "{}", "[1,", "\\x00", "'", strings.Repeat("x", 3<<20)}
+		exec(t, db, "create table entry (id integer primary key, cell text)")
+		for n, text := range texts {
+			_, err := db.Conn().ExecContext(t.Context(), db.Dialect().Bind("insert into entry values (?, ?)"), n, text)
+			require.NoError(t, err)
+		}
+		for kind := row.String; kind <= row.BytesKind; kind++ {
+			s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "cell", Kind: kind, Nullable: true})
+			itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
+				r, err := query.New(db, query.Config{SQL: statement("select * from entry"), Key: []string{"id"}, Fetch: 5}, s)
+				require.NoError(t, err)
+				reader, err := item.RowOf("", s).FromRecords(r)
+				require.NoError(t, err)
+				return reader
+			}})
 		}
 	})
 }

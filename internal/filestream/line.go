@@ -8,9 +8,9 @@ import (
 )
 
 // Line returns the line that begins at offset, which is buffered or next, with its end; nil
-// if it has more than longest bytes: SkipLine passes it. The last line may have no end. It
-// returns io.EOF behind the last one. The input must have no Max, and keep what begins at
-// offset. The line is void at the next call.
+// if it has more than longest bytes without the end: SkipLine passes it. The last line may
+// have no end. It returns io.EOF behind the last one. The input must have no Max, and keep
+// what begins at offset. The line is void at the next call.
 func (in *Input) Line(ctx context.Context, offset, longest int64) ([]byte, error) {
 	for searched := 0; ; {
 		text := in.Buffered(offset)
@@ -18,7 +18,7 @@ func (in *Input) Line(ctx context.Context, offset, longest int64) ([]byte, error
 		if end > 0 {
 			end += searched
 		}
-		if searched = len(text); end == 0 && int64(searched) <= longest {
+		if searched = len(text); end == 0 && int64(searched) <= longest+lineEnd {
 			err := in.More(ctx)
 			if err == nil {
 				continue
@@ -28,9 +28,17 @@ func (in *Input) Line(ctx context.Context, offset, longest int64) ([]byte, error
 			}
 			text, end = in.Buffered(offset), searched
 		}
-		if end == 0 || int64(end) > longest {
+		if end == 0 || int64(len(WithoutEnd(text[:end]))) > longest {
 			return nil, nil
 		}
 		return text[:end], nil
 	}
+}
+
+// lineEnd is the length of the longest end of a line.
+const lineEnd = int64(len("\r\n"))
+
+// WithoutEnd returns a line without its end.
+func WithoutEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }

@@ -10,8 +10,9 @@ import (
 )
 
 // document is the framing of a text that is one document: of an element or a line that is
-// read again. What is wrong with it is the item's fault, and not the file's.
-type document struct{ index, row int64 }
+// read again. What is wrong with it is the item's fault, and not the file's. A line has at most
+// longest bytes, as in its file; 0: it is no line.
+type document struct{ index, row, longest int64 }
 
 func (document) input(*filestream.InputConfig, int64) {}
 
@@ -39,5 +40,8 @@ func (d document) next(ctx context.Context, r *Reader) ([]byte, error) {
 	}
 	r.found(start, doc, d.index)
 	r.row = d.row
+	if size := int64(len(text)); d.longest > 0 && size > d.longest {
+		return nil, r.tooLong(size, d.longest)
+	}
 	return doc, nil
 }

@@ -60,10 +60,14 @@ func (lines) skip(ctx context.Context, r *Reader) error {
 		r.dead = fmt.Errorf("%s:%d: %w", r.cfg.Path, r.at.Lines+1, err)
 		return r.dead
 	}
-	size := end - r.at.Offset
-	r.moveLine(size)
+	r.moveLine(end - r.at.Offset)
 	raw := r.in.Skipped().Raw()
 	r.lost = &raw
+	return r.tooLong(raw.Length, r.cfg.MaxLine)
+}
+
+// tooLong is the error of a line of so many bytes without its end.
+func (r *Reader) tooLong(size, longest int64) error {
 	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse,
-		fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, r.cfg.MaxLine)))
+		fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, longest)))
 }

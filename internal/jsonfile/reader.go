@@ -32,7 +32,9 @@ type Config struct {
 type Reader struct {
 	cfg   Config
 	frame framing
-	keys  *item.DocumentKeys // that some document must have
+	// longest is the limit of a line, also of one that is read alone; 0: documents are no lines.
+	longest int64
+	keys    *item.DocumentKeys // that some document must have
 
 	in   *filestream.Input
 	at   place
@@ -85,7 +87,11 @@ type framing interface {
 }
 
 // NewLines returns a reader of lines.
-func NewLines(cfg Config) *Reader { return newReader(cfg, lines{}) }
+func NewLines(cfg Config) *Reader {
+	r := newReader(cfg, lines{})
+	r.longest = cfg.MaxLine
+	return r
+}
 
 // NewArray returns a reader of the elements of the array that is the file, or that
 // stands at the end of the keys items, from the object on that is the file.
@@ -227,7 +233,11 @@ func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) er
 	if r.rows = nil; meta.Row == 0 && r.cfg.Explode != "" {
 		r.rows = newExploded(r.cfg.Explode)
 	}
-	r.cfg.Path, r.frame, r.in = meta.Path, document{index: meta.Index, row: meta.Row}, filestream.TextInput(raw.Text, raw.Offset)
+	longest := r.longest
+	if meta.Row > 0 { // a part of its line
+		longest = 0
+	}
+	r.cfg.Path, r.frame, r.in = meta.Path, document{index: meta.Index, row: meta.Row, longest: longest}, filestream.TextInput(raw.Text, raw.Offset)
 	r.goTo(place{Offset: raw.Offset, Lines: max(meta.Line-1, 0)})
 	return nil
 }

@@ -109,9 +109,9 @@ func TestALineLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
 		all := linesOutcomes(t, r, path, nil)
 		require.Len(t, all, 4)
 		require.Equal(t, "1 null", all[0])
-		require.Contains(t, all[1], ":2: the line has 512019 bytes, more than ")
+		require.Contains(t, all[1], ":2: the line has 512018 bytes, more than ")
 		require.Equal(t, "3 null", all[2])
-		require.Contains(t, all[3], ":4: the line has 512019 bytes, more than ")
+		require.Contains(t, all[3], ":4: the line has 512018 bytes, more than ")
 	}
 	path := file(t, "in.jsonl", long)
 	require.Len(t, linesOutcomes(t, readingLines(path, rows(t))(t), path, nil), 1)

@@ -88,7 +88,7 @@ func (f *file) next(ctx context.Context) (string, error) {
 		return "", f.skip(ctx)
 	}
 	f.lost = nil
-	whole := withoutEnd(text)
+	whole := filestream.WithoutEnd(text)
 	f.last, f.length = f.at, int64(len(whole))
 	f.move(int64(len(text)))
 	return string(whole), nil
@@ -107,11 +107,10 @@ func (f *file) skip(ctx context.Context) error {
 	if err != nil { // some of it is forgotten, so that it cannot be read again
 		return f.broken(f.past+1, err)
 	}
-	size := end - f.at
-	f.move(size)
+	f.move(end - f.at)
 	raw := f.in.Skipped().Raw()
 	f.lost = &raw
-	return f.invalid(fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, f.longest))
+	return f.invalid(fmt.Errorf("the line has %d bytes, more than %d (max_line)", raw.Length, f.longest))
 }
 
 // broken ends the reading for good.

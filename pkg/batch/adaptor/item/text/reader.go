@@ -1,7 +1,6 @@
 package text
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -196,9 +195,4 @@ func (r *reader) Position() (item.Position, error) {
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	r.single, r.records, r.ended = true, 0, false
 	return r.file.OpenRaw(ctx, meta, raw)
-}
-
-// withoutEnd returns a line without its end.
-func withoutEnd(line []byte) []byte {
-	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }

@@ -164,7 +164,7 @@ func TestABorrowedSessionThatAStepHasChangedIsClosed(t *testing.T) {
 			require.NotEqual(t, pid, again)
 			require.Equal(t, "4MB", now)
 			require.Eventually(t, func() bool {
-				return ask("SELECT count(*)::text FROM pg_locks WHERE locktype = 'advisory'") == "0"
+				return ask("SELECT count(*)::text FROM pg_locks JOIN pg_database d ON d.oid = database WHERE locktype = 'advisory' AND datname = current_database()") == "0"
 			}, 5*time.Second, 5*time.Millisecond)
 			require.NoError(t, p.Close())
 			for range 5 {

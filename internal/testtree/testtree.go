@@ -7,7 +7,7 @@
 // which its result is that of this very tree. A test that starts its own binary anew
 // (os.Args[0]) needs none: what that is made of is in the cache's key.
 //
-// Only tests and internal/testdb/cluster import it.
+// It imports nothing of ours. Only tests and internal/testdb/cluster import it.
 package testtree
 
 import (

@@ -33,6 +33,10 @@ PACKAGES ?= 2
 # test PKG=./internal/conformance` runs any of them with it, and `make soak` those of random
 # cases.
 PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression)|cmd/surfin|bench|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/redrive|runtime/schedule|core/row|adaptor/(cli|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http)))
+# What takes longest in packages outside of PLAIN is one case after the other: test-cases runs
+# them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
+FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
+CASES := $(FLOWS)|AStepEndsAsTheRulesSay|OverAnyKillsFailuresAndRestarts
 # The packages that take longest begin first, so that the last ones to end are short.
 LONGEST := internal/acceptance internal/conformance pkg/batch/batchtest internal/testmodel pkg/batch/repository pkg/batch/job pkg/batch/runtime pkg/batch/step
 PACKAGES_BY_LENGTH = $(patsubst %,./%,$(LONGEST)) $(filter-out $(patsubst %,./%,$(LONGEST)),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...))
@@ -53,7 +57,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
+.PHONY: help build test test-plain test-race test-cases quick soak fuzz lint deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,13 +67,16 @@ build: ## build bin/surfin with metrics and traces (CGO_ENABLED=0 make build: wi
 
 test: ## run all tests whose result may have changed on SQLite and PostgreSQL, with the race detector; FLAGS=-count=1 runs all (installs gcc, postgresql and pgbouncer if lacking); `make lint` vets them
 	tools/ensure git gcc postgresql pgbouncer
-	RAPID_SEED=$(SEED) $(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory -k -j2 -Otarget $(if $(filter ./...,$(PKG)),test-plain test-race,test-race)
+	RAPID_SEED=$(SEED) $(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory -k -j2 -Otarget $(if $(filter ./...,$(PKG)),test-plain test-race test-cases,test-race)
 
 test-plain:
 	$(TEST) $(FLAGS) $$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN))
 
+test-cases:
+	$(TEST) -run '$(CASES)' $(FLAGS) ./pkg/batch/job ./pkg/batch/step
+
 test-race:
-	CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN) -v),$(PKG))
+	$(if $(filter ./...,$(PKG)),SURFIN_TEST_FEW=1) CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN) -v),$(PKG))
 
 quick: ## run all tests without the race detector, leaving out the long ones
 	tools/ensure git postgresql pgbouncer
@@ -84,7 +91,7 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FR
 	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory test-race SEED=0 PKG="./internal/testmodel/ ./internal/conformance/ ./internal/acceptance/"
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'TestRepository/.*/the_largest_plan' $(FLAGS) ./pkg/batch/repository/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v \
-		-run 'RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep' $(FLAGS) ./pkg/batch/job/
+		-run '$(FLOWS)' $(FLAGS) ./pkg/batch/job/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'NoTaskIsLost|ThoughAProcessDies' $(FLAGS) ./pkg/batch/runtime/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'EveryItemIsRedriven|AtEveryCommit|KillsOfItsRestarts' $(FLAGS) \
 		./pkg/batch/chunk/redrive/ ./pkg/batch/batchtest/

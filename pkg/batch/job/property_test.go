@@ -28,7 +28,7 @@ const soakVariable = "SURFIN_SOAK"
 
 // flowsOn returns how many random flows a property tries on a database: cases on SQLite,
 // and a third of them on PostgreSQL, which has other statements and not another walk. A
-// soak tries these shares of its number.
+// soak tries these shares of its number. Where few are wanted there is one.
 func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
 	if testing.Short() {
 		cases = 10
@@ -39,6 +39,8 @@ func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
 		return n / shareOnSQLite
 	case err == nil:
 		return n / shareOnPostgres
+	case testengine.Few():
+		return 1
 	case sqlite:
 		return cases
 	}
@@ -48,6 +50,15 @@ func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
 func onSQLite(url string) bool { return strings.HasPrefix(url, "sqlite") }
 
 func isSoak() bool { return os.Getenv(soakVariable) != "" }
+
+// rarely returns by how many moments the next death is later than the last, which each says
+// unless few are wanted: an odd number is before a write and after one, in turn.
+func rarely(each int) int {
+	if testengine.Few() {
+		return 5 * each
+	}
+	return each
+}
 
 // TestARandomFlowDoesTheSameHoweverOftenItDies compares a flow that runs through
 // with the same one whose steps fail and whose process dies at random moments, and

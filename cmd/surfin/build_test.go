@@ -2,13 +2,14 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
 // The first command compiles all that it is made of: this is what keeps it short. What others
@@ -17,7 +18,7 @@ import (
 func TestTheFirstCommandCompilesLittle(t *testing.T) {
 	t.Parallel()
 	const most = 412
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	out, err := testtree.Command(t.Context(), "go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
 	packages := slices.DeleteFunc(strings.Fields(string(out)), func(p string) bool {
 		return strings.HasPrefix(p, "github.com/surfin-batch/surfin/")
@@ -35,11 +36,11 @@ func TestABuildWithoutMetricsAndTracesSaysSoWhenTheyAreConfigured(t *testing.T) 
 	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "surfin")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
+	out, err := testtree.Command(t.Context(), "go", "build", "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "job.yaml"), []byte("job: one\nflow:\n- step: a\n  tasklet: {sql: select 1}\n"), 0o600))
 	run := func(environment ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), program, "run", "job.yaml")
+		cmd := testtree.Command(t.Context(), program, "run", "job.yaml")
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), environment...)
 		said, err := cmd.CombinedOutput()
 		return string(said), err

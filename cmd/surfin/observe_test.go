@@ -23,6 +23,7 @@ import (
 
 	stdslog "log/slog"
 
+	"github.com/surfin-batch/surfin/internal/testtree"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/otel"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
@@ -43,7 +44,7 @@ func TestTheGuideToObservationIsRight(t *testing.T) {
 		t.Skip("the guide scrapes with curl, which is not here")
 	}
 	dir := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-tags", "full", "-o", filepath.Join(dir, "bin", "surfin"), ".").CombinedOutput()
+	out, err := testtree.Command(t.Context(), "go", "build", "-tags", "full", "-o", filepath.Join(dir, "bin", "surfin"), ".").CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	r := newReceiver(t)
 	script := "set -e\n"
@@ -58,7 +59,7 @@ func TestTheGuideToObservationIsRight(t *testing.T) {
 		}
 	}
 	script = strings.NewReplacer("http://localhost:4318", r.URL, "localhost:9464", freeAddress(t)).Replace(script)
-	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
+	cmd := testtree.Command(t.Context(), "sh", "-c", script)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	said, err := cmd.CombinedOutput()

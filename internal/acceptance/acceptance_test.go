@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -58,7 +59,7 @@ func run(m *testing.M) int {
 
 // build makes a program of this module.
 func build(to, folder string) (string, error) {
-	out, err := exec.Command("go", "build", "-o", to, "github.com/surfin-batch/surfin/"+folder).CombinedOutput()
+	out, err := testtree.Command(context.Background(), "go", "build", "-o", to, "github.com/surfin-batch/surfin/"+folder).CombinedOutput()
 	return string(out), err
 }
 
@@ -136,7 +137,7 @@ func (s *scene) start(args ...string) *process {
 
 func (s *scene) startProgram(program string, args ...string) *process {
 	s.t.Helper()
-	p := &process{Cmd: exec.Command(program, args...), done: make(chan struct{})}
+	p := &process{Cmd: testtree.Command(context.Background(), program, args...), done: make(chan struct{})}
 	p.Dir = s.dir
 	p.Env = append(os.Environ(), append([]string{"DATABASE_URL=" + s.url, "SURFIN_AUTO_MIGRATE=true"}, s.env...)...)
 	p.Stdout, p.Stderr = &p.out, &p.out

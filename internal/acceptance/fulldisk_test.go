@@ -2,7 +2,6 @@ package acceptance
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
 // TestAFullDiskFailsTheStepAndARestartGoesOnWhenThereIsRoom writes a file onto a disk
@@ -17,7 +17,7 @@ import (
 // (rule C15b).
 func TestAFullDiskFailsTheStepAndARestartGoesOnWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
-	if out, err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {
+	if out, err := testtree.Command(t.Context(), "unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {
 		t.Skipf("it needs a system that lets a user mount a tmpfs: %v, %s", err, out)
 	}
 	s := newScene(t, testdb.SQLite(t), map[string]string{"export.yaml": `
@@ -62,7 +62,7 @@ ls disk
 
 // script runs a shell script in a mount namespace of its own.
 func (s *scene) script(text string) (string, error) {
-	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-c", text)
+	cmd := testtree.Command(s.t.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", text)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "DATABASE_URL="+s.url, "SURFIN_AUTO_MIGRATE=true", "SURFIN="+surfin, "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
 // block is a fenced block of a page, with the comment before it.
@@ -141,7 +141,7 @@ func (s *scene) read(name string) string {
 // commandWords are the words of a command line of a page, as a shell splits them.
 func commandWords(t *testing.T, line string) []string {
 	t.Helper()
-	cmd := exec.Command("sh", "-c", `surfin() { printf '%s\n' "$@"; }; `+line)
+	cmd := testtree.Command(t.Context(), "sh", "-c", `surfin() { printf '%s\n' "$@"; }; `+line)
 	out, err := cmd.Output()
 	require.NoError(t, err, line)
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
@@ -279,7 +279,7 @@ func (s *scene) runManifest(m manifest) {
 // scene's folder.
 func (s *scene) runContainer(c container) {
 	s.t.Helper()
-	cmd := exec.Command(surfin)
+	cmd := testtree.Command(s.t.Context(), surfin)
 	for _, word := range c.Args {
 		cmd.Args = append(cmd.Args, strings.ReplaceAll(word, "/jobs/", s.dir+"/"))
 	}

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -210,7 +210,7 @@ func (s *served) assertCall(line, comment string) {
 // curl does what the program of that name does with the options of the page.
 func (s *served) curl(line string) string {
 	s.t.Helper()
-	out, err := exec.Command("sh", "-c", `curl() { printf '%s\n' "$@"; }; `+line).Output()
+	out, err := testtree.Command(s.t.Context(), "sh", "-c", `curl() { printf '%s\n' "$@"; }; `+line).Output()
 	require.NoError(s.t, err, line)
 	words := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	method, body, header := http.MethodGet, "", http.Header{}

@@ -2,13 +2,13 @@ package acceptance
 
 import (
 	"bytes"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
 const filterJob = `
@@ -29,7 +29,7 @@ func TestRowsGoThroughThePipesOfTheCommand(t *testing.T) {
 	s := newScene(t, testdb.SQLite(t), map[string]string{"job.yaml": filterJob})
 	run := func(stdin string, args ...string) (stdout, stderr string, code int) {
 		var out, errs bytes.Buffer
-		cmd := exec.CommandContext(t.Context(), surfin, args...)
+		cmd := testtree.Command(t.Context(), surfin, args...)
 		cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.dir, strings.NewReader(stdin), &out, &errs
 		cmd.Env = append(cmd.Environ(), "DATABASE_URL="+s.url, "SURFIN_AUTO_MIGRATE=true")
 		err := cmd.Run()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -156,7 +156,7 @@ func (f *taskFaults) logs() string {
 // printed.
 func (s *scene) shell(line string) string {
 	s.t.Helper()
-	cmd := exec.CommandContext(s.t.Context(), "sh", "-c", line)
+	cmd := testtree.Command(s.t.Context(), "sh", "-c", line)
 	cmd.Dir = s.dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(s.t, err, "%s\n%s", line, out)

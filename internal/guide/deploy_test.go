@@ -15,6 +15,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
 // deployed are the files of deploy/ that start the command.
@@ -102,7 +104,7 @@ func TestSystemdReadsTheUnits(t *testing.T) {
 		require.NoError(t, err)
 		unit := filepath.Join(t.TempDir(), filepath.Base(file))
 		require.NoError(t, os.WriteFile(unit, []byte(strings.Replace(page(t, file), "/usr/local/bin/surfin", program, 1)), 0o600))
-		out, err := exec.CommandContext(t.Context(), analyze, "verify", unit).CombinedOutput()
+		out, err := testtree.Command(t.Context(), analyze, "verify", unit).CombinedOutput()
 		require.NoError(t, err, string(out))
 		require.NotContains(t, string(out), filepath.Base(file), "systemd has remarks")
 	}

@@ -1,9 +1,11 @@
 // Package testdb gives tests real databases: SQLite files, and databases in a
 // private PostgreSQL cluster.
 //
-// The cluster is the one that SURFIN_TEST_POSTGRES names (the URL of a user who
-// may create databases; `make test` sets it), else one of this process's own,
-// started by the first test that asks. Packages whose tests use PostgreSQL say
+// The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may
+// create databases, or by the absolute path of a file in which the URL is (`make test` does
+// that, as the variable's value decides whether a test result is still good), else one of
+// this process's own, started by the first test that asks. Packages whose tests use
+// PostgreSQL say
 //
 //	func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 //
@@ -38,7 +40,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
 )
 
-// Variable names the environment variable with the admin URL of a server.
+// Variable names the environment variable with the admin URL of a server, or the absolute
+// path of a file with it.
 const Variable = "SURFIN_TEST_POSTGRES"
 
 // Templates names the environment variable with a folder in which SQLiteTemplate is; the
@@ -137,7 +140,7 @@ func EmptyPostgres(t testing.TB) string {
 
 func postgres(t testing.TB, template string) string {
 	t.Helper()
-	admin, err := adminURL()
+	admin, err := ownURL()
 	if err != nil {
 		t.Fatalf("this test needs PostgreSQL: %v", err)
 	}
@@ -180,9 +183,23 @@ func Pooled(t testing.TB, database, mode string, settings ...string) string {
 	return pooler.URL()
 }
 
-func adminURL() (string, error) {
-	if given := os.Getenv(Variable); given != "" {
+// AdminURL returns the URL that Variable names; "" if it is not set.
+func AdminURL() (string, error) {
+	given := os.Getenv(Variable)
+	if !filepath.IsAbs(given) {
 		return given, nil
+	}
+	text, err := os.ReadFile(given) //nolint:gosec // it is whose tests they are who says so
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", Variable, err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// ownURL is AdminURL, or that of the server of this process.
+func ownURL() (string, error) {
+	if given, err := AdminURL(); err != nil || given != "" {
+		return given, err
 	}
 	own.Lock()
 	defer own.Unlock()

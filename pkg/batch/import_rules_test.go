@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
 const module = "github.com/surfin-batch/surfin"
@@ -283,7 +284,7 @@ func TestAHeavyLibraryIsFoundBehindAnAdaptor(t *testing.T) {
 // An embedder compiles no command line.
 func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
 	t.Parallel()
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	out, err := testtree.Command(t.Context(), "go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
 	packages := strings.Fields(string(out))
 	require.Contains(t, packages, module+"/pkg/batch/operator")

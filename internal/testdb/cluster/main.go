@@ -1,19 +1,24 @@
 // Command cluster starts a private PostgreSQL cluster, runs a command with
-// SURFIN_TEST_POSTGRES set to its admin URL, stops the cluster, and exits as the
-// command did:
+// SURFIN_TEST_POSTGRES set to a file with its admin URL, stops the cluster, and exits as
+// the command did:
 //
 //	go run ./internal/testdb/cluster -- go test ./...
 //
 // Temporary files of the command and of the server are in memory (TMPDIR below
-// /dev/shm) where there is room; those of `go build` stay where they are (GOTMPDIR).
+// /dev/shm) where there is room; those of `go build` stay where they are (GOTMPDIR in
+// a GOENV of the run's own).
 //
 // Its databases are made of templates that have the repository's tables
 // (SURFIN_TEST_TEMPLATES; see internal/testdb).
 //
+// What it sets has the same value each time, as long as what stands behind it is the same:
+// `go test` compares it, and repeats the result of a package (internal/testtree).
+//
 // Without a command it prints the URL and runs until it is interrupted. A server
 // that SURFIN_TEST_POSTGRES names already is used as it is.
 //
-// It imports internal/testdb, internal/testdb/pgcluster, the repository and its databases.
+// It imports internal/testdb, internal/testdb/pgcluster, internal/testtree, the
+// repository and its databases.
 package main
 
 import (
@@ -45,12 +50,18 @@ func main() {
 func run(args []string) (code int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	leave, err := useMemory()
+	room, leave, err := enterRoom(ctx)
 	if err != nil {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	admin := os.Getenv(testdb.Variable)
+	if err := nameTree(ctx); err != nil {
+		return 1, err
+	}
+	admin, err := testdb.AdminURL()
+	if err != nil {
+		return 1, err
+	}
 	if admin == "" {
 		cluster, serr := pgcluster.Start(ctx)
 		if serr != nil {
@@ -58,21 +69,21 @@ func run(args []string) (code int, err error) {
 		}
 		defer func() { err = errors.Join(err, cluster.Stop()) }()
 		admin = cluster.URL()
-		remove, terr := makeTemplates(ctx, admin)
-		if terr != nil {
+		if terr := makeTemplates(ctx, room, admin); terr != nil {
 			return 1, terr
 		}
-		defer func() { err = errors.Join(err, remove()) }()
 	}
 	fmt.Fprintln(os.Stderr, testdb.Variable+"="+admin)
 	if len(args) == 0 {
 		<-ctx.Done()
 		return 0, nil
 	}
+	if err := nameServer(ctx, room, admin); err != nil {
+		return 1, err
+	}
 	// The command gets the terminal's interrupt itself: it is waited for, not killed.
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), testdb.Variable+"="+admin)
 	if err := cmd.Run(); err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() >= 0 {
 			return exit.ExitCode(), nil
@@ -80,19 +91,4 @@ func run(args []string) (code int, err error) {
 		return 1, fmt.Errorf("run %s: %w", args[0], err)
 	}
 	return 0, nil
-}
-
-// useMemory moves temporary files into memory until leave is called.
-func useMemory() (leave func() error, err error) {
-	dir, err := scratch()
-	if err != nil || dir == "" {
-		return func() error { return nil }, err
-	}
-	if os.Getenv("GOTMPDIR") == "" {
-		err = os.Setenv("GOTMPDIR", os.TempDir())
-	}
-	if err := errors.Join(err, os.Chmod(dir, os.ModeSticky|0o777), os.Setenv("TMPDIR", dir)); err != nil { //nolint:gosec // as /tmp: the server may be another user
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return func() error { return os.RemoveAll(dir) }, nil
 }

@@ -16,25 +16,25 @@ import (
 )
 
 // makeTemplates makes a database of each kind with the repository's tables, and says
-// where they are (testdb.Templates), until remove is called.
-func makeTemplates(ctx context.Context, admin string) (remove func() error, err error) {
-	dir, err := os.MkdirTemp("", "surfin-templates-")
-	if err != nil {
-		return nil, fmt.Errorf("folder of templates: %w", err)
-	}
-	remove = func() error { return os.RemoveAll(dir) }
-	lite := "sqlite:" + filepath.Join(dir, testdb.SQLiteTemplate)
-	server, err := emptyTemplate(ctx, admin)
+// where they are (testdb.Templates). The name says nothing of the tables: a test that uses
+// them has the migrations in its binary.
+func makeTemplates(ctx context.Context, room, admin string) error {
+	dir := filepath.Join(room, "templates")
+	err := os.Mkdir(dir, 0o755) //nolint:gosec // nothing there is secret
+	var server string
 	if err == nil {
-		err = migrate(ctx, lite, server)
+		server, err = emptyTemplate(ctx, admin)
+	}
+	if err == nil {
+		err = migrate(ctx, "sqlite:"+filepath.Join(dir, testdb.SQLiteTemplate), server)
 	}
 	if err == nil {
 		err = os.Setenv(testdb.Templates, dir)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("templates of the test databases: %w", err), remove())
+		return fmt.Errorf("templates of the test databases: %w", err)
 	}
-	return remove, nil
+	return nil
 }
 
 func emptyTemplate(ctx context.Context, admin string) (string, error) {

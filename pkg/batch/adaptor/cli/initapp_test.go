@@ -2,13 +2,13 @@ package cli_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 )
 
@@ -27,7 +27,7 @@ func TestTheProgramThatInitAppWritesRunsItsTest(t *testing.T) {
 	r := s.run("init", "app", "meter", "--dir", dir, "--replace", checkout)
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
 	require.Contains(t, r.out, "cd DIR/meter && go test .")
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", ".")
+	cmd := testtree.Command(t.Context(), "go", "test", "-vet=off", ".")
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "GOWORK=off", "DATABASE_URL=")
 	out, err := cmd.CombinedOutput()

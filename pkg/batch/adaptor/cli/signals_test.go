@@ -31,9 +31,7 @@ type child struct {
 
 func (s *scene) start(args ...string) *child {
 	s.t.Helper()
-	self, err := os.Executable()
-	require.NoError(s.t, err)
-	c := &child{t: s.t, cmd: exec.Command(self, s.words(args)...)}
+	c := &child{t: s.t, cmd: exec.Command(os.Args[0], s.words(args)...)}
 	c.cmd.Env = append(os.Environ(), asCommand+"=1")
 	c.cmd.Dir = s.dir
 	c.cmd.Stdout = &c.out

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testtree"
+)
+
+// enterRoom moves temporary files into a folder of the run, in memory where that can be, until
+// leave is called.
+func enterRoom(ctx context.Context) (room string, leave func() error, err error) {
+	disk := os.TempDir()
+	room, leave, err = takeRoom(cmp.Or(memory(), disk))
+	if err != nil {
+		return "", nil, err
+	}
+	err = errors.Join(os.Chmod(room, os.ModeSticky|0o777), buildOn(ctx, disk, room), os.Setenv("TMPDIR", room)) //nolint:gosec // as /tmp: the server may be another user
+	if err != nil {
+		return "", nil, errors.Join(err, leave())
+	}
+	return room, leave, nil
+}
+
+// buildOn lets the go command work on a disk: programs that it links are large. It is told in
+// a file. The variable GOTMPDIR would move the folders of tests there as well
+// (testing.T.TempDir), whose databases are to be in memory.
+func buildOn(ctx context.Context, disk, room string) error {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOENV").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOENV: %w", err)
+	}
+	text, err := os.ReadFile(strings.TrimSpace(string(out)))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("settings of go: %w", err)
+	}
+	text = append(bytes.TrimSpace(text), "\nGOTMPDIR="+cmp.Or(os.Getenv("GOTMPDIR"), disk)+"\n"...) // the last one counts
+	file := filepath.Join(room, "goenv")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return fmt.Errorf("settings of go: %w", err)
+	}
+	return errors.Join(os.Setenv("GOENV", file), os.Unsetenv("GOTMPDIR"))
+}
+
+// nameTree says what the files of the module are. Outside of a checkout it leaves that to
+// the tests that need it (testtree.Command).
+func nameTree(ctx context.Context) error {
+	root, err := testtree.Root()
+	if err != nil {
+		return os.Unsetenv(testtree.Variable)
+	}
+	sum, err := testtree.Sum(ctx, root)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		return os.Unsetenv(testtree.Variable)
+	}
+	return os.Setenv(testtree.Variable, sum)
+}
+
+// nameServer writes the URL, which has another port and password each time, into a file
+// whose name says no more than the version of the server.
+func nameServer(ctx context.Context, room, admin string) error {
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return fmt.Errorf("connect to the server of %s: %w", testdb.Variable, err)
+	}
+	version, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), " ")
+	file := filepath.Join(room, "postgres-"+version+".url")
+	return errors.Join(conn.Close(ctx), os.WriteFile(file, []byte(admin), 0o600), os.Setenv(testdb.Variable, file))
+}

@@ -1,0 +1,23 @@
+package main
+
+import "syscall"
+
+const (
+	shm = "/dev/shm"
+	// minFree is the room, in bytes, that all tests together need by far.
+	minFree = 4 << 30
+	noExec  = 0x8 // ST_NOEXEC of statfs: tests run programs that they build
+)
+
+// memory returns a folder in memory: nothing there waits for a disk, and a process that is
+// killed loses nothing that it wrote. "" where there is no room.
+func memory() string {
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(shm, &fs); err != nil || fs.Flags&noExec != 0 {
+		return ""
+	}
+	if fs.Bavail*uint64(fs.Bsize) < minFree { //nolint:gosec // a size of blocks is positive
+		return ""
+	}
+	return shm
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// memory is for systems that are known to have a folder in memory.
+func memory() string { return "" }

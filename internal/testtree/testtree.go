@@ -1,0 +1,122 @@
+// Package testtree lets the test cache of Go know what tests hand to other programs.
+//
+// `go test` repeats a result ("ok, cached") as long as the test binary, and the files and
+// environment variables that the test process itself asked for, are the same. It does not
+// see what a program reads that the test starts: `go build` compiles the whole module,
+// surfin opens job files. A test that starts a program therefore uses Command, after
+// which its result is that of this very tree. A test that starts its own binary anew
+// (os.Args[0]) needs none: what that is made of is in the cache's key.
+//
+// It imports nothing of ours. Only tests and internal/testdb/cluster import it.
+package testtree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Variable names the environment variable with the Sum of the tree when the tests began,
+// which internal/testdb/cluster sets. A file that changes while they run is then a
+// change for the next run, and none for this one's result.
+const Variable = "SURFIN_TEST_TREE"
+
+// Command is exec.CommandContext in a test whose result depends on every file of the module.
+func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	depend()
+	return exec.CommandContext(ctx, name, args...) //nolint:gosec // of a test
+}
+
+// depend asks for the variable, which Go's cache notes. Without one it looks into
+// each folder of the module: Go notes that too, with size and time of each file there.
+func depend() {
+	if os.Getenv(Variable) != "" {
+		return
+	}
+	root, err := Root()
+	if err != nil {
+		panic(err) // a test runs in the folder of its package
+	}
+	if err := filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // another test's file
+		case err == nil && d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		}
+		return err
+	}); err != nil {
+		panic(err)
+	}
+}
+
+// Root returns the folder of go.mod, at or above the working directory.
+func Root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return "", errors.New("there is no go.mod at or above the working directory")
+		}
+		dir = above
+	}
+}
+
+// Sum returns a hash over names, modes and contents of the files below root that git has or would
+// add. It fails where root is not in a checkout.
+func Sum(ctx context.Context, root string) (string, error) {
+	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		return "", fmt.Errorf("list the files of %s: %w", root, err)
+	}
+	names := strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
+	slices.Sort(names)
+	sum := sha256.New()
+	for _, name := range slices.Compact(names) { // of a merge a name comes several times
+		text, mode, err := read(filepath.Join(root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and git was not told
+		}
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%q %v %d\n", name, mode, len(text))
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// read returns the text of a file, the target of a link, and nothing of a folder, which is
+// a checkout of its own.
+func read(path string) ([]byte, fs.FileMode, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	var text []byte
+	switch mode := info.Mode(); {
+	case mode.IsRegular():
+		text, err = os.ReadFile(path) //nolint:gosec // git named it
+	case mode&fs.ModeSymlink != 0:
+		var to string
+		to, err = os.Readlink(path)
+		text = []byte(to)
+	}
+	return text, info.Mode(), err
+}

@@ -42,7 +42,7 @@ type Field struct {
 	Program bool
 	// Output says that it is a file that this component alone writes.
 	Output bool
-	// Literal says that the text is taken as it is: a ${...} in it is no expression.
+	// Literal says that the text is taken as it is: a ${...} in it is not an expression.
 	Literal bool
 	// Kind is the kind of component that the field names, for the forms of those.
 	Kind string

@@ -81,7 +81,7 @@ type Work struct {
 	Keep bool `json:"keep,omitempty"`
 	// KillAt asks the process to kill itself soon after it has committed so many rows; 0: not.
 	KillAt int64 `json:"kill_at,omitempty"`
-	// Again says that the process before has not completed the work: this one goes on.
+	// Again says that the process before has not completed the work: this one continues.
 	Again bool `json:"again,omitempty"`
 	// River is the engine of the runtime; Worker asks the process to be a worker only.
 	River  bool `json:"river,omitempty"`

@@ -130,7 +130,7 @@ func (b *bench) lose(ctx context.Context) (text string, err error) {
 }
 
 // lostBy runs a case with one contestant: the first process, and where that has not completed a second
-// one that goes on.
+// one that continues.
 func (b *bench) lostBy(ctx context.Context, c loseCase, of Workload, by Contestant, w Work) (l lost) {
 	w, l.failed = b.clear(ctx, of, by, w)
 	if l.failed != nil {

@@ -32,7 +32,7 @@ type entry struct {
 	Name string
 }
 
-// ours runs a case, or goes on with that of the process before.
+// ours runs a case, or continues with that of the process before.
 func (c loseCase) ours(ctx context.Context, w Work) (r Result, err error) {
 	d := &disturbing{}
 	app, err := openApp(ctx, w, w.URL, batch.Item[entry]("entry"), batch.Writer[entry]("disturb", func() *disturbing { return d }))

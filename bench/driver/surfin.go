@@ -65,7 +65,7 @@ func oursOnFile(name, job string, opts ...fx.Option) inside {
 	return c
 }
 
-// runJob runs a job file, or goes on with the job of a process that was killed.
+// runJob runs a job file, or continues with the job of a process that was killed.
 func runJob(ctx context.Context, w Work, url, job string, opts ...fx.Option) (r Result, err error) {
 	app, err := openApp(ctx, w, url, opts...)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 
 	"github.com/surfin-batch/surfin/bench/hashing"
 )
@@ -13,12 +14,30 @@ func w7() Workload {
 			return runJob(ctx, w, w.URL, hashing.Job("hash", partition, w.Rows)+jobParameters, hashing.Components())
 		}}
 	}
+	byHand := func(name string, goroutines int) Contestant {
+		return inside{name: name, run: func(_ context.Context, w Work) (Result, error) {
+			return timed(func() error {
+				var all sync.WaitGroup
+				for first := range goroutines {
+					all.Go(func() {
+						for n := first; n < w.Rows; n += goroutines {
+							hashing.Hash(int64(n))
+						}
+					})
+				}
+				all.Wait()
+				return nil
+			})
+		}}
+	}
 	return Workload{
-		Name: "w7", Title: "a step that hashes numbers, as one and in parts", Share: 0.15,
+		Name: "w7", Title: "a step that hashes numbers, as one and in parts", Share: 0.3,
 		Contestants: []Contestant{
 			job("one step", ""),
 			job("four parts, four at a time", "{by: {count: 4}, workers: 4}"),
 			job("four parts, two at a time", "{by: {count: 4}, workers: 2}"),
+			byHand("loop, no engine", 1),
+			byHand("two loops at a time, no engine", 2),
 			inside{name: oursPrefix + " four parts, two worker processes", run: onWorkers},
 		},
 		Prepare: withHistory,

@@ -35,7 +35,7 @@ func Job(name, partition string, items int) string {
 		text += "  partition: " + partition + "\n"
 		first, step = "${part.index}", "${part.count}"
 	}
-	return text + fmt.Sprintf("  chunk:\n    size: 100\n    reader: {numbers: {first: %q, step: %q, items: %d}}\n    processor: hash\n    writer: forget\n", first, step, items)
+	return text + fmt.Sprintf("  chunk:\n    size: 1000\n    reader: {numbers: {first: %q, step: %q, items: %d}}\n    processor: hash\n    writer: forget\n", first, step, items)
 }
 
 // share is what a part reads: every so-many-th number below items.
@@ -68,12 +68,15 @@ func (n *numbers) Position() (batch.Position, error) { return batch.Position(fmt
 // hash is work for a CPU.
 type hash struct{}
 
-func (hash) Process(_ context.Context, n int64) (string, error) {
+func (hash) Process(_ context.Context, n int64) (string, error) { return Hash(n), nil }
+
+// Hash is the work of one number.
+func Hash(n int64) string {
 	sum := sha256.Sum256([]byte(fmt.Sprint(n)))
 	for range rounds {
 		sum = sha256.Sum256(sum[:])
 	}
-	return string(sum[:8]), nil
+	return string(sum[:8])
 }
 
 type forget struct{}

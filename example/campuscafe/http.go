@@ -14,7 +14,7 @@ import (
 )
 
 // answer is what a call that changes an order answers. Applied is false where there was
-// nothing to do any more: that is no error, since calls are repeated.
+// nothing to do any more: that is not an error, since calls are repeated.
 type answer struct {
 	ID      int64  `json:"id"`
 	Status  State  `json:"status"`

@@ -48,7 +48,7 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder is no failure
+	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder is not a failure
 	surfin = filepath.Join(dir, "surfin")
 	if out, err := build(surfin, "cmd/surfin"); err != nil {
 		fmt.Fprintln(os.Stderr, "build the command:", err, out)

@@ -75,7 +75,7 @@ func blobOf(url string) string {
 	return "blob"
 }
 
-// A copy that failed, or was killed, goes on where it was.
+// A copy that failed, or was killed, continues where it was.
 func TestACopyGoesOnAtItsPosition(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -137,7 +137,7 @@ func TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState(t *testing.T) {
 	}
 }
 
-// goOn goes on with execution 1, whose process is dead.
+// goOn continues with execution 1, whose process is dead.
 func (s *scene) goOn(way string) (int, string) {
 	s.t.Helper()
 	switch way {
@@ -260,7 +260,7 @@ flow:
         writer: {table: {name: stamped}}
 `
 
-// TestAStopReachesEveryBranchAndPartition and a restart goes on with each of them
+// TestAStopReachesEveryBranchAndPartition and a restart continues with each of them
 // where it was.
 func TestAStopReachesEveryBranchAndPartition(t *testing.T) {
 	t.Parallel()

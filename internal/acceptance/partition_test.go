@@ -92,7 +92,7 @@ func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) 
 }
 
 // TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain: seven partitions complete, the job
-// fails and says which one did not, and after the repair that one goes on alone.
+// fails and says which one did not, and after the repair that one continues alone.
 func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	t.Parallel()
 	const rows = 400

@@ -123,7 +123,7 @@ func TestChildJobsRunOnWorkersThatAreKilled(t *testing.T) {
 }
 
 // TestAStopOfAParkedParentReachesItsChild: one that no worker has begun, and one that waits
-// for a child of its own. A restart goes on with the same children.
+// for a child of its own. A restart continues with the same children.
 func TestAStopOfAParkedParentReachesItsChild(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {

@@ -60,7 +60,7 @@ flow:
 
 // TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process
 // in each of them. Without heartbeats the commits tell of the stop: after it was stored,
-// each of those that run at once commits two chunks more at most. Each restart goes on.
+// each of those that run at once commits two chunks more at most. Each restart continues.
 func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	t.Parallel()
 	const rows, below = 10_000, 60_000

@@ -15,7 +15,7 @@ import (
 // TestSettingsThatMayNotChangeTheOutcome runs the scenarios with settings of which
 // rules C7 and C17 say that they change the way and not the result: how the step
 // ends, what is written and skipped, what is counted of it, and where a restart
-// goes on. Left out are scenarios whose faults count calls. Each setting has every third
+// continues. Left out are scenarios whose faults count calls. Each setting has every third
 // scenario, in turn, and in a soak all of them.
 func TestSettingsThatMayNotChangeTheOutcome(t *testing.T) {
 	t.Parallel()

@@ -85,7 +85,7 @@ type flowRun struct {
 // checker is told of each comparison that found no difference, and may repeat it.
 type checker func(expectation any, failure error, problems func() []string)
 
-// script is that of the step at a place: it goes on over all launches.
+// script is that of the step at a place: it continues over all launches.
 func (r *flowRun) script(path string, outcomes []string) (*script, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

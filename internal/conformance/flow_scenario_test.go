@@ -68,7 +68,7 @@ type flowTransition struct {
 type flowLaunch struct {
 	// On has transitions in place of those of the elements, in this launch.
 	On overrides `yaml:"on"`
-	// FromStart is ours: the attempt goes on with nothing of those before.
+	// FromStart is ours: the attempt continues with nothing of those before.
 	FromStart bool            `yaml:"from_start"`
 	Expect    flowExpectation `yaml:"expect"`
 }

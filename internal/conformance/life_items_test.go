@@ -48,7 +48,7 @@ func (r *lifeRun) chunkStep(s *lifeStep) (core.Step, error) {
 }
 
 // prelude does what the step's script says, before its items: a step that completes
-// goes on with them.
+// continues with them.
 func (r *lifeRun) prelude(ctx context.Context, run *core.StepRun, s *lifeStep) error {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
@@ -69,7 +69,7 @@ func (r *lifeRun) makeTable() error {
 }
 
 // parts are the components of one execution. What they saw, and which faults have
-// happened, goes on over all launches.
+// happened, continues over all launches.
 func (r *lifeRun) parts(s *lifeStep, name string) chunk.Parts {
 	r.mu.Lock()
 	defer r.mu.Unlock()

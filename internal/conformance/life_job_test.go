@@ -180,7 +180,7 @@ func (s *lifeStep) promotion() *core.Promotion {
 	return &core.Promotion{Keys: keys, Statuses: []string{"*"}}
 }
 
-// script goes on over all launches.
+// script continues over all launches.
 func (r *lifeRun) script(key string, outcomes []string) (*script, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -69,7 +69,7 @@ func parseAct(text string) (act, error) {
 }
 
 // parseVerdict reads what a decision returns: a verdict is any text, and a status
-// in front of it is no part of it.
+// in front of it is not part of it.
 func parseVerdict(text string) act {
 	if text == actError || text == actPanic {
 		return act{word: text}

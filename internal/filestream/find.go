@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// CheckPattern refuses a text that is no pattern of files.
+// CheckPattern refuses a text that is not a pattern of files.
 func CheckPattern(glob string) error {
 	switch _, bad := filepath.Match(glob, ""); {
 	case glob == "":

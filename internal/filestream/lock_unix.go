@@ -14,7 +14,7 @@ const (
 )
 
 // lockFile locks the file until it is closed, or returns errLocked. A file system
-// without locks is no error: names are the safety, locks only refuse early.
+// without locks is not an error: names are the safety, locks only refuse early.
 func lockFile(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

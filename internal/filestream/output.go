@@ -87,7 +87,7 @@ func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg, disk: system
 // in the same file where its attempts are known to be over, and in a copy where one
 // of them may wake. Either way the bytes are read and compared with the checksum.
 // Where the step crashed after Finish had renamed the file, Open finds that out,
-// and Finished reports it. It refuses a PATH that is no regular file, one that
+// and Finished reports it. It refuses a PATH that is not a regular file, one that
 // somebody else is writing, a file that was begun in another form, and a part that is
 // missing, too short or changed.
 func (o *Output) Open(ctx context.Context, at *OutputPosition) error {

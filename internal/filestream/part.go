@@ -150,7 +150,7 @@ func partsOf(path string, match func(scope string, id int64) bool) ([]string, er
 // RemoveLeft removes the parts that attempts of a step, up to one, left beside the file
 // that its position names; at may be of a writer of any kind. Files of later attempts
 // and of other steps are not touched, and one that is not there, as on another machine,
-// is no error.
+// is not an error.
 func RemoveLeft(of core.Attempt, at item.Position) error {
 	var position OutputPosition
 	if json.Unmarshal(at, &position) != nil || position.Path == "" {

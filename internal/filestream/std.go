@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// openStdin is OpenInput of the standard input. It can be read once, so that nothing goes on
+// openStdin is OpenInput of the standard input. It can be read once, so that nothing continues
 // behind a position in it.
 func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
 	if at != nil {
@@ -31,7 +31,7 @@ type stdout struct {
 }
 
 // openStdout makes the standard output the file. What was written to it is gone, so that
-// nothing goes on behind a position in it.
+// nothing continues behind a position in it.
 func (o *Output) openStdout(at *OutputPosition) error {
 	if at != nil {
 		return fmt.Errorf("cannot restart: %d bytes were written to the standard output, and are not here any more: begin anew (--from-start), or write to a file", at.Offset)

@@ -11,7 +11,7 @@ import (
 
 // document is the framing of a text that is one document: of an element or a line that is
 // read again. What is wrong with it is the item's fault, and not the file's. A line has at most
-// longest bytes, as in its file; 0: it is no line.
+// longest bytes, as in its file; 0: it is not a line.
 type document struct{ index, row, longest int64 }
 
 func (document) input(*filestream.InputConfig, int64) {}

@@ -32,7 +32,7 @@ type Config struct {
 type Reader struct {
 	cfg   Config
 	frame framing
-	// longest is the limit of a line, also of one that is read alone; 0: documents are no lines.
+	// longest is the limit of a line, also of one that is read alone; 0: documents are not lines.
 	longest int64
 	keys    *item.DocumentKeys // that some document must have
 

@@ -313,9 +313,9 @@ func (d *postgresDriver) mark(at *HalfWay) error {
 	return d.inTransaction(func(t *sql.Tx) error { return d.record(t, d.target, at) })
 }
 
-// record writes the version: clean where at is nil. No version is no row, as the
+// record writes the version: clean where at is nil. No version is not a row, as the
 // library has it, but a dirty one needs a row. The migration may have taken a role
-// that may not write it: what is recorded half-way goes on with that role.
+// that may not write it: what is recorded half-way continues with that role.
 func (d *postgresDriver) record(t *sql.Tx, version int, at *HalfWay) error {
 	if _, err := t.ExecContext(d.ctx, "SET LOCAL SESSION AUTHORIZATION DEFAULT; SET LOCAL role TO DEFAULT"); err != nil {
 		return err

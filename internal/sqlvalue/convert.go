@@ -154,7 +154,7 @@ func DeclaredKind(typ string) row.Kind {
 var declaredScale = regexp.MustCompile(`\(\s*\d+\s*,\s*(\d{1,3})\s*\)`)
 
 // DeclaredScale returns the number of digits behind the point that a declared type such as
-// decimal(12,2) has; false: it is no decimal, or has no scale.
+// decimal(12,2) has; false: it is not a decimal, or has no scale.
 func DeclaredScale(typ string) (scale int, ok bool) {
 	found := declaredScale.FindStringSubmatch(typ)
 	if found == nil || DeclaredKind(typ) != row.DecimalKind {

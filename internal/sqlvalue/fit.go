@@ -37,7 +37,7 @@ func Fit(f *row.Field, x any) (row.Value, error) {
 	return f.Coerced("", err)
 }
 
-// fit is Fit of a value that is no text.
+// fit is Fit of a value that is not a text.
 func fit(f *row.Field, x any) (row.Value, error) {
 	switch x := x.(type) {
 	case int64:

@@ -36,7 +36,7 @@ func ledgerJob(stumble func(o Order) error) *batch.Job {
 		Step("count", batch.Use("sql", batch.Config{"query": "select count(*) as n from ledger where total >= ${params.discount}", "out": batch.Config{"n": "int"}}), batch.With{Expect: "out.n > 0"})
 }
 
-// A job in Go runs by its name, fails, and goes on at its position: in the process that
+// A job in Go runs by its name, fails, and continues at its position: in the process that
 // ran it, and in another one.
 func TestAJobInGoGoesOnInAnotherProcess(t *testing.T) {
 	t.Parallel()
@@ -236,7 +236,7 @@ func TestAJobThatIsWrongIsAnErrorOfNew(t *testing.T) {
 }
 
 // A process that runs a job in Go dies of kill -9 in the middle of a chunk; another one
-// goes on at the last commit, each order once.
+// continues at the last commit, each order once.
 func TestAJobInGoSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	const victim = "SURFIN_TEST_VICTIM"

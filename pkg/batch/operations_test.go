@@ -159,7 +159,7 @@ func TestAJobIsFoundByItsNameInTheHistory(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNoSuchJob)
 }
 
-// A job beside the caller: it is stopped, and goes on where it was.
+// A job beside the caller: it is stopped, and continues where it was.
 func ExampleApp_Start() {
 	began := make(chan struct{})
 	withApp(endlessText, func(ctx context.Context, app *batch.App, file string) error {

@@ -223,7 +223,7 @@ func (e *Env) Step(file, step string, params ...string) *Run {
 }
 
 // RunStep runs a step that was made in Go (chunk.New, step.NewTasklet) as a job of
-// one step. A second call goes on where a failed first one ended.
+// one step. A second call continues where a failed first one ended.
 func (e *Env) RunStep(s core.Step) *Run {
 	e.t.Helper()
 	return e.run(&core.Job{

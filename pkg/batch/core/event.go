@@ -223,7 +223,7 @@ type (
 		Answer  Answer
 		Trigger string
 		// Race says that several processes try the same move, of which one is to succeed: the
-		// others' answer is no fault.
+		// others' answer is not a fault.
 		Race bool
 	}
 	// EventDead: an event of an inbox was offered in vain for the last time. What it says
@@ -268,7 +268,7 @@ type (
 		Execution JobExecutionID // 0: it is a task
 		JobName   string
 		Step      string // "": a listener or a decision of the job
-		Task      int64  // 0: it is no task
+		Task      int64  // 0: it is not a task
 		TaskType  string
 		Err       error
 	}

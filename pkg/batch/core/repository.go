@@ -248,8 +248,9 @@ type Explorer interface {
 	// execution with nothing but the instance and the parameters. Redrives and repetitions
 	// do not count. ErrNotFound if there is none.
 	LastPurged(ctx context.Context, jobName string) (*JobExecution, error)
-	// Jobs lists the names of all jobs with executions, sorted, with how many.
-	Jobs(ctx context.Context) ([]JobCount, error)
+	// Jobs lists the newest execution of each job, by name. Its cost does not grow with the
+	// history.
+	Jobs(ctx context.Context) ([]JobExecution, error)
 	// LastExecution returns the newest execution of the instance with this key;
 	// ErrNotFound if there is none.
 	LastExecution(ctx context.Context, jobName, key string) (*JobExecution, error)
@@ -348,12 +349,6 @@ type InstanceFilter struct {
 	Before JobInstanceID
 	// Limit is the page size; 0 means 50.
 	Limit int
-}
-
-// JobCount is how often a job ran.
-type JobCount struct {
-	JobName               string
-	Instances, Executions int64
 }
 
 // PurgeFilter selects executions to delete; what is active is never selected.

@@ -2,13 +2,19 @@ package core
 
 import "context"
 
-// Slot is the place of an execution among those that its worker runs at once.
+// Slot is the place of an execution among those that its worker runs at once. The execution has
+// it while at least one of its goroutines works.
 type Slot interface {
-	// Leave gives the place back, for other work. An execution that has none does nothing.
+	// Leave says that the calling goroutine only waits from now on. The place is free for other
+	// work when no goroutine of the execution works.
 	Leave()
-	// Return takes a place again, when one is free. The error is ctx's cause when it ends
-	// first: the execution has no place then.
+	// Return says that the goroutine works again, and waits for a place where the execution has
+	// none. The error is ctx's cause when it ends first.
 	Return(ctx context.Context) error
+	// Fork is for branches: goroutines that work side by side while the calling one only waits for
+	// them. Each calls begin first, which waits for a place as Return does, until ctx ends, and end
+	// when its work is done.
+	Fork() (begin func(ctx context.Context), end func())
 }
 
 type slotKey struct{}
@@ -39,4 +45,14 @@ func WithoutSlot(ctx context.Context, wait func() error) error {
 		err = failed
 	}
 	return err
+}
+
+// ForkSlot is Slot.Fork of ctx's slot. Without a slot begin and end do nothing.
+func ForkSlot(ctx context.Context) (begin, end func()) {
+	s, ok := ctx.Value(slotKey{}).(Slot)
+	if !ok {
+		return func() {}, func() {}
+	}
+	in, end := s.Fork()
+	return func() { in(ctx) }, end
 }

@@ -169,7 +169,7 @@ func FindCheckout(folder string) (*Checkout, error) {
 			}
 		}
 		if at == filepath.Dir(at) {
-			return nil, nil //nolint:nilnil // none is no failure
+			return nil, nil //nolint:nilnil // none is not a failure
 		}
 	}
 }

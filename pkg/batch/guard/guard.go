@@ -94,7 +94,7 @@ type Result[S ~string] struct {
 }
 
 // Move makes the move, in the transaction that ctx carries, else in one of its own. A
-// duplicate is no error. A rejection is a *core.TransitionError, with core.ErrNotFound
+// duplicate is not an error. A rejection is a *core.TransitionError, with core.ErrNotFound
 // where there is no such row, and core.ErrLostOwner where the epoch or an owner's condition
 // does not hold. A rejection does not roll back the transaction of ctx.
 //

@@ -54,7 +54,7 @@ func (s *script) refused(j *core.Job, element string) *job.FromError {
 	return refused
 }
 
-// TestARestartFromAStepRunsItAndWhatFollows though they completed, and a plain restart goes on
+// TestARestartFromAStepRunsItAndWhatFollows though they completed, and a plain restart continues
 // from there.
 func TestARestartFromAStepRunsItAndWhatFollows(t *testing.T) {
 	eachScript(t, func(s *script) {
@@ -291,7 +291,7 @@ func (f *froms) next(ctx context.Context, reads core.JobRepository, j *core.Job,
 	return from, element, err
 }
 
-// TestAProcessThatDiesInARestartFromAStep at any of its writes: a plain restart goes on, and no
+// TestAProcessThatDiesInARestartFromAStep at any of its writes: a plain restart continues, and no
 // step does its work more often than the restart asked for.
 func TestAProcessThatDiesInARestartFromAStep(t *testing.T) {
 	t.Parallel()

@@ -295,7 +295,7 @@ func isVisit(kind core.VisitKind) bool {
 func lastVisits(rows []entry) (entries []entry, ordinal int64) {
 	last := map[string]int64{}
 	var all []entry
-	marks := map[int64]bool{} // of rows that are no visits
+	marks := map[int64]bool{} // of rows that are not visits
 	for i, e := range rows {
 		ordinal = max(ordinal, e.Ordinal)
 		if i+1 < len(rows) && rows[i+1].Ordinal == e.Ordinal { // a later attempt visited it again

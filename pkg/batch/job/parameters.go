@@ -24,7 +24,7 @@ func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (co
 	known := map[string]bool{}
 	for _, spec := range slices.SortedFunc(slices.Values(specs), func(a, b core.ParameterSpec) int { return strings.Compare(a.Name, b.Name) }) {
 		known[spec.Name] = true
-		if spec.Secret { // it is no value of the launch
+		if spec.Secret { // it is not a value of the launch
 			continue
 		}
 		text, ok := given[spec.Name]

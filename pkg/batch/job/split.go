@@ -33,6 +33,7 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 	slots := make(chan struct{}, workers)
 	var stopping atomic.Bool
 	var all sync.WaitGroup
+	begin, end := core.ForkSlot(ctx)
 	for i, sub := range walks {
 		b := &branch{walk: sub}
 		branches[i] = b
@@ -46,6 +47,8 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 		err := l.run.config.Spawn(func() {
 			defer all.Done()
 			defer func() { <-slots }()
+			begin()
+			defer end()
 			b.err = exception.Guard(func() (err error) {
 				b.result, err = b.walk.walk(ctx)
 				return err

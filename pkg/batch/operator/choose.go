@@ -94,7 +94,7 @@ func (s *Service) choose(ctx context.Context, req RunRequest) (*launch, error) {
 	return l, s.asBegun(ctx, l)
 }
 
-// withoutSecrets takes the values of secret parameters out of a request: they are no part of
+// withoutSecrets takes the values of secret parameters out of a request: they are not part of
 // what is stored or shown of a launch.
 func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string, error) {
 	given := map[string]string{}

@@ -127,7 +127,7 @@ func (s *Service) EnableAnswer(ctx context.Context, name string) (*DefinitionVie
 }
 
 // Disable lets the schedule of a registered job be ignored. What runs, and what was
-// submitted, goes on; it can still be started by its name.
+// submitted, continues; it can still be started by its name.
 func (s *Service) Disable(ctx context.Context, name string) (*DefinitionView, error) {
 	view, _, err := s.DisableAnswer(ctx, name)
 	return view, err

@@ -179,3 +179,7 @@ type leaves func()
 
 func (l leaves) Leave()                     { l() }
 func (leaves) Return(context.Context) error { return nil }
+
+func (leaves) Fork() (begin func(context.Context), end func()) {
+	return func(context.Context) {}, func() {}
+}

@@ -186,15 +186,15 @@ func instanceView(instance core.JobInstance, last core.JobExecution) InstanceVie
 	}
 }
 
-// Jobs lists the jobs of the history, sorted by name, with how often each ran.
-func (s *Service) Jobs(ctx context.Context) ([]JobView, error) {
-	counts, err := s.config.Repository.Jobs(ctx)
+// Jobs lists the newest execution of each job of the history, by the names of the jobs.
+func (s *Service) Jobs(ctx context.Context) ([]Execution, error) {
+	found, err := s.config.Repository.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.executions(ctx, found)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
-	views := make([]JobView, len(counts))
-	for i, c := range counts {
-		views[i] = JobView{Job: c.JobName, Instances: c.Instances, Executions: c.Executions}
-	}
-	return views, nil
+	return list, nil
 }

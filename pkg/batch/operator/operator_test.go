@@ -364,7 +364,7 @@ func (c collector) HasCommitted(context.Context, string, core.JobInstanceID, str
 func (c collector) CheckSchema(context.Context, string) error                    { return nil }
 func (c collector) CollectGarbage(_ context.Context, name string) (int64, error) { return 0, c() }
 
-// A service starts the next instance of a job, and goes on with the one that has
+// A service starts the next instance of a job, and continues with the one that has
 // not completed.
 func ExampleService() {
 	ctx := context.Background()

@@ -140,13 +140,6 @@ type (
 		Status    core.Status         `json:"status"`
 		ExitCode  string              `json:"exit,omitempty"`
 	}
-
-	// JobView is how often a job ran.
-	JobView struct {
-		Job        string `json:"job"`
-		Instances  int64  `json:"instances"`
-		Executions int64  `json:"executions"`
-	}
 )
 
 // Lease says whether the owner of a running execution is alive.

@@ -63,7 +63,7 @@ func connectCross(t *testing.T, history, data string) *cross {
 	return c
 }
 
-// attempt is one attempt of step load, which goes on from the one before.
+// attempt is one attempt of step load, which continues from the one before.
 type attempt struct {
 	*core.StepRun
 	ref core.JobRef

@@ -3,6 +3,8 @@ package repository
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -78,17 +80,18 @@ func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobE
 	return &core.JobExecution{JobName: jobName, InstanceID: rows[0].InstanceID, Params: params}, nil
 }
 
-// Jobs implements core.Explorer with one statement, which counts the entries of two
-// indexes: its cost grows with the history, unlike that of the pages.
-func (r *Repository) Jobs(ctx context.Context) ([]core.JobCount, error) {
-	var list []core.JobCount
-	err := r.store.scan(ctx, &list, `SELECT e.job_name, i.instances, e.executions
-		FROM (SELECT job_name, COUNT(*) AS executions FROM {job_execution} GROUP BY job_name) e
-		JOIN (SELECT job_name, COUNT(*) AS instances FROM {job_instance} GROUP BY job_name) i ON i.job_name = e.job_name
-		ORDER BY e.job_name`)
+// Jobs implements core.Explorer. Of each job it looks at one entry of an index: the next name, and
+// the end of that name.
+func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
+	list, err := r.executions(ctx, r.store.session(ctx).Where(r.store.sql(`id IN (
+		WITH RECURSIVE jobs(name) AS (
+			SELECT MIN(job_name) FROM {job_execution}
+			UNION ALL SELECT (SELECT MIN(e.job_name) FROM {job_execution} e WHERE e.job_name > jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)
+		SELECT (SELECT MAX(e.id) FROM {job_execution} e WHERE e.job_name = jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)`)))
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
+	slices.SortFunc(list, func(a, b core.JobExecution) int { return strings.Compare(a.JobName, b.JobName) })
 	return list, nil
 }
 

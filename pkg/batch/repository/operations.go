@@ -52,7 +52,7 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	if exec.Status == core.StatusAbandoned {
 		return nil
 	}
-	if refused == nil { // completed, which is no error where it is a late end
+	if refused == nil { // completed, which is not an error where it is a late end
 		refused = &core.TransitionError{
 			Machine: jobMachine, ID: int64(id), Move: m.move.Name, From: m.move.From, To: m.move.To, Current: exec.Status,
 		}

@@ -130,7 +130,7 @@ type guardedMove struct {
 	visits         []core.FlowVisit // of the job's journal, stored with the move
 	sets           []string
 	args           []any
-	race           bool // others may make the same move, and to be late is no fault
+	race           bool // others may make the same move, and to be late is not a fault
 	// merge has changes of the job's context; nil: none.
 	merge *core.ExecutionContext
 	// condition is a further one on columns of the row; '': none.

@@ -229,7 +229,7 @@ func (m *model) redeliver(t *rapid.T) {
 }
 
 // rarely gives an action up, unless one of n draws takes it: rapid then draws another action, and
-// the test goes on.
+// the test continues.
 func rarely(t *rapid.T, n int) {
 	if rapid.IntRange(1, n).Draw(t, "rarely") > 1 {
 		t.Skip("another action")

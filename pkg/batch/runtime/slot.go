@@ -5,59 +5,121 @@ import (
 	"sync"
 )
 
-// place is one of the slots of a worker, which an execution has: a core.Slot. Branches of one
-// execution share it: while one of them has left, and others work, there is one execution
-// more at work than there are slots.
+// place is the slot of a worker that an execution has: a core.Slot. The execution holds it
+// while at least one of its goroutines works. Where some work and others wait without the slot,
+// it is held once.
 type place struct {
 	slots chan struct{}
 	left  chan struct{} // closed when it was given back before the end
-
-	mu    sync.Mutex
-	held  bool
-	ended bool
 	once  sync.Once
+
+	mu sync.Mutex
+	// live is the number of goroutines that do not wait for branches of their own, and outside
+	// how many of them wait without the slot.
+	live, outside int
+	held          bool
+	ended         bool
+	taking        chan struct{} // closed when the goroutine that waits for a slot is done; nil: none does
 }
 
 // newPlace is that of a slot which was taken.
 func newPlace(slots chan struct{}) *place {
-	return &place{slots: slots, left: make(chan struct{}), held: true}
+	return &place{slots: slots, left: make(chan struct{}), held: true, live: 1}
 }
 
 // Leave implements core.Slot.
 func (p *place) Leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.held {
+	p.outside++
+	p.settle()
+}
+
+// Return implements core.Slot.
+func (p *place) Return(ctx context.Context) error {
+	p.mu.Lock()
+	p.outside--
+	p.mu.Unlock()
+	return p.take(ctx)
+}
+
+// Fork implements core.Slot. Of the branches that run, the first one stands for the goroutine
+// that waits for them.
+func (p *place) Fork() (begin func(ctx context.Context), end func()) {
+	running := 0
+	begin = func(ctx context.Context) {
+		p.mu.Lock()
+		if running > 0 {
+			p.live++
+		}
+		running++
+		p.mu.Unlock()
+		_ = p.take(ctx) // it ended: the branch sees that
+	}
+	end = func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		running--
+		if running > 0 {
+			p.live--
+		}
+		p.settle()
+	}
+	return begin, end
+}
+
+// settle gives the slot back where no goroutine works. The caller has p.mu.
+func (p *place) settle() {
+	if p.held && p.live <= p.outside {
 		p.held = false
 		<-p.slots
 		p.once.Do(func() { close(p.left) })
 	}
 }
 
-// Return implements core.Slot.
-func (p *place) Return(ctx context.Context) error {
-	if !p.wants() {
-		return nil
+// take waits until the execution has a slot. Only one of its goroutines takes it.
+func (p *place) take(ctx context.Context) error {
+	for {
+		p.mu.Lock()
+		if p.held || p.ended || p.live <= p.outside {
+			p.mu.Unlock()
+			return nil
+		}
+		taking := p.taking
+		if taking == nil {
+			p.taking = make(chan struct{})
+			p.mu.Unlock()
+			return p.acquire(ctx)
+		}
+		p.mu.Unlock()
+		select {
+		case <-taking:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
+}
+
+// acquire takes a slot for those that wait.
+func (p *place) acquire(ctx context.Context) (err error) {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.held || p.ended { // another branch has returned
+	close(p.taking)
+	p.taking = nil
+	switch {
+	case err != nil:
+	case p.ended:
 		<-p.slots
-		return nil
+	default:
+		p.held = true
+		p.settle()
 	}
-	p.held = true
-	return nil
-}
-
-func (p *place) wants() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.held && !p.ended
+	return err
 }
 
 // end gives the slot back when the execution is over.

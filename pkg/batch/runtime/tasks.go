@@ -113,7 +113,7 @@ func (s *taskSource) setTenure(t *tenure) {
 }
 
 // run takes deliveries until stop is closed, and ends when nothing is in hand. parts is the
-// handler of those that are no tasks; nil: none are taken.
+// handler of those that are not tasks; nil: none are taken.
 func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine.Handler) error {
 	subscription := engine.Subscription{Queues: slices.Clone(s.tasks.Types), Slots: s.config.Slots}
 	if s.parts = parts; parts != nil {

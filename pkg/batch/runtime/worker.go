@@ -37,7 +37,7 @@ type Config struct {
 	Drain time.Duration
 	// Sweep is the time between two looks for parts, and executions that wait for theirs,
 	// of which no delivery came; 0: a third of the lease. It finds those of a process of
-	// this machine that is dead, whose lease goes on, and what was planned without an
+	// this machine that is dead, whose lease continues, and what was planned without an
 	// engine. As all else is delivered, it need not be short; a third of the lease is no
 	// more than what the end of the lease may be late.
 	Sweep time.Duration

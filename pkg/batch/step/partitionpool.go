@@ -39,10 +39,12 @@ type batch struct {
 	results []core.PartitionResult // in the order of parts; each is written by who took it
 	taken   []atomic.Bool          // by a worker, or by who ends its record instead
 
-	slots     chan struct{}
-	running   sync.WaitGroup
-	lost      sync.Once
-	lostOwner chan struct{} // closed when another owner has taken over
+	slots chan struct{}
+	// enter and leave are called by each worker around its partition.
+	enter, leave func()
+	running      sync.WaitGroup
+	lost         sync.Once
+	lostOwner    chan struct{} // closed when another owner has taken over
 }
 
 func newBatch(p *partitionPool, work core.PartitionWork) *batch {
@@ -58,6 +60,7 @@ func newBatch(p *partitionPool, work core.PartitionWork) *batch {
 // all. When a stop is asked for, ctx ends or the ownership is lost, it starts no
 // more.
 func (b *batch) work(ctx context.Context) {
+	b.enter, b.leave = core.ForkSlot(ctx)
 	begun := 0
 	for begun < len(b.parts) && b.free(ctx) {
 		b.start(ctx, begun)
@@ -125,6 +128,8 @@ func (b *batch) start(ctx context.Context, i int) {
 			if b.halted(ctx) { // it waited in the pool's queue
 				return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx))
 			}
+			b.enter()
+			defer b.leave()
 			return b.one(ctx, &b.parts[i])
 		})
 	})

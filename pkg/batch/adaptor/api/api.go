@@ -47,7 +47,7 @@ type api struct {
 	Config
 }
 
-// New returns the handler of the API. What requests start goes on until it is over, or
+// New returns the handler of the API. What requests start continues until it is over, or
 // the service is closed; Serve does more.
 func New(config Config) (http.Handler, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil || config.Rate < 1 {

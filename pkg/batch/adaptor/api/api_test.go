@@ -30,7 +30,7 @@ func TestAJobIsRunAndLookedAtOverHTTP(t *testing.T) {
 		s.call("GET", fmt.Sprintf("/v1/skips/%v", skip), nil).is(200).says(`"line":4`)
 		s.call("GET", "/v1/executions?job=load&statuses=COMPLETED,FAILED&limit=1&since=2026-01-01T00:00:00Z", nil).is(200).says(`"executions":[{`)
 		s.call("GET", "/v1/instances?job=load", nil).is(200).says(`"instance":`)
-		s.call("GET", "/v1/history", nil).is(200).says(`"executions":1`)
+		s.call("GET", "/v1/history", nil).is(200).says(`"attempt":1`)
 		s.call("GET", "/v1/progress", nil).is(200).says(`"running":[]`)
 		s.call("POST", "/v1/jobs/load/run", map[string]any{"params": map[string]any{"day": "2026-11-23"}}).is(409).
 			says(`"reason":"complete"`, `"kind":"again"`, "is already complete")

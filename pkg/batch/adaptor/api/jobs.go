@@ -42,7 +42,7 @@ type (
 		Jobs []operator.JobDescription `json:"jobs"`
 	}
 	history struct {
-		Jobs []operator.JobView `json:"jobs"`
+		Jobs []operator.Execution `json:"jobs"`
 	}
 )
 
@@ -67,7 +67,7 @@ func (a *api) addJobs(h huma.API) {
 		func(ctx context.Context, in *planInput) (*output[operator.DryRun], error) {
 			return answer(a, ctx, func() (*operator.DryRun, error) { return a.plan(ctx, in) })
 		})
-	huma.Register(h, get(h, "job-history", "/v1/history", "The jobs of the history", "How often each job ran, whether this server may run it or not."),
+	huma.Register(h, get(h, "job-history", "/v1/history", "The jobs of the history", "The newest execution of each job, whether this server may run it or not."),
 		func(ctx context.Context, _ *struct{}) (*output[history], error) {
 			return answer(a, ctx, func() (*history, error) {
 				jobs, err := a.Service.Jobs(ctx)

@@ -46,7 +46,7 @@ func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")
 }
 
-// once does what the request asks for, once where it has a key. It goes on though the client
+// once does what the request asks for, once where it has a key. It continues though the client
 // has gone.
 func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	return keyedAct(a, ctx, key, what, false, do)

@@ -142,7 +142,7 @@ func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, te
 	})
 }
 
-// words are the command that goes on with this copy.
+// words are the command that continues with this copy.
 func (r copyRequest) words() []string {
 	words := []string{"copy", secret.Text(r.from), secret.Text(r.to)}
 	if r.database != tx.Default {

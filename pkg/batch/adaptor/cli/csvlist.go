@@ -42,14 +42,6 @@ func (env *environment) instancesCSV(instances []operator.InstanceView) error {
 	return env.printCSV([]string{"instance", "job", "parameters", "attempts", "execution", "status", "exit"}, rows)
 }
 
-func (env *environment) jobsCSV(jobs []operator.JobView) error {
-	rows := make([][]string, 0, len(jobs))
-	for _, j := range jobs {
-		rows = append(rows, []string{j.Job, fmt.Sprint(j.Instances), fmt.Sprint(j.Executions)})
-	}
-	return env.printCSV([]string{"job", "instances", "executions"}, rows)
-}
-
 func (env *environment) skipsCSV(items []operator.SkipView) error {
 	rows := make([][]string, 0, len(items))
 	for i := range items {

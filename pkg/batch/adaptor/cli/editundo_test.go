@@ -11,7 +11,7 @@ import (
 )
 
 // An accepted change that the writer refuses when it opens the file has written nothing: to undo
-// it is no change of what is committed.
+// it is not a change of what is committed.
 func TestAChangeThatWasRefusedWhenTheStepBeganIsUndoneWithoutConsent(t *testing.T) {
 	t.Parallel()
 	const job = `job: j

@@ -15,7 +15,7 @@ import (
 func (c showCommands) listJobsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs",
-		Short: "List the jobs of the history, with how often they ran",
+		Short: "List the jobs of the history, with the newest execution of each",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.listJobs(cmd.Context()) },
 	}
@@ -24,7 +24,7 @@ func (c showCommands) listJobsCommand() *cobra.Command {
 }
 
 func (c showCommands) listJobs(ctx context.Context) error {
-	jobs := []operator.JobView{}
+	jobs := []operator.Execution{}
 	err := c.env.read(ctx, func(s *Session) (err error) {
 		jobs, err = s.Service.Jobs(ctx)
 		return err
@@ -36,16 +36,12 @@ func (c showCommands) listJobs(ctx context.Context) error {
 		return c.env.printJSON(jobs)
 	}
 	if c.env.format == formatCSV {
-		return c.env.jobsCSV(jobs)
+		return c.env.executionsCSV(jobs)
 	}
 	if len(jobs) == 0 {
 		return c.noExecutions(ctx, "")
 	}
-	var rows [][]string
-	for _, j := range jobs {
-		rows = append(rows, []string{j.Job, count(j.Instances), count(j.Executions)})
-	}
-	return c.env.print(renderTable([]column{{title: "job"}, {title: "instances", right: true}, {title: "executions", right: true}}, rows))
+	return c.env.print(executionTable(jobs))
 }
 
 func (c showCommands) listInstancesCommand() *cobra.Command {
@@ -138,7 +134,7 @@ func (c showCommands) noExecutions(ctx context.Context, job string) error {
 	err := c.env.read(ctx, func(s *Session) error {
 		jobs, err := s.Service.Jobs(ctx)
 		for _, j := range jobs {
-			names = append(names, j.Job)
+			names = append(names, j.JobName)
 		}
 		return err
 	})

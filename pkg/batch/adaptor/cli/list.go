@@ -187,7 +187,7 @@ func (c showCommands) listComponentsCommand() *cobra.Command {
 	return cmd
 }
 
-// kindItem is the kind of registered item types, which are no components but
+// kindItem is the kind of registered item types, which are not components but
 // are used by name in job files as well.
 const kindItem = "item"
 

@@ -269,8 +269,8 @@ func TestListFindsExecutionsByWhatTheyAre(t *testing.T) {
 		} {
 			require.Equal(t, c.want, s.ids(append([]string{"list"}, c.args...)...), "%v", c.args)
 		}
-		require.Equal(t, "job instances executions\n─\nbad 1 2\nn 3 3\n", s.run("list", "jobs").out)
-		require.Contains(t, s.run("list", "jobs", "--format", "json").out, `"instances": 3`)
+		require.Equal(t, "id job parameters status attempt started duration\n─\n 5 bad FAILED 2 TIME TOOK\n 3 n run.again=2 COMPLETED 1 TIME TOOK\n", s.run("list", "jobs").out)
+		require.Contains(t, s.run("list", "jobs", "--format", "json").out, `"execution": 5`)
 		require.Equal(t, `instance job parameters attempts last execution status
 ─
  4 bad 2 5 FAILED

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/cli"
 )
 
-// skipJob skips in every phase: an id that is no number cannot be read, a code
+// skipJob skips in every phase: an id that is not a number cannot be read, a code
 // that is none cannot be processed, and an id that is there cannot be written.
 const skipJob = `job: load
 parameters:

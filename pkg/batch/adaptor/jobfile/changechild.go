@@ -50,7 +50,7 @@ func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 // from its beginning.
 func (c *comparison) lastOfChild(ctx context.Context, r Restart, job string, step *core.StepExecution) (*core.JobExecution, error) {
 	if step.Context == nil {
-		return nil, nil //nolint:nilnil // no child is no failure
+		return nil, nil //nolint:nilnil // no child is not a failure
 	}
 	stored, is := step.Context.Get(core.ChildKey)
 	text, isText := stored.(string)

@@ -171,7 +171,7 @@ func TestMistakesInALookupAreFoundAtTheirPlace(t *testing.T) {
 	require.Contains(t, text, "there is nothing to look up in: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
 }
 
-// A step that dies in the middle of a group goes on with that group, whole.
+// A step that dies in the middle of a group continues with that group, whole.
 func TestTotalsByKeyAreExactOverARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

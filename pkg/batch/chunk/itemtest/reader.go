@@ -224,7 +224,7 @@ func (c *readerCheck) cancelled(t *testing.T) {
 			got = append(got, outcome{err: err.Error()})
 			continue
 		}
-		if after := position(t, r.Component()); string(after) != string(before) { // past what is no item
+		if after := position(t, r.Component()); string(after) != string(before) { // past what is not an item
 			again := c.opened(t, after)
 			rest, _ := readAll(t, again, false)
 			shut(t, again.Component())

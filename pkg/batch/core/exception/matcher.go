@@ -51,7 +51,7 @@ type node struct {
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // NewMatchers makes the tree. Names that are there twice, unknown parents,
-// circles and names that are no identifiers are refused, all together.
+// circles and names that are not identifiers are refused, all together.
 func NewMatchers(matchers ...Matcher) (*Matchers, error) {
 	m := &Matchers{byName: map[string]*node{}}
 	all := make([]*node, 0, len(matchers))

@@ -100,7 +100,7 @@ func listValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	return row.ListValue(elem, elements)
 }
 
-// setText sets a Go value of such a type, which is no list.
+// setText sets a Go value of such a type, which is not a list.
 func setText(dst reflect.Value, v row.Value) {
 	switch {
 	case v.Kind() == row.UUIDKind:

@@ -104,7 +104,7 @@ type BuildContext struct {
 	Database string
 	// StepDatabase is the name of the database of the step's transactions.
 	StepDatabase string
-	// Continues says that the step goes on behind a commit of an earlier attempt.
+	// Continues says that the step continues behind a commit of an earlier attempt.
 	Continues bool
 	// Registry makes nested components; nil: they are made by what describes them.
 	Registry *Registry

@@ -47,7 +47,7 @@ func DecimalOfFloat(x float64) (Decimal, error) {
 	return ParseDecimal(FloatText(x))
 }
 
-// errNoDecimal is the error of a text that is no decimal number.
+// errNoDecimal is the error of a text that is not a decimal number.
 var errNoDecimal = errors.New("it is no decimal number")
 
 // ParseDecimal reads [+-]digits[.digits][e[+-]digits] with at most MaxDigits digits. The

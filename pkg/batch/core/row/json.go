@@ -68,7 +68,7 @@ func blankOutside(doc []byte, i int) int {
 func (j JSON) Equal(k JSON) bool { return j == k || j.Canonical() == k.Canonical() }
 
 // Canonical returns the one text of the value: keys in order, numbers without zeros at the end
-// of their fractions. A text that is no JSON stays as it is.
+// of their fractions. A text that is not JSON stays as it is.
 func (j JSON) Canonical() JSON {
 	d := json.NewDecoder(strings.NewReader(string(j)))
 	d.UseNumber()

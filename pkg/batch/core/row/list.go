@@ -12,14 +12,14 @@ const listBit = 0x20
 
 const listPrefix = "list of "
 
-// ListOf returns the kind of the lists of values of a simple kind. Lists of lists, of json and
-// of bytes there are none.
+// ListOf returns the kind of lists whose elements have the simple kind elem. There are no lists
+// of lists, of json and of bytes.
 func ListOf(elem Kind) Kind { return elem | listBit }
 
-// Elem returns the kind of the elements of a list; false: the kind is none of lists.
+// Elem returns the kind of the elements of a list; false: the kind is not a list.
 func (k Kind) Elem() (Kind, bool) { return k &^ listBit, k.IsList() }
 
-// IsList reports whether the kind is one of lists.
+// IsList reports whether the kind is a list.
 func (k Kind) IsList() bool { return k&listBit != 0 && isSimple(k&^listBit) }
 
 // isSimple reports whether there are lists of the kind.

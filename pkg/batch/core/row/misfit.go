@@ -87,7 +87,7 @@ func (f *Field) Coerced(text string, misfit error) (Value, error) {
 	return Value{}, misfit
 }
 
-// convert reads texts that are no usual form of the kind.
+// convert reads texts that are not in the usual form of the kind.
 func convert(kind Kind, text string) (Value, bool) {
 	if kind == Int {
 		x, err := strconv.ParseFloat(text, 64)

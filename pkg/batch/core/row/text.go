@@ -236,7 +236,7 @@ const layoutLetters = "yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS S
 // Layout translates a pattern into Go's reference layout: yyyy, yy (69 to 99 are 1969 to
 // 1999, 00 to 68 are 2000 to 2068), MMMM January, MMM Jan, MM, M, EEEE Monday, EEE Mon, dd,
 // d, HH of 24 hours, hh and h of 12 with a for AM and PM, mm, ss, SSS, SSSSSS, XXX +01:00 and
-// XX +0100. Text in single quotes and all that is no letter stands for itself; any other
+// XX +0100. Text in single quotes and all that is not a letter stands for itself; any other
 // letter is an error, and so is a digit.
 func Layout(format string) (string, error) {
 	var out strings.Builder

@@ -130,7 +130,7 @@ type Submission struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 	// Decider names a registered decider; "": the default one.
 	Decider string `json:"decider,omitempty"`
-	// Step is the step of a job that waits for the group; 0: none does. It is no part of what
+	// Step is the step of a job that waits for the group; 0: none does. It is not part of what
 	// an idempotency key stands for: a restart of the step is another step execution.
 	Step core.StepExecutionID `json:"-"`
 }

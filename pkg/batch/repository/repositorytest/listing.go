@@ -20,7 +20,7 @@ func listingTests() []test {
 		{"every combination of filters lists what it says, newest first, page by page", filtersAgree},
 		{"a filter of times finds executions whose times are not in the order of their ids", timesOutOfOrder},
 		{"instances are found by key and listed newest first by key", listsInstances},
-		{"jobs are listed by name with their numbers", listsJobs},
+		{"jobs are listed by name with their newest executions", listsJobs},
 		{"no listing of ten thousand executions reads or sorts the whole table", listingsUseIndexes},
 	}
 }
@@ -180,6 +180,7 @@ func listsJobs(b *bench) {
 	none, err := b.repo.Jobs(b.ctx)
 	require.NoError(b, err)
 	require.Empty(b, none)
+	last := map[string]core.JobExecution{}
 	for _, name := range []string{"report", "load", "archive"} {
 		for day := range int64(3) {
 			for range 2 {
@@ -188,14 +189,17 @@ func listsJobs(b *bench) {
 				launched, err := b.repo.Launch(b.ctx, req)
 				require.NoError(b, err)
 				b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+				newest, err := b.repo.Execution(b.ctx, launched.Execution.ID)
+				require.NoError(b, err)
+				last[name] = *newest
 			}
 		}
 	}
 	list, err := b.repo.Jobs(b.ctx)
 	require.NoError(b, err)
-	var want []core.JobCount
+	var want []core.JobExecution
 	for _, name := range []string{"archive", "load", "report"} {
-		want = append(want, core.JobCount{JobName: name, Instances: 3, Executions: 6})
+		want = append(want, last[name])
 	}
 	require.Equal(b, want, list)
 }
@@ -246,6 +250,7 @@ func listingsUseIndexes(b *bench) {
 		name string
 		do   func() error
 	}{
+		{"jobs", func() error { _, err := b.repo.Jobs(b.ctx); return err }},
 		{"instances", func() error { _, err := b.repo.Instances(b.ctx, core.InstanceFilter{}); return err }},
 		{"instances of job", func() error {
 			_, err := b.repo.Instances(b.ctx, core.InstanceFilter{JobName: "job4", Before: 8000})
@@ -344,6 +349,6 @@ func (b *bench) reads(line string, timed bool) bool {
 		return !timed
 	}
 	// A page from the end of the primary key is a SCAN as well; so is a derived table.
-	return strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN page") && !strings.HasPrefix(line, "SCAN h") &&
+	return strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN page") && !strings.HasPrefix(line, "SCAN h") && line != "SCAN jobs" &&
 		!strings.Contains(line, "USING") && !strings.HasSuffix(line, b.Prefix+"job_execution") && !strings.HasSuffix(line, b.Prefix+"job_instance")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Closed says what becomes of a time on a day that is no business day.
+// Closed says what becomes of a time on a day that is not a business day.
 type Closed string
 
 // The policies of times on closed days.

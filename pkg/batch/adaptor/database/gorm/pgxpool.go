@@ -25,7 +25,7 @@ func (d *database) PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, 
 	}
 	s := p.server
 	config.ConnConfig, config.BeforeConnect, config.AfterConnect = s.config.Copy(), s.before, s.after
-	// A wait for a notification that is broken off is no statement that the server could
+	// A wait for a notification that is broken off is not a statement that the server could
 	// cancel: our way would wait for its answer, in vain.
 	config.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: conn.Conn()}

@@ -65,7 +65,7 @@ func namesTable(word string) bool {
 	return false
 }
 
-// isKnownCall reports a word before a parenthesis that is no function of a user, and
+// isKnownCall reports a word before a parenthesis that is not a function of a user, and
 // none that changes the session.
 func isKnownCall(word string) bool {
 	switch word {

@@ -24,7 +24,7 @@ const (
 	// retention of jobs that are over. The tables of the work are the history.
 	retention = time.Minute
 	// unknown is after what time a job is given up by River that some process had begun to
-	// work on and nobody has ended. It is no limit of the work: handlers have contexts of
+	// work on and nobody has ended. It is not a limit of the work: handlers have contexts of
 	// their own, and River only forgets the job.
 	unknown = 24 * time.Hour
 )

@@ -43,7 +43,7 @@ func records(t *rapid.T, n int) [][]string {
 	field := rapid.StringOfN(rapid.RuneFrom([]rune("ab \",;\t\n#éü§'")), 0, 12, -1)
 	all := rapid.SliceOfN(rapid.SliceOfN(field, n, n), 0, 12).Draw(t, "records")
 	for i, record := range all {
-		if n == 1 && record[0] == "" { // an empty line is no record
+		if n == 1 && record[0] == "" { // an empty line is not a record
 			all[i] = []string{"x"}
 		}
 	}

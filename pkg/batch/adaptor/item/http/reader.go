@@ -71,7 +71,7 @@ type position struct {
 // Meta is the address, and the number of the last item among all.
 func (r *reader) Meta() item.Meta { return r.meta }
 
-// Open begins with the first page, or goes on.
+// Open begins with the first page, or continues.
 func (r *reader) Open(_ context.Context, at item.Position) error {
 	r.at, r.items, r.next, r.raw, r.single = position{}, nil, nil, false, nil
 	if at == nil {

@@ -74,7 +74,7 @@ func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 	require.Equal(t, `{"id":1,"buyer":{"name":"Ann"},"lines":{"sku":"b","n":"two"}}`, bad[0].Text, "one row, as a document of its own")
 	require.Equal(t, `{"sku":"b","n":"two"}`, orders[bad[0].Offset:bad[0].Offset+bad[0].Length])
 
-	// Each line of jsonl, and tags that are no objects.
+	// Each line of jsonl, and tags that are not objects.
 	tags, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "tag", Kind: row.String, From: "tags"})
 	require.NoError(t, err)
 	path = file(t, "tags.jsonl", "{\"id\":1,\"tags\":[\"x\",null]}\n{\"id\":2,\n{\"tags\":[\"y\"],\"id\":3}")

@@ -54,7 +54,7 @@ func (m *memory) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// add keeps a row. One with a null in its key is no answer to any question.
+// add keeps a row. One with a null in its key is not an answer to any question.
 func (m *memory) add(r item.Row, at item.Meta) error {
 	var text []byte
 	key := make([]row.Value, len(m.plan.key))

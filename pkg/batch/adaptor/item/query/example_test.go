@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The rows come in the order of the key, page by page; a restart goes on behind
+// The rows come in the order of the key, page by page; a restart continues behind
 // the last key. What a job file writes as ${...} is a bind variable.
 func ExampleNew() {
 	_, db, done := testexample.SQLite("create table customer(id int primary key, name text)",

@@ -198,7 +198,7 @@ func (r *Reader) match(described []resultColumn) error {
 }
 
 // arrayField is the field as a column of lists has its text: an array with ISO 8601 and points,
-// whatever the field says of texts. A field that is no list has the list of the column.
+// whatever the field says of texts. A field that is not a list has the list of the column.
 func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
 	stored := row.Field{Name: f.Name, Kind: column, Nullable: true, Nulls: []string{}, Hidden: f.Hidden}
 	if f.Kind.IsList() {

@@ -38,7 +38,7 @@ func (w *copies) Write(ctx context.Context, rows []item.Row) error {
 	return nil
 }
 
-// A step that ended in the middle of a split goes on behind the last row that is
+// A step that ended in the middle of a split continues behind the last row that is
 // committed, though rows appeared and disappeared before it (rule C15a).
 func TestARestartInAChunkGoesOnBehindItsLastRowThoughTheTableChanged(t *testing.T) {
 	t.Parallel()

@@ -49,7 +49,7 @@ func TestAColumnTakesADecimalWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-// A float of more digits than a float keeps is no money.
+// A float of more digits than a float keeps is not an amount of money.
 func TestAColumnOfFloatsGivesADecimalOnlyWhereItIsExact(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.SQLite(t))

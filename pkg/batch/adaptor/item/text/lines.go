@@ -90,7 +90,7 @@ func lineType(field string) (item.Type, error) {
 	return item.RowOf("", schema), nil
 }
 
-// oneField refuses items that are no single value.
+// oneField refuses items that are not a single value.
 func oneField(in item.Type) error {
 	if err := named(in, ""); err != nil {
 		return errors.Unwrap(err)

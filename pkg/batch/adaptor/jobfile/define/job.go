@@ -195,7 +195,7 @@ type Calendar struct {
 	Name string
 	// Base names a calendar whose weekend and holidays it has too: TARGET, or one declared before.
 	Base string
-	// Weekend are the days of a week that are no business days; nil: those of Base, or Saturday and
+	// Weekend are the days of a week that are not business days; nil: those of Base, or Saturday and
 	// Sunday; empty: none.
 	Weekend []time.Weekday
 	// Holidays are the other days that are none.

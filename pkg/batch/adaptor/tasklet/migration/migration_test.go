@@ -84,7 +84,7 @@ func readAll(t *testing.T, db tx.Database, text string) (rows []string) {
 }
 
 // The sequence of a job: load, migrate, load with the new column, while a
-// transaction that began before goes on.
+// transaction that began before continues.
 func TestAColumnIsAddedWhileATransactionInFlightCommitsUndisturbed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p tx.Provider, db tx.Database) {

@@ -188,7 +188,7 @@ func (d *Decoder) structure(n *Node, f Field, v reflect.Value) {
 	})
 }
 
-// restOf returns the entries of n that are no keys of fields.
+// restOf returns the entries of n that are not keys of fields.
 func restOf(n *Node, keys Keys) *Node {
 	rest := n.Beside(Map)
 	for _, e := range n.Entries {

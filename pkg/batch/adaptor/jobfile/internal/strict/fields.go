@@ -1,8 +1,10 @@
 package strict
 
 import (
+	"iter"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -40,7 +42,7 @@ type Field struct {
 	Program bool
 	// Output says that it is a file that this component alone writes.
 	Output bool
-	// Literal says that the text is taken as it is: a ${...} in it is no expression.
+	// Literal says that the text is taken as it is: a ${...} in it is not an expression.
 	Literal bool
 	// Kind is the kind of component that the field names, for the forms of those.
 	Kind string
@@ -118,22 +120,72 @@ func FieldsOf(t reflect.Type) Keys {
 	return keys
 }
 
+// fieldOf reads all tags of the field in one pass: job files are parsed often.
 func fieldOf(f reflect.StructField) Field {
-	def, has := f.Tag.Lookup("default")
-	field := Field{
-		Index: f.Index, Type: f.Type, Key: f.Tag.Get("key"), Doc: f.Tag.Get("doc"),
-		Default: def, HasDefault: has, Required: f.Tag.Get("required") == "true",
-		Main: f.Tag.Get("main") == "true", Path: f.Tag.Get("path") == "true" || f.Tag.Get("path") == "std", Std: f.Tag.Get("path") == "std", Program: f.Tag.Get("path") == "program", Output: f.Tag.Get("output") == "true", Literal: f.Tag.Get("literal") == "true", Kind: f.Tag.Get("kind"), Given: f.Tag.Get("given"),
-		Rest: f.Tag.Get("rest") == "true", Item: f.Tag.Get("item"),
-		Later: strings.Fields(f.Tag.Get("later")),
-		Cures: curesOf(f.Tag.Get("cure")),
-	}
-	if enum := f.Tag.Get("enum"); enum != "" {
-		for _, text := range strings.Split(enum, ",") {
-			field.Enum = append(field.Enum, strings.TrimSpace(text))
+	field := Field{Index: f.Index, Type: f.Type}
+	for name, text := range tagsOf(f.Tag) {
+		switch name {
+		case "key":
+			field.Key = text
+		case "doc":
+			field.Doc = text
+		case "default":
+			field.Default, field.HasDefault = text, true
+		case "required":
+			field.Required = text == "true"
+		case "main":
+			field.Main = text == "true"
+		case "path":
+			field.Path, field.Std, field.Program = text == "true" || text == "std", text == "std", text == "program"
+		case "output":
+			field.Output = text == "true"
+		case "literal":
+			field.Literal = text == "true"
+		case "kind":
+			field.Kind = text
+		case "given":
+			field.Given = text
+		case "rest":
+			field.Rest = text == "true"
+		case "item":
+			field.Item = text
+		case "later":
+			field.Later = strings.Fields(text)
+		case "cure":
+			field.Cures = curesOf(text)
+		case "enum":
+			field.Enum = enumOf(text)
 		}
 	}
 	return field
+}
+
+// tagsOf yields the names and texts of a tag, which has the form of reflect.StructTag.
+func tagsOf(tag reflect.StructTag) iter.Seq2[string, string] {
+	return func(yield func(name, text string) bool) {
+		for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+			name, after, found := strings.Cut(rest, ":")
+			quoted, err := strconv.QuotedPrefix(after)
+			if !found || err != nil {
+				return
+			}
+			text, err := strconv.Unquote(quoted)
+			if err != nil || !yield(name, text) {
+				return
+			}
+			rest = after[len(quoted):]
+		}
+	}
+}
+
+func enumOf(tag string) (texts []string) {
+	if tag == "" {
+		return nil
+	}
+	for text := range strings.SplitSeq(tag, ",") {
+		texts = append(texts, strings.TrimSpace(text))
+	}
+	return texts
 }
 
 // Names returns the keys that this version supports, in the order of the struct.

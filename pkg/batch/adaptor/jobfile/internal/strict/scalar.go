@@ -147,7 +147,7 @@ func setTyped(v reflect.Value, typed any) error {
 	case from.Kind() == reflect.String:
 		return setText(v, from.String())
 	case v.Type() == reflect.TypeFor[time.Duration](), from.Type() == reflect.TypeFor[time.Duration]():
-		// a number is no duration, nor the other way round
+		// a number is not a duration, nor the other way round
 	case v.CanFloat() && (from.CanInt() || from.CanFloat()):
 		if from.CanInt() {
 			if _, exact := row.FloatOf(from.Int()); !exact {

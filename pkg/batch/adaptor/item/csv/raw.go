@@ -1,7 +1,6 @@
 package csv
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"slices"
@@ -39,7 +38,6 @@ func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) 
 		return err
 	}
 	r.in, r.dead = filestream.TextInput(raw.Text, raw.Offset), nil
-	r.buf = bufio.NewReaderSize(r.in, readBuffer)
 	r.cfg.Path = meta.Path
 	r.rewindTo(raw.Offset, max(meta.Line-1, 0))
 	return nil

@@ -1,10 +1,8 @@
 package csv
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	stdcsv "encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -39,16 +37,16 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
-	return itemType.FromRecords(&reader{cfg: cfg, comma: comma, want: itemType.Schema(), schema: itemType.Schema()})
+	return itemType.FromRecords(&reader{
+		cfg: cfg, want: itemType.Schema(), schema: itemType.Schema(),
+		// With a blank delimiter empty fields would be trimmed away.
+		csv: scanner{comma: []byte(string(comma)), comment: []byte(cfg.Comment), lazy: cfg.LazyQuotes, trim: cfg.Trim && !unicode.IsSpace(comma)},
+	})
 }
-
-// readBuffer is what encoding/csv reads at a time.
-const readBuffer = 64 << 10
 
 // reader is the item.RecordReader. Offsets are those of filestream.Input.
 type reader struct {
 	cfg    ReaderConfig
-	comma  rune
 	want   *row.Schema // of the item type
 	schema *row.Schema // what records have; want, unless that is open
 
@@ -56,12 +54,9 @@ type reader struct {
 	index   []int    // column of each field
 	width   int      // fields of a record; 0: at least what index asks for
 
-	in    *filestream.Input
-	buf   *bufio.Reader
-	csv   *stdcsv.Reader
-	cr    bool  // lines end with a carriage return
-	base  int64 // offset and number of lines before the first byte given to csv
-	above int64
+	in  *filestream.Input
+	csv scanner
+	cr  bool // lines end with a carriage return
 
 	next  int64 // offset of the next record, and lines before it
 	lines int64
@@ -151,7 +146,7 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 		r.in = nil
 		return err
 	}
-	r.in, r.buf = in, bufio.NewReaderSize(in, readBuffer)
+	r.in = in
 	if pos != nil {
 		r.cr = pos.CR
 	} else if r.cr, err = in.EndsLinesWithCR(ctx); err != nil {
@@ -173,7 +168,7 @@ func (r *reader) readHead(ctx context.Context) error {
 	if !r.needsHead() {
 		return nil
 	}
-	record, err := r.record(ctx)
+	text, err := r.record(ctx)
 	switch {
 	case errors.Is(err, io.EOF) && !r.cfg.Header:
 		r.columns = []string{}
@@ -183,15 +178,16 @@ func (r *reader) readHead(ctx context.Context) error {
 	case err != nil:
 		return exception.Fatal("the header is not readable", err)
 	}
-	r.columns = make([]string, len(record))
+	r.columns = make([]string, len(r.csv.fields))
 	if !r.cfg.Header {
-		for i := range record {
+		for i := range r.columns {
 			r.columns[i] = fmt.Sprintf("column%d", i+1)
 		}
 		r.rewindTo(r.in.Start(), 0)
 		return nil
 	}
-	for i, name := range record {
+	for i, f := range r.csv.fields {
+		name := text[f.from:f.to]
 		if r.cfg.Trim {
 			name = strings.TrimSpace(name)
 		}
@@ -207,19 +203,7 @@ func (r *reader) readHead(ctx context.Context) error {
 func (r *reader) rewindTo(offset, lines int64) {
 	r.in.Rewind(offset)
 	r.in.Keep(offset)
-	r.buf.Reset(r.in)
-	r.csv = stdcsv.NewReader(r.buf)
-	r.csv.Comma = r.comma
-	r.csv.Comment, _ = utf8.DecodeRuneInString(r.cfg.Comment)
-	if r.cfg.Comment == "" {
-		r.csv.Comment = 0
-	}
-	r.csv.FieldsPerRecord = -1
-	r.csv.LazyQuotes = r.cfg.LazyQuotes
-	// With a blank delimiter encoding/csv would trim empty fields away.
-	r.csv.TrimLeadingSpace = r.cfg.Trim && !unicode.IsSpace(r.comma)
-	r.csv.ReuseRecord = true
-	r.base, r.above, r.next, r.lines = offset, lines, offset, lines
+	r.next, r.lines = offset, lines
 }
 
 // ReadRecord reads the next record. One that does not fit is a
@@ -229,20 +213,22 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if err != nil {
 		return err
 	}
-	if err := r.checkWidth(len(record)); err != nil {
+	if err := r.checkWidth(len(r.csv.fields)); err != nil {
 		return err
 	}
+	valid := utf8.ValidString(record)
 	for i, column := range r.index {
+		f := r.schema.Field(i)
 		if column < 0 { // an optional field without a column
-			dst[i] = r.schema.Field(i).Default
+			dst[i] = f.Default
 			continue
 		}
-		text := record[column]
+		in := r.csv.fields[column]
+		text := record[in.from:in.to]
 		if r.cfg.Trim {
 			text = strings.TrimSpace(text)
 		}
-		f := r.schema.Field(i)
-		if !utf8.ValidString(text) {
+		if !valid && !utf8.ValidString(text) {
 			return r.invalid(fmt.Errorf("%s: field %s: %s is not valid UTF-8 (see the key encoding)", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
 		}
 		if dst[i], err = f.Parse(text); err != nil {
@@ -255,8 +241,10 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 // place says where a field of the last record begins: its column of the line, in bytes from 1,
 // and the line where a quoted text before it has line ends.
 func (r *reader) place(column int) string {
-	line, at := r.csv.FieldPos(column)
-	if line += int(r.above); int64(line) != r.line {
+	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
+	line := r.fromLines + 1 + int64(bytes.Count(before, []byte{'\n'}))
+	at := len(before) - bytes.LastIndexByte(before, '\n')
+	if line != r.line {
 		return fmt.Sprintf("line %d, column %d", line, at)
 	}
 	return fmt.Sprintf("column %d", at)
@@ -276,52 +264,64 @@ func (r *reader) invalid(err error) error {
 	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse, err))
 }
 
-// record returns the next record's texts, void at the next call.
-func (r *reader) record(ctx context.Context) ([]string, error) {
+// record reads the next record. It returns a text that has the fields in the places that r.csv
+// says.
+func (r *reader) record(ctx context.Context) (string, error) {
 	if r.dead != nil {
-		return nil, r.dead
+		return "", r.dead
 	}
 	r.from, r.fromLines, r.lost = r.next, r.lines, nil
-	record, err := r.csv.Read()
-	end := r.base + r.csv.InputOffset()
-	if err != nil || end-r.next > int64(r.cfg.MaxLine) {
-		return r.refused(ctx, end, err)
+	length, err := r.scan(ctx)
+	if err != nil || length > int64(r.cfg.MaxLine) {
+		return r.refused(ctx, length, err)
 	}
-	line, _ := r.csv.FieldPos(0)
-	r.line = r.above + int64(line)
-	last := len(record) - 1
-	if last > 0 {
-		line, _ = r.csv.FieldPos(last)
-	}
-	r.lines = r.above + int64(line) + int64(strings.Count(record[last], "\n"))
-	r.consumed(end)
-	return record, nil
+	r.line = r.lines + int64(r.csv.before) + 1
+	r.lines = r.line + int64(r.csv.lines) - 1
+	r.consumed(r.next + length)
+	return string(r.csv.content), nil
 }
 
-// refused decides what becomes of a record that encoding/csv did not take (err),
-// or that is too long. It ends at end.
-func (r *reader) refused(ctx context.Context, end int64, err error) ([]string, error) {
-	failed := r.in.Failed()
-	var parse *stdcsv.ParseError
+// scan takes the next record apart, and reads on where it is not read to its end yet: twice as
+// much each time, so that a long one is not looked through for each buffer of it. It returns the
+// length of the record, with the empty lines and comments before it.
+func (r *reader) scan(ctx context.Context) (length int64, err error) {
+	for {
+		text := r.in.Buffered(r.next)
+		end, short := r.csv.scan(text, errors.Is(err, io.EOF))
+		if !errors.Is(short, errShort) {
+			return int64(end), short
+		}
+		if err != nil {
+			return int64(end), err
+		}
+		for twice := 2 * len(text); err == nil && len(r.in.Buffered(r.next)) <= twice; {
+			err = r.in.More(ctx)
+		}
+	}
+}
+
+// refused decides what becomes of a record that has no right form, or cannot be read (err), or
+// that is too long.
+func (r *reader) refused(ctx context.Context, length int64, err error) (string, error) {
+	var wrong *scanError
 	switch {
-	case errors.Is(failed, filestream.ErrTooLong), failed == nil && end-r.next > int64(r.cfg.MaxLine):
+	case err == nil, errors.Is(err, filestream.ErrTooLong), errors.As(err, &wrong) && length > int64(r.cfg.MaxLine):
 		if skipped, err := r.skipEmptyLines(ctx); skipped || err != nil {
 			return r.again(ctx, err)
 		}
-		return nil, r.giveUpLine(ctx, r.lines+1, fmt.Errorf("the record is longer than %d bytes (max_line); is a quote not closed?", r.cfg.MaxLine))
-	case failed != nil:
-		r.rewindTo(r.next, r.lines) // the failed read has consumed nothing
-		return nil, fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, failed)
-	case errors.As(err, &parse):
-		first := r.above + int64(parse.StartLine)
-		if parse.Line > parse.StartLine {
-			return nil, r.giveUpLine(ctx, first, fmt.Errorf("a quoted field goes wrong in line %d, column %d: %w", r.above+int64(parse.Line), parse.Column, parse.Err))
+		return "", r.giveUpLine(ctx, r.lines+1, fmt.Errorf("the record is longer than %d bytes (max_line); is a quote not closed?", r.cfg.MaxLine))
+	case wrong != nil:
+		first := r.lines + int64(r.csv.before) + 1
+		if wrong.line > 1 {
+			return "", r.giveUpLine(ctx, first, fmt.Errorf("a quoted field goes wrong in line %d, column %d: %w", first+int64(wrong.line)-1, wrong.column, wrong.err))
 		}
 		r.line, r.lines = first, first
-		r.consumed(end)
-		return nil, r.invalid(fmt.Errorf("column %d: %w", parse.Column, parse.Err))
+		r.consumed(r.next + length)
+		return "", r.invalid(fmt.Errorf("column %d: %w", wrong.column, wrong.err))
+	case errors.Is(err, io.EOF):
+		return "", err
 	}
-	return nil, err // io.EOF
+	return "", fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, err) // nothing is consumed
 }
 
 func (r *reader) consumed(end int64) {
@@ -352,9 +352,9 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	return true, nil
 }
 
-func (r *reader) again(ctx context.Context, err error) ([]string, error) {
+func (r *reader) again(ctx context.Context, err error) (string, error) {
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	return r.record(ctx)
 }

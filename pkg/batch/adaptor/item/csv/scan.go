@@ -1,0 +1,215 @@
+package csv
+
+import (
+	"bytes"
+	stdcsv "encoding/csv"
+	"errors"
+	"io"
+	"unicode"
+)
+
+// scanner takes records apart where they stand, as encoding/csv does: the same fields, and the
+// same errors at the same places. A record is copied once, into the text of its values, and not
+// from buffer to buffer.
+type scanner struct {
+	comma   []byte
+	comment []byte // empty: there are none
+	lazy    bool   // quotes inside of a field are text
+	trim    bool   // white space before a field is left out
+
+	// The rest is about the last record.
+	content []byte // has the fields: the line itself where it has no quotes, else own
+	own     []byte
+	fields  []field
+	before  int // empty lines and comments before it
+	lines   int // its own
+}
+
+// field is where a field begins in the text that was scanned, and where it is in content.
+type field struct{ at, from, to int }
+
+// errShort says that the text ends within the record.
+var errShort = errors.New("the record has no end yet")
+
+// scanError is a record that is no record. Line counts from that of its first field, which is
+// 1, column from 1 in bytes.
+type scanError struct {
+	line, column int
+	err          error
+}
+
+func (e *scanError) Error() string { return e.err.Error() }
+
+// scan takes the first record of the text apart. It returns the length of the text up to the
+// record's end, that of its line where it returns a scanError. atEnd says that nothing follows
+// the text: else a record that may go on there is errShort. It returns io.EOF where there is no
+// record.
+func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
+	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
+	for {
+		line, n := cutLine(text[end:], atEnd)
+		switch {
+		case n == 0 && atEnd:
+			return end, io.EOF
+		case n == 0:
+			return end, errShort
+		case len(line) > 0 && (len(s.comment) == 0 || !bytes.HasPrefix(line, s.comment)):
+			s.content = line
+			if bytes.IndexByte(line, '"') >= 0 {
+				s.own = s.own[:0]
+				return s.quoted(text, end, atEnd)
+			}
+			s.split(line, end)
+			return end + n, nil
+		}
+		s.before++
+		end += n
+	}
+}
+
+// cutLine returns the line that the text begins with, without its end, and its length with it;
+// 0: it has no end yet, or there is none.
+func cutLine(text []byte, atEnd bool) (line []byte, n int) {
+	n = bytes.IndexByte(text, '\n') + 1
+	switch {
+	case n > 0:
+		line = text[:n-1]
+	case atEnd:
+		line, n = text, len(text)
+	}
+	if last := len(line) - 1; last >= 0 && line[last] == '\r' {
+		line = line[:last]
+	}
+	return line, n
+}
+
+// split finds the fields of a line without quotes, which begins at place at of the text.
+func (s *scanner) split(line []byte, at int) {
+	for from := 0; ; {
+		if s.trim {
+			from += blanks(line[from:])
+		}
+		n := bytes.Index(line[from:], s.comma)
+		if n < 0 {
+			s.fields = append(s.fields, field{at + from, from, len(line)})
+			return
+		}
+		s.fields = append(s.fields, field{at + from, from, from + n})
+		from += n + len(s.comma)
+	}
+}
+
+// blanks returns the length of the white space that the text begins with.
+func blanks(text []byte) int {
+	n := bytes.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
+	if n < 0 {
+		return len(text)
+	}
+	return n
+}
+
+// quoted finds the fields of a record some of which are in quotes, and may have lines of their
+// own. It begins at place at of the text.
+func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
+	c := cursor{text: text, at: at, atEnd: atEnd}
+	c.line, c.length = cutLine(text[at:], atEnd)
+	for last := false; !last && err == nil; {
+		if s.trim {
+			c.place += blanks(c.line[c.place:])
+		}
+		if len(s.fields) > 0 {
+			s.own = append(s.own, ',') // keeps the bytes of two fields from being one character
+		}
+		begin, from := c.at+c.place, len(s.own)
+		if rest := c.line[c.place:]; len(rest) > 0 && rest[0] == '"' {
+			last, err = s.inQuotes(&c)
+		} else {
+			last, err = s.bare(&c)
+		}
+		s.fields = append(s.fields, field{begin, from, len(s.own)})
+	}
+	s.content = s.own
+	return c.at + c.length, err
+}
+
+// cursor is a place in the text of a record.
+type cursor struct {
+	text   []byte
+	atEnd  bool
+	at     int    // where the line begins in the text
+	line   []byte // without its end
+	length int    // with it
+	place  int    // in the line
+}
+
+// hasEnd reports whether the line ends with a line feed: the last one may not.
+func (c *cursor) hasEnd() bool { return c.text[c.at+c.length-1] == '\n' }
+
+// bare adds a field that does not begin with a quote to own; last says that it is the last one.
+func (s *scanner) bare(c *cursor) (last bool, err error) {
+	rest := c.line[c.place:]
+	n := bytes.Index(rest, s.comma)
+	if n >= 0 {
+		rest = rest[:n]
+	}
+	if quote := bytes.IndexByte(rest, '"'); quote >= 0 && !s.lazy {
+		return false, &scanError{s.lines, c.place + quote + 1, stdcsv.ErrBareQuote}
+	}
+	s.own = append(s.own, rest...)
+	c.place += n + len(s.comma)
+	return n < 0, nil
+}
+
+// inQuotes adds a field that begins with a quote to own; last says that it is the last one.
+func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
+	c.place++
+	for {
+		rest := c.line[c.place:]
+		n := bytes.IndexByte(rest, '"')
+		if n < 0 {
+			s.own = append(s.own, rest...)
+			if ended, err := s.nextLine(c); ended || err != nil {
+				return true, err
+			}
+			continue
+		}
+		s.own = append(s.own, rest[:n]...)
+		c.place += n + 1
+		switch rest = rest[n+1:]; {
+		case len(rest) == 0:
+			return true, nil
+		case rest[0] == '"':
+			s.own = append(s.own, '"')
+			c.place++
+		case bytes.HasPrefix(rest, s.comma):
+			c.place += len(s.comma)
+			return false, nil
+		case s.lazy:
+			s.own = append(s.own, '"')
+		default:
+			return false, &scanError{s.lines, c.place, stdcsv.ErrQuote}
+		}
+	}
+}
+
+// nextLine goes on in the next line, in which a quoted field continues; ended says that there is
+// none, and that the field may end so.
+func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
+	column := len(c.line) + 1
+	if c.hasEnd() {
+		s.own = append(s.own, '\n')
+		column++
+	}
+	line, length := cutLine(c.text[c.at+c.length:], c.atEnd)
+	switch {
+	case length == 0 && !c.atEnd:
+		return false, errShort
+	case length == 0 && s.lazy:
+		return true, nil
+	case length == 0:
+		return false, &scanError{s.lines, column, stdcsv.ErrQuote}
+	}
+	c.at, c.line, c.length, c.place = c.at+c.length, line, length, 0
+	s.lines++
+	return false, nil
+}

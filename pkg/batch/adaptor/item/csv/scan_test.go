@@ -1,0 +1,115 @@
+package csv
+
+import (
+	"bytes"
+	stdcsv "encoding/csv"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// scanned is a record as a scanner and as encoding/csv see it: its fields, where each begins, and
+// what is wrong.
+type scanned struct {
+	fields       []string
+	lines        []int
+	columns      []int
+	err          error
+	line, column int // of err
+	end          int
+}
+
+// theirs reads the first record with encoding/csv.
+func theirs(text []byte, s *scanner) scanned {
+	r := stdcsv.NewReader(bytes.NewReader(text))
+	r.Comma, _ = utf8.DecodeRune(s.comma)
+	if len(s.comment) > 0 {
+		r.Comment, _ = utf8.DecodeRune(s.comment)
+	}
+	r.LazyQuotes, r.TrimLeadingSpace, r.FieldsPerRecord = s.lazy, s.trim, -1
+	record, err := r.Read()
+	got := scanned{fields: record, err: err, end: int(r.InputOffset())}
+	var parse *stdcsv.ParseError
+	if errors.As(err, &parse) {
+		got.err, got.line, got.column, got.fields = parse.Err, parse.Line, parse.Column, nil
+	}
+	for i := range got.fields {
+		line, column := r.FieldPos(i)
+		got.lines, got.columns = append(got.lines, line), append(got.columns, column)
+	}
+	return got
+}
+
+// ours reads the first record of the text, of which so many bytes are there.
+func ours(text []byte, s *scanner, there int) scanned {
+	end, err := s.scan(text[:there], there == len(text))
+	got := scanned{err: err, end: end}
+	var wrong *scanError
+	if errors.As(err, &wrong) {
+		got.err, got.line, got.column = wrong.err, s.before+wrong.line, wrong.column
+	}
+	if err != nil {
+		return got
+	}
+	for _, f := range s.fields {
+		before := text[:f.at]
+		got.fields = append(got.fields, string(s.content[f.from:f.to]))
+		got.lines = append(got.lines, bytes.Count(before, []byte("\n"))+1)
+		got.columns = append(got.columns, len(before)-bytes.LastIndexByte(before, '\n'))
+	}
+	return got
+}
+
+// compareScans reads all records of the text both ways, also from texts that are cut off.
+func compareScans(t require.TestingT, text []byte, s *scanner) {
+	for {
+		want := theirs(text, s)
+		require.Equal(t, want, ours(text, s, len(text)), "%q", text)
+		for there := range text {
+			if cut := ours(text, s, there); !errors.Is(cut.err, errShort) {
+				require.Equal(t, want, cut, "%q, of which %d bytes are there", text, there)
+			}
+		}
+		if errors.Is(want.err, io.EOF) {
+			return
+		}
+		text = text[want.end:]
+	}
+}
+
+func TestAScannerReadsWhatEncodingCsvReads(t *testing.T) {
+	t.Parallel()
+	pieces := rapid.SampledFrom([]string{"a", "b", " ", "\"", "\"\"", ",", ";", "§", "\n", "\r\n", "\r", "#", "é", "\xff", "\xc2", "\u00a0", "\t", "\x00"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(pieces, 0, 30).Draw(t, "text"), "")
+		s := &scanner{
+			comma: []byte(rapid.SampledFrom([]string{",", ";", "§", "\t"}).Draw(t, "delimiter")), comment: []byte(rapid.SampledFrom([]string{"", "#", "é"}).Draw(t, "comment")),
+			lazy: rapid.Bool().Draw(t, "lazy"), trim: rapid.Bool().Draw(t, "trim"),
+		}
+		if string(s.comma) == "\t" { // as the reader does
+			s.trim = false
+		}
+		compareScans(t, []byte(text), s)
+	})
+}
+
+func FuzzScan(f *testing.F) {
+	for _, seed := range []string{"a,b\n1,2\n", "\"a\r\n\"\"\",b\r", "a,\"b\n", "#\n\n a ,\" b\" ,\n", "\"a\"b,c\nd", "a\"b,\"\"\n", "\"\xc3\",\"\xa9\"\n"} {
+		f.Add([]byte(seed), true, false, true)
+	}
+	f.Fuzz(func(t *testing.T, text []byte, comments, lazy, trim bool) {
+		if len(text) > 200 {
+			return
+		}
+		s := &scanner{comma: []byte(","), lazy: lazy, trim: trim}
+		if comments {
+			s.comment = []byte("#")
+		}
+		compareScans(t, text, s)
+	})
+}

@@ -136,8 +136,8 @@ type commitUnit struct {
 	withTrailingSkips bool // all skips behind upTo as well
 	isCommit          bool // counts as a commit: transactions of verdicts alone do not (rule C8a)
 	completes         bool // as in work
-	// source returns what is written and the item of each output; nil: nothing is
-	// written.
+	// source returns what is written and, for a part of a chunk, the item of each output; nil:
+	// nothing is written.
 	source func(ctx context.Context) (item.Items, []int, error)
 
 	encodings []item.Encoding // of what source returns; nil: there are none
@@ -167,7 +167,7 @@ func (p *pipeline) wholeChunk(w *work) *commitUnit {
 					return nil, nil, err
 				}
 			}
-			return w.output, w.sourceIndex, nil
+			return w.output, nil, nil
 		},
 	}
 }

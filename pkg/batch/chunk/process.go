@@ -20,7 +20,7 @@ type chain struct {
 	// whole is the only processor, where it takes many items with one call; else nil.
 	whole    item.BatchProcessor
 	newItems func(capacity int) item.Items
-	// buffer holds the outputs of a goroutine of its own, or of a split, and sourceIndex
+	// buffer holds the outputs of a goroutine of its own, or of a split; then sourceIndex has
 	// the item of each.
 	buffer      item.Items
 	sourceIndex []int
@@ -67,8 +67,7 @@ func (f *filler) process(ctx context.Context, w *work) error {
 	if len(f.chains) == 0 {
 		return nil
 	}
-	w.output.Reset()
-	w.sourceIndex, w.processed = w.sourceIndex[:0], w.committedItems
+	w.unprocess(w.committedItems)
 	return f.processRest(ctx, w)
 }
 
@@ -99,8 +98,7 @@ func (f *filler) processAhead(ctx context.Context, w *work) {
 	}
 	failures := f.processShares(ctx, w, leaveFailed)
 	if slices.ContainsFunc(failures, func(err error) bool { return err != nil && !errors.Is(err, item.ErrFilter) }) {
-		w.output.Reset()
-		w.sourceIndex, w.processed = w.sourceIndex[:0], 0
+		w.unprocess(0)
 		return
 	}
 	_ = f.giveVerdicts(ctx, w, failures) //nolint:errcheck // nothing has failed
@@ -124,12 +122,19 @@ func (f *filler) retryProcess(ctx context.Context, w *work, c *chain, i int, err
 // processInOrder processes items with one chain, until failed returns an error for one.
 func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed func(ctx context.Context, w *work, i int, err error) error) error {
 	c := f.chains[0]
-	w.output.Truncate(len(w.sourceIndex)) // a panic may have left outputs whose items are not noted
+	w.output.Truncate(w.outputsBefore(w.processed)) // a panic may have left outputs whose items are not noted
 	return guarded(func() error {
-		for {
-			err := f.processRun(ctx, w, c)
+		for upTo := 0; w.processed < w.items.Len(); {
+			if upTo <= w.processed {
+				upTo = w.pendingUpTo(w.processed)
+			}
+			if upTo == w.processed {
+				w.leaveOut() // it has its verdict
+				continue
+			}
+			err := f.processRun(ctx, w, c, upTo)
 			if err == nil {
-				return nil
+				continue
 			}
 			i := w.processed
 			if !errors.Is(err, item.ErrFilter) {
@@ -137,36 +142,36 @@ func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed
 			}
 			switch {
 			case err == nil:
-				w.keepOutput(c, i)
+				w.output.Store(c.out)
+				w.processed++
+				continue
 			case errors.Is(err, item.ErrFilter):
-				w.verdicts[i] = filtered
+				w.give(i, filtered)
 			default:
 				if err := failed(ctx, w, i, err); err != nil {
 					return err
 				}
 			}
-			w.processed = i + 1
+			w.leaveOut()
 		}
+		return nil
 	})
 }
 
-// processRun processes the items from w.processed on. It returns why the one at w.processed has
-// no output; nil: all are processed.
-func (f *filler) processRun(ctx context.Context, w *work, c *chain) (err error) {
-	for err == nil && w.processed < w.items.Len() {
-		switch i := w.processed; {
-		case w.verdicts[i] != pending:
-			w.processed++
-		case c.whole != nil && !f.listeners.wantProcesses():
-			w.processed, w.sourceIndex, err = c.whole.ProcessAll(ctx, w.items, i, w.pendingUpTo(i), w.output, w.sourceIndex)
-		default:
-			if err = f.processOnce(ctx, w, c, i); err == nil {
-				w.keepOutput(c, i)
-				w.processed++
-			}
-		}
+// processRun processes the pending items from w.processed up to a place. It returns why the one
+// at w.processed has no output; nil: all have one.
+func (f *filler) processRun(ctx context.Context, w *work, c *chain, upTo int) (err error) {
+	if c.whole != nil && !f.listeners.wantProcesses() {
+		w.processed, err = c.whole.ProcessAll(ctx, w.items, w.processed, upTo, w.output)
+		return err
 	}
-	return err
+	for ; w.processed < upTo; w.processed++ {
+		if err := f.processOnce(ctx, w, c, w.processed); err != nil {
+			return err
+		}
+		w.output.Store(c.out)
+	}
+	return nil
 }
 
 // skipProcess skips an item that could not be processed. Inside a transaction it
@@ -236,7 +241,6 @@ func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error
 	var running sync.WaitGroup
 	for n, c := range f.chains {
 		c.buffer.Reset()
-		c.sourceIndex = c.sourceIndex[:0]
 		mine := open[min(n*share, len(open)):min((n+1)*share, len(open))]
 		running.Go(func() {
 			at := 0
@@ -253,9 +257,14 @@ func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error
 	running.Wait()
 	for _, c := range f.chains {
 		w.output.AppendAll(c.buffer)
-		w.sourceIndex = append(w.sourceIndex, c.sourceIndex...)
 	}
-	w.processed = w.items.Len()
+	for w.processed < w.items.Len() {
+		if failures[w.processed] != nil || w.verdicts[w.processed] != pending {
+			w.leaveOut()
+		} else {
+			w.processed++
+		}
+	}
 	return failures
 }
 
@@ -266,7 +275,7 @@ func (f *filler) giveVerdicts(ctx context.Context, w *work, failures []error) er
 		switch {
 		case err == nil:
 		case errors.Is(err, item.ErrFilter):
-			w.verdicts[i] = filtered
+			w.give(i, filtered)
 		default:
 			if err := f.skipProcess(ctx, w, i, err); err != nil {
 				return err
@@ -291,7 +300,6 @@ func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []in
 		})
 		if err == nil {
 			c.buffer.Store(c.out)
-			c.sourceIndex = append(c.sourceIndex, i)
 			continue
 		}
 		failures[i] = err

@@ -133,7 +133,7 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	left := &skip{place: place, phase: phase, err: err}
 	if phase != core.PhaseRead {
 		left.item, left.meta = w.items.At(place), w.items.Meta(place)
-		w.verdicts[place] = skipped
+		w.give(place, skipped)
 	} else {
 		var consumed *item.ConsumedError
 		if errors.As(err, &consumed) {

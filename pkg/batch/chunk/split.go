@@ -3,7 +3,6 @@ package chunk
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -93,7 +92,7 @@ func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 		return p.noteRollback(ctx, err, u.items)
 	}
 	for _, i := range u.sourceIndex {
-		w.verdicts[i] = written
+		w.give(i, written)
 	}
 	return nil
 }
@@ -108,9 +107,7 @@ func (f *filler) outputs(ctx context.Context, w *work, group []int) (item.Items,
 		return w.items.View(first, last+1), group, nil
 	}
 	if f.step.config.KeepOutputs {
-		from, _ := slices.BinarySearch(w.sourceIndex, first)
-		to, _ := slices.BinarySearch(w.sourceIndex, last+1)
-		return w.output.View(from, to), group, nil
+		return w.output.View(w.outputsBefore(first), w.outputsBefore(last+1)), group, nil
 	}
 	c := f.chains[0]
 	c.buffer.Reset()
@@ -126,7 +123,7 @@ func (f *filler) outputs(ctx context.Context, w *work, group []int) (item.Items,
 				c.buffer.Store(c.out)
 				c.sourceIndex = append(c.sourceIndex, i)
 			case errors.Is(err, item.ErrFilter):
-				w.verdicts[i] = filtered
+				w.give(i, filtered)
 			default:
 				return &processError{place: i, meta: w.items.Meta(i), err: err}
 			}

@@ -27,12 +27,15 @@ type work struct {
 
 	items    item.Items // as read
 	verdicts []verdict  // of each item
-	// output is what the processors made of the items; items itself where there are no
-	// processors. sourceIndex is the item of each output; nil: the one at the same place.
-	output      item.Items
-	sourceIndex []int
-	// processed is the number of items that the processors have had.
-	processed int
+	// given says that a verdict was given: until then all items are pending.
+	given bool
+	// output is what the processors made of the items, in their order; items itself where there
+	// are no processors.
+	output item.Items
+	// processed is the place up to which the processors have had the items, from processedFrom
+	// on. withoutOutput are the places of those that have no output, in order.
+	processedFrom, processed int
+	withoutOutput            []int
 	// encodings are what the writers have made of the output ahead, one for each; isEncoded
 	// says that they are that of this output.
 	encodings []item.Encoding
@@ -88,7 +91,7 @@ func (w *work) reset() {
 	items, output := w.items, w.output
 	items.Reset()
 	output.Reset()
-	*w = work{items: items, output: output, encodings: w.encodings, verdicts: w.verdicts[:0], sourceIndex: w.sourceIndex[:0], skips: w.skips[:0]}
+	*w = work{items: items, output: output, encodings: w.encodings, verdicts: w.verdicts[:0], withoutOutput: w.withoutOutput[:0], skips: w.skips[:0]}
 }
 
 // begin makes the work the one in hand: all before it is committed.
@@ -104,15 +107,33 @@ func (w *work) extendVerdicts() {
 	clear(w.verdicts[had:])
 }
 
-// keepOutput appends the output of a chain for item i.
-func (w *work) keepOutput(c *chain, i int) {
-	w.output.Store(c.out)
-	w.sourceIndex = append(w.sourceIndex, i)
+// give gives an item its verdict.
+func (w *work) give(i int, v verdict) { w.verdicts[i], w.given = v, true }
+
+// unprocess forgets what the processors made: they get the items from place first on.
+func (w *work) unprocess(first int) {
+	w.output.Reset()
+	w.processedFrom, w.processed, w.withoutOutput = first, first, w.withoutOutput[:0]
+}
+
+// leaveOut notes that the item at w.processed has no output.
+func (w *work) leaveOut() {
+	w.withoutOutput = append(w.withoutOutput, w.processed)
+	w.processed++
+}
+
+// outputsBefore returns the number of outputs of the items before a place that were processed.
+func (w *work) outputsBefore(place int) int {
+	left, _ := slices.BinarySearch(w.withoutOutput, place)
+	return place - w.processedFrom - left
 }
 
 // pendingUpTo returns the place behind the last of the pending items that follow each other from
 // i on.
 func (w *work) pendingUpTo(i int) int {
+	if !w.given {
+		return len(w.verdicts)
+	}
 	for i < len(w.verdicts) && w.verdicts[i] == pending {
 		i++
 	}
@@ -156,7 +177,11 @@ func (w *work) sortedSkips() []*skip {
 // withTrailing.
 func (w *work) count(upTo int, withTrailing bool) core.Counters {
 	c := core.Counters{Read: int64(upTo - w.committedItems)}
-	for _, v := range w.verdicts[min(w.committedItems, len(w.verdicts)):min(upTo, len(w.verdicts))] {
+	verdicts := w.verdicts[min(w.committedItems, len(w.verdicts)):min(upTo, len(w.verdicts))]
+	if !w.given {
+		verdicts = nil
+	}
+	for _, v := range verdicts {
 		switch v {
 		case filtered:
 			c.Filter++

@@ -58,15 +58,15 @@ func TestStructsAreReadAndProcessedWithoutAnAllocation(t *testing.T) { // not pa
 	require.NoError(t, err)
 	p := item.EraseProcessor[order, order](double{})
 	whole := p.(item.BatchProcessor)
-	in, out, sources := r.NewItems(size), p.NewItems(size), make([]int, 0, size)
+	in, out := r.NewItems(size), p.NewItems(size)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		in.Reset()
 		out.Reset()
 		if err := r.Fill(ctx, in, size); err != nil {
 			panic(err)
 		}
-		next, places, err := whole.ProcessAll(ctx, in, 0, size, out, sources[:0])
-		if err != nil || next != size || len(places) != size || out.Len() != size {
+		next, err := whole.ProcessAll(ctx, in, 0, size, out)
+		if err != nil || next != size || out.Len() != size {
 			panic(err)
 		}
 	}))
@@ -81,10 +81,9 @@ func TestAnItemWithoutAnOutputEndsTheCall(t *testing.T) {
 	p := item.EraseProcessor[order, order](double{})
 	in := &item.Slice[order]{Items: []order{{ID: 1}, {ID: 2}, {ID: -3}, {ID: 4}}, Metas: []item.Meta{{Line: 1}, {Line: 2}, {Line: 3}, {Line: 4}}}
 	out := p.NewItems(0)
-	next, places, err := p.(item.BatchProcessor).ProcessAll(t.Context(), in, 1, 4, out, []int{0})
+	next, err := p.(item.BatchProcessor).ProcessAll(t.Context(), in, 1, 4, out)
 	require.ErrorIs(t, err, item.ErrFilter)
 	require.Equal(t, 2, next)
-	require.Equal(t, []int{0, 1}, places)
 	require.Equal(t, 1, out.Len())
 	require.Equal(t, int64(2), out.Meta(0).Line)
 }

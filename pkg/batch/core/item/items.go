@@ -192,10 +192,9 @@ type Processor interface {
 // BatchProcessor is implemented by those [Processor]s that process many items with one call.
 type BatchProcessor interface {
 	// ProcessAll processes the items of in from place from up to to, in their order, as the
-	// processor's Advance does. It appends the outputs to out and their items' places to
-	// sources. It returns to, or the place of the first item without an output with the
-	// reason: ErrFilter, or the failure.
-	ProcessAll(ctx context.Context, in Items, from, to int, out Items, sources []int) (next int, appended []int, err error)
+	// processor's Advance does, and appends the outputs to out. It returns to, or the place of
+	// the first item without an output with the reason: ErrFilter, or the failure.
+	ProcessAll(ctx context.Context, in Items, from, to int, out Items) (next int, err error)
 }
 
 // EraseReader erases the type of r.
@@ -298,16 +297,25 @@ func (e *erasedProcessor[I, O]) Chain(in any) (any, Advance, error) {
 }
 
 // ProcessAll implements BatchProcessor.
-func (e *erasedProcessor[I, O]) ProcessAll(ctx context.Context, in Items, from, to int, out Items, sources []int) (int, []int, error) {
+func (e *erasedProcessor[I, O]) ProcessAll(ctx context.Context, in Items, from, to int, out Items) (int, error) {
 	source, err := sliceOf[I]("processor", in)
 	if err != nil {
-		return from, sources, err
+		return from, err
 	}
 	target, err := sliceOf[O]("processor", out)
 	if err != nil {
-		return from, sources, err
+		return from, err
 	}
-	withMeta := len(source.Metas) > 0 || len(target.Metas) > 0
+	if e.meta == nil && len(source.Metas)+len(target.Metas) == 0 {
+		for i, item := range source.Items[from:to] {
+			made, err := e.p.Process(ctx, item)
+			if err != nil {
+				return from + i, err
+			}
+			target.Items = append(target.Items, made)
+		}
+		return to, nil
+	}
 	for i := from; i < to; i++ {
 		var made O
 		if e.meta != nil {
@@ -316,16 +324,11 @@ func (e *erasedProcessor[I, O]) ProcessAll(ctx context.Context, in Items, from, 
 			made, err = e.p.Process(ctx, source.Items[i])
 		}
 		if err != nil {
-			return i, sources, err
+			return i, err
 		}
-		if withMeta {
-			target.Append(made, source.Meta(i))
-		} else {
-			target.Items = append(target.Items, made)
-		}
-		sources = append(sources, i)
+		target.Append(made, source.Meta(i))
 	}
-	return to, sources, nil
+	return to, nil
 }
 
 func typeMismatch[T any](role string, got any) error {

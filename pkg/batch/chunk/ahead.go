@@ -3,6 +3,7 @@ package chunk
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -34,6 +35,7 @@ type ahead struct {
 	work    *work         // being prepared, or prepared; empty until the first start
 	started bool          // the work is not taken yet
 	atRest  chan struct{} // closed when nothing is being prepared
+	awaited atomic.Bool   // the other goroutine has nothing to do until the work is prepared
 }
 
 // lookAhead makes p.ahead where the step may read ahead.
@@ -69,9 +71,13 @@ func (a *ahead) start() {
 	a.work.reset()
 	atRest := make(chan struct{})
 	a.started, a.atRest = true, atRest
+	a.awaited.Store(false)
 	w := a.work
 	go exception.GuardGoroutine(func() error {
 		a.filler.prepare(a.ctx, w)
+		if !a.awaited.Load() { // else it is encoded there, while the next one is read here
+			a.filler.encode(w)
+		}
 		return nil
 	}, func(err error) {
 		if err != nil {
@@ -84,6 +90,7 @@ func (a *ahead) start() {
 // wait returns when nothing is being prepared.
 func (a *ahead) wait() {
 	if a != nil {
+		a.awaited.Store(true)
 		<-a.atRest
 	}
 }

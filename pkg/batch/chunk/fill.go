@@ -95,19 +95,16 @@ func (f *filler) fill(ctx context.Context, w *work) (err error) {
 func (f *filler) prepare(ctx context.Context, w *work) {
 	w.failure = f.readInStrides(ctx, w, f.step.config.Size)
 	w.extendVerdicts()
-	if !f.independent || f.stop.Requested() {
-		return
-	}
-	f.processAhead(ctx, w)
-	if isWhole := w.failure == nil || isEnd(w.failure); isWhole && (len(f.chains) == 0 || w.processed == w.items.Len()) {
-		f.encode(w)
+	if f.independent && !f.stop.Requested() {
+		f.processAhead(ctx, w)
 	}
 }
 
-// encode lets the writers encode the output. What one cannot encode it meets again when it
-// writes.
+// encode lets the writers encode the output of a work that is whole. What one cannot encode it
+// meets again when it writes.
 func (f *filler) encode(w *work) {
-	if len(f.encoders) == 0 || w.output.Len() == 0 {
+	isWhole := f.independent && (w.failure == nil || isEnd(w.failure)) && (len(f.chains) == 0 || w.processed == w.items.Len())
+	if !isWhole || len(f.encoders) == 0 || w.output.Len() == 0 || f.stop.Requested() {
 		return
 	}
 	if w.encodings == nil {

@@ -3,6 +3,8 @@ package csv
 import (
 	"bytes"
 	"fmt"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
@@ -25,27 +27,23 @@ type encoded struct {
 	*form
 	enc    *filestream.Encoder
 	schema *row.Schema // of the records
-	field  []byte
-	buf    []byte // all lines
+	// bare says of each field of the schema that its numbers, dates and truth values are written
+	// without a look for what needs quotes: there is nothing of the kind in their texts.
+	bare  []bool
+	field []byte
+	buf   []byte // all lines
 }
 
 // EncodeRecords replaces what is there.
 func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
-	l.schema, l.buf = schema, l.buf[:0]
+	l.buf = l.buf[:0]
+	if l.schema != schema {
+		l.use(schema)
+	}
 	for _, record := range records {
 		start := len(l.buf)
-		for i, v := range record {
-			f := schema.Field(i)
-			at := l.beginField(i)
-			if v.IsNull() && f.Nulls == nil {
-				l.buf = append(l.buf, l.nulls...)
-			} else {
-				if err := v.Finite(); err != nil { // the reader would refuse its text
-					return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("field %s: %w", f.Name, err))
-				}
-				l.buf = f.AppendText(l.buf, v)
-			}
-			l.endField(at, len(record))
+		if err := l.addRecord(record); err != nil {
+			return exception.InvalidItem("csv", exception.ClassInvalidItem, err)
 		}
 		if err := l.endRecord(start); err != nil {
 			return exception.InvalidItem("csv", exception.ClassInvalidItem, fmt.Errorf("record %.80q: %w", l.buf[start:], err))
@@ -54,31 +52,71 @@ func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error
 	return nil
 }
 
-// beginField returns where field i begins.
-func (l *encoded) beginField(i int) (at int) {
-	if i > 0 {
-		l.buf = utf8.AppendRune(l.buf, l.comma)
+// use notes the schema of the records.
+func (l *encoded) use(schema *row.Schema) {
+	l.schema, l.bare = schema, make([]bool, schema.Len())
+	inValues := unicode.IsLetter(l.comma) || unicode.IsDigit(l.comma) || strings.ContainsRune("+-.:", l.comma)
+	for i := range l.bare {
+		f := schema.Field(i)
+		l.bare[i] = !l.quoteAll && !inValues && f.Format == "" && f.DecimalSeparator == ""
 	}
-	return len(l.buf)
+}
+
+// addRecord appends the fields of a record.
+func (l *encoded) addRecord(record []row.Value) error {
+	buf := l.buf
+	for i := range record {
+		v, f := &record[i], l.schema.Field(i)
+		if i > 0 {
+			buf = utf8.AppendRune(buf, l.comma)
+		}
+		at := len(buf)
+		switch v.Kind() {
+		case row.Float:
+			if err := v.Finite(); err != nil { // the reader would refuse its text
+				return fmt.Errorf("field %s: %w", f.Name, err)
+			}
+			fallthrough
+		case row.Int, row.DecimalKind, row.Bool, row.DateKind, row.Timestamp:
+			if l.bare[i] {
+				buf = v.AppendText(buf)
+				continue
+			}
+			buf = f.AppendText(buf, *v)
+		case row.String:
+			buf = append(buf, v.Str()...)
+		case row.Null:
+			if f.Nulls == nil {
+				buf = append(buf, l.nulls...)
+				break
+			}
+			buf = f.AppendText(buf, *v)
+		default:
+			buf = f.AppendText(buf, *v)
+		}
+		buf = l.endField(buf, at, len(record))
+	}
+	l.buf = buf
+	return nil
 }
 
 // endField puts quotes around the field from at on where it needs them. The record has n fields.
-func (l *encoded) endField(at, n int) {
-	if !l.quoteAll && !l.needsQuotes(n, l.buf[at:]) {
-		return
+func (l *encoded) endField(buf []byte, at, n int) []byte {
+	if !l.quoteAll && !l.needsQuotes(n, buf[at:]) {
+		return buf
 	}
-	l.field = append(l.field[:0], l.buf[at:]...)
-	l.buf = append(l.buf[:at], '"')
+	l.field = append(l.field[:0], buf[at:]...)
+	buf = append(buf[:at], '"')
 	text := l.field
 	for {
 		q := bytes.IndexByte(text, '"')
 		if q < 0 {
 			break
 		}
-		l.buf = append(append(l.buf, text[:q+1]...), '"')
+		buf = append(append(buf, text[:q+1]...), '"')
 		text = text[q+1:]
 	}
-	l.buf = append(append(l.buf, text...), '"')
+	return append(append(buf, text...), '"')
 }
 
 // needsQuotes reports whether the field would be read differently without.

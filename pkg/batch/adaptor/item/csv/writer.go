@@ -99,9 +99,11 @@ func (w *writer) begin(schema *row.Schema) error {
 	if w.cfg.Header {
 		start := len(l.buf)
 		for i, name := range columns {
-			at := l.beginField(i)
-			l.buf = append(l.buf, name...)
-			l.endField(at, len(columns))
+			if i > 0 {
+				l.buf = utf8.AppendRune(l.buf, l.comma)
+			}
+			at := len(l.buf)
+			l.buf = l.endField(append(l.buf, name...), at, len(columns))
 		}
 		if err := l.endRecord(start); err != nil {
 			return fmt.Errorf("csv: the header: %w", err)

@@ -92,6 +92,9 @@ func NewEncoder(name string) (*Encoder, error) {
 // BOM returns the bytes that begin a file of the encoding; usually none.
 func (e *Encoder) BOM() []byte { return e.bom }
 
+// IsUTF8 reports whether Encode returns the text as it is.
+func (e *Encoder) IsUTF8() bool { return e.enc == nil }
+
 // Encode returns text, valid UTF-8, in the encoding. A character that the
 // encoding lacks is an error. The answer may share memory with text.
 func (e *Encoder) Encode(text []byte) ([]byte, error) {

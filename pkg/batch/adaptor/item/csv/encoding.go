@@ -138,6 +138,9 @@ func (l *encoded) needsQuotes(n int, text []byte) bool {
 // endRecord ends the line from start on, and turns it into the file's encoding.
 func (l *encoded) endRecord(start int) error {
 	l.buf = append(l.buf, l.end...)
+	if l.enc.IsUTF8() {
+		return nil
+	}
 	text, err := l.enc.Encode(l.buf[start:])
 	if err != nil {
 		return err

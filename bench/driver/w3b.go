@@ -91,41 +91,8 @@ func csvLoop(w Work) (err error) {
 	}
 }
 
-// typedLoop is csvLoop with a value for each field, which is parsed, and written anew: what rows with
-// types are by hand. Nothing needs quotes.
-func typedLoop(w Work) (err error) {
-	in, err := openSource(w.Input)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.close()) }()
-	out, err := os.Create(outputOf(w))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	to, line := bufio.NewWriterSize(out, 64<<10), []byte(header+"\n")
-	for {
-		if _, err := to.Write(line); err != nil {
-			return err
-		}
-		row, err := in.sale()
-		if errors.Is(err, io.EOF) {
-			return to.Flush()
-		}
-		if err != nil {
-			return err
-		}
-		line = strconv.AppendInt(line[:0], row.ID, 10)
-		line = strconv.AppendInt(append(line, ','), row.Account, 10)
-		line = append(append(append(append(append(line, ','), row.Name...), ','), row.City...), ',')
-		line = row.Day.AppendFormat(line, time.DateOnly)
-		line = append(strconv.AppendFloat(append(line, ','), row.Amount, 'f', -1, 64), '\n')
-	}
-}
-
-// chunkLoop writes chunk by chunk, with an fsync behind each where durable asks for it.
-func chunkLoop(w Work, chunk int, durable, ahead bool) (err error) {
+// copied opens the input behind its header, and makes the output with one, for a loop.
+func copied(w Work, loop func(in *source, out *os.File) error) (err error) {
 	in, err := openSource(w.Input)
 	if err != nil {
 		return err
@@ -139,11 +106,43 @@ func chunkLoop(w Work, chunk int, durable, ahead bool) (err error) {
 	if _, err := io.WriteString(out, header+"\n"); err != nil {
 		return err
 	}
-	return in.eachEncoded(chunk, ahead, appendCSVRow, func(b *encoded) error {
-		if _, err := out.Write(b.text); err != nil || !durable {
-			return err
+	return loop(in, out)
+}
+
+// typedLoop is csvLoop with a value for each field, which is parsed, and written anew: what rows with
+// types are by hand. Nothing needs quotes.
+func typedLoop(w Work) error {
+	return copied(w, func(in *source, out *os.File) error {
+		to, line := bufio.NewWriterSize(out, 64<<10), []byte(nil)
+		for {
+			row, err := in.sale()
+			if errors.Is(err, io.EOF) {
+				return to.Flush()
+			}
+			if err != nil {
+				return err
+			}
+			line = strconv.AppendInt(line[:0], row.ID, 10)
+			line = strconv.AppendInt(append(line, ','), row.Account, 10)
+			line = append(append(append(append(append(line, ','), row.Name...), ','), row.City...), ',')
+			line = row.Day.AppendFormat(line, time.DateOnly)
+			line = append(strconv.AppendFloat(append(line, ','), row.Amount, 'f', -1, 64), '\n')
+			if _, err := to.Write(line); err != nil {
+				return err
+			}
 		}
-		return out.Sync()
+	})
+}
+
+// chunkLoop writes chunk by chunk, with an fsync behind each where durable asks for it.
+func chunkLoop(w Work, chunk int, durable, ahead bool) error {
+	return copied(w, func(in *source, out *os.File) error {
+		return in.eachEncoded(chunk, ahead, appendCSVRow, func(b *encoded) error {
+			if _, err := out.Write(b.text); err != nil || !durable {
+				return err
+			}
+			return out.Sync()
+		})
 	})
 }
 

@@ -84,7 +84,7 @@ func (s *Slice[T]) Mark(i int) any {
 
 // Append adds one item.
 func (s *Slice[T]) Append(item T, meta Meta) {
-	if meta != (Meta{}) || len(s.Metas) > 0 {
+	if len(s.Metas) > 0 || meta != (Meta{}) {
 		for len(s.Metas) < len(s.Items) {
 			s.Metas = append(s.Metas, Meta{})
 		}

@@ -34,7 +34,12 @@ func (f *Field) parse(text string) (Value, error) {
 	switch f.Kind {
 	case String:
 		return StringValue(text), nil
-	case Int, Float, DecimalKind:
+	case Int:
+		if i, ok := shortInt(text); ok {
+			return IntValue(i), nil
+		}
+		return f.parseNumber(text)
+	case Float, DecimalKind:
 		return f.parseNumber(text)
 	case Bool:
 		switch strings.TrimSpace(text) {

@@ -9,7 +9,7 @@ import (
 )
 
 // itemsPerRow is how many items w4 has for each row of -size.
-const itemsPerRow = 25
+const itemsPerRow = 50
 
 // w4 is the time of one item of a reader, a processor and a writer that do next to nothing, without
 // the commits.

@@ -200,7 +200,11 @@ func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 		s.own = append(s.own, '\n')
 		column++
 	}
-	line, length := cutLine(c.text[c.at+c.length:], c.atEnd)
+	rest := c.text[c.at+c.length:]
+	line, length := cutLine(rest, c.atEnd)
+	if length == 1 && rest[0] == '\r' { // at the end of the text it is no line
+		c.length, length = c.length+1, 0
+	}
 	switch {
 	case length == 0 && !c.atEnd:
 		return false, errShort

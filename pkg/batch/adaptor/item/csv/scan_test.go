@@ -99,7 +99,7 @@ func TestAScannerReadsWhatEncodingCsvReads(t *testing.T) {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, seed := range []string{"a,b\n1,2\n", "\"a\r\n\"\"\",b\r", "a,\"b\n", "#\n\n a ,\" b\" ,\n", "\"a\"b,c\nd", "a\"b,\"\"\n", "\"\xc3\",\"\xa9\"\n"} {
+	for _, seed := range []string{"a,b\n1,2\n", "\"a\r\n\"\"\",b\r", "a,\"b\n", "#\n\n a ,\" b\" ,\n", "\"a\"b,c\nd", "a\"b,\"\"\n", "\"\n\r", "\"\xc3\",\"\xa9\"\n"} {
 		f.Add([]byte(seed), true, false, true)
 	}
 	f.Fuzz(func(t *testing.T, text []byte, comments, lazy, trim bool) {

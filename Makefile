@@ -36,7 +36,7 @@ PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|erro
 # What takes longest in packages outside of PLAIN is one case after the other: test-cases runs
 # them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
-CASES := $(FLOWS)|AStepEndsAsTheRulesSay|OverAnyKillsFailuresAndRestarts
+CASES := $(FLOWS)|AStepEndsAsTheRulesSay|OverAnyKillsFailuresAndRestarts|ThoughAProcessDies
 # The packages that take longest begin first, so that the last ones to end are short.
 LONGEST := internal/acceptance internal/conformance pkg/batch/batchtest internal/testmodel pkg/batch/repository pkg/batch/job pkg/batch/runtime pkg/batch/step
 PACKAGES_BY_LENGTH = $(patsubst %,./%,$(LONGEST)) $(filter-out $(patsubst %,./%,$(LONGEST)),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...))
@@ -73,7 +73,7 @@ test-plain:
 	$(TEST) $(FLAGS) $$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN))
 
 test-cases:
-	$(TEST) -run '$(CASES)' $(FLAGS) ./pkg/batch/job ./pkg/batch/step
+	$(TEST) -run '$(CASES)' $(FLAGS) ./pkg/batch/job ./pkg/batch/step ./pkg/batch/runtime
 
 test-race:
 	$(if $(filter ./...,$(PKG)),SURFIN_TEST_FEW=1) CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN) -v),$(PKG))

@@ -37,7 +37,7 @@ func w3b() Workload {
 	}
 	contestants = append(contestants, loop("loop, double-buffered, 1000", func(w Work) error { return chunkLoop(w, 1000, false, true) }))
 	return Workload{
-		Name: "w3b", Title: "csv to csv", Contestants: contestants,
+		Name: "w3b", Title: "csv to csv", Share: 2, Contestants: contestants,
 		Prepare: func(ctx context.Context, b *bench, w *Work) error {
 			if !b.peers {
 				return nil

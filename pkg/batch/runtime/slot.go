@@ -54,7 +54,7 @@ func (p *place) Fork() (begin func(ctx context.Context), end func()) {
 		}
 		running++
 		p.mu.Unlock()
-		_ = p.take(ctx) // it ended: the branch sees that
+		_ = p.take(ctx) //nolint:errcheck // ctx has ended: the branch sees that itself
 	}
 	end = func() {
 		p.mu.Lock()

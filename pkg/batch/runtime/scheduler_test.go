@@ -92,12 +92,16 @@ func (p *planned) keys() (list []string) {
 	return list
 }
 
-// decided waits until all that is due by now is decided, and returns up to when that is.
-func (p *planned) decided() time.Time {
+// decided waits until all that is due by now is decided, stops the leaders, so that it stays so
+// when the next minute begins, and returns up to when that is.
+func (p *planned) decided(stops ...func()) time.Time {
 	p.Helper()
 	now, err := p.definitions.Now(p.Context())
 	require.NoError(p, err)
 	require.Eventually(p, func() bool { return !p.definition().ScheduledUntil.Before(now.Truncate(time.Minute)) }, 20*time.Second, 10*time.Millisecond)
+	for _, stop := range stops {
+		stop()
+	}
 	return p.definition().ScheduledUntil
 }
 
@@ -122,8 +126,7 @@ func TestNoScheduledRunIsMissingAndNoneIsThereTwice(t *testing.T) {
 		stopA, stopB := p.leader("a"), p.leader("b")
 		require.Eventually(t, func() bool { return len(p.keys()) > 0 }, 20*time.Second, time.Millisecond)
 		stopA()
-		until := p.decided()
-		stopB()
+		until := p.decided(stopB)
 		require.Equal(t, p.want(until), p.keys())
 
 		// Paused, and led by another one from where the first one came to.
@@ -131,8 +134,7 @@ func TestNoScheduledRunIsMissingAndNoneIsThereTwice(t *testing.T) {
 		moved, err := p.definitions.Advance(t.Context(), d, d.ScheduledUntil.Add(-3*time.Minute), "")
 		require.NoError(t, err)
 		require.True(t, moved)
-		p.leader("c")
-		until = p.decided()
+		until = p.decided(p.leader("c"))
 		require.Equal(t, p.want(until), p.keys(), "a time that was submitted is not submitted again")
 	}, nil)
 }

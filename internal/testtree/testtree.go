@@ -91,7 +91,7 @@ func Sum(ctx context.Context, root string) (string, error) {
 	for _, name := range slices.Compact(names) { // of a merge a name comes several times
 		text, mode, err := read(filepath.Join(root, name))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // deleted, and git was not told
+			continue // deleted, but still in the index of git
 		}
 		if err != nil {
 			return "", err

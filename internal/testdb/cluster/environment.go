@@ -33,8 +33,8 @@ func enterRoom(ctx context.Context) (room string, leave func() error, err error)
 	return room, leave, nil
 }
 
-// buildOn lets the go command work on a disk: programs that it links are large. It is told in
-// a file. The variable GOTMPDIR would move the folders of tests there as well
+// buildOn lets the go command work on a disk: programs that it links are large. A file of
+// settings says so to that command alone. The variable GOTMPDIR would move the folders of tests there as well
 // (testing.T.TempDir), whose databases are to be in memory.
 func buildOn(ctx context.Context, disk, room string) error {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOENV").Output()

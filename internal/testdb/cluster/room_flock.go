@@ -49,7 +49,7 @@ func takeRoom(parent string) (dir string, leave func() error, err error) {
 	return dir, leave, nil
 }
 
-// ownFolder returns the folder of this user's rooms, which nobody else can have made.
+// ownFolder returns the folder of this user's rooms. It refuses one that another user has made.
 func ownFolder(parent string) (string, error) {
 	base := filepath.Join(parent, "surfin-tests-"+strconv.Itoa(os.Getuid()))
 	if err := os.Mkdir(base, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // the server may be another user

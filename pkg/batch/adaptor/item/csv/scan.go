@@ -31,8 +31,8 @@ type field struct{ at, from, to int }
 // errShort says that the text ends within the record.
 var errShort = errors.New("the record has no end yet")
 
-// scanError is a record that is no record. Line counts from that of its first field, which is
-// 1, column from 1 in bytes.
+// scanError is what is wrong with the form of a record. Line counts from that of its first field,
+// which is 1, column from 1 in bytes.
 type scanError struct {
 	line, column int
 	err          error
@@ -42,7 +42,7 @@ func (e *scanError) Error() string { return e.err.Error() }
 
 // scan takes the first record of the text apart. It returns the length of the text up to the
 // record's end, that of its line where it returns a scanError. atEnd says that nothing follows
-// the text: else a record that may go on there is errShort. It returns io.EOF where there is no
+// the text: else a record that may continue there is errShort. It returns io.EOF where there is no
 // record.
 func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
@@ -192,8 +192,8 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	}
 }
 
-// nextLine goes on in the next line, in which a quoted field continues; ended says that there is
-// none, and that the field may end so.
+// nextLine moves to the next line, in which a quoted field continues; ended says that the text is
+// over, and that the field may end so.
 func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	column := len(c.line) + 1
 	if c.hasEnd() {
@@ -202,7 +202,7 @@ func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	}
 	rest := c.text[c.at+c.length:]
 	line, length := cutLine(rest, c.atEnd)
-	if length == 1 && rest[0] == '\r' { // at the end of the text it is no line
+	if length == 1 && rest[0] == '\r' { // a carriage return that ends the text is not a line
 		c.length, length = c.length+1, 0
 	}
 	switch {

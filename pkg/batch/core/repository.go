@@ -217,6 +217,9 @@ type ExecutionFilter struct {
 	// Parent selects the child jobs of an execution, and ParentCall those of one of its steps.
 	Parent     JobExecutionID
 	ParentCall StepExecutionID
+	// Brief leaves out what a list does not show and may be long: the context, and of a
+	// definition with a path the text and the files.
+	Brief bool
 	// Limit is the page size; 0 means 50.
 	Limit int
 }
@@ -248,8 +251,8 @@ type Explorer interface {
 	// execution with nothing but the instance and the parameters. Redrives and repetitions
 	// do not count. ErrNotFound if there is none.
 	LastPurged(ctx context.Context, jobName string) (*JobExecution, error)
-	// Jobs lists the newest execution of each job, by name. Its cost does not grow with the
-	// history.
+	// Jobs lists the newest execution of each job, by name, in brief (ExecutionFilter). Its cost
+	// does not grow with the history.
 	Jobs(ctx context.Context) ([]JobExecution, error)
 	// LastExecution returns the newest execution of the instance with this key;
 	// ErrNotFound if there is none.
@@ -268,7 +271,8 @@ type BulkExplorer interface {
 	// StepWork returns what the steps of several job executions have submitted that is no
 	// partition.
 	StepWork(ctx context.Context, ids ...JobExecutionID) (StepWork, error)
-	// LastExecutions returns the newest execution of each of the instances that has one.
+	// LastExecutions returns the newest execution of each of the instances that has one,
+	// in brief (ExecutionFilter).
 	LastExecutions(ctx context.Context, ids ...JobInstanceID) (map[JobInstanceID]JobExecution, error)
 	// SkipCounts counts the skipped items of a job execution, by step, phase and
 	// class, in this order.

@@ -84,7 +84,7 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
 	filter = core.ExecutionFilter{
 		JobName: r.Job, Instance: r.Instance, Statuses: r.Statuses, ExitCode: r.Exit,
-		CreatedFrom: r.Since, CreatedTo: r.Until, Before: r.Before,
+		CreatedFrom: r.Since, CreatedTo: r.Until, Before: r.Before, Brief: true,
 	}
 	if filter.Limit, err = askLimit(r.Limit); err != nil {
 		return filter, err

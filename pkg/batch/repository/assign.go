@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -190,7 +191,7 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 // steps reads step executions, in order.
 func (r *Repository) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
 	var rows []stepExecution
-	if err := r.store.session(ctx).Where(condition, args...).Order("id").Find(&rows).Error; err != nil {
+	if err := gormtx.Find(r.store.session(ctx).Where(condition, args...).Order("id"), &rows); err != nil {
 		return nil, err
 	}
 	records := make([]core.StepExecution, len(rows))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -15,7 +16,7 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 		return steps, nil
 	}
 	var rows []stepExecution
-	if err := r.store.session(ctx).Where("job_execution_id IN ?", ids).Order("job_execution_id, id").Find(&rows).Error; err != nil {
+	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id IN ?", ids).Order("job_execution_id, id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
 	}
 	for i := range rows {
@@ -35,7 +36,7 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 	if len(ids) == 0 {
 		return last, nil
 	}
-	found, err := r.executions(ctx, r.store.session(ctx).
+	found, err := r.executions(ctx, r.brief(r.store.session(ctx)).
 		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids))
 	if err != nil {
 		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)

@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -80,7 +81,7 @@ func (r *Repository) Register(ctx context.Context, d task.Definition, actor stri
 // lockDefinition locks and returns the row of a name; nil: there is none.
 func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefinition, error) {
 	var rows []jobDefinition
-	err := r.store.session(ctx).Where("name = ?", name).Clauses(clause.Locking{Strength: "UPDATE"}).Find(&rows).Error
+	err := gormtx.Find(r.store.session(ctx).Where("name = ?", name).Clauses(clause.Locking{Strength: "UPDATE"}), &rows)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (d *jobDefinition) isSame(row *jobDefinition) bool {
 // Definition implements task.Definitions: one statement.
 func (r *Repository) Definition(ctx context.Context, name string) (task.Definition, error) {
 	var rows []jobDefinition
-	if err := r.store.session(ctx).Where("name = ?", name).Find(&rows).Error; err != nil {
+	if err := gormtx.Find(r.store.session(ctx).Where("name = ?", name), &rows); err != nil {
 		return task.Definition{}, fmt.Errorf("read the definition of job %s: %w", name, err)
 	}
 	if len(rows) == 0 {
@@ -141,7 +142,7 @@ func (r *Repository) Definitions(ctx context.Context, filter task.DefinitionFilt
 		query = query.Where("enabled AND schedule <> ''")
 	}
 	var rows []jobDefinition
-	if err := query.Find(&rows).Error; err != nil {
+	if err := gormtx.Find(query, &rows); err != nil {
 		return nil, fmt.Errorf("list definitions: %w", err)
 	}
 	list := make([]task.Definition, 0, len(rows))

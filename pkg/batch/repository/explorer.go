@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -57,6 +58,9 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	where, args := r.selected(filter)
 	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
 	query := r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
+	if filter.Brief {
+		query = r.brief(query)
+	}
 	switch {
 	case len(filter.Statuses) > 1 || timed:
 		pages, all := r.pages(where, args, filter)
@@ -132,10 +136,19 @@ func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilt
 	return r.store.sql(strings.Join(parts, " UNION ALL ")), all
 }
 
+// brief reads what core.ExecutionFilter says of Brief.
+func (r *Repository) brief(query *gorm.DB) *gorm.DB {
+	const text = "CASE WHEN definition_path = '' THEN definition_text ELSE '' END AS definition_text"
+	columns := slices.DeleteFunc(r.store.columnNames(&jobExecution{}), func(name string) bool {
+		return name == "context" || name == "definition_text" || name == "definition_files"
+	})
+	return query.Select(strings.Join(append(columns, text), ", "))
+}
+
 // executions runs the query and adds the parameters of all rows together.
 func (r *Repository) executions(ctx context.Context, query *gorm.DB) ([]core.JobExecution, error) {
 	var rows []jobExecution
-	if err := query.Find(&rows).Error; err != nil {
+	if err := gormtx.Find(query, &rows); err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
@@ -173,7 +186,7 @@ func (r *Repository) params(ctx context.Context, ids ...core.JobExecutionID) (ma
 	grouped := map[core.JobExecutionID][]jobExecutionParam{}
 	for batch := range slices.Chunk(ids, paramsBatch) {
 		var rows []jobExecutionParam
-		if err := r.store.session(ctx).Where("job_execution_id IN ?", batch).Find(&rows).Error; err != nil {
+		if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id IN ?", batch), &rows); err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
@@ -195,7 +208,7 @@ func (r *Repository) params(ctx context.Context, ids ...core.JobExecutionID) (ma
 // none to list.
 func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
 	var rows []stepExecution
-	if err := r.store.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
+	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the steps of job execution %d: %w", id, err)
 	}
 	steps := make([]core.StepExecution, len(rows))

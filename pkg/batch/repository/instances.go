@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Instance implements core.Explorer; core.ErrNotFound if there is none.
 func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
 	var rows []jobInstance
-	err := r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key).Find(&rows).Error
+	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the instance of job %s: %w", jobName, err)
 	}
@@ -45,7 +46,7 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 		query = query.Where("id < ?", filter.Before)
 	}
 	var rows []jobInstance
-	if err := query.Find(&rows).Error; err != nil {
+	if err := gormtx.Find(query, &rows); err != nil {
 		return nil, fmt.Errorf("list job instances: %w", err)
 	}
 	list := make([]core.JobInstance, len(rows))
@@ -83,7 +84,7 @@ func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobE
 // Jobs implements core.Explorer. Of each job it looks at one entry of an index: the next name, and
 // the end of that name.
 func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
-	list, err := r.executions(ctx, r.store.session(ctx).Where(r.store.sql(`id IN (
+	list, err := r.executions(ctx, r.brief(r.store.session(ctx)).Where(r.store.sql(`id IN (
 		WITH RECURSIVE jobs(name) AS (
 			SELECT MIN(job_name) FROM {job_execution}
 			UNION ALL SELECT (SELECT MIN(e.job_name) FROM {job_execution} e WHERE e.job_name > jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)
@@ -98,7 +99,7 @@ func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 // Audit implements core.Operations: one statement.
 func (r *Repository) Audit(ctx context.Context, id core.JobExecutionID) ([]core.AuditEntry, error) {
 	var rows []audit
-	if err := r.store.session(ctx).Where("job_execution_id = ?", id).Order("id").Find(&rows).Error; err != nil {
+	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
 	}
 	list := make([]core.AuditEntry, len(rows))

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -63,7 +64,7 @@ func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) 
 	steps := make(map[core.StepExecutionID]core.StepExecution, len(ids))
 	for batch := range slices.Chunk(ids, paramsBatch) {
 		var rows []stepExecution
-		if err := r.store.session(ctx).Where("id IN ?", batch).Find(&rows).Error; err != nil {
+		if err := gormtx.Find(r.store.session(ctx).Where("id IN ?", batch), &rows); err != nil {
 			return nil, fmt.Errorf("read %d step executions: %w", len(batch), err)
 		}
 		for i := range rows {

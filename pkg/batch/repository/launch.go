@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -448,7 +449,7 @@ func (r *Repository) wrapOwner(ctx context.Context, req core.LaunchRequest, fail
 // active returns the running execution of the instance that req is about, or nil.
 func (r *Repository) active(ctx context.Context, req core.LaunchRequest) (*jobExecution, error) {
 	var rows []jobExecution
-	err := r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1").Find(&rows).Error
+	err := gormtx.Find(r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1"), &rows)
 	if err != nil {
 		return nil, fmt.Errorf("read the running execution: %w", err)
 	}

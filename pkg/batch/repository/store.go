@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"gorm.io/gorm"
@@ -50,7 +51,7 @@ func (s *store) session(ctx context.Context) *gorm.DB { return gormtx.Session(ct
 // scan runs a query and fills dest, a pointer to a slice or a value, with its rows.
 // text may name tables and times as in sql.
 func (s *store) scan(ctx context.Context, dest any, text string, args ...any) error {
-	return s.session(ctx).Raw(s.sql(text), args...).Scan(dest).Error
+	return gormtx.Scan(s.session(ctx).Raw(s.sql(text), args...), dest)
 }
 
 // exec runs a statement without rows. text may name tables and times as in sql.
@@ -75,15 +76,23 @@ func (s *store) attr() tx.Attr {
 
 // columns lists the columns of a row by name, for queries that add one.
 func (s *store) columns(row any) string {
+	table := s.schemaOf(row)
+	names := make([]string, len(table.DBNames))
+	for i, name := range table.DBNames {
+		names[i] = s.db.Dialect().Quote(table.Table + "." + name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// columnNames returns the names of the columns of a row.
+func (s *store) columnNames(row any) []string { return slices.Clone(s.schemaOf(row).DBNames) }
+
+func (s *store) schemaOf(row any) *schema.Schema {
 	statement := &gorm.Statement{DB: s.gorm}
 	if err := statement.Parse(row); err != nil { // the rows are this package's own
 		panic(fmt.Sprintf("repository: gorm: %v", err))
 	}
-	names := make([]string, len(statement.Schema.DBNames))
-	for i, name := range statement.Schema.DBNames {
-		names[i] = s.db.Dialect().Quote(statement.Schema.Table + "." + name)
-	}
-	return strings.Join(names, ", ")
+	return statement.Schema
 }
 
 // sql fills in the names of the tables and the database's clock: {job_execution}

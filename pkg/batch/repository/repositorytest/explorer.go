@@ -115,7 +115,20 @@ func lastOfInstance(b *bench) {
 	all, err := b.repo.LastExecutions(b.ctx, last.InstanceID, last.InstanceID+99)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 2)
-	require.Equal(b, map[core.JobInstanceID]core.JobExecution{last.InstanceID: *found}, all)
+	brief := briefly(*found)
+	require.Equal(b, map[core.JobInstanceID]core.JobExecution{last.InstanceID: brief}, all)
+	page, err := b.repo.Executions(b.ctx, core.ExecutionFilter{Instance: last.InstanceID, Limit: 1, Brief: true})
+	require.NoError(b, err)
+	require.Equal(b, []core.JobExecution{brief}, page)
+	page, err = b.repo.Executions(b.ctx, core.ExecutionFilter{Instance: last.InstanceID, Limit: 1})
+	require.NoError(b, err)
+	require.Equal(b, []core.JobExecution{*found}, page)
+}
+
+// briefly is what core.ExecutionFilter says of Brief.
+func briefly(e core.JobExecution) core.JobExecution {
+	e.Definition.Text, e.Definition.Files = "", nil
+	return e
 }
 
 func bulk(b *bench) {

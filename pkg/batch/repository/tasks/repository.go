@@ -62,7 +62,7 @@ func (r *Repository) session(ctx context.Context) *gorm.DB {
 }
 
 func (r *Repository) scan(ctx context.Context, dest any, text string, args ...any) error {
-	return r.session(ctx).Raw(r.sql(text), args...).Scan(dest).Error
+	return gormtx.Scan(r.session(ctx).Raw(r.sql(text), args...), dest)
 }
 
 func (r *Repository) exec(ctx context.Context, text string, args ...any) (int64, error) {

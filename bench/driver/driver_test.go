@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,7 @@ func TestEveryTargetIsAboutContestantsThatThereAre(t *testing.T) {
 		if target.than != "" {
 			require.Contains(t, names[target.workload], target.than, target.text)
 		}
+		require.Subset(t, names[target.workload], target.limits, target.text)
 	}
 }
 
@@ -65,11 +67,45 @@ func TestATargetIsJudgedRoundByRound(t *testing.T) {
 		s := c.target.in([]*table{made})
 		require.False(t, s.missing)
 		require.InDelta(t, c.value, s.value.median, 1e-9)
-		require.Equal(t, c.who, s.who)
-		require.Equal(t, c.reached, s.reached())
+		require.Equal(t, c.who, s.line.contestant.Name())
+		require.Equal(t, c.reached, s.reaches(s.value))
 	}
 	require.True(t, target{workload: "w", who: named("c")}.in([]*table{made}).missing)
 	require.True(t, target{workload: "w", who: named("a"), than: "gone"}.in([]*table{made}).missing)
+}
+
+// The limit is judged as ours is: in the same rounds, and by the best of the contestants that were measured.
+func TestATargetThatTheLimitDoesNotReachSaysSo(t *testing.T) {
+	t.Parallel()
+	names := []string{"floor", "surfin a", "by hand", "slower by hand", "by hand, failed"}
+	w := Workload{Name: "w"}
+	for _, name := range names {
+		w.Contestants = append(w.Contestants, inside{name: name})
+	}
+	made := newTable(w, 10, 3)
+	for i, runs := range [][]run{lasted(1, 2, 3), lasted(4, 8, 4), lasted(2, 4, 3), lasted(5, 5, 6), nil} {
+		made.add(w.Contestants[i], nil)
+		made.lines[i].runs = runs
+	}
+	made.lines[4].failed = errors.New("it fails")
+	for _, c := range []struct {
+		target         target
+		limits         []string
+		verdict, limit string
+	}{
+		{faster("w", "a", "floor", 0.2), names[2:], "reached", "0.50 × (0.50 × to 1.00 ×): by hand"},
+		{faster("w", "a", "floor", 0.5), names[2:], "not reached", "0.50 × (0.50 × to 1.00 ×): by hand"},
+		{faster("w", "a", "floor", 0.6), names[2:], "not reached: the limit is 0.50 ×, and ours is 0.50 × that", "0.50 × (0.50 × to 1.00 ×): by hand"},
+		{faster("w", "a", "floor", 0.6), names[4:], "not reached", "-"},
+		{faster("w", "a", "floor", 0.6), []string{"not asked for"}, "not reached", "-"},
+		{target{who: named("a"), than: "floor", want: 3, show: times}, names[2:], "not reached", "2.00 × (1.00 × to 2.00 ×): by hand"},
+		{target{who: named("a"), than: "floor", want: 1, show: times}, names[2:], "not reached: the limit is 2.00 ×, and ours is 2.00 × that", "2.00 × (1.00 × to 2.00 ×): by hand"},
+		{target{who: named("a"), want: 2, show: times}, names[3:4], "not reached: the limit is 5.00 ×, and ours is 0.80 × that", "5.00 × (5.00 × to 6.00 ×): slower by hand"},
+	} {
+		c.target.workload = "w"
+		row := c.target.limitedBy(c.limits...).in([]*table{made}).row()
+		require.Equal(t, []string{c.verdict, c.limit}, row[len(row)-2:])
+	}
 }
 
 func TestRowsThatAreLostAreListed(t *testing.T) {

@@ -87,24 +87,31 @@ type encoded struct {
 	rows int
 }
 
-// encode fills e with the next n rows as the format writes them; io.EOF behind the last one.
-func (s *source) encode(e *encoded, n int, appendRow func(dst []byte, fields []string) []byte) error {
-	e.text, e.rows = e.text[:0], 0
-	for e.rows < n {
+// texts appends the next row as a format writes its fields, whose values are parsed only.
+func (s *source) texts(appendRow func(dst []byte, fields []string) []byte) func(dst []byte) ([]byte, error) {
+	return func(dst []byte) ([]byte, error) {
 		fields, err := s.next()
 		if err != nil {
+			return dst, err
+		}
+		return appendRow(dst, fields), nil
+	}
+}
+
+// encode fills e with the next n rows; io.EOF behind the last one.
+func (e *encoded) encode(n int, appendNext func(dst []byte) ([]byte, error)) (err error) {
+	for e.text, e.rows = e.text[:0], 0; e.rows < n; e.rows++ {
+		if e.text, err = appendNext(e.text); err != nil {
 			return err
 		}
-		e.text = appendRow(e.text, fields)
-		e.rows++
 	}
 	return nil
 }
 
 // eachEncoded hands the rows to write, n at a time. With ahead the next ones are read and
 // encoded meanwhile.
-func (s *source) eachEncoded(n int, ahead bool, appendRow func([]byte, []string) []byte, write func(*encoded) error) error {
-	return inTurns(ahead, func(e *encoded) error { return s.encode(e, n, appendRow) }, func(e *encoded) error {
+func eachEncoded(n int, ahead bool, appendNext func(dst []byte) ([]byte, error), write func(*encoded) error) error {
+	return inTurns(ahead, func(e *encoded) error { return e.encode(n, appendNext) }, func(e *encoded) error {
 		if e.rows == 0 {
 			return nil
 		}

@@ -20,6 +20,15 @@ type target struct {
 	faster bool
 	want   float64
 	show   func(value float64) string
+	// limits are contestants that do the same work by hand, with the same promises and without an engine.
+	// The best of them says how far a target can be reached at all. Empty: there is none to compare with.
+	limits []string
+}
+
+// limitedBy returns the target with its limits.
+func (t target) limitedBy(contestants ...string) target {
+	t.limits = contestants
+	return t
 }
 
 func named(name string) func(string) bool {
@@ -39,30 +48,34 @@ func faster(workload, who, than string, want float64) target {
 
 // targets are all that there are, by workload.
 func targets() []target {
+	copy1000, copy10000 := []string{"COPY loop, 1000", "COPY loop, double-buffered, 1000"}, []string{"COPY loop, 10000", "COPY loop, double-buffered, 10000"}
 	all := []target{
-		faster("w1", "rows, 1000", `psql \copy`, 0.48),
-		faster("w1", "rows, 1000", "COPY loop, 1000", 1.05),
-		faster("w1", "rows, 1000", "gorm CreateInBatches, 1000", 1.8),
-		faster("w1", "rows, 1000", springPrefix+", third job, 1000", 2),
-		faster("w1", "rows, 10000", `psql \copy`, 0.85),
-		faster("w1", "rows, 10000", "COPY loop, double-buffered, 10000", 0.92),
-		faster("w1", "rows, 10000", springPrefix+", third job, 10000", 3),
-		faster("w2-insert", "rows, 1000", "INSERT ... SELECT", 0.42),
-		faster("w2-update", "rows, 1000", "INSERT ... SELECT", 0.55),
+		faster("w1", "rows, 1000", `psql \copy`, 0.48).limitedBy(copy1000...),
+		faster("w1", "rows, 1000", "COPY loop, 1000", 1.05).limitedBy(copy1000...),
+		faster("w1", "rows, 1000", "gorm CreateInBatches, 1000", 1.8).limitedBy(copy1000...),
+		faster("w1", "rows, 1000", springPrefix+", third job, 1000", 2).limitedBy(copy1000...),
+		faster("w1", "rows, 10000", `psql \copy`, 0.85).limitedBy(copy10000...),
+		faster("w1", "rows, 10000", "COPY loop, double-buffered, 10000", 0.92).limitedBy(copy10000...),
+		faster("w1", "rows, 10000", springPrefix+", third job, 10000", 3).limitedBy(copy10000...),
+		faster("w2-insert", "rows, 1000", "INSERT ... SELECT", 0.42).limitedBy("loop by key and UNNEST, 1000"),
+		faster("w2-update", "rows, 1000", "INSERT ... SELECT", 0.55).limitedBy("loop by key and UNNEST, 1000"),
 		{text: "a page at the end: times the first ones", workload: "w2-pages", who: named("the last ten pages"), than: oursPrefix + " the first ten pages", want: 3, show: times},
 	}
 	for _, chunk := range []string{"1000", "10000"} {
-		all = append(all, faster("w3", "rows, "+chunk, "loop with mattn (cgo), "+chunk, 0.7), faster("w3", "rows, "+chunk, "loop with our driver, "+chunk, 0.9))
+		limits := []string{"loop with our driver, " + chunk, "loop with our driver, double-buffered, " + chunk}
+		all = append(all,
+			faster("w3", "rows, "+chunk, "loop with mattn (cgo), "+chunk, 0.7).limitedBy(limits...),
+			faster("w3", "rows, "+chunk, "loop with our driver, "+chunk, 0.9).limitedBy(limits...))
 	}
 	return append(all,
-		faster("w3b", "rows, 1000", "loop, an fsync for each chunk, 1000", 0.9),
-		faster("w3b", "rows, 10000", "encoding/csv loop", 0.9),
+		faster("w3b", "rows, 1000", "loop, an fsync for each chunk, 1000", 0.9).limitedBy(typedWithPosition(1000)),
+		faster("w3b", "rows, 10000", "encoding/csv loop", 0.9).limitedBy("encoding/csv loop, typed", typedWithPosition(10_000)),
 		target{text: "an item with a processor: times the generic loop", workload: "w4", who: named("a step with a processor"), than: "generic loop with a processor", want: 2, show: times},
-		target{text: "open at the position, and read the next row", workload: "w5", who: named("csv reader at its position"), want: 0.01, show: timeText},
+		target{text: "open at the position, and read the next row", workload: "w5", who: named("csv reader at its position"), want: 0.01, show: timeText}.limitedBy("seek to a known offset"),
 		target{text: "the slowest listing or lookup", workload: "w6", who: isLookup, want: 0.001, show: timeText},
 		target{text: "a launch: times one in a short history", workload: "w6", who: named("launch in a long history"), than: oursPrefix + " launch in a short history", want: 1.25, show: times},
-		faster("w7", "four parts, four at a time", oursPrefix+" one step", 1.6),
-		faster("w7", "four parts, two worker processes", oursPrefix+" one step", 1.6),
+		faster("w7", "four parts, four at a time", oursPrefix+" one step", 1.6).limitedBy("two loops at a time, no engine"),
+		faster("w7", "four parts, two worker processes", oursPrefix+" one step", 1.6).limitedBy("two loops at a time, no engine"),
 		target{text: "peak RSS with all rows", workload: "memory", who: named("all rows"), of: peakOfRun, want: 60 << 20, show: megabytes},
 		target{text: "peak RSS: times that with a tenth of the rows", workload: "memory", who: named("all rows"), than: oursPrefix + " a tenth of the rows", of: peakOfRun, want: 1.2, show: times},
 		target{text: "the process of a tasklet, PostgreSQL", workload: "start", who: named("a tasklet, PostgreSQL"), of: func(r run) float64 { return r.process }, want: 0.1, show: timeText},
@@ -80,17 +93,29 @@ func isLookup(name string) bool {
 type seen struct {
 	target
 	value   spread
-	who     string
-	missing bool // it was not measured
+	line    *line // of ours, that the value is of
+	missing bool  // it was not measured
 	failed  bool
+	limit   *limit // nil: none was measured
 }
 
-func (s seen) reached() bool {
-	if s.faster {
-		return s.value.median >= s.want
-	}
-	return s.value.median <= s.want
+// limit is what a target would be with another contestant in the place of ours.
+type limit struct {
+	who   string
+	value spread
+	ours  spread // ours: times its speed, or times its value where the least counts
 }
+
+// worse reports whether a is a worse value of the target than b.
+func (t target) worse(a, b float64) bool {
+	if t.faster {
+		return a < b
+	}
+	return a > b
+}
+
+// reaches reports whether a value is as wanted.
+func (t target) reaches(v spread) bool { return !t.worse(v.median, t.want) }
 
 // in looks for the target in the tables.
 func (t target) in(tables []*table) seen {
@@ -111,13 +136,30 @@ func (t target) in(tables []*table) seen {
 				s.failed, s.missing = true, false
 				return s
 			}
-			value := t.compared(l, than)
-			if s.missing || (value.median > s.value.median) != t.faster {
-				s.value, s.who, s.missing = value, l.contestant.Name(), false
+			if value := t.compared(l, than); s.missing || t.worse(value.median, s.value.median) {
+				s.value, s.line, s.missing = value, l, false
 			}
+		}
+		if !s.missing {
+			s.limit = s.limitIn(table, than)
 		}
 	}
 	return s
+}
+
+// limitIn returns the best of the limits that were measured; nil: none was.
+func (s seen) limitIn(table *table, than *line) *limit {
+	var best *limit
+	for _, name := range s.limits {
+		l := table.lineOf(name)
+		if l == nil || l.failed != nil {
+			continue
+		}
+		if value := s.compared(l, than); best == nil || s.worse(best.value.median, value.median) {
+			best = &limit{who: name, value: value, ours: s.compared(s.line, l)}
+		}
+	}
+	return best
 }
 
 // compared is the value round by round.
@@ -156,34 +198,52 @@ func targetRows(tables []*table) [][]string {
 	for _, t := range tables {
 		ran[t.workload.Name] = true
 	}
-	rows := [][]string{{"", "target", "wanted", "seen", "least to most", ""}}
+	rows := [][]string{{"", "target", "wanted", "seen", "least to most", "", "the limit"}}
 	for _, t := range targets() {
-		if !ran[t.workload] {
-			continue
+		if ran[t.workload] {
+			rows = append(rows, t.in(tables).row())
 		}
-		wanted := "at most " + t.show(t.want)
-		if t.faster {
-			wanted = "at least " + t.show(t.want)
-		}
-		row := []string{t.workload, t.text, wanted}
-		switch s := t.in(tables); {
-		case s.failed:
-			row = append(row, "failed", "", "not reached")
-		case s.missing:
-			row = append(row, "-", "", "not measured")
-		default:
-			if text := strings.TrimPrefix(s.who, oursPrefix+" "); !strings.Contains(t.text, text) && t.workload == "w6" && t.than == "" {
-				row[1] += " (" + text + ")"
-			}
-			verdict := "reached"
-			if !s.reached() {
-				verdict = "not reached"
-			}
-			row = append(row, t.show(s.value.median), t.show(s.value.least)+" to "+t.show(s.value.most), verdict)
-		}
-		rows = append(rows, row)
 	}
 	return rows
+}
+
+// row is the line of a target: its workload, its text, what is wanted, what was seen and how far apart that
+// was, the verdict, and the limit.
+func (s seen) row() []string {
+	wanted := "at most " + s.show(s.want)
+	if s.faster {
+		wanted = "at least " + s.show(s.want)
+	}
+	switch {
+	case s.failed:
+		return []string{s.workload, s.text, wanted, "failed", "", notReached, "-"}
+	case s.missing:
+		return []string{s.workload, s.text, wanted, "-", "", "not measured", "-"}
+	}
+	text := s.text
+	if who := strings.TrimPrefix(s.line.contestant.Name(), oursPrefix+" "); !strings.Contains(text, who) && s.workload == "w6" && s.than == "" {
+		text += " (" + who + ")"
+	}
+	limit := "-"
+	if s.limit != nil {
+		limit = fmt.Sprintf("%s (%s): %s", s.show(s.limit.value.median), s.between(s.limit.value), s.limit.who)
+	}
+	return []string{s.workload, text, wanted, s.show(s.value.median), s.between(s.value), s.verdict(), limit}
+}
+
+func (t target) between(v spread) string { return t.show(v.least) + " to " + t.show(v.most) }
+
+const notReached = "not reached"
+
+// verdict says whether the target is reached. If not, it says whether the limit would reach it.
+func (s seen) verdict() string {
+	switch {
+	case s.reaches(s.value):
+		return "reached"
+	case s.limit == nil || s.reaches(s.limit.value):
+		return notReached
+	}
+	return fmt.Sprintf("%s: the limit is %s, and ours is %s that", notReached, s.show(s.limit.value.median), times(s.limit.ours.median))
 }
 
 // targetText is the table of targets, for a terminal or as markdown.
@@ -194,10 +254,8 @@ func targetText(tables []*table, markdown bool) string {
 	}
 	var out strings.Builder
 	for i, row := range rows {
-		if i > 0 && row[len(row)-1] == "not reached" {
-			row[len(row)-1] = "**not reached**"
-		}
-		fmt.Fprintf(&out, "|%s|\n", strings.Join(row, "|"))
+		line := strings.Join(row, "|")
+		fmt.Fprintf(&out, "|%s|\n", strings.Replace(line, notReached, "**"+notReached+"**", 1))
 		if i == 0 {
 			fmt.Fprintf(&out, "|%s\n", strings.Repeat("---|", len(row)))
 		}

@@ -116,7 +116,7 @@ func copyChunks(ctx context.Context, w Work, table string, chunk int, ahead bool
 	}
 	defer func() { err = errors.Join(err, in.close()) }()
 	read := 0
-	return in.eachEncoded(chunk, ahead, appendCopyRow, func(b *encoded) error {
+	return eachEncoded(chunk, ahead, in.texts(appendCopyRow), func(b *encoded) error {
 		read += b.rows
 		return pgx.BeginFunc(ctx, conn, func(pgx.Tx) error {
 			if _, err := conn.PgConn().CopyFrom(ctx, bytes.NewReader(b.text), "COPY "+table+" FROM STDIN"); err != nil {

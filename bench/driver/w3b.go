@@ -26,6 +26,7 @@ func w3b() Workload {
 		contestants = append(contestants,
 			loop(named("loop, an fsync for each chunk"), func(w Work) error { return chunkLoop(w, chunk, true, false) }),
 			loop(named("the same, double-buffered"), func(w Work) error { return chunkLoop(w, chunk, true, true) }),
+			inside{name: typedWithPosition(chunk), run: func(ctx context.Context, w Work) (Result, error) { return positionLoop(ctx, w, chunk) }},
 			oursOnFile(named("rows"), copyJob(chunk, "item: "+rowItem, "")),
 			oursOnFile(named("structs"), copyJob(chunk, "item: sale", "")),
 			oursOnFile(named("strings"), copyJob(chunk, "", "")),
@@ -110,23 +111,18 @@ func copied(w Work, loop func(in *source, out *os.File) error) (err error) {
 }
 
 // typedLoop is csvLoop with a value for each field, which is parsed, and written anew: what rows with
-// types are by hand. Nothing needs quotes.
+// types are by hand.
 func typedLoop(w Work) error {
 	return copied(w, func(in *source, out *os.File) error {
 		to, line := bufio.NewWriterSize(out, 64<<10), []byte(nil)
 		for {
-			row, err := in.sale()
-			if errors.Is(err, io.EOF) {
+			var err error
+			if line, err = in.typed(line[:0]); errors.Is(err, io.EOF) {
 				return to.Flush()
 			}
 			if err != nil {
 				return err
 			}
-			line = strconv.AppendInt(line[:0], row.ID, 10)
-			line = strconv.AppendInt(append(line, ','), row.Account, 10)
-			line = append(append(append(append(append(line, ','), row.Name...), ','), row.City...), ',')
-			line = row.Day.AppendFormat(line, time.DateOnly)
-			line = append(strconv.AppendFloat(append(line, ','), row.Amount, 'f', -1, 64), '\n')
 			if _, err := to.Write(line); err != nil {
 				return err
 			}
@@ -134,10 +130,65 @@ func typedLoop(w Work) error {
 	})
 }
 
+// typed appends the next row as its values are written. Nothing needs quotes.
+func (s *source) typed(line []byte) ([]byte, error) {
+	row, err := s.sale()
+	if err != nil {
+		return line, err
+	}
+	line = strconv.AppendInt(line, row.ID, 10)
+	line = strconv.AppendInt(append(line, ','), row.Account, 10)
+	line = append(append(append(append(append(line, ','), row.Name...), ','), row.City...), ',')
+	line = row.Day.AppendFormat(line, time.DateOnly)
+	return append(strconv.AppendFloat(append(line, ','), row.Amount, 'f', -1, 64), '\n'), nil
+}
+
+// typedWithPosition is the name of positionLoop with chunks of a size.
+func typedWithPosition(chunk int) string {
+	return fmt.Sprintf("typed loop, two flushes a chunk, double-buffered, %d", chunk)
+}
+
+// positionLoop is what we promise, by hand: values are parsed and written anew. For each chunk the file is
+// on the disk, and then its position is committed in a file of SQLite with the settings of our history. The
+// next chunk is read and encoded meanwhile. As for ours, that file is opened before the time begins.
+func positionLoop(ctx context.Context, w Work, chunk int) (r Result, err error) {
+	db, err := openSQLite(sqlitePath(w))
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for _, text := range []string{positionTable, "INSERT INTO position VALUES (1, 0)"} {
+		if _, err := db.ExecContext(ctx, text); err != nil {
+			return r, err
+		}
+	}
+	update, err := db.PrepareContext(ctx, "UPDATE position SET read = ? WHERE id = 1")
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, update.Close()) }()
+	read := 0
+	return timed(func() error {
+		return copied(w, func(in *source, out *os.File) error {
+			return eachEncoded(chunk, true, in.typed, func(b *encoded) error {
+				if _, err := out.Write(b.text); err != nil {
+					return err
+				}
+				if err := out.Sync(); err != nil {
+					return err
+				}
+				read += b.rows
+				_, err := update.ExecContext(ctx, read) // a transaction of its own
+				return err
+			})
+		})
+	})
+}
+
 // chunkLoop writes chunk by chunk, with an fsync behind each where durable asks for it.
 func chunkLoop(w Work, chunk int, durable, ahead bool) error {
 	return copied(w, func(in *source, out *os.File) error {
-		return in.eachEncoded(chunk, ahead, appendCSVRow, func(b *encoded) error {
+		return eachEncoded(chunk, ahead, in.texts(appendCSVRow), func(b *encoded) error {
 			if _, err := out.Write(b.text); err != nil || !durable {
 				return err
 			}

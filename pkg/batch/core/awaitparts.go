@@ -5,20 +5,29 @@ import (
 	"time"
 )
 
-// AwaitParts returns nil when no part is open that the step has planned for workers, and
-// ErrParked where the execution can be parked until then. Elsewhere, as in a child job of the
-// same process, the step waits without the slot of its worker, and AwaitParts looks every poll.
-// When a stop is asked for, the parts end STOPPED that no worker has taken, or that one has given back since;
-// the others see the request themselves.
-func (r *StepRun) AwaitParts(ctx context.Context, poll time.Duration) error {
-	if r.Data.MayPark {
-		return r.awaitParts(ctx, poll)
-	}
-	return WithoutSlot(ctx, func() error { return r.awaitParts(ctx, poll) })
+// NextLook returns the pause before the next look at work of other processes that was waited for
+// so long already: a twentieth of that, at least 10 ms, and at most longest. So the end of short
+// work is seen soon, and long work costs few looks.
+func NextLook(waited, longest time.Duration) time.Duration {
+	const share, shortest = 20, 10 * time.Millisecond
+	return min(max(waited/share, shortest), longest)
 }
 
-func (r *StepRun) awaitParts(ctx context.Context, poll time.Duration) error {
-	for {
+// AwaitParts returns nil when no part is open that the step has planned for workers, and
+// ErrParked where the execution can be parked until then. Elsewhere, as in a child job of the
+// same process, the step waits without the slot of its worker. AwaitParts looks with the pauses of
+// NextLook, of which longest is the longest.
+// When a stop is asked for, the parts end STOPPED that no worker has taken, or that one has given back since;
+// the others see the request themselves.
+func (r *StepRun) AwaitParts(ctx context.Context, longest time.Duration) error {
+	if r.Data.MayPark {
+		return r.awaitParts(ctx, longest)
+	}
+	return WithoutSlot(ctx, func() error { return r.awaitParts(ctx, longest) })
+}
+
+func (r *StepRun) awaitParts(ctx context.Context, longest time.Duration) error {
+	for begin := time.Now(); ; {
 		stopping := r.Stopping() && !r.Data.MayPark
 		if stopping {
 			if err := r.Services.Plans.StopPartitions(ctx, r.Data.JobRef); err != nil {
@@ -34,7 +43,7 @@ func (r *StepRun) awaitParts(ctx context.Context, poll time.Duration) error {
 		case r.Data.MayPark:
 			return ErrParked
 		}
-		if err := r.Pause(ctx, poll, stopping); err != nil {
+		if err := r.Pause(ctx, NextLook(time.Since(begin), longest), stopping); err != nil {
 			return err
 		}
 	}

@@ -150,3 +150,17 @@ func TestFilledServicesDoNothingOrRefuse(t *testing.T) {
 	s.Fill()
 	require.True(t, s.Stop.Requested(), "what is there stays")
 }
+
+func TestWhoHasWaitedLongLooksLessOften(t *testing.T) {
+	t.Parallel()
+	for waited, want := range map[time.Duration]time.Duration{
+		0:                      10 * time.Millisecond,
+		200 * time.Millisecond: 10 * time.Millisecond,
+		2 * time.Second:        100 * time.Millisecond,
+		20 * time.Second:       time.Second,
+		time.Hour:              time.Second,
+	} {
+		require.Equal(t, want, core.NextLook(waited, time.Second), waited)
+	}
+	require.Equal(t, time.Millisecond, core.NextLook(time.Hour, time.Millisecond))
+}

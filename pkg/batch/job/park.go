@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// parkedLook is the time between two looks of who waits for the end of a parked
-	// execution: one SELECT by its key, so that a command ends soon after its job.
+	// parkedLook is the longest pause between two looks of who waits for the end of a parked
+	// execution (core.NextLook): one SELECT by its key, so that a command ends soon after its job.
 	parkedLook = 200 * time.Millisecond
 	// parkedPoll is the time between two of its tries to resume the execution, which workers
 	// do by themselves.
@@ -156,9 +156,10 @@ func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExe
 
 // await is afterPark. Without here it resumes the execution only to stop it.
 func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}, here bool) (*core.JobExecution, error) {
-	asked, tried := stop, time.Now()
+	begin := time.Now()
+	asked, tried := stop, begin
 	for {
-		timer := time.NewTimer(parkedLook)
+		timer := time.NewTimer(core.NextLook(time.Since(begin), parkedLook))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

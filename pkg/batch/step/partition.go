@@ -81,7 +81,7 @@ func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	}
 	var runner core.PartitionRunner = &partitionPool{workers: config.Workers, database: config.Database}
 	if config.OnWorkers {
-		runner = &workerPartitions{poll: workerPoll}
+		runner = &workerPartitions{}
 	}
 	return &PartitionStep{config: config, runner: runner}, nil
 }

@@ -2,26 +2,21 @@ package step
 
 import (
 	"context"
-	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// workerPoll is the time between two looks of a step that waits for its partitions
-// without being parked.
-const workerPoll = time.Second
-
 // workerPartitions has worker processes run the partitions: a core.PartitionRunner. The
 // execution is parked where the walk can be; elsewhere, as in a branch beside others or
 // in a child job, the step keeps its place and waits.
-type workerPartitions struct{ poll time.Duration }
+type workerPartitions struct{}
 
 // ForWorkers is true: any worker may take a partition.
 func (w *workerPartitions) ForWorkers() bool { return true }
 
 // Run returns how the partitions ended, once all of them have.
 func (w *workerPartitions) Run(ctx context.Context, work core.PartitionWork) ([]core.PartitionResult, error) {
-	if err := work.Run.AwaitParts(ctx, w.poll); err != nil {
+	if err := work.Run.AwaitParts(ctx, longestLook); err != nil {
 		return nil, err
 	}
 	return w.results(ctx, work.Run)

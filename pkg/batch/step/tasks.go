@@ -214,11 +214,8 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
 
-// The time between two looks of a step that is not parked, at first and at most.
-const (
-	firstLook   = 20 * time.Millisecond
-	longestLook = time.Second
-)
+// longestLook is the longest pause between two looks of a step that is not parked.
+const longestLook = time.Second
 
 // follow waits until the group is over.
 func (w *taskWait) follow(ctx context.Context) error {
@@ -242,7 +239,7 @@ func (w *taskWait) follow(ctx context.Context) error {
 
 // watch looks at the group until it is over. park says that the step is parked where it is not.
 func (w *taskWait) watch(ctx context.Context, park bool) error {
-	for pause := firstLook; ; pause = min(2*pause, longestLook) {
+	for begin := time.Now(); ; {
 		over, err := w.look(ctx)
 		switch {
 		case err != nil || over:
@@ -250,7 +247,7 @@ func (w *taskWait) watch(ctx context.Context, park bool) error {
 		case w.releasing(), park:
 			return core.ErrParked
 		}
-		if err := w.run.Pause(ctx, pause, w.canceled); err != nil {
+		if err := w.run.Pause(ctx, core.NextLook(time.Since(begin), longestLook), w.canceled); err != nil {
 			return err
 		}
 	}

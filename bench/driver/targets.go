@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -82,11 +83,11 @@ func targets() []target {
 	)
 }
 
-// isLookup tells the lookups of w6 by the names that they have there. A dry run reads the job file and the
-// first items of its input.
+// isLookup tells the listings and lookups of w6 by the names that they have there. The others launch, or
+// parse and compile a job file: an explanation the stored one, a choice and a dry run the one on the disk.
 func isLookup(name string) bool {
 	of, ours := strings.CutPrefix(name, oursPrefix+" ")
-	return ours && !strings.HasPrefix(of, "launch") && !strings.HasPrefix(of, "dry run")
+	return ours && !slices.ContainsFunc([]string{"launch", "dry run", "explain", "the instance"}, func(other string) bool { return strings.HasPrefix(of, other) })
 }
 
 // seen is what came of a target.

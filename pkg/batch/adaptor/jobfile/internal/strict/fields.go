@@ -97,7 +97,7 @@ type Keys struct {
 // `path:"true"`, `path:"std"` or `path:"program"`, `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"`
 // texts of an enum to come. Fields of embedded structs count as its own.
 func FieldsOf(t reflect.Type) Keys {
-	var keys Keys
+	keys := Keys{Fields: make([]Field, 0, t.NumField())}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		switch {

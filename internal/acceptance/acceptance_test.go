@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -139,7 +140,7 @@ func (s *scene) startProgram(program string, args ...string) *process {
 	s.t.Helper()
 	p := &process{Cmd: testtree.Command(context.Background(), program, args...), done: make(chan struct{})}
 	p.Dir = s.dir
-	p.Env = append(os.Environ(), append([]string{"DATABASE_URL=" + s.url, "SURFIN_AUTO_MIGRATE=true"}, s.env...)...)
+	p.Env = append(ofTheMachine(os.Environ()), append([]string{"DATABASE_URL=" + s.url, "SURFIN_AUTO_MIGRATE=true"}, s.env...)...)
 	p.Stdout, p.Stderr = &p.out, &p.out
 	require.NoError(s.t, p.Start())
 	go func() {
@@ -202,6 +203,14 @@ func (s *scene) open() (tx.Database, *repository.Repository) {
 	db, err := provider.Database(tx.Default)
 	require.NoError(s.t, err)
 	return db, repository.New(db, repository.Options{})
+}
+
+// ofTheMachine leaves out what is said to the tests, such as SURFIN_SOAK: a process reports
+// variables of that name which it does not know.
+func ofTheMachine(environ []string) []string {
+	return slices.DeleteFunc(environ, func(entry string) bool {
+		return strings.HasPrefix(entry, "SURFIN_") && !strings.HasPrefix(entry, "SURFIN_TEST_")
+	})
 }
 
 func (s *scene) ints(db tx.Database, query string, n int) []int64 {

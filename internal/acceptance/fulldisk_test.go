@@ -64,7 +64,7 @@ ls disk
 func (s *scene) script(text string) (string, error) {
 	cmd := testtree.Command(s.t.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", text)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+s.url, "SURFIN_AUTO_MIGRATE=true", "SURFIN="+surfin, "NO_COLOR=1")
+	cmd.Env = append(ofTheMachine(os.Environ()), "DATABASE_URL="+s.url, "SURFIN_AUTO_MIGRATE=true", "SURFIN="+surfin, "NO_COLOR=1")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

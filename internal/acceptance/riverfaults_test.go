@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
@@ -198,13 +199,16 @@ func (f *riverFaults) freezeLeader(further func()) {
 // crash kills a process of PostgreSQL: it ends all connections, and recovers.
 func (f *riverFaults) crash() {
 	f.t.Helper()
+	other, err := pgx.Connect(f.t.Context(), f.cluster.URL())
+	require.NoError(f.t, err)
 	var pid int
 	require.NoError(f.t, f.db.Conn().QueryRowContext(f.t.Context(), "SELECT pg_backend_pid()").Scan(&pid))
 	require.NoError(f.t, syscall.Kill(pid, syscall.SIGKILL))
+	// The server ends its other connections a moment later, and takes new ones until then.
+	require.Eventually(f.t, func() bool { return other.Ping(context.Background()) != nil }, time.Minute, 20*time.Millisecond)
 	require.Eventually(f.t, func() bool {
-		var again int
-		err := f.db.Conn().QueryRowContext(context.Background(), "SELECT pg_backend_pid()").Scan(&again)
-		return err == nil && again != pid
+		var one int
+		return f.db.Conn().QueryRowContext(context.Background(), "SELECT 1").Scan(&one) == nil
 	}, time.Minute, 20*time.Millisecond)
 	f.crashes++
 }

@@ -52,7 +52,7 @@ flow:
 - step: load
   partition: {by: {range: {table: src, key: id, parts: 64}}, remote: true}
   chunk:
-    size: 5
+    size: 10
     reader: {query: {sql: "select id from src where id between ${part.min} and ${part.max}", key: [id]}}
     writer: {table: target}
   expect: read == written

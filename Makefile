@@ -32,7 +32,7 @@ PACKAGES ?= 2
 # what they have in common with concurrent code is run under it by the tests of that. `make
 # test PKG=./internal/conformance` runs any of them with it, and `make soak` those of random
 # cases.
-PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression)|cmd/surfin|bench|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/redrive|runtime/schedule|core/row|adaptor/(cli|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http)))
+PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression|logfolder|nearest|partname|smallfile|sqlscript|testtree|testdb/.*)|cmd/surfin|bench(/driver)?|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/(redrive|itemtest)|runtime/schedule|core/(row|calendar|jsontext)|adaptor/(cli|handler/.*|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http|waitfile)))
 # What takes longest in packages outside of PLAIN is one case after the other: test-cases runs
 # them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
@@ -92,6 +92,7 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FR
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'TestRepository/.*/the_largest_plan' $(FLAGS) ./pkg/batch/repository/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v \
 		-run '$(FLOWS)' $(FLAGS) ./pkg/batch/job/
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'AStepEndsAsTheRulesSay' $(FLAGS) ./pkg/batch/step/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'NoTaskIsLost|ThoughAProcessDies' $(FLAGS) ./pkg/batch/runtime/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'EveryItemIsRedriven|AtEveryCommit|KillsOfItsRestarts' $(FLAGS) \
 		./pkg/batch/chunk/redrive/ ./pkg/batch/batchtest/

@@ -60,7 +60,7 @@ func run(m *testing.M) int {
 
 // build makes a program of this module.
 func build(to, folder string) (string, error) {
-	out, err := testtree.Command(context.Background(), "go", "build", "-o", to, "github.com/surfin-batch/surfin/"+folder).CombinedOutput()
+	out, err := testtree.Command(context.Background(), "go", "build", "-ldflags=-s -w", "-o", to, "github.com/surfin-batch/surfin/"+folder).CombinedOutput()
 	return string(out), err
 }
 
@@ -212,6 +212,20 @@ func ofTheMachine(environ []string) []string {
 		return strings.HasPrefix(entry, "SURFIN_") && !strings.HasPrefix(entry, "SURFIN_TEST_")
 	})
 }
+
+// inFewChunks changes a job file of chunks of ten items for what is left to do: a test of what
+// becomes of a process at work need not commit the rest ten by ten.
+func (s *scene) inFewChunks(files ...string) {
+	s.t.Helper()
+	for _, file := range files {
+		text := s.read(file)
+		require.Contains(s.t, text, "size: 10\n")
+		s.write(file, strings.ReplaceAll(text, "size: 10\n", fmt.Sprintf("size: %d\n", fewChunks)))
+	}
+}
+
+// fewChunks is the size of their chunks.
+const fewChunks = 5000
 
 func (s *scene) ints(db tx.Database, query string, n int) []int64 {
 	s.t.Helper()

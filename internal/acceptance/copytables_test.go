@@ -75,7 +75,7 @@ func blobOf(url string) string {
 	return "blob"
 }
 
-// A copy that failed, or was killed, continues where it was.
+// A copy that failed continues where it was.
 func TestACopyGoesOnAtItsPosition(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -97,7 +97,15 @@ func TestACopyGoesOnAtItsPosition(t *testing.T) {
 		require.Contains(t, out, "the job is in no file: it is taken from the history")
 		require.Equal(t, []int64{rows - 1501, 0}, s.ints(db, "select count(*), sum(case when name = 'changed' then 1 else 0 end) from target", 2))
 		require.Contains(t, s.said("copy", "table:big", "other.csv"), "COMPLETED")
+	})
+}
 
+// A copy that was killed continues where it was.
+func TestACopyThatIsKilledGoesOnAtItsPosition(t *testing.T) {
+	t.Parallel()
+	inTurn(t, 0, func(t *testing.T, url string) {
+		s := newScene(t, url, nil)
+		db, _ := s.open()
 		lines := make([]string, 0, 200_001)
 		lines = append(lines, "id,name")
 		for i := range 200_000 {

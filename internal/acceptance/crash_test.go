@@ -68,7 +68,7 @@ func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills, random := killsOf(t, 8, 1, 1)
+		kills, random := killsOf(t, 5, 1, 1)
 		s := newScene(t, url, nil)
 		writeInput(t, filepath.Join(s.dir, "in.csv"), crashRows)
 		for load := 0; kills > 0; load++ {

@@ -92,7 +92,7 @@ func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 func TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
-		kills, random := killsOf(t, 12, 3, 2)
+		kills, random := killsOf(t, 9, 3, 2)
 		writeFaulty(t, filepath.Join(s.dir, "in.csv"), crossRows)
 		for load := 0; kills > 0; load++ {
 			table := fmt.Sprintf("target%d", load)

@@ -45,7 +45,7 @@ func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills, random := killsOf(t, 8, 1, 3)
+		kills, random := killsOf(t, 5, 1, 3)
 		s := newFlowScene(t, url)
 		began := time.Now()
 		code, out := s.run("run", "jobs/flow.yaml", "run=1")

@@ -161,7 +161,7 @@ func (f *frozen) disturbed() {
 			break
 		}
 		require.True(f.t, time.Now().Before(deadline), out)
-		time.Sleep(50 * time.Millisecond) // its lease is not over yet
+		time.Sleep(250 * time.Millisecond) // its lease is not over yet
 	}
 	if wake.Stop() {
 		first.signal(syscall.SIGCONT)

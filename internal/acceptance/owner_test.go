@@ -25,11 +25,11 @@ flow:
   tasklet: {sql: "insert into ran(n) values (${params.n})"}
 `
 
-// TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns races two processes 15
+// TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns races two processes 8
 // times (SURFIN_RACES; `make soak` has 100).
 func TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns(t *testing.T) {
 	t.Parallel()
-	races := envInt(t, "SURFIN_RACES", 15)
+	races := envInt(t, "SURFIN_RACES", 8)
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"race.yaml": raceJob})
@@ -70,8 +70,7 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 		first := s.start(args...)
 		s.awaitRows(table, 1000)
 		s.freeze(first, db, table)
-		const rest = 5000 // rows of a chunk: it is the first owner that is looked at
-		s.write("load.yaml", strings.Replace(s.read("load.yaml"), "size: 10", fmt.Sprint("size: ", rest), 1))
+		s.inFewChunks("load.yaml") // it is the first owner that is looked at
 		out := s.takeOver(args, func(refusal string) {
 			require.Contains(t, strings.ToLower(refusal), "owner", "a refusal names the owner:\n%s", refusal)
 		})
@@ -87,7 +86,7 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 		steps, err := r.Steps(t.Context(), executions[1].ID)
 		require.NoError(t, err)
 		mine := steps[len(steps)-1].Counters.Commit
-		s.assertLoadedIn(table, frozenRows, mine+(frozenRows-10*mine+rest-1)/rest)
+		s.assertLoadedIn(table, frozenRows, mine+(frozenRows-10*mine+fewChunks-1)/fewChunks)
 		require.Equal(t, core.StatusCompleted, executions[0].Status)
 		require.Equal(t, core.StatusFailed, executions[1].Status)
 	})
@@ -104,7 +103,7 @@ func (s *scene) takeOver(args []string, refused func(out string)) string {
 		}
 		require.Equal(s.t, 4, code, "the second process neither took over nor was refused:\n%s", out)
 		refused(out)
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(400 * time.Millisecond)
 	}
 }
 

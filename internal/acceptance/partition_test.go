@@ -189,7 +189,7 @@ func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.
 	const rows = 2000
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills, random := killsOf(t, 8, 1, 4)
+		kills, random := killsOf(t, 5, 1, 4)
 		s := newPartsScene(t, url, rows, 10)
 		db, r := s.open()
 		for load := 0; kills > 0; load++ {

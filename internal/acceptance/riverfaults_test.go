@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
@@ -53,7 +53,7 @@ flow:
 - step: load
   partition: {by: {range: {table: src, key: id, parts: 64}}, remote: true}
   chunk:
-    size: 5
+    size: 10
     reader: {query: {sql: "select id from src where id between ${part.min} and ${part.max}", key: [id]}}
     writer: {table: target}
   expect: read == written

@@ -15,31 +15,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// wideJob works in a split, in partitions and in a child job, in this order. %s is the
-// time of writing by the database's clock.
+// wideJob works in a split, in partitions and in a child job, in this order. The
+// first %s is the time of writing by the database's clock, the others are sizes of chunks.
 const wideJob = `
 job: wide
 flow:
 - step: create
-  tasklet: {sql: "create table wide (step text, id bigint, name text, amount double precision, written double precision default %s); create index wide_step on wide (step)"}
+  tasklet: {sql: "create table wide (step text, id bigint, name text, amount double precision, written double precision default %[1]s); create index wide_step on wide (step)"}
 - split: both
   branches:
   - - step: left
       chunk:
-        size: 10
+        size: %[2]d
         reader: {csv: {path: in/p0.csv, item: {id: int, name: string, amount: float}}}
         processor: {map: {step: "'left'"}}
         writer: {table: wide}
   - - step: right
       chunk:
-        size: 10
+        size: %[2]d
         reader: {csv: {path: in/p0.csv, item: {id: int, name: string, amount: float}}}
         processor: {map: {step: "'right'"}}
         writer: {table: wide}
 - step: parts
   partition: {by: {count: 4}, workers: 2}
   chunk:
-    size: 10
+    size: %[3]d
     reader: {csv: {path: in/p0.csv, item: {id: int, name: string, amount: float}}}
     processor: {map: {step: part.name}}
     writer: {table: wide}
@@ -52,27 +52,38 @@ job: child
 flow:
 - step: below
   chunk:
-    size: 10
+    size: %d
     reader: {csv: {path: in/below.csv, item: {id: int, name: string, amount: float}}}
     processor: {map: {step: "'below'"}}
     writer: {table: wide}
 `
+
+// writeWide writes the job with small chunks where it is to be stopped: in its split (0), its
+// partitions (1) or its child job (2). The rest takes few of them.
+func (s *scene) writeWide(now string, stopped int) {
+	s.t.Helper()
+	sizes := []int{fewChunks, fewChunks, fewChunks}
+	if stopped < len(sizes) {
+		sizes[stopped] = 10
+	}
+	s.write("wide.yaml", fmt.Sprintf(wideJob, now, sizes[0], sizes[1]))
+	s.write("child.yaml", fmt.Sprintf(wideChild, sizes[2]))
+}
 
 // TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process
 // in each of them. Without heartbeats the commits tell of the stop: after it was stored,
 // each of those that run at once commits two chunks more at most. Each restart continues.
 func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	t.Parallel()
-	const rows, below = 10_000, 60_000
+	const rows, below = 10_000, 30_000
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		s := newScene(t, url, map[string]string{"child.yaml": wideChild, "in/p0.csv": partText(0, rows), "in/below.csv": partText(0, below)})
+		s := newScene(t, url, map[string]string{"in/p0.csv": partText(0, rows), "in/below.csv": partText(0, below)})
 		db, r := s.open()
 		now := "(unixepoch('subsec'))"
 		if db.Dialect() == tx.Postgres {
 			now = "extract(epoch from clock_timestamp())"
 		}
-		s.write("wide.yaml", fmt.Sprintf(wideJob, now))
 		s.env = []string{"SURFIN_LEASE=1h", "SURFIN_HEARTBEAT=10m"}
 		for i, at := range []struct {
 			rows    string // which rows tell that it is at work
@@ -83,6 +94,7 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 			{"'0', '1'", 2, []string{"parts", "parts:0", "parts:1"}},
 			{"'below'", 1, []string{"child"}}, // the request is passed on to the child
 		} {
+			s.writeWide(now, i)
 			p := s.start("run", "wide.yaml")
 			s.awaitWide(p, db, at.rows)
 			id := core.JobExecutionID(i + 1)
@@ -97,9 +109,7 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 			require.LessOrEqual(t, late, at.beside*3*10, "%s: the chunk that was on its way, and two more", at.rows)
 			s.assertStoppedAt(r, id, at.stopped)
 		}
-		for _, file := range []string{"wide.yaml", "child.yaml"} { // the rest in fewer chunks
-			s.write(file, strings.ReplaceAll(s.read(file), "size: 10", "size: 5000"))
-		}
+		s.writeWide(now, 3)
 		code, out := s.run("run", "wide.yaml")
 		require.Zero(t, code, out)
 		s.assertWide(db, r, rows, below)

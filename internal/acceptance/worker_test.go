@@ -199,6 +199,7 @@ func TestAStopReachesPartsOnWorkers(t *testing.T) {
 		for _, part := range s.partitions(r) {
 			require.Contains(t, []core.Status{core.StatusStopped, core.StatusCompleted}, part.Status, part.Name)
 		}
+		s.inFewChunks("parts.yaml")
 		code, out = s.run("restart", "1")
 		require.Zero(t, code, out)
 		s.assertParts(db, "target", rows, 0, 1, 2, 3, 4, 5, 6, 7)
@@ -212,7 +213,7 @@ func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *test
 	const rows = 1500
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		kills, random := killsOf(t, 8, 1, 9)
+		kills, random := killsOf(t, 5, 1, 9)
 		s := newRemoteScene(t, url, rows, 10)
 		db, r := s.open()
 		workers := []*process{s.worker(), s.worker()}

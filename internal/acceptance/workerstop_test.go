@@ -82,6 +82,7 @@ func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 				require.NoError(t, err)
 				s.awaitStatus(r, 1, core.StatusStopping)
 
+				s.inFewChunks("parts.yaml")
 				p := s.start(strings.Fields(command)...)
 				s.awaitStatus(r, 1, core.StatusStopped)
 				if command == "recover" || strings.HasPrefix(command, "stop") {

@@ -2,6 +2,7 @@ package repository_test
 
 import (
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,9 +26,16 @@ func TestRepository(t *testing.T) {
 			t.Parallel()
 			repositorytest.Run(t, func(t *testing.T) *repositorytest.Fixture {
 				address := url(t)
-				require.NoError(t, repository.New(connect(t, address), repository.Options{}).Migrate(t.Context()))
+				first := connect(t, address)
+				require.NoError(t, repository.New(first, repository.Options{}).Migrate(t.Context()))
+				var opened atomic.Bool // a connection more takes the server as long as many a test
 				return &repositorytest.Fixture{
-					Connect: func(t *testing.T) tx.Database { return connect(t, address) },
+					Connect: func(t *testing.T) tx.Database {
+						if opened.CompareAndSwap(false, true) {
+							return first
+						}
+						return connect(t, address)
+					},
 					New: func(db tx.Database, observer core.Observer) core.JobRepository {
 						return repository.New(db, repository.Options{Observer: observer})
 					},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
 // bankTypes is included by the jobs below.
@@ -76,7 +75,7 @@ func bankFile() (good, bad string) {
 // stored, found, corrected and redriven, and what the table has then is the file as it should have been.
 func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		good, bad := bankFile()
 		s := newScene(t, url, map[string]string{"types.yaml": bankTypes, "load.yaml": bankLoad, "export.yaml": bankExport, "in.txt": bad})
 		require.Contains(t, s.said("run", "load.yaml"), "read=8 written=8")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
 // shippedJob returns the files of a job of the folder jobs, by their paths in it.
@@ -29,7 +28,7 @@ func shippedJob(t *testing.T, names ...string) map[string]string {
 // corrected and redriven (rules D9b, D9c).
 func TestBadElementsOfNestedFilesAreFoundByTheirIndexCorrectedAndRedriven(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		s := newScene(t, url, shippedJob(t, "nested.yaml", "data/stations.geojson", "data/orders.json"))
 		object := "text"
 		if strings.HasPrefix(url, "postgres") {

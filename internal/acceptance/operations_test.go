@@ -210,7 +210,7 @@ flow:
 // abandons its execution, which was asked to stop, and wakes it.
 func TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s, db := newStampedScene(t, url)
 		p := s.start("run", "stamped.yaml")

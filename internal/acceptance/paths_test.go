@@ -52,7 +52,7 @@ func newPathsScene(t *testing.T, url string) *scene {
 
 func TestAnInstanceAndItsPathsAreTheSameFromEveryDirectory(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		s := newPathsScene(t, url)
 		jobs, elsewhere := s.in("jobs"), s.in("else/where")
 		code, out := s.run("run", "jobs/load.yaml", "input=jobs/in.csv")

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
@@ -94,7 +93,7 @@ func awaitJob(t *testing.T, r *repository.Repository, job string, holds func(cor
 // parents come to their end in their first attempt.
 func TestChildJobsRunOnWorkersThatAreKilled(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s, r := newRemoteChildScene(t, url)
 		require.Contains(t, s.said("run", "outer.yaml", "--dry-run"), "middle")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -110,7 +109,7 @@ func ranIn(t *testing.T, r *repository.Repository, id core.JobExecutionID) (name
 // is refused with what can be done.
 func TestARestartFromAStepIsExactThoughItIsKilled(t *testing.T) {
 	t.Parallel()
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"parts.yaml": fromStepJob})
 		writeInput(t, filepath.Join(s.dir, "in.csv"), fromStepRows)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -76,7 +75,7 @@ func (s *scene) writeWide(now string, stopped int) {
 func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	t.Parallel()
 	const rows, below = 10_000, 30_000
-	testdb.Each(t, func(t *testing.T, url string) {
+	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"in/p0.csv": partText(0, rows), "in/below.csv": partText(0, below)})
 		db, r := s.open()

@@ -21,7 +21,7 @@ import (
 // schema of each run took PostgreSQL more than all that the runs did. Every second commit
 // is killed at, before and after: a database is after one commit as it is before the next,
 // so that each of its states is restarted from. PostgreSQL, which has other statements and
-// not another engine, has every fifth one. make soak kills at all of them.
+// not another engine, has every seventh one. make soak kills at all of them.
 func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -34,7 +34,7 @@ func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Run("postgres", func(t *testing.T) {
 		batchtest.CrashEverywhere(t, func(c *batchtest.Crash) {
 			c.Database = testdb.Postgres
-			c.Every = unlessSoak(5)
+			c.Every = unlessSoak(7)
 			describe(c)
 		})
 	})

@@ -28,7 +28,7 @@ const soakVariable = "SURFIN_SOAK"
 
 // flowsOn returns how many random flows a property tries on a database: cases on SQLite,
 // and a third of them on PostgreSQL, which has other statements and not another walk. A
-// soak tries these shares of its number. Where few are wanted there is one, on SQLite.
+// soak tries these shares of its number. Where few are wanted there is one.
 func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
 	if testing.Short() {
 		cases = 10
@@ -39,10 +39,8 @@ func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
 		return n / shareOnSQLite
 	case err == nil:
 		return n / shareOnPostgres
-	case testengine.Few() && sqlite:
-		return 1
 	case testengine.Few():
-		return 0
+		return 1
 	case sqlite:
 		return cases
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
 )
 
 // shippedJob returns the files of a job of the folder jobs, by their paths in it.

@@ -89,13 +89,18 @@ func alike(a, b []row.Value) bool {
 		if a[i] == b[i] {
 			continue
 		}
+		if kind := a[i].Kind(); kind == b[i].Kind() && (kind == row.Int || kind == row.DateKind || kind == row.Timestamp) {
+			return false
+		}
 		s, t := strings.TrimRight(a[i].String(), " "), strings.TrimRight(b[i].String(), " ")
 		if strings.EqualFold(s, t) {
 			continue
 		}
 		x, err := strconv.ParseFloat(s, 64)
-		y, err2 := strconv.ParseFloat(t, 64)
-		if errors.Join(err, err2) != nil || x != y {
+		if err != nil {
+			return false
+		}
+		if y, err := strconv.ParseFloat(t, 64); err != nil || x != y {
 			return false
 		}
 	}

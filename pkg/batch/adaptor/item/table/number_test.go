@@ -106,3 +106,33 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 		}
 	})
 }
+
+// The server says what is wrong with a number that the type of its column does not have, whether
+// it came by COPY or in an array, alone or among others that have a binary form.
+func TestANumberBeyondTheTypeOfItsColumnIsNamedByTheServer(t *testing.T) {
+	t.Parallel()
+	db := open(t, testdb.Postgres(t))
+	exec(t, db, "create table small (id int primary key, two smallint, four int, letters varchar(3), at timestamp)")
+	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "two", Kind: row.Int, Nullable: true}, row.Field{Name: "four", Kind: row.Int, Nullable: true},
+		row.Field{Name: "letters", Kind: row.Int, Nullable: true}, row.Field{Name: "at", Kind: row.Timestamp, Nullable: true})
+	null := row.Value{}
+	good := [][]row.Value{
+		{row.IntValue(1), row.IntValue(math.MinInt16), row.IntValue(math.MinInt32), row.IntValue(-12), at("1969-12-31T23:59:59.999999Z")},
+		{row.IntValue(2), row.IntValue(math.MaxInt16), row.IntValue(math.MaxInt32), row.IntValue(123), at("2262-04-12T00:00:00Z")},
+		{row.IntValue(3), null, null, null, null},
+	}
+	for _, mode := range []table.Mode{table.Insert, table.Upsert} {
+		exec(t, db, "delete from small")
+		w := writer(t, db, s, table.Config{Name: "small", Mode: mode, Key: []string{"id"}})
+		require.NoError(t, write(db, w, s, good...))
+		require.Equal(t, good, readAll(t, db, s, "select id, two, four, letters::int letters, at from small", "id"))
+		for text, bad := range map[string][]row.Value{
+			`value "-32769" is out of range for type smallint`:    {row.IntValue(4), row.IntValue(math.MinInt16 - 1), null, null, null},
+			`value "2147483648" is out of range for type integer`: {row.IntValue(4), null, row.IntValue(math.MaxInt32 + 1), null, null},
+			"value too long for type character varying(3)":        {row.IntValue(4), null, null, row.IntValue(1234), null},
+		} {
+			err := write(db, w, s, append(good[:2:2], bad)...)
+			require.ErrorContains(t, err, text, mode)
+		}
+	}
+}

@@ -3,8 +3,6 @@ package table
 import (
 	"bytes"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,9 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgres writes with COPY, or with one statement over an array per column. All
-// values go as text, which the type of the column reads, exactly as with COPY. Which
-// of both inserts is decided by what the table is, never by the number of records.
+// postgres writes with COPY, or with one statement over an array per column. Values go as text,
+// which the type of the column reads, or in an array in binary form, where it stands for the
+// same. Which of both inserts is decided by what the table is, never by the number of records.
 type postgres struct{}
 
 func (e *postgres) newBatch() batch { return &postgresBatch{} }
@@ -26,8 +24,7 @@ func (e *postgres) newBatch() batch { return &postgresBatch{} }
 // postgresBatch is the text of a COPY, or one array per column.
 type postgresBatch struct {
 	buf    []byte
-	arrays [][]byte
-	args   []any
+	arrays arrays
 	lasts  lasts
 	// records are those that were encoded, for messages.
 	records [][]row.Value
@@ -75,7 +72,7 @@ func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	if p.config.mode() != Insert && p.exactKeys() {
 		b.records = b.lasts.lastRecords(p, records)
 	}
-	return b.encodeArrays(p)
+	return b.arrays.encode(p, b.records)
 }
 
 func (b *postgresBatch) forget() {
@@ -90,7 +87,7 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	case p.config.mode() == Update:
 		return b.update(ctx, conn, p)
 	}
-	_, err := conn.ExecContext(ctx, p.arrayStatement(), b.args...)
+	_, err := b.arrays.exec(ctx, conn, p.arrayStatement())
 	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
 		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, quotedList(p.config.Key))
 	}
@@ -174,66 +171,12 @@ func appendCopyText(dst []byte, s string) []byte {
 }
 
 // update returns an error if a record's row is not there.
-func (b *postgresBatch) update(ctx context.Context, conn tx.Conn, p *plan) (err error) {
-	rows, err := conn.QueryContext(ctx, p.arrayStatement(), b.args...)
-	if err != nil {
-		return err
+func (b *postgresBatch) update(ctx context.Context, conn tx.Conn, p *plan) error {
+	absent, err := b.arrays.exec(ctx, conn, p.arrayStatement())
+	if err == nil && absent != nil && p.config.needsRows() {
+		err = p.missing(b.records[*absent-1])
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	var absent sql.NullInt64
-	for rows.Next() {
-		if err := rows.Scan(&absent); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	if absent.Valid && p.config.needsRows() {
-		return p.missing(b.records[absent.Int64-1])
-	}
-	return nil
-}
-
-// encodeArrays makes one array literal per column.
-func (b *postgresBatch) encodeArrays(p *plan) error {
-	if len(b.arrays) != len(p.cols) {
-		b.arrays, b.args = make([][]byte, len(p.cols)), make([]any, len(p.cols))
-	}
-	for i := range p.cols {
-		dst := append(b.arrays[i][:0], '{')
-		for n, record := range b.records {
-			v, err := p.value(record, i)
-			if err != nil {
-				return err
-			}
-			if n > 0 {
-				dst = append(dst, ',')
-			}
-			if v.IsNull() {
-				dst = append(dst, "NULL"...)
-			} else if text, ok := sqlvalue.Text(v); ok {
-				dst = appendArrayText(dst, text)
-			} else {
-				dst = sqlvalue.AppendText(dst, v)
-			}
-		}
-		b.arrays[i] = append(dst, '}')
-		b.args[i] = string(b.arrays[i])
-	}
-	return nil
-}
-
-func appendArrayText(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	from := 0
-	for i := range len(s) {
-		if s[i] == '"' || s[i] == '\\' {
-			dst = append(append(dst, s[from:i]...), '\\')
-			from = i
-		}
-	}
-	return append(append(dst, s[from:]...), '"')
+	return err
 }
 
 // arrayStatement is the statement over one array per column. Its text does not
@@ -246,7 +189,7 @@ func (p *plan) arrayStatement() string {
 	var text string
 	switch p.config.mode() {
 	case Insert, Truncate, Replace:
-		text = fmt.Sprintf("insert into %s (%s) select %s from %s", table, quotedList(p.names()), p.values(), p.source())
+		text = fmt.Sprintf("insert into %s (%s) select %s from %s", table, quotedList(p.names()), p.values(), p.source(false))
 	case Upsert:
 		distinct, order := "", ""
 		if !p.exactKeys() {
@@ -258,12 +201,12 @@ func (p *plan) arrayStatement() string {
 			action = "update set " + strings.Join(set, ", ")
 		}
 		text = fmt.Sprintf("insert into %s (%s) select %s%s from %s%s on conflict (%s) do %s",
-			table, quotedList(p.names()), distinct, p.values(), p.source(), order, quotedList(p.config.Key), action)
+			table, quotedList(p.names()), distinct, p.values(), p.source(!p.exactKeys()), order, quotedList(p.config.Key), action)
 	case Update:
 		text = p.updateStatement(table)
 	case Delete:
 		text = fmt.Sprintf("delete from %s as t using %s where %s",
-			table, p.source(), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
+			table, p.source(false), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
 	}
 	p.texts[0] = text
 	return text
@@ -273,17 +216,17 @@ func (p *plan) arrayStatement() string {
 // one. Of records with one key the last counts.
 func (p *plan) updateStatement(table string) string {
 	keys := p.compared()
-	source := fmt.Sprintf("(select * from %s)", p.source())
+	source := fmt.Sprintf("(select * from %s)", p.source(true))
 	if !p.exactKeys() {
-		source = fmt.Sprintf("(select distinct on (%s) * from %s order by %s, s.ord desc)", keys, p.source(), keys)
+		source = fmt.Sprintf("(select distinct on (%s) * from %s order by %s, s.ord desc)", keys, p.source(true), keys)
 	}
 	return fmt.Sprintf(`with s as materialized %s, done as (update %s as t set %s from s where %s returning s.ord)
 select min(s.ord) from s where s.ord not in (select done.ord from done)`,
 		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
 }
 
-// source is the rows of the arrays as s, with their number.
-func (p *plan) source() string {
+// source is the rows of the arrays as s, with their number where it is asked for.
+func (p *plan) source(numbered bool) string {
 	arrays, names := make([]string, len(p.cols)), make([]string, len(p.cols))
 	for i := range p.cols {
 		typ := p.cols[i].typ
@@ -292,7 +235,10 @@ func (p *plan) source() string {
 		}
 		arrays[i], names[i] = fmt.Sprintf("$%d::%s[]", i+1, typ), fmt.Sprintf("c%d", i+1)
 	}
-	return fmt.Sprintf("unnest(%s) with ordinality as s(%s, ord)", strings.Join(arrays, ", "), strings.Join(names, ", "))
+	if numbered {
+		return fmt.Sprintf("unnest(%s) with ordinality as s(%s, ord)", strings.Join(arrays, ", "), strings.Join(names, ", "))
+	}
+	return fmt.Sprintf("unnest(%s) as s(%s)", strings.Join(arrays, ", "), strings.Join(names, ", "))
 }
 
 // pick fills the form for the columns that fit: {value} is what is sent, {column}

@@ -88,6 +88,7 @@ func refusals(kind string, events int64) map[Mode]string {
 // setKind tells the kind whose values the type means. Types with rules of equality
 // of their own (citext, numeric, real) are not exact.
 func (c *column) setKind(oid int64, ownCollation bool) {
+	c.oid = uint32(oid) //nolint:gosec // an oid has 32 bits
 	switch oid {
 	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
 		c.kind, c.exact = row.Int, true
@@ -112,7 +113,7 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 	case pgtype.ByteaOID:
 		c.kind, c.exact = row.BytesKind, true
 	default:
-		c.kind = sqlvalue.ListKind(uint32(oid)) //nolint:gosec // an oid has 32 bits
+		c.kind = sqlvalue.ListKind(c.oid)
 	}
 }
 

@@ -76,6 +76,8 @@ type column struct {
 	name string
 	// typ is the type's name, without length or precision, as a cast writes it.
 	typ string
+	// oid is that of the type (PostgreSQL).
+	oid uint32
 	// refused says why no value can be written; empty: one can.
 	refused string
 	// asText says that the values go as an array of texts, which a cast turns into
@@ -291,6 +293,9 @@ func (l *lasts) forget() {
 // lastRecords returns the records without those that a later one with the same key
 // replaces; the order of the others is kept.
 func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
+	if ascending(p, records) {
+		return records
+	}
 	distinct := 0
 	if len(p.keys) == 1 {
 		if l.one == nil {
@@ -322,6 +327,21 @@ func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
 		}
 	}
 	return l.keep
+}
+
+// ascending reports whether each record has a greater number as its key than the one before, as
+// pages by key have. It is where no two are equal at a glance.
+func ascending(p *plan, records [][]row.Value) bool {
+	at := p.fields[p.keys[0]]
+	if len(p.keys) > 1 || p.schema.Field(at).Kind != row.Int {
+		return false
+	}
+	for i := 1; i < len(records); i++ {
+		if records[i-1][at].Int() >= records[i][at].Int() || records[i][at].IsNull() {
+			return false
+		}
+	}
+	return !records[0][at].IsNull()
 }
 
 func (l *lasts) indexOf(p *plan, record []row.Value) int {

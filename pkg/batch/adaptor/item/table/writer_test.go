@@ -23,11 +23,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// eachMode is each for the modes insert and upsert: on PostgreSQL they are COPY and arrays.
+func eachMode(t *testing.T, f func(t *testing.T, db tx.Database, mode table.Mode)) {
+	t.Helper()
+	for _, mode := range []table.Mode{table.Insert, table.Upsert} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			each(t, func(t *testing.T, db tx.Database) { f(t, db, mode) })
+		})
+	}
+}
+
 func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	eachMode(t, func(t *testing.T, db tx.Database, mode table.Mode) {
 		s := everyKind(t)
-		w := writer(t, db, s, table.Config{Name: "everything", Create: true, Key: []string{"id"}})
+		w := writer(t, db, s, table.Config{Name: "everything", Mode: mode, Create: true, Key: []string{"id"}})
 		null := row.Value{}
 		var want [][]row.Value
 		for i, v := range [][]row.Value{
@@ -116,9 +127,9 @@ func value(t *rapid.T, f *row.Field) row.Value {
 
 func TestWhatTableWritesIsWhatQueryReads(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, db tx.Database) {
+	eachMode(t, func(t *testing.T, db tx.Database, mode table.Mode) {
 		s := everyKind(t)
-		w := writer(t, db, s, table.Config{Name: "anything", Create: true, Key: []string{"id"}})
+		w := writer(t, db, s, table.Config{Name: "anything", Mode: mode, Create: true, Key: []string{"id"}})
 		rapid.Check(t, func(t *rapid.T) {
 			size := rapid.SampledFrom([]int{1, 3, 49, 50, 65, 130}).Draw(t, "size")
 			want := make([][]row.Value, size)

@@ -1,0 +1,215 @@
+package table
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// arrays are records as one array per column, as parameters of a statement: in PostgreSQL's
+// binary format where it is that of the column and holds all values, else as a text.
+type arrays struct {
+	values  [][]byte
+	formats []int16
+}
+
+// encode replaces what is there by the records, which are not empty.
+func (a *arrays) encode(p *plan, records [][]row.Value) error {
+	if len(a.values) != len(p.cols) {
+		a.values, a.formats = make([][]byte, len(p.cols)), make([]int16, len(p.cols))
+	}
+	for i := range p.cols {
+		a.formats[i] = pgtype.BinaryFormatCode
+		done, err := a.encodeBinary(p, i, records)
+		if err == nil && !done {
+			a.formats[i] = pgtype.TextFormatCode
+			err = a.encodeText(p, i, records)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeBinary makes the array of column i; false: a value has no binary form there.
+func (a *arrays) encodeBinary(p *plan, i int, records [][]row.Value) (done bool, err error) {
+	const dimensions, lowerBound, nulls = 1, 1, 4
+	element := p.cols[i].element()
+	if element == 0 {
+		return false, nil
+	}
+	dst := a.values[i][:0]
+	for _, n := range [...]uint32{dimensions, 0, element, uint32(len(records)), lowerBound} { //nolint:gosec // a chunk has fewer
+		dst = binary.BigEndian.AppendUint32(dst, n)
+	}
+	for _, record := range records {
+		v, err := p.value(record, i)
+		if err != nil {
+			return false, err
+		}
+		if v.IsNull() {
+			binary.BigEndian.PutUint32(dst[nulls:], 1)
+			dst = binary.BigEndian.AppendUint32(dst, math.MaxUint32)
+			continue
+		}
+		from := len(dst)
+		var ok bool
+		if dst, ok = appendBinary(binary.BigEndian.AppendUint32(dst, 0), element, v); !ok {
+			return false, nil
+		}
+		binary.BigEndian.PutUint32(dst[from:], uint32(len(dst)-from-4)) //nolint:gosec // PostgreSQL has no longer value
+	}
+	a.values[i] = dst
+	return true, nil
+}
+
+// element is the type of the elements of the column's array if it has a binary form here; else 0.
+func (c *column) element() uint32 {
+	if c.asText {
+		return pgtype.TextOID
+	}
+	switch c.oid {
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.Float8OID, pgtype.TextOID, pgtype.VarcharOID,
+		pgtype.BoolOID, pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.ByteaOID:
+		return c.oid
+	}
+	return 0
+}
+
+// appendBinary appends the value as the type of the element reads it; false: it does not.
+func appendBinary(dst []byte, element uint32, v row.Value) ([]byte, bool) {
+	const day, micro = 10957, 946_684_800_000_000 // 2000-01-01, where PostgreSQL begins to count
+	switch element {
+	case pgtype.TextOID, pgtype.VarcharOID:
+		if text, ok := sqlvalue.Text(v); ok {
+			return append(dst, text...), true
+		}
+		return sqlvalue.AppendText(dst, v), true
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
+		if v.Kind() == row.Int {
+			return appendInt(dst, element, v.Int())
+		}
+	case pgtype.Float8OID:
+		if v.Kind() == row.Float {
+			return binary.BigEndian.AppendUint64(dst, math.Float64bits(v.Float())), true
+		}
+	case pgtype.BoolOID:
+		if v.Kind() == row.Bool {
+			if v.Bool() {
+				return append(dst, 1), true
+			}
+			return append(dst, 0), true
+		}
+	case pgtype.DateOID:
+		if v.Kind() == row.DateKind {
+			return binary.BigEndian.AppendUint32(dst, uint32(int32(v.Date())-day)), true //nolint:gosec // two's complement is the format
+		}
+	case pgtype.TimestampOID, pgtype.TimestamptzOID:
+		if v.Kind() == row.Timestamp {
+			return binary.BigEndian.AppendUint64(dst, uint64(v.Time().UnixMicro()-micro)), true //nolint:gosec // as above
+		}
+	case pgtype.ByteaOID:
+		if v.Kind() == row.BytesKind {
+			return append(dst, v.Bytes()...), true
+		}
+	}
+	return dst, false
+}
+
+// appendInt appends n where the type has it; of the others the server says what is wrong.
+func appendInt(dst []byte, element uint32, n int64) ([]byte, bool) {
+	switch {
+	case element == pgtype.Int8OID:
+		return binary.BigEndian.AppendUint64(dst, uint64(n)), true //nolint:gosec // two's complement is the format
+	case element == pgtype.Int4OID && int64(int32(n)) == n: //nolint:gosec // what is cut off shows
+		return binary.BigEndian.AppendUint32(dst, uint32(n)), true //nolint:gosec // as above
+	case element == pgtype.Int2OID && int64(int16(n)) == n: //nolint:gosec // as above
+		return binary.BigEndian.AppendUint16(dst, uint16(n)), true //nolint:gosec // as above
+	}
+	return dst, false
+}
+
+// encodeText makes the array literal of column i.
+func (a *arrays) encodeText(p *plan, i int, records [][]row.Value) error {
+	dst := append(a.values[i][:0], '{')
+	for n, record := range records {
+		v, err := p.value(record, i)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		if v.IsNull() {
+			dst = append(dst, "NULL"...)
+		} else if text, ok := sqlvalue.Text(v); ok {
+			dst = appendArrayText(dst, text)
+		} else {
+			dst = sqlvalue.AppendText(dst, v)
+		}
+	}
+	a.values[i] = append(dst, '}')
+	return nil
+}
+
+func appendArrayText(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := range len(s) {
+		if s[i] == '"' || s[i] == '\\' {
+			dst = append(append(dst, s[from:i]...), '\\')
+			from = i
+		}
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+// exec runs the statement over the arrays. It returns the number in the one row that an update
+// has, if there is one.
+func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (found *int, err error) {
+	err = conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("arrays need a pgx connection, not a %T", driverConn)
+		}
+		result, err := a.execOn(ctx, c.Conn(), text)
+		if err != nil || len(result.Rows) == 0 || result.Rows[0][0] == nil {
+			return err
+		}
+		n, err := strconv.Atoi(string(result.Rows[0][0]))
+		found = &n
+		return err
+	})
+	return found, err
+}
+
+// execOn prepares the statement once per connection, where the connection may keep statements.
+// One that failed is prepared anew: a type in it may be another one by now.
+func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, text string) (*pgconn.Result, error) {
+	if c.Config().DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+		result := c.PgConn().ExecParams(ctx, text, a.values, nil, a.formats, nil).Read()
+		return result, result.Err
+	}
+	statement, err := c.Prepare(ctx, text, text)
+	if err != nil {
+		return nil, err
+	}
+	result := c.PgConn().ExecPrepared(ctx, statement.Name, a.values, a.formats, nil).Read()
+	if result.Err != nil && !c.IsClosed() {
+		return nil, errors.Join(result.Err, c.Deallocate(ctx, text))
+	}
+	return result, result.Err
+}

@@ -27,7 +27,7 @@ func w1() Workload {
 		contestants = append(contestants, springs("load", chunk)...)
 	}
 	return Workload{
-		Name: "w1", Title: "csv to PostgreSQL, 86 bytes a row, a durable commit for each chunk", Contestants: contestants,
+		Name: "w1", Title: "csv to PostgreSQL, 86 bytes a row, a durable commit for each chunk", Share: 2, Contestants: contestants,
 		Prepare: func(ctx context.Context, b *bench, w *Work) error {
 			w.URL = b.server.url
 			return b.server.template(ctx, w.Workload, salesTable("sale"), positionTable, "INSERT INTO position VALUES (1, 0)")

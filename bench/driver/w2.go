@@ -14,7 +14,7 @@ import (
 // w2 upserts the rows of a table into another one: into an empty one, and over rows that
 // are all there.
 func w2(full bool) Workload {
-	w := Workload{Name: "w2-insert", Title: "PostgreSQL to PostgreSQL, upsert into an empty table", Share: 0.5}
+	w := Workload{Name: "w2-insert", Title: "PostgreSQL to PostgreSQL, upsert into an empty table"}
 	fill := []string{}
 	if full {
 		w.Name, w.Title = "w2-update", "PostgreSQL to PostgreSQL, upsert over rows that are there"

@@ -16,6 +16,22 @@ type NewestAttempt struct {
 	Unfinished int64
 }
 
+// JudgedExecution is an execution, and the newest one of its instance as a launch would judge it. Of a
+// newest one that is another execution only the id, the instance and the status are there.
+type JudgedExecution struct {
+	Execution JobExecution
+	Newest    NewestAttempt
+}
+
+// JudgedRequest asks for executions by their ids.
+type JudgedRequest struct {
+	IDs []JobExecutionID
+	// Brief is as in ExecutionFilter.
+	Brief bool
+	// Dead is as in LaunchRequest.
+	Dead func(Owner) bool
+}
+
 // Refusal returns why no other attempt may follow the execution; nil: one may. The
 // repository decides about a launch by it, and who offers a restart asks it, too.
 // restartable is that of the job.

@@ -217,8 +217,9 @@ type ExecutionFilter struct {
 	// Parent selects the child jobs of an execution, and ParentCall those of one of its steps.
 	Parent     JobExecutionID
 	ParentCall StepExecutionID
-	// Brief leaves out what a list does not show and may be long: the context, and of a
-	// definition with a path the text and the files.
+	// Brief leaves out what a list does not show: the context, of a definition the hash, and with
+	// a path the text and the files; the job's time, its exclusive key, its task, its parent's
+	// call and the epoch.
 	Brief bool
 	// Limit is the page size; 0 means 50.
 	Limit int
@@ -238,6 +239,8 @@ type Explorer interface {
 	Execution(ctx context.Context, id JobExecutionID) (*JobExecution, error)
 	// Executions lists newest first.
 	Executions(ctx context.Context, filter ExecutionFilter) ([]JobExecution, error)
+	// ExecutionIDs lists the ids of what Executions lists.
+	ExecutionIDs(ctx context.Context, filter ExecutionFilter) ([]JobExecutionID, error)
 	// Steps returns the step executions of one job execution, in order.
 	Steps(ctx context.Context, id JobExecutionID) ([]StepExecution, error)
 	// LastSteps returns the newest execution of each step of the instance, by name,
@@ -268,6 +271,9 @@ type BulkExplorer interface {
 	// with what a launch would judge it by. The executions have neither parameters nor
 	// context nor the text of a definition. dead is as in LaunchRequest.
 	NewestAttempts(ctx context.Context, dead func(Owner) bool, ids ...JobInstanceID) (map[JobInstanceID]NewestAttempt, error)
+	// Judged returns the executions that are there, newest first, each with the newest attempt of
+	// its instance.
+	Judged(ctx context.Context, req JudgedRequest) ([]JudgedExecution, error)
 	// StepWork returns what the steps of several job executions have submitted that is no
 	// partition.
 	StepWork(ctx context.Context, ids ...JobExecutionID) (StepWork, error)

@@ -22,7 +22,7 @@ func (s *Service) restartAction(e *core.JobExecution, otherFile bool) Action {
 
 // actionsFor returns what may be done about an execution: what a launch of its instance
 // would accept, and what would let one be accepted.
-func (s *Service) actionsFor(e *core.JobExecution, newest core.NewestAttempt) []Action {
+func (s *Service) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []Action {
 	if newest.Execution.ID != e.ID {
 		return []Action{{Kind: ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
 	}
@@ -91,7 +91,7 @@ func (s *Service) notNewest(ctx context.Context, refused *core.NotNewestError) e
 	if err != nil {
 		return errors.Join(r, err)
 	}
-	r.Actions = append(r.Actions, s.actionsFor(e, newest)...)
+	r.Actions = append(r.Actions, s.actionsFor(e, &newest)...)
 	return r
 }
 

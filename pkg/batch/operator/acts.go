@@ -96,7 +96,7 @@ func (s *Service) nothingToStop(ctx context.Context, e *core.JobExecution) error
 	if err != nil {
 		return errors.Join(r, err)
 	}
-	r.Actions = append(r.Actions, s.actionsFor(e, newest)...)
+	r.Actions = append(r.Actions, s.actionsFor(e, &newest)...)
 	return r
 }
 

@@ -168,7 +168,7 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		e.Waiting = x.Error
 	}
 	if x.Status.IsRunning() {
-		e.Owner = s.ownerOf(x, p.newest)
+		e.Owner = s.ownerOf(x, &p.newest)
 		e.Lease = leaseOf(e.Owner)
 	}
 	for _, c := range p.skips {

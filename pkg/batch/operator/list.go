@@ -66,17 +66,21 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	if err != nil {
 		return ExecutionPage{}, err
 	}
-	found, err := s.config.Repository.Executions(ctx, filter)
+	ids, err := s.config.Repository.ExecutionIDs(ctx, filter)
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
-	found, more := cutPage(found, filter.Limit)
+	ids, more := cutPage(ids, filter.Limit)
+	judged, err := s.config.Repository.Judged(ctx, core.JudgedRequest{IDs: ids, Brief: true, Dead: s.config.Dead})
+	if err != nil {
+		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
+	}
 	var page ExecutionPage
-	if page.Executions, err = s.executions(ctx, found); err != nil {
+	if page.Executions, err = s.views(ctx, judged); err != nil {
 		return page, fmt.Errorf("list executions: %w", err)
 	}
 	if more {
-		page.Next = found[len(found)-1].ID
+		page.Next = ids[len(ids)-1]
 	}
 	return page, nil
 }
@@ -84,7 +88,7 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
 	filter = core.ExecutionFilter{
 		JobName: r.Job, Instance: r.Instance, Statuses: r.Statuses, ExitCode: r.Exit,
-		CreatedFrom: r.Since, CreatedTo: r.Until, Before: r.Before, Brief: true,
+		CreatedFrom: r.Since, CreatedTo: r.Until, Before: r.Before,
 	}
 	if filter.Limit, err = askLimit(r.Limit); err != nil {
 		return filter, err

@@ -90,21 +90,21 @@ const maxRunning = 200
 // and two where a step waits for tasks or a job, and those that are asked once of a job or
 // an execution that was not there before.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
-	running, err := m.service.config.Repository.Executions(ctx, core.ExecutionFilter{
+	ids, err := m.service.config.Repository.ExecutionIDs(ctx, core.ExecutionFilter{
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read what is running: %w", err)
 	}
-	steps, err := m.service.stepsOf(ctx, running)
+	running, err := m.service.config.Repository.Judged(ctx, core.JudgedRequest{IDs: ids, Dead: m.service.config.Dead})
+	if err != nil {
+		return nil, fmt.Errorf("read what is running: %w", err)
+	}
+	steps, err := m.service.config.Repository.StepsOf(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	newest, err := m.service.newestAttempts(ctx, running)
-	if err != nil {
-		return nil, fmt.Errorf("read the leases of what is running: %w", err)
-	}
-	waiting, err := m.service.waiting(ctx, running, newest)
+	waiting, err := m.service.waiting(ctx, running)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +115,11 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	views := []ProgressView{}
 	seen := map[core.StepExecutionID]measured{}
 	for i := range running {
-		e := &running[i]
+		e := &running[i].Execution
 		if err := m.loadBaseline(ctx, e); err != nil {
 			return nil, err
 		}
-		for _, view := range m.measure(e, m.service.newestOf(e, newest), steps[e.ID], work, seen) {
+		for _, view := range m.measure(e, running[i].Newest, steps[e.ID], work, seen) {
 			view.Waiting = waiting[e.ID]
 			views = append(views, view)
 		}
@@ -145,7 +145,7 @@ func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps [
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
 		Duration:      seconds(elapsed(e.StartedAt, e.EndedAt, now)),
 		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
-		Owner:         m.service.ownerOf(e, newest),
+		Owner:         m.service.ownerOf(e, &newest),
 	}
 	base.Lease = leaseOf(base.Owner)
 	var views []ProgressView

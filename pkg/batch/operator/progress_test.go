@@ -148,9 +148,9 @@ type counting struct {
 	asked int
 }
 
-func (c *counting) Executions(ctx context.Context, f core.ExecutionFilter) ([]core.JobExecution, error) {
+func (c *counting) ExecutionIDs(ctx context.Context, f core.ExecutionFilter) ([]core.JobExecutionID, error) {
 	c.asked++
-	return c.JobRepository.Executions(ctx, f)
+	return c.JobRepository.ExecutionIDs(ctx, f)
 }
 
 func (c *counting) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
@@ -158,9 +158,9 @@ func (c *counting) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map
 	return c.JobRepository.StepsOf(ctx, ids...)
 }
 
-func (c *counting) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error) {
+func (c *counting) Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error) {
 	c.asked++
-	return c.JobRepository.NewestAttempts(ctx, dead, ids...)
+	return c.JobRepository.Judged(ctx, req)
 }
 
 // TestProgressJudgesALeaseByTheDatabasesClock though the clock of this machine is ahead of it,

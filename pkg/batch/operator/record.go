@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -83,24 +84,34 @@ func parameterValue(p core.Parameter) any {
 }
 
 // execution returns the view of a record that is the newest of its instance.
-func (s *Service) execution(e *core.JobExecution) *Execution { return s.view(e, s.asNewest(e)) }
+func (s *Service) execution(e *core.JobExecution) *Execution {
+	newest := s.asNewest(e)
+	view := s.view(e, &newest)
+	return &view
+}
 
 // executions returns the views of records, with one statement for all, and one more where
 // some are parked.
 func (s *Service) executions(ctx context.Context, records []core.JobExecution) ([]Execution, error) {
-	attempts, err := s.newestAttempts(ctx, records)
-	waiting, failure := s.waiting(ctx, records, attempts)
-	views := make([]Execution, len(records))
-	for i := range records {
-		views[i] = *s.view(&records[i], s.newestOf(&records[i], attempts))
-		views[i].Waiting = waiting[records[i].ID]
-	}
+	judged, err := s.judged(ctx, records)
+	views, failure := s.views(ctx, judged)
 	return views, errors.Join(err, failure)
 }
 
-// newestAttempts reads the newest executions of the records' instances with one statement. Their
+// views returns the views of executions, with a statement where some are parked.
+func (s *Service) views(ctx context.Context, judged []core.JudgedExecution) ([]Execution, error) {
+	waiting, err := s.waiting(ctx, judged)
+	views := make([]Execution, len(judged))
+	for i := range judged {
+		views[i] = s.view(&judged[i].Execution, &judged[i].Newest)
+		views[i].Waiting = waiting[judged[i].Execution.ID]
+	}
+	return views, err
+}
+
+// judged reads the newest executions of the records' instances with one statement. Their
 // leases are judged by the clock of the database, which has set them (rule L6).
-func (s *Service) newestAttempts(ctx context.Context, records []core.JobExecution) (map[core.JobInstanceID]core.NewestAttempt, error) {
+func (s *Service) judged(ctx context.Context, records []core.JobExecution) ([]core.JudgedExecution, error) {
 	var ids []core.JobInstanceID
 	for _, e := range records {
 		if e.Status != core.StatusCompleted { // nothing is done about one that is complete
@@ -108,12 +119,30 @@ func (s *Service) newestAttempts(ctx context.Context, records []core.JobExecutio
 		}
 	}
 	slices.Sort(ids)
-	return s.config.Repository.NewestAttempts(ctx, s.config.Dead, slices.Compact(ids)...)
+	newest, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, slices.Compact(ids)...)
+	judged := make([]core.JudgedExecution, len(records))
+	for i := range records {
+		judged[i] = core.JudgedExecution{Execution: records[i], Newest: s.newestOf(&records[i], newest)}
+	}
+	return judged, err
+}
+
+// judgedExecution reads one execution with the newest of its instance. core.ErrNotFound if there is
+// no such execution.
+func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (*core.JudgedExecution, error) {
+	found, err := s.config.Repository.Judged(ctx, core.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.config.Dead})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("job execution %d: %w", id, core.ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &found[0], nil
 }
 
 // view returns the view of a record. newest is the newest execution of its instance.
-func (s *Service) view(e *core.JobExecution, newest core.NewestAttempt) *Execution {
-	return &Execution{
+func (s *Service) view(e *core.JobExecution, newest *core.NewestAttempt) Execution {
+	return Execution{
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
 		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
 		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.config.Now())),
@@ -122,7 +151,7 @@ func (s *Service) view(e *core.JobExecution, newest core.NewestAttempt) *Executi
 }
 
 // ownerOf returns the process that runs an execution; nil: none does, as of a parked one.
-func (s *Service) ownerOf(e *core.JobExecution, newest core.NewestAttempt) *Owner {
+func (s *Service) ownerOf(e *core.JobExecution, newest *core.NewestAttempt) *Owner {
 	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
 		return nil
 	}

@@ -174,7 +174,7 @@ func (s *Service) checkRestart(ctx context.Context, e *core.JobExecution, req Re
 		return nil
 	}
 	r := &Refusal{Reason: reason, Execution: e.ID, Err: refused, Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
-	if r.Actions = append(r.Actions, s.actionsFor(e, newest)...); reason == ReasonComplete {
+	if r.Actions = append(r.Actions, s.actionsFor(e, &newest)...); reason == ReasonComplete {
 		if req.From != "" {
 			r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: e.ID, Status: e.Status, File: req.File, From: req.From, IfComplete: true})
 		}

@@ -115,15 +115,11 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 // lacksWorker returns what a parked execution waits for where no worker lives that continues it;
 // nil: it is not so, or the database cannot say it now.
 func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Waiting {
-	e, err := s.config.Repository.Execution(ctx, id)
-	if err != nil || !isParked(e) {
+	judged, err := s.judgedExecution(ctx, id)
+	if err != nil || !isParked(&judged.Execution) {
 		return nil
 	}
-	newest, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, e.InstanceID)
-	if err != nil {
-		return nil
-	}
-	waiting, err := s.waiting(ctx, []core.JobExecution{*e}, newest)
+	waiting, err := s.waiting(ctx, []core.JudgedExecution{*judged})
 	if err != nil || !waiting[id].NoWorker() {
 		return nil
 	}

@@ -27,16 +27,13 @@ const maxRedrives = 100
 // Show returns an execution with its steps and decisions. core.ErrNotFound if there is
 // no such execution.
 func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, error) {
-	exec, err := s.config.Repository.Execution(ctx, req.Execution)
+	judged, err := s.judgedExecution(ctx, req.Execution)
 	if err != nil {
 		return nil, err
 	}
-	newest, err := s.newestAttempt(ctx, exec)
-	if err != nil {
-		return nil, err
-	}
-	view := s.executionView(exec, newest)
-	waiting, err := s.waiting(ctx, []core.JobExecution{*exec}, map[core.JobInstanceID]core.NewestAttempt{exec.InstanceID: newest})
+	exec := &judged.Execution
+	view := s.executionView(exec, &judged.Newest)
+	waiting, err := s.waiting(ctx, []core.JudgedExecution{*judged})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +60,7 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if view.Decisions, err = s.decisions(ctx, exec); err != nil {
 		return nil, err
 	}
-	redrives, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{RedriveOf: exec.ID, Limit: maxRedrives})
+	redrives, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{RedriveOf: exec.ID, Brief: true, Limit: maxRedrives})
 	if err != nil {
 		return nil, fmt.Errorf("read the redrives of execution %d: %w", exec.ID, err)
 	}
@@ -126,7 +123,8 @@ func (s *Service) Summary(ctx context.Context, req SummaryRequest) (*ExecutionVi
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
 	}
-	view := s.executionView(exec, s.asNewest(exec))
+	newest := s.asNewest(exec)
+	view := s.executionView(exec, &newest)
 	for _, rounds := range oncePerStep(req.Passed, ran) {
 		view.Steps = append(view.Steps, s.roundsView(rounds))
 	}

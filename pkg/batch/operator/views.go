@@ -166,8 +166,8 @@ func leaseOf(o *Owner) Lease {
 	return LeaseHeld
 }
 
-func (s *Service) executionView(e *core.JobExecution, newest core.NewestAttempt) ExecutionView {
-	return ExecutionView{Execution: *s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
+func (s *Service) executionView(e *core.JobExecution, newest *core.NewestAttempt) ExecutionView {
+	return ExecutionView{Execution: s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
 }
 
 func (s *Service) stepView(step *core.StepExecution) StepView {

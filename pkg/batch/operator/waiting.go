@@ -28,13 +28,13 @@ type Waiting struct {
 // NoWorker reports whether no worker is alive that continues the execution.
 func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
 
-// waiting returns what each parked execution among records waits for. It asks the database once,
+// waiting returns what each parked execution waits for. It asks the database once,
 // or not at all where none is parked.
-func (s *Service) waiting(ctx context.Context, records []core.JobExecution, newest map[core.JobInstanceID]core.NewestAttempt) (map[core.JobExecutionID]*Waiting, error) {
+func (s *Service) waiting(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
 	var workers *int
 	parked := map[core.JobExecutionID]*Waiting{}
-	for i := range records {
-		e := &records[i]
+	for i := range judged {
+		e := &judged[i].Execution
 		if !isParked(e) {
 			continue
 		}
@@ -45,7 +45,7 @@ func (s *Service) waiting(ctx context.Context, records []core.JobExecution, newe
 			}
 			workers = &n
 		}
-		parked[e.ID] = &Waiting{OpenWork: s.newestOf(e, newest).Open, Engine: s.config.Engine, Workers: workers}
+		parked[e.ID] = &Waiting{OpenWork: judged[i].Newest.Open, Engine: s.config.Engine, Workers: workers}
 	}
 	return parked, nil
 }

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -29,15 +30,15 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 	return steps, nil
 }
 
-// LastExecutions implements core.BulkExplorer with two statements, over the index of the
+// LastExecutions implements core.BulkExplorer with one statement, over the index of the
 // instances' executions.
 func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
 	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
 	if len(ids) == 0 {
 		return last, nil
 	}
-	found, err := r.executions(ctx, r.brief(r.store.session(ctx)).
-		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids))
+	found, err := r.executions(r.store.session(ctx).
+		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids), true, len(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)
 	}
@@ -47,12 +48,12 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 	return last, nil
 }
 
-// NewestAttempts implements core.BulkExplorer with one statement for every paramsBatch, over the index of the
+// NewestAttempts implements core.BulkExplorer with one statement for every batchSize, over the index of the
 // instances' executions.
 func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error) {
 	attempts := make(map[core.JobInstanceID]core.NewestAttempt, len(ids))
-	for batch := range slices.Chunk(ids, paramsBatch) {
-		var rows []newestExecution
+	for batch := range slices.Chunk(ids, batchSize) {
+		rows := make([]newestExecution, 0, len(batch))
 		err := r.store.scan(ctx, &rows, `SELECT id, instance_id, job_name, attempt, status, exit_code, definition_path, owner, epoch, lease_until,
 		redrive_of`+judgedColumns+` FROM {job_execution}
 			WHERE id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)`, batch)
@@ -60,14 +61,59 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 			return nil, fmt.Errorf("read the newest attempts of %d instances: %w", len(ids), err)
 		}
 		for i := range rows {
-			exec, err := rows[i].Row.record(core.Parameters{})
+			exec, err := rows[i].Row.record()
 			if err != nil {
 				return nil, err
 			}
-			attempts[exec.InstanceID] = rows[i].attempt(*exec, dead)
+			attempts[exec.InstanceID] = rows[i].attempt(exec, dead)
 		}
 	}
 	return attempts, nil
+}
+
+// judgedRow is an execution as a launch of its instance would judge it, and the newest of its
+// instance.
+type judgedRow struct {
+	Judged       newestExecution `gorm:"embedded"`
+	NewestID     core.JobExecutionID
+	NewestStatus core.Status
+}
+
+// newestColumns are what an judgedRow has beside.
+const newestColumns = `, (SELECT MAX(n.id) FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id) AS newest_id,
+	(SELECT n.status FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id ORDER BY n.id DESC LIMIT 1) AS newest_status`
+
+// Judged implements core.BulkExplorer with one statement for every batchSize of ids. They are all
+// that it depends on, so PostgreSQL plans it once for each connection and number of ids.
+func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error) {
+	judged := make([]core.JudgedExecution, 0, len(req.IDs))
+	for batch := range slices.Chunk(req.IDs, batchSize) {
+		rows := make([]judgedRow, 0, len(batch))
+		if err := gormtx.Scan(r.store.session(ctx).Raw(r.store.judged[req.Brief], batch), &rows); err != nil {
+			return nil, fmt.Errorf("read %d job executions: %w", len(batch), err)
+		}
+		for i := range rows {
+			j, err := rows[i].record(req.Dead)
+			if err != nil {
+				return nil, err
+			}
+			judged = append(judged, j)
+		}
+	}
+	slices.SortFunc(judged, func(a, b core.JudgedExecution) int { return cmp.Compare(b.Execution.ID, a.Execution.ID) })
+	return judged, nil
+}
+
+func (j *judgedRow) record(dead func(core.Owner) bool) (core.JudgedExecution, error) {
+	exec, err := j.Judged.Row.with(j.Judged.Params)
+	if err != nil {
+		return core.JudgedExecution{}, err
+	}
+	newest := core.NewestAttempt{Execution: core.JobExecution{ID: j.NewestID, InstanceID: exec.InstanceID, Status: j.NewestStatus}}
+	if j.NewestID == exec.ID {
+		newest = j.Judged.attempt(exec, dead)
+	}
+	return core.JudgedExecution{Execution: exec, Newest: newest}, nil
 }
 
 // SkipCounts implements core.BulkExplorer with one statement, over the index of the

@@ -16,13 +16,12 @@ import (
 // not say.
 const DefaultPageSize = 50
 
-// paramsBatch is of how many executions one statement reads the parameters: below
-// the databases' limits of bind variables.
-const paramsBatch = 1000
+// batchSize is of how many executions one statement has the ids: below the databases' limits of bind variables.
+const batchSize = 1000
 
 // Execution implements core.Explorer; core.ErrNotFound for an unknown id.
 func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
-	found, err := r.executions(ctx, r.store.session(ctx).Where("id = ?", id))
+	found, err := r.executions(r.store.session(ctx).Where("id = ?", id), false, 1)
 	if err != nil {
 		return nil, fmt.Errorf("read job execution %d: %w", id, err)
 	}
@@ -34,7 +33,7 @@ func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*co
 
 // LastExecution implements core.Explorer; core.ErrNotFound if there is none.
 func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
-	found, err := r.executions(ctx, r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1))
+	found, err := r.executions(r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1), false, 1)
 	if err != nil {
 		return nil, fmt.Errorf("read the last execution of job %s: %w", jobName, err)
 	}
@@ -49,18 +48,34 @@ func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
-// Executions implements core.Explorer: newest first, by key, never by offset. It
-// takes two statements (one more for every paramsBatch executions on a larger page).
+// Executions implements core.Explorer: newest first, by key, never by offset, with one statement.
 func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error) {
+	query, limit := r.filtered(ctx, filter)
+	found, err := r.executions(query, filter.Brief, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list job executions: %w", err)
+	}
+	return found, nil
+}
+
+// ExecutionIDs implements core.Explorer, with one statement.
+func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error) {
+	query, limit := r.filtered(ctx, filter)
+	ids := make([]core.JobExecutionID, 0, min(limit, batchSize))
+	if err := query.Model(&jobExecution{}).Pluck("id", &ids).Error; err != nil {
+		return nil, fmt.Errorf("list job executions: %w", err)
+	}
+	return ids, nil
+}
+
+// filtered is the query of a page, and its size.
+func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
 	where, args := r.selected(filter)
 	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
-	query := r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
-	if filter.Brief {
-		query = r.brief(query)
-	}
+	query = r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
 	switch {
 	case len(filter.Statuses) > 1 || timed:
 		pages, all := r.pages(where, args, filter)
@@ -71,11 +86,7 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	case len(where) > 0:
 		query = query.Where(strings.Join(where, " AND "), args...)
 	}
-	found, err := r.executions(ctx, query)
-	if err != nil {
-		return nil, fmt.Errorf("list job executions: %w", err)
-	}
-	return found, nil
+	return query, filter.Limit
 }
 
 // selected returns the conditions of the filter without the statuses.
@@ -136,72 +147,24 @@ func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilt
 	return r.store.sql(strings.Join(parts, " UNION ALL ")), all
 }
 
-// brief reads what core.ExecutionFilter says of Brief.
-func (r *Repository) brief(query *gorm.DB) *gorm.DB {
-	const text = "CASE WHEN definition_path = '' THEN definition_text ELSE '' END AS definition_text"
-	columns := slices.DeleteFunc(r.store.columnNames(&jobExecution{}), func(name string) bool {
-		return name == "context" || name == "definition_text" || name == "definition_files"
-	})
-	return query.Select(strings.Join(append(columns, text), ", "))
-}
-
-// executions runs the query and adds the parameters of all rows together.
-func (r *Repository) executions(ctx context.Context, query *gorm.DB) ([]core.JobExecution, error) {
-	var rows []jobExecution
-	if err := gormtx.Find(query, &rows); err != nil {
+// executions runs a query of executions. It makes room for about as many rows at once: a slice that
+// grows row by row would take twice that.
+func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
+	rows := make([]executionRow, 0, min(about, batchSize))
+	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.store.records[brief]), &rows); err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	ids := make([]core.JobExecutionID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
-	params, err := r.params(ctx, ids...)
-	if err != nil {
-		return nil, err
-	}
 	found := make([]core.JobExecution, len(rows))
 	for i := range rows {
-		record, err := rows[i].record(params[rows[i].ID])
-		if err != nil {
+		var err error
+		if found[i], err = rows[i].Row.with(rows[i].Params); err != nil {
 			return nil, err
 		}
-		found[i] = *record
 	}
 	return found, nil
-}
-
-// withParams is the record of one row with its parameters.
-func (r *Repository) withParams(ctx context.Context, row *jobExecution) (*core.JobExecution, error) {
-	params, err := r.params(ctx, row.ID)
-	if err != nil {
-		return nil, err
-	}
-	return row.record(params[row.ID])
-}
-
-func (r *Repository) params(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]core.Parameters, error) {
-	grouped := map[core.JobExecutionID][]jobExecutionParam{}
-	for batch := range slices.Chunk(ids, paramsBatch) {
-		var rows []jobExecutionParam
-		if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id IN ?", batch), &rows); err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			grouped[row.JobExecutionID] = append(grouped[row.JobExecutionID], row)
-		}
-	}
-	params := make(map[core.JobExecutionID]core.Parameters, len(grouped))
-	for id, group := range grouped {
-		p, err := parameters(group)
-		if err != nil {
-			return nil, err
-		}
-		params[id] = p
-	}
-	return params, nil
 }
 
 // Steps implements core.Explorer. An execution without steps, known or not, has

@@ -37,7 +37,7 @@ func (c *Checkpoints) collectGarbage(ctx context.Context, database string) (dele
 		var page []orphan
 		err := p.scan(ctx, &page, `SELECT instance_id, step, step_execution_id, counted_id FROM {checkpoint}
 			WHERE repository = ? AND (instance_id, step) > (?, ?) ORDER BY instance_id, step LIMIT ?`,
-			uid, last.InstanceID, last.Step, paramsBatch)
+			uid, last.InstanceID, last.Step, batchSize)
 		if err != nil || len(page) == 0 {
 			return deleted, err
 		}

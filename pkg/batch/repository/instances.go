@@ -45,7 +45,7 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 	if filter.Before > 0 {
 		query = query.Where("id < ?", filter.Before)
 	}
-	var rows []jobInstance
+	rows := make([]jobInstance, 0, min(filter.Limit, batchSize))
 	if err := gormtx.Find(query, &rows); err != nil {
 		return nil, fmt.Errorf("list job instances: %w", err)
 	}
@@ -81,14 +81,17 @@ func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobE
 	return &core.JobExecution{JobName: jobName, InstanceID: rows[0].InstanceID, Params: params}, nil
 }
 
+// someJobs is about as many as a history has.
+const someJobs = 16
+
 // Jobs implements core.Explorer. Of each job it looks at one entry of an index: the next name, and
 // the end of that name.
 func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
-	list, err := r.executions(ctx, r.brief(r.store.session(ctx)).Where(r.store.sql(`id IN (
+	list, err := r.executions(r.store.session(ctx).Where(r.store.sql(`id IN (
 		WITH RECURSIVE jobs(name) AS (
 			SELECT MIN(job_name) FROM {job_execution}
 			UNION ALL SELECT (SELECT MIN(e.job_name) FROM {job_execution} e WHERE e.job_name > jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)
-		SELECT (SELECT MAX(e.id) FROM {job_execution} e WHERE e.job_name = jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)`)))
+		SELECT (SELECT MAX(e.id) FROM {job_execution} e WHERE e.job_name = jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)`)), true, someJobs)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}

@@ -62,7 +62,7 @@ type journalRow struct {
 // StepsByID implements core.Journal.
 func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error) {
 	steps := make(map[core.StepExecutionID]core.StepExecution, len(ids))
-	for batch := range slices.Chunk(ids, paramsBatch) {
+	for batch := range slices.Chunk(ids, batchSize) {
 		var rows []stepExecution
 		if err := gormtx.Find(r.store.session(ctx).Where("id IN ?", batch), &rows); err != nil {
 			return nil, fmt.Errorf("read %d step executions: %w", len(batch), err)

@@ -112,6 +112,7 @@ type launch struct {
 // and of its steps.
 type newestExecution struct {
 	Row        jobExecution `gorm:"embedded"`
+	Params     string       // as in executionRow; empty where it was not asked for
 	Expired    bool         // the lease is over
 	Uncertain  bool         // the outcome of a step is not known
 	Unfinished int64        // steps that are not over; as of the query, so a hint where it waited for a lock
@@ -120,10 +121,11 @@ type newestExecution struct {
 	OpenPartsSum, OpenTasks, OpenChildren int64
 }
 
-// judgedColumns are what a newestExecution has beside its row.
+// judgedColumns are what a newestExecution has beside its row. Of many executions at once PostgreSQL
+// would look up an EXISTS by reading all steps.
 const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
-	EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') AS uncertain`
+	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN') > 0 AS uncertain`
 
 // attempt returns what a launch judges. exec is the record of the row.
 func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) core.NewestAttempt {
@@ -152,9 +154,11 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, core.ErrIllegalState)}
 	}
 	if last != nil {
-		if l.launched.Previous, err = l.repo.withParams(ctx, &last.Row); err != nil {
+		previous, err := last.Row.with(last.Params)
+		if err != nil {
 			return err
 		}
+		l.launched.Previous = &previous
 		if err := l.admit(ctx, last); err != nil {
 			return err
 		}
@@ -197,7 +201,7 @@ func (l *launch) last(ctx context.Context) (*newestExecution, error) {
 func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 	var found []newestExecution
 	err := query.Model(&jobExecution{}).
-		Select(r.store.columns(&jobExecution{}) + r.store.sql(judgedColumns)).
+		Select(r.store.columns(&jobExecution{}) + r.store.sql(", "+paramsColumn+judgedColumns)).
 		Order("id DESC").Limit(1).Scan(&found).Error
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -216,11 +220,11 @@ func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) 
 		return fmt.Errorf("launch job %s: %w", req.JobName, err)
 	}
 	if last != nil && !last.Row.Status.IsOver() {
-		exec, err := last.Row.record(core.Parameters{})
+		exec, err := last.Row.record()
 		if err != nil {
 			return err
 		}
-		if attempt := last.attempt(*exec, req.Dead); !attempt.Lost {
+		if attempt := last.attempt(exec, req.Dead); !attempt.Lost {
 			return attempt.Refusal(req.Restartable)
 		}
 	}
@@ -332,7 +336,9 @@ func (l *launch) insert(ctx context.Context) error {
 		launched.Detail = storable("for " + l.req.Actor)
 	}
 	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
-	if l.launched.Execution, err = row.record(l.req.Params); err != nil || !l.req.ForWorkers {
+	exec, err := row.record()
+	exec.Params = row.located(l.req.Params)
+	if l.launched.Execution = &exec; err != nil || !l.req.ForWorkers {
 		return err
 	}
 	return l.repo.announceResume(ctx, row.ID)

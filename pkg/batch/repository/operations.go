@@ -121,8 +121,8 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 		}
 	}
 	var found []core.JobExecution
-	for batch := range slices.Chunk(ended, paramsBatch) {
-		page, err := r.executions(ctx, r.store.session(ctx).Where("id IN ?", batch))
+	for batch := range slices.Chunk(ended, batchSize) {
+		page, err := r.executions(r.store.session(ctx).Where("id IN ?", batch), false, len(batch))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("recover: %w", err))
 		}

@@ -98,9 +98,10 @@ const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_i
 	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `)
 	OR EXISTS (SELECT 1 ` + openChildren + `))`
 
-// waitsFor are how many such partitions, tasks and child jobs there are: columns of an openWork.
-const waitsFor = `(SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') AS open_parts_sum,
-	(SELECT count(*) ` + openTasks + `) AS open_tasks, (SELECT count(*) ` + openChildren + `) AS open_children`
+// waitsFor are how many such partitions, tasks and child jobs there are: columns of an openWork. They
+// are counted of an execution that is not over alone.
+const waitsFor = `CASE WHEN active = 1 THEN (SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') ELSE 0 END AS open_parts_sum,
+	CASE WHEN active = 1 THEN (SELECT count(*) ` + openTasks + `) ELSE 0 END AS open_tasks, CASE WHEN active = 1 THEN (SELECT count(*) ` + openChildren + `) ELSE 0 END AS open_children`
 
 // openTasks are the tasks that are not over of the groups that parked steps have submitted.
 // They are looked up by the step and by the group's states, so that no count has to be kept.

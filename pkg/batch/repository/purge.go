@@ -17,7 +17,7 @@ import (
 // are always deleted together.
 const (
 	DefaultPurgeBatch = 500
-	MaxPurgeBatch     = paramsBatch
+	MaxPurgeBatch     = batchSize
 )
 
 // Purge implements core.Operations, in batches: each is a transaction that locks
@@ -327,7 +327,7 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 // deleteExecutions deletes executions with what belongs to them, and leaves an
 // audit row for each.
 func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done core.Purged, err error) {
-	for batch := range slices.Chunk(ids, paramsBatch) {
+	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail)
 			SELECT {now}, ?, ?, id, status, epoch, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, batch).Error
 		if err != nil {
@@ -364,7 +364,7 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 // countExecutions returns what deleteExecutions would delete.
 func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done core.Purged, err error) {
 	done.Executions = int64(len(ids))
-	for batch := range slices.Chunk(ids, paramsBatch) {
+	for batch := range slices.Chunk(ids, batchSize) {
 		var steps, skips int64
 		err := errors.Join(
 			r.store.scan(ctx, &steps, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id IN ?", batch),
@@ -381,7 +381,7 @@ func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutio
 // keepParameters stores the parameters of the newest of the instances of each job, which
 // the next instance follows when they are deleted. Redrives and repetitions do not count.
 func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceID) error {
-	for batch := range slices.Chunk(ids, paramsBatch) {
+	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {purged_parameter} (job_name, name, instance_id, type, value, identifying)
 			SELECT i.job_name, p.name, i.id, p.type, p.value, p.identifying FROM {job_instance} i
 			JOIN {job_execution_param} p ON p.job_execution_id = (SELECT MAX(e.id) FROM {job_execution} e WHERE e.instance_id = i.id)
@@ -410,7 +410,7 @@ func (r *Repository) keepPositions(ctx context.Context, ids []core.JobExecutionI
 }
 
 func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {
-	for batch := range slices.Chunk(ids, paramsBatch) {
+	for batch := range slices.Chunk(ids, batchSize) {
 		if err := r.store.exec(ctx, "DELETE FROM {job_instance} WHERE id IN ?", batch).Error; err != nil {
 			return err
 		}

@@ -146,14 +146,15 @@ func (i *jobInstance) record() core.JobInstance {
 	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey, BaseKey: i.BaseKey}
 }
 
-func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error) {
+// record returns the record without parameters.
+func (j *jobExecution) record() (core.JobExecution, error) {
 	context, err := core.ParseExecutionContext([]byte(j.Context))
 	if err != nil {
-		return nil, fmt.Errorf("job execution %d: %w", j.ID, err)
+		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
 	files, err := decodeFiles(j.DefinitionFiles)
 	if err != nil {
-		return nil, fmt.Errorf("job execution %d: %w", j.ID, err)
+		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
 	var redriveOf, parent core.JobExecutionID
 	if j.ParentID != nil {
@@ -170,10 +171,10 @@ func (j *jobExecution) record(params core.Parameters) (*core.JobExecution, error
 	if j.TaskID != nil {
 		task = *j.TaskID
 	}
-	return &core.JobExecution{
+	return core.JobExecution{
 		RedriveOf: redriveOf, Task: task, Parent: parent, ParentCall: call, Gate: j.Gate, Exclusive: j.ExclusiveKey,
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
-		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Params: j.located(params),
+		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText,
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,
 		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
 		Attempt: j.Attempt, Time: j.JobTime.Time, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
@@ -279,16 +280,4 @@ func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionPa
 		rows = append(rows, jobExecutionParam{JobExecutionID: id, Name: p.Name, Type: p.Type, Value: text, Identifying: p.Identifying})
 	}
 	return rows, nil
-}
-
-func parameters(rows []jobExecutionParam) (core.Parameters, error) {
-	list := make([]core.Parameter, 0, len(rows))
-	for _, row := range rows {
-		value, err := core.ParseParameter(row.Type, row.Value)
-		if err != nil {
-			return core.Parameters{}, fmt.Errorf("job execution %d: stored parameter %s: %w", row.JobExecutionID, row.Name, err)
-		}
-		list = append(list, core.Parameter{Name: row.Name, Type: row.Type, Value: value, Identifying: row.Identifying})
-	}
-	return core.NewParameters(list...)
 }

@@ -23,6 +23,9 @@ type store struct {
 	gorm    *gorm.DB
 	names   *strings.Replacer
 	mask    func(text string) string
+	// records are the columns of what records of executions have, briefly or not, and judged the
+	// statement of those with some ids. They are long texts, made once.
+	records, judged map[bool]string
 }
 
 func newStore(db tx.Database, prefix string) *store {
@@ -32,6 +35,11 @@ func newStore(db tx.Database, prefix string) *store {
 	}
 	p.names = p.replacer()
 	p.gorm = p.open()
+	p.records, p.judged = map[bool]string{}, map[bool]string{}
+	for _, brief := range []bool{true, false} {
+		p.records[brief] = p.recordColumns(brief)
+		p.judged[brief] = "SELECT " + p.records[brief] + p.sql(judgedColumns+newestColumns+" FROM {job_execution} WHERE id IN ?")
+	}
 	return p
 }
 
@@ -86,6 +94,20 @@ func (s *store) columns(row any) string {
 
 // columnNames returns the names of the columns of a row.
 func (s *store) columnNames(row any) []string { return slices.Clone(s.schemaOf(row).DBNames) }
+
+// recordColumns are the columns of what records have; brief leaves out what core.ExecutionFilter
+// says of Brief.
+func (s *store) recordColumns(brief bool) string {
+	moves := []string{"status_before", "active", "step_count", "last_move", "last_epoch"}
+	unlisted := []string{"context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
+	columns := slices.DeleteFunc(s.columnNames(&jobExecution{}), func(name string) bool {
+		return slices.Contains(moves, name) || brief && slices.Contains(unlisted, name)
+	})
+	if brief {
+		columns = append(columns, "CASE WHEN definition_path = '' THEN definition_text ELSE '' END AS definition_text")
+	}
+	return strings.Join(columns, ", ") + s.sql(", "+paramsColumn)
+}
 
 func (s *store) schemaOf(row any) *schema.Schema {
 	statement := &gorm.Statement{DB: s.gorm}

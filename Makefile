@@ -21,7 +21,7 @@ FUZZ ?= 10m
 # Only results of this one are repeated from Go's cache, which does not see the seed.
 SEED ?= 1
 ANEW := $(if $(filter 1,$(SEED)),,-count=1)
-# What `make bench` takes: rows of the first workload, and measured rounds.
+# What `make bench` takes: rows of which each workload has a share, and measured rounds.
 SIZE ?= 200000
 ROUNDS ?= 3
 # Tests of a package side by side, and packages: on two cores most of them wait.

@@ -55,7 +55,7 @@ func main() {
 func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
-	flags.IntVar(&o.size, "size", 200_000, "rows of w1; the other workloads have a share of it")
+	flags.IntVar(&o.size, "size", 200_000, "rows of a workload with a share of 1; the others have more or fewer")
 	flags.IntVar(&o.rounds, "rounds", 3, "measured rounds")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the data and of the order in each round")
 	run := flags.String("run", "", "only workloads whose name matches this pattern")

@@ -54,7 +54,7 @@ func headline(e operator.Execution) string {
 	if e.ExitCode != "" && e.ExitCode != string(e.Status) {
 		text += ", exit " + e.ExitCode
 	}
-	if e.Duration > 0 {
+	if !e.StartedAt.IsZero() { // it may have taken no millisecond
 		text += " in " + secondsText(e.Duration)
 	}
 	return text

@@ -75,6 +75,10 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
+	judged = slices.DeleteFunc(judged, func(j core.JudgedExecution) bool { // they may have changed since their ids were read
+		status, exit := j.Execution.Status, j.Execution.ExitCode
+		return len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, status) || filter.ExitCode != "" && exit != filter.ExitCode
+	})
 	var page ExecutionPage
 	if page.Executions, err = s.views(ctx, judged); err != nil {
 		return page, fmt.Errorf("list executions: %w", err)

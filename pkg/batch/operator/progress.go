@@ -116,6 +116,9 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	seen := map[core.StepExecutionID]measured{}
 	for i := range running {
 		e := &running[i].Execution
+		if e.Status.IsOver() { // since its id was read
+			continue
+		}
 		if err := m.loadBaseline(ctx, e); err != nil {
 			return nil, err
 		}

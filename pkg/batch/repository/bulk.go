@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
@@ -79,7 +80,7 @@ type judgedRow struct {
 	NewestStatus core.Status
 }
 
-// newestColumns are what an judgedRow has beside.
+// newestColumns are what a judgedRow has beside.
 const newestColumns = `, (SELECT MAX(n.id) FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id) AS newest_id,
 	(SELECT n.status FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id ORDER BY n.id DESC LIMIT 1) AS newest_status`
 
@@ -89,7 +90,7 @@ func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core
 	judged := make([]core.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
 		rows := make([]judgedRow, 0, len(batch))
-		if err := gormtx.Scan(r.store.session(ctx).Raw(r.store.judged[req.Brief], batch), &rows); err != nil {
+		if err := gormtx.Scan(r.store.session(ctx).Raw(r.store.judged[req.Brief], padded(batch)), &rows); err != nil {
 			return nil, fmt.Errorf("read %d job executions: %w", len(batch), err)
 		}
 		for i := range rows {
@@ -102,6 +103,16 @@ func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core
 	}
 	slices.SortFunc(judged, func(a, b core.JudgedExecution) int { return cmp.Compare(b.Execution.ID, a.Execution.ID) })
 	return judged, nil
+}
+
+// padded repeats the last id until there are a power of two of them: connections keep few texts of
+// the statement prepared.
+func padded(ids []core.JobExecutionID) []core.JobExecutionID {
+	padded := slices.Clone(ids)
+	for bits.OnesCount(uint(len(padded))) > 1 {
+		padded = append(padded, ids[len(ids)-1])
+	}
+	return padded
 }
 
 func (j *judgedRow) record(dead func(core.Owner) bool) (core.JudgedExecution, error) {

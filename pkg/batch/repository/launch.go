@@ -46,7 +46,7 @@ const lostOwner = core.LostOwner
 
 // Launch implements core.Launches. It is one transaction that first locks the
 // instance's row, so launches of one instance come one after the other, and takes
-// at most nine statements however long the history is (rules L1, R2; a take-over of
+// at most eight statements however long the history is (rules L1, R2; a take-over of
 // very many steps writes their audit rows in batches), and one more from the start. A key
 // costs one more, and three to end an execution that has it and lost its owner.
 //

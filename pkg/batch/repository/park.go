@@ -100,7 +100,7 @@ const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_i
 
 // waitsFor are how many such partitions, tasks and child jobs there are: columns of an openWork. They
 // are counted of an execution that is not over alone.
-const waitsFor = `CASE WHEN active = 1 THEN (SELECT COALESCE(SUM(s.open_parts), 0) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') ELSE 0 END AS open_parts_sum,
+const waitsFor = `CASE WHEN active = 1 THEN (SELECT CAST(COALESCE(SUM(s.open_parts), 0) AS bigint) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') ELSE 0 END AS open_parts_sum,
 	CASE WHEN active = 1 THEN (SELECT count(*) ` + openTasks + `) ELSE 0 END AS open_tasks, CASE WHEN active = 1 THEN (SELECT count(*) ` + openChildren + `) ELSE 0 END AS open_children`
 
 // openTasks are the tasks that are not over of the groups that parked steps have submitted.

@@ -56,7 +56,7 @@ func (b *bench) input(rows int) (path string, sum uint64, err error) {
 }
 
 // compare runs a workload: once to check every contestant, and then round after round, in
-// another order each time.
+// another order each time. Those that targets compare have some rounds more than the others.
 func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 	w := Work{Workload: of.Name, Rows: b.rowsOf(of)}
 	var err error
@@ -84,27 +84,32 @@ func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 		}
 		t.add(c, b.gate(ctx, of, c, w))
 	}
-	for round := range b.rounds {
-		b.order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
-		for _, l := range t.lines {
-			if l.failed != nil {
-				continue
-			}
-			run, err := b.once(ctx, of, l.contestant, w)
-			if err != nil {
-				l.failed = fmt.Errorf("round %d: %w", round+1, err)
-				if l.place == 0 {
-					return nil, fmt.Errorf("the floor, %s: %w", l.contestant.Name(), l.failed)
-				}
-				continue
-			}
-			l.runs[round] = run
-		}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	for round := range t.mostRounds() {
+		if err := b.round(ctx, t, w, round); err != nil {
+			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// round runs the contestants that have so many rounds, in an order of its own.
+func (b *bench) round(ctx context.Context, t *table, w Work, round int) error {
+	b.order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
+	for _, l := range t.lines {
+		if l.failed != nil || round >= len(l.runs) {
+			continue
+		}
+		run, err := b.once(ctx, t.workload, l.contestant, w)
+		if err != nil {
+			l.failed = fmt.Errorf("round %d: %w", round+1, err)
+			if l.place == 0 {
+				return fmt.Errorf("the floor, %s: %w", l.contestant.Name(), l.failed)
+			}
+			continue
+		}
+		l.runs[round] = run
+	}
+	return context.Cause(ctx)
 }
 
 func (b *bench) rowsOf(of Workload) int {

@@ -108,6 +108,23 @@ func TestATargetThatTheLimitDoesNotReachSaysSo(t *testing.T) {
 	}
 }
 
+func TestWhatTargetsCompareHasMoreRounds(t *testing.T) {
+	t.Parallel()
+	names := []string{`psql \copy`, "surfin rows, 1000", "surfin structs, 1000"}
+	w := Workload{Name: "w1"}
+	for _, name := range names {
+		w.Contestants = append(w.Contestants, inside{name: name})
+	}
+	made := newTable(w, 10, 1)
+	for i, c := range w.Contestants {
+		made.add(c, nil)
+		copy(made.lines[i].runs, lasted(1, 2, 3))
+	}
+	require.Equal(t, []int{3, 3, 1}, []int{len(made.lines[0].runs), len(made.lines[1].runs), len(made.lines[2].runs)})
+	require.InDelta(t, 1, made.ratio(made.lines[2]).median, 1e-9)
+	require.Equal(t, 3, made.mostRounds())
+}
+
 func TestRowsThatAreLostAreListed(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "14-15, 17-20", spans([]int64{14, 15, 17, 18, 19, 20}))

@@ -25,13 +25,24 @@ type line struct {
 	runs       []run // by round
 }
 
+// moreRounds are those that only the contestants of targets have, and the floor: what a target says
+// depends on few runs, and one of them may meet a busy moment of the machine.
+const moreRounds = 2
+
 func newTable(of Workload, rows, rounds int) *table {
 	return &table{workload: of, rows: rows, rounds: rounds, floor: of.Contestants[0]}
 }
 
 func (t *table) add(c Contestant, failed error) {
-	t.lines = append(t.lines, &line{contestant: c, place: len(t.lines), failed: failed, runs: make([]run, t.rounds)})
+	rounds := t.rounds
+	if len(t.lines) == 0 || isCompared(t.workload.Name, c.Name()) {
+		rounds += moreRounds
+	}
+	t.lines = append(t.lines, &line{contestant: c, place: len(t.lines), failed: failed, runs: make([]run, rounds)})
 }
+
+// mostRounds is how many rounds the floor has, and no contestant more.
+func (t *table) mostRounds() int { return t.rounds + moreRounds }
 
 // ordered are the lines in the order of the workload.
 func (t *table) ordered() []*line {
@@ -51,7 +62,7 @@ func (t *table) failures() int {
 // ratio compares a line with the floor, round by round.
 func (t *table) ratio(l *line) spread {
 	floor := t.ordered()[0]
-	ratios := make([]float64, t.rounds)
+	ratios := make([]float64, len(l.runs))
 	for i := range ratios {
 		switch of, other := floor.runs[i], l.runs[i]; t.workload.Metric {
 		case memory:
@@ -116,7 +127,7 @@ func timeText(seconds float64) string {
 }
 
 func (t *table) title() string {
-	return fmt.Sprintf("%s: %s; %d rows, %d rounds", t.workload.Name, t.workload.Title, t.rows, t.rounds)
+	return fmt.Sprintf("%s: %s; %d rows, %d rounds, and %d more for targets", t.workload.Name, t.workload.Title, t.rows, t.rounds, moreRounds)
 }
 
 // text is the table for a terminal, or as markdown, and why contestants have failed.

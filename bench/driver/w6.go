@@ -28,7 +28,7 @@ const shortHistory = "w6-short"
 
 // w6 is what an operator asks of a long history.
 func w6() Workload {
-	contestants := []Contestant{inside{name: "a row by its primary key", run: rowByKey}}
+	contestants := []Contestant{inside{name: "a row by its primary key", run: rowByKey}, inside{name: pageByHand, run: pagesByHand}}
 	for _, l := range lookups() {
 		contestants = append(contestants, inside{name: oursPrefix + " " + l.name, run: l.run})
 	}
@@ -204,6 +204,55 @@ func rowByKey(ctx context.Context, w Work) (r Result, err error) {
 			return err
 		}
 		_, err = pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
+		return err
+	}, nothingAfter)
+}
+
+// pageByHand is the name of pagesByHand.
+const pageByHand = "a page of 50 executions, by hand"
+
+// pageQuery is what a page of a list is made of: the executions before one, their parameters, what is
+// the newest one of their instance, and how many of their steps are open, or of an unknown outcome.
+const pageQuery = `SELECT e.id, e.instance_id, e.job_name, e.attempt, e.status, e.exit_code, e.error_text, e.definition_path, e.owner,
+	e.lease_until, e.created_at, e.started_at, e.ended_at, e.redrive_of, e.parent_id, e.gate,
+	(SELECT string_agg(p.name || '=' || p.value, ', ') FROM surfin_job_execution_param p WHERE p.job_execution_id = e.id),
+	(SELECT max(n.id) FROM surfin_job_execution n WHERE n.instance_id = e.instance_id),
+	(SELECT n.status FROM surfin_job_execution n WHERE n.instance_id = e.instance_id ORDER BY n.id DESC LIMIT 1),
+	(SELECT count(*) FROM surfin_step_execution s WHERE s.job_execution_id = e.id AND s.status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')),
+	(SELECT count(*) FROM surfin_step_execution s WHERE s.job_execution_id = e.id AND s.status = 'UNKNOWN')
+	FROM surfin_job_execution e WHERE e.id < $1 ORDER BY e.id DESC LIMIT 50`
+
+// pageRow is a row of pageQuery.
+type pageRow struct {
+	ID, Instance                     int64
+	Job                              string
+	Attempt                          int
+	Status, Exit, Error, File, Owner string
+	Lease, Created, Started, Ended   *time.Time
+	RedriveOf, Parent                *int64
+	Gate                             string
+	Params                           *string
+	NewestID                         int64
+	NewestStatus                     string
+	Unfinished, Uncertain            int64
+}
+
+// pagesByHand reads a page with one statement, which pgx has prepared.
+func pagesByHand(ctx context.Context, w Work) (r Result, err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	return medianOf(func(i int) error {
+		rows, err := conn.Query(ctx, pageQuery, w.Rows/2+i)
+		if err != nil {
+			return err
+		}
+		page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[pageRow])
+		if err == nil && len(page) != 50 {
+			err = fmt.Errorf("there are %d executions on a page, not 50", len(page))
+		}
 		return err
 	}, nothingAfter)
 }

@@ -62,7 +62,7 @@ func (t *table) failures() int {
 // ratio compares a line with the floor, round by round.
 func (t *table) ratio(l *line) spread {
 	floor := t.ordered()[0]
-	ratios := make([]float64, len(l.runs))
+	ratios := make([]float64, t.rounds) // of all contestants: rounds are not alike
 	for i := range ratios {
 		switch of, other := floor.runs[i], l.runs[i]; t.workload.Metric {
 		case memory:
@@ -87,7 +87,7 @@ func (t *table) cells(l *line) []string {
 		return []string{name, "failed", "", "", "", "", "", "", "", ""}
 	}
 	ratio := t.ratio(l)
-	median := func(of func(run) float64) float64 { return spreadOf(each(l.runs, of)).median }
+	median := func(of func(run) float64) float64 { return spreadOf(each(l.runs[:t.rounds], of)).median }
 	seconds := median(func(r run) float64 { return r.Seconds })
 	checked := "-"
 	if t.workload.Check != nil {

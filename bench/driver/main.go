@@ -56,7 +56,7 @@ func parseOptions(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("driver", flag.ContinueOnError)
 	flags.IntVar(&o.size, "size", 200_000, "rows of a workload with a share of 1; the others have more or fewer")
-	flags.IntVar(&o.rounds, "rounds", 3, "measured rounds")
+	flags.IntVar(&o.rounds, "rounds", 3, "measured rounds; what a target compares has two more")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of the data and of the order in each round")
 	run := flags.String("run", "", "only workloads whose name matches this pattern")
 	only := flags.String("only", "", "only contestants whose name matches this pattern, and the floors")

@@ -192,20 +192,25 @@ func medianOf(call func(i int) error, after func() error) (r Result, err error) 
 	return Result{Seconds: spreadOf(times).median}, nil
 }
 
-func rowByKey(ctx context.Context, w Work) (r Result, err error) {
-	conn, err := pgx.Connect(ctx, w.URL)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	return medianOf(func(i int) error {
+func rowByKey(ctx context.Context, w Work) (Result, error) {
+	return byHand(ctx, w, func(conn *pgx.Conn, i int) error {
 		rows, err := conn.Query(ctx, "SELECT * FROM surfin_job_execution WHERE id = $1", w.Rows/2+i)
 		if err != nil {
 			return err
 		}
 		_, err = pgx.CollectExactlyOneRow(rows, pgx.RowToMap)
 		return err
-	}, nothingAfter)
+	})
+}
+
+// byHand asks the database again and again without us, and says the median.
+func byHand(ctx context.Context, w Work, ask func(conn *pgx.Conn, i int) error) (r Result, err error) {
+	conn, err := pgx.Connect(ctx, w.URL)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	return medianOf(func(i int) error { return ask(conn, i) }, nothingAfter)
 }
 
 // pageByHand is the name of pagesByHand.
@@ -238,13 +243,8 @@ type pageRow struct {
 }
 
 // pagesByHand reads a page with one statement, which pgx has prepared.
-func pagesByHand(ctx context.Context, w Work) (r Result, err error) {
-	conn, err := pgx.Connect(ctx, w.URL)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	return medianOf(func(i int) error {
+func pagesByHand(ctx context.Context, w Work) (Result, error) {
+	return byHand(ctx, w, func(conn *pgx.Conn, i int) error {
 		rows, err := conn.Query(ctx, pageQuery, w.Rows/2+i)
 		if err != nil {
 			return err
@@ -254,7 +254,7 @@ func pagesByHand(ctx context.Context, w Work) (r Result, err error) {
 			err = fmt.Errorf("there are %d executions on a page, not 50", len(page))
 		}
 		return err
-	}, nothingAfter)
+	})
 }
 
 func nothingAfter() error { return nil }

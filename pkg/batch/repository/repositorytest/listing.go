@@ -243,7 +243,11 @@ func listingsUseIndexes(b *bench) {
 		begin := time.Now()
 		_, err := b.repo.Executions(b.ctx, f)
 		require.NoError(b, err)
-		b.planned(w, fmt.Sprintf("%+v (%v)", f, time.Since(begin)), !f.CreatedFrom.IsZero() || !f.CreatedTo.IsZero())
+		timed := !f.CreatedFrom.IsZero() || !f.CreatedTo.IsZero()
+		b.planned(w, fmt.Sprintf("%+v (%v)", f, time.Since(begin)), timed)
+		_, err = b.repo.ExecutionIDs(b.ctx, f)
+		require.NoError(b, err)
+		b.planned(w, fmt.Sprintf("ids of %+v", f), timed)
 	}
 	old := time.Unix(1700000000, 0).Add(30 * time.Minute)
 	for _, c := range []struct {

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/bits"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -18,7 +19,7 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 		return steps, nil
 	}
 	var rows []stepExecution
-	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id IN ?", ids).Order("job_execution_id, id"), &rows); err != nil {
+	if err := gormtx.Find(r.store.session(ctx).Where(r.store.sql("job_execution_id {among}"), listed(ids)).Order("job_execution_id, id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
 	}
 	for i := range rows {
@@ -39,7 +40,7 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 		return last, nil
 	}
 	found, err := r.executions(r.store.session(ctx).
-		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)"), ids), true, len(ids))
+		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id {among} GROUP BY instance_id)"), listed(ids)), true, len(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)
 	}
@@ -57,7 +58,7 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 		rows := make([]newestExecution, 0, len(batch))
 		err := r.store.scan(ctx, &rows, `SELECT id, instance_id, job_name, attempt, status, exit_code, definition_path, owner, epoch, lease_until,
 		redrive_of`+judgedColumns+` FROM {job_execution}
-			WHERE id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id IN ? GROUP BY instance_id)`, batch)
+			WHERE id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id {among} GROUP BY instance_id)`, listed(batch))
 		if err != nil {
 			return nil, fmt.Errorf("read the newest attempts of %d instances: %w", len(ids), err)
 		}
@@ -75,22 +76,31 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 // judgedRow is an execution as a launch of its instance would judge it, and the newest of its
 // instance.
 type judgedRow struct {
-	Judged       newestExecution `gorm:"embedded"`
-	NewestID     core.JobExecutionID
-	NewestStatus core.Status
+	Judged newestExecution `gorm:"embedded"`
+	Newest string          // as newestColumn writes it
 }
 
-// newestColumns are what a judgedRow has beside.
-const newestColumns = `, (SELECT MAX(n.id) FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id) AS newest_id,
-	(SELECT n.status FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id ORDER BY n.id DESC LIMIT 1) AS newest_status`
+// newestColumn is what a judgedRow has beside: the id of the newest and its status, with a space between. It is
+// looked up once for both, for each row.
+const newestColumn = `, (SELECT n.id || ' ' || n.status FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id ORDER BY n.id DESC LIMIT 1) AS newest`
+
+// newest returns what newestColumn has.
+func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
+	id, status, _ := strings.Cut(j.Newest, " ")
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0, "", fmt.Errorf("job execution %d: the newest of its instance: %w", j.Judged.Row.ID, err)
+	}
+	return core.JobExecutionID(number), core.Status(status), nil
+}
 
 // Judged implements core.BulkExplorer with one statement for every batchSize of ids. They are all
-// that it depends on, so PostgreSQL plans it once for each connection and number of ids.
+// that it depends on, so PostgreSQL plans it once for each connection.
 func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error) {
 	judged := make([]core.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
 		rows := make([]judgedRow, 0, len(batch))
-		if err := gormtx.Scan(r.store.session(ctx).Raw(r.store.judged[req.Brief], padded(batch)), &rows); err != nil {
+		if err := gormtx.Scan(r.store.session(ctx).Raw(r.store.judged[req.Brief], listed(batch)), &rows); err != nil {
 			return nil, fmt.Errorf("read %d job executions: %w", len(batch), err)
 		}
 		for i := range rows {
@@ -105,23 +115,17 @@ func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core
 	return judged, nil
 }
 
-// padded repeats the last id until there are a power of two of them: connections keep few texts of
-// the statement prepared.
-func padded(ids []core.JobExecutionID) []core.JobExecutionID {
-	padded := slices.Clone(ids)
-	for bits.OnesCount(uint(len(padded))) > 1 {
-		padded = append(padded, ids[len(ids)-1])
-	}
-	return padded
-}
-
 func (j *judgedRow) record(dead func(core.Owner) bool) (core.JudgedExecution, error) {
 	exec, err := j.Judged.Row.with(j.Judged.Params)
 	if err != nil {
 		return core.JudgedExecution{}, err
 	}
-	newest := core.NewestAttempt{Execution: core.JobExecution{ID: j.NewestID, InstanceID: exec.InstanceID, Status: j.NewestStatus}}
-	if j.NewestID == exec.ID {
+	id, status, err := j.newest()
+	if err != nil {
+		return core.JudgedExecution{}, err
+	}
+	newest := core.NewestAttempt{Execution: core.JobExecution{ID: id, InstanceID: exec.InstanceID, Status: status}}
+	if id == exec.ID {
 		newest = j.Judged.attempt(exec, dead)
 	}
 	return core.JudgedExecution{Execution: exec, Newest: newest}, nil

@@ -21,7 +21,7 @@ func (r *Repository) StepWork(ctx context.Context, ids ...core.JobExecutionID) (
 	}
 	err := r.store.scan(ctx, &counts, `SELECT s.id AS step, g.id AS group_id, t.state, count(*) AS count
 		FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
-		WHERE s.job_execution_id IN ? GROUP BY s.id, g.id, t.state`, ids)
+		WHERE s.job_execution_id {among} GROUP BY s.id, g.id, t.state`, listed(ids))
 	if err != nil {
 		return work, fmt.Errorf("count the tasks of steps: %w", err)
 	}
@@ -34,7 +34,7 @@ func (r *Repository) StepWork(ctx context.Context, ids ...core.JobExecutionID) (
 		work.Groups[c.Step] = group
 	}
 	err = r.store.scan(ctx, &work.Children, `SELECT parent_id AS parent, COALESCE(parent_call, 0) AS call, id AS execution, status
-		FROM {job_execution} WHERE parent_id IN ? AND active = 1 ORDER BY id`, ids)
+		FROM {job_execution} WHERE parent_id {among} AND active = 1 ORDER BY id`, listed(ids))
 	if err != nil {
 		return work, fmt.Errorf("read child jobs that are not over: %w", err)
 	}

@@ -38,7 +38,7 @@ func newStore(db tx.Database, prefix string) *store {
 	p.records, p.judged = map[bool]string{}, map[bool]string{}
 	for _, brief := range []bool{true, false} {
 		p.records[brief] = p.recordColumns(brief)
-		p.judged[brief] = "SELECT " + p.records[brief] + p.sql(judgedColumns+newestColumns+" FROM {job_execution} WHERE id IN ?")
+		p.judged[brief] = "SELECT " + p.records[brief] + p.sql(judgedColumns+newestColumn+" FROM {job_execution} WHERE id {among}")
 	}
 	return p
 }
@@ -119,11 +119,11 @@ func (s *store) schemaOf(row any) *schema.Schema {
 
 // sql fills in the names of the tables and the database's clock: {job_execution}
 // and its like, {now}, and {later}, which is now plus a bind variable in
-// microseconds.
+// microseconds; and {among}, the condition that what stands before it is in an idList.
 func (s *store) sql(text string) string { return s.names.Replace(text) }
 
 func (s *store) replacer() *strings.Replacer {
-	pairs := []string{"{now}", gormtx.Now(s.db.Dialect()), "{later}", gormtx.Later(s.db.Dialect())}
+	pairs := []string{"{now}", gormtx.Now(s.db.Dialect()), "{later}", gormtx.Later(s.db.Dialect()), "{among}", among(s.db.Dialect())}
 	for _, table := range tableNames() {
 		pairs = append(pairs, "{"+table+"}", s.db.Dialect().Quote(s.prefix+table))
 	}

@@ -260,8 +260,8 @@ func lookupsUseIndexes(b *bench) {
 				return err
 			}
 			plan, err := lastColumns(rows)
-			// A derived table is small and read whole; what it is made of is not.
-			require.NotContains(b, strings.NewReplacer("SCAN h", "", "SCAN page", "").Replace(plan), whole, "%s\n%s", s.text, plan)
+			// A derived table and a list of ids are small and read whole; what they are made of is not.
+			require.NotContains(b, strings.NewReplacer("SCAN h", "", "SCAN page", "", "SCAN json_each", "").Replace(plan), whole, "%s\n%s", s.text, plan)
 			require.NotContains(b, plan, "FOR ORDER BY", "%s\n%s", s.text, plan)
 			return err
 		}), s.text)

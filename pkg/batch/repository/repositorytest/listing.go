@@ -231,6 +231,12 @@ func listingsUseIndexes(b *bench) {
 	const n = 10_000
 	b.seed(n)
 	w := b.watch()
+	b.filtersUseIndexes(w)
+	b.lookupsUseIndexes(w)
+}
+
+func (b *bench) filtersUseIndexes(w *watched) {
+	b.Helper()
 	from := time.Unix(1700000000, 0).Add(3000 * time.Minute)
 	failed := []core.Status{core.StatusFailed}
 	for _, f := range []core.ExecutionFilter{
@@ -249,12 +255,29 @@ func listingsUseIndexes(b *bench) {
 		require.NoError(b, err)
 		b.planned(w, fmt.Sprintf("ids of %+v", f), timed)
 	}
+}
+
+func (b *bench) lookupsUseIndexes(w *watched) {
+	b.Helper()
+	failed := []core.Status{core.StatusFailed}
 	old := time.Unix(1700000000, 0).Add(30 * time.Minute)
+	page, err := b.repo.ExecutionIDs(b.ctx, core.ExecutionFilter{})
+	require.NoError(b, err)
+	w.take()
+	var instances []core.JobInstanceID
+	for _, id := range page {
+		instances = append(instances, core.JobInstanceID(id)) // as seeded
+	}
 	for _, c := range []struct {
 		name string
 		do   func() error
 	}{
 		{"jobs", func() error { _, err := b.repo.Jobs(b.ctx); return err }},
+		{"judged", func() error { _, err := b.repo.Judged(b.ctx, core.JudgedRequest{IDs: page}); return err }},
+		{"one judged", func() error { _, err := b.repo.Judged(b.ctx, core.JudgedRequest{IDs: page[:1]}); return err }},
+		{"steps of executions", func() error { _, err := b.repo.StepsOf(b.ctx, page...); return err }},
+		{"last executions", func() error { _, err := b.repo.LastExecutions(b.ctx, instances...); return err }},
+		{"newest attempts", func() error { _, err := b.repo.NewestAttempts(b.ctx, dead, instances...); return err }},
 		{"instances", func() error { _, err := b.repo.Instances(b.ctx, core.InstanceFilter{}); return err }},
 		{"instances of job", func() error {
 			_, err := b.repo.Instances(b.ctx, core.InstanceFilter{JobName: "job4", Before: 8000})
@@ -352,7 +375,7 @@ func (b *bench) reads(line string, timed bool) bool {
 	if strings.Contains(line, "TEMP B-TREE FOR ORDER BY") {
 		return !timed
 	}
-	// A page from the end of the primary key is a SCAN as well; so is a derived table.
-	return strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN page") && !strings.HasPrefix(line, "SCAN h") && line != "SCAN jobs" &&
+	// A page from the end of the primary key is a SCAN as well; so is a derived table, or a list of ids.
+	return strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN page") && !strings.HasPrefix(line, "SCAN json_each") && !strings.HasPrefix(line, "SCAN h") && line != "SCAN jobs" &&
 		!strings.Contains(line, "USING") && !strings.HasSuffix(line, b.Prefix+"job_execution") && !strings.HasSuffix(line, b.Prefix+"job_instance")
 }

@@ -56,7 +56,7 @@ func (b *bench) input(rows int) (path string, sum uint64, err error) {
 }
 
 // compare runs a workload: once to check every contestant, and then round after round, in
-// another order each time. Those that targets compare have some rounds more than the others.
+// another order each time ([table.shuffle]). Those that targets compare have some rounds more than the others.
 func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 	w := Work{Workload: of.Name, Rows: b.rowsOf(of)}
 	var err error
@@ -94,7 +94,7 @@ func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 
 // round runs the contestants that have so many rounds, in an order of its own.
 func (b *bench) round(ctx context.Context, t *table, w Work, round int) error {
-	b.order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
+	t.shuffle(b.order)
 	for _, l := range t.lines {
 		if l.failed != nil || round >= len(l.runs) {
 			continue

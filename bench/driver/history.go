@@ -92,7 +92,7 @@ func copyHistory(ctx context.Context, conn *pgx.Conn, executions int) error {
 		replaced map[string]string // empty: the column's default
 	}{
 		{"job_execution", map[string]string{"id": "t.id + 2 * n", "instance_id": "t.instance_id + 2 * n",
-			"created_at": fmt.Sprintf("t.created_at - make_interval(secs => %d - n)", executions), "ended_at": fmt.Sprintf("t.ended_at - make_interval(secs => %d - n)", executions)}},
+			"created_at": fmt.Sprintf("t.created_at - make_interval(secs => %d - n)", copies), "ended_at": fmt.Sprintf("t.ended_at - make_interval(secs => %d - n)", copies)}},
 		{"job_execution_param", map[string]string{"job_execution_id": execution, "value": "CASE t.name WHEN 'night' THEN (t.value::bigint + 2 * n)::text ELSE t.value END"}},
 		{"step_execution", map[string]string{"id": "t.id + n * " + steps, "job_execution_id": execution, "first_id": "CASE t.first_id WHEN 0 THEN 0 ELSE t.first_id + n * " + steps + " END"}},
 		{"flow_visit", map[string]string{"job_execution_id": execution}},

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,8 @@ type table struct {
 // line is a contestant of a table.
 type line struct {
 	contestant Contestant
-	place      int // in the workload
+	place      int  // in the workload
+	compared   bool // by a target, or the floor
 	failed     error
 	runs       []run // by round
 }
@@ -34,11 +36,27 @@ func newTable(of Workload, rows, rounds int) *table {
 }
 
 func (t *table) add(c Contestant, failed error) {
+	l := &line{contestant: c, place: len(t.lines), failed: failed, compared: len(t.lines) == 0 || isCompared(t.workload.Name, c.Name())}
 	rounds := t.rounds
-	if len(t.lines) == 0 || isCompared(t.workload.Name, c.Name()) {
+	if l.compared {
 		rounds += moreRounds
 	}
-	t.lines = append(t.lines, &line{contestant: c, place: len(t.lines), failed: failed, runs: make([]run, rounds)})
+	l.runs = make([]run, rounds)
+	t.lines = append(t.lines, l)
+}
+
+// shuffle puts the lines into the order of a round. What targets compare is run side by side, for the machine
+// is busier in one minute than in another; peers apart, which take long.
+func (t *table) shuffle(order *rand.Rand) {
+	order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
+	beside := func(l *line) int {
+		if _, peer := l.contestant.(Peer); l.compared && !peer {
+			return 1
+		}
+		return 0
+	}
+	sign := 1 - 2*order.IntN(2)
+	slices.SortStableFunc(t.lines, func(a, b *line) int { return sign * cmp.Compare(beside(a), beside(b)) })
 }
 
 // mostRounds is how many rounds the floor has, and no contestant more.

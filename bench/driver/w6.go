@@ -18,7 +18,7 @@ import (
 
 // A process makes a call so often, and says the median; less often where the calls take long.
 const (
-	calls     = 50
+	calls     = 200
 	fewCalls  = 5
 	callsTime = time.Second
 )

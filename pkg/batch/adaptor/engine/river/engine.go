@@ -11,11 +11,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/pkg/batch/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -133,12 +133,8 @@ func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 		if err := e.supersede(ctx, again); err != nil {
 			return fmt.Errorf("engine river: remove earlier deliveries: %w", err)
 		}
-		err := tx.ConnOf(ctx, e.config.Database).Raw(tx.Running(ctx, "COPY river_job FROM STDIN"), func(driverConn any) error {
-			conn, ok := driverConn.(*stdlib.Conn)
-			if !ok {
-				return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
-			}
-			_, err := e.inserts.InsertManyFastTx(ctx, &borrowed{conn: conn.Conn()}, params)
+		err := pgxconn.Run(ctx, tx.ConnOf(ctx, e.config.Database), "COPY river_job FROM STDIN", func(c *pgx.Conn) error {
+			_, err := e.inserts.InsertManyFastTx(ctx, &borrowed{conn: c}, params)
 			return err
 		})
 		if err != nil {

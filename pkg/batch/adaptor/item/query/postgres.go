@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -78,7 +78,7 @@ func (e *postgres) fits(c *resultColumn) error {
 
 func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
 	var columns []resultColumn
-	err := onConn(tx.Running(ctx, text), conn, func(c *pgx.Conn) error {
+	err := pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
 		// Described anew: a statement cached before a migration would not do.
 		rows, err := c.Query(ctx, text, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
 		if err != nil {
@@ -96,17 +96,6 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args
 		return rows.Err()
 	})
 	return columns, err
-}
-
-// onConn lends f a pgx connection.
-func onConn(ctx context.Context, conn tx.Conn, f func(c *pgx.Conn) error) error {
-	return conn.Raw(ctx, func(driverConn any) error {
-		c, ok := driverConn.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("the reader needs a pgx connection, not a %T", driverConn)
-		}
-		return f(c.Conn())
-	})
 }
 
 // postgresPage is the values of all rows in one text, and where each one ends.
@@ -134,7 +123,7 @@ type cell struct{ from, to int32 }
 func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error) {
 	p := &e.page
 	p.columns = columns
-	err := onConn(tx.Running(ctx, text), conn, func(c *pgx.Conn) error {
+	err := pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
 		err := p.fetch(ctx, c, text, args)
 		if dberr.SQLState(err) == "0A000" {
 			// A migration changed a type since the statement was prepared; pgx has

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -112,12 +113,8 @@ func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 		text = fmt.Sprintf("copy %s (%s) from stdin", p.into, quotedList(p.names()))
 		p.texts[0] = text
 	}
-	return conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
-		c, ok := driverConn.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("COPY needs a pgx connection, not a %T", driverConn)
-		}
-		_, err := c.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(b.buf), text)
+	return pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
+		_, err := c.PgConn().CopyFrom(ctx, bytes.NewReader(b.buf), text)
 		return err
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -13,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -183,12 +182,8 @@ func appendArrayText(dst []byte, s string) []byte {
 // exec runs the statement over the arrays. It returns the number in the one row that an update
 // has, if there is one.
 func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (found *int, err error) {
-	err = conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
-		c, ok := driverConn.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("arrays need a pgx connection, not a %T", driverConn)
-		}
-		result, err := a.execOn(ctx, c.Conn(), text)
+	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
+		result, err := a.execOn(ctx, c, text)
 		if err != nil || len(result.Rows) == 0 || result.Rows[0][0] == nil {
 			return err
 		}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -58,17 +58,13 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 // execPostgres sends a text without variables by the simple protocol, which takes
 // several statements.
 func execPostgres(ctx context.Context, conn tx.Conn, text string, args []any) (total int64, err error) {
-	err = conn.Raw(tx.Running(ctx, text), func(driverConn any) error {
-		c, ok := driverConn.(*stdlib.Conn)
-		if !ok {
-			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
-		}
+	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
 		if len(args) > 0 {
-			tag, err := c.Conn().Exec(ctx, text, append([]any{describeAnew()}, args...)...)
+			tag, err := c.Exec(ctx, text, append([]any{describeAnew()}, args...)...)
 			total = changed(tag)
 			return err
 		}
-		results := c.Conn().PgConn().Exec(ctx, text)
+		results := c.PgConn().Exec(ctx, text)
 		for results.NextResult() {
 			tag, err := results.ResultReader().Close()
 			if err != nil {

@@ -1,0 +1,26 @@
+// Package pgxconn lends pgx's own connection, for what database/sql cannot say:
+// COPY, values in binary form, and texts of several statements.
+package pgxconn
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// Run calls f with the pgx connection of conn, which f must not keep. statement is what
+// f runs ([tx.Running]). It returns the error of f, and one of its own where conn is not
+// a connection to PostgreSQL by pgx.
+func Run(ctx context.Context, conn tx.Conn, statement string, f func(c *pgx.Conn) error) error {
+	return conn.Raw(tx.Running(ctx, statement), func(driverConn any) error {
+		c, ok := driverConn.(*stdlib.Conn)
+		if !ok {
+			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
+		}
+		return f(c.Conn())
+	})
+}

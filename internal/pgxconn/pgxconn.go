@@ -1,5 +1,7 @@
 // Package pgxconn lends pgx's own connection, for what database/sql cannot say:
 // COPY, values in binary form, and texts of several statements.
+//
+// It imports tx and the driver.
 package pgxconn
 
 import (

@@ -85,6 +85,7 @@ func rooms() []room {
 		{path: "internal/lease/...", may: []string{core, "internal/boottime", "internal/errorclass"}},
 		{path: "internal/logfolder", may: []string{core}, std: true},
 		{path: "internal/gormtx/...", may: []string{tx, "internal/dberr/..."}},
+		{path: "internal/pgxconn", may: []string{tx}},
 		{path: "internal/migrator/...", may: []string{tx, "internal/dberr/...", "internal/sqlscript/..."}},
 		{path: "internal/sqlscript/...", may: []string{tx}, std: true},
 		{path: "internal/jsonfile/...", may: []string{core, "internal/filestream/...", "internal/nearest"}},
@@ -119,7 +120,7 @@ func libraries() []guarded {
 	assembly := []string{"pkg/batch", "pkg/batch/cli", "cmd/...", "example/..."}
 	gormPlaces := []string{"pkg/batch/repository/...", "pkg/batch/adaptor/database/...", "internal/gormtx/..."}
 	drivers := []string{
-		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...",
+		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...", "internal/pgxconn",
 		"pkg/batch/adaptor/item/table/...", "pkg/batch/adaptor/item/query/...", "pkg/batch/adaptor/tasklet/sql/...",
 		"pkg/batch/adaptor/tasklet/compare/...",
 		"pkg/batch/adaptor/engine/river/...",

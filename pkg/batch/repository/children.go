@@ -20,12 +20,13 @@ func (r *Repository) parentFirst() string {
 		WHERE id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?) FOR NO KEY UPDATE) AS p) >= 0`)
 }
 
-// childEnded announces the parent of a child job that this transaction ended, if it waited
-// for nothing else.
-func (r *Repository) childEnded(ctx context.Context, id core.JobExecutionID) error {
-	return r.announce(ctx, `SELECT id AS execution, epoch FROM {job_execution}
-		WHERE id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?) AND owner = '' AND status IN ? AND NOT `+waits,
-		id, core.Executions().Move(core.MoveResume).From)
+// childEnded announces the parent of a job that this transaction ended, if it waited for
+// nothing else. parent is nil for all but child jobs.
+func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID) error {
+	if parent == nil {
+		return nil
+	}
+	return r.announceResume(ctx, *parent)
 }
 
 // stopUnbegun ends an execution that was launched for workers, and which none has begun.
@@ -34,13 +35,13 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 	var rows []jobExecution
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, active = NULL, ended_at = {now}
-		WHERE id = ? AND owner = '' AND started_at IS NULL AND status IN ? RETURNING status_before, epoch`,
+		WHERE id = ? AND owner = '' AND started_at IS NULL AND status IN ? RETURNING status_before, epoch, parent_id`,
 		stop.To, core.ExitStopped, notBegun, stop.Name, id, stop.From)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
 	l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].StatusBefore, Epoch: rows[0].Epoch}, actRequestStop, stop)
-	return r.childEnded(ctx, id)
+	return r.childEnded(ctx, rows[0].ParentID)
 }
 
 // stopChildren asks the child jobs that run to stop.

@@ -146,26 +146,29 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 	if err := l.lockInstance(ctx); err != nil {
 		return err
 	}
+	if l.attempts == 1 { // the instance is new
+		return l.begin(ctx)
+	}
 	last, err := l.last(ctx)
 	if err != nil {
 		return err
 	}
-	if last == nil && l.attempts > 1 {
+	if last == nil {
 		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, core.ErrIllegalState)}
 	}
-	if last != nil {
-		previous, err := last.Row.with(last.Params)
-		if err != nil {
-			return err
-		}
-		l.launched.Previous = &previous
-		if err := l.admit(ctx, last); err != nil {
-			return err
-		}
+	previous, err := last.Row.with(last.Params)
+	if err != nil {
+		return err
 	}
-	if l.refused != nil {
-		return nil
+	l.launched.Previous = &previous
+	if err := l.admit(ctx, last); err != nil || l.refused != nil {
+		return err
 	}
+	return l.begin(ctx)
+}
+
+// begin makes the new execution.
+func (l *launch) begin(ctx context.Context) error {
 	if err := l.claimKey(ctx); err != nil {
 		return err
 	}

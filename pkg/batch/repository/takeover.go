@@ -21,7 +21,7 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
 			epoch = epoch + 1, active = NULL, ended_at = {now}
 		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? AND (? OR lease_until <= {now})`+first+`
-		RETURNING status_before, epoch, ended_at`, args...)
+		RETURNING status_before, epoch, ended_at, parent_id`, args...)
 	if err != nil || len(jobs) == 0 {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 	if err := r.endSteps(ctx, row.ID, lostOwner, act, l); err != nil {
 		return nil, err
 	}
-	return &jobs[0], r.childEnded(ctx, row.ID)
+	return &jobs[0], r.childEnded(ctx, jobs[0].ParentID)
 }
 
 // endSteps ends every unfinished step of the job execution, and notes it.

@@ -283,11 +283,11 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 
 // applied does what follows an applied move: it counts ended parts, stores visits, ends
 // the steps of an ended job, and writes the audit.
-func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row stepExecution) (verdict, error) {
+func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row movedRow) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
-		row.ID = core.StepExecutionID(m.id)
-		if err := r.countEnded(ctx, []stepExecution{row}); err != nil {
+		row.Step.ID = core.StepExecutionID(m.id)
+		if err := r.countEnded(ctx, []stepExecution{row.Step}); err != nil {
 			return v, err
 		}
 	}
@@ -309,7 +309,7 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 		}
 	}
 	if m.machine == jobMachine && m.move.To.IsOver() {
-		if err := r.childEnded(ctx, moved.JobExecutionID); err != nil {
+		if err := r.childEnded(ctx, row.ParentID); err != nil {
 			return v, err
 		}
 		reason := cmp.Or(m.reason, jobIsOver)
@@ -328,10 +328,17 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 	return v, r.store.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
-// update is the guarded UPDATE. It returns the audit row of the move and the step's row
-// with its manager, or nil where the UPDATE found no row. The row keeps the move and the
+// movedRow is what an UPDATE returns of the row that it moved: of a step its manager, of a
+// job its parent.
+type movedRow struct {
+	Step     stepExecution `gorm:"embedded"` // the columns that both tables have, too
+	ParentID *core.JobExecutionID
+}
+
+// update is the guarded UPDATE. It returns the audit row of the move and the moved row,
+// or nil where the UPDATE found no row. The row keeps the move and the
 // epoch in which it was made.
-func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepExecution, error) {
+func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedRow, error) {
 	where, guarded := m.where()
 	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
 	returning := m.job + " AS job_execution_id, status_before, epoch"
@@ -347,19 +354,23 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 			args = append(args, m.id, m.id)
 		}
 	}
+	if m.machine == jobMachine {
+		returning += ", parent_id"
+	}
 	if m.machine == jobMachine && (m.move.To.IsOver() || m.move.Name == core.MoveRequestStop) {
 		where += r.parentFirst()
 		args = append(args, m.id)
 	}
-	var rows []stepExecution
+	var rows []movedRow
 	text := "UPDATE " + m.table + " SET " + strings.Join(sets, ", ") + " WHERE " + where + " RETURNING " + returning
 	err := r.store.scan(ctx, &rows, text, args...)
 	if err != nil || len(rows) == 0 {
-		return nil, stepExecution{}, err
+		return nil, movedRow{}, err
 	}
+	row := rows[0]
 	done := &audit{
-		At: clock(0), Act: m.act, Actor: m.actor, JobExecutionID: rows[0].JobExecutionID,
-		FromStatus: rows[0].StatusBefore, ToStatus: m.move.To, Epoch: rows[0].Epoch, Detail: storable(m.detail),
+		At: clock(0), Act: m.act, Actor: m.actor, JobExecutionID: row.Step.JobExecutionID,
+		FromStatus: row.Step.StatusBefore, ToStatus: m.move.To, Epoch: row.Step.Epoch, Detail: storable(m.detail),
 	}
 	if m.guard != nil {
 		done.Actor = m.guard.owner
@@ -367,7 +378,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, stepEx
 	if m.machine == stepMachine {
 		done.StepExecutionID = core.StepExecutionID(m.id)
 	}
-	return done, rows[0], nil
+	return done, row, nil
 }
 
 // classify returns why the guarded UPDATE found no row. The row itself tells whether

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -48,10 +49,17 @@ func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
-// Executions implements core.Explorer: newest first, by key, never by offset, with one statement.
+// Executions implements core.Explorer: newest first, by key, never by offset, with one statement; with a second
+// one where ExecutionIDs has it.
 func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error) {
-	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
-	query, limit := r.filtered(ctx, filter, timed)
+	ids, known, err := r.newestSince(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	query, limit := r.filtered(ctx, filter, timed(filter))
+	if known {
+		query, limit = r.store.session(ctx).Where(r.store.sql("id {among}"), listed(ids)).Order("id DESC"), len(ids)
+	}
 	found, err := r.executions(query, filter.Brief, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list job executions: %w", err)
@@ -59,14 +67,57 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	return found, nil
 }
 
-// ExecutionIDs implements core.Explorer, with one statement.
+// ExecutionIDs implements core.Explorer, with one statement; with a second one for what was created since a
+// time, where that is not a full page.
 func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error) {
+	ids, known, err := r.newestSince(ctx, filter)
+	if err != nil || known {
+		return ids, err
+	}
 	query, limit := r.filtered(ctx, filter, false)
-	ids := make([]core.JobExecutionID, 0, min(limit, batchSize))
+	ids = make([]core.JobExecutionID, 0, min(limit, batchSize))
 	if err := query.Model(&jobExecution{}).Pluck("id", &ids).Error; err != nil {
 		return nil, fmt.Errorf("list job executions: %w", err)
 	}
 	return ids, nil
+}
+
+// timed says whether the filter bounds the time of creation.
+func timed(filter core.ExecutionFilter) bool {
+	return !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
+}
+
+// onlySince says whether the filter asks for what was created since a time until now.
+func onlySince(filter core.ExecutionFilter) bool {
+	return !filter.CreatedFrom.IsZero() && filter.CreatedTo.IsZero()
+}
+
+// createdAt is an execution and when it was created.
+type createdAt struct {
+	ID        core.JobExecutionID
+	CreatedAt instant
+}
+
+// newestSince returns the page of what was created since a time, if that is known from the page without the
+// time: all of it is as new, or there is no more. Ids are mostly in the order of creation, which no database
+// knows: it would read all that is as new, and sort it by id.
+func (r *Repository) newestSince(ctx context.Context, filter core.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
+	from := filter.CreatedFrom
+	if !onlySince(filter) {
+		return nil, false, nil
+	}
+	filter.CreatedFrom = time.Time{}
+	query, limit := r.filtered(ctx, filter, false)
+	rows := make([]createdAt, 0, min(limit, batchSize))
+	if err := gormtx.Scan(query.Model(&jobExecution{}).Select("id, created_at"), &rows); err != nil {
+		return nil, false, fmt.Errorf("list job executions: %w", err)
+	}
+	for _, row := range rows {
+		if !row.CreatedAt.Before(from) {
+			ids = append(ids, row.ID)
+		}
+	}
+	return ids, len(ids) == len(rows), nil
 }
 
 // filtered is the query of a page, and its size. apart asks for the ids of the page apart from its columns, as
@@ -76,18 +127,27 @@ func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter, 
 		filter.Limit = DefaultPageSize
 	}
 	where, args := r.selected(filter)
-	query = r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
+	query = r.store.session(ctx).Limit(filter.Limit)
 	switch {
 	case len(filter.Statuses) > 1 || apart:
 		pages, all := r.pages(where, args, filter)
-		query = query.Where("id IN ("+pages+")", all...)
+		return query.Order("id DESC").Where("id IN ("+pages+")", all...), filter.Limit
 	case len(filter.Statuses) == 1:
 		where, args = append(where, "status = ?"), append(args, filter.Statuses[0])
 		fallthrough
 	case len(where) > 0:
 		query = query.Where(strings.Join(where, " AND "), args...)
 	}
-	return query, filter.Limit
+	return query.Order(newestFirst(filter)), filter.Limit
+}
+
+// newestFirst is the order of a page. What was created since a time is looked for where newestSince has seen that
+// it ends soon: an index by id, which would be read to its beginning, cannot give this order.
+func newestFirst(filter core.ExecutionFilter) string {
+	if onlySince(filter) {
+		return "id + 0 DESC"
+	}
+	return "id DESC"
 }
 
 // selected returns the conditions of the filter without the statuses.
@@ -137,7 +197,7 @@ func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilt
 	var all []any
 	page := func(where []string, values ...any) {
 		all = append(append(all, values...), filter.Limit)
-		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?) AS page")
+		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(where, " AND ")+" ORDER BY "+newestFirst(filter)+" LIMIT ?) AS page")
 	}
 	for _, status := range filter.Statuses {
 		page(slices.Concat([]string{"status = ?"}, where), slices.Concat([]any{status}, args)...)

@@ -238,12 +238,14 @@ func listingsUseIndexes(b *bench) {
 func (b *bench) filtersUseIndexes(w *watched) {
 	b.Helper()
 	from := time.Unix(1700000000, 0).Add(3000 * time.Minute)
+	soon := time.Unix(1700000000, 0).Add(9990 * time.Minute) // a few are as new
 	failed := []core.Status{core.StatusFailed}
 	for _, f := range []core.ExecutionFilter{
 		{}, {Before: 5000}, {JobName: "job3"}, {JobName: "job3", Before: 5000}, {Instance: 77}, {ExitCode: "RARE"}, {ExitCode: "RARE", JobName: "job1"},
 		{Statuses: failed}, {Statuses: failed, JobName: "job0"}, {Statuses: statuses()}, {Statuses: statuses(), JobName: "job0", Before: 9000},
 		{Statuses: failed, ExitCode: "FAILED"}, {RedriveOf: 5}, {Task: 5},
 		{CreatedFrom: from, CreatedTo: from.Add(time.Hour)}, {CreatedTo: from}, {CreatedFrom: from, JobName: "job3"},
+		{CreatedFrom: from}, {CreatedFrom: soon}, {CreatedFrom: soon, JobName: "job3"}, {CreatedFrom: soon, Statuses: statuses()},
 		{CreatedFrom: from, CreatedTo: from.Add(24 * time.Hour), Statuses: failed},
 	} {
 		begin := time.Now()

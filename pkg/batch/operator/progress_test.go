@@ -176,7 +176,12 @@ func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
 			_, err = e.Repository.Launch(ctx, core.LaunchRequest{JobName: "leased", Params: numbered(t, int64(n)), Owner: owner, Lease: lease})
 			require.NoError(t, err)
 		}
-		time.Sleep(2 * time.Millisecond) // SQLite's clock counts them: the lease of a microsecond is over
+		right, err := New(Config{Repository: e.Repository})
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { // SQLite's clock counts milliseconds: the lease may have the rest of one
+			records, err := right.Progress(ctx, ProgressRequest{})
+			return err == nil && len(records) == 2 && records[0].Lease == LeaseExpired
+		}, time.Second, time.Millisecond)
 		for _, wrong := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 			service, err := New(Config{Repository: e.Repository, Now: func() time.Time { return time.Now().Add(wrong) }})
 			require.NoError(t, err)

@@ -49,17 +49,10 @@ func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
-// Executions implements core.Explorer: newest first, by key, never by offset, with one statement; with a second
-// one where ExecutionIDs has it.
+// Executions implements core.Explorer: newest first, by key, never by offset, with one statement.
 func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error) {
-	ids, known, err := r.newestSince(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	query, limit := r.filtered(ctx, filter, timed(filter))
-	if known {
-		query, limit = r.store.session(ctx).Where(r.store.sql("id {among}"), listed(ids)).Order("id DESC"), len(ids)
-	}
+	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
+	query, limit := r.filtered(ctx, filter, timed)
 	found, err := r.executions(query, filter.Brief, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list job executions: %w", err)
@@ -67,8 +60,8 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	return found, nil
 }
 
-// ExecutionIDs implements core.Explorer, with one statement; with a second one for what was created since a
-// time, where that is not a full page.
+// ExecutionIDs implements core.Explorer, with one statement; with two for what was created since a time, where
+// the newest page has older ones, too.
 func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error) {
 	ids, known, err := r.newestSince(ctx, filter)
 	if err != nil || known {
@@ -82,11 +75,6 @@ func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilt
 	return ids, nil
 }
 
-// timed says whether the filter bounds the time of creation.
-func timed(filter core.ExecutionFilter) bool {
-	return !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
-}
-
 // onlySince says whether the filter asks for what was created since a time until now.
 func onlySince(filter core.ExecutionFilter) bool {
 	return !filter.CreatedFrom.IsZero() && filter.CreatedTo.IsZero()
@@ -98,9 +86,9 @@ type createdAt struct {
 	CreatedAt instant
 }
 
-// newestSince returns the page of what was created since a time, if that is known from the page without the
-// time: all of it is as new, or there is no more. Ids are mostly in the order of creation, which no database
-// knows: it would read all that is as new, and sort it by id.
+// newestSince returns the page of what was created since a time, if it is the page that the filter has without
+// the time: all of that one was created since. Ids are mostly in the order of creation, which a database does not
+// know: it would read all that was created since, and sort it by id.
 func (r *Repository) newestSince(ctx context.Context, filter core.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
 	from := filter.CreatedFrom
 	if !onlySince(filter) {
@@ -141,8 +129,9 @@ func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter, 
 	return query.Order(newestFirst(filter)), filter.Limit
 }
 
-// newestFirst is the order of a page. What was created since a time is looked for where newestSince has seen that
-// it ends soon: an index by id, which would be read to its beginning, cannot give this order.
+// newestFirst is the order of a page that is not made of pages. An index by id cannot give the one of what was
+// created since a time: such a page is mostly short (newestSince has the others), and the index would be read to
+// its beginning.
 func newestFirst(filter core.ExecutionFilter) string {
 	if onlySince(filter) {
 		return "id + 0 DESC"
@@ -197,7 +186,7 @@ func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilt
 	var all []any
 	page := func(where []string, values ...any) {
 		all = append(append(all, values...), filter.Limit)
-		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(where, " AND ")+" ORDER BY "+newestFirst(filter)+" LIMIT ?) AS page")
+		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?) AS page")
 	}
 	for _, status := range filter.Statuses {
 		page(slices.Concat([]string{"status = ?"}, where), slices.Concat([]any{status}, args)...)

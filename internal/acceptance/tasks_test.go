@@ -109,9 +109,15 @@ func (f *taskFaults) kill(i int) {
 
 // freeze stops a process until others have what it had, and lets it go on. One that is
 // stopped while it writes to SQLite keeps all others from writing: it wakes all the same,
-// before they give up.
+// before they give up, as one would do that has no answer to its first heartbeat.
 func (f *taskFaults) freeze(i int) {
 	f.t.Helper()
+	for _, w := range f.workers {
+		sent := func() bool {
+			return f.count("SELECT count(*) FROM surfin_worker WHERE name LIKE '%/"+strconv.Itoa(w.Process.Pid)+"/%'") == 1
+		}
+		require.Eventually(f.t, sent, 2*time.Minute, 20*time.Millisecond, f.logs())
+	}
 	p := f.workers[i]
 	p.signal(syscall.SIGSTOP)
 	began := time.Now()

@@ -119,7 +119,7 @@ func run(ctx context.Context, db tx.Database, o Options) (Result, error) {
 	}
 	driver, err := driverOf(ctx, db, o)
 	if err != nil {
-		return result(before, before), errors.Join(readable(err), src.Close())
+		return result(before, before), errors.Join(ctx.Err(), readable(err), src.Close())
 	}
 	m, err := migrate.NewWithInstance("iofs", src, string(db.Dialect()), driver)
 	if err != nil {

@@ -416,7 +416,7 @@ func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningE
 }
 
 // explainConflict returns the error of a launch that a unique index stopped: that of
-// (instance, active), the last line of defence after the lock of the instance, or that of
+// the active execution, the last line of defence after the lock of the instance, or that of
 // the key.
 func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest, cause error) error {
 	row, err := r.active(ctx, req)

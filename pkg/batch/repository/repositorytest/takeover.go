@@ -18,6 +18,7 @@ func takeOverTests() []test {
 		{"a taken-over owner is refused everywhere", lostOwnerIsRefused},
 		{"a taken-over owner's chunk rolls back with its rows", lostChunkRollsBack},
 		{"a chunk that is just committing is part of what the new owner finds", committingChunkCounts},
+		{"a take-over and a chunk that stores skipped items wait for each other's rows in one order", storingChunkGoesFirst},
 		{"a step that is just starting is taken over too", startingStepIsFound},
 		{"a lease that is just renewed is not taken over", renewedLeaseIsSeen},
 		{"a job that is not restartable is taken over but not launched", takesOverNotRestartable},
@@ -238,6 +239,38 @@ func committingChunkCounts(b *bench) {
 	require.Equal(b, core.Counters{Write: 1, Commit: 1}, last.Counters)
 	require.Equal(b, core.StatusFailed, last.Status)
 	require.Equal(b, 1, b.business())
+}
+
+// storingChunkGoesFirst: the take-over has the row of the job and waits for that of the step. The rows
+// that the chunk inserts meanwhile refer to the job.
+func storingChunkGoesFirst(b *bench) {
+	_, ref := b.started("a", 1)
+	_, step := b.step(ref, "load", nil)
+	other := b.other()
+	var t *taking
+	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
+		if err := b.repo.Checkpoint(ctx, step, core.Checkpoint{Counters: core.Counters{Commit: 1}, Position: item.Position(`1`)}); err != nil {
+			return err
+		}
+		t = b.takeOver(other)
+		t.blocked(b)
+		skipped := []core.SkippedItem{{Phase: core.PhaseRead, Error: "bad"}}
+		if err := b.repo.Checkpoint(ctx, step, core.Checkpoint{Counters: core.Counters{ReadSkip: 1, Commit: 2}, Position: item.Position(`2`), Skipped: skipped}); err != nil {
+			return err
+		}
+		_, err := b.repo.EndStep(ctx, step, core.StepChange{
+			To: core.StatusCompleted, Counters: core.Counters{ReadSkip: 1, Commit: 2},
+			Visits: []core.FlowVisit{{Visit: core.Visit{Element: "next", Ordinal: 2}, Kind: core.VisitNoop}},
+		})
+		return err
+	}))
+	<-t.done
+	require.NoError(b, t.err)
+	require.True(b, t.launched.TookOver)
+	require.Equal(b, core.StatusCompleted, t.steps["load"].Last.Status)
+	require.Equal(b, item.Position(`2`), t.steps["load"].Last.Position)
+	require.Equal(b, 1, b.count("%sskipped_item"))
+	require.Equal(b, 1, b.count("%sflow_visit"))
 }
 
 func startingStepIsFound(b *bench) {

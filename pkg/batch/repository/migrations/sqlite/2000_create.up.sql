@@ -201,9 +201,6 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_ended" ON "{{prefix}}job_exe
 -- A handful of rows: the steps that are not over.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_open" ON "{{prefix}}step_execution" (job_execution_id, id)
     WHERE status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');
--- The steps whose outcome is not known: an execution with one is not restarted, and hardly any has one.
-CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_unknown" ON "{{prefix}}step_execution" (job_execution_id)
-    WHERE status = 'UNKNOWN';
 -- The parts that are not over, by age: workers ask for the first ones that wait.
 CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_part" ON "{{prefix}}step_execution" (id)
     WHERE manager_id IS NOT NULL AND status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING');

@@ -113,10 +113,14 @@ func (b *bench) round(ctx context.Context, t *table, w Work, round int) error {
 }
 
 func (b *bench) rowsOf(of Workload) int {
-	if of.Share == 0 {
-		return b.size
+	rows := b.size
+	if of.Share != 0 {
+		rows = max(int(float64(rows)*of.Share), minSize)
 	}
-	return max(int(float64(b.size)*of.Share), minSize)
+	if of.Most != 0 {
+		rows = min(rows, of.Most)
+	}
+	return rows
 }
 
 // build builds what a peer needs, once.

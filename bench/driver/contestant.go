@@ -39,6 +39,8 @@ type Workload struct {
 	Name, Title string
 	// Share is the part of -size that it has in rows; 0: 1.
 	Share float64
+	// Most is the most rows that it has; 0: any number.
+	Most int
 	// Part says that the time is not that of all rows.
 	Part bool
 	// Metric is what is compared with the floor; empty: speed.

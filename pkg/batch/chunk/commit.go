@@ -175,7 +175,9 @@ func (p *pipeline) wholeChunk(w *work) *commitUnit {
 // commit writes a unit with its counters, skips and position in one transaction under
 // the guard of owner and epoch (rules C5, R3).
 func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
-	err := p.step.tx.Do(ctx, p.step.config.Attr, func(ctx context.Context) error {
+	attr := p.step.config.Attr
+	attr.Late = true // the write is the first statement of most
+	err := p.step.tx.Do(ctx, attr, func(ctx context.Context) error {
 		var err error
 		if u.at, err = p.positionOf(w, u); err != nil {
 			return err

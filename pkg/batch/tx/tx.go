@@ -95,7 +95,7 @@ type Database interface {
 	Dialect() Dialect
 	// Conn runs statements outside a transaction.
 	Conn() Conn
-	// Begin starts a physical transaction. Isolation, ReadOnly and Timeout of attr
+	// Begin starts a physical transaction. Isolation, ReadOnly, Timeout and Late of attr
 	// matter. The transaction does not end with ctx (rule T8), but is rolled back
 	// after the timeout, so that work that hangs does not hold its locks.
 	Begin(ctx context.Context, attr Attr) (Handle, error)
@@ -159,6 +159,10 @@ type Attr struct {
 	// Timeout ends the work's context; 0: none. It counts for the scope that it is
 	// given to, joined ones too.
 	Timeout time.Duration
+	// Late lets BEGIN wait for the first statement, which may save a round trip. A connection
+	// that died a moment ago is met by that statement then; else another one is taken. SQLite
+	// begins at once.
+	Late bool
 }
 
 // Tx is the current transaction of one database, as the context carries it.

@@ -37,14 +37,14 @@ func TestDefaultsAreMergedKeyByKey(t *testing.T) {
 	file, err := jobfile.Parse("job.yaml", []byte(withDefaults), described(t))
 	require.NoError(t, err)
 	for step, want := range map[string]string{
-		"own": "timeout 2h0m0s, transaction {Propagation: Isolation:Serializable ReadOnly:false Timeout:9s}, size 7, bisect, " +
+		"own": "timeout 2h0m0s, transaction {Propagation: Isolation:Serializable ReadOnly:false Timeout:9s Late:false}, size 7, bisect, " +
 			"retry {Limit:1 Errors:[deadlock] Except:[] Backoff:{Initial:1ms Multiplier:2 Max:5s Jitter:0.2 Elapsed:0s}}, skip {Limit:2 Errors:[invalid_item constraint] Except:[unique]}",
-		"bare": "timeout 1h0m0s, transaction {Propagation: Isolation:Serializable ReadOnly:false Timeout:30s}, size 5, bisect, " +
+		"bare": "timeout 1h0m0s, transaction {Propagation: Isolation:Serializable ReadOnly:false Timeout:30s Late:false}, size 5, bisect, " +
 			"retry {Limit:3 Errors:[deadlock] Except:[] Backoff:{Initial:1ms Multiplier:2 Max:2s Jitter:0.2 Elapsed:0s}}, skip {Limit:9 Errors:[invalid_item constraint] Except:[unique]}",
-		"task":    "timeout 1h0m0s, transaction {Propagation:REQUIRES_NEW Isolation:Serializable ReadOnly:false Timeout:30s}",
-		"idle":    "timeout 1h0m0s, transaction {Propagation: Isolation:Default ReadOnly:false Timeout:0s}",
-		"outside": "timeout 1h0m0s, transaction {Propagation:NOT_SUPPORTED Isolation:Default ReadOnly:false Timeout:0s}",
-		"inner":   "timeout 1h0m0s, transaction {Propagation: Isolation:Default ReadOnly:false Timeout:0s}",
+		"task":    "timeout 1h0m0s, transaction {Propagation:REQUIRES_NEW Isolation:Serializable ReadOnly:false Timeout:30s Late:false}",
+		"idle":    "timeout 1h0m0s, transaction {Propagation: Isolation:Default ReadOnly:false Timeout:0s Late:false}",
+		"outside": "timeout 1h0m0s, transaction {Propagation:NOT_SUPPORTED Isolation:Default ReadOnly:false Timeout:0s Late:false}",
+		"inner":   "timeout 1h0m0s, transaction {Propagation: Isolation:Default ReadOnly:false Timeout:0s Late:false}",
 	} {
 		require.Equal(t, want, jobfile.WithDefaults(file, step), step)
 	}

@@ -1,6 +1,7 @@
 package gormdb
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -21,6 +22,29 @@ func TestConformanceOfTheManagerOnPostgreSQL(t *testing.T) {
 	t.Parallel()
 	schema := inSchemas(t)
 	txtest.Run(t, func(t *testing.T) tx.Provider { return open(t, schema(t)) })
+}
+
+// TestConformanceOfTheManagerOnPostgreSQLThatBeginsLate runs the same where BEGIN waits for the first
+// statement of every transaction.
+func TestConformanceOfTheManagerOnPostgreSQLThatBeginsLate(t *testing.T) {
+	t.Parallel()
+	schema := inSchemas(t)
+	txtest.Run(t, func(t *testing.T) tx.Provider { return lateProvider{open(t, schema(t))} })
+}
+
+// lateProvider has databases whose transactions begin late.
+type lateProvider struct{ tx.Provider }
+
+func (p lateProvider) Database(name string) (tx.Database, error) {
+	db, err := p.Provider.Database(name)
+	return lateDatabase{db}, err
+}
+
+type lateDatabase struct{ tx.Database }
+
+func (d lateDatabase) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
+	attr.Late = true
+	return d.Database.Begin(ctx, attr)
 }
 
 // inSchemas makes a database on PostgreSQL and returns what answers the URL of a new schema

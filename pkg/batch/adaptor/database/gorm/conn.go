@@ -187,10 +187,10 @@ func raw(ctx context.Context, conn *sql.Conn, f func(driverConn any) error) erro
 	err := conn.Raw(func(driverConn any) error {
 		defer func() { panicked = recover() }()
 		if p, ok := driverConn.(physical); ok {
-			if ferr = p.note(ctx, tx.RunningIn(ctx)); ferr != nil {
-				return nil
+			if ferr = p.note(ctx, tx.RunningIn(ctx)); ferr == nil {
+				ferr = p.lend(ctx, f)
 			}
-			driverConn = p.own()
+			return nil
 		}
 		ferr = f(driverConn)
 		return nil

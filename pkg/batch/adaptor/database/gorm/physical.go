@@ -6,13 +6,9 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"modernc.org/sqlite"
 )
@@ -21,8 +17,8 @@ import (
 // out, and what we remember of the statements on it.
 type physical interface {
 	driver.Conn
-	// own is what Raw hands out: the driver's connection, or one that can do the same.
-	own() any
+	// lend calls f with what Raw hands out: the driver's connection, or one that can do the same.
+	lend(ctx context.Context, f func(driverConn any) error) error
 	// note takes notice of a statement before it runs, and may refuse it; "" is one that
 	// is not known.
 	note(ctx context.Context, query string) error
@@ -67,6 +63,7 @@ type pgConn struct {
 	*stdlib.Conn
 	// nonce names the transaction in progress; "": there is none.
 	nonce string
+	begin beginning
 	// scripted says that since the transaction was proved there was a statement that
 	// may have ended it.
 	scripted atomic.Bool
@@ -118,8 +115,6 @@ func newPgConn(c driver.Conn, answer time.Duration) (*pgConn, error) {
 	}
 	return &pgConn{Conn: own, answer: answer, trace: trace{keeps: keepsPostgres, distrusts: true, known: map[string]bool{}}}, nil
 }
-
-func (c *pgConn) own() any { return c.Conn }
 
 func (c *pgConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
 	c.trace.reopen = func(ctx context.Context) error {
@@ -193,56 +188,8 @@ func (c *pgConn) renew() error {
 		END $$`).Close()
 }
 
-// BeginTx begins a transaction that can be told from any other (rule T8a), with one
-// message. surfin.tx is reverted at its end, whatever that is; surfin.begun at a
-// ROLLBACK only, and so remembers a COMMIT.
-func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	if c.Conn.Conn().IsClosed() {
-		return nil, driver.ErrBadConn
-	}
-	begin := "begin"
-	switch sql.IsolationLevel(opts.Isolation) {
-	case sql.LevelDefault:
-	case sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable:
-		begin += " isolation level " + strings.ToLower(sql.IsolationLevel(opts.Isolation).String())
-	case sql.LevelSnapshot:
-		begin += " isolation level repeatable read"
-	case sql.LevelWriteCommitted, sql.LevelLinearizable:
-		return nil, fmt.Errorf("PostgreSQL does not have the isolation level %s", sql.IsolationLevel(opts.Isolation))
-	}
-	if opts.ReadOnly {
-		begin += " read only"
-	}
-	c.nonce = strconv.FormatUint(rand.Uint64(), 36)
-	c.scripted.Store(false)
-	begin += "; set local surfin.tx = '" + c.nonce + "'; set surfin.begun = '" + c.nonce + "'"
-	t, err := c.Conn.Conn().BeginTx(ctx, pgx.TxOptions{BeginQuery: begin})
-	if err != nil {
-		c.nonce = ""
-		return nil, err
-	}
-	return pgTx{ctx, t, c}, nil
-}
-
-// pgTx is pgx's transaction for database/sql.
-type pgTx struct {
-	ctx  context.Context // as the interface takes none
-	tx   pgx.Tx
-	conn *pgConn
-}
-
-func (t pgTx) Commit() error {
-	t.conn.nonce = ""
-	return t.tx.Commit(t.ctx)
-}
-
-func (t pgTx) Rollback() error {
-	t.conn.nonce = ""
-	return t.tx.Rollback(t.ctx)
-}
-
 func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := c.note(ctx, query); err != nil {
+	if err := c.ready(ctx, query); err != nil {
 		return nil, err
 	}
 	if c.loan != nil {
@@ -252,7 +199,7 @@ func (c *pgConn) ExecContext(ctx context.Context, query string, args []driver.Na
 }
 
 func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := c.note(ctx, query); err != nil {
+	if err := c.ready(ctx, query); err != nil {
 		return nil, err
 	}
 	if c.loan != nil {
@@ -262,7 +209,7 @@ func (c *pgConn) QueryContext(ctx context.Context, query string, args []driver.N
 }
 
 func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if err := c.note(ctx, query); err != nil {
+	if err := c.ready(ctx, query); err != nil {
 		return nil, err
 	}
 	stmt, err := c.Conn.PrepareContext(ctx, query)
@@ -271,15 +218,6 @@ func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt,
 	}
 	return c.trace.statement(stmt), nil
 }
-
-// status is the transaction status of the session, as its last answer said.
-func (c *pgConn) status() byte { return c.Conn.Conn().PgConn().TxStatus() }
-
-// The transaction statuses of a session.
-const (
-	idle   = 'I'
-	within = 'T'
-)
 
 // modernc is what modernc's connection can do.
 type modernc interface {
@@ -320,8 +258,8 @@ func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical
 	}
 }
 
-// own is c itself, which keeps statements prepared.
-func (c *liteConn) own() any { return c }
+// lend lends c itself, which keeps statements prepared.
+func (c *liteConn) lend(_ context.Context, f func(driverConn any) error) error { return f(c) }
 
 func (c *liteConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
 	c.trace.reopen = func(ctx context.Context) error {

@@ -217,7 +217,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 			return nil, err
 		}
 		var t *sql.Tx
-		t, err = p.beginTx(ctx, conn, &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
+		t, err = p.beginTx(ctx, conn, attr)
 		if err == nil {
 			return newPostgresHandle(conn, t, p.idleLimit)
 		}
@@ -234,14 +234,15 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 
 // beginTx begins a transaction that does not end with ctx (rule T8). A server that does
 // not answer after the end of ctx loses the connection.
-func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, opts *sql.TxOptions) (*sql.Tx, error) {
+func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, attr tx.Attr) (*sql.Tx, error) {
 	physical, err := physicalOf[*pgConn](conn)
 	if err != nil {
 		return nil, err
 	}
+	physical.begin.late = attr.Late
 	late := make(chan func(), 1)
 	inTime := context.AfterFunc(ctx, func() { late <- physical.mustAnswer() })
-	t, err := conn.BeginTx(context.WithoutCancel(ctx), opts)
+	t, err := conn.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{Isolation: attr.Isolation, ReadOnly: attr.ReadOnly})
 	if !inTime() {
 		(<-late)()
 	}

@@ -113,9 +113,8 @@ func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 		text = fmt.Sprintf("copy %s (%s) from stdin", p.into, quotedList(p.names()))
 		p.texts[0] = text
 	}
-	return pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
-		_, err := c.PgConn().CopyFrom(ctx, bytes.NewReader(b.buf), text)
-		return err
+	return pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
+		return begin.CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
 	})
 }
 

@@ -182,8 +182,8 @@ func appendArrayText(dst []byte, s string) []byte {
 // exec runs the statement over the arrays. It returns the number in the one row that an update
 // has, if there is one.
 func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (found *int, err error) {
-	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
-		result, err := a.execOn(ctx, c, text)
+	err = pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
+		result, err := a.execOn(ctx, c, begin, text)
 		if err != nil || len(result.Rows) == 0 || result.Rows[0][0] == nil {
 			return err
 		}
@@ -195,21 +195,28 @@ func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (found *in
 }
 
 // execOn prepares the statement once per connection, where the connection may keep statements.
-func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, text string) (*pgconn.Result, error) {
-	if c.Config().DefaultQueryExecMode != pgx.QueryExecModeCacheStatement {
+// One that is prepared is executed in one round trip with begin.
+func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, text string) (*pgconn.Result, error) {
+	keeps, kept := c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, keptOn(c)
+	if !keeps || !kept.has(text) {
+		if err := begin.Exec(ctx, c); err != nil {
+			return nil, err
+		}
+		begin = nil
+	}
+	if !keeps {
 		result := c.PgConn().ExecParams(ctx, text, a.values, nil, a.formats, nil).Read()
 		return result, result.Err
 	}
-	kept := keptOn(c)
 	name, err := kept.prepare(ctx, c, text)
 	if err != nil {
 		return nil, err
 	}
-	result := c.PgConn().ExecPrepared(ctx, name, a.values, a.formats, nil).Read()
-	if isStale(result.Err) {
-		return nil, errors.Join(result.Err, kept.forget(ctx, c, text))
+	result, err := begin.ExecPrepared(ctx, c, name, a.values, a.formats)
+	if isStale(err) {
+		return nil, errors.Join(err, kept.forget(ctx, c, text))
 	}
-	return result, result.Err
+	return result, err
 }
 
 // kept are the texts that a connection keeps prepared, the newest last.
@@ -229,6 +236,8 @@ func keptOn(c *pgx.Conn) *kept {
 	}
 	return k
 }
+
+func (k *kept) has(text string) bool { return slices.Contains(k.texts, text) }
 
 // prepare returns the name of the prepared statement.
 func (k *kept) prepare(ctx context.Context, c *pgx.Conn, text string) (name string, err error) {

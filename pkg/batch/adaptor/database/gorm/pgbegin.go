@@ -1,0 +1,157 @@
+package gormdb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/surfin-batch/surfin/internal/pgxconn"
+)
+
+// beginning is how the transaction of a connection begins.
+type beginning struct {
+	// late says that BEGIN of the next one may wait for its first statement.
+	late bool
+	// held is the BEGIN that waits; nil: none does.
+	held pgxconn.Begin
+}
+
+// BeginTx begins a transaction that can be told from any other (rule T8a), with one
+// message. surfin.tx is reverted at its end, whatever that is; surfin.begun at a
+// ROLLBACK only, and so remembers a COMMIT.
+func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	if c.Conn.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	begin, err := beginText(opts)
+	if err != nil {
+		return nil, err
+	}
+	c.nonce = strconv.FormatUint(rand.Uint64(), 36)
+	c.scripted.Store(false)
+	c.begin.held = pgxconn.Begin{begin, "set local surfin.tx = '" + c.nonce + "'", "set surfin.begun = '" + c.nonce + "'"}
+	if !c.begin.late {
+		if err := c.sendBegin(ctx); err != nil {
+			c.nonce = ""
+			return nil, err
+		}
+	}
+	return pgTx{ctx, c}, nil
+}
+
+func beginText(opts driver.TxOptions) (string, error) {
+	begin := "begin"
+	switch sql.IsolationLevel(opts.Isolation) {
+	case sql.LevelDefault:
+	case sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelRepeatableRead, sql.LevelSerializable:
+		begin += " isolation level " + strings.ToLower(sql.IsolationLevel(opts.Isolation).String())
+	case sql.LevelSnapshot:
+		begin += " isolation level repeatable read"
+	case sql.LevelWriteCommitted, sql.LevelLinearizable:
+		return "", fmt.Errorf("PostgreSQL does not have the isolation level %s", sql.IsolationLevel(opts.Isolation))
+	}
+	if opts.ReadOnly {
+		begin += " read only"
+	}
+	return begin, nil
+}
+
+// sendBegin sends the BEGIN that waits. Where it fails the connection is closed: nothing may run on it
+// outside of the transaction.
+func (c *pgConn) sendBegin(ctx context.Context) error {
+	if c.begin.held == nil {
+		return nil
+	}
+	begin := c.begin.held
+	c.begin.held = nil
+	if err := begin.Exec(ctx, c.Conn.Conn()); err != nil {
+		return errors.Join(err, closeNow(c.Conn.Conn().PgConn()))
+	}
+	return nil
+}
+
+// ready takes notice of a statement, and begins the transaction that it is the first one of.
+func (c *pgConn) ready(ctx context.Context, query string) error {
+	if err := c.note(ctx, query); err != nil {
+		return err
+	}
+	return c.sendBegin(ctx)
+}
+
+// lend lends the driver's connection. Who takes BEGIN sends it with what it runs.
+func (c *pgConn) lend(ctx context.Context, f func(driverConn any) error) error {
+	taken := pgxconn.Taken(ctx)
+	if taken == nil || c.begin.held == nil {
+		if err := c.sendBegin(ctx); err != nil {
+			return err
+		}
+		return f(c.Conn)
+	}
+	*taken, c.begin.held = c.begin.held, nil
+	err := f(c.Conn)
+	if c.status() != idle {
+		return err
+	}
+	if err == nil { // f has not sent it
+		err = errEnded
+	}
+	return errors.Join(err, closeNow(c.Conn.Conn().PgConn()))
+}
+
+// status is the transaction status of the session, as its last answer said. A BEGIN that waits has begun
+// the transaction for all but the server.
+func (c *pgConn) status() byte {
+	if c.begin.held != nil {
+		return within
+	}
+	return c.Conn.Conn().PgConn().TxStatus()
+}
+
+// The transaction statuses of a session.
+const (
+	idle   = 'I'
+	within = 'T'
+)
+
+// pgTx is a transaction for database/sql.
+type pgTx struct {
+	ctx  context.Context // as the interface takes none
+	conn *pgConn
+}
+
+// Commit commits. The server answers ROLLBACK where a statement had failed.
+func (t pgTx) Commit() error {
+	tag, err := t.end("commit")
+	if err == nil && tag.String() == "ROLLBACK" {
+		err = pgx.ErrTxCommitRollback
+	}
+	return err
+}
+
+func (t pgTx) Rollback() error {
+	_, err := t.end("rollback")
+	return err
+}
+
+// end ends the transaction. A connection that may still be in it is closed.
+func (t pgTx) end(statement string) (tag pgconn.CommandTag, err error) {
+	c := t.conn
+	c.nonce = ""
+	if c.begin.held != nil {
+		c.begin.held = nil
+		return tag, nil
+	}
+	tag, err = c.Conn.Conn().Exec(t.ctx, statement)
+	if err != nil && c.status() != idle {
+		err = errors.Join(err, closeNow(c.Conn.Conn().PgConn()))
+	}
+	return tag, err
+}

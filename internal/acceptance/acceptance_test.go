@@ -173,6 +173,12 @@ func (p *process) wait() (int, string) {
 	return p.code, p.out.String()
 }
 
+// isComplete reports whether a run ended well, or was refused because the one before it was killed
+// behind its last commit.
+func isComplete(code int, out string) bool {
+	return code == 0 || code == 4 && strings.Contains(out, "already complete")
+}
+
 // await returns when the process has written the text, or has ended.
 func (p *process) await(text string) {
 	for !strings.Contains(p.out.String(), text) && !p.waitFor(5*time.Millisecond) {

@@ -90,7 +90,7 @@ func (s *scene) cooked(d dish, kills int, random *rand.Rand) (killed int) {
 			p.signal(syscall.SIGKILL)
 		}
 		code, out := p.wait()
-		if code == 0 || code == 4 && strings.Contains(out, "already complete") {
+		if isComplete(code, out) {
 			return killed
 		}
 		require.Equal(s.t, -1, code, "it was not killed, and failed:\n%s", out)

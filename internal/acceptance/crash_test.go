@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -108,7 +107,7 @@ func (s *scene) loadWithKills(table string, kills int, random *rand.Rand) int {
 			}
 		}
 		code, out := p.wait()
-		if code == 0 || code == 4 && strings.Contains(out, "already complete") { // killed behind its last commit
+		if isComplete(code, out) {
 			return kills
 		}
 		require.Equal(s.t, -1, code, "it was not killed, and failed:\n%s", out)

@@ -105,7 +105,7 @@ func (k *flowKiller) completes(s *scene, run int64, most int) (kills int) {
 		switch {
 		case code == -1:
 			kills++
-		case code == 0, code == 4 && strings.Contains(out, "already complete"): // killed behind its last commit
+		case isComplete(code, out):
 			return kills
 		default:
 			require.Equal(s.t, 3, code, "it was neither killed nor stopped, and failed:\n%s", out)

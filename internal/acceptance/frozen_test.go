@@ -157,7 +157,7 @@ func (f *frozen) disturbed() {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		code, out := f.startOn(f.url, "shaken").wait()
-		if code == 0 || strings.Contains(out, "already complete") {
+		if isComplete(code, out) {
 			break
 		}
 		require.True(f.t, time.Now().Before(deadline), out)

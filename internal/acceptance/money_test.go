@@ -64,7 +64,7 @@ func TestMoneyIsExactThoughTheProcessIsKilled(t *testing.T) {
 				}
 			}
 			code, out := p.wait()
-			done = code == 0
+			done = isComplete(code, out)
 			require.True(t, done || code == -1, out)
 		}
 		db, _ := s.open()

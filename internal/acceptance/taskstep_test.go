@@ -72,7 +72,7 @@ flow:
 			p.signal(syscall.SIGKILL)
 		}
 		code, out := p.wait()
-		if code == 0 || strings.Contains(out, "already complete") {
+		if isComplete(code, out) {
 			break
 		}
 		require.Equal(t, -1, code, out)

@@ -216,7 +216,6 @@ func (p *pipeline) run(ctx context.Context) error {
 	}
 }
 
-// chunk fills and commits one chunk; last says that the data ended.
 // mayBegin returns why no other chunk may begin, and nothing be published (rule L9).
 func (p *pipeline) mayBegin(ctx context.Context) error {
 	if ctx.Err() != nil {
@@ -225,6 +224,7 @@ func (p *pipeline) mayBegin(ctx context.Context) error {
 	return p.exec.Services.Lease.Err()
 }
 
+// chunk fills and commits one chunk; last says that the data ended.
 func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	w := p.begin()
 	if err := p.listeners.beforeChunk(ctx); err != nil {

@@ -179,9 +179,9 @@ func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 	case ReasonRunning:
 		var running *core.AlreadyRunningError
 		errors.As(err, &running)
-		r.Actions = s.whileRunning(running.ExecutionID, running.Owner, running.Open)
+		r.Actions = s.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)
 	case ReasonExclusive:
-		r.Actions = s.whileExcluded(err)
+		r.Actions = s.whileExcluded(ctx, err)
 	case ReasonUnknown:
 		r.Actions = s.afterUnknown(ctx, l, again)
 	case ReasonNotRestartable, ReasonAbandoned, ReasonNotNewest, ReasonIllegalState:
@@ -209,24 +209,30 @@ func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Pa
 	return []Action{launchAction(ActRun, path, other, j.Parameters)}, nil
 }
 
-// whileRunning are the ways out of "it is running".
-func (s *Service) whileRunning(id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
+// whileRunning are the ways out of "it is running". Where its process is gone now, it may have
+// ended in between: then there is only its end to look at.
+func (s *Service) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
 	look := Action{Kind: ActShow, Execution: id, Status: core.StatusStarted}
 	if owner == (core.Owner{}) { // it is parked
 		return []Action{look, {Kind: ActStop, Execution: id}, {Kind: ActWork, Execution: id, Open: open}}
 	}
 	end := s.recoverAction(id, owner)
-	if end.Owner != nil {
-		return []Action{look, end}
+	if end.Owner == nil {
+		return []Action{look, {Kind: ActStop, Execution: id}, end}
 	}
-	return []Action{look, {Kind: ActStop, Execution: id}, end}
+	e, err := s.config.Repository.Execution(ctx, id)
+	if err == nil && e.Status.IsOver() { // without an answer it is what the refusal says
+		look.Status = e.Status
+		return []Action{look}
+	}
+	return []Action{look, end}
 }
 
 // whileExcluded are the ways out of a *core.ExclusiveError: those of the execution that runs.
-func (s *Service) whileExcluded(err error) []Action {
+func (s *Service) whileExcluded(ctx context.Context, err error) []Action {
 	var excluded *core.ExclusiveError
 	errors.As(err, &excluded)
-	return s.whileRunning(excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
+	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
 }
 
 // excluded returns the refusal of a launch that another execution keeps from running now;
@@ -239,7 +245,7 @@ func (s *Service) excluded(ctx context.Context, j *core.Job, params core.Paramet
 	if reasonOf(err) != ReasonExclusive {
 		return nil, err
 	}
-	return &Refusal{Reason: ReasonExclusive, Err: err, Actions: s.whileExcluded(err)}, nil
+	return &Refusal{Reason: ReasonExclusive, Err: err, Actions: s.whileExcluded(ctx, err)}, nil
 }
 
 // afterUnknown are the actions after an execution of which it is not known whether its last

@@ -161,7 +161,7 @@ func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecut
 	r := &Refusal{Reason: ReasonIllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
 		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: current}}}
 	if !current.IsOver() {
-		r.Actions = s.whileRunning(e.ID, e.Owner, core.OpenWork{})
+		r.Actions = s.whileRunning(ctx, e.ID, e.Owner, core.OpenWork{})
 	}
 	return r
 }
@@ -215,16 +215,16 @@ func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	if err == nil && purged.Instances > 0 && !req.DryRun {
 		err = s.sweep(ctx)
 	}
-	return purged, s.notPurged(err, req.Instance)
+	return purged, s.notPurged(ctx, err, req.Instance)
 }
 
 // notPurged returns why an instance cannot be deleted.
-func (s *Service) notPurged(err error, id core.JobInstanceID) error {
+func (s *Service) notPurged(ctx context.Context, err error, id core.JobInstanceID) error {
 	var running *core.AlreadyRunningError
 	switch {
 	case id == 0:
 	case errors.As(err, &running):
-		return &Refusal{Reason: ReasonRunning, Err: err, Actions: s.whileRunning(running.ExecutionID, running.Owner, running.Open)}
+		return &Refusal{Reason: ReasonRunning, Err: err, Actions: s.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)}
 	case errors.Is(err, core.ErrNotFound):
 		return &Refusal{Reason: ReasonNotFound, Err: err, Actions: []Action{{Kind: ActHistory}}}
 	}

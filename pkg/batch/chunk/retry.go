@@ -145,8 +145,11 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 }
 
 // askSkipPolicy calls the skip policy. Its refusal is fatal whatever the cause says of
-// itself.
+// itself. No item is at fault for a transaction that did not begin (rule T8a): it is not asked.
 func (s *Step) askSkipPolicy(err error, count int64) (ok bool, refused error) {
+	if errors.Is(err, tx.ErrNotBegun) {
+		return false, nil
+	}
 	refused = guarded(func() (refused error) { ok, refused = s.config.Skip.Admit(err, count); return refused })
 	var limit *SkipLimitError
 	if refused != nil && !errors.As(refused, &limit) {

@@ -58,10 +58,9 @@ func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 		}
 		return p.writeHalves(ctx, w, group)
 	}
-	phase := core.PhaseWrite
-	var failed *processError
-	if errors.As(err, &failed) {
-		phase = core.PhaseProcess
+	phase, isItems := phaseOf(err)
+	if !isItems {
+		return err
 	}
 	place := group[0]
 	if err := p.step.trySkip(ctx, w, phase, place, err); err != nil {
@@ -71,6 +70,20 @@ func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 		return err
 	}
 	return p.commit(ctx, w, &commitUnit{upTo: place + 1})
+}
+
+// phaseOf returns what failed of an item's transaction. It is not the item's where BEGIN or the
+// checkpoint failed.
+func phaseOf(err error) (phase core.Phase, isItems bool) {
+	var process *processError
+	var write *writeError
+	switch {
+	case errors.As(err, &process):
+		return core.PhaseProcess, true
+	case errors.As(err, &write):
+		return core.PhaseWrite, true
+	}
+	return "", false
 }
 
 // tryGroup processes a group again and commits it.

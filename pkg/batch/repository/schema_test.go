@@ -1,13 +1,20 @@
 package repository_test
 
 import (
+	"bytes"
+	"context"
 	"database/sql"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/migrator"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -234,6 +241,60 @@ func TestDialectsHaveTheSameColumns(t *testing.T) {
 		return all
 	}
 	require.Equal(t, columns(t, testdb.EmptySQLite(t)), columns(t, testdb.EmptyPostgres(t)))
+}
+
+// Jobs that run lock the tables of executions and of steps, in either order. A migration that
+// waits for one of them must hold no lock of the other (schema 2.4 and 2.5).
+func TestAMigrationBesideJobsThatRunMakesNoDeadlock(t *testing.T) {
+	t.Parallel()
+	tables := map[string]string{
+		"execution": "UPDATE surfin_job_execution SET exit_code = '' WHERE id = $1",
+		"step":      "UPDATE surfin_step_execution SET exit_code = '' WHERE job_execution_id = $1",
+	}
+	for first, then := range map[string]string{"execution": "step", "step": "execution"} {
+		t.Run(first+" first", func(t *testing.T) {
+			t.Parallel()
+			db := connect(t, testdb.EmptyPostgres(t))
+			migrateTo(t, db, 2003)
+			repo := repository.New(db, repository.Options{})
+			exec := run(t, repo)
+			migrated := make(chan error, 1)
+			require.NoError(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
+				job := tx.ConnOf(ctx, db)
+				if _, err := job.ExecContext(ctx, tables[first], exec); err != nil {
+					return err
+				}
+				go func() { migrated <- repo.Migrate(t.Context()) }()
+				require.Eventually(t, func() bool {
+					return query(t, db, map[tx.Dialect]string{tx.Postgres: `SELECT count(*)::text FROM pg_locks WHERE NOT granted AND locktype = 'relation'
+						AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`})[0] == "1"
+				}, 10*time.Second, 10*time.Millisecond)
+				_, err := job.ExecContext(ctx, tables[then], exec)
+				return err
+			}))
+			require.NoError(t, <-migrated)
+			require.NoError(t, repo.CheckSchema(t.Context()))
+			run(t, repo)
+		})
+	}
+}
+
+// migrateTo makes the tables of an earlier version.
+func migrateTo(t *testing.T, db tx.Database, version int) {
+	t.Helper()
+	dir := "migrations/" + string(db.Dialect())
+	files, err := fs.Glob(os.DirFS("."), dir+"/*.sql")
+	require.NoError(t, err)
+	fsys := fstest.MapFS{}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		fsys[name] = &fstest.MapFile{Data: bytes.ReplaceAll(text, []byte("{{prefix}}"), []byte("surfin_"))}
+	}
+	_, err = migrator.Run(t.Context(), db, migrator.Options{
+		FS: fsys, Dir: dir, Table: "surfin_schema_migrations", Command: migrator.Goto, Version: version,
+	})
+	require.NoError(t, err)
 }
 
 func query(t *testing.T, db tx.Database, text map[tx.Dialect]string, args ...any) (values []string) {

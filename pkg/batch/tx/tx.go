@@ -189,6 +189,10 @@ var (
 	// ErrRolledBack is in the chain of a *CommitError where the database itself said
 	// that the transaction had no effect.
 	ErrRolledBack = errors.New("the transaction was rolled back")
+	// ErrNotBegun is in the chain of a statement's error whose transaction did not begin, as far as
+	// is known: BEGIN went with it (Attr.Late), and the connection was lost, or BEGIN was refused.
+	// What the statement says is not at fault.
+	ErrNotBegun = errors.New("the transaction did not begin")
 	// ErrNotOwner is Commit or Rollback by who does not own the transaction.
 	ErrNotOwner = errors.New("only the owner of a transaction ends it")
 	// ErrForeignEnd is a transaction that a statement has ended, in a script say, and

@@ -13,7 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // beginning is how the transaction of a connection begins.
@@ -73,9 +75,18 @@ func (c *pgConn) sendBegin(ctx context.Context) error {
 	begin := c.begin.held
 	c.begin.held = nil
 	if err := begin.Exec(ctx, c.Conn.Conn()); err != nil {
-		return errors.Join(err, closeNow(c.Conn.Conn().PgConn()))
+		return errors.Join(c.notBegun(ctx, err), closeNow(c.Conn.Conn().PgConn()))
 	}
 	return nil
+}
+
+// notBegun adds tx.ErrNotBegun to the error of what went with a BEGIN that has no answer, or was
+// refused. One that ran into the end of its time may have begun.
+func (c *pgConn) notBegun(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !c.Conn.Conn().IsClosed() && dberr.SQLState(err) == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %w", tx.ErrNotBegun, err)
 }
 
 // ready takes notice of a statement, and begins the transaction that it is the first one of.
@@ -102,6 +113,8 @@ func (c *pgConn) lend(ctx context.Context, f func(driverConn any) error) error {
 	}
 	if err == nil { // f has not sent it
 		err = errEnded
+	} else {
+		err = c.notBegun(ctx, err)
 	}
 	return errors.Join(err, closeNow(c.Conn.Conn().PgConn()))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,7 @@ func TestWhatGoesWithItsBeginIsPartOfTheTransaction(t *testing.T) {
 			require.Equal(t, "23505", dberr.SQLState(err), "%v", err)
 			err = late(t, db, insert)
 			require.Equal(t, "23505", dberr.SQLState(err), "%v", err)
+			require.NotErrorIs(t, err, tx.ErrNotBegun)
 			require.Equal(t, 4, count(t, db.Conn()))
 		})
 	}
@@ -121,11 +123,33 @@ func TestABeginThatFailsLateFailsEveryStatement(t *testing.T) {
 				exec(t, db.Conn(), "SELECT pg_terminate_backend($1, 10000)", pid)
 				err := pgxconn.RunFirst(ctx, conn, "insert", func(c *pgx.Conn, begin pgxconn.Begin) error { return first(ctx, c, begin) })
 				require.True(t, errorclass.IsUnreachable(err), "%v", err)
+				require.ErrorIs(t, err, tx.ErrNotBegun)
 				_, again := conn.ExecContext(ctx, "INSERT INTO bird VALUES (4, 'gull')")
 				require.Error(t, again)
 				return nil // the work does not notice
 			})
 			require.Error(t, err)
+			require.Equal(t, 3, count(t, db.Conn()))
+		})
+	}
+}
+
+// What runs out of time may have begun, and is at fault.
+func TestWhatRunsOutOfTimeWithItsBeginIsAtFault(t *testing.T) {
+	t.Parallel()
+	for name, first := range firsts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := oneConnection(t, testdb.Postgres(t))
+			exec(t, db.Conn(), "CREATE FUNCTION sleeps() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN new; END $$")
+			exec(t, db.Conn(), "CREATE TRIGGER sleeps BEFORE INSERT ON bird FOR EACH ROW EXECUTE FUNCTION sleeps()")
+			err := late(t, db, func(ctx context.Context, conn tx.Conn) error {
+				ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+				defer cancel()
+				return pgxconn.RunFirst(ctx, conn, "insert", func(c *pgx.Conn, begin pgxconn.Begin) error { return first(ctx, c, begin) })
+			})
+			require.Error(t, err)
+			require.NotErrorIs(t, err, tx.ErrNotBegun)
 			require.Equal(t, 3, count(t, db.Conn()))
 		})
 	}

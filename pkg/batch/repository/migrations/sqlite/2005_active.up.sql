@@ -1,0 +1,1 @@
+-- Schema 2.5: nothing for "{{prefix}}job_execution", which has a partial index for the locks of rows on PostgreSQL. SQLite has none.

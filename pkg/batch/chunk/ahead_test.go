@@ -62,6 +62,85 @@ func TestReadingAheadChangesNothing(t *testing.T) {
 	}
 }
 
+// What fails counts what it would without: what was read or processed ahead of the failure is
+// nobody's (rule C11).
+func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		read    error // of number 18, behind a filtered one
+		process int   // the number that cannot be processed; 0: none
+		write   int   // likewise
+		listen  int   // the chunk before which a listener fails; 0: none
+		want    core.Counters
+	}{
+		"a read":                      {read: errBad, want: core.Counters{Read: 18, Filter: 1, Write: 9, Commit: 1, Rollback: 1}},
+		"an item that is processed":   {process: 19, want: core.Counters{Read: 20, Filter: 2, Write: 9, Commit: 1, Rollback: 1}},
+		"a write":                     {write: 19, want: core.Counters{Read: 20, Filter: 2, Write: 9, Commit: 1, Rollback: 1}},
+		"a listener before the first": {listen: 1, want: core.Counters{Rollback: 1}},
+		"a listener before the third": {listen: 3, want: core.Counters{Read: 20, Filter: 2, Write: 18, Commit: 2, Rollback: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, workers := range []int{1, 3} {
+				for _, ahead := range []chunk.ReadAhead{chunk.ReadAheadOff, chunk.ReadAheadOn} {
+					e := engine(t, testdb.SQLite(t))
+					r := &watched{independent: true, on: func(n int) error {
+						if n == 18 {
+							return c.read
+						}
+						return nil
+					}}
+					r.n = 30
+					s, err := chunk.New(chunk.Config{
+						Name: "load", Size: 10, Database: e.Database, ReadAhead: ahead, Concurrency: workers,
+						Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+							return chunk.Parts{
+								Reader: item.EraseReader[int](r), Listeners: []any{&startsUpTo{c.listen}},
+								Processors: []item.Processor{item.EraseProcessor[int, int](sevens{fails: c.process})},
+								Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database, before: func(n int) error {
+									if c.write > 0 && n == c.write {
+										return errBad
+									}
+									return nil
+								}})},
+							}, nil
+						},
+					})
+					require.NoError(t, err)
+					exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+					require.Equal(t, core.StatusFailed, exec.Status)
+					require.Equal(t, c.want, e.Step(exec, "load").Counters, "%d workers, read ahead %q", workers, ahead)
+				}
+			}
+		})
+	}
+}
+
+// sevens filters numbers that end in 7. It may be called ahead.
+type sevens struct{ fails int }
+
+func (p sevens) Process(_ context.Context, n int) (int, error) {
+	switch {
+	case p.fails > 0 && n == p.fails:
+		return 0, errBad
+	case n%10 == 7:
+		return 0, item.ErrFilter
+	}
+	return n, nil
+}
+
+func (sevens) IndependentOf(string) bool { return true }
+
+// startsUpTo fails before the chunk that it counts down to.
+type startsUpTo struct{ chunks int }
+
+func (l *startsUpTo) BeforeChunk(context.Context) error {
+	if l.chunks--; l.chunks == 0 {
+		return errBad
+	}
+	return nil
+}
+
 // choosyReader fails on every 13th number, and has consumed it.
 type choosyReader struct{ seekable }
 

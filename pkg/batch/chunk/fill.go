@@ -75,6 +75,7 @@ func (f *filler) newWork() *work {
 // fill reads a chunk and processes it, unless it is processed inside the transaction.
 func (f *filler) fill(ctx context.Context, w *work) (err error) {
 	if err := f.read(ctx, w); err != nil {
+		w.unfilter() // of what was processed ahead: nothing is to be processed yet (rule C19)
 		return fmt.Errorf("read: %w", err)
 	}
 	if w.isEmpty() {

@@ -228,6 +228,7 @@ func (p *pipeline) mayBegin(ctx context.Context) error {
 func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	w := p.begin()
 	if err := p.listeners.beforeChunk(ctx); err != nil {
+		w.reset() // what was prepared of it does not count (rule C19)
 		return false, err
 	}
 	if err := p.filler.fill(ctx, w); err != nil {

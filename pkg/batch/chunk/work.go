@@ -154,8 +154,8 @@ func (w *work) pendingItems() []int {
 	return list
 }
 
-// unfilter takes back what processors have left out in a transaction that is rolled back:
-// they may have done so for what they saw in it (rule C5).
+// unfilter takes back what processors have left out: in a transaction that is rolled back they
+// may have done so for what they saw in it (rule C5).
 func (w *work) unfilter() {
 	for i := w.committedItems; i < len(w.verdicts); i++ {
 		if w.verdicts[i] == filtered {

@@ -71,11 +71,13 @@ func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
 		process int   // the number that cannot be processed; 0: none
 		write   int   // likewise
 		listen  int   // the chunk before which a listener fails; 0: none
+		place   int   // the chunk behind which the reader has no position; 0: none
 		want    core.Counters
 	}{
 		"a read":                      {read: errBad, want: core.Counters{Read: 18, Filter: 1, Write: 9, Commit: 1, Rollback: 1}},
 		"an item that is processed":   {process: 19, want: core.Counters{Read: 20, Filter: 2, Write: 9, Commit: 1, Rollback: 1}},
 		"a write":                     {write: 19, want: core.Counters{Read: 20, Filter: 2, Write: 9, Commit: 1, Rollback: 1}},
+		"the position":                {place: 2, want: core.Counters{Read: 20, Filter: 1, Write: 9, Commit: 1, Rollback: 1}},
 		"a listener before the first": {listen: 1, want: core.Counters{Rollback: 1}},
 		"a listener before the third": {listen: 3, want: core.Counters{Read: 20, Filter: 2, Write: 18, Commit: 2, Rollback: 1}},
 	} {
@@ -95,7 +97,7 @@ func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
 						Name: "load", Size: 10, Database: e.Database, ReadAhead: ahead, Concurrency: workers,
 						Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
 							return chunk.Parts{
-								Reader: item.EraseReader[int](r), Listeners: []any{&startsUpTo{c.listen}},
+								Reader: item.EraseReader[int](&losesPlace{r, c.place}), Listeners: []any{&startsUpTo{c.listen}},
 								Processors: []item.Processor{item.EraseProcessor[int, int](sevens{fails: c.process})},
 								Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database, before: func(n int) error {
 									if c.write > 0 && n == c.write {
@@ -130,6 +132,19 @@ func (p sevens) Process(_ context.Context, n int) (int, error) {
 }
 
 func (sevens) IndependentOf(string) bool { return true }
+
+// losesPlace has no position at the chunk that it counts down to.
+type losesPlace struct {
+	*watched
+	chunks int
+}
+
+func (r *losesPlace) Position() (item.Position, error) {
+	if r.chunks--; r.chunks == 0 {
+		return nil, errBad
+	}
+	return r.watched.Position()
+}
 
 // startsUpTo fails before the chunk that it counts down to.
 type startsUpTo struct{ chunks int }

@@ -73,15 +73,13 @@ func (f *filler) newWork() *work {
 }
 
 // fill reads a chunk and processes it, unless it is processed inside the transaction.
-func (f *filler) fill(ctx context.Context, w *work) (err error) {
-	if err := f.read(ctx, w); err != nil {
+func (f *filler) fill(ctx context.Context, w *work) error {
+	err := f.read(ctx, w)
+	if err == nil && !w.isEmpty() {
+		w.next, err = f.nextPosition(w)
+	}
+	if err != nil {
 		w.unfilter() // of what was processed ahead: nothing is to be processed yet (rule C19)
-		return fmt.Errorf("read: %w", err)
-	}
-	if w.isEmpty() {
-		return nil
-	}
-	if w.next, err = f.nextPosition(w); err != nil {
 		return err
 	}
 	if f.step.config.ProcessInTransaction {
@@ -140,7 +138,7 @@ func (f *filler) read(ctx context.Context, w *work) error {
 			break
 		}
 		if err := f.skipRead(ctx, w, err); err != nil {
-			return err
+			return fmt.Errorf("read: %w", err)
 		}
 	}
 	w.extendVerdicts()

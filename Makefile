@@ -32,7 +32,7 @@ PACKAGES ?= 2
 # what they have in common with concurrent code is run under it by the tests of that. `make
 # test PKG=./internal/conformance` runs any of them with it, and `make soak` those of random
 # cases.
-PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression|logfolder|nearest|partname|smallfile|sqlscript|testtree|testdb/.*)|cmd/surfin|bench(/driver)?|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/(redrive|itemtest)|runtime/schedule|core/(row|calendar|jsontext)|adaptor/(cli|handler/.*|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http|waitfile)))
+PLAIN := internal/(acceptance|conformance|testmodel|guide|sqlvalue|migrator|errorclass|jsonfile|gormtx|dberr|expression|logfolder|nearest|partname|smallfile|sqlscript|testtree|testdb/.*)|cmd/surfin|bench(/driver)?|example/.*|pkg/batch/(batchtest|repository|cli|draft|chunk/itemtest|runtime/schedule|core/(row|calendar|jsontext)|adaptor/(cli|handler/.*|item/.*|jobfile.*|partition/.*|tasklet/(sql|check|compare|fail|files|http|waitfile)))
 # What takes longest in packages outside of PLAIN is one case after the other: test-cases runs
 # them without the detector, and test-race a few of them with it (testengine.Few). PKG has them all.
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep

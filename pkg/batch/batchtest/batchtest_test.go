@@ -3,6 +3,7 @@ package batchtest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -152,6 +153,24 @@ func TestFaultsStrikeInJobFilesByStepAndComponent(t *testing.T) {
 	e.Job(file, dir).Completed()
 	e.HasRows("select id from people order by id", "1", "2", "4")
 	require.Equal(t, 2, fired)
+}
+
+// The processors may be called ahead, and their faults count as they do without.
+func TestAFaultOfAProcessorThatIsCalledAheadStrikes(t *testing.T) {
+	t.Parallel()
+	pure := strings.Replace(peopleJob, "    - shout\n", "", 1)
+	for _, ahead := range []string{"false", "auto"} {
+		for name, fault := range map[string]batchtest.Fault{"error": {Err: errFault}, "panic": {Panic: "injected"}} {
+			t.Run(name+", read_ahead "+ahead, func(t *testing.T) {
+				t.Parallel()
+				fault.Step, fault.Phase, fault.Match, fault.Times = "load", core.PhaseProcess, idIs(4), 1
+				e := batchtest.New(t, application(), batchtest.WithFaults(fault))
+				_, dir := prepare(e)
+				file := e.File("ahead.yaml", strings.Replace(pure, "    size: 2\n", "    size: 2\n    read_ahead: "+ahead+"\n", 1))
+				e.Job(file, dir).Failed("injected")
+			})
+		}
+	}
 }
 
 func TestAReadFaultOnAnItemConsumesIt(t *testing.T) {

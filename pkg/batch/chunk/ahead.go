@@ -2,9 +2,11 @@ package chunk
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"sync/atomic"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -36,12 +38,13 @@ type ahead struct {
 	started bool          // the work is not taken yet
 	atRest  chan struct{} // closed when nothing is being prepared
 	awaited atomic.Bool   // the other goroutine has nothing to do until the work is prepared
+	halted  atomic.Bool   // the other goroutine's work has failed: the rest is for later
 }
 
 // lookAhead makes p.ahead where the step may read ahead.
 func (p *pipeline) lookAhead(ctx context.Context) {
 	c := p.step.config
-	if c.ReadAhead == ReadAheadOff || p.listeners.wantReads() {
+	if c.ReadAhead == ReadAheadOff || p.listeners.wantReads() || listens(p.components[0]) {
 		return
 	}
 	independent := func(of component) bool { return item.IsIndependent(of.value, c.Database.Name()) }
@@ -50,7 +53,7 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 	}
 	processors := p.components[1 : len(p.components)-len(p.sinks)]
 	p.filler.independent = !c.ProcessInTransaction && !p.listeners.wantProcesses() &&
-		!slices.ContainsFunc(processors, func(c component) bool { return !independent(c) })
+		!slices.ContainsFunc(processors, func(c component) bool { return !independent(c) || listens(c) })
 	changes := func(s sink) bool { return s.encoder == nil } // what others see, perhaps
 	if !p.listeners.wantWrites() && !slices.ContainsFunc(p.sinks, changes) {
 		for _, s := range p.sinks {
@@ -62,6 +65,10 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 	p.ahead.ctx, p.ahead.cancel = context.WithCancel(ctx)
 }
 
+// listens reports whether a component is a listener itself: it must not be called while it reads
+// or processes, nor hear of a chunk before the next one is asked of it.
+func listens(c component) bool { return core.Listens(reflect.TypeOf(c.value)) }
+
 // start begins to prepare the next work. The reader and the chains are not to be used
 // until wait, exchange or discard returned.
 func (a *ahead) start() {
@@ -72,7 +79,9 @@ func (a *ahead) start() {
 	atRest := make(chan struct{})
 	a.started, a.atRest = true, atRest
 	a.awaited.Store(false)
+	a.halted.Store(false)
 	w := a.work
+	w.halted = &a.halted
 	go exception.GuardGoroutine(func() error {
 		a.filler.prepare(a.ctx, w)
 		if !a.awaited.Load() { // else it is encoded there, while the next one is read here
@@ -80,9 +89,13 @@ func (a *ahead) start() {
 		}
 		return nil
 	}, func(err error) {
-		if err != nil {
+		switch {
+		case err == nil:
+		case !w.isRead:
 			w.failure = err
-		}
+		case w.processed < w.items.Len():
+			w.failAhead(w.processed, err)
+		} // else encoding failed, which the writer meets
 		close(atRest)
 	})
 }
@@ -92,6 +105,14 @@ func (a *ahead) wait() {
 	if a != nil {
 		a.awaited.Store(true)
 		<-a.atRest
+	}
+}
+
+// halt is wait where the work in hand has failed: preparing ends with the read in progress.
+func (a *ahead) halt() {
+	if a != nil {
+		a.halted.Store(true)
+		a.wait()
 	}
 }
 
@@ -105,6 +126,7 @@ func (a *ahead) exchange(done *work) *work {
 	a.wait()
 	a.started = false
 	prepared := a.work
+	prepared.halted = nil
 	a.work = done
 	return prepared
 }
@@ -115,5 +137,5 @@ func (a *ahead) discard() {
 		return
 	}
 	a.cancel()
-	a.wait()
+	a.halt()
 }

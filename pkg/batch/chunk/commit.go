@@ -24,7 +24,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		if err == nil {
 			return nil
 		}
-		p.ahead.wait() // what follows uses the chains, and the reader
+		p.ahead.halt() // what follows uses the chains, and the reader
 		w.isEncoded = false
 		err = p.noteRollback(ctx, err, w.output)
 		var failed *processError

@@ -89,21 +89,28 @@ func (f *filler) fill(ctx context.Context, w *work) error {
 }
 
 // prepare fills a work that is not in hand yet, as far as no decision is needed: the first
-// failed read, or failure to process an item, ends it. fill then handles that and what is
-// left, when all before the work is committed (rule C19).
+// failed read, or failure to process an item, ends it. fill then handles that failure and what
+// is left, when all before the work is committed (rule C19).
 func (f *filler) prepare(ctx context.Context, w *work) {
 	w.failure = f.readInStrides(ctx, w, f.step.config.Size)
+	w.isRead = true
 	w.extendVerdicts()
-	if f.independent && !f.stop.Requested() {
+	if f.independent && !f.isToEnd(w) {
 		f.processAhead(ctx, w)
 	}
+}
+
+// isToEnd reports whether the filling of a work ends where it is: a stop is requested (rule C14),
+// or it is done ahead, and the work before it has failed.
+func (f *filler) isToEnd(w *work) bool {
+	return f.stop.Requested() || w.halted != nil && w.halted.Load()
 }
 
 // encode lets the writers encode the output of a work that is whole. What one cannot encode it
 // meets again when it writes.
 func (f *filler) encode(w *work) {
 	isWhole := f.independent && (w.failure == nil || isEnd(w.failure)) && (len(f.chains) == 0 || w.processed == w.items.Len())
-	if !isWhole || len(f.encoders) == 0 || w.output.Len() == 0 || f.stop.Requested() {
+	if !isWhole || len(f.encoders) == 0 || w.output.Len() == 0 || f.isToEnd(w) {
 		return
 	}
 	if w.encodings == nil {
@@ -128,7 +135,7 @@ func (f *filler) encode(w *work) {
 // read reads a chunk. A skipped read does not use a place (rule C1), but their number
 // ends a chunk as well, so that skips, memory and a stop have a bound (rule C1a).
 func (f *filler) read(ctx context.Context, w *work) error {
-	for w.items.Len() < f.step.config.Size && len(w.skips) < f.step.config.MaxSkippedReads && w.rawBytes < maxRawBytes {
+	for w.failure != nil || w.items.Len() < f.step.config.Size && len(w.skips) < f.step.config.MaxSkippedReads && w.rawBytes < maxRawBytes {
 		err := f.readUpTo(ctx, w, f.step.config.Size)
 		if err == nil {
 			break
@@ -188,7 +195,7 @@ func (f *filler) readInStrides(ctx context.Context, w *work, want int) error {
 	if f.listeners.wantReads() {
 		return f.readOneByOne(ctx, w, want)
 	}
-	for w.items.Len() < want && !f.stop.Requested() {
+	for w.items.Len() < want && !f.isToEnd(w) {
 		began, next := time.Now(), min(want, w.items.Len()+f.stride)
 		if err := guarded(func() error { return f.source.reader.Fill(ctx, w.items, next) }); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -206,14 +207,24 @@ func (p *pipeline) run(ctx context.Context) error {
 		if err := p.mayBegin(ctx); err != nil {
 			return err
 		}
-		last, err := p.chunk(ctx)
-		if err != nil {
-			return p.failed(ctx, err)
-		}
-		if last {
-			return nil
+		if last, err := p.nextChunk(ctx); last || err != nil {
+			return err
 		}
 	}
+}
+
+// nextChunk is chunk, with what is to be done where it fails, or a component ends the goroutine
+// (rule C13).
+func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
+	exception.GuardGoroutine(func() (err error) {
+		last, err = p.chunk(ctx)
+		return err
+	}, func(failure error) {
+		if failure != nil {
+			err = p.failed(ctx, failure)
+		}
+	})
+	return last, err
 }
 
 // mayBegin returns why no other chunk may begin, and nothing be published (rule L9).
@@ -230,6 +241,9 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	if err := p.listeners.beforeChunk(ctx); err != nil {
 		w.reset() // what was prepared of it does not count (rule C19)
 		return false, err
+	}
+	if p.exec.Stopping() {
+		w.reset() // a stop throws away what was read ahead (rule C19)
 	}
 	if err := p.filler.fill(ctx, w); err != nil {
 		return false, err

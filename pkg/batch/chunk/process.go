@@ -86,18 +86,26 @@ func (f *filler) processRest(ctx context.Context, w *work) error {
 }
 
 // processAhead is processRest without decisions: it ends before the first item that fails,
-// or, where goroutines share them, at once.
+// or, where goroutines share them, before all, and keeps the failures. fill takes them for first
+// attempts.
 func (f *filler) processAhead(ctx context.Context, w *work) {
 	if len(f.chains) == 0 {
 		return
 	}
 	if !f.inParallel(w) {
 		end := func(_ context.Context, _ *work, _ int, err error) error { return err }
-		_ = f.processInOrder(ctx, w, leaveFailed, end) //nolint:errcheck // fill meets it again
+		if err := f.processInOrder(ctx, w, leaveFailed, end); err != nil {
+			w.failAhead(w.processed, err)
+		}
 		return
 	}
 	failures := f.processShares(ctx, w, leaveFailed)
-	if slices.ContainsFunc(failures, func(err error) bool { return err != nil && !errors.Is(err, item.ErrFilter) }) {
+	for i, err := range failures {
+		if err != nil && !errors.Is(err, item.ErrFilter) {
+			w.failAhead(i, err)
+		}
+	}
+	if w.failedAhead != nil {
 		w.unprocess(0)
 		return
 	}
@@ -132,9 +140,12 @@ func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed
 				w.leaveOut() // it has its verdict
 				continue
 			}
-			err := f.processRun(ctx, w, c, upTo)
+			err := f.firstAttempt(ctx, w, c, upTo)
 			if err == nil {
 				continue
+			}
+			if isPanic(err) {
+				return err
 			}
 			i := w.processed
 			if !errors.Is(err, item.ErrFilter) {
@@ -156,6 +167,22 @@ func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed
 		}
 		return nil
 	})
+}
+
+// firstAttempt is processRun, unless the first attempt at the item at w.processed was made ahead,
+// and failed.
+func (f *filler) firstAttempt(ctx context.Context, w *work, c *chain, upTo int) error {
+	if err := w.failedAhead[w.processed]; err != nil {
+		w.failedAhead = nil
+		return err
+	}
+	return f.processRun(ctx, w, c, upTo)
+}
+
+// isPanic reports a panic, or the end of a goroutine, that was met ahead. It has no cure (rule C13).
+func isPanic(err error) bool {
+	_, is := err.(*exception.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
+	return is
 }
 
 // processRun processes the pending items from w.processed up to a place. It returns why the one
@@ -255,6 +282,7 @@ func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error
 		})
 	}
 	running.Wait()
+	w.failedAhead = nil
 	for _, c := range f.chains {
 		w.output.AppendAll(c.buffer)
 	}
@@ -292,8 +320,11 @@ func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []in
 	for n, i := range items {
 		*at = n
 		err := guarded(func() error {
-			err := f.processOnce(ctx, w, c, i)
-			if err == nil || errors.Is(err, item.ErrFilter) {
+			err := w.failedAhead[i]
+			if err == nil {
+				err = f.processOnce(ctx, w, c, i)
+			}
+			if err == nil || errors.Is(err, item.ErrFilter) || isPanic(err) {
 				return err
 			}
 			return cured(ctx, w, c, i, err)

@@ -3,6 +3,7 @@ package chunk
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -22,6 +23,12 @@ type work struct {
 	// failure ended the reading ahead: io.EOF at the end of the data. It is handled when the
 	// work is the one in hand.
 	failure error
+	// isRead says that reading ahead has ended. failedAhead are the failures to process items ahead,
+	// by place, which are handled likewise.
+	isRead      bool
+	failedAhead map[int]error
+	// halted, once true, ends the preparing; nil: the work is in hand.
+	halted *atomic.Bool
 	// completes says that its commit, which has no items, lets the writers complete.
 	completes bool
 
@@ -98,6 +105,14 @@ func (w *work) reset() {
 func (w *work) begin(start position, skipsBefore int64) {
 	start.Writers = nil
 	w.began, w.start, w.skipsBefore = time.Now(), start, skipsBefore
+}
+
+// failAhead keeps the failure to process an item ahead.
+func (w *work) failAhead(i int, err error) {
+	if w.failedAhead == nil {
+		w.failedAhead = map[int]error{}
+	}
+	w.failedAhead[i] = err
 }
 
 // extendVerdicts gives each item that was read a verdict, pending for the new ones.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"sync"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -34,6 +35,8 @@ type reader struct {
 	meta      item.Meta
 	// raw is that of texts while a text is in hand.
 	raw item.RawReader
+	// mu is of handed and before: the next chunk may be read while this one commits (rule C19).
+	mu sync.Mutex
 	// handed are the numbers of the items that were read, from the first one without a
 	// committed verdict; before counts the earlier ones.
 	handed []int64
@@ -157,7 +160,7 @@ func (r *reader) next(ctx context.Context) (given, error) {
 			if !ok {
 				continue
 			}
-			r.handed, r.meta = append(r.handed, s.ID), s.Meta
+			r.hand(s)
 			return of, nil
 		}
 		if r.end {
@@ -174,12 +177,20 @@ func (r *reader) next(ctx context.Context) (given, error) {
 	}
 }
 
+func (r *reader) hand(s core.SkippedItem) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handed, r.meta = append(r.handed, s.ID), s.Meta
+}
+
 // Meta is where the item came from when it was skipped.
 func (r *reader) Meta() item.Meta { return r.meta }
 
 // committed returns the numbers of the outcomes from to to-1, counted from the reader's
 // start, and drops the earlier ones.
 func (r *reader) committed(from, to int64) ([]int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if from < r.before || to < from || to > r.before+int64(len(r.handed)) {
 		return nil, fmt.Errorf("redrive: outcomes %d to %d of %d to %d", from, to, r.before, r.before+int64(len(r.handed)))
 	}

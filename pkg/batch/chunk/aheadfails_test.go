@@ -1,0 +1,230 @@
+package chunk_test
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+)
+
+// leftBehind is what an execution of a step leaves behind.
+type leftBehind struct {
+	Status           core.Status
+	Counters, InHand core.Counters
+	Position         string
+	Rows             []int64
+	Skips            int
+}
+
+// eitherWay runs a step over 35 numbers in chunks of 10, with and without reading ahead, and
+// returns what both leave behind (rule C19). assemble may change its parts.
+func eitherWay(t *testing.T, config chunk.Config, assemble func(run *core.StepRun, p *chunk.Parts)) (end leftBehind) {
+	t.Helper()
+	for _, ahead := range []chunk.ReadAhead{chunk.ReadAheadOff, chunk.ReadAheadOn} {
+		e := engine(t, testdb.SQLite(t))
+		c := config
+		c.Name, c.Size, c.Database, c.ReadAhead = "load", 10, e.Database, ahead
+		c.Assemble = func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+			p := chunk.Parts{
+				Reader:  item.EraseReader[int](&seekable{numbers: numbers{n: 35}}),
+				Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database})},
+			}
+			assemble(run, &p)
+			return p, nil
+		}
+		s, err := chunk.New(c)
+		require.NoError(t, err)
+		exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+		record := e.Step(exec, "load")
+		skips, err := e.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID, Limit: 100})
+		require.NoError(t, err)
+		got := leftBehind{record.Status, record.Counters, record.InHand, string(record.Position), e.Ints(allRows), len(skips)}
+		if ahead == chunk.ReadAheadOff {
+			end = got
+		}
+		require.Equal(t, end, got, exec.Error)
+	}
+	return end
+}
+
+// unmarkable panics where it is asked for the mark of a number.
+type unmarkable struct {
+	seekable
+	at int
+}
+
+func (r *unmarkable) Mark() any {
+	if r.next == r.at+1 {
+		panic("no mark")
+	}
+	return r.next
+}
+
+func (r *unmarkable) PositionAt(mark any) (item.Position, error) { return json.Marshal(mark) }
+
+// tellsTwo is an item.Reader that tells of a bad item together with the good one before it.
+type tellsTwo struct {
+	item.Reader
+	good int
+}
+
+func (r tellsTwo) Fill(ctx context.Context, items item.Items, n int) error {
+	if err := r.Reader.Fill(ctx, items, n); err != nil {
+		return err
+	}
+	if items.At(items.Len()-1) == r.good {
+		return item.Consumed(item.Meta{Line: int64(r.good + 1)}, errBad)
+	}
+	return nil
+}
+
+// The failure may come with the last item of a chunk, and is not forgotten there.
+func TestWhatFailsBehindTheLastItemReadAheadIsHandled(t *testing.T) {
+	t.Parallel()
+	end := eitherWay(t, chunk.Config{}, func(_ *core.StepRun, p *chunk.Parts) {
+		p.Reader = item.EraseReader[int](&unmarkable{seekable{numbers: numbers{n: 35}}, 19})
+	})
+	require.Equal(t, core.StatusFailed, end.Status)
+
+	skip := chunk.LimitSkip{Limit: 5, Skippable: func(error) bool { return true }}
+	end = eitherWay(t, chunk.Config{Skip: skip}, func(_ *core.StepRun, p *chunk.Parts) { p.Reader = tellsTwo{p.Reader, 19} })
+	require.Equal(t, core.StatusCompleted, end.Status)
+	require.Equal(t, 1, end.Skips)
+}
+
+// failsOnce fails with number 15 once. It may be called ahead.
+type failsOnce struct {
+	fail   func() error
+	failed bool
+}
+
+func (p *failsOnce) Process(_ context.Context, n int) (int, error) {
+	if n == 15 && !p.failed {
+		p.failed = true
+		return 0, p.fail()
+	}
+	return n, nil
+}
+
+func (*failsOnce) IndependentOf(string) bool { return true }
+
+// The first attempt counts, wherever it was made: a retry must be allowed, and a panic is fatal.
+func TestAnItemThatFailsAheadHasFailed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fail    func() error
+		retries int
+		status  core.Status
+	}{
+		"without a retry":   {func() error { return exception.Retryable("look up", errBad) }, 0, core.StatusFailed},
+		"with a retry":      {func() error { return exception.Retryable("look up", errBad) }, 1, core.StatusCompleted},
+		"a panic":           {func() error { panic("once") }, 1, core.StatusFailed},
+		"the goroutine end": {func() error { runtime.Goexit(); return nil }, 1, core.StatusFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, workers := range []int{1, 3} {
+				end := eitherWay(t, chunk.Config{Concurrency: workers, Retry: chunk.Retry{Limit: c.retries}}, func(_ *core.StepRun, p *chunk.Parts) {
+					p.Processors = []item.Processor{item.EraseProcessor[int, int](&failsOnce{fail: c.fail})}
+				})
+				require.Equal(t, c.status, end.Status)
+			}
+		})
+	}
+}
+
+func TestAReaderThatEndsItsGoroutineCountsTheSame(t *testing.T) {
+	t.Parallel()
+	end := eitherWay(t, chunk.Config{}, func(_ *core.StepRun, p *chunk.Parts) {
+		p.Reader = item.EraseReader[int](&watched{seekable: seekable{numbers: numbers{n: 35}}, on: func(n int) error {
+			if n == 15 {
+				runtime.Goexit()
+			}
+			return nil
+		}})
+	})
+	require.Equal(t, core.StatusFailed, end.Status)
+	require.Equal(t, core.Counters{Read: 5}, end.InHand)
+}
+
+// stopsBefore asks for a stop before the chunk that it counts down to.
+type stopsBefore struct {
+	chunks int
+	stop   func()
+}
+
+func (l *stopsBefore) BeforeChunk(context.Context) error {
+	if l.chunks--; l.chunks == 0 {
+		l.stop()
+	}
+	return nil
+}
+
+func TestAStopBeforeAChunkThrowsAwayWhatWasReadAheadOfIt(t *testing.T) {
+	t.Parallel()
+	end := eitherWay(t, chunk.Config{}, func(run *core.StepRun, p *chunk.Parts) {
+		p.Listeners = []any{&stopsBefore{2, run.Services.Stop.Request}}
+	})
+	require.Equal(t, core.StatusStopped, end.Status)
+	require.Equal(t, upTo(10), end.Rows)
+}
+
+// acknowledges is a reader that hears of commits itself: it notes what it has read by then.
+type acknowledges struct {
+	seekable
+	acknowledged []int
+}
+
+func (r *acknowledges) AfterChunk(context.Context, core.Counters) error {
+	r.acknowledged = append(r.acknowledged, r.next)
+	return nil
+}
+
+// Nothing is asked of a component ahead that is a listener, too (rule C20).
+func TestAReaderThatListensReadsNothingAhead(t *testing.T) {
+	t.Parallel()
+	r := &acknowledges{seekable: seekable{numbers: numbers{n: 35}}}
+	eitherWay(t, chunk.Config{}, func(_ *core.StepRun, p *chunk.Parts) {
+		r.next, r.acknowledged = 0, nil
+		p.Reader = item.EraseReader[int](r)
+	})
+	require.Equal(t, []int{10, 20, 30, 35}, r.acknowledged)
+}
+
+// Reading ahead ends where the chunk in hand fails. What was read is not lost: the rest is read when
+// the chunk is its turn.
+func TestAChunkThatWasReadAheadInPartIsCompleted(t *testing.T) {
+	t.Parallel()
+	e := engine(t, testdb.SQLite(t))
+	reading, failing := make(chan struct{}), make(chan struct{})
+	r := &watched{seekable: seekable{numbers: numbers{n: 35}}, independent: true, on: func(n int) error {
+		time.Sleep(2 * time.Millisecond) // so that it is read one by one
+		if n == 12 {
+			close(reading)
+			<-failing
+		}
+		return nil
+	}}
+	attempts := 0
+	exec := e.Run(aheadStep(t, e, "", r, at(9, func() error {
+		if attempts++; attempts > 1 {
+			return nil
+		}
+		<-reading
+		close(failing)
+		return exception.Retryable("write", errBad)
+	})))
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	require.Equal(t, upTo(35), e.Ints(allRows))
+	require.Equal(t, core.Counters{Read: 35, Write: 35, Commit: 4, Rollback: 1}, e.Step(exec, "load").Counters)
+}

@@ -87,8 +87,8 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), FR
 	SURFIN_CRASH_KILLS=$(KILLS) SURFIN_RACES=$(RACES) SURFIN_FROZEN=$(FROZEN) SURFIN_TASK_FAULTS=$(TASK_FAULTS) SURFIN_RIVER_TASKS=2000 $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -parallel $(PARALLEL) \
 		-run 'TasksAndPartsOverRiver|NoScheduledRunIsMissing|ThoughTheProcessIsKilled|OfTwoProcesses|ThoughFrozenOnesWake|ThoughWorkersAreKilledAndFrozen' $(FLAGS) ./internal/acceptance/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v $(FLAGS) ./internal/acceptance/
-	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/ ./internal/conformance/
-	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory test-race SEED=0 PKG="./internal/testmodel/ ./internal/conformance/ ./internal/acceptance/"
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v $(FLAGS) ./internal/testmodel/ ./internal/testahead/ ./internal/conformance/
+	$(SPARE) $(WITH_POSTGRES) $(MAKE) --no-print-directory test-race SEED=0 PKG="./internal/testmodel/ ./internal/testahead/ ./internal/conformance/ ./internal/acceptance/"
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'TestRepository/.*/the_largest_plan' $(FLAGS) ./pkg/batch/repository/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v \
 		-run '$(FLOWS)' $(FLAGS) ./pkg/batch/job/

@@ -1,0 +1,222 @@
+package testahead
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
+)
+
+// processor filters. The first one has the faults.
+type processor struct {
+	w           *world
+	number      int
+	independent bool
+}
+
+func (p processor) IndependentOf(string) bool { return p.independent }
+
+func (p processor) Process(_ context.Context, it thing) (thing, error) {
+	if p.number == 0 {
+		if err := p.w.meetItem(atProcess, it.Place); err != nil {
+			return it, err
+		}
+	}
+	if it.Place%len(p.w.s.Processors) == p.number && p.w.s.filters(it.Place) {
+		return it, item.ErrFilter
+	}
+	return it, nil
+}
+
+// target is what all launches of one job write: the rows with its number, and files.
+type target struct {
+	run    int
+	insert string
+	files  [][]int // places, by writer
+}
+
+// writer is writer number n, as the scenario wants it.
+func writer(w *world, n int) item.Writer {
+	o := w.s.Outputs[n]
+	var out item.Writer
+	switch o.Form {
+	case file:
+		out = item.EraseWriter[thing](fileWriter{w, n})
+	case completing:
+		out = item.EraseWriter[thing](completingWriter{tableWriter{w, n}})
+	default:
+		out = item.EraseWriter[thing](tableWriter{w, n})
+	}
+	if o.Encodes {
+		return &encoder{out, w, n}
+	}
+	return out
+}
+
+// tableWriter inserts into the table, in the transaction that must be there. A fault of the
+// first writer comes before the row of its item, one of the others behind it.
+type tableWriter struct {
+	w *world
+	n int
+}
+
+func (t tableWriter) Write(ctx context.Context, items []thing) error {
+	t.w.note("write %d %v", t.n, items)
+	for _, it := range items {
+		failure := t.w.meetWrite(t.n, it.Place, len(items))
+		if failure != nil && t.n == 0 {
+			return failure
+		}
+		if err := t.insert(ctx, it.Place); err != nil {
+			return err
+		}
+		if failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+func (t tableWriter) insert(ctx context.Context, place int) error {
+	current, ok := tx.From(ctx, t.w.db.Name())
+	if !ok {
+		return errors.New("the writer was called without a transaction")
+	}
+	_, err := current.Conn().ExecContext(ctx, t.w.target.insert, t.w.target.run, t.n, place)
+	return err
+}
+
+type completingWriter struct{ tableWriter }
+
+func (t completingWriter) Complete(ctx context.Context) error {
+	t.w.note("complete %d", t.n)
+	if err := t.w.meet(atComplete); err != nil {
+		return err
+	}
+	return t.insert(ctx, noItem)
+}
+
+// noItem is the place of the row of Complete.
+const noItem = -1
+
+// fileWriter appends to a file of the target. Its position is the file's length.
+type fileWriter struct {
+	w *world
+	n int
+}
+
+func (f fileWriter) list() *[]int { return &f.w.target.files[f.n] }
+
+// cutTo cuts the file to a position.
+func (f fileWriter) cutTo(at item.Position) error {
+	length := 0
+	if at != nil {
+		if err := json.Unmarshal(at, &length); err != nil {
+			return err
+		}
+	}
+	list := f.list()
+	if length > len(*list) {
+		return fmt.Errorf("the file has %d items, not %d", len(*list), length)
+	}
+	*list = (*list)[:length]
+	return nil
+}
+
+func (f fileWriter) Open(_ context.Context, at item.Position) error { return f.cutTo(at) }
+
+func (f fileWriter) Write(_ context.Context, items []thing) error {
+	f.w.note("write %d %v", f.n, items)
+	for _, it := range items {
+		if err := f.w.meetWrite(f.n, it.Place, len(items)); err != nil {
+			return err
+		}
+		*f.list() = append(*f.list(), it.Place)
+	}
+	return nil
+}
+
+func (f fileWriter) Prepare(context.Context) error { return f.w.meet(atPrepare) }
+
+func (f fileWriter) Position() (item.Position, error) {
+	if err := f.w.meet(atWriterPosition); err != nil {
+		return nil, err
+	}
+	return json.Marshal(len(*f.list()))
+}
+
+func (f fileWriter) Rewind(_ context.Context, at item.Position) error {
+	f.w.note("rewind %d %s", f.n, at)
+	if err := f.w.meet(atRewind); err != nil {
+		return err
+	}
+	return f.cutTo(at)
+}
+
+func (f fileWriter) Release(context.Context) error {
+	f.w.note("release %d", f.n)
+	return f.w.meet(atRelease)
+}
+
+func (f fileWriter) Finish(context.Context) error {
+	f.w.note("finish %d", f.n)
+	return f.w.meet(atFinish)
+}
+
+func (f fileWriter) Close(context.Context) error {
+	f.w.note("close %d", f.n)
+	return nil
+}
+
+// encoder is a writer whose chunks may be encoded ahead. The third one encodes as it writes.
+type encoder struct {
+	item.Writer
+	w *world
+	n int
+}
+
+func (e *encoder) NewEncoding() item.Encoding {
+	if e.n == 2 {
+		return nil
+	}
+	return &encoding{each: e.w.s.UnencodableEach}
+}
+
+func (e *encoder) WriteEncoded(ctx context.Context, of item.Encoding) (done bool, err error) {
+	items := of.(*encoding).items
+	if each := e.w.s.StaleEach; each > 0 && items[0].Place%each == 0 {
+		return false, nil
+	}
+	return true, e.Write(ctx, &item.Slice[thing]{Items: items})
+}
+
+type encoding struct {
+	items []thing
+	each  int
+}
+
+var errEncode = errors.New("the item cannot be encoded")
+
+// Encode fails on items at a multiple of each: with an error, a panic, or the end of its goroutine.
+func (c *encoding) Encode(items item.Items) error {
+	c.items = c.items[:0]
+	for i := range items.Len() {
+		it := items.At(i).(thing)
+		if c.each > 0 && it.Place%c.each == 0 {
+			switch it.Place % 3 {
+			case 0:
+				return errEncode
+			case 1:
+				panic(errEncode)
+			default:
+				runtime.Goexit()
+			}
+		}
+		c.items = append(c.items, it)
+	}
+	return nil
+}

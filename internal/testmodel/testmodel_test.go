@@ -29,16 +29,13 @@ func TestTheEngineDoesWhatTheRulesSayOnPostgres(t *testing.T) {
 	compare(t, testdb.Postgres(t), 250, 10)
 }
 
-// compare checks so many cases, or the share of the soak.
+// compare checks so many cases, or the share of the soak. Where tests are short, rapid takes a fifth.
 func compare(t *testing.T, url string, cases, share int) {
 	t.Helper()
 	if given := os.Getenv(soak); given != "" {
 		n, err := strconv.Atoi(given)
 		require.NoError(t, err, soak)
 		cases = max(1, n/share)
-	}
-	if testing.Short() {
-		cases /= 5
 	}
 	checks := flag.Lookup("rapid.checks")
 	given := checks.Value.String()

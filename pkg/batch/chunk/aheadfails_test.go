@@ -143,6 +143,11 @@ func TestAnItemThatFailsAheadHasFailed(t *testing.T) {
 	}
 }
 
+// stepping is a reader that can step over an item.
+type stepping struct{ *watched }
+
+func (r stepping) SkipItem(context.Context) error { r.next++; return nil }
+
 func TestAReaderThatEndsItsGoroutineCountsTheSame(t *testing.T) {
 	t.Parallel()
 	end := eitherWay(t, chunk.Config{}, func(_ *core.StepRun, p *chunk.Parts) {
@@ -155,6 +160,21 @@ func TestAReaderThatEndsItsGoroutineCountsTheSame(t *testing.T) {
 	})
 	require.Equal(t, core.StatusFailed, end.Status)
 	require.Equal(t, core.Counters{Read: 5}, end.InHand)
+
+	// Also where items were processed ahead of another failure.
+	end = eitherWay(t, chunk.Config{Skip: chunk.LimitSkip{Limit: 5}}, func(_ *core.StepRun, p *chunk.Parts) {
+		p.Reader = item.EraseReader[int](stepping{&watched{seekable: seekable{numbers: numbers{n: 35}}, on: func(n int) error {
+			switch n {
+			case 18:
+				return exception.Skippable("read", errBad)
+			case 19:
+				runtime.Goexit()
+			}
+			return nil
+		}}})
+		p.Processors = []item.Processor{item.EraseProcessor[int, int](sevens{})}
+	})
+	require.Equal(t, core.StatusFailed, end.Status)
 }
 
 // stopsBefore asks for a stop before the chunk that it counts down to.
@@ -227,4 +247,35 @@ func TestAChunkThatWasReadAheadInPartIsCompleted(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	require.Equal(t, upTo(35), e.Ints(allRows))
 	require.Equal(t, core.Counters{Read: 35, Write: 35, Commit: 4, Rollback: 1}, e.Step(exec, "load").Counters)
+}
+
+// refusesSkips is a listener that fails.
+type refusesSkips struct{}
+
+func (refusesSkips) OnSkipRead(context.Context, error) error { return errBad }
+
+// A split commits the items without the failed read that was told of together with the last one: a
+// restart that counts its way back meets it again, and handles it.
+func TestAFailureThatIsToldWithTheItemInFrontOfARestartIsHandled(t *testing.T) {
+	t.Parallel()
+	e := engine(t, testdb.SQLite(t))
+	run := func(before func(int) error, listeners ...any) *core.JobExecution {
+		s, err := chunk.New(chunk.Config{
+			Name: "load", Size: 5, Database: e.Database, Skip: chunk.LimitSkip{Limit: 5, Skippable: func(error) bool { return true }},
+			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+				return chunk.Parts{
+					Reader:  tellsTwo{item.EraseReader[int](&numbers{n: 12}), 4},
+					Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database, before: before})}, Listeners: listeners,
+				}, nil
+			},
+		})
+		require.NoError(t, err)
+		return e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+	}
+	require.Equal(t, core.StatusFailed, run(at(2, times(1, errBad)), refusesSkips{}).Status)
+	require.Equal(t, upTo(5), e.Ints(allRows))
+	exec := run(nil)
+	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
+	require.Equal(t, upTo(12), e.Ints(allRows))
+	require.Equal(t, core.Counters{Read: 7, ReadSkip: 1, Write: 7, Commit: 2}, e.Step(exec, "load").Counters)
 }

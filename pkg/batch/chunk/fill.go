@@ -25,6 +25,9 @@ type filler struct {
 	independent bool
 	// stride is the number of items that are read before the next look for a stop.
 	stride int
+	// behind is what a reader said together with the last item in front of the position that it
+	// went back to: it is about what follows.
+	behind error
 }
 
 // source is the reader, with its optional interfaces.
@@ -74,18 +77,30 @@ func (f *filler) newWork() *work {
 
 // fill reads a chunk and processes it, unless it is processed inside the transaction.
 func (f *filler) fill(ctx context.Context, w *work) error {
-	err := f.read(ctx, w)
-	if err == nil && !w.isEmpty() {
-		w.next, err = f.nextPosition(w)
-	}
-	if err != nil {
-		w.unfilter() // of what was processed ahead: nothing is to be processed yet (rule C19)
+	if err := f.readToPosition(ctx, w); err != nil {
 		return err
 	}
 	if f.step.config.ProcessInTransaction {
 		return nil
 	}
 	return f.processRest(ctx, w)
+}
+
+// readToPosition reads a chunk and takes the position behind it. Where that fails, or a component
+// ends the goroutine, what was processed ahead does not count: nothing is to be processed yet
+// (rule C19).
+func (f *filler) readToPosition(ctx context.Context, w *work) (err error) {
+	done := false
+	defer func() {
+		if !done {
+			w.unfilter()
+		}
+	}()
+	if err = f.read(ctx, w); err == nil && !w.isEmpty() {
+		w.next, err = f.nextPosition(w)
+	}
+	done = err == nil
+	return err
 }
 
 // prepare fills a work that is not in hand yet, as far as no decision is needed: the first
@@ -135,6 +150,9 @@ func (f *filler) encode(w *work) {
 // read reads a chunk. A skipped read does not use a place (rule C1), but their number
 // ends a chunk as well, so that skips, memory and a stop have a bound (rule C1a).
 func (f *filler) read(ctx context.Context, w *work) error {
+	if f.behind != nil {
+		w.failure, f.behind = f.behind, nil
+	}
 	for w.failure != nil || w.items.Len() < f.step.config.Size && len(w.skips) < f.step.config.MaxSkippedReads && w.rawBytes < maxRawBytes {
 		err := f.readUpTo(ctx, w, f.step.config.Size)
 		if err == nil {
@@ -338,10 +356,14 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 		w.items.Reset()
 		err := f.readUpTo(ctx, w, int(min(n, int64(f.step.config.Size))))
 		n -= int64(w.items.Len())
+		if n == 0 {
+			f.behind = err
+			return nil
+		}
 		if err == nil {
 			continue
 		}
-		if !isEnd(err) && n > 0 && f.step.mayHaveSkipped(ctx, err) {
+		if !isEnd(err) && f.step.mayHaveSkipped(ctx, err) {
 			failure := err
 			if err = f.canStepOver(ctx, failure); err == nil {
 				err = f.stepOver(ctx, failure)

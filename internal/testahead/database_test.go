@@ -19,7 +19,7 @@ type database struct {
 func (d database) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
 	d.w.note("begin")
 	if err := d.w.meet(atBegin); err != nil {
-		return nil, fmt.Errorf("%w: %w", tx.ErrNotBegun, err)
+		return nil, err
 	}
 	h, err := d.Database.Begin(ctx, attr)
 	if err != nil {

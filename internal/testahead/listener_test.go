@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// listener traces what it is told. It has no callback that keeps a step from reading,
+// listener traces its calls. It has no callback that keeps a step from reading,
 // processing or encoding ahead.
 type listener struct{ w *world }
 

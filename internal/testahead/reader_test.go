@@ -75,7 +75,7 @@ func (r stepping) SkipItem(context.Context) error {
 	return err
 }
 
-// positioned is what a source with a position has besides.
+// positioned adds a position to a source.
 type positioned struct{ *source }
 
 func (r positioned) Open(_ context.Context, at item.Position) error {

@@ -62,8 +62,7 @@ func TestReadingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-// What fails counts what it would without: what was read or processed ahead of the failure is
-// nobody's (rule C11).
+// A step that fails does not count what was read or processed ahead of the failure (rule C11).
 func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

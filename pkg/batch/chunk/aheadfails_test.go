@@ -72,7 +72,7 @@ func (r *unmarkable) Mark() any {
 
 func (r *unmarkable) PositionAt(mark any) (item.Position, error) { return json.Marshal(mark) }
 
-// tellsTwo is an item.Reader that tells of a bad item together with the good one before it.
+// tellsTwo is an item.Reader whose call returns a good item and the failure to read the next one.
 type tellsTwo struct {
 	item.Reader
 	good int
@@ -254,9 +254,9 @@ type refusesSkips struct{}
 
 func (refusesSkips) OnSkipRead(context.Context, error) error { return errBad }
 
-// A split commits the items without the failed read that was told of together with the last one: a
-// restart that counts its way back meets it again, and handles it.
-func TestAFailureThatIsToldWithTheItemInFrontOfARestartIsHandled(t *testing.T) {
+// A split commits the items, and not the failed read that came with the last one. A restart that
+// counts its way back meets that read again, and handles it.
+func TestAFailureThatComesWithTheItemInFrontOfARestartIsHandled(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
 	run := func(before func(int) error, listeners ...any) *core.JobExecution {

@@ -50,7 +50,7 @@ const (
 
 // slowTime is how long a SLOW step works: long enough for what comes next to find
 // it at work.
-const slowTime = 400 * time.Millisecond
+const slowTime = 1500 * time.Millisecond
 
 func words() []string {
 	return []string{

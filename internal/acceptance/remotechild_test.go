@@ -50,6 +50,7 @@ flow:
       script: |
         [ -e again ] && exit 0
         touch again
+        until [ -e parked ]; do sleep 0.05; done
         kill -9 $PPID
 `
 )
@@ -105,6 +106,8 @@ func TestChildJobsRunOnWorkersThatAreKilled(t *testing.T) {
 		manager.signal(syscall.SIGKILL)
 
 		first := s.worker()
+		awaitJob(t, r, "middle", func(e core.JobExecution) bool { return e.Status == core.StatusParked && !e.StartedAt.IsZero() })
+		s.write("parked", "")
 		code, out := first.wait()
 		require.Equal(t, -1, code, out) // by the step
 		require.Equal(t, core.StatusParked, newestOf(t, r, "outer").Status)

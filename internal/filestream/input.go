@@ -59,7 +59,7 @@ type Input struct {
 	src   io.Reader
 	print Fingerprint
 	first int64 // offset of the first character behind a byte order mark
-	cr    bool  // carriage returns are delivered as line feeds
+	cr    bool  // a carriage return alone ends a line, too
 
 	buf   []byte // bytes delivered or to be delivered again
 	base  int64  // offset of buf[0]
@@ -328,9 +328,6 @@ func (in *Input) fill() (int, error) {
 	for empty := 0; empty < 100; empty++ {
 		n, err := in.src.Read(in.buf[have : have+readBytes])
 		in.buf = in.buf[:have+n]
-		if in.cr {
-			turnCR(in.buf[have:])
-		}
 		if n > 0 || err != nil {
 			return n, err // a source repeats its error
 		}

@@ -116,7 +116,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		})
 	}
 	require.Equal(t, []string{
-		"1|Ann|two\nlines",
+		"1|Ann|two\r\nlines",
 		`!:6: column 1: field id: "x" is not an int`,
 		"!:7: the record has 2 fields, not 3",
 		`!:8: column 5: extraneous or missing " in quoted-field`,

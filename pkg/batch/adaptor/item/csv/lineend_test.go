@@ -17,7 +17,7 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	content := "id,name\r1,Ann\r\r# no record\r2,\"two\nlines\rof \"\"text\"\"\"\rx,Bob\r3,é"
-	want := []string{"1|Ann", "2|two\nlines\nof \"text\"", `!:8: column 1: field id: "x" is not an int`, "3|é"}
+	want := []string{"1|Ann", "2|two\nlines\rof \"text\"", `!:8: column 1: field id: "x" is not an int`, "3|é"}
 	for _, c := range []struct{ name, content, encoding string }{
 		{"in.csv", content, ""}, {"bom.csv", "\xEF\xBB\xBF" + content + "\r", ""}, {"in.csv.gz", zip(t, content), ""},
 		{"latin.csv", strings.ReplaceAll(content, "é", "\xe9"), "latin1"},
@@ -52,6 +52,32 @@ func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
 		return r
 	}})
 	require.Len(t, outcomes(t, cfg, nil, nil), 500)
+}
+
+func TestLineEndsInQuotesAreData(t *testing.T) {
+	t.Parallel()
+	ids := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "note", Kind: row.String})
+	for _, note := range []string{"a\r\nb", "a\nb", "a\rb", "\r\n", "\r", "a\r\r\n", "\r\n\r\n"} {
+		for _, end := range []string{"\n", "\r\n", "\r"} {
+			content := "id,note" + end + "1,\"" + note + "\"" + end + "x,\"" + note + "\"" + end + "2,b" + end
+			cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: true}
+			r, err := NewReader(cfg, ids)
+			require.NoError(t, err)
+			require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
+			items := r.NewItems(1)
+			require.NoError(t, r.Fill(t.Context(), items, 1))
+			require.Equal(t, note, items.At(0).(item.Row).At(1).Str(), "%q", content)
+			require.True(t, item.IsConsumed(r.Fill(t.Context(), items, 2)))
+			raw := r.Component().(item.RawReader).RawText()
+			require.Equal(t, "x,\""+note+"\"", raw.Text, "%q", content)
+			require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
+
+			raw.Text = strings.Replace(raw.Text, "x", "3", 1)
+			require.NoError(t, r.Component().(item.RawOpener).OpenRaw(t.Context(), item.Meta{Path: cfg.Path, Line: 3}, raw))
+			require.NoError(t, r.Fill(t.Context(), items, 2))
+			require.Equal(t, note, items.At(1).(item.Row).At(1).Str(), "redriven: %q", content)
+		}
+	}
 }
 
 func TestACarriageReturnInAFileOfLineFeedsIsText(t *testing.T) {

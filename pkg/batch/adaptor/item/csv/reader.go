@@ -152,8 +152,9 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 	} else if r.cr, err = in.EndsLinesWithCR(ctx); err != nil {
 		return err
 	}
+	r.csv.cr = r.cr
 	if r.cr {
-		in.TurnCR()
+		in.EndLinesWithCR()
 	}
 	if pos == nil {
 		r.rewindTo(in.Start(), 0)
@@ -242,8 +243,9 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 // and the line where a quoted text before it has line ends.
 func (r *reader) place(column int) string {
 	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
-	line := r.fromLines + 1 + int64(bytes.Count(before, []byte{'\n'}))
-	at := len(before) - bytes.LastIndexByte(before, '\n')
+	lines, begin := r.csv.linesIn(before)
+	line := r.fromLines + 1 + int64(lines)
+	at := len(before) - begin + 1
 	if line != r.line {
 		return fmt.Sprintf("line %d, column %d", line, at)
 	}
@@ -335,7 +337,7 @@ func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	offset, lines := r.next, r.lines
 	for {
 		rest := r.in.Buffered(offset)
-		if !bytes.HasPrefix(rest, []byte("\n")) && !bytes.HasPrefix(rest, []byte("\r\n")) &&
+		if !bytes.HasPrefix(rest, []byte("\n")) && !bytes.HasPrefix(rest, []byte("\r\n")) && !(r.cr && bytes.HasPrefix(rest, []byte("\r"))) &&
 			(r.cfg.Comment == "" || !bytes.HasPrefix(rest, []byte(r.cfg.Comment))) {
 			break
 		}

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 
-	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -20,6 +19,9 @@ import (
 // readBytes is the size of one read from the file or its decoder.
 const readBytes = 64 << 10
 
+// plainText is the encoding that is delivered as it stands in the file.
+const plainText = "UTF-8"
+
 // ErrTooLong is returned by Read when more than InputConfig.Max bytes were
 // delivered since the last Keep: the record in hand has no end in sight.
 var ErrTooLong = errors.New("the record is too long")
@@ -27,9 +29,9 @@ var ErrTooLong = errors.New("the record is too long")
 // InputConfig says what is read, and how.
 type InputConfig struct {
 	Path        string
-	Compression string // auto (or empty), none, gzip
-	Encoding    string // one of Encodings; empty: utf-8 or what a byte order mark says
-	Max         int64  // longest record in bytes; 0: no limit
+	Compression string       // auto (or empty), none, gzip
+	Encoding    EncodingName // one of Encodings; empty: utf-8 or what a byte order mark says
+	Max         int64        // longest record in bytes; 0: no limit
 	// Stdin is read where Path is core.StdPath; nil: os.Stdin.
 	Stdin io.Reader
 	// Accept continues in a file other than the one that was read, after the part that
@@ -61,6 +63,8 @@ type Input struct {
 	first int64 // offset of the first character behind a byte order mark
 	cr    bool  // carriage returns are delivered as line feeds
 
+	encoding string // of the file, by its name; plainText is not decoded
+
 	buf   []byte // bytes delivered or to be delivered again
 	base  int64  // offset of buf[0]
 	pos   int    // next byte of buf to deliver
@@ -83,7 +87,7 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	if err != nil {
 		return nil, pathError(cfg.Path, err)
 	}
-	in := &Input{cfg: cfg, file: file}
+	in := &Input{cfg: cfg, file: file, encoding: plainText}
 	if in.print, err = fingerprint(file); err == nil && at != nil {
 		if what := changed(at.File, in.print); what != "" && !cfg.Accept {
 			err = &ChangedError{Path: absolute(cfg.Path), What: what, Acceptable: true}
@@ -156,30 +160,33 @@ func (in *Input) decode() error {
 		}
 		plain = false
 	}
-	enc, err := encodingOf(in.cfg.Encoding, unicode.UseBOM)
+	c, err := codecOf(in.cfg.Encoding)
 	if err != nil {
 		return err
 	}
-	if enc == nil {
+	if c.utf8 {
 		head := bufio.NewReaderSize(in.src, 16)
 		mark, err := head.Peek(3)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		var skip int
-		if enc, skip = byteOrderMark(mark); skip > 0 {
-			if _, err := head.Discard(skip); err != nil {
-				return err
-			}
-			in.first = int64(skip)
+		declared, skip := byteOrderMark(mark)
+		if _, err := head.Discard(skip); err != nil {
+			return err
 		}
+		in.first = int64(skip)
 		in.src = head
-		if plain && enc == nil {
+		if plain && declared == "" {
 			return in.seekTo(in.first)
 		}
+		if declared != "" {
+			if c, err = codecOf(declared); err != nil {
+				return err
+			}
+		}
 	}
-	if enc != nil {
-		in.src = transform.NewReader(in.src, enc.NewDecoder())
+	if !c.utf8 {
+		in.encoding, in.src = c.Name, transform.NewReader(in.src, c.decoder())
 	}
 	in.base, in.keep = in.first, in.first
 	return nil

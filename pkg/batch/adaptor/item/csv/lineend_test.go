@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -18,7 +19,10 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	content := "id,name\r1,Ann\r\r# no record\r2,\"two\nlines\rof \"\"text\"\"\"\rx,Bob\r3,é"
 	want := []string{"1|Ann", "2|two\nlines\nof \"text\"", `!:8: column 1: field id: "x" is not an int`, "3|é"}
-	for _, c := range []struct{ name, content, encoding string }{
+	for _, c := range []struct {
+		name, content string
+		encoding      filestream.EncodingName
+	}{
 		{"in.csv", content, ""}, {"bom.csv", "\xEF\xBB\xBF" + content + "\r", ""}, {"in.csv.gz", zip(t, content), ""},
 		{"latin.csv", strings.ReplaceAll(content, "é", "\xe9"), "latin1"},
 	} {

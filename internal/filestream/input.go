@@ -61,6 +61,7 @@ type Input struct {
 	src   io.Reader
 	print Fingerprint
 	first int64 // offset of the first character behind a byte order mark
+	plain bool  // src is the file itself
 	cr    bool  // carriage returns are delivered as line feeds
 
 	encoding string // of the file, by its name; plainText is not decoded
@@ -148,7 +149,7 @@ func regular(info fs.FileInfo) error {
 func (in *Input) decode() error {
 	plain := in.file != nil
 	if plain {
-		in.src = in.file
+		in.src = &sized{file: in.file, left: in.print.Size}
 	}
 	if gzipped(in.cfg.Path, in.cfg.Compression) {
 		gz, err := gzip.NewReader(bufio.NewReaderSize(in.src, readBytes))
@@ -197,14 +198,14 @@ func (in *Input) seekTo(offset int64) error {
 	if _, err := in.file.Seek(offset, io.SeekStart); err != nil {
 		return err
 	}
-	in.src, in.base, in.keep = in.file, offset, offset
+	in.src, in.plain, in.base, in.keep = &sized{file: in.file, left: in.print.Size - offset}, true, offset, offset
 	return nil
 }
 
 // fits makes sure that an accepted file can be gone on with at the offset, as far as
 // that can be told: compressed and other text is not looked into.
 func (in *Input) fits(offset int64) error {
-	if in.src != io.Reader(in.file) {
+	if !in.plain {
 		return nil
 	}
 	if offset > in.print.Size {
@@ -224,7 +225,7 @@ func (in *Input) fits(offset int64) error {
 }
 
 func (in *Input) skipTo(ctx context.Context, offset int64) error {
-	if in.src == io.Reader(in.file) {
+	if in.plain {
 		if offset < in.first || offset > in.print.Size {
 			return fmt.Errorf("cannot restart at offset %d", offset)
 		}
@@ -337,6 +338,9 @@ func (in *Input) fill() (int, error) {
 		in.buf = in.buf[:have+n]
 		if in.cr {
 			turnCR(in.buf[have:])
+		}
+		if n == 0 && err != nil {
+			err = in.ended(err)
 		}
 		if n > 0 || err != nil {
 			return n, err // a source repeats its error

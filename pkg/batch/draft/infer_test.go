@@ -135,6 +135,13 @@ func TestATextThatIsNotUTF8IsNamed(t *testing.T) {
 	}
 	_, err := inferring(t, "in.csv", "id,name\n1,Ann\n2,J\xfcrgen\n", draft.Options{})
 	require.ErrorContains(t, err, "in.csv:3: byte 0xfc at offset 17")
+	for likely, text := range map[string]string{
+		"ibm850": "J\x81rgen Gr\x84f", "windows-1251": "\xcf\xf0\xe8\xe2\xe5\xf2", "koi8-r": "\xf0\xd2\xc9\xd7\xc5\xd4", "shift-jis": "\x82\xa0\x82\xa2\x83A", "euc-jp": "\xa4\xa2\xa4\xa4",
+	} {
+		_, err = inferring(t, "in.csv", "id,name\n1,"+text+"\n", draft.Options{})
+		require.ErrorContains(t, err, "is it "+likely+"?")
+		require.NotEmpty(t, inferredWith(t, "in.csv", "id,name\n1,"+text+"\n", draft.Options{Encoding: likely}).Fields)
+	}
 	s := inferredWith(t, "in.csv", "id,name\n1,J\xfcrgen\n", draft.Options{Encoding: "windows-1252"})
 	require.Equal(t, 6, s.Fields[1].Longest)
 	_, err = inferring(t, "in.csv", "i\x00d\x00\n\x001\x00\n\x00", draft.Options{})

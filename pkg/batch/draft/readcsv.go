@@ -9,13 +9,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 // csvConfig is how the reader of a job reads the file.
 func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
-	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: !s.NoHeader, LazyQuotes: s.LazyQuotes, Encoding: s.Encoding}
+	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: !s.NoHeader, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
 }
 
 // sampleCSV reads a csv file with the reader of csv.
@@ -66,7 +67,7 @@ func (s *Shape) readCells(ctx context.Context, in *csv.Sample, columns []*column
 		for i, c := range cells[:min(len(cells), len(columns))] {
 			if !utf8.ValidString(c.Text) {
 				found, line, offset := in.Damage()
-				return s.notUTF8(ctx, found, line, offset)
+				return s.notUTF8(ctx, in.NotValid(), found, line, offset)
 			}
 			if c.Text == "" && !c.Quoted {
 				columns[i].null()

@@ -67,7 +67,7 @@ func (s *Shape) take(ctx context.Context, t *tree, in *jsonfile.Reader, doc []by
 			r, n := utf8.DecodeRune(doc[at:])
 			if r == utf8.RuneError && n == 1 {
 				line := in.Meta().Line + int64(bytes.Count(doc[:at], []byte{'\n'}))
-				return s.notUTF8(ctx, doc[at], line, in.RawText().Offset+int64(at))
+				return s.notUTF8(ctx, in.NotValid(), doc[at], line, in.RawText().Offset+int64(at))
 			}
 			at += n
 		}
@@ -86,7 +86,7 @@ func (s *Shape) take(ctx context.Context, t *tree, in *jsonfile.Reader, doc []by
 
 // openJSON opens the reader at the first document.
 func (s *Shape) openJSON(ctx context.Context) (*jsonfile.Reader, error) {
-	cfg := jsonfile.Config{Name: s.Format, Path: s.Path, MaxLine: maxDocument}
+	cfg := jsonfile.Config{Name: s.Format, Path: s.Path, Encoding: filestream.EncodingName(s.Encoding), MaxLine: maxDocument}
 	var in *jsonfile.Reader
 	if s.Format == formatLines {
 		in = jsonfile.NewLines(cfg)
@@ -109,7 +109,7 @@ func (s *Shape) openJSON(ctx context.Context) (*jsonfile.Reader, error) {
 // findItems finds the array of a json file: the file, or the first array of objects under a key of
 // it. What else the file has is noted: a job does not read it.
 func (s *Shape) findItems(ctx context.Context) (err error) {
-	in, err := filestream.OpenInput(ctx, filestream.InputConfig{Path: s.Path}, nil)
+	in, err := filestream.OpenInput(ctx, filestream.InputConfig{Path: s.Path, Encoding: filestream.EncodingName(s.Encoding)}, nil)
 	if err != nil {
 		return err
 	}

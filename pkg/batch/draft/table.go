@@ -189,12 +189,24 @@ func (c *tableColumn) scale() *int {
 	return &n
 }
 
-// columnsPostgres has the best key of the relation: the primary key, else the unique index of
+// columnsPostgres has the type below a domain, also of the elements of an array, and the best key of the relation: the primary key, else the unique index of
 // the fewest columns that are never null.
 const columnsPostgres = `
-select a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, coalesce(k.place, -1)
+select a.attname, format_type(base.type, base.typmod), a.attnotnull or base.filled, coalesce(k.place, -1)
 from pg_catalog.pg_class c
 join pg_catalog.pg_attribute a on a.attrelid = c.oid
+join lateral (
+  with recursive of(type, typmod, filled, depth) as (
+    select a.atttypid, a.atttypmod, false, 0
+    union all
+    select case when t.typtype = 'd' then t.typbasetype else b.typarray end, case when t.typtype = 'd' then t.typtypmod else e.typtypmod end,
+      of.filled or t.typnotnull, of.depth + 1
+    from of
+    join pg_catalog.pg_type t on t.oid = of.type
+    left join pg_catalog.pg_type e on e.oid = t.typelem and t.typcategory = 'A' and e.typtype = 'd'
+    left join pg_catalog.pg_type b on b.oid = e.typbasetype
+    where t.typtype = 'd' or b.typarray > 0)
+  select type, typmod, filled from of order by depth desc limit 1) base on true
 left join lateral (
   select i.indexrelid from pg_catalog.pg_index i
   where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null

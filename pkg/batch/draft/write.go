@@ -217,8 +217,8 @@ func (s *Shape) Start(input string) ([]File, error) {
 	table := quoted(name)
 	files := []File{
 		{name + ".yaml", s.startJob(name, input)},
-		{"migrations/000001_" + name + ".up.sql", "-- The same SQL for SQLite and PostgreSQL.\n" + s.createTable(table, "\t") + ";\n"},
-		{"migrations/000001_" + name + ".down.sql", "drop table " + table + ";\n"},
+		{"migrations/" + name + "/000001_" + name + ".up.sql", "-- The same SQL for SQLite and PostgreSQL.\n" + s.createTable(table, "\t") + ";\n"},
+		{"migrations/" + name + "/000001_" + name + ".down.sql", "drop table " + table + ";\n"},
 	}
 	sample, ok := s.sampleText()
 	if !ok {
@@ -254,7 +254,7 @@ types:
 %[6]s
 flow:
 - step: schema
-  tasklet: {migration: migrations}
+  tasklet: {migration: {dir: migrations/%[1]s, table: %[1]s_migrations}}
 
 - step: load
   chunk:

@@ -86,5 +86,8 @@ func (s *Sample) Damage() (found byte, line, offset int64) {
 	return 0, s.r.line, s.r.from
 }
 
+// NotValid is the predicate of a message about text with damage, which names the encoding.
+func (s *Sample) NotValid() string { return s.r.in.NotValid() }
+
 // Close closes the file.
 func (s *Sample) Close(ctx context.Context) error { return s.r.Close(ctx) }

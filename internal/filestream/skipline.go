@@ -82,5 +82,5 @@ func (in *Input) dropReturn() {
 // TextInput returns the Input of a text that stands at offset of its source: of one item
 // that is read again.
 func TextInput(text string, offset int64) *Input {
-	return &Input{src: strings.NewReader(text), first: offset, base: offset, keep: offset}
+	return &Input{encoding: plainText, src: strings.NewReader(text), first: offset, base: offset, keep: offset}
 }

@@ -19,13 +19,14 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // encodings of files, by how a config names them.
 var encodings = []struct {
-	name string
+	name filestream.EncodingName
 	enc  encoding.Encoding
 	bom  string
 }{
@@ -145,7 +146,7 @@ func FuzzCSV(f *testing.F) {
 		if len(content) > 2000 {
 			return
 		}
-		enc := []string{"utf-8", "utf-16", "latin1", "windows-1252"}[int(kind)%4]
+		enc := []filestream.EncodingName{"utf-8", "utf-16", "latin1", "windows-1252"}[int(kind)%4]
 		comma := []string{",", "tab", ";"}[int(kind/4)%3]
 		cfg := ReaderConfig{
 			Path: filepath.Join(t.TempDir(), "in.csv"), Header: strconv.FormatBool(header), Trim: trim, LazyQuotes: lazy,

@@ -197,7 +197,7 @@ func (r *reader) readHead(ctx context.Context) error {
 			name = strings.TrimSpace(name)
 		}
 		if !utf8.ValidString(name) {
-			return fmt.Errorf("%s: the header's column %d, %.60q, is not valid UTF-8 (see the key encoding)", r.cfg.Path, i+1, name)
+			return fmt.Errorf("%s: the header's column %d, %.60q, %s", r.cfg.Path, i+1, name, r.in.NotValid())
 		}
 		r.columns[i] = strings.Clone(name)
 	}
@@ -237,7 +237,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 			text = strings.TrimSpace(text)
 		}
 		if !valid && !utf8.ValidString(text) {
-			return r.invalid(fmt.Errorf("%s: field %s: %s is not valid UTF-8 (see the key encoding)", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+			return r.invalid(fmt.Errorf("%s: field %s: %s %s", r.place(column), f.Name, f.Quoted(fmt.Sprintf("%.60q", text)), r.in.NotValid()))
 		}
 		if dst[i], err = f.Parse(text); err != nil {
 			return item.Consumed(r.Meta(), fmt.Errorf("%s: %w", r.place(column), err))

@@ -274,7 +274,7 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 			Delimiter: rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter"),
 			LineEnd:   rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"),
 			Quote:     rapid.SampledFrom([]string{"minimal", "all"}).Draw(t, "quote"),
-			Encoding:  rapid.SampledFrom(filestream.Encodings()).Draw(t, "encoding"),
+			Encoding:  rapid.SampledFrom([]filestream.EncodingName{"utf-8", "utf-8-bom", "utf-16", "utf-16le", "utf-16be", "latin1", "iso-8859-15", "windows-1252", "gb18030"}).Draw(t, "encoding"),
 		}
 		got, err := write(t, cfg, item, want...)
 		require.NoError(t, err)

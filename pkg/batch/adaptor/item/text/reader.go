@@ -110,7 +110,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	}
 	switch {
 	case !utf8.ValidString(text):
-		return r.invalid(errors.New("the line is not valid UTF-8 (see the key encoding)"))
+		return r.invalid(r.notValid())
 	case !strings.HasPrefix(text, r.layout.mark):
 		return r.invalid(fmt.Errorf("the line does not begin with %q (record)", r.layout.mark))
 	case l.size < r.layout.width && !r.cfg.Short:

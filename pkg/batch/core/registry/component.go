@@ -46,7 +46,8 @@ type Component struct {
 	Example string
 	// Config is the struct type of the configuration; nil: none. Its fields carry tags:
 	// `key:"path"` the name in the job file, `doc:"..."`, `default:"..."`,
-	// `required:"true"`, `enum:"a,b"`, `main:"true"` for the one field that may be given
+	// `required:"true"`, `enum:"a,b"`, `form:"..."` the cure where the value is a list or a map and
+	// should not be, or the other way round, `main:"true"` for the one field that may be given
 	// directly (`filter: ...`), `path:"true"` for a path relative to the job file,
 	// `path:"std"` for one that may be -, the standard input or output ([core.StdPath]),
 	// `path:"program"` for a program or a command, which is one where it has a slash,

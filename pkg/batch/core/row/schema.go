@@ -37,7 +37,7 @@ type Field struct {
 	// Coerce is what becomes of a value that does not fit.
 	Coerce Coerce
 	// Nulls are the texts read as null. nil means the default: "" for every
-	// kind but string, which has none.
+	// kind but string and bytes, which have none.
 	Nulls []string
 	// Optional says that the source may lack the column or key; the value is null then, or Default.
 	Optional bool

@@ -119,6 +119,9 @@ type BuildContext struct {
 	// instance of the job before this one (rule IL1); nil where there is none, and the
 	// function is nil where Attempt is.
 	Previous func(ctx context.Context) (item.Position, error)
+	// StepRecords returns the newest record of a step of this instance, first, and those of its
+	// partitions (core.Attempts.Newest); nil where Attempt is.
+	StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 	// Instance is the instance of the job; Skips reads stored skips, of it and of others, and is
 	// nil where Attempt is.
 	Instance core.JobInstanceID

@@ -151,7 +151,7 @@ func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
 		f.write(t, fmt.Sprintf("%x-%d.csv", i*7919, i*104729), "")
 	}
 	r := f.reader(t, nil)
-	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "files: 6000 files are more than can be kept in mind for a restart")
+	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "files: the list of 6000 files is too long to be stored for a restart")
 }
 
 func TestThePatternIsChecked(t *testing.T) {
